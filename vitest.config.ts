@@ -2,22 +2,23 @@ import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
-    reporters: ['default'],
+    reporters: ['default', './libs/testing/src/summary-reporter.ts'],
     projects: [
       {
         test: {
           name: 'unit',
-          include: ['{apps,libs,tools}/**/*.test.ts'],
-          exclude: ['**/node_modules/**', '**/tests/**'],
+          include: ['{apps,libs,tools}/*/src/**/*.test.ts'],
         },
       },
       {
         test: {
           name: 'integration',
-          include: ['{apps,libs,tools}/**/tests/**/*.test.ts'],
-          exclude: ['**/node_modules/**'],
+          include: ['{apps,libs,tools}/*/tests/**/*.test.ts'],
+          globalSetup: './libs/testing/src/global-setup.ts',
           testTimeout: 60_000,
           hookTimeout: 120_000,
+          // Each file starts processes of its own; more at once only slow each other down.
+          maxWorkers: 2,
         },
       },
     ],

@@ -1,1 +1,2 @@
-export {}
+export type { Analytics } from './port.ts'
+export { createPostgresAnalytics } from './postgres-analytics.ts'

@@ -1,1 +1,10 @@
-export {}
+export { hashPassword } from './account/password.ts'
+export { type EnrichmentLookups, enrichEvent } from './enrichment/enrich-event.ts'
+export { truncateIp } from './enrichment/ip-address.ts'
+export { describeUserAgent, type UserAgent } from './enrichment/user-agent.ts'
+export { type Acceptance, acceptEvent } from './ingestion/accept-event.ts'
+export { eventKeyOf } from './ingestion/event-key.ts'
+export { partitionKeyOf } from './ingestion/partition-key.ts'
+export { parseRfc3339 } from './ingestion/rfc3339.ts'
+export { parseJson } from './ingestion/sanitize.ts'
+export { type ApiKeyParts, generateApiKey, parseApiKey, secretMatches } from './key/api-key.ts'

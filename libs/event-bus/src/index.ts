@@ -1,1 +1,11 @@
-export {}
+export { type EmbeddedLogOptions, openEmbeddedEventBus } from './embedded/embedded-event-bus.ts'
+export { createKafkaEventBus, ensureKafkaTopics, type KafkaOptions } from './kafka/kafka-event-bus.ts'
+export {
+  BusUnavailableError,
+  type Consumer,
+  type Delivery,
+  type EventBus,
+  type Outcome,
+  type OutgoingRecord,
+  type Subscription,
+} from './port.ts'

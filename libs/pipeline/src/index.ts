@@ -1,1 +1,6 @@
-export {}
+export { type DemoProject, ensureDemoProject } from './demo-project.ts'
+export { createEventPartitions, type EventPartitions } from './event-partitions.ts'
+export { addToOutbox, createOutboxRelay } from './outbox.ts'
+export { createProcessAtOnce } from './process-at-once.ts'
+export { storeDeadLetters } from './store-dead-letters.ts'
+export { storeEvents } from './store-events.ts'

@@ -1,1 +1,1 @@
-export {}
+export { type ApiKey, type ApiKeys, createApiKeys } from './api-keys.ts'

@@ -1,1 +1,8 @@
-export {}
+export { anEnrichedEvent, anIngestRecord } from './builders.ts'
+export { type AppName, type Constellation, startDistributed, startStandalone } from './constellation.ts'
+export { startKafka, startPostgres, startRedis } from './containers.ts'
+export { eventually } from './eventually.ts'
+export { freePort } from './free-port.ts'
+export { createMemoryLog } from './memory-log.ts'
+export { requireServices, type Services, services } from './services.ts'
+export { createTestDatabase, type TestDatabase } from './test-database.ts'

@@ -1,0 +1,25 @@
+import { httpConfig, variable } from '@waymark/service-kit'
+import { Type } from 'typebox'
+
+/** The variables of the process that runs everything. */
+export const standaloneConfig = {
+  dataDir: variable(
+    'WAYMARK_DATA_DIR',
+    Type.String({ default: '.waymark', description: 'Where all data is kept.' }),
+  ),
+  /** Set by npm to the script that it runs. */
+  npmScript: variable('npm_lifecycle_event', Type.String({ default: '', description: 'Set by npm.' })),
+  http: {
+    ...httpConfig(8080),
+    // Not 0: demo.json names the port before anything listens on it.
+    port: variable(
+      'PORT',
+      Type.Integer({
+        minimum: 1,
+        maximum: 65_535,
+        default: 8080,
+        description: 'Where requests are answered.',
+      }),
+    ),
+  },
+} as const

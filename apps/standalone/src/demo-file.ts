@@ -1,0 +1,54 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { compileValidator } from '@waymark/contracts'
+import type { Database } from '@waymark/database'
+import { ensureDemoProject } from '@waymark/pipeline'
+import { type Static, Type } from 'typebox'
+
+/** What `demo.json` holds: where the server answers, and how to get into the demo project. */
+const DemoFile = Type.Object({
+  baseUrl: Type.String(),
+  apiKey: Type.String(),
+  projectId: Type.String(),
+  email: Type.String(),
+  password: Type.String(),
+})
+export type DemoFile = Static<typeof DemoFile>
+
+const demoFile = compileValidator(DemoFile)
+
+/**
+ * Sees to it that `file` tells how to reach the demo project, which is made at the first start. Without a
+ * readable file the demo project gets a new key and password, since the old ones cannot be recovered.
+ */
+export const keepDemoFile = async (
+  file: string,
+  baseUrl: string,
+  db: Pick<Database, 'prisma'>,
+): Promise<DemoFile> => {
+  const known = await read(file)
+  if (known?.baseUrl === baseUrl) return known
+  const demo = { ...(known ?? (await ensureDemoProject(db))), baseUrl }
+  await write(file, demo)
+  return demo
+}
+
+const read = async (file: string): Promise<DemoFile | undefined> => {
+  try {
+    const value: unknown = JSON.parse(await readFile(file, 'utf8'))
+    return demoFile.fits(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+// By renaming, so that a crash leaves the old file or the new one, never half of one.
+const write = async (
+  file: string,
+  { baseUrl, apiKey, projectId, email, password }: DemoFile,
+): Promise<void> => {
+  await mkdir(path.dirname(file), { recursive: true })
+  const text = `${JSON.stringify({ baseUrl, apiKey, projectId, email, password }, null, 2)}\n`
+  await writeFile(`${file}.new`, text, { mode: 0o600 })
+  await rename(`${file}.new`, file)
+}

@@ -1,0 +1,47 @@
+import path from 'node:path'
+import { ensureEventPartitions, migrate, startEmbeddedPostgres } from '@waymark/database'
+import { createEnrichmentConsumer } from '@waymark/enrichment-consumer'
+import { createIngestGateway } from '@waymark/ingest-gateway'
+import { createManagementApi } from '@waymark/management-api'
+import { createPersistenceConsumer } from '@waymark/persistence-consumer'
+import { combineServices, embeddedPlatform, readConfig, runService, startService } from '@waymark/service-kit'
+import { standaloneConfig } from './config.ts'
+import { keepDemoFile } from './demo-file.ts'
+import { greeting } from './greeting.ts'
+import { stopWithParent } from './stop-with-parent.ts'
+
+// Unless asked otherwise, the console is for people: it shows the greeting and what goes wrong.
+const env = { ...process.env, LOG_LEVEL: process.env.LOG_LEVEL || 'warn' }
+
+await runService('standalone', env, async (context) => {
+  const config = readConfig(standaloneConfig, context.env)
+  const dataDir = path.resolve(config.dataDir)
+  if (config.npmScript) stopWithParent(context.scope)
+
+  const postgres = await startEmbeddedPostgres({
+    dataDir: path.join(dataDir, 'postgres'),
+    log: (line) => context.log.info({ postgres: line }, 'the database says'),
+  })
+  let stopping = false
+  context.scope.onStop('postgres', () => {
+    stopping = true
+    return postgres.stop()
+  })
+  void postgres.exited.then((exit) => {
+    if (!stopping) context.fail(new Error(`the database ended by itself: ${JSON.stringify(exit)}`))
+  })
+  await migrate(postgres.url)
+
+  const platform = await embeddedPlatform(postgres.url, context)
+  await ensureEventPartitions(platform.db.pool, { now: new Date() })
+  const service = combineServices([
+    createIngestGateway(platform),
+    createEnrichmentConsumer(platform),
+    createPersistenceConsumer(platform),
+    createManagementApi(platform),
+  ])
+  const baseUrl = `http://localhost:${config.http.port}`
+  const demo = await keepDemoFile(path.join(dataDir, 'demo.json'), baseUrl, platform.db)
+  await startService(service, config.http, platform, context.scope)
+  process.stdout.write(greeting(demo))
+})

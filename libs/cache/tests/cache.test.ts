@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto'
+import { createMemoryLog, eventually, freePort, requireServices, services } from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createMemoryCache } from '../src/memory-cache.ts'
+import type { Cache } from '../src/port.ts'
+import { createRedisCache } from '../src/redis-cache.ts'
+
+const describeCache = (open: () => Cache): void => {
+  let cache: Cache
+  beforeAll(async () => {
+    cache = open()
+    await eventually('the cache answers', async () => {
+      await cache.set('probe', 'x', 1_000)
+      return (await cache.get('probe')) === 'x'
+    })
+  })
+  afterAll(() => cache.close())
+
+  it('keeps a value until it is replaced or deleted', async () => {
+    await cache.set('kept', 'one', 10_000)
+    await cache.set('kept', 'two', 10_000)
+    expect(await cache.get('kept')).toBe('two')
+    await cache.delete('kept')
+    expect(await cache.get('kept')).toBeUndefined()
+  })
+
+  it('forgets a value when its time is over', async () => {
+    await cache.set('brief', 'here', 50)
+    expect(await cache.get('brief')).toBe('here')
+    await eventually('it is forgotten', async () => (await cache.get('brief')) === undefined)
+  })
+
+  it('knows nothing of other keys', async () => {
+    expect(await cache.get('never set')).toBeUndefined()
+  })
+}
+
+describe('the cache in memory', () => describeCache(() => createMemoryCache()))
+
+describe.skipIf(!services)('the cache in Redis', () => {
+  const keyPrefix = `t${randomBytes(6).toString('hex')}:`
+  describeCache(() => createRedisCache({ url: requireServices().redisUrl, keyPrefix }, createMemoryLog()))
+})
+
+describe('the cache in Redis while Redis is away', () => {
+  it('behaves as if empty, and complains once', async () => {
+    const log = createMemoryLog()
+    const cache = createRedisCache({ url: `redis://localhost:${await freePort()}` }, log)
+    await cache.set('key', 'value', 1_000)
+    expect(await cache.get('key')).toBeUndefined()
+    await cache.delete('key')
+    expect(log.lines).toHaveLength(1)
+    await cache.close()
+  })
+})

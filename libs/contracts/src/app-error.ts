@@ -1,0 +1,31 @@
+/** Why a request could not be answered as asked. service-kit gives each its HTTP status. */
+export type ErrorCode =
+  | 'bad_request'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'unprocessable'
+  | 'queue_unavailable'
+  | 'store_unavailable'
+  | 'internal'
+
+/** A failure that the caller is told about: `message` becomes the body's `error`, `details` stand beside it. */
+export class AppError extends Error {
+  readonly code: ErrorCode
+  readonly details: Readonly<Record<string, unknown>>
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    details: Record<string, unknown> = {},
+    options?: ErrorOptions,
+  ) {
+    super(message, options)
+    this.name = 'AppError'
+    this.code = code
+    this.details = details
+  }
+}

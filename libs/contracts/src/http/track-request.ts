@@ -1,0 +1,83 @@
+import { type Static, Type } from 'typebox'
+import { compileValidator } from '../validator.ts'
+
+/** Events in one request to `/api/v1/t`. */
+export const MAX_EVENTS_PER_REQUEST = 100
+/** Bytes of one request body on `/api/v1/t`, after decompression. */
+export const MAX_TRACK_BODY_BYTES = 1024 * 1024
+/** Bytes of one event: the UTF-8 length of its compact JSON. */
+export const MAX_EVENT_BYTES = 32 * 1024
+/** Levels of nesting in one event; the event object itself is level 1. */
+export const MAX_EVENT_DEPTH = 20
+
+const MAX_ID_LENGTH = 200
+const PRINTABLE = '^\\P{Cc}*$'
+
+/** JSON null in an optional field means the same as leaving the field out. */
+const optionalId = (description: string, minLength = 1) =>
+  Type.Optional(
+    Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      minLength,
+      maxLength: MAX_ID_LENGTH,
+      pattern: PRINTABLE,
+      description,
+    }),
+  )
+
+/** An event as a client sends it. Fields that are not listed are ignored. */
+export const TrackedEvent = Type.Object(
+  {
+    eventName: Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description: 'What happened, such as `page_view`.',
+    }),
+    visitorId: optionalId(
+      'The anonymous visitor. Missing, empty or a value such as `undefined` is a warning.',
+      0,
+    ),
+    userId: optionalId('The logged-in user.'),
+    sessionId: optionalId('The visit this event belongs to.'),
+    properties: Type.Optional(
+      Type.Unsafe<Record<string, unknown> | null>({
+        type: ['object', 'null'],
+        description: 'Anything about the event. Monetary amounts are integers in minor units.',
+      }),
+    ),
+    clientTimestamp: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description:
+          'When it happened by the client’s clock, RFC 3339. Otherwise the time of receipt counts.',
+      }),
+    ),
+    eventId: optionalId('Chosen by the client so that repeats are stored once.'),
+    shortLinkId: optionalId('The short link that led here, by id.'),
+    shortLinkCode: optionalId('The short link that led here, by code.'),
+    clickIds: Type.Optional(
+      Type.Unsafe<Record<string, string> | null>({
+        type: ['object', 'null'],
+        additionalProperties: { type: 'string' },
+        description: 'Click ids of ad networks, such as `gclid`.',
+      }),
+    ),
+  },
+  { description: 'A product event.' },
+)
+export type TrackedEvent = Static<typeof TrackedEvent>
+
+export const trackedEvent = compileValidator(TrackedEvent)
+
+/** Events as they arrive on the wire: many with the client's send time beside them, or one. */
+export const TrackBatch = Type.Object(
+  {
+    events: Type.Array(TrackedEvent, { minItems: 1, maxItems: MAX_EVENTS_PER_REQUEST }),
+    sentAt: Type.Optional(
+      Type.String({
+        description: 'When the client sent the request, RFC 3339; corrects a clock that is off.',
+      }),
+    ),
+  },
+  { description: 'Up to 100 events.' },
+)

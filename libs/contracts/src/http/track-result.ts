@@ -1,0 +1,48 @@
+import { type Static, Type } from 'typebox'
+
+/** One thing wrong with one field of an event. */
+export const ValidationItem = Type.Object({
+  field: Type.String(),
+  rule: Type.String(),
+  expected: Type.Optional(Type.Unknown()),
+  actual: Type.Optional(Type.Unknown()),
+  message: Type.String(),
+})
+export type ValidationItem = Static<typeof ValidationItem>
+
+/** An event that was refused, by its place in the request. */
+export const InvalidEvent = Type.Object({
+  index: Type.Integer(),
+  rawSample: Type.String({ maxLength: 256 }),
+  reason: Type.String(),
+})
+export type InvalidEvent = Static<typeof InvalidEvent>
+
+/** What is wrong or doubtful about one event, by its place in the request. */
+export const EventErrors = Type.Object({
+  index: Type.Integer(),
+  eventName: Type.String(),
+  errors: Type.Array(ValidationItem),
+})
+export type EventErrors = Static<typeof EventErrors>
+
+/** 202: the events are durable in the queue and will be stored. */
+export const AsyncTrackResult = Type.Object({
+  accepted: Type.Integer(),
+  failed: Type.Integer(),
+  queued: Type.Integer(),
+  processed: Type.Literal(false),
+  invalid: Type.Optional(Type.Array(InvalidEvent)),
+})
+export type AsyncTrackResult = Static<typeof AsyncTrackResult>
+
+/** 200: the events can be read from the primary database and the analytics store. */
+export const SyncTrackResult = Type.Object({
+  accepted: Type.Integer(),
+  failed: Type.Integer(),
+  queued: Type.Integer(),
+  processed: Type.Literal(true),
+  errors: Type.Optional(Type.Array(EventErrors)),
+  enforceRejected: Type.Optional(Type.Integer()),
+})
+export type SyncTrackResult = Static<typeof SyncTrackResult>

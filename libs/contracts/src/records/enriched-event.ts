@@ -1,0 +1,45 @@
+import { type Static, Type } from 'typebox'
+import { ValidationItem } from '../http/track-result.ts'
+import { Id, NullableString, StringMap, Timestamp } from '../schema-parts.ts'
+import { AcceptedEvent } from './ingest-record.ts'
+
+/** What enrichment learned about where an event came from; `null` is unknown. */
+export const EventContext = Type.Object({
+  bot: Type.Boolean(),
+  browser: NullableString,
+  browserVersion: NullableString,
+  os: NullableString,
+  osVersion: NullableString,
+  device: NullableString,
+  country: NullableString,
+  city: NullableString,
+  /** Truncated to its network: /24 for IPv4, /48 for IPv6. */
+  ip: NullableString,
+  url: NullableString,
+  path: NullableString,
+  referrer: NullableString,
+  referrerHost: NullableString,
+  utm: Type.Object({
+    source: NullableString,
+    medium: NullableString,
+    campaign: NullableString,
+    term: NullableString,
+    content: NullableString,
+  }),
+  clickIds: StringMap,
+})
+export type EventContext = Static<typeof EventContext>
+
+/** `events.enriched.v1`: the public stream; exactly what is stored. Subscribers drop repeats by (projectId, eventId). */
+export const EnrichedEvent = Type.Object({
+  v: Type.Literal(1),
+  projectId: Id,
+  ...AcceptedEvent.properties,
+  receivedAt: Timestamp,
+  /** When it happened, with the client's clock corrected. */
+  timestamp: Timestamp,
+  profileId: NullableString,
+  warnings: Type.Array(ValidationItem),
+  context: EventContext,
+})
+export type EnrichedEvent = Static<typeof EnrichedEvent>

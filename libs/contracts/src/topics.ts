@@ -1,0 +1,31 @@
+import type { Static, TSchema } from 'typebox'
+import { DeadLetter } from './records/dead-letter.ts'
+import { EnrichedEvent } from './records/enriched-event.ts'
+import { IngestRecord } from './records/ingest-record.ts'
+import { compileValidator, type Validator } from './validator.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/** A stream of records of one shape. Records of one key keep their order. */
+export type Topic<T> = {
+  readonly name: string
+  readonly validator: Validator<T>
+  /** How long the broker keeps records, in ms; at most 7 days wherever they hold personal data. */
+  readonly retentionMs: number
+  /** Largest record batch the broker takes, in bytes. */
+  readonly maxMessageBytes: number
+}
+
+const defineTopic = <S extends TSchema>(
+  name: string,
+  schema: S,
+  { retentionMs = 7 * DAY_MS, maxMessageBytes = 1_048_588 } = {},
+): Topic<Static<S>> => ({ name, validator: compileValidator(schema), retentionMs, maxMessageBytes })
+
+export const ingestRecords = defineTopic('ingest.records.v1', IngestRecord)
+export const enrichedEvents = defineTopic('events.enriched.v1', EnrichedEvent)
+/** A dead letter wraps another record in base64, so it may be larger than any of them. */
+export const deadLetters = defineTopic('dead-letters.v1', DeadLetter, { maxMessageBytes: 4 * 1024 * 1024 })
+
+/** Every topic, for whoever creates them on a broker. */
+export const topics: readonly Topic<unknown>[] = [ingestRecords, enrichedEvents, deadLetters]

@@ -1,0 +1,88 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { access, chown, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import path from 'node:path'
+import type { Binaries } from './binaries.ts'
+import { type OsUser, run } from './processes.ts'
+
+export const superuser = 'waymark'
+
+const unfinishedPrefix = 'data.new-'
+
+const syncDirectory = async (directory: string): Promise<void> => {
+  if (process.platform === 'win32') return
+  const handle = await open(directory, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+const writePassword = async (file: string, user: OsUser | undefined): Promise<void> => {
+  // A file from an unfinished start may have another mode or owner.
+  await rm(file, { force: true })
+  const handle = await open(file, 'wx', 0o600)
+  try {
+    await handle.writeFile(randomBytes(24).toString('base64url'))
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  if (user) await chown(file, user.uid, user.gid)
+}
+
+const createCluster = async (
+  directory: string,
+  passwordFile: string,
+  { initdb }: Binaries,
+  user: OsUser | undefined,
+): Promise<void> => {
+  for (const name of await readdir(directory)) {
+    if (!name.startsWith(unfinishedPrefix)) continue
+    // An initdb that outlived its killed parent may still be writing: then the next start cleans up.
+    await rm(path.join(directory, name), { recursive: true, force: true, maxRetries: 3 }).catch(() => {})
+  }
+  await writePassword(passwordFile, user)
+  const unfinished = path.join(directory, `${unfinishedPrefix}${randomUUID()}`)
+  const args = [
+    `--pgdata=${unfinished}`,
+    `--username=${superuser}`,
+    `--pwfile=${passwordFile}`,
+    '--auth=scram-sha-256',
+    '--encoding=UTF8',
+    // PostgreSQL's own C.UTF-8, the same on every system and through every upgrade of its C library.
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    '--locale=C',
+    '--no-instructions',
+  ]
+  const { ok, stdout, stderr } = await run(initdb, args, user)
+  if (!ok) throw new Error(`initdb failed in ${directory}: ${stderr}\n${stdout}`)
+  await rename(unfinished, path.join(directory, 'data'))
+  await syncDirectory(directory)
+}
+
+/**
+ * Creates the database cluster in `directory`/data unless it is there; a start that is killed on the way leaves
+ * nothing that the next one takes for a cluster. Resolves to the superuser's password.
+ */
+export const ensureCluster = async (
+  directory: string,
+  binaries: Binaries,
+  user: OsUser | undefined,
+): Promise<string> => {
+  const passwordFile = path.join(directory, 'password')
+  const exists = await access(path.join(directory, 'data')).then(
+    () => true,
+    () => false,
+  )
+  if (!exists) await createCluster(directory, passwordFile, binaries, user)
+  try {
+    return await readFile(passwordFile, 'utf8')
+  } catch (cause) {
+    throw new Error(
+      `The password of the database in ${directory} is lost: restore the file ${passwordFile}`,
+      { cause },
+    )
+  }
+}

@@ -1,0 +1,196 @@
+import { spawn } from 'node:child_process'
+import { readFile, rm, stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Binaries } from './binaries.ts'
+import { childOptions, isAlive, type Log, type OsUser, run, waitUntil } from './processes.ts'
+
+export type ServerExit = { code: number | null; signal: string | null }
+export type Server = { port: number; exited: Promise<ServerExit>; stop(): Promise<void> }
+
+type Options = {
+  binaries: Binaries
+  /** PostgreSQL's own directory, without symbolic links. */
+  data: string
+  user: OsUser | undefined
+  settings: Record<string, string>
+  log: Log
+}
+
+const fastMs = 10_000
+const immediateMs = 10_000
+
+const shutdowns = [
+  { signal: 'SIGINT', ms: fastMs },
+  { signal: 'SIGQUIT', ms: immediateMs },
+] as const
+
+// Windows has no such signals; PostgreSQL takes them through a pipe there.
+const send = async (pid: number, signal: 'SIGINT' | 'SIGQUIT', { pg_ctl }: Binaries): Promise<void> => {
+  if (process.platform === 'win32') await run(pg_ctl, ['kill', signal.slice(3), String(pid)])
+  else if (isAlive(pid)) process.kill(pid, signal)
+}
+
+// Line 1 is the pid, line 8 the state: this is how pg_ctl itself follows a server.
+const readPidFile = async (data: string) => {
+  const lines = (await readFile(path.join(data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
+  return { pid: Number(lines[0]), ready: lines[7]?.trim() === 'ready' }
+}
+
+// Program first; undefined when the system does not tell.
+const commandLineOf = async (pid: number): Promise<string[] | undefined> => {
+  if (process.platform === 'linux') {
+    const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => undefined)
+    return line?.split('\0')
+  }
+  const { ok, stdout } =
+    process.platform === 'win32'
+      ? await run('tasklist', ['/fi', `PID eq ${pid}`, '/fo', 'csv', '/nh'])
+      : await run('ps', ['-ww', '-o', 'command=', '-p', String(pid)])
+  return ok ? [stdout.trim()] : undefined
+}
+
+type Match = 'ours' | 'unrelated' | 'unknown'
+
+const matchPostmaster = async (pid: number, data: string): Promise<Match> => {
+  const command = await commandLineOf(pid)
+  if (command === undefined) return 'unknown'
+  if (process.platform !== 'linux') {
+    const line = command.join(' ')
+    if (!line.includes('postgres')) return 'unrelated'
+    return process.platform === 'win32' || line.includes(data) ? 'ours' : 'unknown'
+  }
+  if (path.basename(command[0] ?? '') !== 'postgres') return 'unrelated'
+  // A postmaster works in its data directory, by whatever path it got there; to look may need rights we lack.
+  const cwd = await stat(`/proc/${pid}/cwd/`).catch(() => undefined)
+  if (cwd === undefined) return command.includes(data) ? 'ours' : 'unknown'
+  const { dev, ino } = await stat(data)
+  return cwd.dev === dev && cwd.ino === ino ? 'ours' : 'unrelated'
+}
+
+/**
+ * Stops the server that a killed process left running in `data`. Only for the holder of the lock: then nobody else
+ * can be its owner. Never touches a process that is not the server of this directory.
+ */
+export const stopLeftServer = async (data: string, binaries: Binaries, log: Log): Promise<void> => {
+  const { pid } = await readPidFile(data)
+  // The file of a server that is gone is PostgreSQL's to replace.
+  if (!(pid > 0) || !isAlive(pid)) return
+  const match = await matchPostmaster(pid, data)
+  // PostgreSQL would refuse to start for as long as another process of this user has the pid.
+  if (match === 'unrelated') await rm(path.join(data, 'postmaster.pid'), { force: true })
+  if (match !== 'ours') return
+  log(`stopping the PostgreSQL server ${pid}, left running by a process that was killed`)
+  for (const { signal, ms } of shutdowns) {
+    await send(pid, signal, binaries)
+    if (await waitUntil(async () => !isAlive(pid) || (await matchPostmaster(pid, data)) !== 'ours', ms))
+      return
+  }
+  throw new Error(`The PostgreSQL server ${pid}, left running in ${data}, does not stop: stop it by hand`)
+}
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', reject)
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address()
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+
+// Leaves out what is routine (LOG) and, because they may quote personal data, the details of mere errors.
+const createLogFilter = (log: Log): Log => {
+  let severity = ''
+  return (line) => {
+    const [, label] = /^([A-Z]+):/.exec(line) ?? []
+    const isDetail = label === undefined || /^(DETAIL|HINT|CONTEXT|QUERY|STATEMENT|LOCATION)$/.test(label)
+    if (!isDetail) severity = label
+    if (severity === 'LOG' || (isDetail && severity === 'ERROR')) return
+    log(line)
+  }
+}
+
+const launch = async (options: Options) => {
+  const { binaries, data, user, settings, log } = options
+  const port = await freePort()
+  const all = { ...settings, port, listen_addresses: '127.0.0.1', unix_socket_directories: '' }
+  const args = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const child = spawn(binaries.postgres, ['-D', data, ...args], {
+    ...childOptions(user),
+    // Its own session: the terminal's Ctrl-C is for us, and we still need the database to drain.
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+
+  const output: string[] = []
+  let stopping = false
+  let gone = false
+  const filtered = createLogFilter(log)
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    if (output.push(line) > 50) output.shift()
+    // While stopping, every open connection is reported as a fatal error.
+    if (!stopping) filtered(line)
+  })
+  const exited = new Promise<ServerExit>((resolve) => {
+    child.once('error', (error) => {
+      output.push(error.message)
+      gone = true
+      resolve({ code: null, signal: null })
+    })
+    child.once('exit', (code, signal) => {
+      gone = true
+      // 'close' means that all output is read; orphaned backends could delay it.
+      const timer = setTimeout(() => resolve({ code, signal }), 500)
+      child.once('close', () => {
+        clearTimeout(timer)
+        resolve({ code, signal })
+      })
+    })
+  })
+
+  const shutDown = async (): Promise<void> => {
+    stopping = true
+    for (const { signal, ms } of shutdowns) {
+      if (child.pid !== undefined && !gone) await send(child.pid, signal, binaries)
+      if (await waitUntil(() => gone, ms)) break
+    }
+    if (!gone) child.kill('SIGKILL')
+    await exited
+  }
+  let stopped: Promise<void> | undefined
+  const stop = () => {
+    stopped ??= shutDown()
+    return stopped
+  }
+
+  // There is no deadline: to give up on a crash recovery would only make the next start repeat it.
+  const isReady = async () => {
+    const file = await readPidFile(data)
+    return gone || (file.ready && file.pid === child.pid)
+  }
+  while (!(await waitUntil(isReady, 10_000))) log('PostgreSQL is still starting (recovering after a crash?)')
+  if (gone) await exited
+  return { server: { port, exited, stop }, failure: gone ? output.join('\n') : undefined }
+}
+
+// Somebody took the port in between; or the processes of a killed server are not all gone yet.
+const passing =
+  /could not create any TCP\/IP sockets|pre-existing shared memory block|"postmaster\.pid" already exists/
+
+/**
+ * Starts a server on a free port of 127.0.0.1 and waits, however long its crash recovery takes, until it accepts
+ * connections. Its own log comes at warning level. Rejects with PostgreSQL's last words when it does not start.
+ */
+export const startServer = async (options: Options): Promise<Server> => {
+  const deadline = performance.now() + 10_000
+  for (;;) {
+    const { server, failure } = await launch(options)
+    if (failure === undefined) return server
+    if (!passing.test(failure) || performance.now() > deadline) {
+      throw new Error(`PostgreSQL does not start in ${options.data}:\n${failure}`)
+    }
+    await new Promise((resolve) => setTimeout(resolve, 250))
+  }
+}

@@ -1,0 +1,16 @@
+import { expect, it } from 'vitest'
+import { monthsAround } from './event-partitions.ts'
+
+it('names the months in UTC, from the one before, across the turn of the year', () => {
+  expect(monthsAround(new Date('2026-11-30T23:59:59.999Z'), 2)).toEqual([
+    { name: 'events_2026_10', from: '2026-10-01T00:00:00.000Z', to: '2026-11-01T00:00:00.000Z' },
+    { name: 'events_2026_11', from: '2026-11-01T00:00:00.000Z', to: '2026-12-01T00:00:00.000Z' },
+    { name: 'events_2026_12', from: '2026-12-01T00:00:00.000Z', to: '2027-01-01T00:00:00.000Z' },
+    { name: 'events_2027_01', from: '2027-01-01T00:00:00.000Z', to: '2027-02-01T00:00:00.000Z' },
+  ])
+})
+
+it('can be asked for one month and the one before', () => {
+  const names = monthsAround(new Date('2026-01-01T00:00:00Z'), 0).map(({ name }) => name)
+  expect(names).toEqual(['events_2025_12', 'events_2026_01'])
+})

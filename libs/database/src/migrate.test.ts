@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest'
+import { checksumOf, MigrationError, type MigrationRecord, pendingMigrations } from './migrate.ts'
+
+const first = { name: '20260101000000_first', sql: 'SELECT 1;\n' }
+const second = { name: '20260202000000_second', sql: 'SELECT 2;\n' }
+
+const applied = (
+  { name, sql }: { name: string; sql: string },
+  record: Partial<MigrationRecord> = {},
+): MigrationRecord => ({ name, checksum: checksumOf(sql), logs: null, finished: true, ...record })
+
+it('uses the checksum that Prisma writes', () => {
+  expect(checksumOf(first.sql)).toBe('b4e0497804e46e0a0b0b8c31975b062152d551bac49c3c2e80932567b4085dcd')
+})
+
+describe('pending migrations', () => {
+  it('are those without a record, oldest first', () => {
+    expect(pendingMigrations([first, second], [])).toEqual([first, second])
+    expect(pendingMigrations([first, second], [applied(first)])).toEqual([second])
+    expect(pendingMigrations([first, second], [applied(first), applied(second)])).toEqual([])
+  })
+
+  it('may be fewer than the database has, when newer code migrated it', () => {
+    expect(pendingMigrations([first], [applied(first), applied(second)])).toEqual([])
+  })
+
+  it('are refused after a failure, with what it said', () => {
+    const failed = applied(second, { finished: false, logs: 'syntax error' })
+    const check = () => pendingMigrations([first, second], [applied(first), failed])
+    expect(check).toThrow(MigrationError)
+    expect(check).toThrow(/20260202000000_second failed before.*syntax error/)
+  })
+
+  it('are refused when an applied one was changed, naming it', () => {
+    const check = () => pendingMigrations([{ ...first, sql: 'SELECT 3;\n' }, second], [applied(first)])
+    expect(check).toThrow(MigrationError)
+    expect(check).toThrow(/changed.*20260101000000_first$/)
+  })
+
+  it('take no offence at line ends', () => {
+    const onWindows = { ...first, sql: 'SELECT 1;\r\n' }
+    expect(pendingMigrations([onWindows], [applied(first)])).toEqual([])
+    expect(pendingMigrations([first], [applied(onWindows)])).toEqual([])
+  })
+})

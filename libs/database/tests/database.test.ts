@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto'
+import { createTestDatabase, services, type TestDatabase } from '@waymark/testing'
+import type { PoolClient } from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Database, openDatabase } from '../src/database.ts'
+import { isDataError, isTransient } from '../src/sql-errors.ts'
+
+const INSERT = 'INSERT INTO core.tenants (id, name) VALUES ($1, $2)'
+const THIS_PROCESS = 'SELECT pg_backend_pid() AS pid'
+
+describe.skipIf(!services)('the database', () => {
+  let database: TestDatabase
+  let db: Database
+  let other: Database
+  let idleErrors: Error[]
+
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    other = openDatabase({ url: database.url, poolSize: 2, applicationName: 'other', onError: () => {} })
+  })
+
+  beforeEach(() => {
+    idleErrors = []
+    db = openDatabase({
+      url: database.url,
+      poolSize: 2,
+      applicationName: 'test',
+      onError: (error) => idleErrors.push(error),
+    })
+  })
+
+  afterEach(async () => {
+    await db.close()
+    await other.pool.query('DELETE FROM core.tenants')
+  })
+
+  afterAll(async () => {
+    await other.close()
+    await database.drop()
+  })
+
+  const tenantNames = async () => {
+    const { rows } = await other.pool.query<{ name: string }>('SELECT name FROM core.tenants ORDER BY name')
+    return rows.map(({ name }) => name)
+  }
+
+  const pidOf = async (client: Pick<PoolClient, 'query'>) => {
+    const { rows } = await client.query<{ pid: number }>(THIS_PROCESS)
+    return rows[0]?.pid
+  }
+
+  const cut = (pid: number | undefined) => other.pool.query('SELECT pg_terminate_backend($1)', [pid])
+
+  it('commits a transaction that resolves', async () => {
+    const answer = await db.transaction(async (client) => {
+      await client.query(INSERT, [randomUUID(), 'kept'])
+      return 'done'
+    })
+    expect(answer).toBe('done')
+    expect(await tenantNames()).toEqual(['kept'])
+  })
+
+  it('rolls back a transaction that rejects, and goes on with the same connection', async () => {
+    const before = await pidOf(db.pool)
+    const refused = db.transaction(async (client) => {
+      await client.query(INSERT, [randomUUID(), 'lost'])
+      throw new Error('changed my mind')
+    })
+    await expect(refused).rejects.toThrow('changed my mind')
+    expect(await tenantNames()).toEqual([])
+    expect(await pidOf(db.pool)).toBe(before)
+  })
+
+  it('does not resolve a transaction in which a failed statement was overlooked', async () => {
+    const overlooked = db.transaction(async (client) => {
+      await client.query(INSERT, [randomUUID(), 'lost'])
+      await client.query('SELECT 1 / 0').catch(() => {})
+    })
+    await expect(overlooked).rejects.toThrow('rolled back')
+    expect(await tenantNames()).toEqual([])
+  })
+
+  it('survives a connection cut within a transaction, and does not use it again', async () => {
+    let before: number | undefined
+    const broken = db.transaction(async (client) => {
+      before = await pidOf(client)
+      await cut(before)
+      await expect.poll(() => client.query('SELECT 1').catch((error) => isTransient(error))).toBe(true)
+      await client.query(INSERT, [randomUUID(), 'lost'])
+    })
+    await expect(broken).rejects.toSatisfy(isTransient)
+    expect(db.pool.totalCount).toBe(0)
+    expect(await pidOf(db.pool)).not.toBe(before)
+  })
+
+  it('survives idle connections being cut, and reports it', async () => {
+    await cut(await pidOf(db.pool))
+    await expect.poll(() => idleErrors.length).toBe(1)
+    expect(isTransient(idleErrors[0])).toBe(true)
+    expect(await pidOf(db.pool)).toBeTypeOf('number')
+  })
+
+  it('cancels slow statements, and waits for a connection no longer than it was told', async () => {
+    const impatient = openDatabase({
+      url: database.url,
+      poolSize: 1,
+      applicationName: 'impatient',
+      onError: () => {},
+      statementTimeoutMs: 100,
+      connectTimeoutMs: 100,
+    })
+    await expect(impatient.pool.query('SELECT pg_sleep(10)')).rejects.toSatisfy(isTransient)
+    await impatient.transaction(async () => {
+      await expect(impatient.pool.query('SELECT 1')).rejects.toSatisfy(isTransient)
+    })
+    await impatient.close()
+  })
+
+  it('is transient when nothing listens, by pg and by Prisma', async () => {
+    const away = openDatabase({
+      url: 'postgresql://nobody@127.0.0.1:1/none',
+      poolSize: 1,
+      applicationName: 'away',
+      onError: () => {},
+    })
+    await expect(away.pool.query('SELECT 1')).rejects.toSatisfy(isTransient)
+    await expect(away.transaction(async () => {})).rejects.toSatisfy(isTransient)
+    await expect(away.prisma.tenant.findMany()).rejects.toSatisfy(isTransient)
+    await expect(away.prisma.$queryRaw`SELECT 1`).rejects.toSatisfy(isTransient)
+    await away.close()
+  })
+
+  it('has every column that Prisma knows', async () => {
+    const { prisma } = db
+    const found = await Promise.all([
+      prisma.tenant.findFirst(),
+      prisma.user.findFirst(),
+      prisma.project.findFirst(),
+      prisma.projectMember.findFirst(),
+      prisma.apiKey.findFirst(),
+      prisma.eventId.findFirst(),
+      prisma.event.findFirst(),
+      prisma.outboxRecord.findFirst(),
+      prisma.deadLetter.findFirst(),
+      prisma.logRecord.findFirst(),
+      prisma.logOffset.findFirst(),
+      prisma.analyticsEvent.findFirst(),
+    ])
+    expect(found.every((row) => row === null)).toBe(true)
+    expect(db.pool.totalCount).toBeGreaterThan(0)
+  })
+
+  it('keeps rules that no writer can get around', async () => {
+    const user = { id: randomUUID(), name: 'Ann', passwordHash: '…' }
+    await expect(db.prisma.user.create({ data: { ...user, email: 'Ann@example.com' } })).rejects.toSatisfy(
+      isDataError,
+    )
+    await expect(
+      db.prisma.user.create({ data: { ...user, email: 'ann@example.com' } }),
+    ).resolves.toMatchObject({ email: 'ann@example.com' })
+    await db.prisma.user.delete({ where: { id: user.id } })
+  })
+
+  it('can be closed twice', async () => {
+    await Promise.all([db.close(), db.close()])
+  })
+})

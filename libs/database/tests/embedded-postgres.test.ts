@@ -1,0 +1,372 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import * as fs from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { findBinaries, runnableBinaries, systemDirectory } from '../src/embedded-postgres/binaries.ts'
+import { lockDataDir } from '../src/embedded-postgres/data-dir-lock.ts'
+import { systemUser, userOf } from '../src/embedded-postgres/os-user.ts'
+import { isAlive, startMark } from '../src/embedded-postgres/processes.ts'
+import {
+  DataDirInUseError,
+  type EmbeddedPostgresOptions,
+  startEmbeddedPostgres,
+} from '../src/embedded-postgres.ts'
+
+const isRoot = process.getuid?.() === 0
+const nobody = 65534
+const cleanUps: (() => Promise<unknown>)[] = []
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+afterAll(async () => {
+  if (isRoot) await fs.rmdir(systemDirectory).catch(() => {}) // unless somebody else's data are in it
+})
+
+// In a container without an init, a dead orphan stays a zombie.
+const isRunning = async (pid: number) => isAlive(pid) && (await startMark(pid)) !== 'zombie'
+
+const postmasterOf = async (dataDir: string) =>
+  Number.parseInt(await fs.readFile(path.join(dataDir, 'data/postmaster.pid'), 'utf8'), 10)
+
+/** A directory that every user may enter (as root, others could not enter what mkdtemp makes). */
+const workDir = async (mode = 0o755) => {
+  const directory = await fs.mkdtemp(path.join(os.tmpdir(), 'waymark-postgres-'))
+  await fs.chmod(directory, mode)
+  cleanUps.push(() => fs.rm(directory, { recursive: true, force: true, maxRetries: 5 }))
+  return directory
+}
+
+const start = async (options: EmbeddedPostgresOptions) => {
+  const server = await startEmbeddedPostgres(options)
+  cleanUps.push(server.stop)
+  return server
+}
+
+const query = async (url: string, sql: string): Promise<unknown[][]> => {
+  const client = new Client({ connectionString: url })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return (await client.query({ text: sql, rowMode: 'array' })).rows
+  } finally {
+    await client.end()
+  }
+}
+
+const insert = (url: string) =>
+  query(url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (42)').then(() => {})
+const kept = (url: string) => query(url, 'SELECT n FROM kept')
+
+// Starts a server, prints its address, stops it when its input ends.
+const script = `
+  const { startEmbeddedPostgres } = await import(process.argv[1])
+  const server = await startEmbeddedPostgres({ dataDir: process.argv[2], log: console.error })
+  console.log(server.url)
+  process.stdin.resume().once('end', () => server.stop())
+`
+const moduleUrl = new URL('../src/embedded-postgres.ts', import.meta.url).href
+
+const spawnHolder = (dataDir: string, user: { uid?: number; gid?: number } = {}) => {
+  const args = ['--input-type=module', '-e', script, moduleUrl, dataDir]
+  const child = spawn(process.execPath, args, { ...user, cwd: '/', stdio: 'pipe' })
+  let errors = ''
+  child.stderr.on('data', (chunk) => {
+    errors += chunk
+  })
+  cleanUps.push(async () => {
+    child.stdin.end()
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    const orphan = await postmasterOf(dataDir).catch(() => undefined)
+    if (orphan && (await isRunning(orphan))) process.kill(orphan, 'SIGQUIT')
+  })
+  const url = new Promise<string>((resolve, reject) => {
+    child.stdout.once('data', (chunk) => resolve(String(chunk).trim()))
+    child.once('exit', () => reject(new Error(errors)))
+  })
+  return { child, url }
+}
+
+const end = async (child: ChildProcess) => {
+  child.stdin?.end()
+  await once(child, 'exit')
+}
+
+const killHard = async (child: ChildProcess) => {
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+}
+
+test('starts on nothing, and keeps the data over a restart', async () => {
+  const dataDir = path.join(await workDir(), '.waymark', 'postgres')
+  const lines: string[] = []
+  const options = { dataDir, log: (line: string) => lines.push(line), settings: { work_mem: '5MB' } }
+  const first = await start(options)
+  const settings = await query(
+    first.url,
+    `SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', 'jit', 'listen_addresses',
+     'max_connections', 'synchronous_commit', 'unix_socket_directories', 'work_mem', 'server_encoding')`,
+  )
+  expect(Object.fromEntries(settings)).toEqual({
+    fsync: 'on',
+    full_page_writes: 'on',
+    jit: 'off',
+    listen_addresses: '127.0.0.1',
+    max_connections: '60',
+    server_encoding: 'UTF8',
+    synchronous_commit: 'on',
+    unix_socket_directories: '',
+    work_mem: '5120',
+  })
+  expect(await query(first.url, "SELECT upper('äé'), current_database()")).toEqual([['ÄÉ', 'waymark']])
+  await insert(first.url)
+
+  const password = new URL(first.url).password
+  expect((await fs.stat(path.join(dataDir, 'password'))).mode & 0o777).toBe(0o600)
+  const wrong = first.url.replace(password, 'wrong')
+  await expect(query(wrong, 'SELECT 1')).rejects.toThrow('password authentication failed')
+  await Promise.all([first.stop(), first.stop()])
+  expect(await first.exited).toEqual({ code: 0, signal: null })
+  expect(existsSync(path.join(dataDir, 'waymark.lock'))).toBe(false)
+
+  const second = await start(options)
+  expect(await kept(second.url)).toEqual([[42]])
+  await expect(query(second.url, 'SELECT * FROM missing')).rejects.toThrow()
+  await second.stop()
+  // Nothing routine, no password, and of an error neither the statement nor its details.
+  expect(lines).toEqual([
+    'FATAL:  password authentication failed for user "waymark"',
+    expect.stringMatching(/^DETAIL: {2}Connection matched file/),
+    'ERROR:  relation "missing" does not exist at character 15',
+  ])
+})
+
+test('works below a path with spaces and quotes, with a database name that needs quoting', async () => {
+  const dataDir = path.join(await workDir(), `it's "my" site`, 'post gres')
+  const server = await start({ dataDir, database: 'my "site" é' })
+  await insert(server.url)
+  expect(await query(server.url, 'SELECT n, current_database() FROM kept')).toEqual([[42, 'my "site" é']])
+})
+
+test('says when the server dies on its own, and starts again', async () => {
+  const dataDir = path.join(await workDir(), 'postgres')
+  const first = await start({ dataDir })
+  await insert(first.url)
+  process.kill(await postmasterOf(dataDir), 'SIGKILL')
+  expect(await first.exited).toEqual({ code: null, signal: 'SIGKILL' })
+  await first.stop()
+  const second = await start({ dataDir })
+  expect(await kept(second.url)).toEqual([[42]])
+})
+
+test('stops the server that a killed process left behind, and keeps what was committed', async () => {
+  const dataDir = path.join(await workDir(), 'postgres')
+  const { child, url } = spawnHolder(dataDir)
+  await insert(await url)
+  const orphan = await postmasterOf(dataDir)
+  await killHard(child)
+  expect(await isRunning(orphan)).toBe(true)
+  const server = await start({ dataDir })
+  expect(await isRunning(orphan)).toBe(false)
+  expect(await kept(server.url)).toEqual([[42]])
+})
+
+test('is refused while another process works on the data, and waits for it to end', async () => {
+  const dataDir = path.join(await workDir(), 'postgres')
+  const { child, url } = spawnHolder(dataDir)
+  await insert(await url)
+  const refused = startEmbeddedPostgres({ dataDir, waitMs: 300 })
+  await expect(refused).rejects.toThrow(DataDirInUseError)
+  await expect(refused).rejects.toMatchObject({ pid: child.pid, dataDir })
+  expect(await kept(await url)).toEqual([[42]])
+
+  const waiting = start({ dataDir })
+  await sleep(200)
+  await end(child)
+  expect(await kept((await waiting).url)).toEqual([[42]])
+})
+
+test('recovers from a first start that was killed', async () => {
+  const dataDir = path.join(await workDir(), 'postgres')
+  const { child, url } = spawnHolder(dataDir)
+  url.catch(() => {})
+  const unfinished = async () =>
+    (await fs.readdir(dataDir).catch(() => [])).find((name) => name.startsWith('data.new-'))
+  await expect.poll(unfinished, { interval: 5, timeout: 10_000 }).toBeDefined()
+  await sleep(100)
+  await killHard(child)
+  expect(existsSync(path.join(dataDir, 'data'))).toBe(false)
+  const server = await start({ dataDir })
+  await insert(server.url)
+  await server.stop()
+  expect((await fs.readdir(dataDir)).sort()).toEqual(['data', 'password'])
+})
+
+test('takes over from a dead process whose pids other processes have now, and leaves those alone', async () => {
+  const dataDir = path.join(await workDir(), 'postgres')
+  const first = await start({ dataDir })
+  await insert(first.url)
+  await first.stop()
+  // The same user as the server's: PostgreSQL itself would take it for a living postmaster.
+  const owner = await fs.stat(path.join(dataDir, 'data'))
+  const user = isRoot ? { uid: owner.uid, gid: owner.gid } : {}
+  const bystander = spawn('sleep', ['60'], { ...user, cwd: '/' })
+  cleanUps.push(() => killHard(bystander))
+  const { pid } = bystander
+  await fs.writeFile(path.join(dataDir, 'waymark.lock'), JSON.stringify({ pid, started: 'before/1' }))
+  const pidFile = path.join(dataDir, 'data/postmaster.pid')
+  await fs.writeFile(
+    pidFile,
+    [pid, path.join(dataDir, 'data'), 1, 1, '', '127.0.0.1', '1 1', 'ready   ', ''].join('\n'),
+  )
+  await fs.chown(pidFile, owner.uid, owner.gid)
+
+  const second = await start({ dataDir, waitMs: 0 })
+  expect(await kept(second.url)).toEqual([[42]])
+  expect(bystander.exitCode ?? bystander.signalCode).toBe(null)
+})
+
+test('gives a stale lock to exactly one of many', async () => {
+  const directory = await workDir()
+  await fs.writeFile(path.join(directory, 'waymark.lock'), '{ half')
+  const attempts = await Promise.allSettled(
+    Array.from({ length: 20 }, () => lockDataDir(directory, { waitMs: 200 })),
+  )
+  const won = attempts.filter((attempt) => attempt.status === 'fulfilled')
+  expect(won).toHaveLength(1)
+  await won[0]?.value()
+  expect(await fs.readdir(directory)).toEqual([])
+})
+
+test('explains what it cannot do', async () => {
+  const directory = await workDir()
+  const dangling = path.join(directory, 'dangling')
+  await fs.symlink(path.join(directory, 'gone'), dangling)
+  await expect(startEmbeddedPostgres({ dataDir: dangling })).rejects.toThrow(
+    'links to a directory that is gone',
+  )
+
+  const dataDir = path.join(directory, 'postgres')
+  await expect(startEmbeddedPostgres({ dataDir, settings: { no_such: '1' } })).rejects.toThrow(
+    /does not start in .*\n.*unrecognized configuration parameter "no_such"/,
+  )
+  expect(existsSync(path.join(dataDir, 'waymark.lock'))).toBe(false)
+})
+
+describe('as root', () => {
+  const linkTarget = async (dataDir: string) => {
+    const directory = await fs.readlink(dataDir)
+    cleanUps.push(() => fs.rm(directory, { recursive: true, force: true }))
+    return directory
+  }
+
+  test('runs the server as an unprivileged user', async ({ skip }) => {
+    skip(!isRoot, 'needs root')
+    const dataDir = path.join(await workDir(), 'postgres')
+    await start({ dataDir })
+    const { uid } = await fs.stat(`/proc/${await postmasterOf(dataDir)}`)
+    expect(uid).toBe((await systemUser(() => {})).uid)
+  })
+
+  test('keeps the data elsewhere when the server could not reach them', async ({ skip }) => {
+    skip(!isRoot, 'needs root')
+    const home = await workDir(0o700)
+    const dataDir = path.join(home, '.waymark', 'postgres')
+    const first = await start({ dataDir })
+    const before = await linkTarget(dataDir)
+    expect(before.startsWith(systemDirectory)).toBe(true)
+    expect((await fs.stat(home)).mode & 0o777).toBe(0o700)
+    await insert(first.url)
+    await first.stop()
+
+    const again = await start({ dataDir })
+    expect(await kept(again.url)).toEqual([[42]])
+    await again.stop()
+
+    // Moved, link and all: the data follow, and a new start in the old place leaves them alone.
+    const moved = path.join(home, 'moved')
+    await fs.rename(path.join(home, '.waymark'), moved)
+    const after = await start({ dataDir: path.join(moved, 'postgres') })
+    const fresh = await start({ dataDir })
+    await linkTarget(dataDir)
+    expect(await kept(after.url)).toEqual([[42]])
+    await expect(kept(fresh.url)).rejects.toThrow('does not exist')
+    await Promise.all([after.stop(), fresh.stop()])
+  })
+
+  test('starts anew when the data directory was deleted, even with the old server still running', async ({
+    skip,
+  }) => {
+    skip(!isRoot, 'needs root')
+    const dataDir = path.join(await workDir(0o700), '.waymark', 'postgres')
+    const { child, url } = spawnHolder(dataDir)
+    await insert(await url)
+    const before = await linkTarget(dataDir)
+    const orphan = await postmasterOf(dataDir)
+    await killHard(child)
+    await fs.rm(path.dirname(dataDir), { recursive: true })
+
+    const server = await start({ dataDir })
+    await linkTarget(dataDir)
+    await expect(kept(server.url)).rejects.toThrow('does not exist')
+    expect(await isRunning(orphan)).toBe(false)
+    expect(existsSync(before)).toBe(false)
+  })
+
+  test('copies the programs when an unprivileged user could not run them', async ({ skip }) => {
+    skip(!isRoot, 'needs root')
+    const closed = await workDir(0o700)
+    const { postgres } = await findBinaries()
+    await fs.cp(path.resolve(postgres, '../../..'), closed, { recursive: true, verbatimSymlinks: true })
+    await fs.chmod(closed, 0o700)
+    const copiesBefore = await fs.readdir(systemDirectory).catch((): string[] => [])
+    const bin = (name: string) => path.join(closed, 'native/bin', name)
+    const user = await systemUser(() => {})
+    const hidden = { postgres: bin('postgres'), initdb: bin('initdb'), pg_ctl: bin('pg_ctl') }
+    const copies = await Promise.all([1, 2].map(() => runnableBinaries(hidden, user, () => {})))
+    const copy = path.basename(path.resolve(copies[0]?.postgres ?? '', '../..'))
+    if (!copiesBefore.includes(copy)) {
+      cleanUps.push(() => fs.rm(path.join(systemDirectory, copy), { recursive: true }))
+    }
+    expect(copies[0]).toEqual(copies[1])
+    expect((await fs.readdir(systemDirectory)).filter((name) => name.startsWith(copy))).toEqual([copy])
+  })
+
+  test('shares a data directory with an ordinary user who made it, but not the other way round', async ({
+    skip,
+  }) => {
+    skip(!isRoot || !(await userOf(nobody, nobody)), 'needs root and a user with id 65534')
+    const directory = await workDir()
+    await fs.chown(directory, nobody, nobody)
+    const dataDir = path.join(directory, '.waymark', 'postgres')
+    const asNobody = { uid: nobody, gid: nobody }
+
+    const first = spawnHolder(dataDir, asNobody)
+    await insert(await first.url)
+    expect((await fs.stat(`/proc/${await postmasterOf(dataDir)}`)).uid).toBe(nobody)
+    await end(first.child)
+
+    const asRoot = await start({ dataDir })
+    expect(await kept(asRoot.url)).toEqual([[42]])
+    await asRoot.stop()
+
+    const third = spawnHolder(dataDir, asNobody)
+    expect(await kept(await third.url)).toEqual([[42]])
+    await end(third.child)
+
+    // Copied or restored by root: handed back to the user that runs the server.
+    await fs.chown(path.join(dataDir, 'data'), 0, 0)
+    const repaired = await start({ dataDir })
+    expect(await kept(repaired.url)).toEqual([[42]])
+    await repaired.stop()
+    await expect(spawnHolder(dataDir, asNobody).url).rejects.toThrow(
+      /belongs to the user with id \d+.*chown -R 65534/,
+    )
+  })
+})

@@ -1,0 +1,5 @@
+import type { AcceptedEvent } from '@waymark/contracts'
+
+/** The key that keeps one person's records in order: the visitor, else the user, else the event stands alone. */
+export const partitionKeyOf = (projectId: string, event: AcceptedEvent): string =>
+  `${projectId}:${event.visitorId ?? event.userId ?? event.eventId}`

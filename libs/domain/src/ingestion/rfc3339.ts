@@ -1,0 +1,18 @@
+const RFC_3339 =
+  /^(\d{4})-(\d\d)-(\d\d)[Tt ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(\.\d+)?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
+
+/** Milliseconds since the epoch of an RFC 3339 time, or `undefined` when the text is not one. */
+export const parseRfc3339 = (text: string): number | undefined => {
+  const parts = RFC_3339.exec(text)
+  if (!parts) return undefined
+  const [, year, month, day, hour, minute, second = '', fraction = '', zone = ''] = parts
+  // Date.parse rolls the 31st of February over instead of refusing it, and knows no leap second.
+  if (Number(day) > new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()) return undefined
+  if (Number(month) < 1 || Number(month) > 12 || Number(day) < 1) return undefined
+  const wholeSecond = second === '60' ? '59' : second
+  const millis = fraction.slice(0, 4)
+  const time = Date.parse(
+    `${year}-${month}-${day}T${hour}:${minute}:${wholeSecond}${millis}${zone.toUpperCase()}`,
+  )
+  return Number.isNaN(time) || year === '0000' ? undefined : time
+}

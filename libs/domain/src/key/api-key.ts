@@ -1,0 +1,50 @@
+import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import type { ApiKeyKind } from '@waymark/contracts'
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const KEY_ID_LENGTH = 10
+const SECRET_LENGTH = 32
+// 62^6 exceeds 2^32, so six characters hold any CRC32.
+const CHECKSUM_LENGTH = 6
+const FORMAT = /^wm_(pub|sec)_([0-9A-Za-z]{10})([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/
+
+/** The parts of an API key. `keyId` may be shown and is looked up by; `secret` is only ever stored as a hash. */
+export type ApiKeyParts = { kind: ApiKeyKind; keyId: string; secret: string }
+
+const base62 = (length: number): string =>
+  Array.from({ length }, () => BASE62.charAt(randomInt(BASE62.length))).join('')
+
+const checksumOf = (text: string): string => {
+  let rest = crc32(text)
+  let digits = ''
+  while (digits.length < CHECKSUM_LENGTH) {
+    digits = BASE62.charAt(rest % 62) + digits
+    rest = Math.floor(rest / 62)
+  }
+  return digits
+}
+
+/** Draws a new API key from the CSPRNG: 190 random bits of secret. */
+export const generateApiKey = (kind: ApiKeyKind): { key: string; keyId: string; secretHash: Buffer } => {
+  const keyId = base62(KEY_ID_LENGTH)
+  const secret = base62(SECRET_LENGTH)
+  const body = `wm_${kind}_${keyId}${secret}`
+  return { key: body + checksumOf(body), keyId, secretHash: hashSecret(secret) }
+}
+
+/** Takes an API key apart; `undefined` when it is malformed or its checksum says that it was mistyped. */
+export const parseApiKey = (key: string): ApiKeyParts | undefined => {
+  const [, kind, keyId, secret, checksum] = FORMAT.exec(key) ?? []
+  if (!keyId || !secret || checksum !== checksumOf(key.slice(0, -CHECKSUM_LENGTH))) return undefined
+  return { kind: kind as ApiKeyKind, keyId, secret }
+}
+
+/** SHA-256 of a key's secret; no slow hash is needed, since the secret cannot be guessed. */
+export const hashSecret = (secret: string): Buffer => createHash('sha256').update(secret).digest()
+
+/** Whether a secret belongs to a stored hash, in constant time. */
+export const secretMatches = (secret: string, storedHash: Uint8Array): boolean => {
+  const hash = hashSecret(secret)
+  return hash.length === storedHash.length && timingSafeEqual(hash, storedHash)
+}

@@ -1,0 +1,144 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { DeadLetter, Log } from '@waymark/contracts'
+import { isDataError, isTransient } from '@waymark/database'
+import { BusUnavailableError, type Delivery, type Subscription } from './port.ts'
+
+/** A record as an adapter reads it, not decoded yet. */
+export type RawRecord = {
+  partition: number
+  offset: bigint
+  key: string | null
+  value: Buffer
+  headers: Record<string, string>
+}
+
+/** Processes records of one partition to the end: when it resolves, their offset may be committed. */
+export type Deliver = (records: readonly RawRecord[], signal: AbortSignal) => Promise<void>
+
+const MAX_DELAY_MS = 5_000
+// A failure that is neither the data's nor a dependency's is a bug: patience first, then the dead letters.
+const ATTEMPTS_ON_BUG = 8
+const DEFAULT_BATCH_RECORDS = 500
+
+/**
+ * Wraps a subscription's handler with what every adapter must do alike: decoding, retry with back-off,
+ * search for the culprit in a batch, dead letters. Rejects only when `signal` aborts a retry.
+ */
+export const createDelivery = <T>(
+  subscription: Subscription<T>,
+  { publishDeadLetters, log }: { publishDeadLetters: (letters: DeadLetter[]) => Promise<void>; log: Log },
+): Deliver => {
+  const { group, topic, handle } = subscription
+
+  const letterFor = (record: RawRecord, reason: string): DeadLetter => ({
+    v: 1,
+    group,
+    topic: topic.name,
+    partition: record.partition,
+    offset: record.offset.toString(),
+    key: record.key,
+    value: record.value.toString('base64'),
+    headers: record.headers,
+    reason,
+    failedAt: new Date().toISOString(),
+  })
+
+  type Decoded = { record: RawRecord; delivery: Delivery<T> }
+
+  const decode = (record: RawRecord): Decoded | { record: RawRecord; reason: string } => {
+    try {
+      const value: unknown = JSON.parse(record.value.toString('utf8'))
+      if (topic.validator.fits(value)) {
+        const { partition, offset, key, headers } = record
+        return { record, delivery: { topic: topic.name, partition, offset, key, value, headers } }
+      }
+      const problem = topic.validator.check(value)
+      return { record, reason: `does not fit the topic's schema: ${problem?.field} ${problem?.message}` }
+    } catch {
+      return { record, reason: 'is not JSON' }
+    }
+  }
+
+  const handleOnce = async (batch: Decoded[], signal: AbortSignal): Promise<DeadLetter[]> => {
+    const outcomes =
+      (await handle(
+        batch.map(({ delivery }) => delivery),
+        signal,
+      )) ?? []
+    return batch.flatMap(({ record }, index) => {
+      const outcome = outcomes[index]
+      if (outcome?.kind === 'drop')
+        log.warn({ group, reason: outcome.reason, offset: `${record.offset}` }, 'dropped a record')
+      return outcome?.kind === 'dead' ? [letterFor(record, outcome.reason)] : []
+    })
+  }
+
+  const handleAll = async (
+    batch: Decoded[],
+    signal: AbortSignal,
+    attempts: number,
+  ): Promise<DeadLetter[]> => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await handleOnce(batch, signal)
+      } catch (error) {
+        signal.throwIfAborted()
+        const dependencyAway = isTransient(error) || error instanceof BusUnavailableError
+        const dataAtFault = isDataError(error) || (!dependencyAway && attempt >= attempts)
+        if (!dataAtFault) {
+          log.warn({ group, topic: topic.name, attempt, err: error }, 'handling failed and is tried again')
+          await backOff(attempt, signal)
+          continue
+        }
+        const [only, ...others] = batch
+        if (only && others.length === 0) return [letterFor(only.record, reasonOf(error))]
+        const middle = Math.ceil(batch.length / 2)
+        return [
+          ...(await handleAll(batch.slice(0, middle), signal, 2)),
+          ...(await handleAll(batch.slice(middle), signal, 2)),
+        ]
+      }
+    }
+  }
+
+  const publishLetters = async (letters: DeadLetter[], signal: AbortSignal): Promise<void> => {
+    for (const { partition, offset, reason } of letters) {
+      log.error({ group, topic: topic.name, partition, offset, reason }, 'record goes to the dead letters')
+    }
+    for (let attempt = 1; letters.length > 0; attempt++) {
+      try {
+        return await publishDeadLetters(letters)
+      } catch (error) {
+        log.warn({ group, attempt, err: error }, 'dead letters could not be published and are tried again')
+        await backOff(attempt, signal)
+      }
+    }
+  }
+
+  return async (records, signal) => {
+    const size = subscription.maxBatchRecords ?? DEFAULT_BATCH_RECORDS
+    for (let start = 0; start < records.length; start += size) {
+      const decoded = records.slice(start, start + size).map(decode)
+      const batch = decoded.filter((entry) => 'delivery' in entry)
+      const letters = decoded.flatMap((entry) =>
+        'reason' in entry ? [letterFor(entry.record, entry.reason)] : [],
+      )
+      if (batch.length > 0) letters.push(...(await handleAll(batch, signal, ATTEMPTS_ON_BUG)))
+      await publishLetters(letters, signal)
+    }
+  }
+}
+
+/** Waits before attempt `attempt + 1`: 100 ms doubling up to 5 s, with jitter. Rejects when `signal` aborts. */
+export const backOff = (attempt: number, signal: AbortSignal): Promise<void> => {
+  const delay = Math.min(MAX_DELAY_MS, 100 * 2 ** (attempt - 1))
+  return sleep(delay * (0.5 + Math.random() / 2), undefined, { signal })
+}
+
+// The message of a database error may quote the data; its code says enough.
+const reasonOf = (error: unknown): string => {
+  const { name, code, message } = error as { name?: string; code?: string; message?: string }
+  return isDataError(error)
+    ? `the store refused it: SQLSTATE ${code}`
+    : `${name ?? 'Error'}: ${message ?? ''}`.slice(0, 500)
+}

@@ -1,0 +1,174 @@
+import { EventEmitter } from 'node:events'
+import type { Log } from '@waymark/contracts'
+import pg from 'pg'
+import { BusUnavailableError } from '../port.ts'
+
+/** A record with its partition chosen and its value serialised. */
+export type AppendedRecord = {
+  topic: string
+  partition: number
+  key: string
+  value: string
+  headers: Record<string, string> | undefined
+}
+
+type Pending = { records: readonly AppendedRecord[]; resolve: () => void; reject: (error: Error) => void }
+
+// Any number will do as long as nobody else locks it: the log of one database has one appender.
+const APPENDER_LOCK = 7_390_121_465
+const MAX_ROWS_PER_COMMIT = 5_000
+
+const INSERT = `
+  INSERT INTO bus.log (topic, "partition", "offset", key, value, headers, at)
+  SELECT *, now() FROM unnest($1::text[], $2::int[], $3::bigint[], $4::text[], $5::text[], $6::jsonb[])`
+
+// Rows may all have been deleted by retention; then the groups remember how far the partition had come.
+const NEXT_OFFSETS = `
+  SELECT topic, "partition", max(next)::text AS next FROM (
+    SELECT topic, "partition", max("offset") + 1 AS next FROM bus.log GROUP BY topic, "partition"
+    UNION ALL
+    SELECT topic, "partition", next FROM bus.log_offsets
+  ) AS known GROUP BY topic, "partition"`
+
+/**
+ * The one writer of the embedded log. It alone gives out offsets, and moves a partition's high-water mark
+ * only after the commit, so that a reader below the mark never skips a row that is still on its way.
+ * Records published at the same time share one commit.
+ */
+export const createAppender = (databaseUrl: string, log: Log) => {
+  const appended = new EventEmitter().setMaxListeners(0)
+  const next = new Map<string, bigint>()
+  const queue: Pending[] = []
+  let client: pg.Client | undefined
+  let writing: Promise<void> | undefined
+  let closed = false
+
+  // The connection that inserts also holds the lock: losing one is losing the other.
+  const connect = async (): Promise<pg.Client> => {
+    if (client) return client
+    const fresh = new pg.Client({
+      connectionString: databaseUrl,
+      application_name: 'waymark-log',
+      connectionTimeoutMillis: 3_000,
+    })
+    fresh.on('error', (error) => {
+      log.warn({ err: error }, 'the log lost its connection')
+      if (client === fresh) client = undefined
+    })
+    await fresh.connect()
+    try {
+      const { rows } = await fresh.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [
+        APPENDER_LOCK,
+      ])
+      if (!rows[0]?.locked) throw new BusUnavailableError('another process writes to this log')
+      const offsets = await fresh.query<{ topic: string; partition: number; next: string }>(NEXT_OFFSETS)
+      for (const row of offsets.rows) advance(row.topic, row.partition, BigInt(row.next))
+    } catch (error) {
+      await fresh.end().catch(() => {})
+      throw error
+    }
+    client = fresh
+    return fresh
+  }
+
+  const disconnect = async (): Promise<void> => {
+    const current = client
+    client = undefined
+    await current?.end().catch(() => {})
+  }
+
+  const advance = (topic: string, partition: number, to: bigint): void => {
+    const slot = `${topic}/${partition}`
+    if (to <= (next.get(slot) ?? 0n)) return
+    next.set(slot, to)
+    appended.emit(slot)
+  }
+
+  const insert = async (records: AppendedRecord[]): Promise<void> => {
+    const connection = await connect()
+    const upcoming = new Map<string, bigint>()
+    const offsets = records.map(({ topic, partition }) => {
+      const slot = `${topic}/${partition}`
+      const offset = upcoming.get(slot) ?? next.get(slot) ?? 0n
+      upcoming.set(slot, offset + 1n)
+      return offset.toString()
+    })
+    await connection.query({
+      name: 'append',
+      text: INSERT,
+      values: [
+        records.map(({ topic }) => topic),
+        records.map(({ partition }) => partition),
+        offsets,
+        records.map(({ key }) => key),
+        records.map(({ value }) => value),
+        records.map(({ headers }) => (headers ? JSON.stringify(headers) : null)),
+      ],
+    })
+    for (const record of records) {
+      const slot = `${record.topic}/${record.partition}`
+      advance(record.topic, record.partition, upcoming.get(slot) ?? 0n)
+    }
+  }
+
+  const takeBatch = (): Pending[] => {
+    let rows = 0
+    const fitting = queue.findIndex(({ records }, index) => {
+      rows += records.length
+      return index > 0 && rows > MAX_ROWS_PER_COMMIT
+    })
+    return queue.splice(0, fitting === -1 ? queue.length : fitting)
+  }
+
+  const writeAll = async (): Promise<void> => {
+    while (queue.length > 0) {
+      const batch = takeBatch()
+      try {
+        await insert(batch.flatMap(({ records }) => records))
+        for (const { resolve } of batch) resolve()
+      } catch (error) {
+        // Whether it was committed is unknown, so the offsets are read anew with the next connection.
+        await disconnect()
+        for (const { reject } of batch)
+          reject(new BusUnavailableError('the log could not be written', { cause: error }))
+      }
+    }
+  }
+
+  // One turn of the event loop later, so that requests of the same moment share a commit.
+  const write = (): void => {
+    writing ??= new Promise((resolve) => setImmediate(resolve)).then(writeAll).finally(() => {
+      writing = undefined
+      if (queue.length > 0) write()
+    })
+  }
+
+  return {
+    /** Takes the lock and learns where each partition ends. @throws BusUnavailableError when another process writes */
+    open: async (): Promise<void> => {
+      await connect()
+    },
+    /** Resolves when the records are committed. @throws BusUnavailableError when that failed or is unknown */
+    append: (records: readonly AppendedRecord[]): Promise<void> =>
+      new Promise((resolve, reject) => {
+        if (closed) return reject(new BusUnavailableError('the log is closed'))
+        queue.push({ records, resolve, reject })
+        write()
+      }),
+    /** One past the last committed offset of a partition. */
+    endOf: (topic: string, partition: number): bigint => next.get(`${topic}/${partition}`) ?? 0n,
+    /** Calls back whenever records were committed to a partition; returns how to stop that. */
+    onAppend: (topic: string, partition: number, callback: () => void): (() => void) => {
+      const slot = `${topic}/${partition}`
+      appended.on(slot, callback)
+      return () => appended.off(slot, callback)
+    },
+    close: async (): Promise<void> => {
+      closed = true
+      while (writing !== undefined) await writing
+      await disconnect()
+    },
+  }
+}
+
+export type Appender = ReturnType<typeof createAppender>

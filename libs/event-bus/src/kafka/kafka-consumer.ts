@@ -1,0 +1,138 @@
+import type { Log } from '@waymark/contracts'
+import type { EachBatchPayload, IHeaders, Kafka, KafkaMessage } from 'kafkajs'
+import { backOff, type Deliver, type RawRecord } from '../delivery.ts'
+import type { Consumer } from '../port.ts'
+
+/** How a consumer of one group shares its work. Times in ms, sizes in bytes. */
+export type KafkaConsumerOptions = {
+  group: string
+  topic: string
+  partitionsAtOnce: number
+  maxBytesPerPartition: number
+  sessionTimeoutMs: number
+  maxBatchRecords: number
+}
+
+// A consumer that ran this long was well; its next failure is a first one again.
+const STABLE_MS = 30_000
+
+/**
+ * Consumes one topic for one group. Offsets are committed per partition, in order, after `deliver` has resolved.
+ * Memory is bounded by what one fetch may bring: the next one waits until this one is handled.
+ */
+export const createKafkaConsumer = (
+  kafka: Kafka,
+  deliver: Deliver,
+  options: KafkaConsumerOptions,
+  log: Log,
+): Consumer => {
+  const { group, topic, partitionsAtOnce, maxBytesPerPartition, sessionTimeoutMs, maxBatchRecords } = options
+  const stopping = new AbortController()
+  let running: Promise<void> | undefined
+
+  const eachBatch = async (payload: EachBatchPayload): Promise<void> => {
+    const {
+      batch,
+      heartbeat,
+      resolveOffset,
+      commitOffsetsIfNecessary,
+      uncommittedOffsets,
+      isRunning,
+      isStale,
+    } = payload
+    const interrupted = new AbortController()
+    const signal = AbortSignal.any([interrupted.signal, stopping.signal])
+    // A heartbeat fails when the group rebalances: the batch in hand is finished and committed, then we rejoin.
+    const beat = setInterval(() => heartbeat().catch((error) => interrupted.abort(error)), 1_000)
+    try {
+      for (let start = 0; start < batch.messages.length; start += maxBatchRecords) {
+        if (!isRunning() || isStale() || signal.aborted) break
+        const messages = batch.messages.slice(start, start + maxBatchRecords)
+        await deliver(
+          messages.map((message) => toRawRecord(batch.partition, message)),
+          signal,
+        )
+        const last = messages.at(-1)
+        if (last) resolveOffset(last.offset)
+        await commitOffsetsIfNecessary(uncommittedOffsets())
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error
+    } finally {
+      clearInterval(beat)
+    }
+    if (interrupted.signal.aborted) throw interrupted.signal.reason
+  }
+
+  /** One life of a kafkajs consumer, until it is stopped; rejects when it crashes. */
+  const consumeOnce = async (): Promise<void> => {
+    const consumer = kafka.consumer({
+      groupId: group,
+      sessionTimeout: sessionTimeoutMs,
+      heartbeatInterval: Math.floor(sessionTimeoutMs / 10),
+      maxBytesPerPartition,
+      maxWaitTimeInMs: 500,
+      allowAutoTopicCreation: false,
+      // Its own restart gives up on errors that it takes for final, and nobody would notice.
+      retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 1_000, restartOnFailure: async () => false },
+    })
+    const ended = new Promise<void>((resolve, reject) => {
+      consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error))
+      stopping.signal.addEventListener('abort', () => resolve())
+    })
+    try {
+      await consumer.connect()
+      await consumer.subscribe({ topics: [topic], fromBeginning: true })
+      await consumer.run({
+        eachBatchAutoResolve: false,
+        partitionsConsumedConcurrently: partitionsAtOnce,
+        eachBatch,
+      })
+      await ended
+    } finally {
+      ended.catch(() => {})
+      await consumer.stop()
+      await consumer.disconnect()
+    }
+  }
+
+  const keepConsuming = async (): Promise<void> => {
+    for (let attempt = 1; !stopping.signal.aborted; attempt++) {
+      const begunAt = Date.now()
+      try {
+        await consumeOnce()
+      } catch (error) {
+        if (Date.now() - begunAt > STABLE_MS) attempt = 1
+        log.warn({ group, topic, attempt, err: error }, 'consuming from Kafka failed and is tried again')
+        await backOff(attempt, stopping.signal).catch(() => {})
+      }
+    }
+  }
+
+  return {
+    start: async () => {
+      running ??= keepConsuming()
+    },
+    stop: async () => {
+      stopping.abort()
+      await running
+    },
+  }
+}
+
+const toRawRecord = (partition: number, message: KafkaMessage): RawRecord => ({
+  partition,
+  offset: BigInt(message.offset),
+  key: message.key?.toString('utf8') ?? null,
+  value: message.value ?? Buffer.alloc(0),
+  headers: toStrings(message.headers),
+})
+
+const toStrings = (headers: IHeaders | undefined): Record<string, string> => {
+  const strings: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers ?? {})) {
+    const single = Array.isArray(value) ? value[0] : value
+    if (single !== undefined) strings[name] = single.toString()
+  }
+  return strings
+}

@@ -1,0 +1,209 @@
+import { deadLetters, type Log, type Topic } from '@waymark/contracts'
+import kafkajs, { type Kafka, type KafkaConfig, type logCreator } from 'kafkajs'
+import { createDelivery } from '../delivery.ts'
+import { partitionOf } from '../partitioner.ts'
+import { BusUnavailableError, type EventBus } from '../port.ts'
+import { createBatchingProducer } from './batching-producer.ts'
+import { createKafkaConsumer } from './kafka-consumer.ts'
+import { registerZstd } from './zstd-codec.ts'
+
+/** How to reach Kafka and how long to wait for it. Times in ms. */
+export type KafkaOptions = {
+  brokers: string[]
+  clientId: string
+  /** Put in front of topic and group names, so that deployments may share a cluster. */
+  topicPrefix?: string
+  compression?: 'none' | 'gzip' | 'zstd'
+  lingerMs?: number
+  publishDeadlineMs?: number
+  partitionsAtOnce?: number
+  sessionTimeoutMs?: number
+}
+
+// Below the broker's default limit of 1 MiB, with room for the framing of a record batch.
+const MAX_PARTITION_BATCH_BYTES = 900_000
+const MAX_FETCH_BYTES_PER_PARTITION = 1_048_576
+const DEFAULT_BATCH_RECORDS = 500
+
+/** The event bus on Apache Kafka. Connects when first needed and recovers by itself. */
+export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus => {
+  const { topicPrefix = '', publishDeadlineMs = 4_000 } = options
+  registerZstd()
+  const client = createKafka(options, log)
+  // kafkajs's own retry may resolve a send that was not stored; the batching producer retries instead.
+  const producer = client.producer({
+    idempotent: false,
+    allowAutoTopicCreation: false,
+    retry: { retries: 0 },
+  })
+  const compression = compressionTypes[options.compression ?? 'zstd']
+  const lanes = new Map<string, ReturnType<typeof createBatchingProducer>>()
+  const partitionCounts = new Map<string, Promise<number>>()
+  let connecting: Promise<void> | undefined
+
+  const connected = (): Promise<void> => {
+    connecting ??= producer.connect().catch((error) => {
+      connecting = undefined
+      throw error
+    })
+    return connecting
+  }
+
+  const fetchPartitionCount = async (topic: string): Promise<number> => {
+    const admin = client.admin({ retry: { retries: 0 } })
+    try {
+      await admin.connect()
+      const metadata = await admin.fetchTopicMetadata({ topics: [topic] })
+      return metadata.topics[0]?.partitions.length ?? 0
+    } catch (error) {
+      throw new BusUnavailableError(`cannot read the partitions of ${topic}`, { cause: error })
+    } finally {
+      await admin.disconnect().catch(() => {})
+    }
+  }
+
+  // Kept for good: a keyed topic cannot grow without breaking the order of its keys.
+  const partitionCount = (topic: string): Promise<number> => {
+    const known = partitionCounts.get(topic)
+    if (known !== undefined) return known
+    const count = fetchPartitionCount(topic)
+    partitionCounts.set(topic, count)
+    count.catch(() => partitionCounts.delete(topic))
+    return count
+  }
+
+  const laneOf = (topic: string) => {
+    const known = lanes.get(topic)
+    if (known !== undefined) return known
+    const lane = createBatchingProducer(
+      async (records) => {
+        await connected()
+        return producer.sendBatch({
+          acks: -1,
+          timeout: publishDeadlineMs,
+          compression,
+          topicMessages: [{ topic, messages: records }],
+        })
+      },
+      {
+        lingerMs: options.lingerMs ?? 2,
+        maxPartitionBytes: MAX_PARTITION_BATCH_BYTES,
+        deadlineMs: publishDeadlineMs,
+      },
+      log,
+    )
+    lanes.set(topic, lane)
+    return lane
+  }
+
+  const bus: EventBus = {
+    publish: async (topic, records) => {
+      const name = topicPrefix + topic.name
+      const partitions = await within(publishDeadlineMs, partitionCount(name))
+      await laneOf(name).publish(
+        records.map(({ key, value, headers }) => ({
+          partition: partitionOf(key, partitions),
+          key,
+          value: JSON.stringify(value),
+          ...(headers && { headers }),
+        })),
+      )
+    },
+    subscribe: (subscription) => {
+      const deliver = createDelivery(subscription, {
+        publishDeadLetters: (letters) =>
+          bus.publish(
+            deadLetters,
+            letters.map((value) => ({ key: value.key ?? value.topic, value })),
+          ),
+        log,
+      })
+      return createKafkaConsumer(
+        client,
+        deliver,
+        {
+          group: topicPrefix + subscription.group,
+          topic: topicPrefix + subscription.topic.name,
+          partitionsAtOnce: options.partitionsAtOnce ?? 4,
+          maxBytesPerPartition: MAX_FETCH_BYTES_PER_PARTITION,
+          sessionTimeoutMs: options.sessionTimeoutMs ?? 30_000,
+          maxBatchRecords: subscription.maxBatchRecords ?? DEFAULT_BATCH_RECORDS,
+        },
+        log,
+      )
+    },
+    close: async () => {
+      await Promise.all([...lanes.values()].map((lane) => lane.drain()))
+      await connecting?.catch(() => {})
+      await producer.disconnect()
+    },
+  }
+  return bus
+}
+
+/**
+ * Creates the topics that do not exist yet, and never changes one that does.
+ * @throws when the cluster cannot be reached
+ */
+export const ensureKafkaTopics = async (
+  options: KafkaOptions,
+  topics: readonly Topic<unknown>[],
+  { partitions, replication }: { partitions: number; replication: number },
+  log: Log,
+): Promise<void> => {
+  const admin = createKafka(options, log).admin({ retry: { retries: 8 } })
+  await admin.connect()
+  try {
+    await admin.createTopics({
+      waitForLeaders: true,
+      topics: topics.map(({ name, retentionMs, maxMessageBytes }) => ({
+        topic: (options.topicPrefix ?? '') + name,
+        numPartitions: partitions,
+        replicationFactor: replication,
+        configEntries: [
+          { name: 'retention.ms', value: `${retentionMs}` },
+          { name: 'max.message.bytes', value: `${maxMessageBytes}` },
+          { name: 'min.insync.replicas', value: `${Math.max(1, replication - 1)}` },
+        ],
+      })),
+    })
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+const within = async <T>(deadlineMs: number, work: Promise<T>): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined
+  const expired = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(
+      () => reject(new BusUnavailableError(`Kafka did not answer within ${deadlineMs} ms`)),
+      deadlineMs,
+    )
+  })
+  return Promise.race([work, expired]).finally(() => clearTimeout(timer))
+}
+
+const compressionTypes = {
+  none: kafkajs.CompressionTypes.None,
+  gzip: kafkajs.CompressionTypes.GZIP,
+  zstd: kafkajs.CompressionTypes.ZSTD,
+}
+
+const createKafka = ({ brokers, clientId, publishDeadlineMs = 4_000 }: KafkaOptions, log: Log): Kafka => {
+  const config: KafkaConfig = {
+    brokers,
+    clientId,
+    connectionTimeout: 3_000,
+    requestTimeout: publishDeadlineMs,
+    retry: { retries: 0 },
+    logCreator: logTo(log),
+  }
+  return new kafkajs.Kafka(config)
+}
+
+// kafkajs logs every retry as an error; what matters is logged by the bus itself.
+const logTo =
+  (log: Log): logCreator =>
+  () =>
+  ({ namespace, log: { message, error } }) =>
+    log.debug({ kafkajs: namespace, error: typeof error === 'string' ? error : undefined }, message)

@@ -1,0 +1,278 @@
+import { compileValidator, type DeadLetter, deadLetters, type Topic } from '@waymark/contracts'
+import { eventually } from '@waymark/testing'
+import { Type } from 'typebox'
+import { afterEach, expect, it } from 'vitest'
+import type { Consumer, EventBus, Subscription } from '../src/port.ts'
+
+/** What the contract suite needs of an adapter. Each call gives topics and groups that no other test sees. */
+export type Harness = {
+  /** Opens a bus on this test's own topics; opening it again finds what an earlier one left. */
+  open(): Promise<EventBus>
+  /** Puts text on a topic that no publisher of ours would write; only before the bus is opened. */
+  publishRaw(topic: string, key: string, value: string): Promise<void>
+  dispose(): Promise<void>
+}
+
+const Numbered = Type.Object({ n: Type.Integer(), person: Type.String() })
+type Numbered = { n: number; person: string }
+
+/** A topic of the suite's own; harnesses create it under this name. */
+export const numbered: Topic<Numbered> = {
+  name: 'numbered.v1',
+  validator: compileValidator(Numbered),
+  retentionMs: 60_000,
+  maxMessageBytes: 1_048_588,
+}
+
+const record = (person: string, n: number) => ({ key: person, value: { n, person } })
+const range = (count: number) => Array.from({ length: count }, (_, n) => n)
+
+/** What an event bus promises, asserted on one adapter. */
+export const describeEventBus = (createHarness: () => Promise<Harness>): void => {
+  const cleanUps: (() => Promise<unknown>)[] = []
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+  })
+
+  const startHarness = async (): Promise<Harness> => {
+    const harness = await createHarness()
+    cleanUps.push(() => harness.dispose())
+    return harness
+  }
+
+  const openBus = async (harness: Harness): Promise<EventBus> => {
+    const bus = await harness.open()
+    cleanUps.push(() => bus.close())
+    return bus
+  }
+
+  const consume = async <T>(bus: EventBus, subscription: Subscription<T>): Promise<Consumer> => {
+    const consumer = bus.subscribe(subscription)
+    let stopped: Promise<void> | undefined
+    const once = { start: consumer.start, stop: () => (stopped ??= consumer.stop()) }
+    cleanUps.push(once.stop)
+    await once.start()
+    return once
+  }
+
+  /** Collects what a group is given. */
+  const collect = (bus: EventBus, group: string, seen: Numbered[]) =>
+    consume(bus, {
+      group,
+      topic: numbered,
+      handle: async (batch) => {
+        seen.push(...batch.map(({ value }) => value))
+        return undefined
+      },
+    })
+
+  it('delivers every record to every group, in the order of each key', async () => {
+    const bus = await openBus(await startHarness())
+    const [one, two]: [Numbered[], Numbered[]] = [[], []]
+    await collect(bus, 'one', one)
+    const people = range(40).map((n) => `person-${n}`)
+    for (const n of range(25))
+      await Promise.all(people.map((person) => bus.publish(numbered, [record(person, n)])))
+    await collect(bus, 'two', two)
+
+    for (const seen of [one, two]) {
+      await eventually('all 1,000 records arrive', () => seen.length >= 1_000, 30_000)
+      for (const person of people) {
+        expect(seen.filter((value) => value.person === person).map(({ n }) => n)).toEqual(range(25))
+      }
+    }
+  })
+
+  it('delivers again what was not finished before a consumer ended, and nothing else', async () => {
+    const harness = await startHarness()
+    const first = await openBus(harness)
+    await first.publish(numbered, [record('ann', 1)])
+    const finished: Numbered[] = []
+    const orderly = await collect(first, 'group', finished)
+    await eventually('the first record is handled', () => finished.length === 1)
+    await orderly.stop()
+
+    await first.publish(numbered, [record('ann', 2), record('ann', 3)])
+    let attempts = 0
+    const failing = await consume(first, {
+      group: 'group',
+      topic: numbered,
+      handle: async () => {
+        attempts++
+        throw Object.assign(new Error('the store is away'), { code: '57P01' })
+      },
+    })
+    await eventually('the consumer has tried', () => attempts > 0, 30_000)
+    await failing.stop()
+    await first.close()
+
+    const again: Numbered[] = []
+    await collect(await openBus(harness), 'group', again)
+    await eventually('the others come again', () => again.length >= 2, 30_000)
+    expect(again.map(({ n }) => n)).toEqual([2, 3])
+  })
+
+  it('tries again while a dependency is away, without losing or overtaking', async () => {
+    const bus = await openBus(await startHarness())
+    const seen: number[] = []
+    let failures = 3
+    await consume(bus, {
+      group: 'group',
+      topic: numbered,
+      maxBatchRecords: 2,
+      handle: async (batch) => {
+        if (failures-- > 0) throw Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' })
+        seen.push(...batch.map(({ value }) => value.n))
+        return undefined
+      },
+    })
+    await bus.publish(
+      numbered,
+      range(5).map((n) => record('ann', n)),
+    )
+    await eventually('all arrive', () => seen.length >= 5, 30_000)
+    expect(seen).toEqual(range(5))
+  })
+
+  it('dead-letters what cannot be read or stored, with the reason, and goes on', async () => {
+    const harness = await startHarness()
+    await harness.publishRaw(numbered.name, 'ann', 'not json')
+    await harness.publishRaw(numbered.name, 'ann', '{"n":"not a number","person":"ann"}')
+    const bus = await openBus(harness)
+    const seen: number[] = []
+    const letters: DeadLetter[] = []
+    await consume(bus, {
+      group: 'letters',
+      topic: deadLetters,
+      handle: async (batch) => {
+        letters.push(...batch.map(({ value }) => value))
+        return undefined
+      },
+    })
+    await bus.publish(
+      numbered,
+      range(8).map((n) => record('ann', n)),
+    )
+    await consume(bus, {
+      group: 'group',
+      topic: numbered,
+      handle: async (batch) => {
+        const poison = batch.some(({ value }) => value.n === 3)
+        if (poison) throw Object.assign(new Error('value out of range'), { code: '22003' })
+        seen.push(...batch.map(({ value }) => value.n))
+        return batch.map(({ value }) =>
+          value.n === 6 ? { kind: 'dead', reason: 'unwanted' } : { kind: 'done' },
+        )
+      },
+    })
+
+    await eventually('four dead letters', () => letters.length >= 4, 30_000)
+    await eventually('the rest is handled', () => seen.length >= 7)
+    expect(seen).toEqual([0, 1, 2, 4, 5, 6, 7])
+    expect(new Set(letters.map(({ reason }) => reason))).toEqual(
+      new Set([
+        'is not JSON',
+        "does not fit the topic's schema: n must be integer",
+        'unwanted',
+        'the store refused it: SQLSTATE 22003',
+      ]),
+    )
+    const unreadable = letters.find(({ reason }) => reason === 'is not JSON')
+    expect(unreadable).toMatchObject({ group: 'group', topic: numbered.name, key: 'ann' })
+    expect(Buffer.from(unreadable?.value ?? '', 'base64').toString()).toBe('not json')
+  })
+
+  it('shares partitions in a group: never two at once on one key, nothing lost when members come and go', async () => {
+    const bus = await openBus(await startHarness())
+    const seen = new Map<string, number[]>()
+    const busy = new Set<string>()
+    let overlaps = 0
+    const member = () =>
+      consume(bus, {
+        group: 'group',
+        topic: numbered,
+        maxBatchRecords: 10,
+        handle: async (batch) => {
+          const partition = `${batch[0]?.partition}`
+          if (busy.has(partition)) overlaps++
+          busy.add(partition)
+          await new Promise((resolve) => setTimeout(resolve, 2))
+          for (const { value } of batch) seen.set(value.person, [...(seen.get(value.person) ?? []), value.n])
+          busy.delete(partition)
+          return undefined
+        },
+      })
+    const people = range(20).map((n) => `person-${n}`)
+    const publishRound = (round: number) =>
+      bus.publish(
+        numbered,
+        people.flatMap((person) => range(20).map((n) => record(person, round * 20 + n))),
+      )
+
+    const first = await member()
+    await publishRound(0)
+    const second = await member()
+    await publishRound(1)
+    await eventually(
+      'the first two rounds arrive',
+      () => people.every((person) => (seen.get(person)?.length ?? 0) >= 40),
+      45_000,
+    )
+    await first.stop()
+    await publishRound(2)
+    await eventually(
+      'the third round arrives',
+      () => people.every((person) => new Set(seen.get(person)).size >= 60),
+      45_000,
+    )
+    await second.stop()
+
+    expect(overlaps).toBe(0)
+    for (const person of people) {
+      const distinct = [...new Set(seen.get(person))]
+      expect(distinct).toEqual(range(60))
+    }
+  })
+
+  it('hands over no more than one batch per partition while a handler is busy', async () => {
+    const bus = await openBus(await startHarness())
+    const batches = new Map<number, number>()
+    let release = () => {}
+    const released = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    let handled = 0
+    await consume(bus, {
+      group: 'group',
+      topic: numbered,
+      maxBatchRecords: 50,
+      handle: async (batch) => {
+        const partition = batch[0]?.partition ?? -1
+        batches.set(partition, (batches.get(partition) ?? 0) + 1)
+        await released
+        handled += batch.length
+        return undefined
+      },
+    })
+    const everything = range(2_000).map((n) => record(`person-${n % 50}`, n))
+    await bus.publish(numbered, everything)
+    await eventually('a handler is busy', () => batches.size > 0, 30_000)
+    await bus.publish(numbered, everything)
+    expect([...batches.values()].every((count) => count === 1)).toBe(true)
+    release()
+    await eventually('everything is handled afterwards', () => handled >= 4_000, 30_000)
+    expect(handled).toBe(4_000)
+  })
+
+  it('keeps the order of concurrent publishers and answers each', async () => {
+    const bus = await openBus(await startHarness())
+    const seen: Numbered[] = []
+    await collect(bus, 'group', seen)
+    await Promise.all(range(500).map((n) => bus.publish(numbered, [record(`person-${n % 7}`, n)])))
+    await eventually('all arrive', () => seen.length >= 500, 30_000)
+    for (const person of range(7).map((n) => `person-${n}`)) {
+      const numbers = seen.filter((value) => value.person === person).map(({ n }) => n)
+      expect(numbers).toEqual([...numbers].sort((a, b) => a - b))
+    }
+  })
+}

@@ -1,0 +1,97 @@
+import { type Log, type Topic, topics } from '@waymark/contracts'
+import { bulkColumns, type Database } from '@waymark/database'
+import type { EventBus, OutgoingRecord } from '@waymark/event-bus'
+import type { ClientBase } from 'pg'
+
+type OutboxRow = { lane: string; topic: string; key: string; value: string; headers: string | null }
+type StoredRow = {
+  id: string
+  topic: string
+  key: string
+  value: string
+  headers: Record<string, string> | null
+}
+
+const RELAY_ROWS = 500
+
+const columns = bulkColumns<OutboxRow>([
+  { name: 'lane', type: 'text', of: (row) => row.lane },
+  { name: 'topic', type: 'text', of: (row) => row.topic },
+  { name: 'key', type: 'text', of: (row) => row.key },
+  { name: 'value', type: 'text', of: (row) => row.value },
+  { name: 'headers', type: 'jsonb', of: (row) => row.headers },
+])
+
+const INSERT = `INSERT INTO ingest.outbox (${columns.names}) SELECT * FROM ${columns.unnest}`
+const LOCK_LANE = `SELECT pg_try_advisory_xact_lock(hashtextextended('outbox:' || $1, 0)) AS locked`
+const OLDEST = `SELECT id, topic, key, value, headers FROM ingest.outbox WHERE lane = $1 ORDER BY id LIMIT $2`
+
+/**
+ * Writes records that are to be published with the transaction of `client`: if it commits, the relay publishes
+ * them. A lane keeps its order.
+ */
+export const addToOutbox = async <T>(
+  client: ClientBase,
+  lane: string,
+  topic: Topic<T>,
+  records: readonly OutgoingRecord<T>[],
+): Promise<void> => {
+  const rows = records.map(({ key, value, headers }) => ({
+    lane,
+    topic: topic.name,
+    key,
+    value: JSON.stringify(value),
+    headers: headers ? JSON.stringify(headers) : null,
+  }))
+  await client.query({ name: 'add-to-outbox', text: INSERT, values: columns.values(rows) })
+}
+
+/**
+ * Publishes what lies in the outbox, oldest first in each lane, and answers how many records that were.
+ * A lock per lane keeps its order whatever the number of relays; a crash after publishing repeats records.
+ * @throws BusUnavailableError when the bus is away; what was not confirmed stays in the outbox
+ */
+export const createOutboxRelay = ({ db, bus, log }: { db: Database; bus: EventBus; log: Log }) => {
+  const topicNamed = new Map(topics.map((topic) => [topic.name, topic]))
+
+  const publishInOrder = async (rows: StoredRow[]): Promise<void> => {
+    for (let start = 0; start < rows.length; ) {
+      const topic = rows[start]?.topic ?? ''
+      const next = rows.findIndex((row, index) => index > start && row.topic !== topic)
+      const run = rows.slice(start, next === -1 ? rows.length : next)
+      const known = topicNamed.get(topic)
+      if (!known) throw new Error(`the outbox names an unknown topic: ${topic}`)
+      await bus.publish(known, run.map(toOutgoing))
+      start += run.length
+    }
+  }
+
+  const relayLane = (lane: string): Promise<number> =>
+    db.transaction(async (client) => {
+      const lock = await client.query<{ locked: boolean }>(LOCK_LANE, [lane])
+      if (!lock.rows[0]?.locked) return 0
+      const { rows } = await client.query<StoredRow>(OLDEST, [lane, RELAY_ROWS])
+      await publishInOrder(rows)
+      await client.query('DELETE FROM ingest.outbox WHERE id = ANY($1::bigint[])', [rows.map(({ id }) => id)])
+      return rows.length
+    })
+
+  return async (signal: AbortSignal): Promise<number> => {
+    const { rows } = await db.pool.query<{ lane: string }>('SELECT DISTINCT lane FROM ingest.outbox')
+    let relayed = 0
+    for (const { lane } of rows) {
+      for (let moved = RELAY_ROWS; moved === RELAY_ROWS && !signal.aborted; ) {
+        moved = await relayLane(lane)
+        relayed += moved
+      }
+    }
+    if (relayed > 0) log.debug({ relayed }, 'published from the outbox')
+    return relayed
+  }
+}
+
+const toOutgoing = ({ key, value, headers }: StoredRow): OutgoingRecord<unknown> => ({
+  key,
+  value: JSON.parse(value),
+  ...(headers && { headers }),
+})

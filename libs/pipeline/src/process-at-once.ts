@@ -1,0 +1,41 @@
+import type { Analytics } from '@waymark/analytics'
+import { AppError, enrichedEvents, type IngestRecord } from '@waymark/contracts'
+import { type Database, isTransient } from '@waymark/database'
+import { type EnrichmentLookups, enrichEvent, partitionKeyOf } from '@waymark/domain'
+import { createEventPartitions } from './event-partitions.ts'
+import { addToOutbox } from './outbox.ts'
+import { storeEvents } from './store-events.ts'
+
+/** What the synchronous path needs. */
+export type ProcessAtOnceDeps = { db: Database; analytics: Analytics; lookups?: EnrichmentLookups }
+
+const RETRY_AFTER_S = 30
+
+/**
+ * The synchronous path: enriches and stores records in the request, by the functions that the consumers use.
+ * When it resolves, the events can be read from both stores, and subscribers of the enriched stream will get them.
+ * @throws AppError store_unavailable when a store does not answer; repeating the request is safe
+ */
+export const createProcessAtOnce = ({ db, analytics, lookups }: ProcessAtOnceDeps) => {
+  const partitions = createEventPartitions(db)
+  return async (records: readonly IngestRecord[]): Promise<void> => {
+    const events = records.map((record) => enrichEvent(record, lookups))
+    const outgoing = events.map((event) => ({ key: partitionKeyOf(event.projectId, event), value: event }))
+    try {
+      await partitions.ensureFor(events)
+      await db.transaction(async (client) => {
+        await storeEvents(client, events)
+        await addToOutbox(client, 'processed-at-once', enrichedEvents, outgoing)
+      })
+      await analytics.storeEvents(events)
+    } catch (error) {
+      if (!isTransient(error)) throw error
+      throw new AppError(
+        'store_unavailable',
+        'STORE_UNAVAILABLE',
+        { retryAfter: RETRY_AFTER_S },
+        { cause: error },
+      )
+    }
+  }
+}

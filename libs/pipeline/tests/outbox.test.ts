@@ -1,0 +1,82 @@
+import { enrichedEvents } from '@waymark/contracts'
+import { openDatabase } from '@waymark/database'
+import { BusUnavailableError, type EventBus } from '@waymark/event-bus'
+import { anEnrichedEvent, createMemoryLog, createTestDatabase, services } from '@waymark/testing'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { addToOutbox, createOutboxRelay } from '../src/outbox.ts'
+
+describe.skipIf(!services)('the outbox', () => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>
+  let db: ReturnType<typeof openDatabase>
+  const signal = new AbortController().signal
+
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    db = openDatabase({ url: database.url, poolSize: 10, applicationName: 'test', onError: () => {} })
+  })
+  beforeEach(() => db.pool.query('DELETE FROM ingest.outbox'))
+  afterAll(async () => {
+    await db.close()
+    await database.drop()
+  })
+
+  const recordingBus = () => {
+    const published: string[] = []
+    const bus: EventBus = {
+      publish: async (_topic, records) => void published.push(...records.map(({ key }) => key)),
+      subscribe: () => ({ start: async () => {}, stop: async () => {} }),
+      close: async () => {},
+    }
+    return { bus, published }
+  }
+  const add = (lane: string, ...keys: string[]) =>
+    db.transaction((client) =>
+      addToOutbox(
+        client,
+        lane,
+        enrichedEvents,
+        keys.map((key) => ({ key, value: anEnrichedEvent() })),
+      ),
+    )
+  const waiting = async (): Promise<number> => {
+    const { rows } = await db.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM ingest.outbox')
+    return rows[0]?.n ?? -1
+  }
+
+  it('publishes a lane in order and keeps nothing of it', async () => {
+    await add('lane', 'a', 'b')
+    await add('lane', 'c')
+    const { bus, published } = recordingBus()
+    expect(await createOutboxRelay({ db, bus, log: createMemoryLog() })(signal)).toBe(3)
+    expect(published).toEqual(['a', 'b', 'c'])
+    expect(await waiting()).toBe(0)
+  })
+
+  it('publishes nothing of a transaction that was rolled back', async () => {
+    await db
+      .transaction(async (client) => {
+        await addToOutbox(client, 'lane', enrichedEvents, [{ key: 'a', value: anEnrichedEvent() }])
+        throw new Error('changed my mind')
+      })
+      .catch(() => {})
+    expect(await waiting()).toBe(0)
+  })
+
+  it('keeps everything while the bus is away', async () => {
+    await add('lane', 'a')
+    const away = { ...recordingBus().bus, publish: () => Promise.reject(new BusUnavailableError('away')) }
+    await expect(createOutboxRelay({ db, bus: away, log: createMemoryLog() })(signal)).rejects.toThrow(
+      BusUnavailableError,
+    )
+    expect(await waiting()).toBe(1)
+  })
+
+  it('publishes each record once and in order when several relays run', async () => {
+    const keys = Array.from({ length: 1_200 }, (_, n) => `${n}`)
+    await add('lane', ...keys)
+    const { bus, published } = recordingBus()
+    const relays = Array.from({ length: 4 }, () => createOutboxRelay({ db, bus, log: createMemoryLog() }))
+    while ((await waiting()) > 0) await Promise.all(relays.map((relay) => relay(signal)))
+    expect(published).toEqual(keys)
+  })
+})

@@ -1,0 +1,75 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import type { Static, TSchema } from 'typebox'
+
+/** One environment variable: its name and the schema of its value. The schema's `default` counts when it is unset. */
+export type Variable<S extends TSchema = TSchema> = { readonly variable: string; readonly schema: S }
+/** A configuration as a tree of variables. */
+export type ConfigSpec = { readonly [name: string]: Variable | ConfigSpec }
+/** What reading a spec gives: the same tree, with values. */
+export type Config<Spec> = {
+  readonly [Name in keyof Spec]: Spec[Name] extends Variable<infer S> ? Static<S> : Config<Spec[Name]>
+}
+
+/** Declares the environment variable `variable`; `schema.description` explains it to whoever runs the service. */
+export const variable = <S extends TSchema>(variable: string, schema: S): Variable<S> => ({
+  variable,
+  schema,
+})
+
+/** Something is wrong with the environment; the message names every variable at fault, never a value. */
+export class ConfigError extends Error {
+  constructor(problems: readonly string[]) {
+    super(`The configuration is not usable:\n${problems.map((problem) => `  ${problem}`).join('\n')}`)
+    this.name = 'ConfigError'
+  }
+}
+
+const ajv = new Ajv2020({ coerceTypes: 'array', useDefaults: true, allowUnionTypes: true })
+addFormats.default(ajv)
+
+const isVariable = (entry: Variable | ConfigSpec): entry is Variable => typeof entry.variable === 'string'
+
+/**
+ * Reads a configuration from environment variables. Lists are separated by commas; an empty variable is unset.
+ * @throws ConfigError naming every bad variable at once
+ */
+export const readConfig = <Spec extends ConfigSpec>(
+  spec: Spec,
+  env: Readonly<Record<string, string | undefined>>,
+): Config<Spec> => {
+  const problems: string[] = []
+  const config = readTree(spec, env, problems)
+  if (problems.length > 0) throw new ConfigError(problems)
+  return config as Config<Spec>
+}
+
+const readTree = (
+  spec: ConfigSpec,
+  env: Readonly<Record<string, string | undefined>>,
+  problems: string[],
+): object => {
+  const entries = Object.entries(spec).map(([name, entry]) => [
+    name,
+    isVariable(entry) ? readVariable(entry, env[entry.variable], problems) : readTree(entry, env, problems),
+  ])
+  return Object.freeze(Object.fromEntries(entries))
+}
+
+const readVariable = (
+  { variable, schema }: Variable,
+  text: string | undefined,
+  problems: string[],
+): unknown => {
+  const list = (schema as { type?: unknown }).type === 'array'
+  const value =
+    text === undefined || text === '' ? undefined : list ? text.split(',').map((item) => item.trim()) : text
+  const holder: { value?: unknown } = value === undefined ? {} : { value }
+  // Ajv coerces and fills in defaults only inside of an object.
+  const validate = ajv.compile({ type: 'object', properties: { value: schema }, required: ['value'] })
+  if (!validate(holder)) {
+    const [error] = validate.errors ?? []
+    problems.push(`${variable} ${error?.keyword === 'required' ? 'is required' : error?.message}`)
+  }
+  return holder.value
+}

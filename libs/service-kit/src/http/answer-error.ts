@@ -1,0 +1,42 @@
+import { AppError, type ErrorCode, type Log } from '@waymark/contracts'
+import type { ErrorRequestHandler } from 'express'
+
+/** The HTTP status of each error code. */
+const statusOf: Record<ErrorCode, number> = {
+  bad_request: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  unprocessable: 422,
+  internal: 500,
+  queue_unavailable: 503,
+  store_unavailable: 503,
+}
+
+/** Answers whatever a handler threw as JSON `{ error, … }`. What we did not foresee is logged and told to nobody. */
+export const answerError =
+  (log: Log): ErrorRequestHandler =>
+  (error: unknown, req, res, next) => {
+    if (res.headersSent) return next(error)
+    const known = error instanceof AppError ? error : fromLibrary(error)
+    const status = statusOf[known.code]
+    if (status >= 500)
+      log.error({ requestId: res.get('X-Request-Id'), method: req.method, err: error }, 'a request failed')
+    const { retryAfter } = known.details
+    if (typeof retryAfter === 'number') res.set('Retry-After', `${retryAfter}`)
+    res.status(status).json({ error: known.message, ...known.details })
+  }
+
+/** Express and its body parser mark their errors with a status and a type. */
+const fromLibrary = (error: unknown): AppError => {
+  const { status, type } = error as { status?: unknown; type?: unknown }
+  if (status === 413) return new AppError('payload_too_large', 'The request body is too large')
+  if (status === 415) return new AppError('unsupported_media_type', 'The Content-Encoding is not supported')
+  if (type === 'request.aborted') return new AppError('bad_request', 'The request ended before its body did')
+  if (typeof status === 'number' && status >= 400 && status < 500)
+    return new AppError('bad_request', 'The request is malformed')
+  return new AppError('internal', 'Internal error')
+}

@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto'
+import { AppError, type Log } from '@waymark/contracts'
+import express, { type Express, type RequestHandler } from 'express'
+import helmet from 'helmet'
+import { Histogram, type Registry } from 'prom-client'
+import { answerError } from './answer-error.ts'
+import type { Route } from './route.ts'
+
+/** What an HTTP app needs beside its routes. `isReady` is asked at every `/readyz`. */
+export type HttpAppOptions = {
+  routes: readonly Route[]
+  trustedProxies: number
+  isReady: () => boolean
+  log: Log
+  metrics: Registry
+}
+
+const REQUEST_ID = /^[\w.:-]{1,100}$/
+
+/** An Express app with the given routes, health endpoints, security headers, and JSON for every error. */
+export const createHttpApp = ({ routes, trustedProxies, isReady, log, metrics }: HttpAppOptions): Express => {
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.set('trust proxy', trustedProxies)
+  app.set('query parser', 'simple')
+  app.use(helmet())
+  app.use(identifyRequest)
+  app.get('/healthz', (_req, res) => void res.json({ status: 'ok' }))
+  app.get('/readyz', (_req, res) => {
+    const ready = isReady()
+    res.status(ready ? 200 : 503).json({ status: ready ? 'ready' : 'not ready' })
+  })
+
+  const duration = new Histogram({
+    name: 'waymark_http_request_duration_seconds',
+    help: 'Time to answer a request',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 1, 5],
+    registers: [metrics],
+  })
+  const measure =
+    ({ method, path }: Route): RequestHandler =>
+    (_req, res, next) => {
+      const start = performance.now()
+      res.once('finish', () =>
+        duration.observe({ method, route: path, status: res.statusCode }, (performance.now() - start) / 1000),
+      )
+      next()
+    }
+
+  for (const route of routes) app[route.method](route.path, measure(route), ...route.handlers)
+  for (const [path, methods] of methodsByPath(routes)) app.all(path, refuseMethod(methods))
+  app.use(() => {
+    throw new AppError('not_found', 'Not found')
+  })
+  app.use(answerError(log))
+  return app
+}
+
+const identifyRequest: RequestHandler = (req, res, next) => {
+  const given = req.get('X-Request-Id') ?? ''
+  res.set('X-Request-Id', REQUEST_ID.test(given) ? given : randomUUID())
+  next()
+}
+
+const methodsByPath = (routes: readonly Route[]): Map<string, string> => {
+  const byPath = Map.groupBy([...routes, ...HEALTH], ({ path }) => path)
+  return new Map(
+    [...byPath].map(([path, ofPath]) => [path, ofPath.map(({ method }) => method.toUpperCase()).join(', ')]),
+  )
+}
+
+const HEALTH = [
+  { method: 'get', path: '/healthz' },
+  { method: 'get', path: '/readyz' },
+] as const
+
+const refuseMethod =
+  (allowed: string): RequestHandler =>
+  (_req, res) => {
+    res.set('Allow', allowed)
+    throw new AppError('method_not_allowed', 'This path does not know that method')
+  }

@@ -1,0 +1,11 @@
+import type { RequestListener } from 'node:http'
+import { collectDefaultMetrics, type Registry } from 'prom-client'
+
+/** Serves a registry, with the process's own figures, in Prometheus's text format at `/metrics`. */
+export const metricsApp = (registry: Registry): RequestListener => {
+  collectDefaultMetrics({ register: registry })
+  return async (req, res) => {
+    if (req.url !== '/metrics') return void res.writeHead(404).end()
+    res.writeHead(200, { 'Content-Type': registry.contentType }).end(await registry.metrics())
+  }
+}

@@ -1,0 +1,60 @@
+import type { Log } from '@waymark/contracts'
+import { ConfigError } from './config.ts'
+import { createLog } from './log.ts'
+import { createScope, type Scope } from './scope.ts'
+
+/** What a composition root is given to build its service with. */
+export type ServiceContext = {
+  name: string
+  log: Log
+  scope: Scope
+  env: NodeJS.ProcessEnv
+  /** Ends the process with exit code 1, for a part that it cannot go on without. */
+  fail: (error: unknown) => void
+}
+
+const STOP_DEADLINE_MS = 30_000
+
+/**
+ * Runs a process: `start` builds everything and registers on the scope what must be undone. SIGTERM, SIGINT
+ * or an error that nobody caught end it: the scope is disposed of in reverse order, within 30 s.
+ * The exit code is 0 after a signal and 1 after an error.
+ */
+export const runService = async (
+  name: string,
+  env: NodeJS.ProcessEnv,
+  start: (context: ServiceContext) => Promise<void>,
+): Promise<void> => {
+  const log = createLog(name, env.LOG_LEVEL || 'info')
+  const scope = createScope(log)
+  let stopping: Promise<void> | undefined
+
+  const stop = (): Promise<void> => {
+    const deadline = setTimeout(() => {
+      log.error({}, 'could not stop in time')
+      // The last resort: something holds on to the event loop, and waiting longer would end in a SIGKILL.
+      process.exit(1)
+    }, STOP_DEADLINE_MS)
+    deadline.unref()
+    stopping ??= scope.dispose()
+    return stopping
+  }
+  const fail = (error: unknown): void => {
+    process.exitCode = 1
+    if (error instanceof ConfigError) process.stderr.write(`${error.message}\n`)
+    else log.error({ err: error }, 'the process fails')
+    void stop()
+  }
+
+  process.once('SIGTERM', () => void stop())
+  process.once('SIGINT', () => void stop())
+  process.on('uncaughtException', fail)
+  process.on('unhandledRejection', fail)
+
+  try {
+    await start({ name, log, scope, env, fail })
+    log.info({}, 'started')
+  } catch (error) {
+    fail(error)
+  }
+}

@@ -1,0 +1,160 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { eventually } from './eventually.ts'
+import { freePort } from './free-port.ts'
+import { requireServices } from './services.ts'
+import { createTestDatabase } from './test-database.ts'
+
+const ROOT = path.resolve(import.meta.dirname, '../../..')
+const NODE_FLAGS = ['--disable-warning=TimeoutNegativeWarning']
+
+/** The apps that a distributed constellation runs. */
+const APPS = ['ingest-gateway', 'enrichment-consumer', 'persistence-consumer', 'management-api'] as const
+export type AppName = (typeof APPS)[number] | 'standalone'
+
+/** All of Waymark at work, as processes of its own, with a project to use. */
+export type Constellation = {
+  apiKey: string
+  projectId: string
+  /** Calls the app that serves `path`, with the project's key unless `init` has another. */
+  request(path: string, init?: RequestInit): Promise<Response>
+  /** Ends an app at once, as a power cut would. */
+  kill(app: AppName): Promise<void>
+  /** Starts an app that was killed, with what it had. */
+  restart(app: AppName): Promise<void>
+  stop(): Promise<void>
+}
+
+type Running = { process: ChildProcess; port: number; output: string[] }
+
+const startApp = async (
+  entry: string,
+  port: number,
+  env: Record<string, string>,
+  readyWithinMs: number,
+): Promise<Running> => {
+  const child = spawn(process.execPath, [...NODE_FLAGS, path.join(ROOT, entry)], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH, LOG_LEVEL: 'warn', ...env, PORT: `${port}`, METRICS_PORT: '0' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output: string[] = []
+  child.stdout.on('data', (chunk) => output.push(`${chunk}`))
+  child.stderr.on('data', (chunk) => output.push(`${chunk}`))
+  const running = { process: child, port, output }
+  try {
+    await eventually(
+      `${entry} is ready`,
+      async () => {
+        if (child.exitCode !== null) throw new Error(`${entry} ended with ${child.exitCode}`)
+        return (await fetch(`http://localhost:${port}/readyz`)).ok
+      },
+      readyWithinMs,
+    )
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw new Error(`${entry} did not start:\n${output.join('')}`, { cause: error })
+  }
+  return running
+}
+
+const end = async ({ process: child }: Running, signal: NodeJS.Signals): Promise<void> => {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.kill(signal)
+  await once(child, 'exit')
+}
+
+type Access = { apiKey: string; projectId: string }
+
+const operate = (
+  access: Access,
+  running: Map<AppName, Running>,
+  start: (app: AppName, port: number) => Promise<Running>,
+  appFor: (path: string) => AppName,
+  cleanUp: () => Promise<void>,
+): Constellation => {
+  const find = (app: AppName): Running => {
+    const found = running.get(app)
+    if (!found) throw new Error(`${app} is not part of this constellation`)
+    return found
+  }
+  return {
+    ...access,
+    request: (requested, init = {}) => {
+      const headers = new Headers(init.headers)
+      if (!headers.has('X-API-Key')) headers.set('X-API-Key', access.apiKey)
+      return fetch(`http://localhost:${find(appFor(requested)).port}${requested}`, { ...init, headers })
+    },
+    kill: (app) => end(find(app), 'SIGKILL'),
+    restart: async (app) => {
+      running.set(app, await start(app, find(app).port))
+    },
+    stop: async () => {
+      await Promise.all([...running.values()].map((app) => end(app, 'SIGTERM')))
+      await cleanUp()
+    },
+  }
+}
+
+/** Everything in one process on embedded parts, in a fresh data directory. Needs no Docker. */
+export const startStandalone = async (): Promise<Constellation> => {
+  const dataDir = await mkdtemp(path.join(tmpdir(), 'waymark-'))
+  const start = (_app: AppName, port: number) =>
+    startApp('apps/standalone/src/main.ts', port, { WAYMARK_DATA_DIR: dataDir }, 30_000)
+  const running = new Map<AppName, Running>([['standalone', await start('standalone', await freePort())]])
+  const demo = JSON.parse(await readFile(path.join(dataDir, 'demo.json'), 'utf8')) as Access
+  const cleanUp = () => rm(dataDir, { recursive: true, force: true })
+  return operate(
+    { apiKey: demo.apiKey, projectId: demo.projectId },
+    running,
+    start,
+    () => 'standalone',
+    cleanUp,
+  )
+}
+
+/** Every app as a process of its own on real Kafka, PostgreSQL and Redis. */
+export const startDistributed = async (): Promise<Constellation> => {
+  const { kafkaBrokers, redisUrl } = requireServices()
+  const database = await createTestDatabase()
+  const prefix = `t${randomBytes(5).toString('hex')}.`
+  const env = {
+    DATABASE_URL: database.url,
+    REDIS_URL: redisUrl,
+    REDIS_KEY_PREFIX: prefix,
+    KAFKA_BROKERS: kafkaBrokers.join(','),
+    KAFKA_TOPIC_PREFIX: prefix,
+    // The least that brokers allow, so that a killed consumer is missed soon.
+    KAFKA_SESSION_TIMEOUT_MS: '6000',
+  }
+  const access = await runSetup(env)
+  const start = (app: AppName, port: number) => startApp(`apps/${app}/src/main.ts`, port, env, 30_000)
+  const started = await Promise.all(
+    APPS.map(async (app) => [app, await start(app, await freePort())] as const),
+  )
+  const appFor = (requested: string): AppName =>
+    requested.startsWith('/api/v1/') || requested.startsWith('/internal/')
+      ? 'ingest-gateway'
+      : 'management-api'
+  return operate(access, new Map(started), start, appFor, () => database.drop())
+}
+
+const runSetup = async (env: Record<string, string>): Promise<Access> => {
+  const child = spawn(process.execPath, [...NODE_FLAGS, path.join(ROOT, 'tools/setup/src/main.ts')], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH, ...env, DEMO_BASE_URL: 'http://localhost' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let output = ''
+  child.stdout.on('data', (chunk) => {
+    output += chunk
+  })
+  const [code] = await once(child, 'close')
+  if (code !== 0) throw new Error(`setup failed with ${code}: ${output}`)
+  const { apiKey, projectId } = JSON.parse(output) as Access
+  return { apiKey, projectId }
+}

@@ -1,0 +1,59 @@
+import { getRandomValues } from 'node:crypto'
+import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainers'
+import { freePort } from './free-port.ts'
+
+/** Official images, or those that `tools/images` builds under the same names. */
+export const images = {
+  postgres: 'postgres:15-bookworm',
+  redis: 'redis:7-bookworm',
+  kafka: 'apache/kafka:4.1.0',
+} as const
+
+const POSTGRES_PASSWORD = Buffer.from(getRandomValues(new Uint8Array(12))).toString('hex')
+
+/** A PostgreSQL server; `url` is its superuser's. It may forget on a crash, since nobody keeps what tests write. */
+export const startPostgres = async (): Promise<{ container: StartedTestContainer; url: string }> => {
+  const container = await new GenericContainer(images.postgres)
+    .withEnvironment({ POSTGRES_PASSWORD })
+    .withCommand(['postgres', '-c', 'fsync=off', '-c', 'max_connections=300'])
+    .withExposedPorts(5432)
+    .withWaitStrategy(Wait.forLogMessage(/database system is ready to accept connections/, 2))
+    .start()
+  const url = `postgres://postgres:${POSTGRES_PASSWORD}@${container.getHost()}:${container.getMappedPort(5432)}/postgres`
+  return { container, url }
+}
+
+/** A Redis server. */
+export const startRedis = async (): Promise<{ container: StartedTestContainer; url: string }> => {
+  const container = await new GenericContainer(images.redis)
+    .withExposedPorts(6379)
+    .withWaitStrategy(Wait.forLogMessage(/Ready to accept connections/))
+    .start()
+  return { container, url: `redis://${container.getHost()}:${container.getMappedPort(6379)}` }
+}
+
+/** One Kafka broker that is its own controller. Its port on this machine stays the same when it is restarted. */
+export const startKafka = async (): Promise<{ container: StartedTestContainer; brokers: string[] }> => {
+  // A broker tells its clients where it is, so its address must be known before it starts.
+  const port = await freePort()
+  const container = await new GenericContainer(images.kafka)
+    .withEnvironment({
+      KAFKA_NODE_ID: '1',
+      KAFKA_PROCESS_ROLES: 'broker,controller',
+      KAFKA_LISTENERS: 'PLAINTEXT://:9092,CONTROLLER://:9093',
+      KAFKA_ADVERTISED_LISTENERS: `PLAINTEXT://localhost:${port}`,
+      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT',
+      KAFKA_CONTROLLER_LISTENER_NAMES: 'CONTROLLER',
+      KAFKA_CONTROLLER_QUORUM_VOTERS: '1@localhost:9093',
+      KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR: '1',
+      KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR: '1',
+      KAFKA_TRANSACTION_STATE_LOG_MIN_ISR: '1',
+      KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS: '0',
+      KAFKA_AUTO_CREATE_TOPICS_ENABLE: 'false',
+      KAFKA_HEAP_OPTS: '-Xms256m -Xmx512m',
+    })
+    .withExposedPorts({ container: 9092, host: port })
+    .withWaitStrategy(Wait.forLogMessage(/Kafka Server started/))
+    .start()
+  return { container, brokers: [`localhost:${port}`] }
+}

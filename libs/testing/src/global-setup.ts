@@ -1,0 +1,34 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import type { TestProject } from 'vitest/node'
+import { startKafka, startPostgres, startRedis } from './containers.ts'
+import { makeTemplate } from './template-database.ts'
+
+const run = promisify(execFile)
+
+const dockerAnswers = async (): Promise<boolean> => {
+  try {
+    await run('docker', ['info'], { timeout: 10_000 })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Starts the servers that integration tests share, once per run; without Docker those tests are left out. */
+export const setup = async (project: TestProject): Promise<(() => Promise<void>) | undefined> => {
+  if (!(await dockerAnswers())) {
+    if (process.env.CI) throw new Error('Docker does not answer, and in CI no test may be left out')
+    process.stdout.write('Docker does not answer: tests on Kafka, PostgreSQL and Redis are left out.\n')
+    project.provide('services', null)
+    return undefined
+  }
+  // The containers are stopped below; the image of Testcontainers' own reaper may not be at hand.
+  process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true'
+  const [postgres, redis, kafka] = await Promise.all([startPostgres(), startRedis(), startKafka()])
+  await makeTemplate(postgres.url)
+  project.provide('services', { postgresUrl: postgres.url, redisUrl: redis.url, kafkaBrokers: kafka.brokers })
+  return async () => {
+    await Promise.all([postgres, redis, kafka].map(({ container }) => container.stop({ timeout: 0 })))
+  }
+}

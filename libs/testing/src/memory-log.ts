@@ -1,0 +1,9 @@
+import type { Log } from '@waymark/contracts'
+
+/** A log that keeps its lines, for tests that ask what was said. */
+export const createMemoryLog = (): Log & { lines: { level: string; message: string; details: object }[] } => {
+  const lines: { level: string; message: string; details: object }[] = []
+  const write = (level: string) => (details: object, message: string) =>
+    void lines.push({ level, message, details })
+  return { lines, debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+}

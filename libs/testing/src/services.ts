@@ -1,0 +1,19 @@
+import { inject } from 'vitest'
+
+/** Where the servers of this test run answer. */
+export type Services = { postgresUrl: string; redisUrl: string; kafkaBrokers: string[] }
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    services: Services | null
+  }
+}
+
+/** The servers that the global setup started, or `null` on a machine without Docker. */
+export const services: Services | null = inject('services')
+
+/** The servers of this run; only for tests inside `describe.skipIf(!services)`. */
+export const requireServices = (): Services => {
+  if (!services) throw new Error('this test needs Docker and is to be skipped without it')
+  return services
+}

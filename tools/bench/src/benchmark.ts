@@ -1,0 +1,16 @@
+/** One of the two sides of a benchmark: a server to start and a request to send to it. */
+export type Side = {
+  entry: string
+  env: Record<string, string>
+  path: string
+  headers: Record<string, string>
+  body: string
+}
+
+/** Ours beside a bare baseline, with the least ratio of requests per second that is good enough. */
+export type Benchmark = {
+  name: string
+  goal: number
+  /** Starts what both sides need. */
+  prepare: () => Promise<{ ours: Side; baseline: Side; dispose: () => Promise<void> }>
+}

@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { eventually, freePort } from '@waymark/testing/servers'
+import type { Side } from './benchmark.ts'
+
+const ROOT = path.resolve(import.meta.dirname, '../../..')
+const SERVER_CORE = '0'
+// The kernel counts CPU time in ticks, 100 a second on every Linux that Node runs on.
+const MICROS_PER_TICK = 10_000
+
+/** A server process whose use of CPU and memory can be read. Linux only. */
+export type Measured = {
+  port: number
+  usage(): Promise<{ cpuMicros: number; peakRssMb: number }>
+  stop(): Promise<void>
+}
+
+/** Starts a server on a core of its own and waits until it answers. */
+export const startMeasured = async ({ entry, env }: Pick<Side, 'entry' | 'env'>): Promise<Measured> => {
+  const port = await freePort()
+  const child = spawn(
+    'taskset',
+    [
+      '--cpu-list',
+      SERVER_CORE,
+      process.execPath,
+      '--disable-warning=TimeoutNegativeWarning',
+      path.join(ROOT, entry),
+    ],
+    {
+      env: {
+        PATH: process.env.PATH,
+        NODE_ENV: 'production',
+        LOG_LEVEL: 'warn',
+        METRICS_PORT: '0',
+        ...env,
+        PORT: `${port}`,
+      },
+      stdio: ['ignore', 'inherit', 'inherit'],
+    },
+  )
+  await eventually(
+    `${entry} is ready`,
+    async () => (await fetch(`http://localhost:${port}/readyz`)).ok,
+    30_000,
+  )
+  return {
+    port,
+    usage: async () => {
+      const stat = await readFile(`/proc/${child.pid}/stat`, 'utf8')
+      // The fields after the process name, which may itself hold spaces: utime and stime are the 14th and 15th.
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+      const status = await readFile(`/proc/${child.pid}/status`, 'utf8')
+      return {
+        cpuMicros: (Number(fields[11]) + Number(fields[12])) * MICROS_PER_TICK,
+        peakRssMb: Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024),
+      }
+    },
+    stop: async () => {
+      child.kill('SIGTERM')
+      await once(child, 'exit')
+    },
+  }
+}

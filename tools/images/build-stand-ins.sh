@@ -1,0 +1,211 @@
+#!/usr/bin/env bash
+# Builds local stand-ins that carry the official images' names, for machines that reach no container registry.
+set -euo pipefail
+
+readonly kafka_version=4.1.0
+readonly node_version=24.21.0
+readonly npm_version=11
+readonly debian_release=bookworm
+
+readonly base_image=debian:$debian_release-slim
+readonly postgres_image=postgres:15-$debian_release
+readonly redis_image=redis:7-$debian_release
+readonly kafka_image=apache/kafka:$kafka_version
+readonly node_image=node:24-$debian_release-slim
+
+readonly pull_timeout_seconds=120
+
+usage() {
+  cat <<EOF
+Usage: build-stand-ins.sh [--pull] [--force]
+  --pull   try the official image first, for ${pull_timeout_seconds}s
+  --force  rebuild the images that exist already
+EOF
+}
+
+pull=false
+force=false
+for argument in "$@"; do
+  case $argument in
+    --pull) pull=true ;;
+    --force) force=true ;;
+    --help) usage; exit 0 ;;
+    *) usage >&2; exit 2 ;;
+  esac
+done
+
+here="$(cd "$(dirname "$0")" && pwd)"
+work="$(mktemp -d)"
+readonly here work
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# The unpacked base system belongs to root.
+trap 'as_root rm -rf "$work"' EXIT
+
+# Prints one line for the step and its duration; a failed step shows the end of its output.
+step() {
+  local title=$1 log="$work/step.log" started=$SECONDS
+  shift
+  if ! "$@" >"$log" 2>&1 </dev/null; then
+    tail -n 60 "$log" >&2
+    echo "FAILED: $title" >&2
+    return 1
+  fi
+  echo "$title ($((SECONDS - started))s)"
+}
+
+apt_install() {
+  as_root apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+}
+
+# Lines of the host's own Debian sources for this release; none on a host that is something else.
+host_sources() {
+  command -v apt-get >/dev/null || return 0
+  # shellcheck disable=SC2016
+  apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+    awk -v release="$debian_release" '$2 ~ "^" release "(-updates|-security)?$" { print "deb", $1, $2, $3 }' | sort -u
+}
+
+# Proxies and freshness checks of the host's apt, which its sources may depend on.
+host_apt_settings() {
+  apt-config dump | grep -E '^Acquire::(https?::|Check-|Max-|Retries)' | grep -v -i 'auto-\?detect' || true
+}
+
+# What makes Debian's minbase the slim image: no documentation, no caches, no services started by packages.
+trim_base() {
+  local root=$1
+  printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+  chmod +x "$root/usr/sbin/policy-rc.d"
+  printf 'path-exclude /usr/share/%s/*\n' doc info locale man >"$root/etc/dpkg/dpkg.cfg.d/slim"
+  printf '%s\n' 'Acquire::Languages "none";' 'APT::Install-Recommends "false";' \
+    >"$root/etc/apt/apt.conf.d/slim"
+  # The folders themselves stay: some packages' scripts link into them.
+  find "$root"/usr/share/{doc,info,locale,man} ! -type d -delete
+  rm -rf "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/* "$root"/var/log/*.log "$root/var/log/apt"
+}
+
+unpack_base() {
+  local root="$work/base" sources mirror
+  sources="$(host_sources)"
+  mirror="$(awk -v release="$debian_release" '$3 == release { print $2; exit }' <<<"$sources")"
+  mkdir "$root"
+  # Without a mirror debootstrap uses Debian's own.
+  debootstrap --variant=minbase "$debian_release" "$root" ${mirror:+"$mirror"}
+  if [ -n "$sources" ]; then
+    echo "$sources" >"$root/etc/apt/sources.list"
+    host_apt_settings >"$root/etc/apt/apt.conf.d/host"
+  fi
+  if grep -q https: "$root/etc/apt/sources.list" && [ -s /etc/ssl/certs/ca-certificates.crt ]; then
+    install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
+  fi
+  trim_base "$root"
+}
+
+import_base() {
+  as_root tar -C "$work/base" --numeric-owner -c . |
+    docker import --change 'CMD ["bash"]' --change 'LABEL stand-in=true' - "$base_image"
+}
+
+build_base() {
+  command -v debootstrap >/dev/null || step 'Installed debootstrap' apt_install debootstrap debian-archive-keyring
+  # debootstrap and the clean-up need root, and this script's functions with them.
+  if [ "$(id -u)" = 0 ]; then
+    step 'Unpacked Debian' unpack_base
+  else
+    step 'Unpacked Debian' sudo env work="$work" debian_release="$debian_release" bash -euo pipefail -c \
+      "$(declare -f host_sources host_apt_settings trim_base unpack_base); unpack_base"
+  fi
+  step "Built $base_image" import_base
+}
+
+# Proxy variables are predefined build arguments: they reach apt and stay out of the image.
+docker_build() {
+  local image=$1 context=$2 arguments=() name
+  for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
+    if [ -n "${!name:-}" ]; then arguments+=(--build-arg "$name"); fi
+  done
+  docker build --label stand-in=true "${arguments[@]}" --tag "$image" "$context"
+}
+
+new_context() {
+  cp -R "$here/$1" "$work/$1"
+}
+
+build_postgres() {
+  new_context postgres
+  step "Built $postgres_image" docker_build "$postgres_image" "$work/postgres"
+}
+
+build_redis() {
+  new_context redis
+  step "Built $redis_image" docker_build "$redis_image" "$work/redis"
+}
+
+fetch_kafka() {
+  mvn --batch-mode --no-transfer-progress --file "$work/kafka/pom.xml" "-Dkafka.version=$kafka_version" \
+    dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$work/kafka/libs"
+}
+
+build_kafka() {
+  command -v mvn >/dev/null || step 'Installed Maven' apt_install maven default-jre-headless
+  new_context kafka
+  step "Fetched Kafka $kafka_version" fetch_kafka
+  step "Built $kafka_image" docker_build "$kafka_image" "$work/kafka"
+}
+
+# Prints the folder that holds the unpacked npm package.
+unpack_npm_package() {
+  local package=$1 folder=$2
+  mkdir -p "$folder"
+  # Away from the repository, whose .npmrc is for its own installs.
+  (cd "$work" && npm pack --silent "$package" | tail -n 1 | xargs -I{} tar -xzf {} -C "$folder" --strip-components=1)
+}
+
+fetch_node() {
+  local architecture
+  case "$(uname -m)" in
+    x86_64) architecture=x64 ;;
+    aarch64) architecture=arm64 ;;
+    *) echo "no Node package for $(uname -m)"; return 1 ;;
+  esac
+  unpack_npm_package "node-linux-$architecture@$node_version" "$work/node/node"
+  unpack_npm_package "npm@$npm_version" "$work/node/npm"
+}
+
+build_node() {
+  command -v npm >/dev/null || step 'Installed npm' apt_install npm
+  new_context node
+  step "Fetched Node $node_version" fetch_node
+  step "Built $node_image" docker_build "$node_image" "$work/node"
+}
+
+exists() {
+  docker image inspect "$1" >/dev/null 2>&1
+}
+
+# Leaves an image alone that is there, pulls it when asked to, and builds it otherwise.
+provide() {
+  local image=$1 build=$2
+  if exists "$image" && ! $force; then
+    echo "$image is there"
+  elif $pull && timeout "$pull_timeout_seconds" docker pull --quiet "$image" >/dev/null 2>&1; then
+    echo "Pulled $image"
+  else
+    "$build"
+  fi
+}
+
+"$here/start-docker.sh"
+# The others are built from it.
+provide "$base_image" build_base
+provide "$postgres_image" build_postgres
+provide "$redis_image" build_redis
+provide "$kafka_image" build_kafka
+provide "$node_image" build_node
+# A rebuilt image leaves its predecessor behind without a name.
+docker image prune --force --filter label=stand-in=true >/dev/null
+echo "All images are ready after ${SECONDS}s"
