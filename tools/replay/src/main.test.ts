@@ -63,6 +63,7 @@ test('sends the odd lines, once, however often and in whatever form', async () =
   const options = ['--url', server.url, '--key', 'k']
   const first = await run([oddLines, ...options]).ended
   expect(first).toMatchObject({ code: 0, stderr: 'skipped: not a log line: 43\n' })
+  expect(first.stdout).not.toContain('incomplete')
   expect(numbers(first.stdout)).toMatchObject({
     lines: '43',
     sent: '42',
@@ -132,6 +133,7 @@ test('ends with a partial summary when interrupted', async () => {
   const { code, stdout, stderr } = await ended
   expect(code).toBe(130)
   expect(numbers(stdout)).toMatchObject({ sent: '200', accepted: '200' })
+  expect(stdout).toContain('incomplete: interrupted by SIGINT')
   expect(stderr).toContain('run it again')
 })
 
@@ -180,6 +182,7 @@ describe('exit code', () => {
     const { code, stderr, stdout } = await run(args, { input: logOf(1_000) }).ended
     expect(code).toBe(1)
     expect(stderr).toContain('replay: the API key is refused (401 unauthorized)')
+    expect(stdout).toContain('incomplete: the API key is refused (401 unauthorized)')
     expect(numbers(stdout)).toMatchObject({ sent: '100', accepted: '100' })
   })
 

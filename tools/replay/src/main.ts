@@ -53,6 +53,8 @@ const openSource = async (file: string): Promise<{ stream: Readable; size: numbe
   }
 }
 
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
 const summarise = (report: Report, seconds: number): string => {
   const rows: [string, string][] = [
     ['lines', formatNumber(report.lines)],
@@ -63,7 +65,9 @@ const summarise = (report: Report, seconds: number): string => {
     ['seconds', seconds.toFixed(2)],
     ['events/s', formatNumber(report.sent / Math.max(seconds, 0.001))],
   ]
-  return rows.map(([name, value]) => `${name.padEnd(9)}${value.padStart(12)}\n`).join('')
+  // Said here too: whoever keeps only this output must not take a part for the whole.
+  const ending = report.error ? `incomplete: ${messageOf(report.error)}\n` : ''
+  return rows.map(([name, value]) => `${name.padEnd(9)}${value.padStart(12)}\n`).join('') + ending
 }
 
 const explain = (report: Report): string => {
@@ -84,7 +88,7 @@ const abortOnSignals = (interrupt: AbortController): void => {
       // npm passes on what the terminal has sent already, so the second comes at once with the first.
       if (performance.now() - first > 1000) process.exit(exitCode)
       process.exitCode = exitCode
-      interrupt.abort(new Error('interrupted'))
+      interrupt.abort(new Error(`interrupted by ${signal}`))
     })
   }
   onSignal('SIGINT', 130)
@@ -132,7 +136,7 @@ if (command.kind === 'help') {
   try {
     await run(command.options)
   } catch (error) {
-    process.stderr.write(`replay: ${error instanceof Error ? error.message : String(error)}\n`)
+    process.stderr.write(`replay: ${messageOf(error)}\n`)
     process.exitCode = 1
   }
 }

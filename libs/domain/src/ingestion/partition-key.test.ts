@@ -1,0 +1,23 @@
+import { expect, it } from 'vitest'
+import { partitionKeyOf } from './partition-key.ts'
+
+const event = {
+  eventId: 'event-1',
+  eventName: 'page_view',
+  visitorId: null,
+  userId: null,
+  sessionId: 'session-1',
+  properties: {},
+  clientTimestamp: null,
+  shortLinkId: null,
+  shortLinkCode: null,
+  clickIds: {},
+}
+
+it.each([
+  [{ visitorId: 'visitor-1', userId: 'user-1' }, 'project-1:visitor-1'],
+  [{ userId: 'user-1' }, 'project-1:user-1'],
+  [{}, 'project-1:event-1'],
+])('keeps the records of %j in order under one key', (person, key) => {
+  expect(partitionKeyOf('project-1', { ...event, ...person })).toBe(key)
+})
