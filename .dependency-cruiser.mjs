@@ -48,16 +48,27 @@ export default {
     {
       name: 'domain-and-contracts-do-no-io',
       severity: 'error',
-      from: { path: '^libs/(domain|contracts)/src/', pathNot: TESTS },
-      to: { path: '^(node:)?(fs|net|http|https|child_process|dns|pg|kafkajs|ioredis|express)(/|$)' },
+      from: { path: '^libs/(domain|contracts)/', pathNot: TESTS },
+      to: {
+        path: [
+          '^(child_process|cluster|dgram|dns|fs|http|http2|https|net|process|tls|worker_threads)(/|$)',
+          '^node_modules/(pg|kafkajs|ioredis|express|undici|nodemailer|@prisma)/',
+        ],
+      },
     },
     {
-      name: 'libs-are-entered-by-their-index',
+      name: 'packages-are-entered-by-their-front-door',
+      comment: 'A lib by its index, an app by its app.ts; nothing imports a tool.',
       severity: 'error',
       from: { path: '^(apps|libs|tools)/([^/]+)/' },
       to: {
-        path: '^libs/[^/]+/src/',
-        pathNot: ['^libs/$2/', '/src/index\\.ts$', '^libs/testing/src/servers\\.ts$'],
+        path: '^(apps|libs|tools)/',
+        pathNot: [
+          '^$1/$2/',
+          '^libs/[^/]+/src/index\\.ts$',
+          '^apps/[^/]+/src/app\\.ts$',
+          '^libs/testing/src/servers\\.ts$',
+        ],
       },
     },
     {
@@ -65,6 +76,12 @@ export default {
       severity: 'error',
       from: { path: '^(apps|libs|tools)/', pathNot: [TESTS, '^tools/bench/'] },
       to: { path: '^libs/testing/' },
+    },
+    {
+      name: 'packages-declare-what-they-import',
+      severity: 'error',
+      from: { path: '^(apps|libs|tools)/', pathNot: TESTS },
+      to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] },
     },
     {
       name: 'no-unresolvable',
@@ -75,7 +92,7 @@ export default {
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: ['/generated/', '^node_modules'] },
+    exclude: { path: '/generated/' },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.base.json' },
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default'] },

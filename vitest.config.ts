@@ -8,6 +8,9 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['{apps,libs,tools}/*/src/**/*.test.ts'],
+          // Property tests take their time on a busy machine.
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
         },
       },
       {

@@ -1,12 +1,23 @@
-import { enrichedEvents, type IngestRecord } from '@waymark/contracts'
+import {
+  type EnrichedEvent,
+  enrichedEvents,
+  type IdentifyRecord,
+  type IngestRecord,
+  type QueuedRecord,
+} from '@waymark/contracts'
+import type { Database } from '@waymark/database'
 import { describeUserAgent, enrichEvent, partitionKeyOf, type UserAgent } from '@waymark/domain'
 import type { Delivery, EventBus } from '@waymark/event-bus'
+import { applyIdentify, resolveProfiles } from '@waymark/pipeline'
 import { LRUCache } from 'lru-cache'
 
 const MAX_USER_AGENTS = 10_000
 
-/** Enriches a batch of accepted records and resolves when the events are durable in the public stream. */
-export const createEnrichRecords = ({ bus }: { bus: EventBus }) => {
+/**
+ * Enriches a batch of accepted records and resolves when the events are durable in the public stream. Identifies that
+ * were queued are applied in their place: events behind one see it.
+ */
+export const createEnrichRecords = ({ bus, db }: { bus: EventBus; db: Database }) => {
   // A few thousand agents make up nearly all traffic, and reading one costs more than all the rest.
   const agents = new LRUCache<string, UserAgent>({ max: MAX_USER_AGENTS })
   const remembered = (header: string | null): UserAgent => {
@@ -18,11 +29,39 @@ export const createEnrichRecords = ({ bus }: { bus: EventBus }) => {
     return described
   }
 
-  return async (batch: readonly Delivery<IngestRecord>[]): Promise<undefined> => {
-    const events = batch.map(({ value }) => enrichEvent(value, { describeUserAgent: remembered }))
+  const enrich = async (records: readonly IngestRecord[]): Promise<EnrichedEvent[]> => {
+    const people = records.map(({ projectId, event }) => ({ ...event, projectId }))
+    const profileIds = await resolveProfiles(db.pool, people)
+    return records.map((record, index) =>
+      enrichEvent(record, { profileId: profileIds[index] ?? null, describeUserAgent: remembered }),
+    )
+  }
+
+  return async (batch: readonly Delivery<QueuedRecord>[]): Promise<undefined> => {
+    const events: EnrichedEvent[] = []
+    for (const run of runsOf(batch.map(({ value }) => value))) {
+      events.push(...(await enrich(run.events)))
+      if (run.identify) await applyIdentify(db, run.identify)
+    }
     await bus.publish(
       enrichedEvents,
       events.map((value) => ({ key: partitionKeyOf(value.projectId, value), value })),
     )
   }
+}
+
+/** Events that may be resolved together, and the identify behind them. */
+type Run = { events: IngestRecord[]; identify?: IdentifyRecord }
+
+const runsOf = (records: readonly QueuedRecord[]): Run[] => {
+  const runs: Run[] = [{ events: [] }]
+  for (const record of records) {
+    const run = runs.at(-1)
+    if (record.kind === 'event') run?.events.push(record)
+    else {
+      if (run) run.identify = record
+      runs.push({ events: [] })
+    }
+  }
+  return runs
 }

@@ -1,95 +1,75 @@
 import {
   AppError,
   type AsyncTrackResult,
-  type EventErrors,
   type IngestRecord,
-  type InvalidEvent,
   ingestRecords,
-  MAX_EVENT_BYTES,
+  rejectedEvents,
   type SyncTrackResult,
-  type ValidationItem,
 } from '@waymark/contracts'
-import { acceptEvent, partitionKeyOf } from '@waymark/domain'
-import { BusUnavailableError, type EventBus } from '@waymark/event-bus'
-import { v7 as uuidv7 } from 'uuid'
+import { partitionKeyOf } from '@waymark/domain'
+import { BusUnavailableError } from '@waymark/event-bus'
+import type { IngestQueue } from '@waymark/pipeline'
+import type { createIntake, Intake, IntakeOptions, Sender } from './intake.ts'
 import type { TrackRequest } from './track-request.ts'
 
-/** Who sends the events, as far as the connection tells. */
-export type Sender = {
-  projectId: string
-  /** Whether the events themselves may say whose device they come from; browsers may not. */
-  speaksForOthers: boolean
-  ip: string | null
-  userAgent: string | null
-}
-
 export type TrackEventsDeps = {
-  bus: EventBus
+  intake: ReturnType<typeof createIntake>
+  queue: IngestQueue
   processAtOnce: (records: readonly IngestRecord[]) => Promise<void>
-  clock: () => number
 }
 
 const QUEUE_RETRY_AFTER_S = 60
 
-type Sorted = { records: IngestRecord[]; invalid: InvalidEvent[]; problems: EventErrors[] }
-
 /** Accepts events: into the queue, or at once into the stores. */
-export const createTrackEvents = ({ bus, processAtOnce, clock }: TrackEventsDeps) => {
-  const sort = ({ rawEvents, sentAt }: TrackRequest, sender: Sender, bodyBytes: number): Sorted => {
-    const receivedAtMs = clock()
-    const receivedAt = new Date(receivedAtMs).toISOString()
-    const context = { receivedAtMs, newEventId: () => uuidv7(), mayExceedSize: bodyBytes > MAX_EVENT_BYTES }
-    const sorted: Sorted = { records: [], invalid: [], problems: [] }
-    rawEvents.forEach((raw, index) => {
-      const result = acceptEvent(raw, context)
-      if (!result.accepted) {
-        const { eventName, problem, rawSample } = result
-        sorted.invalid.push({ index, rawSample, reason: reasonOf(problem) })
-        sorted.problems.push({ index, eventName, errors: [problem] })
-        return
-      }
-      const { event, warnings } = result
-      if (warnings.length > 0) sorted.problems.push({ index, eventName: event.eventName, errors: warnings })
-      const client = clientOf(event.properties, sender)
-      sorted.records.push({
-        v: 1,
-        kind: 'event',
-        projectId: sender.projectId,
-        receivedAt,
-        sentAt,
-        client,
-        event,
-        warnings,
-      })
-    })
-    if (sorted.records.length === 0) {
-      const { invalid } = sorted
-      throw new AppError('bad_request', 'No event is structurally valid', {
-        accepted: 0,
-        failed: invalid.length,
-        invalid,
-      })
+export const createTrackEvents = ({ intake, queue, processAtOnce }: TrackEventsDeps) => {
+  const orUnavailable = async (work: Promise<void>): Promise<void> => {
+    try {
+      await work
+    } catch (error) {
+      if (!(error instanceof BusUnavailableError)) throw error
+      throw new AppError(
+        'queue_unavailable',
+        'QUEUE_UNAVAILABLE',
+        { retryAfter: QUEUE_RETRY_AFTER_S },
+        { cause: error },
+      )
     }
-    return sorted
+  }
+
+  const quarantine = ({ rejected }: Intake): Promise<void> =>
+    orUnavailable(
+      queue.enqueue(
+        rejectedEvents,
+        rejected.map((value) => ({ key: keyOf(value.record), value })),
+      ),
+    )
+
+  /** All of a request in one batch, so that it is acknowledged as a whole or repeated as a whole. */
+  const enqueueMetering = async (sorted: Intake, records: readonly IngestRecord[]): Promise<void> => {
+    try {
+      await orUnavailable(queue.enqueueOnBus(ingestRecords, outgoing(records)))
+    } catch (error) {
+      await intake.rememberIds(sorted)
+      throw error
+    }
+    await intake.forgetIds(sorted)
   }
 
   return {
     /**
-     * Resolves when every valid event is durable in the queue.
-     * @throws AppError bad_request when no event is valid, queue_unavailable when the queue does not confirm
+     * Resolves when every valid event is durable: on the bus, or in the spool if none of them is a conversion.
+     * @throws AppError bad_request when no event is valid, queue_unavailable when nothing takes them
      */
-    enqueue: async (request: TrackRequest, sender: Sender, bodyBytes: number): Promise<AsyncTrackResult> => {
-      const { records, invalid } = sort(request, sender, bodyBytes)
-      const outgoing = records.map((value) => ({ key: partitionKeyOf(value.projectId, value.event), value }))
-      await bus.publish(ingestRecords, outgoing).catch((error) => {
-        if (!(error instanceof BusUnavailableError)) throw error
-        throw new AppError(
-          'queue_unavailable',
-          'QUEUE_UNAVAILABLE',
-          { retryAfter: QUEUE_RETRY_AFTER_S },
-          { cause: error },
-        )
-      })
+    enqueue: async (
+      request: TrackRequest,
+      sender: Sender,
+      options: IntakeOptions,
+    ): Promise<AsyncTrackResult> => {
+      const sorted = await intake.sort(request, sender, options)
+      const { records, invalid } = sorted
+      if (records.some(isMetering)) await enqueueMetering(sorted, records)
+      else await orUnavailable(queue.enqueue(ingestRecords, outgoing(records)))
+      await quarantine(sorted)
       const accepted = records.length
       return {
         accepted,
@@ -101,26 +81,37 @@ export const createTrackEvents = ({ bus, processAtOnce, clock }: TrackEventsDeps
     },
 
     /**
-     * Resolves when every valid event can be read from both stores.
-     * @throws AppError bad_request when no event is valid, store_unavailable when a store does not answer
+     * Resolves when every valid event can be read from both stores; conversions have gone to the queue before.
+     * @throws AppError bad_request when no event is structurally valid, unprocessable when validation rejected all,
+     * queue_unavailable or store_unavailable when a part does not answer
      */
-    process: async (request: TrackRequest, sender: Sender, bodyBytes: number): Promise<SyncTrackResult> => {
-      const { records, invalid, problems } = sort(request, sender, bodyBytes)
-      await processAtOnce(records)
-      const counts = { accepted: records.length, failed: invalid.length, queued: 0, processed: true } as const
-      return { ...counts, ...(problems.length > 0 && { errors: problems }) }
+    process: async (
+      request: TrackRequest,
+      sender: Sender,
+      options: IntakeOptions,
+    ): Promise<SyncTrackResult> => {
+      const sorted = await intake.sort(request, sender, options)
+      const { records, rejected, invalid, problems } = sorted
+      await quarantine(sorted)
+      const metering = records.filter(isMetering)
+      if (metering.length > 0) await enqueueMetering(sorted, metering)
+      if (records.length > 0) await processAtOnce(records)
+      const result: SyncTrackResult = {
+        accepted: records.length,
+        failed: invalid.length,
+        queued: metering.length,
+        processed: true,
+        ...(problems.length > 0 && { errors: problems }),
+        ...(rejected.length > 0 && { enforceRejected: rejected.length }),
+      }
+      if (records.length === 0) throw new AppError('unprocessable', 'Validation rejected every event', result)
+      return result
     },
   }
 }
 
-const reasonOf = ({ field, message }: ValidationItem): string =>
-  field === '' ? `the event ${message}` : `${field} ${message}`
+const isMetering = ({ conversions }: IngestRecord): boolean => conversions.length > 0
 
-const clientOf = (properties: Record<string, unknown>, sender: Sender): IngestRecord['client'] => {
-  if (!sender.speaksForOthers) return { ip: sender.ip, userAgent: sender.userAgent }
-  const { ip, userAgent } = properties
-  return {
-    ip: typeof ip === 'string' ? ip : null,
-    userAgent: typeof userAgent === 'string' ? userAgent : null,
-  }
-}
+const keyOf = ({ projectId, event }: IngestRecord): string => partitionKeyOf(projectId, event)
+
+const outgoing = (records: readonly IngestRecord[]) => records.map((value) => ({ key: keyOf(value), value }))

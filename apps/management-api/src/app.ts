@@ -1,8 +1,26 @@
 import type { Platform, Service } from '@waymark/service-kit'
+import { apiKeyRoutes } from './api-keys.ts'
+import { conversionRoutes } from './conversions.ts'
+import { deadLetterRoutes } from './dead-letters.ts'
+import { eventDefinitionRoutes } from './event-definitions.ts'
 import { eventsRoute } from './events-route.ts'
 import { createListEvents } from './list-events.ts'
+import { meteringSelectorRoutes } from './metering-selectors.ts'
+import { profileRoutes } from './profiles.ts'
+import { rejectedEventRoutes } from './rejected-events.ts'
+import { settingsRoutes } from './settings.ts'
 
 /** Reading and managing what a project owns. */
-export const createManagementApi = ({ db, apiKeys }: Platform): Service => ({
-  routes: [eventsRoute({ apiKeys, listEvents: createListEvents(db.pool) })],
+export const createManagementApi = (platform: Platform): Service => ({
+  routes: [
+    eventsRoute({ apiKeys: platform.apiKeys, listEvents: createListEvents(platform.db.pool) }),
+    ...apiKeyRoutes(platform),
+    ...eventDefinitionRoutes(platform),
+    ...meteringSelectorRoutes(platform),
+    ...settingsRoutes(platform),
+    ...profileRoutes(platform),
+    ...conversionRoutes(platform),
+    ...rejectedEventRoutes(platform),
+    ...deadLetterRoutes(platform),
+  ],
 })

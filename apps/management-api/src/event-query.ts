@@ -18,12 +18,13 @@ export type EventQuery = {
   cursor?: EventCursor
 }
 
-const filter = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }))
+/** A parameter that must equal an id or a name. PostgreSQL refuses U+0000 in any text, also in one to compare with. */
+export const idFilter = Type.Optional(Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000]*$' }))
 const QueryString = Type.Object({
-  eventId: filter,
-  eventName: filter,
-  visitorId: filter,
-  userId: filter,
+  eventId: idFilter,
+  eventName: idFilter,
+  visitorId: idFilter,
+  userId: idFilter,
   limit: Type.Optional(Type.String({ pattern: '^[0-9]{1,3}$' })),
   cursor: Type.Optional(Type.String({ maxLength: 200 })),
 })

@@ -4,7 +4,7 @@ import type { Pool } from 'pg'
 import type { EventCursor, EventQuery } from './event-query.ts'
 
 /** A stored event as the API shows it. */
-export type EventView = Omit<EnrichedEvent, 'v' | 'projectId'>
+export type EventView = Omit<EnrichedEvent, 'v' | 'projectId' | 'backfill' | 'conversions'>
 export type EventPage = { events: EventView[]; next: EventCursor | undefined }
 
 type Row = {

@@ -1,5 +1,10 @@
-import { deadLetters, enrichedEvents } from '@waymark/contracts'
-import { createEventPartitions, createOutboxRelay, storeDeadLetters } from '@waymark/pipeline'
+import { deadLetters, enrichedEvents, rejectedEvents } from '@waymark/contracts'
+import {
+  createEventPartitions,
+  createOutboxRelay,
+  storeDeadLetters,
+  storeRejectedEvents,
+} from '@waymark/pipeline'
 import type { Platform, Service } from '@waymark/service-kit'
 import { createPersistEvents } from './persist-events.ts'
 
@@ -16,6 +21,17 @@ export const createPersistenceConsumer = ({ db, bus, analytics, clock, log }: Pl
         group: 'persistence',
         topic: enrichedEvents,
         handle: createPersistEvents({ db, analytics, partitions }),
+      }),
+      bus.subscribe({
+        group: 'persistence-rejected',
+        topic: rejectedEvents,
+        handle: async (batch) => {
+          await storeRejectedEvents(
+            db.pool,
+            batch.map(({ value }) => value),
+          )
+          return undefined
+        },
       }),
       bus.subscribe({
         group: 'persistence-dead-letters',

@@ -32,7 +32,7 @@ await runService('standalone', env, async (context) => {
   })
   await migrate(postgres.url)
 
-  const platform = await embeddedPlatform(postgres.url, context)
+  const platform = await embeddedPlatform({ databaseUrl: postgres.url, limits: config.limits }, context)
   await ensureEventPartitions(platform.db.pool, { now: new Date() })
   const service = combineServices([
     createIngestGateway(platform),

@@ -1,9 +1,13 @@
 import { services, startDistributed } from '@waymark/testing'
 import { describe } from 'vitest'
+import { describeIdentity } from './identity.ts'
+import { describeIngestion } from './ingestion.ts'
 import { describeMainJob } from './main-job.ts'
 import { describePowerCut } from './power-cut.ts'
 
 describe.skipIf(!services)('Waymark as separate processes on Kafka, PostgreSQL and Redis', () => {
   describeMainJob(startDistributed)
+  describe('catalog, conversions and keys', () => describeIngestion(startDistributed))
+  describe('people', () => describeIdentity(startDistributed))
   describePowerCut(startDistributed, ['ingest-gateway', 'enrichment-consumer', 'persistence-consumer'])
 })

@@ -80,7 +80,7 @@ export const describeMainJob = (start: () => Promise<Constellation>): void => {
       shortLinkId: null,
       shortLinkCode: 'abc1234',
       clickIds: { gclid: 'from-body' },
-      warnings: [],
+      warnings: [{ rule: 'unknown_event' }],
       context: {
         bot: false,
         browser: 'Chrome',
@@ -127,7 +127,15 @@ export const describeMainJob = (start: () => Promise<Constellation>): void => {
     const eventId = randomUUID()
     const response = await post({ events: [{ eventName: 'signed_up', visitorId: 'v', eventId }] }, selector)
     expect(response.status).toBe(200)
-    expect(await response.json()).toEqual({ accepted: 1, failed: 0, queued: 0, processed: true })
+    expect(await response.json()).toEqual({
+      accepted: 1,
+      failed: 0,
+      queued: 0,
+      processed: true,
+      errors: [
+        { index: 0, eventName: 'signed_up', errors: [expect.objectContaining({ rule: 'unknown_event' })] },
+      ],
+    })
     expect((await list(`eventId=${eventId}`)).data).toHaveLength(1)
   })
 
@@ -138,7 +146,11 @@ export const describeMainJob = (start: () => Promise<Constellation>): void => {
       accepted: 1,
       failed: 1,
       errors: [
-        { index: 0, eventName: 'a', errors: [{ field: 'visitorId', rule: 'missing_visitor_id' }] },
+        {
+          index: 0,
+          eventName: 'a',
+          errors: [{ field: 'visitorId', rule: 'missing_visitor_id' }, { rule: 'unknown_event' }],
+        },
         { index: 1, errors: [{ field: 'eventName', rule: 'structure' }] },
       ],
     })

@@ -1,9 +1,13 @@
 import { startStandalone } from '@waymark/testing'
 import { describe } from 'vitest'
+import { describeIdentity } from './identity.ts'
+import { describeIngestion } from './ingestion.ts'
 import { describeMainJob } from './main-job.ts'
 import { describePowerCut } from './power-cut.ts'
 
 describe('Waymark in one process on embedded parts', () => {
   describeMainJob(startStandalone)
+  describe('catalog, conversions and keys', () => describeIngestion(startStandalone))
+  describe('people', () => describeIdentity(startStandalone))
   describePowerCut(startStandalone, ['standalone'])
 })

@@ -8,6 +8,7 @@ export type ErrorCode =
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'unprocessable'
+  | 'rate_limited'
   | 'queue_unavailable'
   | 'store_unavailable'
   | 'internal'

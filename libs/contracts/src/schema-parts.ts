@@ -19,3 +19,8 @@ export const Timestamp = Type.String({ format: 'date-time' })
 
 /** A record id: a UUID, version 7 when we generate it. */
 export const Id = Type.String({ format: 'uuid' })
+
+/** Characters in an id that a client chose. */
+export const MAX_ID_LENGTH = 200
+/** Ids hold printable characters only. */
+export const PRINTABLE = '^\\P{Cc}*$'

@@ -1,7 +1,8 @@
 import type { Static, TSchema } from 'typebox'
 import { DeadLetter } from './records/dead-letter.ts'
 import { EnrichedEvent } from './records/enriched-event.ts'
-import { IngestRecord } from './records/ingest-record.ts'
+import { QueuedRecord } from './records/identify-record.ts'
+import { RejectedEvent } from './records/rejected-event.ts'
 import { compileValidator, type Validator } from './validator.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -22,10 +23,11 @@ const defineTopic = <S extends TSchema>(
   { retentionMs = 7 * DAY_MS, maxMessageBytes = 1_048_588 } = {},
 ): Topic<Static<S>> => ({ name, validator: compileValidator(schema), retentionMs, maxMessageBytes })
 
-export const ingestRecords = defineTopic('ingest.records.v1', IngestRecord)
+export const ingestRecords = defineTopic('ingest.records.v1', QueuedRecord)
+export const rejectedEvents = defineTopic('ingest.rejected.v1', RejectedEvent)
 export const enrichedEvents = defineTopic('events.enriched.v1', EnrichedEvent)
 /** A dead letter wraps another record in base64, so it may be larger than any of them. */
 export const deadLetters = defineTopic('dead-letters.v1', DeadLetter, { maxMessageBytes: 4 * 1024 * 1024 })
 
 /** Every topic, for whoever creates them on a broker. */
-export const topics: readonly Topic<unknown>[] = [ingestRecords, enrichedEvents, deadLetters]
+export const topics: readonly Topic<unknown>[] = [ingestRecords, rejectedEvents, enrichedEvents, deadLetters]

@@ -145,6 +145,8 @@ describe.skipIf(!services)('the database', () => {
       prisma.logRecord.findFirst(),
       prisma.logOffset.findFirst(),
       prisma.analyticsEvent.findFirst(),
+      prisma.identity.findFirst(),
+      prisma.profile.findFirst(),
     ])
     expect(found.every((row) => row === null)).toBe(true)
     expect(db.pool.totalCount).toBeGreaterThan(0)

@@ -36,10 +36,12 @@ export const createDelivery = <T>(
     topic: topic.name,
     partition: record.partition,
     offset: record.offset.toString(),
-    key: record.key,
+    key: record.key && storable(record.key),
     value: record.value.toString('base64'),
-    headers: record.headers,
-    reason,
+    headers: Object.fromEntries(
+      Object.entries(record.headers).map(([name, value]) => [storable(name), storable(value)]),
+    ),
+    reason: storable(reason),
     failedAt: new Date().toISOString(),
   })
 
@@ -134,6 +136,9 @@ export const backOff = (attempt: number, signal: AbortSignal): Promise<void> => 
   const delay = Math.min(MAX_DELAY_MS, 100 * 2 ** (attempt - 1))
   return sleep(delay * (0.5 + Math.random() / 2), undefined, { signal })
 }
+
+// PostgreSQL holds no U+0000, and a dead letter that cannot be stored would become another, for ever.
+const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD')
 
 // The message of a database error may quote the data; its code says enough.
 const reasonOf = (error: unknown): string => {

@@ -1,15 +1,17 @@
 import type { Analytics } from '@waymark/analytics'
-import { AppError, enrichedEvents, type IngestRecord } from '@waymark/contracts'
+import { enrichedEvents, type IngestRecord } from '@waymark/contracts'
 import { type Database, isTransient } from '@waymark/database'
 import { type EnrichmentLookups, enrichEvent, partitionKeyOf } from '@waymark/domain'
 import { createEventPartitions } from './event-partitions.ts'
+import { resolveProfiles } from './identity/resolve-profiles.ts'
+import { storeTouches } from './identity/store-touches.ts'
 import { addToOutbox } from './outbox.ts'
+import { storeConversions } from './store-conversions.ts'
 import { storeEvents } from './store-events.ts'
+import { storeUnavailable } from './store-unavailable.ts'
 
 /** What the synchronous path needs. */
 export type ProcessAtOnceDeps = { db: Database; analytics: Analytics; lookups?: EnrichmentLookups }
-
-const RETRY_AFTER_S = 30
 
 /**
  * The synchronous path: enriches and stores records in the request, by the functions that the consumers use.
@@ -19,23 +21,24 @@ const RETRY_AFTER_S = 30
 export const createProcessAtOnce = ({ db, analytics, lookups }: ProcessAtOnceDeps) => {
   const partitions = createEventPartitions(db)
   return async (records: readonly IngestRecord[]): Promise<void> => {
-    const events = records.map((record) => enrichEvent(record, lookups))
-    const outgoing = events.map((event) => ({ key: partitionKeyOf(event.projectId, event), value: event }))
     try {
+      const people = records.map(({ projectId, event }) => ({ ...event, projectId }))
+      const profileIds = await resolveProfiles(db.pool, people)
+      const events = records.map((record, index) =>
+        enrichEvent(record, { ...lookups, profileId: profileIds[index] ?? null }),
+      )
+      const outgoing = events.map((event) => ({ key: partitionKeyOf(event.projectId, event), value: event }))
       await partitions.ensureFor(events)
       await db.transaction(async (client) => {
-        await storeEvents(client, events)
+        const stored = await storeEvents(client, events)
+        await storeConversions(client, stored)
+        await storeTouches(client, stored)
         await addToOutbox(client, 'processed-at-once', enrichedEvents, outgoing)
       })
       await analytics.storeEvents(events)
     } catch (error) {
       if (!isTransient(error)) throw error
-      throw new AppError(
-        'store_unavailable',
-        'STORE_UNAVAILABLE',
-        { retryAfter: RETRY_AFTER_S },
-        { cause: error },
-      )
+      throw storeUnavailable(error)
     }
   }
 }

@@ -37,19 +37,24 @@ const STORE = `
     INSERT INTO ingest.events (${columns.names})
     SELECT ${columns.names} FROM incoming JOIN claimed USING (project_id, event_key)
   )
-  SELECT count(*)::int AS stored FROM claimed`
+  SELECT project_id, event_key FROM claimed`
 
 /**
  * Stores events in the primary database, each once per (project, eventId) for ever, in one statement.
  * Whatever else follows from an event's first arrival belongs into the caller's transaction.
- * @returns how many of the events were new
+ * @returns the events that were new
  */
-export const storeEvents = async (client: ClientBase, events: readonly EnrichedEvent[]): Promise<number> => {
-  if (events.length === 0) return 0
-  const { rows } = await client.query<{ stored: number }>({
+export const storeEvents = async (
+  client: ClientBase,
+  events: readonly EnrichedEvent[],
+): Promise<EnrichedEvent[]> => {
+  if (events.length === 0) return []
+  const { rows } = await client.query<{ project_id: string; event_key: string }>({
     name: 'store-events',
     text: STORE,
     values: columns.values(events),
   })
-  return rows[0]?.stored ?? 0
+  const claimed = new Set(rows.map(({ project_id, event_key }) => `${project_id}/${event_key}`))
+  // Taking a claim off the list leaves repeats within the batch without one.
+  return events.filter((event) => claimed.delete(`${event.projectId}/${eventKeyOf(event.eventId)}`))
 }

@@ -17,8 +17,8 @@ describe.skipIf(!services)('storing events', () => {
     await database.drop()
   })
 
-  const store = (...events: ReturnType<typeof anEnrichedEvent>[]) =>
-    db.transaction((client) => storeEvents(client, events))
+  const store = async (...events: ReturnType<typeof anEnrichedEvent>[]): Promise<number> =>
+    (await db.transaction((client) => storeEvents(client, events))).length
   const countOf = async (eventId: string): Promise<number> => {
     const { rows } = await db.pool.query<{ n: number }>(
       'SELECT count(*)::int AS n FROM ingest.events WHERE event_id = $1',

@@ -63,7 +63,11 @@ const readVariable = (
 ): unknown => {
   const list = (schema as { type?: unknown }).type === 'array'
   const value =
-    text === undefined || text === '' ? undefined : list ? text.split(',').map((item) => item.trim()) : text
+    text === undefined || text.trim() === ''
+      ? undefined
+      : list
+        ? text.split(',').map((item) => item.trim())
+        : text
   const holder: { value?: unknown } = value === undefined ? {} : { value }
   // Ajv coerces and fills in defaults only inside of an object.
   const validate = ajv.compile({ type: 'object', properties: { value: schema }, required: ['value'] })

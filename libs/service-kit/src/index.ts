@@ -1,10 +1,18 @@
 export { type Config, ConfigError, type ConfigSpec, readConfig, variable } from './config.ts'
 export { apiKeyOf, requireApiKey } from './http/authenticate.ts'
-export { bodyOf, jsonBody } from './http/json-body.ts'
+export { bodyOf, jsonBody, rawBodyOf } from './http/json-body.ts'
+export { type RateLimitOptions, rateLimit } from './http/rate-limit.ts'
 export type { Route } from './http/route.ts'
 export { createLog } from './log.ts'
 export { distributedPlatform, embeddedPlatform, type Platform } from './platform.ts'
-export { type HttpConfig, httpConfig, type PlatformConfig, platformConfig } from './platform-config.ts'
+export {
+  type HttpConfig,
+  httpConfig,
+  type Limits,
+  limitsConfig,
+  type PlatformConfig,
+  platformConfig,
+} from './platform-config.ts'
 export { runService, type ServiceContext } from './run-service.ts'
 export type { Scope } from './scope.ts'
 export { combineServices, type Loop, type Service } from './service.ts'

@@ -1,6 +1,24 @@
 import { Type } from 'typebox'
 import { type Config, variable } from './config.ts'
 
+const perMinute = (name: string, defaultLimit: number, what: string) =>
+  variable(
+    name,
+    Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000,
+      default: defaultLimit,
+      description: `${what} per minute, project and client address.`,
+    }),
+  )
+
+/** How much clients may ask for; a project's own settings come first. */
+export const limitsConfig = {
+  ingestPerMinute: perMinute('LIMIT_INGEST_PER_MINUTE', 3_000, 'Requests to `/api/v1/t`'),
+  profilePerMinute: perMinute('LIMIT_PROFILE_PER_MINUTE', 60, 'Profile writes'),
+} as const
+export type Limits = Config<typeof limitsConfig>
+
 /** The variables of the distributed platform. */
 export const platformConfig = {
   database: {
@@ -61,6 +79,7 @@ export const platformConfig = {
       }),
     ),
   },
+  limits: limitsConfig,
 } as const
 export type PlatformConfig = Config<typeof platformConfig>
 

@@ -1,12 +1,28 @@
 import type { Analytics } from '@waymark/analytics'
 import { createPostgresAnalytics } from '@waymark/analytics'
-import { type Cache, createMemoryCache, createRedisCache } from '@waymark/cache'
+import {
+  type Cache,
+  createLocallyCountingRateLimiter,
+  createMemoryCache,
+  createMemoryRateLimiter,
+  createRedisCache,
+  createSharedRateLimiter,
+  openRedisCounter,
+  type RateLimiter,
+} from '@waymark/cache'
 import type { Log } from '@waymark/contracts'
 import { type Database, openDatabase, requireMigrated } from '@waymark/database'
 import { createKafkaEventBus, type EventBus, openEmbeddedEventBus } from '@waymark/event-bus'
-import { type ApiKeys, createApiKeys } from '@waymark/project-config'
+import {
+  type ApiKeys,
+  createApiKeys,
+  createConfigChanges,
+  createProjectConfigs,
+  type ProjectConfigs,
+} from '@waymark/project-config'
 import { Registry } from 'prom-client'
-import type { PlatformConfig } from './platform-config.ts'
+import { startLoop } from './loop.ts'
+import type { Limits, PlatformConfig } from './platform-config.ts'
 import type { Scope } from './scope.ts'
 
 /** What every app is given to stand on; which parts are behind it, only composition roots know. */
@@ -16,6 +32,12 @@ export type Platform = {
   cache: Cache
   analytics: Analytics
   apiKeys: ApiKeys
+  projectConfigs: ProjectConfigs
+  /** Holds limits exactly, across processes. */
+  rateLimiter: RateLimiter
+  /** For the hot path: asks nobody, and learns a moment later what other processes counted. */
+  ingestRateLimiter: RateLimiter
+  limits: Limits
   /** Now, in ms since the epoch. */
   clock: () => number
   log: Log
@@ -24,6 +46,9 @@ export type Platform = {
 
 /** What composition roots know of the process: its name, for logs and connections, and where it logs to. */
 export type PlatformContext = { name: string; log: Log; scope: Scope }
+
+/** Pause between two looks for changed configuration, in ms; a change is to be known everywhere within 5 s. */
+const CONFIG_POLL_MS = 1_000
 
 const openStores = (url: string, poolSize: number, { name, log, scope }: PlatformContext): Database => {
   const db = openDatabase({
@@ -36,14 +61,24 @@ const openStores = (url: string, poolSize: number, { name, log, scope }: Platfor
   return db
 }
 
-const assemble = (db: Database, bus: EventBus, cache: Cache, log: Log): Platform => {
+type Parts = Pick<Platform, 'db' | 'bus' | 'cache' | 'rateLimiter' | 'ingestRateLimiter' | 'limits'>
+
+const assemble = (parts: Parts, { log, scope }: PlatformContext): Platform => {
+  const { db, cache } = parts
   const clock = Date.now
+  const changes = createConfigChanges({ pool: db.pool, log, now: clock })
+  const config = { pool: db.pool, cache, changes, log, now: clock }
+  const poll = async (): Promise<boolean> => {
+    await changes.poll()
+    return false
+  }
+  const polling = startLoop({ name: 'config-changes', everyMs: CONFIG_POLL_MS, run: poll }, log)
+  scope.onStop('config changes', () => polling.stop())
   return {
-    db,
-    bus,
-    cache,
+    ...parts,
     analytics: createPostgresAnalytics(db.pool),
-    apiKeys: createApiKeys({ pool: db.pool, cache, log, now: clock }),
+    apiKeys: createApiKeys(config),
+    projectConfigs: createProjectConfigs(config),
     clock,
     log,
     metrics: new Registry(),
@@ -57,19 +92,31 @@ export const distributedPlatform = async (
 ): Promise<Platform> => {
   const { name, log, scope } = context
   const db = openStores(config.database.url, config.database.poolSize, context)
-  const cache = createRedisCache({ url: config.redis.url, keyPrefix: config.redis.keyPrefix }, log)
-  scope.onStop('redis', () => cache.close())
+  const cache = createRedisCache(config.redis, log)
+  scope.onStop('cache', () => cache.close())
+  const counter = openRedisCounter(config.redis, log)
+  scope.onStop('rate limit counter', () => counter.close())
+  const ingestRateLimiter = createLocallyCountingRateLimiter(counter)
+  scope.onStop('rate limiter', () => ingestRateLimiter.close())
   const bus = createKafkaEventBus({ ...config.kafka, clientId: `waymark-${name}` }, log)
   scope.onStop('kafka', () => bus.close())
   await requireMigrated(db.pool)
-  return assemble(db, bus, cache, log)
+  const rateLimiter = createSharedRateLimiter(counter)
+  return assemble({ db, bus, cache, rateLimiter, ingestRateLimiter, limits: config.limits }, context)
 }
 
 /** One PostgreSQL that this process has to itself, its log in place of Kafka, memory in place of Redis. */
-export const embeddedPlatform = async (databaseUrl: string, context: PlatformContext): Promise<Platform> => {
+export const embeddedPlatform = async (
+  { databaseUrl, limits }: { databaseUrl: string; limits: Limits },
+  context: PlatformContext,
+): Promise<Platform> => {
   const { log, scope } = context
   const db = openStores(databaseUrl, 20, context)
   const bus = await openEmbeddedEventBus({ databaseUrl, pool: db.pool }, log)
   scope.onStop('log', () => bus.close())
-  return assemble(db, bus, createMemoryCache(), log)
+  const rateLimiter = createMemoryRateLimiter()
+  return assemble(
+    { db, bus, cache: createMemoryCache(), rateLimiter, ingestRateLimiter: rateLimiter, limits },
+    context,
+  )
 }

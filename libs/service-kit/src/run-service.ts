@@ -27,6 +27,7 @@ export const runService = async (
 ): Promise<void> => {
   const log = createLog(name, env.LOG_LEVEL || 'info')
   const scope = createScope(log)
+  let starting: Promise<void> | undefined
   let stopping: Promise<void> | undefined
 
   const stop = (): Promise<void> => {
@@ -36,7 +37,8 @@ export const runService = async (
       process.exit(1)
     }, STOP_DEADLINE_MS)
     deadline.unref()
-    stopping ??= scope.dispose()
+    // Not before the start is over: what it has yet to register would be left behind.
+    stopping ??= Promise.allSettled([starting]).then(() => scope.dispose())
     return stopping
   }
   const fail = (error: unknown): void => {
@@ -52,7 +54,8 @@ export const runService = async (
   process.on('unhandledRejection', fail)
 
   try {
-    await start({ name, log, scope, env, fail })
+    starting = start({ name, log, scope, env, fail })
+    await starting
     log.info({}, 'started')
   } catch (error) {
     fail(error)

@@ -1,7 +1,7 @@
 import type { Consumer } from '@waymark/event-bus'
 import type { Route } from './http/route.ts'
 
-/** Work that is done again and again. `run` answers true when there is more to do at once. */
+/** Work that is done again and again. `run` answers true when there is more to do at once, without the pause. */
 export type Loop = {
   name: string
   /** Pause between two runs, in ms. */

@@ -22,10 +22,8 @@ export const startService = async (
   { log, metrics }: Pick<Platform, 'log' | 'metrics'>,
   scope: Scope,
 ): Promise<StartedService> => {
-  for (const consumer of consumers) {
-    await consumer.start()
-  }
   scope.onStop('consumers', () => Promise.all(consumers.map((consumer) => consumer.stop())))
+  for (const consumer of consumers) await consumer.start()
   const started = loops.map((loop) => startLoop(loop, log))
   scope.onStop('loops', () => Promise.all(started.map((loop) => loop.stop())))
 

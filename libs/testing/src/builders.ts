@@ -13,7 +13,10 @@ export const anIngestRecord = ({
   receivedAt: new Date().toISOString(),
   sentAt: null,
   client: { ip: null, userAgent: null },
+  ipStorage: 'truncate',
+  backfill: false,
   warnings: [],
+  conversions: [],
   ...rest,
   event: {
     eventId: uuidv7(),

@@ -10,7 +10,9 @@ import { requireServices } from './services.ts'
 import { createTestDatabase } from './test-database.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
-const NODE_FLAGS = ['--disable-warning=TimeoutNegativeWarning']
+
+// Tests send as fast as they can, all of it from one address.
+const MANY_REQUESTS = { LIMIT_INGEST_PER_MINUTE: '1000000' }
 
 /** The apps that a distributed constellation runs. */
 const APPS = ['ingest-gateway', 'enrichment-consumer', 'persistence-consumer', 'management-api'] as const
@@ -37,9 +39,16 @@ const startApp = async (
   env: Record<string, string>,
   readyWithinMs: number,
 ): Promise<Running> => {
-  const child = spawn(process.execPath, [...NODE_FLAGS, path.join(ROOT, entry)], {
+  const child = spawn(process.execPath, [path.join(ROOT, entry)], {
     cwd: ROOT,
-    env: { PATH: process.env.PATH, LOG_LEVEL: 'warn', ...env, PORT: `${port}`, METRICS_PORT: '0' },
+    env: {
+      PATH: process.env.PATH,
+      LOG_LEVEL: 'warn',
+      ...MANY_REQUESTS,
+      ...env,
+      PORT: `${port}`,
+      METRICS_PORT: '0',
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const output: string[] = []
@@ -144,7 +153,7 @@ export const startDistributed = async (): Promise<Constellation> => {
 }
 
 const runSetup = async (env: Record<string, string>): Promise<Access> => {
-  const child = spawn(process.execPath, [...NODE_FLAGS, path.join(ROOT, 'tools/setup/src/main.ts')], {
+  const child = spawn(process.execPath, [path.join(ROOT, 'tools/setup/src/main.ts')], {
     cwd: ROOT,
     env: { PATH: process.env.PATH, ...env, DEMO_BASE_URL: 'http://localhost' },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -20,27 +20,17 @@ export type Measured = {
 /** Starts a server on a core of its own and waits until it answers. */
 export const startMeasured = async ({ entry, env }: Pick<Side, 'entry' | 'env'>): Promise<Measured> => {
   const port = await freePort()
-  const child = spawn(
-    'taskset',
-    [
-      '--cpu-list',
-      SERVER_CORE,
-      process.execPath,
-      '--disable-warning=TimeoutNegativeWarning',
-      path.join(ROOT, entry),
-    ],
-    {
-      env: {
-        PATH: process.env.PATH,
-        NODE_ENV: 'production',
-        LOG_LEVEL: 'warn',
-        METRICS_PORT: '0',
-        ...env,
-        PORT: `${port}`,
-      },
-      stdio: ['ignore', 'inherit', 'inherit'],
+  const child = spawn('taskset', ['--cpu-list', SERVER_CORE, process.execPath, path.join(ROOT, entry)], {
+    env: {
+      PATH: process.env.PATH,
+      NODE_ENV: 'production',
+      LOG_LEVEL: 'warn',
+      METRICS_PORT: '0',
+      ...env,
+      PORT: `${port}`,
     },
-  )
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
   await eventually(
     `${entry} is ready`,
     async () => (await fetch(`http://localhost:${port}/readyz`)).ok,

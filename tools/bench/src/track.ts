@@ -38,7 +38,13 @@ const prepareWith =
       { partitions: 12, replication: 1 },
       log,
     )
-    const env = { DATABASE_URL: postgres.url, REDIS_URL: redis.url, KAFKA_BROKERS: kafka.brokers.join(',') }
+    const env = {
+      DATABASE_URL: postgres.url,
+      REDIS_URL: redis.url,
+      KAFKA_BROKERS: kafka.brokers.join(','),
+      // All of the load comes from one address.
+      LIMIT_INGEST_PER_MINUTE: '1000000',
+    }
     return {
       ours: {
         entry: 'apps/ingest-gateway/src/main.ts',

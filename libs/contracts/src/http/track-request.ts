@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { MAX_ID_LENGTH, PRINTABLE } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
 
 /** Events in one request to `/api/v1/t`. */
@@ -9,9 +10,6 @@ export const MAX_TRACK_BODY_BYTES = 1024 * 1024
 export const MAX_EVENT_BYTES = 32 * 1024
 /** Levels of nesting in one event; the event object itself is level 1. */
 export const MAX_EVENT_DEPTH = 20
-
-const MAX_ID_LENGTH = 200
-const PRINTABLE = '^\\P{Cc}*$'
 
 /** JSON null in an optional field means the same as leaving the field out. */
 const optionalId = (description: string, minLength = 1) =>

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { ValidationItem } from '../http/track-result.ts'
 import { Id, NullableString, StringMap, Timestamp } from '../schema-parts.ts'
+import { ConversionClaim } from './conversion-claim.ts'
 import { AcceptedEvent } from './ingest-record.ts'
 
 /** What enrichment learned about where an event came from; `null` is unknown. */
@@ -39,7 +40,9 @@ export const EnrichedEvent = Type.Object({
   /** When it happened, with the client's clock corrected. */
   timestamp: Timestamp,
   profileId: NullableString,
+  backfill: Type.Boolean(),
   warnings: Type.Array(ValidationItem),
+  conversions: Type.Array(ConversionClaim),
   context: EventContext,
 })
 export type EnrichedEvent = Static<typeof EnrichedEvent>

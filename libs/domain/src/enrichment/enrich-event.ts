@@ -1,6 +1,6 @@
-import type { EnrichedEvent, IngestRecord } from '@waymark/contracts'
+import type { EnrichedEvent, IngestRecord, IpStorage } from '@waymark/contracts'
 import { correctedTime } from './corrected-time.ts'
-import { truncateIp } from './ip-address.ts'
+import { storableIp } from './ip-address.ts'
 import { describePage, hostOf } from './page.ts'
 import { describeUserAgent, type UserAgent } from './user-agent.ts'
 
@@ -9,34 +9,39 @@ export type EnrichmentLookups = {
   describeUserAgent: (header: string | null) => UserAgent
 }
 
+/** What enrichment is given beside the record; `profileId` is whose event it is, `null` when it names nobody. */
+export type EnrichmentInputs = Partial<EnrichmentLookups> & { profileId: string | null }
+
 /**
- * Derives everything that can be known about an event from its record alone. Pure: the consumer and the
- * synchronous path call it alike, and calling it again gives the same event.
+ * Derives everything that can be known about an event from its record and what is looked up for it. Pure: the consumer
+ * and the synchronous path call it alike, and calling it again gives the same event.
  */
 export const enrichEvent = (
   record: IngestRecord,
-  lookups: EnrichmentLookups = { describeUserAgent },
+  { profileId, describeUserAgent: describe = describeUserAgent }: EnrichmentInputs = { profileId: null },
 ): EnrichedEvent => {
   const { event, client } = record
   const { url, path, utm, clickIds } = describePage(event.properties)
   const referrer = typeof event.properties.referrer === 'string' ? event.properties.referrer : null
-  const agent = lookups.describeUserAgent(client.userAgent)
+  const agent = describe(client.userAgent)
   const receivedAtMs = Date.parse(record.receivedAt)
   const happenedAtMs = correctedTime(event.clientTimestamp, record.sentAt, receivedAtMs)
   return {
     v: 1,
     projectId: record.projectId,
     ...event,
-    properties: withoutFullAddress(event.properties),
+    properties: withStorableAddress(event.properties, record.ipStorage),
     receivedAt: record.receivedAt,
     timestamp: new Date(happenedAtMs).toISOString(),
-    profileId: null,
+    profileId,
+    backfill: record.backfill,
     warnings: record.warnings,
+    conversions: record.conversions,
     context: {
       ...agent,
       country: null,
       city: null,
-      ip: client.ip === null ? null : truncateIp(client.ip),
+      ip: storableIp(client.ip, record.ipStorage),
       url,
       path,
       referrer,
@@ -47,6 +52,9 @@ export const enrichEvent = (
   }
 }
 
-// The address is truncated before it is stored, wherever in the event it stands.
-const withoutFullAddress = (properties: Record<string, unknown>): Record<string, unknown> =>
-  typeof properties.ip === 'string' ? { ...properties, ip: truncateIp(properties.ip) } : properties
+// What is not to be stored of an address is taken away wherever in the event it stands.
+const withStorableAddress = (
+  properties: Record<string, unknown>,
+  storage: IpStorage,
+): Record<string, unknown> =>
+  typeof properties.ip === 'string' ? { ...properties, ip: storableIp(properties.ip, storage) } : properties

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { truncateIp } from './ip-address.ts'
+import { clientNetworkOf, storableIp, truncateIp } from './ip-address.ts'
 
 describe('truncateIp', () => {
   it.each([
@@ -34,6 +34,7 @@ describe('truncateIp', () => {
     ' 203.0.113.77',
   ])('knows no address in %j', (text) => {
     expect(truncateIp(text)).toBeNull()
+    expect(storableIp(text, 'keep')).toBeNull()
   })
 
   it('keeps the first three bytes of an IPv4 address and nothing else', () => {
@@ -62,5 +63,33 @@ describe('truncateIp', () => {
         if (network !== null) expect(truncateIp(network)).toBe(network)
       }),
     )
+  })
+})
+
+describe('storableIp', () => {
+  it.each([
+    ['keep', '203.0.113.77'],
+    ['truncate', '203.0.113.0'],
+    ['drop', null],
+  ] as const)('has a setting %s', (storage, stored) => {
+    expect(storableIp('203.0.113.77', storage)).toBe(stored)
+    expect(storableIp('::ffff:203.0.113.77', storage)).toBe(stored)
+    expect(storableIp(null, storage)).toBeNull()
+  })
+})
+
+describe('clientNetworkOf', () => {
+  it.each([
+    ['203.0.113.77', '203.0.113.77'],
+    ['::ffff:203.0.113.77', '203.0.113.77'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::'],
+    ['2001:DB8:1:2::', '2001:db8:1:2::'],
+    ['2001:db8:1:3::1', '2001:db8:1:3::'],
+    ['::1', '::'],
+    ['', ''],
+    ['203.0.113.77:443', '203.0.113.77:443'],
+    ['x'.repeat(100), 'x'.repeat(64)],
+  ])('makes %s %s', (address, network) => {
+    expect(clientNetworkOf(address)).toBe(network)
   })
 })

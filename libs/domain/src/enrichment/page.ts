@@ -19,7 +19,9 @@ export type Page = {
   clickIds: Record<string, string>
 }
 
-const text = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
+// An escape in a query may decode to U+0000, which PostgreSQL cannot hold.
+const text = (value: unknown): string | null =>
+  typeof value === 'string' && value !== '' ? value.replaceAll('\0', '\uFFFD') : null
 
 /** Reads the well-known properties `url` and `path`. A `url` that cannot be parsed is kept as it is, without a query. */
 export const describePage = (properties: Record<string, unknown>): Page => {

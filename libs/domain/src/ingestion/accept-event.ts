@@ -18,7 +18,7 @@ const BUG_VALUES = new Set(['', 'undefined', 'null', 'NaN', '[object Object]'])
 /** An event that may go on, with what is doubtful about its envelope; or why it may not. */
 export type Acceptance =
   | { accepted: true; event: AcceptedEvent; warnings: ValidationItem[] }
-  | { accepted: false; eventName: string; problem: ValidationItem; rawSample: string }
+  | { accepted: false; eventName: string; problem: ValidationItem }
 
 /** What accepting an event needs to know of its surroundings. */
 export type AcceptanceContext = {
@@ -34,7 +34,7 @@ export type AcceptanceContext = {
 export const acceptEvent = (raw: unknown, context: AcceptanceContext): Acceptance => {
   const problem = structuralProblem(raw, context.mayExceedSize)
   if (problem) {
-    return { accepted: false, eventName: nameOf(raw), problem, rawSample: sampleOf(raw, problem) }
+    return { accepted: false, eventName: nameOf(raw), problem }
   }
   const sent = raw as TrackedEvent
   const warnings: ValidationItem[] = []
@@ -93,7 +93,7 @@ const checkClientTimestamp = (
   if (sent === null || sent === undefined) return
   const time = parseRfc3339(sent)
   const warn = (rule: string, message: string) =>
-    warnings.push({ field: 'clientTimestamp', rule, actual: sent.slice(0, 64), message })
+    warnings.push({ field: 'clientTimestamp', rule, actual: sent.slice(0, 64).toWellFormed(), message })
   if (time === undefined) {
     warn('invalid_timestamp', 'clientTimestamp is not an RFC 3339 time; the time of receipt is used')
   } else if (time - receivedAtMs > MAX_AHEAD_MS) {
@@ -103,11 +103,12 @@ const checkClientTimestamp = (
 
 const nameOf = (raw: unknown): string => {
   const name = (raw as { eventName?: unknown } | null)?.eventName
-  return typeof name === 'string' ? name.slice(0, 200) : ''
+  return typeof name === 'string' ? name.slice(0, 200).toWellFormed() : ''
 }
 
-const sampleOf = (raw: unknown, problem: ValidationItem): string => {
-  const tooDeep = problem.message.startsWith('is nested')
+/** The beginning of what a client sent, at most 256 characters, for showing it why it was refused. */
+export const sampleOf = (raw: unknown): string => {
+  const tooDeep = isDeeperThan(raw, MAX_EVENT_DEPTH)
   const text = tooDeep
     ? inspect(raw, { depth: 2, breakLength: Number.POSITIVE_INFINITY })
     : JSON.stringify(raw)

@@ -1,6 +1,6 @@
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import type { ApiKeyKind } from '@waymark/contracts'
+import type { ApiKeyKind, ApiKeyScope } from '@waymark/contracts'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const KEY_ID_LENGTH = 10
@@ -47,4 +47,13 @@ export const hashSecret = (secret: string): Buffer => createHash('sha256').updat
 export const secretMatches = (secret: string, storedHash: Uint8Array): boolean => {
   const hash = hashSecret(secret)
   return hash.length === storedHash.length && timingSafeEqual(hash, storedHash)
+}
+
+// A role may do what the weaker ones may.
+const MANAGE_SCOPES: readonly ApiKeyScope[] = ['manage:read', 'manage:write', 'manage:admin']
+
+/** Whether scopes that are held cover one that is needed; of the `manage` scopes a stronger one covers the weaker. */
+export const scopeAllows = (held: readonly ApiKeyScope[], needed: ApiKeyScope): boolean => {
+  const rank = MANAGE_SCOPES.indexOf(needed)
+  return held.includes(needed) || (rank !== -1 && held.some((scope) => MANAGE_SCOPES.indexOf(scope) > rank))
 }

@@ -49,6 +49,7 @@ export const createBatchingProducer = (send: SendOnce, options: BatchingOptions,
   }
 
   const sendBatch = async (batch: Entry[]): Promise<Entry[]> => {
+    if (batch.length === 0) return []
     try {
       const answers = await send(
         batch.map(({ partition, key, value, headers }) => ({
@@ -132,7 +133,11 @@ export const createBatchingProducer = (send: SendOnce, options: BatchingOptions,
         if (records.length === 0) return resolve()
         const request = createRequest(records.length, resolve, reject)
         for (const record of records) {
-          const entry = { ...record, bytes: Buffer.byteLength(record.value) + record.key.length, request }
+          const entry = {
+            ...record,
+            bytes: Buffer.byteLength(record.value) + Buffer.byteLength(record.key),
+            request,
+          }
           const queue = queues.get(record.partition)
           if (queue) queue.push(entry)
           else queues.set(record.partition, [entry])

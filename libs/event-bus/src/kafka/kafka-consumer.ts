@@ -71,7 +71,7 @@ export const createKafkaConsumer = (
       sessionTimeout: sessionTimeoutMs,
       heartbeatInterval: Math.floor(sessionTimeoutMs / 10),
       maxBytesPerPartition,
-      maxWaitTimeInMs: 500,
+      maxWaitTimeInMs: 1_000,
       allowAutoTopicCreation: false,
       // Its own restart gives up on errors that it takes for final, and nobody would notice.
       retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 1_000, restartOnFailure: async () => false },

@@ -5,7 +5,12 @@ import { partitionOf } from '../partitioner.ts'
 import { BusUnavailableError, type EventBus } from '../port.ts'
 import { createBatchingProducer } from './batching-producer.ts'
 import { createKafkaConsumer } from './kafka-consumer.ts'
+import { quietRequestQueue } from './quiet-request-queue.ts'
 import { registerZstd } from './zstd-codec.ts'
+
+// Both change kafkajs itself, for every client of this process.
+registerZstd()
+quietRequestQueue()
 
 /** How to reach Kafka and how long to wait for it. Times in ms. */
 export type KafkaOptions = {
@@ -28,7 +33,6 @@ const DEFAULT_BATCH_RECORDS = 500
 /** The event bus on Apache Kafka. Connects when first needed and recovers by itself. */
 export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus => {
   const { topicPrefix = '', publishDeadlineMs = 4_000 } = options
-  registerZstd()
   const client = createKafka(options, log)
   // kafkajs's own retry may resolve a send that was not stored; the batching producer retries instead.
   const producer = client.producer({

@@ -11,6 +11,7 @@ const statusOf: Record<ErrorCode, number> = {
   payload_too_large: 413,
   unsupported_media_type: 415,
   unprocessable: 422,
+  rate_limited: 429,
   internal: 500,
   queue_unavailable: 503,
   store_unavailable: 503,

@@ -1,19 +1,23 @@
 import { type ApiKeyScope, AppError } from '@waymark/contracts'
+import { scopeAllows } from '@waymark/domain'
 import type { ApiKey, ApiKeys } from '@waymark/project-config'
 import type { RequestHandler, Response } from 'express'
+import { requireAllowedOrigin } from './cors.ts'
 
 /**
  * Lets a request pass whose `X-API-Key` is valid and holds `scope`. Answers 401 with one body for every
- * kind of bad key, 403 when the scope is missing; neither reads the request's body.
+ * kind of bad key, 403 when the scope is missing or the key may not be used from the browser's origin; none of
+ * them reads the request's body.
  */
 export const requireApiKey =
   (apiKeys: ApiKeys, scope: ApiKeyScope): RequestHandler =>
   async (req, res, next) => {
     const key = await apiKeys.authenticate(req.get('X-API-Key') ?? '')
     if (!key) throw new AppError('unauthorized', 'Missing or invalid API key')
-    if (!key.scopes.includes(scope)) {
+    if (!scopeAllows(key.scopes, scope)) {
       throw new AppError('forbidden', 'The API key lacks the scope that this needs', { requiredScope: scope })
     }
+    requireAllowedOrigin(key, req, res)
     res.locals.apiKey = key
     next()
   }

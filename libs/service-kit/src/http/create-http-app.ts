@@ -4,6 +4,7 @@ import express, { type Express, type RequestHandler } from 'express'
 import helmet from 'helmet'
 import { Histogram, type Registry } from 'prom-client'
 import { answerError } from './answer-error.ts'
+import { allowBrowsers } from './cors.ts'
 import type { Route } from './route.ts'
 
 /** What an HTTP app needs beside its routes. `isReady` is asked at every `/readyz`. */
@@ -15,6 +16,8 @@ export type HttpAppOptions = {
   metrics: Registry
 }
 
+/** Paths that pages of any site may call with a key. */
+const PUBLIC_API = '/api/v1'
 const REQUEST_ID = /^[\w.:-]{1,100}$/
 
 /** An Express app with the given routes, health endpoints, security headers, and JSON for every error. */
@@ -26,6 +29,7 @@ export const createHttpApp = ({ routes, trustedProxies, isReady, log, metrics }:
   app.set('query parser', 'simple')
   app.use(helmet())
   app.use(identifyRequest)
+  app.use(PUBLIC_API, allowBrowsers)
   app.get('/healthz', (_req, res) => void res.json({ status: 'ok' }))
   app.get('/readyz', (_req, res) => {
     const ready = isReady()

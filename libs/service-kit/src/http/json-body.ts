@@ -1,13 +1,14 @@
+import { createHash } from 'node:crypto'
 import { AppError } from '@waymark/contracts'
 import { parseJson } from '@waymark/domain'
-import express, { type Request, type RequestHandler } from 'express'
+import express, { type Request, type RequestHandler, type Response } from 'express'
 
-/** A JSON body and how many bytes it had after decompression. */
-export type JsonBody = { value: unknown; bytes: number }
+/** A JSON body, how many bytes it had after decompression, and on demand a digest of them. */
+export type JsonBody = { value: unknown; bytes: number; digest: () => string }
 
 /**
  * Reads a JSON body of at most `limit` bytes, counted after decompression (gzip, deflate, br).
- * Leaves a JsonBody on `req.body`. Answers 415 for other types, 413 above the limit, 400 for what is not JSON.
+ * Leaves a JsonBody on `req.body` and its bytes for `rawBodyOf`. Answers 415 for other types, 413 above the limit, 400 for what is not JSON.
  */
 export const jsonBody = (limit: number): RequestHandler[] => [
   requireJson,
@@ -18,6 +19,9 @@ export const jsonBody = (limit: number): RequestHandler[] => [
 /** The body that `jsonBody` left. */
 export const bodyOf = (req: Request): JsonBody => req.body as JsonBody
 
+/** The bytes that `jsonBody` parsed: the body after decompression, as it was sent. */
+export const rawBodyOf = (res: Response): Buffer => res.locals.rawBody as Buffer
+
 const requireJson: RequestHandler = (req, _res, next) => {
   const type = req.headers['content-type'] ?? ''
   const [essence = ''] = type.toLowerCase().split(';', 1)
@@ -27,10 +31,14 @@ const requireJson: RequestHandler = (req, _res, next) => {
 
 const utf8 = new TextDecoder()
 
-const parseBody: RequestHandler = (req, _res, next) => {
+const digestOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('base64url')
+
+const parseBody: RequestHandler = (req, res, next) => {
   const bytes: Buffer = Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0)
+  res.locals.rawBody = bytes
   try {
-    req.body = { value: parseJson(utf8.decode(bytes)), bytes: bytes.length } satisfies JsonBody
+    const value = parseJson(utf8.decode(bytes))
+    req.body = { value, bytes: bytes.length, digest: () => digestOf(bytes) } satisfies JsonBody
   } catch {
     throw new AppError('bad_request', bytes.length === 0 ? 'The body is empty' : 'The body is not valid JSON')
   }

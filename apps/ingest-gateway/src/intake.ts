@@ -1,0 +1,174 @@
+import type { Cache } from '@waymark/cache'
+import {
+  AppError,
+  type EventErrors,
+  type IngestRecord,
+  type InvalidEvent,
+  MAX_EVENT_BYTES,
+  type RejectedEvent,
+  type ValidationItem,
+  type ValidationMode,
+} from '@waymark/contracts'
+import { acceptEvent, conversionsOf, sampleOf, validateEvent, validationModeOf } from '@waymark/domain'
+import type { ProjectConfig, ProjectConfigs } from '@waymark/project-config'
+import { v7 as uuidv7 } from 'uuid'
+import type { TrackRequest } from './track-request.ts'
+
+/** Who sends the events, as far as the key and the connection tell. */
+export type Sender = {
+  projectId: string
+  /** The key's own mode; null leaves it to the project. */
+  validationMode: ValidationMode | null
+  /** Whether the events themselves may say whose device they come from; browsers may not. */
+  speaksForOthers: boolean
+  ip: string | null
+  userAgent: string | null
+}
+
+/** A request's events, sorted: what goes on, what `enforce` turned away, and what to tell the client about each. */
+export type Intake = {
+  records: IngestRecord[]
+  rejected: RejectedEvent[]
+  /** Events that do not go on, structurally wrong or rejected. */
+  invalid: InvalidEvent[]
+  /** Everything that is wrong or doubtful. */
+  problems: EventErrors[]
+  /** The ids that were made here for conversions without one, in order, and under which name they are remembered. */
+  madeIds: { name: string; ids: string[] } | undefined
+}
+
+/** The size of the request's body, a digest that tells a repeat of it, and whether it tells of the past. */
+export type IntakeOptions = { bodyBytes: number; bodyDigest: () => string; backfill: boolean }
+export type IntakeDeps = { projectConfigs: ProjectConfigs; cache: Cache; clock: () => number }
+
+const SELECTOR_RETRY_AFTER_S = 30
+/** How long ids are remembered that a failed request may come back for, in ms. */
+const MADE_IDS_MS = 10 * 60_000
+
+/** Sorts the events of a request by structure, catalog and metering selectors. */
+export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
+  const configOf = async (projectId: string): Promise<ProjectConfig> => {
+    try {
+      return await projectConfigs.get(projectId)
+    } catch (error) {
+      throw new AppError(
+        'store_unavailable',
+        'SELECTOR_LOOKUP_FAILED',
+        { retryAfter: SELECTOR_RETRY_AFTER_S },
+        { cause: error },
+      )
+    }
+  }
+
+  /** A client that was told to repeat a request must get the same ids, or a conversion would count twice. */
+  const idsFor = async (rawEvents: readonly unknown[], config: ProjectConfig, bodyDigest: () => string) => {
+    const lacksId = rawEvents.some((raw) => {
+      const { eventName } = (raw ?? {}) as { eventName?: unknown }
+      return typeof eventName === 'string' && !hasEventId(raw) && config.selectorsFor(eventName).length > 0
+    })
+    if (!lacksId) return undefined
+    const name = `made-ids:v1:${config.projectId}:${bodyDigest()}`
+    const remembered = await cache.get(name)
+    return { name, ids: remembered === undefined ? [] : remembered.split(',') }
+  }
+
+  return {
+    /**
+     * @throws AppError bad_request when no event is structurally valid or a conversion of a backfill lacks its id
+     * (MISSING_EVENT_ID); store_unavailable when nobody can say which events are conversions (SELECTOR_LOOKUP_FAILED)
+     */
+    sort: async (
+      { rawEvents, sentAt }: TrackRequest,
+      sender: Sender,
+      options: IntakeOptions,
+    ): Promise<Intake> => {
+      const { projectId } = sender
+      const config = await configOf(projectId)
+      const mode = validationModeOf(sender.validationMode, config.settings)
+      const madeIds = await idsFor(rawEvents, config, options.bodyDigest)
+      const receivedAtMs = clock()
+      const receivedAt = new Date(receivedAtMs).toISOString()
+      const intake: Intake = { records: [], rejected: [], invalid: [], problems: [], madeIds }
+      const lackingId: number[] = []
+      let made = 0
+      const newEventId = (): string => {
+        if (madeIds === undefined) return uuidv7()
+        const id = madeIds.ids[made] ?? uuidv7()
+        madeIds.ids[made++] = id
+        return id
+      }
+      const context = { receivedAtMs, newEventId, mayExceedSize: options.bodyBytes > MAX_EVENT_BYTES }
+
+      rawEvents.forEach((raw, index) => {
+        const result = acceptEvent(raw, context)
+        if (!result.accepted) {
+          const { eventName, problem } = result
+          intake.invalid.push({ index, rawSample: sampleOf(raw), reason: reasonOf(problem) })
+          intake.problems.push({ index, eventName, errors: [problem] })
+          return
+        }
+        const { event } = result
+        const { violations, warnings } = validateEvent(event, result.warnings, mode, config)
+        const record: IngestRecord = {
+          v: 1,
+          kind: 'event',
+          projectId,
+          receivedAt,
+          sentAt,
+          client: clientOf(event.properties, sender),
+          ipStorage: config.settings.ipStorage ?? 'truncate',
+          backfill: options.backfill,
+          event,
+          warnings,
+          conversions: conversionsOf(event, config.selectorsFor(event.eventName)),
+        }
+        if (options.backfill && record.conversions.length > 0 && !hasEventId(raw)) lackingId.push(index)
+        const errors = [...violations, ...warnings]
+        if (errors.length > 0) intake.problems.push({ index, eventName: event.eventName, errors })
+        const [violation] = violations
+        if (violation) {
+          intake.rejected.push({ v: 1, id: uuidv7(), record, errors: violations, rejectedAt: receivedAt })
+          intake.invalid.push({
+            index,
+            rawSample: sampleOf(raw),
+            reason: `schema_violation: ${reasonOf(violation)}`,
+          })
+        } else intake.records.push(record)
+      })
+      if (lackingId.length > 0)
+        throw new AppError('bad_request', 'MISSING_EVENT_ID', { affectedIndices: lackingId })
+      if (intake.records.length + intake.rejected.length === 0) {
+        const { invalid } = intake
+        throw new AppError('bad_request', 'No event is structurally valid', {
+          accepted: 0,
+          failed: invalid.length,
+          invalid,
+        })
+      }
+      return intake
+    },
+
+    /** Remembers the ids that were made for a request that fails now, in case it is repeated. */
+    rememberIds: async ({ madeIds }: Intake): Promise<void> => {
+      if (madeIds) await cache.set(madeIds.name, madeIds.ids.join(','), MADE_IDS_MS)
+    },
+    /** Forgets them once the request has succeeded: the same body sent again later is a new request. */
+    forgetIds: async ({ madeIds }: Intake): Promise<void> => {
+      if (madeIds) await cache.delete(madeIds.name)
+    },
+  }
+}
+
+const hasEventId = (raw: unknown): boolean => ((raw as { eventId?: unknown }).eventId ?? null) !== null
+
+const reasonOf = ({ field, message }: ValidationItem): string =>
+  field === '' ? `the event ${message}` : `${field} ${message}`
+
+const clientOf = (properties: Record<string, unknown>, sender: Sender): IngestRecord['client'] => {
+  if (!sender.speaksForOthers) return { ip: sender.ip, userAgent: sender.userAgent }
+  const { ip, userAgent } = properties
+  return {
+    ip: typeof ip === 'string' ? ip : null,
+    userAgent: typeof userAgent === 'string' ? userAgent : null,
+  }
+}

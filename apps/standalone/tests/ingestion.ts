@@ -1,0 +1,259 @@
+import { randomUUID } from 'node:crypto'
+import { type Constellation, eventually } from '@waymark/testing'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+
+type Json = { [field: string]: unknown }
+type Reply = { status: number; body: Json }
+
+const priced = {
+  type: 'object',
+  required: ['total'],
+  properties: { total: { type: 'integer' }, coupon: { type: 'string', pattern: '^[A-Z]+$' } },
+}
+
+/** Catalog, conversions, keys and backfill as a client sees them, asserted on whichever way of running. */
+export const describeIngestion = (start: () => Promise<Constellation>): void => {
+  let waymark: Constellation
+
+  beforeAll(async () => {
+    waymark = await start()
+  }, 60_000)
+  afterAll(() => waymark?.stop())
+
+  const call = async (method: string, path: string, body?: unknown, key = waymark.apiKey): Promise<Reply> => {
+    const response = await waymark.request(path, {
+      method,
+      headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return { status: response.status, body: text === '' ? {} : JSON.parse(text) }
+  }
+  const manage = (method: string, resource: string, body?: unknown, key?: string) =>
+    call(method, `/api/projects/${waymark.projectId}/${resource}`, body, key)
+  const track = (events: unknown[], key?: string) => call('POST', '/api/v1/t', { events }, key)
+  const trackSync = (events: unknown[], key?: string) => call('POST', '/api/v1/t?sync=1', { events }, key)
+  const createKey = async (body: Json) => {
+    const created = await manage('POST', 'api-keys', {
+      name: 'test',
+      kind: 'sec',
+      scopes: ['events:write'],
+      ...body,
+    })
+    expect(created.status).toBe(201)
+    return created.body as { id: string; key: string }
+  }
+  const define = async (schema: unknown): Promise<{ id: string; name: string }> => {
+    const name = `event-${randomUUID()}`
+    const created = await manage('POST', 'event-definitions', { name, schema })
+    expect(created.status).toBe(201)
+    return created.body as { id: string; name: string }
+  }
+  /** Configuration reaches other processes within 5 s. */
+  const within5s = <T>(what: string, check: () => Promise<T | undefined | false>) =>
+    eventually(what, check, 5_000)
+  const stored = async (eventId: string) =>
+    ((await manage('GET', `events?eventId=${eventId}`)).body.data as Json[])[0]
+
+  it('holds events against their definition: warns by default, refuses in enforce, says nothing when off', async () => {
+    const { name } = await define(priced)
+    const wrong = { eventName: name, visitorId: 'v', properties: { total: 'much' } }
+    const right = { eventName: name, visitorId: 'v', properties: { total: 1 } }
+    const warned = await within5s('the definition is known', async () => {
+      const { status, body } = await trackSync([wrong])
+      return status === 200 && JSON.stringify(body).includes('properties.total') && body
+    })
+    expect(warned).toEqual({
+      accepted: 1,
+      failed: 0,
+      queued: 0,
+      processed: true,
+      errors: [
+        {
+          index: 0,
+          eventName: name,
+          errors: [
+            {
+              field: 'properties.total',
+              rule: 'type',
+              expected: 'integer',
+              actual: 'much',
+              message: 'must be integer',
+            },
+          ],
+        },
+      ],
+    })
+
+    const { key: enforcing } = await createKey({ validationMode: 'enforce' })
+    const refused = await trackSync([wrong, wrong], enforcing)
+    expect(refused.status).toBe(422)
+    expect(refused.body).toMatchObject({
+      accepted: 0,
+      failed: 2,
+      queued: 0,
+      processed: true,
+      enforceRejected: 2,
+    })
+    expect(refused.body.errors).toHaveLength(2)
+    const mixed = await trackSync([wrong, right], enforcing)
+    expect(mixed.status).toBe(200)
+    expect(mixed.body).toMatchObject({ accepted: 1, failed: 1, enforceRejected: 1 })
+    const queued = await track([wrong], enforcing)
+    expect(queued.status).toBe(202)
+    expect(queued.body).toMatchObject({
+      accepted: 0,
+      failed: 1,
+      queued: 0,
+      processed: false,
+      invalid: [{ index: 0, reason: expect.stringMatching(/^schema_violation: properties\.total/) }],
+    })
+
+    const { key: silent } = await createKey({ validationMode: 'off' })
+    expect((await trackSync([wrong, { eventName: name }], silent)).body).toEqual({
+      accepted: 2,
+      failed: 0,
+      queued: 0,
+      processed: true,
+    })
+  })
+
+  it('takes the mode of the project where the key has none, and refuses unknown events only when told to', async () => {
+    const { key } = await createKey({})
+    const unknown = { eventName: `unknown-${randomUUID()}`, visitorId: 'v' }
+    const set = (ingestValidation: Json) => manage('PATCH', 'settings', { ingestValidation })
+    expect((await set({ mode: 'enforce', rejectUnknownEvents: true })).status).toBe(200)
+    await within5s('unknown events are refused', async () => (await trackSync([unknown], key)).status === 422)
+    await set({ mode: 'enforce' })
+    const warned = await within5s('they are let pass again', async () => {
+      const reply = await trackSync([unknown], key)
+      return reply.status === 200 && reply
+    })
+    expect(warned.body.errors).toMatchObject([{ errors: [{ rule: 'unknown_event' }] }])
+    await set({ mode: 'warn' })
+  })
+
+  it('keeps what it refused in quarantine, and sends it on when the definition is mended', async () => {
+    const { id, name } = await define(priced)
+    const { key } = await createKey({ validationMode: 'enforce' })
+    const eventId = randomUUID()
+    const event = { eventName: name, visitorId: 'v', eventId, properties: { total: 'much' } }
+    await within5s('the event is refused', async () => (await trackSync([event], key)).status === 422)
+    const rejected = await eventually('it is in quarantine', async () => {
+      const { data } = (await manage('GET', 'rejected-events')).body as {
+        data: { id: string; eventId: string }[]
+      }
+      return data.find((found) => found.eventId === eventId)
+    })
+    expect((await manage('POST', `rejected-events/${rejected.id}/replay`, {})).status).toBe(422)
+    expect(
+      (await manage('PATCH', `event-definitions/${id}`, { schema: { type: 'object' } })).body.version,
+    ).toBe(2)
+    await within5s('it can be replayed', async () => {
+      return (await manage('POST', `rejected-events/${rejected.id}/replay`, {})).status === 202
+    })
+    await eventually('it is stored', () => stored(eventId))
+  })
+
+  it.each([
+    ['an exponential pattern', { properties: { a: { pattern: '^(a+)+$' } } }],
+    ['a remote reference', { $ref: 'https://example.com/schema.json' }],
+    ['a recursive reference', { properties: { a: { $ref: '#' } } }],
+    ['absurd size', { description: 'x'.repeat(70_000) }],
+    ['what is no schema', { type: 'nonsense' }],
+  ])('refuses to save a schema with %s', async (_what, schema) => {
+    const { status, body } = await manage('POST', 'event-definitions', { name: randomUUID(), schema })
+    expect(status).toBe(422)
+    expect(body).toMatchObject({ error: expect.any(String), errors: [{ field: 'schema' }] })
+  })
+
+  it('counts a conversion once, with amount and currency, whichever path repeats the event', async () => {
+    const eventName = `order-${randomUUID()}`
+    const selector = await manage('POST', 'metering-selectors', {
+      eventName,
+      filter: { '>': [{ var: 'properties.total' }, 0] },
+      amountProperty: 'total',
+      currencyProperty: 'currency',
+    })
+    expect(selector.status).toBe(201)
+    const eventId = randomUUID()
+    const order = { eventName, visitorId: 'v', eventId, properties: { total: 4990, currency: 'eur' } }
+    await within5s('the selector is known', async () => (await trackSync([order])).body.queued === 1)
+    await Promise.all([track([order]), track([order, order]), trackSync([order])])
+    await track([{ ...order, eventId: `${eventId}-free`, properties: { total: 0 } }])
+
+    const conversions = await eventually('it is a conversion', async () => {
+      const { data } = (await manage('GET', `conversions?eventId=${eventId}`)).body as { data: Json[] }
+      return data.length > 0 && data
+    })
+    expect(conversions).toHaveLength(1)
+    expect(conversions[0]).toMatchObject({
+      eventId,
+      eventName,
+      selectorId: selector.body.id,
+      amount: 4990,
+      currency: 'EUR',
+      quantity: null,
+    })
+    await eventually('the free order is stored', () => stored(`${eventId}-free`))
+    expect((await manage('GET', `conversions?eventId=${eventId}-free`)).body.data).toEqual([])
+  })
+
+  it('backfills up to 1,000 events, and wants an id on every conversion', async () => {
+    const eventName = `past-order-${randomUUID()}`
+    await manage('POST', 'metering-selectors', { eventName })
+    const events = (count: number, event: Json) => Array.from({ length: count }, () => event)
+    const backfill = (list: unknown[]) => call('POST', '/internal/backfill/events', { events: list })
+    const past = { eventName: 'past', visitorId: 'v', clientTimestamp: '2014-01-01T00:00:00Z' }
+    expect((await backfill(events(1_000, past))).body).toMatchObject({ accepted: 1_000, processed: true })
+    expect((await backfill(events(1_001, past))).status).toBe(400)
+    const refused = await within5s('the selector is known', async () => {
+      const reply = await backfill([past, { eventName }, { eventName, eventId: 'has-one' }, { eventName }])
+      return reply.status === 400 && reply
+    })
+    expect(refused.body).toEqual({ error: 'MISSING_EVENT_ID', affectedIndices: [1, 3] })
+  })
+
+  it('lets keys do what their scopes say, and no more', async () => {
+    const { key: writer } = await createKey({})
+    expect((await manage('GET', 'events', undefined, writer)).body).toMatchObject({
+      requiredScope: 'manage:read',
+    })
+    const { key: reader } = await createKey({ scopes: ['manage:read'] })
+    expect((await manage('GET', 'events', undefined, reader)).status).toBe(200)
+    expect((await track([{ eventName: 'e' }], reader)).status).toBe(403)
+    expect((await manage('POST', 'event-definitions', { name: 'n', schema: {} }, reader)).status).toBe(403)
+    const { key: admin } = await createKey({ scopes: ['manage:admin'] })
+    const beyond = { name: 'n', kind: 'sec', scopes: ['events:write'] }
+    expect((await manage('POST', 'api-keys', beyond, admin)).body).toMatchObject({
+      requiredScope: 'events:write',
+    })
+    const wide = { name: 'n', kind: 'pub', scopes: ['manage:read'] }
+    expect((await manage('POST', 'api-keys', wide)).status).toBe(422)
+  })
+
+  it('refuses a revoked key everywhere within 5 s, and an expired one on time', async () => {
+    const { id, key } = await createKey({ scopes: ['events:write', 'manage:read'] })
+    expect((await track([{ eventName: 'e' }], key)).status).toBe(202)
+    expect((await manage('GET', 'events', undefined, key)).status).toBe(200)
+    expect((await manage('DELETE', `api-keys/${id}`)).status).toBe(204)
+    await within5s('it is refused by both', async () => {
+      const [gateway, management] = await Promise.all([
+        track([{ eventName: 'e' }], key),
+        manage('GET', 'events', undefined, key),
+      ])
+      return gateway.status === 401 && management.status === 401
+    })
+    const expiresAt = new Date(Date.now() + 1_500).toISOString()
+    const { key: brief } = await createKey({ expiresAt })
+    expect((await track([{ eventName: 'e' }], brief)).status).toBe(202)
+    await within5s('it expires', async () => (await track([{ eventName: 'e' }], brief)).status === 401)
+  })
+
+  it('shows a key once and its secret never again', async () => {
+    const { id, key } = await createKey({})
+    const { data } = (await manage('GET', 'api-keys')).body as { data: Json[] }
+    expect(data.some((listed) => listed.id === id)).toBe(true)
+    expect(JSON.stringify(data)).not.toContain(key.slice(20))
+  })
+}

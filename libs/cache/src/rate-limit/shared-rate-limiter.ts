@@ -1,0 +1,24 @@
+import type { RateLimiter, SharedCounter } from './port.ts'
+import { createWindows, type WindowsOptions } from './windows.ts'
+
+/**
+ * A limiter that asks a shared counter about each use, so that a limit holds exactly across processes. A key
+ * that is known to be used up is refused without asking. While the counter does not answer, this process
+ * counts on from what it knew, so that each process may then allow up to the limit.
+ */
+export const createSharedRateLimiter = (
+  counter: SharedCounter,
+  options: WindowsOptions = {},
+): RateLimiter => {
+  const { windowOf, use, share, resultOf } = createWindows(options)
+  return {
+    consume: async (wanted) => {
+      const window = windowOf(wanted)
+      const local = use(window, wanted.limit)
+      if (!local.allowed) return local
+      const used = await share(window, counter)
+      return used === undefined ? local : resultOf(window, wanted.limit, used <= wanted.limit)
+    },
+    close: async () => {},
+  }
+}

@@ -1,0 +1,188 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import {
+  createMemoryLog,
+  eventually,
+  freePort,
+  requireServices,
+  services,
+  startRedis,
+} from '@waymark/testing'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { createLocallyCountingRateLimiter } from '../src/rate-limit/locally-counting-rate-limiter.ts'
+import { createMemoryRateLimiter } from '../src/rate-limit/memory-rate-limiter.ts'
+import type { RateLimiter, SharedCounter } from '../src/rate-limit/port.ts'
+import { openRedisCounter } from '../src/rate-limit/redis-counter.ts'
+import { createSharedRateLimiter } from '../src/rate-limit/shared-rate-limiter.ts'
+import { describeRateLimiter } from './rate-limiter-contract.ts'
+
+const COMMAND_TIMEOUT_MS = 200
+const keyPrefix = `t${randomBytes(6).toString('hex')}:`
+const aUse = (limit: number) => ({ bucket: 'test', key: randomUUID(), limit, windowMs: 60_000 })
+
+/** A limiter with a connection of its own, as in a process of its own, once Redis answers. */
+const open = async (
+  create: (counter: SharedCounter) => RateLimiter,
+  url = requireServices().redisUrl,
+): Promise<RateLimiter> => {
+  const counter = openRedisCounter({ url, keyPrefix }, createMemoryLog())
+  await eventually('Redis answers', () => counter.isReady())
+  const limiter = create(counter)
+  return {
+    consume: limiter.consume,
+    close: async () => {
+      await limiter.close()
+      await counter.close()
+    },
+  }
+}
+
+const openTwo = async (create: (counter: SharedCounter) => RateLimiter) => {
+  const pair = [await open(create), await open(create)] as const
+  onTestFinished(async () => void (await Promise.all(pair.map((limiter) => limiter.close()))))
+  return pair
+}
+
+const allowedOf = async (uses: Promise<{ allowed: boolean }>[]): Promise<number> =>
+  (await Promise.all(uses)).filter(({ allowed }) => allowed).length
+
+const times = <T>(count: number, make: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => make(index))
+
+describe('the limiter in memory', () => describeRateLimiter(async () => createMemoryRateLimiter()))
+
+describe.skipIf(!services)('the limiter in Redis', () => {
+  describeRateLimiter(() => open(createSharedRateLimiter))
+
+  it('holds one limit across processes, exactly', async () => {
+    const pair = await openTwo(createSharedRateLimiter)
+    const use = aUse(50)
+    expect(await allowedOf(times(200, (n) => pair[n % 2 === 0 ? 0 : 1].consume(use)))).toBe(50)
+    for (const limiter of pair) expect((await limiter.consume(use)).allowed).toBe(false)
+  })
+
+  it('tells one process what the other used, and when the window ends', async () => {
+    const [one, other] = await openTwo(createSharedRateLimiter)
+    const use = aUse(3)
+    expect(await one.consume(use)).toMatchObject({ allowed: true, remaining: 2 })
+    expect(await other.consume(use)).toMatchObject({ allowed: true, remaining: 1 })
+    const last = await one.consume(use)
+    expect(last).toMatchObject({ allowed: true, remaining: 0 })
+    expect((await other.consume(use)).resetMs).toBeLessThanOrEqual(last.resetMs + 10)
+  })
+})
+
+describe.skipIf(!services)('the locally counting limiter on Redis', () => {
+  describeRateLimiter(() => open(createLocallyCountingRateLimiter))
+
+  it('learns what other processes used', async () => {
+    const [one, other] = await openTwo(createLocallyCountingRateLimiter)
+    const use = aUse(100)
+    expect(await allowedOf(times(100, () => one.consume(use)))).toBe(100)
+    let allowed = 0
+    await eventually('the other refuses too', async () => {
+      const result = await other.consume(use)
+      if (result.allowed) allowed += 1
+      return !result.allowed
+    })
+    // One every 20 ms, until it told and so heard: after 200 ms, or twice that when it was just too early.
+    expect(allowed).toBeLessThan(50)
+  })
+
+  it('allows at most the limit in each process, however sudden the burst', async () => {
+    const pair = await openTwo(createLocallyCountingRateLimiter)
+    const use = aUse(20)
+    const allowed = await allowedOf(times(200, (n) => pair[n % 2 === 0 ? 0 : 1].consume(use)))
+    expect(allowed).toBeGreaterThanOrEqual(20)
+    expect(allowed).toBeLessThanOrEqual(40)
+    for (const limiter of pair) expect((await limiter.consume(use)).allowed).toBe(false)
+  })
+
+  it('shares what is left when it is closed', async () => {
+    const use = aUse(10)
+    const leaving = await open((counter) =>
+      createLocallyCountingRateLimiter(counter, { shareEveryMs: 60_000 }),
+    )
+    for (let n = 0; n < 7; n++) await leaving.consume(use)
+    await leaving.close()
+    const staying = await open(createSharedRateLimiter)
+    expect(await staying.consume(use)).toMatchObject({ allowed: true, remaining: 2 })
+    await staying.close()
+  })
+})
+
+const limiters = [
+  ['the limiter in Redis', createSharedRateLimiter],
+  ['the locally counting limiter', createLocallyCountingRateLimiter],
+] as const
+
+describe.each(limiters)('%s without Redis', (_name, create) => {
+  it('counts by itself from the first use, and complains once', async () => {
+    const log = createMemoryLog()
+    const counter = openRedisCounter({ url: `redis://localhost:${await freePort()}` }, log)
+    const limiter = create(counter)
+    const use = aUse(30)
+    expect(await allowedOf(times(100, () => limiter.consume(use)))).toBe(30)
+    await eventually('it complains', () => log.lines.length > 0)
+    await limiter.close()
+    await counter.close()
+    expect(log.lines).toHaveLength(1)
+  })
+})
+
+describe.skipIf(!services)('while Redis fails', () => {
+  let redis: Awaited<ReturnType<typeof startRedis>>
+  beforeAll(async () => {
+    redis = await startRedis()
+  })
+  afterAll(() => redis.container.stop({ timeout: 0 }))
+
+  const timed = async <T>(work: Promise<T>): Promise<{ result: T; ms: number }> => {
+    const start = performance.now()
+    return { result: await work, ms: performance.now() - start }
+  }
+
+  it.each(limiters)(
+    'by hanging, %s waits no longer than its timeout, and shares again afterwards',
+    async (_name, create) => {
+      const admin = new Redis(redis.url)
+      const pair = [await open(create, redis.url), await open(create, redis.url)] as const
+      onTestFinished(async () => {
+        await Promise.all(pair.map((limiter) => limiter.close()))
+        admin.disconnect()
+      })
+      const use = aUse(10)
+      await pair[0].consume(use)
+      await admin.call('CLIENT', 'PAUSE', '2000', 'ALL')
+      for (let n = 0; n < 5; n++) {
+        const { result, ms } = await timed(pair[0].consume(use))
+        expect(result).toMatchObject({ allowed: true, remaining: 8 - n })
+        expect(ms).toBeLessThan(COMMAND_TIMEOUT_MS + 150)
+      }
+      // Once it timed out, Redis is left alone.
+      expect((await timed(allowedOf(times(100, () => pair[0].consume(use))))).ms).toBeLessThan(100)
+      const shared = aUse(10_000)
+      let looks = 0
+      await eventually('uses are shared again', async () => {
+        await pair[0].consume(shared)
+        const { limit, remaining } = await pair[1].consume(shared)
+        const byItself = looks++
+        return limit - remaining > byItself + 1
+      })
+    },
+  )
+
+  it('by going away, each process counts on from what it knew', async () => {
+    const opened = await Promise.all(limiters.map(([, create]) => open(create, redis.url)))
+    const use = aUse(10)
+    const [shared] = opened
+    for (let n = 0; n < 4; n++) await shared?.consume(use)
+    await redis.container.stop({ timeout: 0 })
+    for (const limiter of opened) {
+      const { result, ms } = await timed(allowedOf(times(50, () => limiter.consume(use))))
+      expect(result).toBe(limiter === shared ? 6 : 10)
+      expect(ms).toBeLessThan(COMMAND_TIMEOUT_MS + 150)
+    }
+    await Promise.all(opened.map((limiter) => limiter.close()))
+  })
+})

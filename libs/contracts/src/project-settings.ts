@@ -1,0 +1,45 @@
+import { type Static, Type } from 'typebox'
+import { compileValidator } from './validator.ts'
+
+/** How events are held against their definitions. */
+export const ValidationMode = Type.Union([Type.Literal('off'), Type.Literal('warn'), Type.Literal('enforce')])
+export type ValidationMode = Static<typeof ValidationMode>
+
+/** What is stored of a visitor's address: all, its network (/24, /48), or nothing. */
+export const IpStorage = Type.Union([Type.Literal('keep'), Type.Literal('truncate'), Type.Literal('drop')])
+export type IpStorage = Static<typeof IpStorage>
+
+/** What a project may set; whatever is left out has its default. */
+export const ProjectSettings = Type.Object(
+  {
+    ingestValidation: Type.Optional(
+      Type.Object(
+        {
+          mode: Type.Optional(ValidationMode),
+          rejectUnknownEvents: Type.Optional(
+            Type.Boolean({ description: 'In enforce mode, refuse events that have no definition.' }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+    ipStorage: Type.Optional(IpStorage),
+    deniedTraits: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+        maxItems: 100,
+        description: 'Traits that are never stored.',
+      }),
+    ),
+    ingestRequestsPerMinute: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000,
+        description: 'Requests to `/api/v1/t` per client address.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type ProjectSettings = Static<typeof ProjectSettings>
+
+export const projectSettings = compileValidator(ProjectSettings)

@@ -1,0 +1,14 @@
+import { type Static, Type } from 'typebox'
+import { ValidationItem } from '../http/track-result.ts'
+import { Id, Timestamp } from '../schema-parts.ts'
+import { IngestRecord } from './ingest-record.ts'
+
+/** `ingest.rejected.v1`: an event that enforce mode turned away, as it would have been queued, and why. */
+export const RejectedEvent = Type.Object({
+  v: Type.Literal(1),
+  id: Id,
+  record: IngestRecord,
+  errors: Type.Array(ValidationItem),
+  rejectedAt: Timestamp,
+})
+export type RejectedEvent = Static<typeof RejectedEvent>

@@ -1,0 +1,59 @@
+import fc from 'fast-check'
+import { Type } from 'typebox'
+import { describe, expect, it } from 'vitest'
+import { compileValidator } from './validator.ts'
+
+const person = compileValidator(
+  Type.Object({
+    name: Type.String({ minLength: 2 }),
+    pets: Type.Optional(Type.Array(Type.Object({ legs: Type.Integer() }))),
+    born: Type.Optional(Type.String({ format: 'date-time' })),
+  }),
+)
+
+describe('a validator', () => {
+  it.each([
+    { name: 'Ada' },
+    { name: 'Ada', pets: [] },
+    { name: 'Ada', pets: [{ legs: 4 }], born: '1815-12-10T00:00:00Z' },
+    { name: 'Ada', unlisted: true },
+  ])('finds no problem in %j', (value) => {
+    expect(person.check(value)).toBeUndefined()
+    expect(person.fits(value)).toBe(true)
+  })
+
+  it.each([
+    [{}, { field: 'name', rule: 'required', message: 'is required' }],
+    [{ name: 'A' }, { field: 'name', rule: 'minLength', message: 'must NOT have fewer than 2 characters' }],
+    [
+      { name: 'Ada', pets: [{ legs: 4 }, { legs: 'two' }] },
+      { field: 'pets.1.legs', rule: 'type', message: 'must be integer' },
+    ],
+    [
+      { name: 'Ada', pets: [{}] },
+      { field: 'pets.0.legs', rule: 'required', message: 'is required' },
+    ],
+    [
+      { name: 'Ada', born: 'long ago' },
+      { field: 'born', rule: 'format' },
+    ],
+    [null, { field: '', rule: 'type', message: 'must be object' }],
+    [[], { field: '', rule: 'type', message: 'must be object' }],
+  ])('names the field at fault in %j', (value, problem) => {
+    expect(person.check(value)).toMatchObject(problem)
+    expect(person.fits(value)).toBe(false)
+  })
+
+  it('names a field whose own name holds a slash or a tilde', () => {
+    const labels = compileValidator(Type.Unsafe({ type: 'object', additionalProperties: { type: 'string' } }))
+    expect(labels.check({ 'a/b~c': 1 })?.field).toBe('a/b~c')
+  })
+
+  it('judges any JSON value without throwing, and `check` agrees with `fits`', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect(person.check(value) === undefined).toBe(person.fits(value))
+      }),
+    )
+  })
+})

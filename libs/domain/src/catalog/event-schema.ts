@@ -1,0 +1,72 @@
+import { AppError, type ValidationItem } from '@waymark/contracts'
+import type { ErrorObject } from 'ajv'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { schemaProblems } from './schema-safety.ts'
+
+const MAX_ERRORS = 20
+const MAX_ACTUAL_LENGTH = 200
+
+/** Holds an event's properties against a schema: empty when they fit. */
+export type PropertyCheck = (properties: Record<string, unknown>) => ValidationItem[]
+
+// Unknown keywords and formats are ignored, as the standard has it; `logger` would print about them.
+const newAjv = () =>
+  addFormats.default(new Ajv2020({ strict: false, allErrors: true, verbose: true, logger: false }))
+
+/**
+ * Compiles the schema of an event's properties. Costs milliseconds: do it once per version of a definition.
+ * @throws Error when it is not a JSON Schema
+ */
+export const compileEventSchema = (schema: object): PropertyCheck => {
+  // An instance of its own, so that a schema which is forgotten takes its compiled code along.
+  const validate = newAjv().compile(schema)
+  return (properties) =>
+    validate(properties) ? [] : (validate.errors ?? []).slice(0, MAX_ERRORS).map(toItem)
+}
+
+/**
+ * Checks that a schema may be saved: it is a JSON Schema, and running it cannot hang the process.
+ * @throws AppError unprocessable, with the reason in `errors`
+ */
+export const requireUsableSchema = (schema: unknown): void => {
+  const problems = schemaProblems(schema)
+  if (problems.length === 0) problems.push(...compileProblems(schema as object))
+  if (problems.length > 0)
+    throw new AppError('unprocessable', 'The schema cannot be used', { errors: problems })
+}
+
+const compileProblems = (schema: object): ValidationItem[] => {
+  try {
+    compileEventSchema(schema)
+    return []
+  } catch (error) {
+    return [{ field: 'schema', rule: 'invalid_schema', message: `${(error as Error).message}`.slice(0, 500) }]
+  }
+}
+
+const toItem = (error: ErrorObject): ValidationItem => {
+  const path = error.instancePath.replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~')
+  const inside = missingOrUnexpected(error)
+  return {
+    field: `properties${path}${inside === undefined ? '' : `.${inside}`}`,
+    rule: error.keyword,
+    expected: error.schema,
+    ...(inside === undefined && { actual: shortened(error.data) }),
+    message: error.message ?? 'is invalid',
+  }
+}
+
+// These two report the object; the field that they are about is inside of it.
+const missingOrUnexpected = ({ keyword, params }: ErrorObject): string | undefined => {
+  if (keyword === 'required') return `${params.missingProperty}`
+  if (keyword === 'additionalProperties') return `${params.additionalProperty}`
+  return undefined
+}
+
+const shortened = (value: unknown): unknown => {
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return text === undefined || text.length <= MAX_ACTUAL_LENGTH
+    ? value
+    : text.slice(0, MAX_ACTUAL_LENGTH).toWellFormed()
+}

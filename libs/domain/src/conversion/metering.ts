@@ -1,0 +1,91 @@
+import { type AcceptedEvent, AppError, type ConversionClaim, type MeteringSelector } from '@waymark/contracts'
+import { LogicEngine } from 'json-logic-engine'
+import { isDeeperThan } from '../ingestion/json-depth.ts'
+
+const MAX_FILTER_BYTES = 8 * 1024
+const MAX_FILTER_DEPTH = 20
+const CURRENCY = /^[A-Z]{3}$/
+
+/** A selector with its filter compiled. */
+export type CompiledSelector = { selector: MeteringSelector; matches: (event: AcceptedEvent) => boolean }
+
+const engine = new LogicEngine(undefined, { maxArrayLength: 10_000, maxStringLength: 100_000 })
+
+/** Compiles a selector's filter, once per version of it. @throws Error when the filter is no JsonLogic */
+export const compileSelector = (selector: MeteringSelector): CompiledSelector => {
+  if (selector.filter === null) return { selector, matches: () => true }
+  const run = engine.build(selector.filter) as (data: unknown) => unknown
+  return {
+    selector,
+    matches: (event) => {
+      try {
+        return Boolean(engine.truthy(run({ event, properties: event.properties })))
+      } catch {
+        // A filter that stumbles over an event does not select it.
+        return false
+      }
+    },
+  }
+}
+
+/**
+ * Checks that a filter may be saved.
+ * @throws AppError unprocessable when it is no JsonLogic, or too large or deep
+ */
+export const requireUsableFilter = (filter: unknown): void => {
+  const refuse = (message: string): never => {
+    throw new AppError('unprocessable', 'The filter cannot be used', {
+      errors: [{ field: 'filter', rule: 'json_logic', message }],
+    })
+  }
+  if (isDeeperThan(filter, MAX_FILTER_DEPTH)) refuse(`is nested deeper than ${MAX_FILTER_DEPTH} levels`)
+  if (Buffer.byteLength(JSON.stringify(filter)) > MAX_FILTER_BYTES)
+    refuse(`is larger than ${MAX_FILTER_BYTES} bytes`)
+  try {
+    engine.build(filter)
+  } catch (error) {
+    refuse(`is not JsonLogic: ${(error as Error).message ?? error}`.slice(0, 300))
+  }
+}
+
+/** The conversions that an event is: one per matching selector. */
+export const conversionsOf = (
+  event: AcceptedEvent,
+  selectors: readonly CompiledSelector[],
+): ConversionClaim[] =>
+  selectors
+    .filter(({ matches }) => matches(event))
+    .map(({ selector }) => ({
+      selectorId: selector.id,
+      amount: integerAt(event.properties, selector.amountProperty),
+      currency: currencyAt(event.properties, selector.currencyProperty),
+      quantity: numberAt(event.properties, selector.quantityProperty),
+    }))
+
+/** The value under a dotted path, such as `order.total`. */
+const at = (properties: Record<string, unknown>, path: string | null): unknown =>
+  path
+    ?.split('.')
+    .reduce<unknown>(
+      (value, key) =>
+        typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+          ? Reflect.get(value, key)
+          : undefined,
+      properties,
+    )
+
+const numberAt = (properties: Record<string, unknown>, path: string | null): number | null => {
+  const value = at(properties, path)
+  return typeof value === 'number' && Number.isFinite(value) ? value : null
+}
+
+const integerAt = (properties: Record<string, unknown>, path: string | null): number | null => {
+  const value = numberAt(properties, path)
+  return value !== null && Number.isSafeInteger(value) ? value : null
+}
+
+const currencyAt = (properties: Record<string, unknown>, path: string | null): string | null => {
+  const value = at(properties, path)
+  const code = typeof value === 'string' ? value.toUpperCase() : ''
+  return CURRENCY.test(code) ? code : null
+}

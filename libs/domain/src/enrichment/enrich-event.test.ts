@@ -1,0 +1,151 @@
+import { enrichedEvents, type IngestRecord } from '@waymark/contracts'
+import { describe, expect, it } from 'vitest'
+import { enrichEvent } from './enrich-event.ts'
+
+const RECEIVED_AT = '2026-11-21T04:00:00.000Z'
+const CHROME =
+  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36'
+
+const aRecord = (
+  event: Partial<IngestRecord['event']> = {},
+  rest: Partial<IngestRecord> = {},
+): IngestRecord => ({
+  v: 1,
+  kind: 'event',
+  projectId: '01900000-0000-7000-8000-000000000001',
+  receivedAt: RECEIVED_AT,
+  sentAt: null,
+  client: { ip: null, userAgent: null },
+  ipStorage: 'truncate',
+  backfill: false,
+  warnings: [],
+  conversions: [],
+  ...rest,
+  event: {
+    eventId: 'order-1',
+    eventName: 'ordered',
+    visitorId: 'visitor-1',
+    userId: 'user-1',
+    sessionId: 'session-1',
+    properties: {},
+    clientTimestamp: null,
+    shortLinkId: null,
+    shortLinkCode: 'abc',
+    clickIds: {},
+    ...event,
+  },
+})
+
+describe('enrichEvent', () => {
+  it('keeps the event and its warnings as they came', () => {
+    const warnings = [{ field: 'visitorId', rule: 'missing_visitor_id', message: 'visitorId is missing' }]
+    const record = aRecord({ properties: { plan: 'free', list: [1, null] } }, { warnings })
+    const { context, v, timestamp, profileId, ...kept } = enrichEvent(record)
+    expect(kept).toEqual({
+      ...record.event,
+      projectId: record.projectId,
+      receivedAt: RECEIVED_AT,
+      backfill: false,
+      conversions: [],
+      warnings,
+    })
+  })
+
+  it('says whose event it is, when that was looked up', () => {
+    const profileId = '01900000-0000-7000-8000-00000000000b'
+    expect(enrichEvent(aRecord(), { profileId }).profileId).toBe(profileId)
+    expect(enrichEvent(aRecord()).profileId).toBeNull()
+  })
+
+  it('gives what fits its topic, the same each time, and leaves the record as it was', () => {
+    const record = aRecord({ properties: { ip: '203.0.113.77', url: '/?gclid=1' } })
+    const before = structuredClone(record)
+    const enriched = enrichEvent(record)
+    expect(enrichedEvents.validator.check(enriched)).toBeUndefined()
+    expect(enrichEvent(record)).toEqual(enriched)
+    expect(record).toEqual(before)
+  })
+
+  it('knows nothing of the context of a bare event', () => {
+    const { context } = enrichEvent(aRecord())
+    expect(context).toMatchObject({
+      bot: false,
+      browser: null,
+      ip: null,
+      url: null,
+      referrer: null,
+      clickIds: {},
+    })
+  })
+
+  it('says when it happened, with the clock of the client corrected', () => {
+    const clientTimestamp = '2026-11-21T02:59:00.000Z'
+    expect(enrichEvent(aRecord({ clientTimestamp })).timestamp).toBe(clientTimestamp)
+    const anHourSlow = { sentAt: '2026-11-21T03:00:00.000Z' }
+    expect(enrichEvent(aRecord({ clientTimestamp }, anHourSlow))).toMatchObject({
+      timestamp: '2026-11-21T03:59:00.000Z',
+      clientTimestamp,
+      receivedAt: RECEIVED_AT,
+    })
+  })
+
+  it('stores no complete address, wherever in the event it stands', () => {
+    const client = { ip: '203.0.113.77', userAgent: null }
+    const properties = { ip: '2001:db8:1:2::77', other: 'kept' }
+    const enriched = enrichEvent(aRecord({ properties }, { client }))
+    expect(enriched.context.ip).toBe('203.0.113.0')
+    expect(enriched.properties).toEqual({ ip: '2001:db8:1::', other: 'kept' })
+  })
+
+  it.each([
+    ['unknown', null],
+    [7, 7],
+  ])('makes the property ip %j %j', (ip, stored) => {
+    expect(enrichEvent(aRecord({ properties: { ip } })).properties).toEqual({ ip: stored })
+  })
+
+  it('keeps `__proto__` in properties and click ids as a key', () => {
+    const own = (text: string) => JSON.parse(text)
+    const { properties, context } = enrichEvent(
+      aRecord({ properties: own('{"ip":"::1","__proto__":{"a":1}}'), clickIds: own('{"__proto__":"x"}') }),
+    )
+    expect(JSON.stringify(properties)).toBe('{"ip":"::","__proto__":{"a":1}}')
+    expect(JSON.stringify(context.clickIds)).toBe('{"__proto__":"x"}')
+  })
+
+  it('describes the page, where it was found, and the device', () => {
+    const properties = {
+      url: 'https://shop.example/cart?utm_source=news&gclid=from-url&fbclid=f',
+      referrer: 'https://Search.example/?q=1',
+    }
+    const { context } = enrichEvent(
+      aRecord(
+        { properties, clickIds: { gclid: 'from-event', own: 'o' } },
+        { client: { ip: null, userAgent: CHROME } },
+      ),
+    )
+    expect(context).toMatchObject({
+      path: '/cart',
+      referrerHost: 'search.example',
+      utm: { source: 'news' },
+      browser: 'Chrome',
+      device: 'desktop',
+    })
+    expect(context.clickIds).toEqual({ gclid: 'from-event', fbclid: 'f', own: 'o' })
+  })
+
+  it('asks the look-up that it is given', () => {
+    const asked: unknown[] = []
+    const agent = { bot: true, browser: 'B', browserVersion: null, os: null, osVersion: null, device: null }
+    const describeUserAgent = (header: string | null) => {
+      asked.push(header)
+      return agent
+    }
+    const { context } = enrichEvent(aRecord({}, { client: { ip: null, userAgent: 'B/1' } }), {
+      profileId: null,
+      describeUserAgent,
+    })
+    expect(context).toMatchObject(agent)
+    expect(asked).toEqual(['B/1'])
+  })
+})

@@ -1,0 +1,98 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { describePage, hostOf } from './page.ts'
+
+const NO_UTM = { source: null, medium: null, campaign: null, term: null, content: null }
+const NOTHING = { url: null, path: null, utm: NO_UTM, clickIds: {} }
+
+describe('describePage', () => {
+  it.each([
+    [{}, NOTHING],
+    [{ url: 1, path: null }, NOTHING],
+    [{ url: '', path: '' }, NOTHING],
+    [{ path: '/docs' }, { ...NOTHING, path: '/docs' }],
+    [
+      { url: 'https://shop.example/a%20b?x=1#top' },
+      { url: 'https://shop.example/a%20b?x=1#top', path: '/a%20b' },
+    ],
+    [{ url: 'https://shop.example/a', path: '/b' }, { path: '/b' }],
+    [{ url: '/cart?utm_source=news' }, { url: '/cart?utm_source=news', path: '/cart' }],
+    [{ url: '?utm_source=news' }, { path: '/', utm: { ...NO_UTM, source: 'news' } }],
+    [{ url: 'http://[broken' }, { ...NOTHING, url: 'http://[broken' }],
+  ])('reads %j', (properties, page) => {
+    expect(describePage(properties)).toMatchObject(page)
+  })
+
+  it('reads the campaign', () => {
+    const query = 'utm_source=a+b&utm_medium=%C3%A4&utm_campaign=c&utm_term=&utm_content=%F0%9F%A6%A9'
+    expect(describePage({ url: `https://shop.example/?${query}` }).utm).toEqual({
+      source: 'a b',
+      medium: 'ä',
+      campaign: 'c',
+      term: null,
+      content: '🦩',
+    })
+  })
+
+  it('takes the first of a parameter that comes twice', () => {
+    expect(describePage({ url: '/?utm_source=a&utm_source=b' }).utm.source).toBe('a')
+  })
+
+  it.each(['gclid', 'gbraid', 'wbraid', 'dclid', 'fbclid', 'msclkid', 'ttclid', 'twclid', 'li_fat_id'])(
+    'finds the click id %s',
+    (name) => {
+      expect(describePage({ url: `/?${name}=1&other=2` }).clickIds).toEqual({ [name]: '1' })
+      expect(describePage({ url: `/?${name}=` }).clickIds).toEqual({})
+    },
+  )
+
+  // Escapes in a query decode to what the gateway has already replaced elsewhere in the event.
+  it('leaves nothing that PostgreSQL cannot hold', () => {
+    const { utm, clickIds } = describePage({ url: '/?utm_source=a%00b&gclid=%00&utm_term=%ED%A0%80' })
+    expect(utm.source).toBe('a\uFFFDb')
+    expect(clickIds.gclid).toBe('\uFFFD')
+    expect(utm.term?.isWellFormed()).toBe(true)
+  })
+
+  it('takes anything for a url', () => {
+    const parts = fc.constantFrom(
+      'https://',
+      '//',
+      'a.b',
+      ':',
+      '%',
+      '%00',
+      '/',
+      '?',
+      '&',
+      '=',
+      '#',
+      '[',
+      '@',
+      ' ',
+    )
+    const nearlyUrl = fc.array(parts, { maxLength: 10 }).map((found) => found.join(''))
+    fc.assert(
+      fc.property(fc.oneof(fc.jsonValue(), fc.string(), nearlyUrl), (url) => {
+        const page = describePage({ url })
+        expect(page.url).toBe(typeof url === 'string' && url !== '' ? url : null)
+      }),
+    )
+  })
+})
+
+describe('hostOf', () => {
+  it.each([
+    [null, null],
+    ['', null],
+    ['nonsense', null],
+    ['/relative', null],
+    ['mailto:a@b.example', null],
+    ['https://Search.Example:8443/q?a=1', 'search.example'],
+    ['https://user:secret@search.example/', 'search.example'],
+    ['android-app://com.example', 'com.example'],
+    ['https://bücher.example/', 'xn--bcher-kva.example'],
+  ])('of %j is %j', (referrer, host) => {
+    expect(hostOf(referrer)).toBe(host)
+  })
+})

@@ -1,0 +1,76 @@
+import { MAX_TRAITS_BYTES } from '@waymark/contracts'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { parseJson } from '../ingestion/sanitize.ts'
+import { checkTraits, traitsProblem } from './check-traits.ts'
+
+describe('traitsProblem', () => {
+  it('allows 8,192 bytes and not one more', () => {
+    expect(traitsProblem({}, MAX_TRAITS_BYTES)).toBeUndefined()
+    expect(traitsProblem({}, MAX_TRAITS_BYTES + 1)).toContain('8193 bytes')
+  })
+
+  it.each([
+    [{}, true],
+    [{ a: 1 }, true],
+    [{ a: {}, b: [] }, true],
+    [{ a: { b: 1 }, c: [1, null, 'x'] }, true],
+    [{ a: { b: {} } }, false],
+    [{ a: { b: [] } }, false],
+    [{ a: [[]] }, false],
+    [{ a: [{}] }, false],
+  ])('nesting %j: allowed is %s', (traits, allowed) => {
+    expect(traitsProblem(traits, 1) === undefined).toBe(allowed)
+  })
+})
+
+describe('checkTraits', () => {
+  const droppedOf = (traits: object, deniedTraits?: string[]) =>
+    checkTraits(traits as Record<string, unknown>, { deniedTraits }).droppedKeys
+
+  it.each(['$set', '_id', '$', '_', 'constructor', 'prototype', 'x'.repeat(65), '🦩'.repeat(65)])(
+    'drops %s',
+    (name) => {
+      expect(checkTraits({ [name]: 1, kept: 2 })).toEqual({ traits: { kept: 2 }, droppedKeys: [name] })
+    },
+  )
+
+  it('drops __proto__ as JSON brings it, and no prototype changes', () => {
+    const sent = parseJson('{"__proto__":{"admin":true},"plan":"free"}') as Record<string, unknown>
+    const { traits, droppedKeys } = checkTraits(sent)
+    expect(droppedKeys).toEqual(['__proto__'])
+    expect(Object.getPrototypeOf(traits)).toBe(Object.prototype)
+    expect(traits).toEqual({ plan: 'free' })
+  })
+
+  it.each(['x'.repeat(64), '🦩'.repeat(64), 'a$', 'a_', 'toString', 'hasOwnProperty', '', ' '])(
+    'keeps %j',
+    (name) => {
+      expect(checkTraits({ [name]: 1 })).toEqual({ traits: { [name]: 1 }, droppedKeys: [] })
+    },
+  )
+
+  it.each(['email', 'phone', 'name', 'locale', 'timezone'])('wants %s to be a string or null', (name) => {
+    for (const value of ['', 'text', null]) expect(droppedOf({ [name]: value })).toEqual([])
+    for (const value of [1, true, [], {}, ['a']]) expect(droppedOf({ [name]: value })).toEqual([name])
+  })
+
+  it('drops what the project denies, in the order sent', () => {
+    expect(droppedOf({ ssn: '1', plan: 'free', $a: 1, email: 'a@b.c' }, ['email', 'ssn', 'other'])).toEqual([
+      'ssn',
+      '$a',
+      'email',
+    ])
+  })
+
+  it('keeps or names every trait, and changes none', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue()), (sent) => {
+        const { traits, droppedKeys } = checkTraits(sent)
+        expect(new Set([...Object.keys(traits), ...droppedKeys])).toEqual(new Set(Object.keys(sent)))
+        expect(Object.keys(traits).length + droppedKeys.length).toBe(Object.keys(sent).length)
+        for (const [name, value] of Object.entries(traits)) expect(value).toBe(sent[name])
+      }),
+    )
+  })
+})

@@ -1,0 +1,49 @@
+import type { EnrichedEvent, Touch } from '@waymark/contracts'
+import { hostOf } from '../enrichment/page.ts'
+
+/** The first and the last touch of a person; `null` while nothing is known. */
+export type Touches = { first: Touch | null; last: Touch | null }
+
+export const noTouches: Touches = { first: null, last: null }
+
+/**
+ * Where a person came from, if an event tells: by a campaign, an ad's click id, a short link, or a page of another host.
+ * Bots are nobody's touch.
+ */
+export const touchesOf = (event: EnrichedEvent): Touches => {
+  const { context, timestamp, eventId, shortLinkId, shortLinkCode } = event
+  const { utm, clickIds, referrer, referrerHost } = context
+  const referred = referrerHost !== null && referrerHost !== hostOf(context.url)
+  const tells =
+    referred ||
+    shortLinkId !== null ||
+    shortLinkCode !== null ||
+    Object.keys(clickIds).length > 0 ||
+    Object.values(utm).some((value) => value !== null)
+  if (context.bot || !tells) return noTouches
+  const touch: Touch = {
+    at: timestamp,
+    eventId,
+    utm,
+    clickIds,
+    referrer: referred ? referrer : null,
+    shortLinkId,
+    shortLinkCode,
+  }
+  return { first: touch, last: touch }
+}
+
+/** The touches of both: the earliest and the latest, in whatever order they are learned. */
+export const mergeTouches = (a: Touches, b: Touches): Touches => ({
+  first: pick(a.first, b.first, (order) => order <= 0),
+  last: pick(a.last, b.last, (order) => order >= 0),
+})
+
+const pick = (a: Touch | null, b: Touch | null, takesFirst: (order: number) => boolean): Touch | null => {
+  if (a === null || b === null) return a ?? b
+  return takesFirst(compareTouches(a, b)) ? a : b
+}
+
+// The event's id decides between touches at the same time, so that the order of arrival never does.
+const compareTouches = (a: Touch, b: Touch): number =>
+  Date.parse(a.at) - Date.parse(b.at) || (a.eventId < b.eventId ? -1 : a.eventId > b.eventId ? 1 : 0)

@@ -1,0 +1,240 @@
+import { ingestRecords, trackedEvent } from '@waymark/contracts'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { acceptEvent, sampleOf } from './accept-event.ts'
+import { parseJson } from './sanitize.ts'
+
+const RECEIVED_AT_MS = Date.parse('2026-11-21T04:00:00.000Z')
+const DAY_MS = 24 * 60 * 60 * 1000
+const context = { receivedAtMs: RECEIVED_AT_MS, newEventId: () => 'new-id', mayExceedSize: true }
+
+const accept = (raw: unknown) => {
+  const result = acceptEvent(raw, context)
+  if (!result.accepted) throw new Error(`refused: ${result.problem.message}`)
+  return result
+}
+const refuse = (raw: unknown) => {
+  const result = acceptEvent(raw, context)
+  if (result.accepted) throw new Error('accepted')
+  return result
+}
+const warningsOf = (fields: object) =>
+  accept({ eventName: 'e', visitorId: 'v', ...fields }).warnings.map(({ rule }) => rule)
+
+/** An event that nests `levels` deep, itself the first level. */
+const nested = (levels: number) =>
+  `{"eventName":"e","properties":${'{"a":'.repeat(levels - 2)}{}${'}'.repeat(levels - 2)}}`
+
+/** An event whose compact JSON has `bytes` bytes, filled with a character. */
+const ofSize = (bytes: number, character: string) => {
+  const rest = bytes - Buffer.byteLength(JSON.stringify({ eventName: 'e', properties: { a: '' } }))
+  const width = Buffer.byteLength(JSON.stringify(character)) - '""'.length
+  const text = character.repeat(Math.floor(rest / width)) + 'x'.repeat(rest % width)
+  return { eventName: 'e', properties: { a: text } }
+}
+
+describe('an accepted event', () => {
+  it('spells out what is absent', () => {
+    expect(accept({ eventName: 'signed_up', visitorId: 'v' })).toEqual({
+      accepted: true,
+      warnings: [],
+      event: {
+        eventId: 'new-id',
+        eventName: 'signed_up',
+        visitorId: 'v',
+        userId: null,
+        sessionId: null,
+        properties: {},
+        clientTimestamp: null,
+        shortLinkId: null,
+        shortLinkCode: null,
+        clickIds: {},
+      },
+    })
+  })
+
+  it('keeps what was sent, and nothing that is not listed', () => {
+    const sent = {
+      eventId: 'order-1',
+      eventName: 'ordered',
+      visitorId: 'v',
+      userId: 'u',
+      sessionId: 's',
+      properties: { amount: 1e308, 'a\u2028': [null, { deep: true }] },
+      clientTimestamp: '2026-11-21T03:59:00Z',
+      shortLinkId: 'l',
+      shortLinkCode: 'c',
+      clickIds: { gclid: 'g' },
+    }
+    expect(accept({ ...sent, colour: 'red' }).event).toEqual(sent)
+  })
+
+  it('takes null for absent', () => {
+    const { event } = accept({
+      eventName: 'e',
+      eventId: null,
+      properties: null,
+      clickIds: null,
+      userId: null,
+    })
+    expect(event).toMatchObject({ eventId: 'new-id', properties: {}, clickIds: {}, userId: null })
+  })
+
+  it('keeps `__proto__` as a key and learns nothing from it', () => {
+    const { event } = accept(
+      parseJson('{"eventName":"e","__proto__":{"userId":"admin"},"properties":{"__proto__":{"admin":true}}}'),
+    )
+    expect(event.userId).toBeNull()
+    expect(JSON.stringify(event.properties)).toBe('{"__proto__":{"admin":true}}')
+    expect(event.properties.admin).toBeUndefined()
+  })
+})
+
+describe('the structure of an event', () => {
+  it.each([
+    [{ visitorId: 'v' }, 'eventName', 'is required'],
+    [{ eventName: 1 }, 'eventName', 'must be string'],
+    [{ eventName: 'e'.repeat(201) }, 'eventName', 'must NOT have more than 200 characters'],
+    [{ eventName: 'e', properties: [] }, 'properties', 'must be object,null'],
+    [{ eventName: 'e', clickIds: { gclid: 1 } }, 'clickIds.gclid', 'must be string'],
+    ['event', '', 'must be object'],
+    [null, '', 'must be object'],
+    [[], '', 'must be object'],
+  ])('is wrong in %j', (raw, field, message) => {
+    expect(refuse(raw).problem).toEqual({ field, rule: 'structure', message })
+  })
+
+  it('is at most 20 levels deep', () => {
+    expect(accept(JSON.parse(nested(20))).event.eventName).toBe('e')
+    expect(refuse(JSON.parse(nested(21))).problem.message).toBe('is nested deeper than 20 levels')
+  })
+
+  it.each(['x', 'ä', '🦩', '"'])('is at most 32 KiB of UTF-8 JSON, of %s', (character) => {
+    const event = ofSize(32 * 1024, character)
+    expect(accept(event).event.properties).toBe(event.properties)
+    expect(refuse(ofSize(32 * 1024 + 1, character)).problem.message).toBe('is larger than 32768 bytes')
+  })
+
+  it('is not measured when the request is known to be small', () => {
+    const spared = acceptEvent(ofSize(32 * 1024 + 1, 'x'), { ...context, mayExceedSize: false })
+    expect(spared.accepted).toBe(true)
+  })
+
+  it.each(['[', '{"a":'])('may be 100,000 levels of %s without harm', (open) => {
+    const close = open === '[' ? ']' : '}'
+    const deep = open.repeat(100_000) + (open === '[' ? '' : '1') + close.repeat(100_000)
+    for (const text of [deep, `{"eventName":"deep","properties":{"a":${deep}}}`]) {
+      const raw = parseJson(text)
+      expect(refuse(raw).problem.message).toBe('is nested deeper than 20 levels')
+      expect(sampleOf(raw).length).toBeLessThanOrEqual(256)
+    }
+  })
+})
+
+describe('the sample of a refused event', () => {
+  it('is the event as JSON up to 256 characters', () => {
+    const raw = { a: 'x'.repeat(256 - '{"a":""}'.length) }
+    expect(sampleOf(raw)).toBe(JSON.stringify(raw))
+    expect(sampleOf({ a: `${raw.a}x` })).toBe(JSON.stringify({ a: `${raw.a}x` }).slice(0, 256))
+  })
+
+  it.each([0, 1])('is well-formed text also when it ends within an emoji', (shift) => {
+    expect(sampleOf({ a: 'x'.repeat(shift) + '🦩'.repeat(200) }).isWellFormed()).toBe(true)
+  })
+
+  it('shows the beginning of what is nested too deep', () => {
+    expect(sampleOf(JSON.parse(nested(21)))).toContain("eventName: 'e'")
+  })
+
+  it.each([0, 1])('comes with a name of at most 200 well-formed characters', (shift) => {
+    const { eventName } = refuse({ eventName: 'x'.repeat(shift) + '🦩'.repeat(201) })
+    expect(eventName.isWellFormed()).toBe(true)
+    expect(eventName.length).toBeLessThanOrEqual(200)
+    expect(refuse({ eventName: 7 }).eventName).toBe('')
+  })
+})
+
+describe('the envelope of an event', () => {
+  it('draws no warning when all is well', () => {
+    expect(warningsOf({ clientTimestamp: '2026-11-21T03:59:00+01:00' })).toEqual([])
+  })
+
+  it.each([{ visitorId: null }, { visitorId: undefined }])('warns of a missing visitor: %j', (fields) => {
+    expect(warningsOf(fields)).toEqual(['missing_visitor_id'])
+  })
+
+  it.each(['', 'undefined', 'null', 'NaN', '[object Object]'])(
+    'takes the visitor %j for missing',
+    (visitorId) => {
+      const { event, warnings } = accept({ eventName: 'e', visitorId })
+      expect(event.visitorId).toBeNull()
+      expect(warnings).toMatchObject([{ field: 'visitorId', rule: 'invalid_visitor_id', actual: visitorId }])
+    },
+  )
+
+  it.each(['0', 'nan', 'Undefined', ' ', 'false'])('takes the visitor %j for a visitor', (visitorId) => {
+    expect(accept({ eventName: 'e', visitorId }).event.visitorId).toBe(visitorId)
+  })
+
+  it.each(['', 'yesterday', '2026-02-31T00:00:00Z'])('warns of the unreadable time %j', (clientTimestamp) => {
+    expect(warningsOf({ clientTimestamp })).toEqual(['invalid_timestamp'])
+  })
+
+  it('warns of a time more than 24 hours ahead', () => {
+    const ahead = (ms: number) => ({ clientTimestamp: new Date(RECEIVED_AT_MS + ms).toISOString() })
+    expect(warningsOf(ahead(DAY_MS))).toEqual([])
+    expect(warningsOf(ahead(DAY_MS + 1))).toEqual(['future_timestamp'])
+    expect(warningsOf({ clientTimestamp: '0001-01-01T00:00:00Z' })).toEqual([])
+  })
+
+  it.each([0, 1])('quotes a long time as well-formed text', (shift) => {
+    const clientTimestamp = 'x'.repeat(shift) + '🦩'.repeat(100)
+    const [warning] = accept({ eventName: 'e', visitorId: 'v', clientTimestamp }).warnings
+    expect(`${warning?.actual}`.isWellFormed()).toBe(true)
+    expect(`${warning?.actual}`.length).toBeLessThanOrEqual(64)
+  })
+})
+
+const nearlyAnEvent = fc.record(
+  {
+    eventName: fc.oneof(fc.string({ maxLength: 250 }), fc.jsonValue()),
+    visitorId: fc.oneof(fc.string(), fc.jsonValue()),
+    eventId: fc.oneof(fc.string(), fc.constant(null)),
+    properties: fc.oneof(fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue()),
+    clientTimestamp: fc.oneof(fc.string(), fc.constant('2026-11-21T03:59:00Z')),
+    clickIds: fc.dictionary(fc.string(), fc.string()),
+  },
+  { requiredKeys: [] },
+)
+
+describe('any JSON value', () => {
+  it('is accepted as a record that fits its topic, or refused with a short sample', () => {
+    fc.assert(
+      fc.property(fc.oneof(nearlyAnEvent, fc.jsonValue()), (raw) => {
+        const before = JSON.stringify(raw)
+        const result = acceptEvent(raw, context)
+        expect(result.accepted).toBe(trackedEvent.fits(raw))
+        expect(JSON.stringify(raw)).toBe(before)
+        if (!result.accepted) {
+          expect(result.problem.rule).toBe('structure')
+          expect(sampleOf(raw).length).toBeLessThanOrEqual(256)
+          return
+        }
+        const record = {
+          v: 1,
+          kind: 'event',
+          projectId: '01900000-0000-7000-8000-000000000001',
+          receivedAt: new Date(RECEIVED_AT_MS).toISOString(),
+          sentAt: null,
+          client: { ip: null, userAgent: null },
+          event: result.event,
+          ipStorage: 'truncate',
+          backfill: false,
+          warnings: result.warnings,
+          conversions: [],
+        }
+        expect(ingestRecords.validator.check(record)).toBeUndefined()
+      }),
+    )
+  })
+})

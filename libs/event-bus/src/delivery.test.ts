@@ -1,0 +1,279 @@
+import { compileValidator, type DeadLetter, deadLetters, type Topic } from '@waymark/contracts'
+import { createMemoryLog } from '@waymark/testing'
+import { type Static, Type } from 'typebox'
+import { describe, expect, it } from 'vitest'
+import { createDelivery, type RawRecord } from './delivery.ts'
+import { BusUnavailableError, type Outcome, type Subscription } from './port.ts'
+
+const Letter = Type.Object({ id: Type.Integer() })
+type Letter = Static<typeof Letter>
+
+const topic: Topic<Letter> = {
+  name: 'test.letters.v1',
+  validator: compileValidator(Letter),
+  retentionMs: 1,
+  maxMessageBytes: 1,
+}
+
+const raw = (offset: number, value = JSON.stringify({ id: offset })): RawRecord => ({
+  partition: 3,
+  offset: BigInt(offset),
+  key: `key-${offset}`,
+  value: Buffer.from(value),
+  headers: { from: 'test' },
+})
+const records = (count: number): RawRecord[] => Array.from({ length: count }, (_, offset) => raw(offset))
+
+const databaseError = (code: string) => Object.assign(new Error('quotes the data: hunter2'), { code })
+
+/** What handles ids: it may throw, or say what becomes of them. */
+type Handle = (ids: number[], call: number) => Outcome[] | undefined
+
+const setUp = (handle: Handle, rest: Partial<Subscription<Letter>> = {}) => {
+  const calls: number[][] = []
+  const handled: number[] = []
+  const letters: DeadLetter[] = []
+  const stop = new AbortController()
+  const faults: Error[] = []
+  const subscription: Subscription<Letter> = {
+    group: 'readers',
+    topic,
+    handle: async (batch) => {
+      const ids = batch.map(({ value }) => value.id)
+      calls.push(ids)
+      const outcomes = handle(ids, calls.length)
+      handled.push(...ids)
+      return outcomes
+    },
+    ...rest,
+  }
+  const publishDeadLetters = async (sent: DeadLetter[]) => {
+    const fault = faults.shift()
+    if (fault) throw fault
+    letters.push(...sent)
+  }
+  const log = createMemoryLog()
+  const deliver = createDelivery(subscription, { publishDeadLetters, log })
+  return {
+    deliver: (batch: RawRecord[]) => deliver(batch, stop.signal),
+    /** What publishing dead letters throws at its next calls. */
+    faults,
+    calls,
+    handled,
+    letters,
+    log,
+    stop,
+  }
+}
+
+const deadOffsets = (letters: DeadLetter[]) => letters.map(({ offset }) => Number(offset))
+
+describe('delivery', () => {
+  it('hands over what was decoded, with where it came from', async () => {
+    const deliveries: unknown[] = []
+    const { deliver } = setUp(() => undefined, {
+      handle: async (batch) => {
+        deliveries.push(...batch)
+        return undefined
+      },
+    })
+    await deliver([raw(7)])
+    expect(deliveries).toEqual([
+      {
+        topic: topic.name,
+        partition: 3,
+        offset: 7n,
+        key: 'key-7',
+        value: { id: 7 },
+        headers: { from: 'test' },
+      },
+    ])
+  })
+
+  it('hands over no more at once than was asked for, in order', async () => {
+    const { deliver, calls } = setUp(() => undefined, { maxBatchRecords: 2 })
+    await deliver(records(5))
+    expect(calls).toEqual([[0, 1], [2, 3], [4]])
+  })
+
+  it('hands over 500 at once unless told otherwise', async () => {
+    const { deliver, calls } = setUp(() => undefined)
+    await deliver(records(501))
+    expect(calls.map(({ length }) => length)).toEqual([500, 1])
+  })
+})
+
+describe('a record that does not decode', () => {
+  it.each([
+    ['not JSON', 'is not JSON'],
+    ['', 'is not JSON'],
+    ['{"id":', 'is not JSON'],
+    ['null', "does not fit the topic's schema:  must be object"],
+    ['{"id":"7"}', "does not fit the topic's schema: id must be integer"],
+    ['{}', "does not fit the topic's schema: id is required"],
+  ])('goes to the dead letters at once: %j', async (value, reason) => {
+    const { deliver, handled, letters } = setUp(() => undefined)
+    await deliver([raw(0), raw(1, value), raw(2)])
+    expect(handled).toEqual([0, 2])
+    expect(letters).toMatchObject([
+      {
+        v: 1,
+        group: 'readers',
+        topic: topic.name,
+        partition: 3,
+        offset: '1',
+        key: 'key-1',
+        headers: { from: 'test' },
+        value: Buffer.from(value).toString('base64'),
+        reason,
+      },
+    ])
+    expect(deadLetters.validator.check(letters[0])).toBeUndefined()
+  })
+
+  it('is kept byte for byte, whatever its bytes', async () => {
+    const { deliver, letters, calls } = setUp(() => undefined)
+    const value = Buffer.from([0xff, 0x00, 0xed, 0xa0, 0x80, 0x7b])
+    await deliver([{ ...raw(1), value }])
+    expect(Buffer.from(letters[0]?.value ?? '', 'base64')).toEqual(value)
+    expect(calls).toEqual([])
+  })
+
+  it('leaves a dead letter that can be stored, although PostgreSQL holds no U+0000', async () => {
+    const { deliver, letters } = setUp(() => [{ kind: 'dead', reason: 'why\0' }])
+    await deliver([{ ...raw(1), key: 'a\0b', headers: { 'h\0': 'v\0', ['__proto__']: 'own' } }])
+    expect(letters).toMatchObject([{ key: 'a\uFFFDb', reason: 'why\uFFFD' }])
+    expect(JSON.stringify(letters[0]?.headers)).toBe('{"h\uFFFD":"v\uFFFD","__proto__":"own"}')
+  })
+
+  it('may be nested 100,000 levels', async () => {
+    const { deliver, letters } = setUp(() => undefined)
+    await deliver([raw(1, '['.repeat(100_000) + ']'.repeat(100_000))])
+    expect(deadOffsets(letters)).toEqual([1])
+  })
+})
+
+describe('a failure of a dependency', () => {
+  it.each([
+    ['PostgreSQL shutting down', databaseError('57P01')],
+    ['a refused connection', databaseError('ECONNREFUSED')],
+    ['the bus', new BusUnavailableError('no leader')],
+  ])('is waited out, and nothing is lost or dead: %s', async (_, fault) => {
+    const { deliver, calls, letters } = setUp((_ids, call) => {
+      if (call <= 2) throw fault
+      return undefined
+    })
+    await deliver(records(3))
+    expect(calls).toEqual([
+      [0, 1, 2],
+      [0, 1, 2],
+      [0, 1, 2],
+    ])
+    expect(letters).toEqual([])
+  })
+
+  it('in the midst of a search does not make the innocent culprits', async () => {
+    const { deliver, handled, letters } = setUp((ids, call) => {
+      if (call === 2 || call === 4) throw databaseError('57P01')
+      if (ids.includes(1)) throw databaseError('22003')
+      return undefined
+    })
+    await deliver(records(4))
+    expect(handled).toEqual([0, 2, 3])
+    expect(deadOffsets(letters)).toEqual([1])
+  })
+
+  it.each(['handling', 'publishing dead letters'])('is not waited out after a stop: %s', async (what) => {
+    const inHandling = what === 'handling'
+    const { deliver, stop, faults, log } = setUp(() => {
+      if (inHandling) throw databaseError('57P01')
+      return undefined
+    })
+    faults.push(...Array(10).fill(new BusUnavailableError('no leader')))
+    const delivered = deliver([inHandling ? raw(0) : raw(0, 'poison')])
+    await expect.poll(() => log.lines.some(({ level }) => level === 'warn'), { interval: 1 }).toBe(true)
+    stop.abort()
+    await expect(delivered).rejects.toThrow('abort')
+  })
+})
+
+describe('a record that the store refuses', () => {
+  it.each([
+    [1, [0]],
+    [2, [1]],
+    [7, [0]],
+    [7, [6]],
+    [8, [3, 4]],
+    [9, [0, 4, 8]],
+    [5, [0, 1, 2, 3, 4]],
+    [500, [123]],
+  ])('is found among %i and alone goes to the dead letters: %j', async (count, culprits) => {
+    const { deliver, handled, letters } = setUp((ids) => {
+      if (ids.some((id) => culprits.includes(id))) throw databaseError('22003')
+      return undefined
+    })
+    const batch = records(count)
+    await deliver(batch)
+    expect(deadOffsets(letters)).toEqual(culprits)
+    const innocent = batch.map(({ offset }) => Number(offset)).filter((id) => !culprits.includes(id))
+    expect(handled).toEqual(innocent)
+  })
+
+  it('is dead for a reason that does not quote it', async () => {
+    const { deliver, letters, log } = setUp(() => {
+      throw databaseError('23505')
+    })
+    await deliver([raw(0)])
+    expect(letters[0]?.reason).toBe('the store refused it: SQLSTATE 23505')
+    expect(log.lines).toMatchObject([{ level: 'error', details: { offset: '0', partition: 3 } }])
+  })
+
+  it('waits until the dead letters take it', async () => {
+    const { deliver, letters, faults } = setUp(() => {
+      throw databaseError('22003')
+    })
+    faults.push(new BusUnavailableError('no leader'), new Error('anything'))
+    await deliver([raw(0)])
+    expect(deadOffsets(letters)).toEqual([0])
+  })
+
+  it('does not keep others back that a bug fails on: they are dead as well', async () => {
+    const { deliver, handled, letters } = setUp((ids) => {
+      if (ids.includes(0)) throw databaseError('22003')
+      if (ids.includes(2)) throw new TypeError('a bug')
+      return undefined
+    })
+    await deliver(records(4))
+    expect(handled).toEqual([1, 3])
+    expect(letters.map(({ offset, reason }) => [offset, reason])).toEqual([
+      ['0', 'the store refused it: SQLSTATE 22003'],
+      ['2', 'TypeError: a bug'],
+    ])
+  })
+})
+
+describe('an outcome', () => {
+  it('says what becomes of each record', async () => {
+    const { deliver, letters, log } = setUp(() => [
+      { kind: 'done' },
+      { kind: 'drop', reason: 'seen before' },
+      { kind: 'dead', reason: 'makes no sense' },
+    ])
+    await deliver(records(4))
+    expect(letters.map(({ offset, reason }) => [offset, reason])).toEqual([['2', 'makes no sense']])
+    expect(log.lines.filter(({ level }) => level === 'warn')).toMatchObject([
+      { details: { group: 'readers', reason: 'seen before', offset: '1' } },
+    ])
+  })
+
+  it('belongs to its record also beside one that did not decode', async () => {
+    const { deliver, letters } = setUp((ids) =>
+      ids.map((id) => (id === 2 ? { kind: 'dead', reason: 'two' } : { kind: 'done' })),
+    )
+    await deliver([raw(0), raw(1, 'poison'), raw(2), raw(3)])
+    expect(letters.map(({ offset, reason }) => [offset, reason])).toEqual([
+      ['1', 'is not JSON'],
+      ['2', 'two'],
+    ])
+  })
+})

@@ -1,0 +1,101 @@
+import type { IdentifyRecord } from '@waymark/contracts'
+import type { Database } from '@waymark/database'
+import {
+  type Identity,
+  type IdentityKind,
+  type LinkPlan,
+  laterLink,
+  mergeTouches,
+  mergeTraits,
+  noTouches,
+  noTraits,
+  planLink,
+  writtenTraits,
+} from '@waymark/domain'
+import { lockIdentities, pointIdentity } from './identity-rows.ts'
+import { lockProfiles, newProfile, type Profile, saveProfiles } from './profile-rows.ts'
+import { retryConflicts } from './retry-conflicts.ts'
+
+/**
+ * Links a visitor to a user and writes traits, in one transaction; applying a record twice is the same as once.
+ * When it resolves, whoever resolves either id gets the user's profile.
+ * @returns the id of the user's profile
+ */
+export const applyIdentify = (
+  db: Pick<Database, 'transaction'>,
+  { id, projectId, visitorId, userId, traits, receivedAt }: IdentifyRecord,
+): Promise<string> =>
+  retryConflicts(() =>
+    db.transaction(async (client) => {
+      const asVisitor: Identity = { projectId, kind: 'visitor', value: visitorId }
+      const asUser: Identity = { projectId, kind: 'user', value: userId }
+      const identities = await lockIdentities(client, [asVisitor, asUser])
+      const known = identityOf(identities)
+      const profiles = await lockProfiles(
+        client,
+        identities.map(({ profileId }) => profileId),
+      )
+      // An identity that was not known before names a profile that does not exist yet.
+      const profileOf = (kind: IdentityKind): Profile | undefined =>
+        profiles.find((profile) => profile.id === known(kind).profileId)
+      const visitors = profileOf('visitor')
+      const users = profileOf('user')
+
+      const link = { at: receivedAt, by: id }
+      const visitorLink = known('visitor').link
+      const plan = planLink(
+        visitors ? { profileId: visitors.id, isUsers: visitors.userId !== null, link: visitorLink } : null,
+        users?.id ?? null,
+        link,
+      )
+      const linked = linkProfiles(plan, { visitors, users, asVisitor, asUser })
+      const write = { at: receivedAt, by: id, own: true }
+      const profile =
+        Object.keys(traits).length === 0
+          ? linked
+          : { ...linked, traits: mergeTraits(linked.traits, writtenTraits(traits, write)) }
+
+      const emptied =
+        plan === 'merge' && visitors
+          ? [{ ...visitors, traits: noTraits, touches: noTouches, mergedInto: profile.id }]
+          : []
+      if (profile !== users) await saveProfiles(client, [profile, ...emptied])
+      const staysElsewhere = plan === 'none' && visitors !== undefined && visitors.id !== profile.id
+      await pointIdentity(client, {
+        ...known('visitor'),
+        profileId: staysElsewhere ? visitors.id : profile.id,
+        link: laterLink(link, visitorLink),
+      })
+      if (known('user').profileId !== profile.id)
+        await pointIdentity(client, { ...known('user'), profileId: profile.id })
+      return profile.id
+    }),
+  )
+
+type Known = {
+  visitors: Profile | undefined
+  users: Profile | undefined
+  asVisitor: Identity
+  asUser: Identity
+}
+
+/** The user's profile once the plan is carried out. */
+const linkProfiles = (plan: LinkPlan, { visitors, users, asVisitor, asUser }: Known): Profile => {
+  if (plan === 'create' || (plan === 'attach' && visitors))
+    return { ...(visitors ?? newProfile(asVisitor)), userId: asUser.value }
+  const profile = users ?? newProfile(asUser)
+  if (plan !== 'merge' || !visitors) return profile
+  return {
+    ...profile,
+    traits: mergeTraits(profile.traits, visitors.traits),
+    touches: mergeTouches(profile.touches, visitors.touches),
+  }
+}
+
+const identityOf =
+  <T extends Identity>(identities: readonly T[]) =>
+  (kind: IdentityKind): T => {
+    const found = identities.find((identity) => identity.kind === kind)
+    if (!found) throw new Error(`no ${kind} was locked`)
+    return found
+  }

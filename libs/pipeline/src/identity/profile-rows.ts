@@ -1,0 +1,89 @@
+import type { Touch } from '@waymark/contracts'
+import { bulkColumns } from '@waymark/database'
+import {
+  type Identity,
+  noTouches,
+  noTraits,
+  profileIdOf,
+  type Touches,
+  type TraitState,
+} from '@waymark/domain'
+import type { ClientBase } from 'pg'
+
+/** A person as stored. A profile that was merged is empty and names the one that has everything. */
+export type Profile = {
+  id: string
+  projectId: string
+  /** The subject of decisions; never changes. */
+  bucketingId: string
+  /** `null` for an anonymous visitor. */
+  userId: string | null
+  traits: TraitState
+  touches: Touches
+  mergedInto: string | null
+}
+
+type Row = {
+  id: string
+  project_id: string
+  bucketing_id: string
+  user_id: string | null
+  traits: TraitState['traits']
+  trait_times: TraitState['writes']
+  first_touch: Touch | null
+  last_touch: Touch | null
+  merged_into: string | null
+}
+
+const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
+
+const columns = bulkColumns<Profile>([
+  { name: 'id', type: 'uuid', of: ({ id }) => id },
+  { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
+  { name: 'bucketing_id', type: 'text', of: ({ bucketingId }) => bucketingId },
+  { name: 'user_id', type: 'text', of: ({ userId }) => userId },
+  { name: 'traits', type: 'jsonb', of: ({ traits }) => json(traits.traits) },
+  { name: 'trait_times', type: 'jsonb', of: ({ traits }) => json(traits.writes) },
+  { name: 'first_touch', type: 'jsonb', of: ({ touches }) => json(touches.first) },
+  { name: 'last_touch', type: 'jsonb', of: ({ touches }) => json(touches.last) },
+  { name: 'merged_into', type: 'uuid', of: ({ mergedInto }) => mergedInto },
+])
+
+const LOCK = `SELECT ${columns.names} FROM ingest.profiles WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`
+const SAVE = `
+  INSERT INTO ingest.profiles (${columns.names})
+  SELECT * FROM ${columns.unnest} AS given (${columns.names}) ORDER BY id
+  ON CONFLICT (id) DO UPDATE SET
+    user_id = excluded.user_id, traits = excluded.traits, trait_times = excluded.trait_times,
+    first_touch = excluded.first_touch, last_touch = excluded.last_touch, merged_into = excluded.merged_into,
+    updated_at = now()`
+
+/** A profile that nothing is known of yet but whom it is for. */
+export const newProfile = (identity: Identity): Profile => ({
+  id: profileIdOf(identity),
+  projectId: identity.projectId,
+  bucketingId: identity.value,
+  userId: identity.kind === 'user' ? identity.value : null,
+  traits: noTraits,
+  touches: noTouches,
+  mergedInto: null,
+})
+
+/** Reads profiles and keeps others from changing them until the end of the transaction; those that exist, in id order. */
+export const lockProfiles = async (client: ClientBase, ids: readonly string[]): Promise<Profile[]> => {
+  const { rows } = await client.query<Row>({ name: 'lock-profiles', text: LOCK, values: [ids] })
+  return rows.map((row) => ({
+    id: row.id,
+    projectId: row.project_id,
+    bucketingId: row.bucketing_id,
+    userId: row.user_id,
+    traits: { traits: row.traits, writes: row.trait_times },
+    touches: { first: row.first_touch, last: row.last_touch },
+    mergedInto: row.merged_into,
+  }))
+}
+
+/** Writes profiles that are locked or new. */
+export const saveProfiles = async (client: ClientBase, profiles: readonly Profile[]): Promise<void> => {
+  await client.query({ name: 'save-profiles', text: SAVE, values: columns.values(profiles) })
+}

@@ -1,0 +1,19 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const ATTEMPTS = 6
+const DELAY_MS = 20
+// A deadlock, and a serialization failure: PostgreSQL undid the transaction and asks for it again.
+const CONFLICTS = new Set(['40P01', '40001'])
+
+/** Runs a transaction again when it collided with others, up to six times in all, with a pause that grows. */
+export const retryConflicts = async <T>(run: () => Promise<T>): Promise<T> => {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await run()
+    } catch (error) {
+      const { code } = error as { code?: unknown }
+      if (attempt === ATTEMPTS || typeof code !== 'string' || !CONFLICTS.has(code)) throw error
+    }
+    await sleep(Math.random() * DELAY_MS * attempt)
+  }
+}

@@ -1,0 +1,295 @@
+import type { IdentifyRecord } from '@waymark/contracts'
+import { openDatabase } from '@waymark/database'
+import { type Identity, type IdentityKind, profileIdOf } from '@waymark/domain'
+import { anEnrichedEvent, createTestDatabase, services } from '@waymark/testing'
+import { v7 as uuidv7 } from 'uuid'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { applyIdentify } from '../src/identity/apply-identify.ts'
+import { resolveProfiles } from '../src/identity/resolve-profiles.ts'
+import { storeTouches } from '../src/identity/store-touches.ts'
+import { writeTraits } from '../src/identity/write-traits.ts'
+
+const at = (minute: number) => new Date(Date.UTC(2026, 10, 21, 4, minute)).toISOString()
+
+describe.skipIf(!services)('identities and profiles', () => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>
+  let db: ReturnType<typeof openDatabase>
+  let projectId: string
+
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    db = openDatabase({ url: database.url, poolSize: 30, applicationName: 'test', onError: () => {} })
+  })
+  beforeEach(() => {
+    projectId = uuidv7()
+  })
+  afterAll(async () => {
+    await db.close()
+    await database.drop()
+  })
+
+  const identityOf = (kind: IdentityKind, value: string): Identity => ({ projectId, kind, value })
+  const record = (
+    visitorId: string,
+    userId: string,
+    { traits = {}, minute = 0, id = uuidv7() }: { traits?: object; minute?: number; id?: string } = {},
+  ): IdentifyRecord => ({
+    v: 1,
+    kind: 'identify',
+    id,
+    projectId,
+    receivedAt: at(minute),
+    visitorId,
+    userId,
+    traits: { ...traits },
+  })
+  const identify = (...args: Parameters<typeof record>) => applyIdentify(db, record(...args))
+  const write = (kind: IdentityKind, value: string, traits: Record<string, unknown>, minute = 0) =>
+    writeTraits(db, { id: uuidv7(), person: identityOf(kind, value), traits, receivedAt: at(minute) })
+  const resolve = async (visitorId: string | null, userId: string | null = null) =>
+    (await resolveProfiles(db.pool, [{ projectId, visitorId, userId }]))[0]
+  const profileOf = (id: string) => db.prisma.profile.findUniqueOrThrow({ where: { id } })
+  const traitsOf = async (id: string) => (await profileOf(id)).traits
+
+  it('creates a visitor’s profile at first sight and finds it again', async () => {
+    const id = await resolve('v')
+    expect(id).toBe(profileIdOf(identityOf('visitor', 'v')))
+    expect(await resolve('v')).toBe(id)
+    expect(await profileOf(id ?? '')).toMatchObject({ bucketingId: 'v', userId: null, traits: {} })
+  })
+
+  it('takes an event for the user’s when it names both, and links nobody by it', async () => {
+    const user = await resolve('v', 'u')
+    expect(user).toBe(profileIdOf(identityOf('user', 'u')))
+    expect(await profileOf(user ?? '')).toMatchObject({ bucketingId: 'u', userId: 'u' })
+    expect(await resolve('v')).not.toBe(user)
+  })
+
+  it('answers a batch in its order, with nobody for events that name nobody', async () => {
+    const people = [
+      { projectId, visitorId: 'a', userId: null },
+      { projectId, visitorId: null, userId: null },
+      { projectId, visitorId: null, userId: 'b' },
+      { projectId: uuidv7(), visitorId: 'a', userId: null },
+      { projectId, visitorId: 'a', userId: null },
+    ]
+    const [first, nobody, user, foreign, again] = await resolveProfiles(db.pool, people)
+    expect(nobody).toBeNull()
+    expect(first).toBe(again)
+    expect(new Set([first, user, foreign]).size).toBe(3)
+    expect(await resolveProfiles(db.pool, [])).toEqual([])
+  })
+
+  it('makes one profile of two new ids', async () => {
+    const id = await identify('v', 'u', { traits: { email: 'a@b.c', plan: null } })
+    expect(await resolve('v')).toBe(id)
+    expect(await resolve(null, 'u')).toBe(id)
+    expect(await profileOf(id)).toMatchObject({ bucketingId: 'v', userId: 'u', traits: { email: 'a@b.c' } })
+  })
+
+  it('gives a new user the anonymous profile with all it has', async () => {
+    const { profileId } = await write('visitor', 'v', { plan: 'trial' })
+    expect(await identify('v', 'u', { traits: { name: 'Ann' } })).toBe(profileId)
+    expect(await profileOf(profileId)).toMatchObject({
+      bucketingId: 'v',
+      userId: 'u',
+      traits: { plan: 'trial', name: 'Ann' },
+    })
+  })
+
+  it('merges the anonymous profile into the user’s, whose own traits win', async () => {
+    const user = await write('user', 'u', { plan: 'paid', city: null }, 1)
+    const visitor = await write('visitor', 'v', { plan: 'trial', city: 'Bern', theme: 'dark' }, 2)
+    expect(await identify('v', 'u', { minute: 3 })).toBe(user.profileId)
+    expect(await resolve('v')).toBe(user.profileId)
+    expect(await profileOf(user.profileId)).toMatchObject({
+      bucketingId: 'u',
+      traits: { plan: 'paid', theme: 'dark' },
+      mergedInto: null,
+    })
+    expect(await profileOf(visitor.profileId)).toMatchObject({
+      mergedInto: user.profileId,
+      traits: {},
+      traitTimes: {},
+      firstTouch: null,
+    })
+    // From now on the visitor writes as the user.
+    await write('visitor', 'v', { plan: 'free' }, 4)
+    expect(await traitsOf(user.profileId)).toMatchObject({ plan: 'free' })
+  })
+
+  it('has a second device join the user', async () => {
+    const id = await identify('phone', 'u', { traits: { plan: 'free' } })
+    expect(await identify('laptop', 'u')).toBe(id)
+    expect(await resolve('laptop')).toBe(id)
+    expect(await profileOf(id)).toMatchObject({ bucketingId: 'phone', traits: { plan: 'free' } })
+  })
+
+  it('moves a visitor who logs in as somebody else from then on, and leaves the history', async () => {
+    const first = await identify('v', 'ann', { traits: { name: 'Ann' }, minute: 1 })
+    const second = await identify('v', 'bob', { traits: { name: 'Bob' }, minute: 2 })
+    expect(second).not.toBe(first)
+    expect(await resolve('v')).toBe(second)
+    expect(await resolve(null, 'ann')).toBe(first)
+    expect(await traitsOf(first)).toEqual({ name: 'Ann' })
+    expect(await traitsOf(second)).toEqual({ name: 'Bob' })
+    expect(await identify('v', 'ann', { minute: 3 })).toBe(first)
+    expect(await resolve('v')).toBe(first)
+  })
+
+  it('does not move a visitor back for an identify that comes late, and keeps its traits', async () => {
+    const bob = await identify('v', 'bob', { minute: 2 })
+    const ann = await identify('v', 'ann', { minute: 1, traits: { name: 'Ann' } })
+    expect(await resolve('v')).toBe(bob)
+    expect(await traitsOf(ann)).toEqual({ name: 'Ann' })
+    expect(await profileOf(ann)).toMatchObject({ userId: 'ann', bucketingId: 'ann' })
+  })
+
+  it('is the same applied twice', async () => {
+    await resolve('v')
+    const once = record('v', 'u', { traits: { plan: 'free', city: null }, minute: 1 })
+    const id = await applyIdentify(db, once)
+    const { updatedAt: _before, ...first } = await profileOf(id)
+    expect(await applyIdentify(db, once)).toBe(id)
+    const { updatedAt: _after, ...second } = await profileOf(id)
+    expect(second).toEqual(first)
+  })
+
+  it('lets the last write of a trait count, in whatever order writes are applied', async () => {
+    const writes = [
+      record('v', 'u', { traits: { plan: 'free', city: 'Bern' }, minute: 1 }),
+      record('v', 'u', { traits: { plan: 'paid' }, minute: 3 }),
+      record('v', 'u', { traits: { city: null }, minute: 2 }),
+    ]
+    for (const late of writes.toReversed()) await applyIdentify(db, late)
+    const id = await identify('v', 'u', { minute: 0 })
+    expect(await traitsOf(id)).toEqual({ plan: 'paid' })
+  })
+
+  it('takes whatever JSON a trait holds', async () => {
+    const traits = {
+      toString: 'x',
+      text: 'q"\\,{}',
+      emoji: '😀',
+      list: [null, 1],
+      nested: { a: 1e308 },
+      '': 0,
+    }
+    const written = await write('user', 'u', traits)
+    expect(written.traits).toEqual(traits)
+    expect(await traitsOf(written.profileId)).toEqual(traits)
+  })
+
+  describe('touches', () => {
+    const eventOf = (
+      profileId: string,
+      eventId: string,
+      minute: number,
+      source: string | null = eventId,
+    ) => ({
+      ...anEnrichedEvent({
+        projectId,
+        receivedAt: at(minute),
+        event: { eventId, properties: source ? { url: `https://shop.example/?utm_source=${source}` } : {} },
+      }),
+      profileId,
+    })
+    const store = (...events: ReturnType<typeof eventOf>[]) =>
+      db.transaction((client) => storeTouches(client, events))
+    const touchesOf = async (id: string) => {
+      const { firstTouch, lastTouch } = await profileOf(id)
+      return [firstTouch, lastTouch].map((touch) => (touch as { eventId: string } | null)?.eventId)
+    }
+
+    it('are the first and the last, whatever order events come in', async () => {
+      const id = (await resolve('v')) ?? ''
+      await store(eventOf(id, 'b', 2), eventOf(id, 'c', 3))
+      await store(eventOf(id, 'a', 1), eventOf(id, 'direct', 0, null), eventOf(id, 'late', 9, null))
+      expect(await touchesOf(id)).toEqual(['a', 'c'])
+    })
+
+    it('go with the profile when it is merged, and to the user when they come afterwards', async () => {
+      const user = (await resolve(null, 'u')) ?? ''
+      const visitor = (await resolve('v')) ?? ''
+      await store(eventOf(visitor, 'b', 2), eventOf(user, 'c', 3))
+      await identify('v', 'u')
+      expect(await touchesOf(user)).toEqual(['b', 'c'])
+      await store(eventOf(visitor, 'a', 1), eventOf(visitor, 'd', 4))
+      expect(await touchesOf(user)).toEqual(['a', 'd'])
+      expect(await touchesOf(visitor)).toEqual([undefined, undefined])
+    })
+
+    it('are not lost when profiles are merged meanwhile', async () => {
+      const visitors = await Promise.all(Array.from({ length: 30 }, (_, n) => resolve(`v${n}`)))
+      const user = (await resolve(null, 'u')) ?? ''
+      await Promise.all(
+        visitors.flatMap((visitor = '', n) => [
+          store(eventOf(visitor ?? '', `e${n}`, n + 10), eventOf(user, `u${n}`, 50)),
+          identify(`v${n}`, 'u'),
+        ]),
+      )
+      expect((await touchesOf(user))[0]).toBe('e0')
+    })
+  })
+
+  it('ends consistent after 200 identifies of few visitors and users at once, events in between', async () => {
+    const random = (count: number) => Math.floor(Math.random() * count)
+    const identifies = Array.from({ length: 200 }, (_, n) =>
+      record(`v${random(12)}`, `u${random(8)}`, { minute: random(50), traits: { [`t${random(20)}`]: n } }),
+    )
+    const people = () =>
+      Array.from({ length: 40 }, () => ({
+        projectId,
+        visitorId: `v${random(14)}`,
+        userId: random(2) === 0 ? null : `u${random(10)}`,
+      }))
+    let transactions = 0
+    const counted: Pick<typeof db, 'transaction'> = {
+      transaction: (run) => {
+        transactions++
+        return db.transaction(run)
+      },
+    }
+    await Promise.all([
+      ...identifies.map((one) => applyIdentify(counted, one)),
+      ...Array.from({ length: 40 }, () => resolveProfiles(db.pool, people())),
+      ...Array.from({ length: 40 }, (_, n) => write('visitor', `v${random(14)}`, { [`w${n}`]: n })),
+    ])
+    // Not one had to be repeated because of a deadlock.
+    expect(transactions).toBe(identifies.length)
+
+    // A visitor belongs to the user of its last identify, and a user to a profile of its own.
+    const last = new Map<string, IdentifyRecord>()
+    for (const one of identifies) {
+      const other = last.get(one.visitorId)
+      if (
+        !other ||
+        one.receivedAt > other.receivedAt ||
+        (one.receivedAt === other.receivedAt && one.id > other.id)
+      )
+        last.set(one.visitorId, one)
+    }
+    for (const { visitorId, userId } of last.values()) {
+      const profileId = await resolve(visitorId)
+      expect(profileId).toBe(await resolve(null, userId))
+      expect(await profileOf(profileId ?? '')).toMatchObject({ userId, mergedInto: null })
+    }
+    // Every trait written by an identify is at its user, the last value of each.
+    for (const userId of new Set(identifies.map((one) => one.userId))) {
+      const expected: Record<string, unknown> = {}
+      const own = identifies.filter((one) => one.userId === userId)
+      own.sort((a, b) => a.receivedAt.localeCompare(b.receivedAt) || (a.id < b.id ? -1 : 1))
+      for (const { traits } of own) Object.assign(expected, traits)
+      expect(await traitsOf((await resolve(null, userId)) ?? '')).toMatchObject(expected)
+    }
+    // No identity belongs to a profile that was merged, and no merge leads to another.
+    const { rows } = await db.pool.query(
+      `SELECT i.value FROM ingest.identities i LEFT JOIN ingest.profiles p ON p.id = i.profile_id
+       WHERE i.project_id = $1 AND (p.id IS NULL OR p.merged_into IS NOT NULL)
+       UNION ALL SELECT p.id::text FROM ingest.profiles p JOIN ingest.profiles q ON q.id = p.merged_into
+       WHERE p.project_id = $1 AND q.merged_into IS NOT NULL`,
+      [projectId],
+    )
+    expect(rows).toEqual([])
+  })
+})

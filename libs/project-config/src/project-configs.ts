@@ -1,0 +1,137 @@
+import type { Cache } from '@waymark/cache'
+import { type Log, type MeteringSelector, type ProjectSettings, projectSettings } from '@waymark/contracts'
+import {
+  type Catalog,
+  type CompiledSelector,
+  compileEventSchema,
+  compileSelector,
+  type PropertyCheck,
+} from '@waymark/domain'
+import type { Pool } from 'pg'
+import type { ConfigChanges } from './config-changes.ts'
+import { createRemembered } from './remembered.ts'
+
+/** A project's configuration as the hot path uses it; everything in it is compiled when first needed. */
+export type ProjectConfig = Catalog & {
+  projectId: string
+  /** The selectors for events of that name. */
+  selectorsFor: (eventName: string) => readonly CompiledSelector[]
+}
+
+/** What is stored and copied of a configuration. */
+type Snapshot = {
+  projectId: string
+  settings: ProjectSettings
+  definitions: Record<string, object>
+  selectors: MeteringSelector[]
+}
+
+const MAX_PROJECTS = 5_000
+const COPY_MS = 5 * 60_000
+const copyOf = (projectId: string) => `project-config:v1:${projectId}`
+
+// One statement, so that all of it is from one moment.
+const SELECT = `
+  SELECT p.settings,
+    (SELECT coalesce(jsonb_object_agg(d.name, d.schema), '{}') FROM core.event_definitions d
+      WHERE d.project_id = p.id AND d.archived_at IS NULL) AS definitions,
+    (SELECT coalesce(jsonb_agg(jsonb_build_object('id', s.id, 'eventName', s.event_name, 'filter', s.filter,
+        'amountProperty', s.amount_property, 'currencyProperty', s.currency_property,
+        'quantityProperty', s.quantity_property) ORDER BY s.id), '[]') FROM core.metering_selectors s
+      WHERE s.project_id = p.id AND s.archived_at IS NULL) AS selectors
+  FROM core.projects p WHERE p.id = $1 AND p.archived_at IS NULL`
+
+export type ProjectConfigsDeps = {
+  pool: Pool
+  cache: Cache
+  changes: ConfigChanges
+  log: Log
+  now: () => number
+}
+
+/** Knows the configuration of projects: from memory, else Postgres; while that is away from the cache's copies. */
+export const createProjectConfigs = ({ pool, cache, changes, log, now }: ProjectConfigsDeps) => {
+  const configs = createRemembered<ProjectConfig>({
+    read: async (projectId) => {
+      const { rows } = await pool.query<Omit<Snapshot, 'projectId'>>({
+        name: 'project-config',
+        text: SELECT,
+        values: [projectId],
+      })
+      const [row] = rows
+      if (!row) return null
+      const snapshot = { projectId, ...row }
+      await cache.set(copyOf(projectId), JSON.stringify(snapshot), COPY_MS)
+      return compile(snapshot, log)
+    },
+    readCopy: async (projectId) => {
+      const copy = await cache.get(copyOf(projectId))
+      return copy === undefined ? null : compile(JSON.parse(copy) as Snapshot, log)
+    },
+    isCurrent: ({ projectId }, readAt) => changes.isCurrent(projectId, readAt),
+    max: MAX_PROJECTS,
+    now,
+    log,
+  })
+
+  return {
+    /**
+     * The configuration of a project that a valid key belongs to. An archived one has an empty configuration.
+     * @throws AppError store_unavailable when it is not remembered and no store answers
+     */
+    get: async (projectId: string): Promise<ProjectConfig> =>
+      (await configs.get(projectId)) ??
+      compile({ projectId, settings: {}, definitions: {}, selectors: [] }, log),
+  }
+}
+
+export type ProjectConfigs = ReturnType<typeof createProjectConfigs>
+
+const compile = ({ projectId, settings, definitions, selectors }: Snapshot, log: Log): ProjectConfig => {
+  const schemas = new Map(Object.entries(definitions))
+  const checks = new Map<string, PropertyCheck | undefined>()
+  const byName = Map.groupBy(selectors, ({ eventName }) => eventName)
+  const compiled = new Map<string, CompiledSelector[]>()
+
+  const compileOrSkip = <T>(what: string, work: () => T): T | undefined => {
+    try {
+      return work()
+    } catch (error) {
+      // It was checked when it was saved; an event must not fail because of it.
+      log.error(
+        { projectId, what, err: error },
+        'a part of the configuration cannot be compiled and is left out',
+      )
+      return undefined
+    }
+  }
+
+  return {
+    projectId,
+    settings: projectSettings.fits(settings) ? settings : {},
+    checkFor: (eventName) => {
+      const schema = schemas.get(eventName)
+      if (schema !== undefined && !checks.has(eventName)) {
+        checks.set(
+          eventName,
+          compileOrSkip('event definition', () => compileEventSchema(schema)),
+        )
+      }
+      return checks.get(eventName)
+    },
+    selectorsFor: (eventName) => {
+      const ofName = byName.get(eventName)
+      if (ofName === undefined) return NONE
+      let found = compiled.get(eventName)
+      if (found === undefined) {
+        found = ofName.flatMap(
+          (selector) => compileOrSkip('metering selector', () => compileSelector(selector)) ?? [],
+        )
+        compiled.set(eventName, found)
+      }
+      return found
+    },
+  }
+}
+
+const NONE: readonly CompiledSelector[] = []

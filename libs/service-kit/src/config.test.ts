@@ -1,0 +1,103 @@
+import fc from 'fast-check'
+import { Type } from 'typebox'
+import { describe, expect, it } from 'vitest'
+import { ConfigError, readConfig, variable } from './config.ts'
+import { httpConfig, platformConfig } from './platform-config.ts'
+
+const spec = {
+  port: variable('PORT', Type.Integer({ minimum: 0, maximum: 65_535, default: 8080 })),
+  store: {
+    url: variable('STORE_URL', Type.String({ minLength: 1 })),
+    replicas: variable('STORE_REPLICAS', Type.Array(Type.String(), { minItems: 1, default: ['one'] })),
+    safe: variable('STORE_SAFE', Type.Boolean({ default: true })),
+  },
+}
+const required = { STORE_URL: 'postgres://db' }
+
+const problemsIn = (env: Record<string, string>): string => {
+  try {
+    readConfig(spec, env)
+    return ''
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message
+    throw error
+  }
+}
+
+describe('readConfig', () => {
+  it('reads a tree of variables, with defaults for those that are unset', () => {
+    expect(readConfig(spec, required)).toEqual({
+      port: 8080,
+      store: { url: 'postgres://db', replicas: ['one'], safe: true },
+    })
+  })
+
+  it('turns text into what the schema wants', () => {
+    const env = { PORT: '0', STORE_URL: '5432', STORE_REPLICAS: 'a, b ,c', STORE_SAFE: 'false' }
+    expect(readConfig(spec, env)).toEqual({
+      port: 0,
+      store: { url: '5432', replicas: ['a', 'b', 'c'], safe: false },
+    })
+  })
+
+  it('takes an empty variable for unset', () => {
+    for (const port of ['', ' ']) expect(readConfig(spec, { ...required, PORT: port }).port).toBe(8080)
+    expect(problemsIn({ STORE_URL: '' })).toContain('STORE_URL is required')
+  })
+
+  it.each(['65536', '-1', '80.5', '8080abc', 'http'])('refuses the port %j', (port) => {
+    expect(problemsIn({ ...required, PORT: port })).toMatch(/^ {2}PORT must be/m)
+  })
+
+  it('names every bad variable at once', () => {
+    const problems = problemsIn({ PORT: 'http', STORE_SAFE: 'maybe' })
+    for (const name of ['PORT', 'STORE_URL', 'STORE_SAFE']) expect(problems).toContain(name)
+    expect(problems).not.toContain('STORE_REPLICAS')
+  })
+
+  it('never tells a value, which may be a password', () => {
+    const secret = 'hunter2'
+    const union = { mode: variable('MODE', Type.Union([Type.Literal('a'), Type.Literal('b')])) }
+    expect(problemsIn({ PORT: secret, STORE_SAFE: secret })).not.toContain(secret)
+    expect(() => readConfig(union, { MODE: secret })).toThrow(/^(?!.*hunter2).*MODE/s)
+  })
+
+  it('gives what nobody can change', () => {
+    const config = readConfig(spec, required)
+    expect(() => Object.assign(config, { port: 1 })).toThrow(TypeError)
+    expect(() => Object.assign(config.store, { url: 'other' })).toThrow(TypeError)
+  })
+
+  it('throws nothing but a ConfigError, whatever the environment', () => {
+    const value = fc.oneof(fc.string({ unit: 'binary' }), fc.integer().map(String))
+    const env = fc.record(
+      { PORT: value, STORE_URL: value, STORE_REPLICAS: value, STORE_SAFE: value },
+      { requiredKeys: [] },
+    )
+    fc.assert(
+      fc.property(env, (given) => {
+        if (problemsIn(given) !== '') return
+        expect(readConfig(spec, given).port).toSatisfy(Number.isInteger)
+      }),
+    )
+  })
+})
+
+describe('the variables of a service', () => {
+  it('need no more than the addresses of the stores', () => {
+    const env = {
+      DATABASE_URL: 'postgres://db',
+      REDIS_URL: 'redis://cache',
+      KAFKA_BROKERS: 'k1:9092,k2:9092',
+    }
+    const config = readConfig({ platform: platformConfig, http: httpConfig(8081) }, env)
+    expect(config.platform.kafka.brokers).toEqual(['k1:9092', 'k2:9092'])
+    expect(config.http).toMatchObject({ port: 8081, trustedProxies: 0 })
+  })
+
+  it('are all named when they are missing', () => {
+    expect(() => readConfig({ platform: platformConfig }, {})).toThrow(
+      /DATABASE_URL is required\n.*REDIS_URL is required\n.*KAFKA_BROKERS is required/,
+    )
+  })
+})

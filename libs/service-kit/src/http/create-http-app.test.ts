@@ -1,0 +1,357 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib'
+import { AppError, type ErrorCode, MAX_TRACK_BODY_BYTES } from '@waymark/contracts'
+import type { ApiKey } from '@waymark/project-config'
+import { createMemoryLog } from '@waymark/testing'
+import { Registry } from 'prom-client'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { apiKeyOf, requireApiKey } from './authenticate.ts'
+import { createHttpApp } from './create-http-app.ts'
+import { type HttpServer, listen } from './http-server.ts'
+import { bodyOf, jsonBody } from './json-body.ts'
+import type { Route } from './route.ts'
+
+const BODY_LIMIT = 1_000
+const UUID = /^[0-9a-f-]{36}$/
+
+const statuses: Record<ErrorCode, number> = {
+  bad_request: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  unprocessable: 422,
+  rate_limited: 429,
+  internal: 500,
+  queue_unavailable: 503,
+  store_unavailable: 503,
+}
+
+const writer: ApiKey = {
+  id: 'k',
+  projectId: 'project-1',
+  kind: 'sec',
+  scopes: ['events:write'],
+  validationMode: null,
+  allowedOrigins: [],
+}
+const apiKeys = {
+  authenticate: async (text: string): Promise<ApiKey | undefined> => {
+    if (text === 'store away') throw new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfter: 5 })
+    if (text === 'writer') return writer
+    return text === 'reader' ? { ...writer, scopes: ['manage:read'] } : undefined
+  },
+}
+
+const routes: Route[] = [
+  { method: 'get', path: '/items/:id', handlers: [(req, res) => void res.json({ id: req.params.id })] },
+  {
+    method: 'post',
+    path: '/echo',
+    handlers: [...jsonBody(BODY_LIMIT), (req, res) => void res.json(bodyOf(req))],
+  },
+  {
+    method: 'post',
+    path: '/large',
+    handlers: [...jsonBody(MAX_TRACK_BODY_BYTES), (req, res) => void res.json({ bytes: bodyOf(req).bytes })],
+  },
+  {
+    method: 'post',
+    path: '/guarded',
+    handlers: [
+      requireApiKey(apiKeys, 'events:write'),
+      ...jsonBody(BODY_LIMIT),
+      (_req, res) => void res.json(apiKeyOf(res)),
+    ],
+  },
+  {
+    method: 'get',
+    path: '/fail/:code',
+    handlers: [
+      async (req) => {
+        throw new AppError(req.params.code as ErrorCode, 'what happened', { retryAfter: 7, more: [1] })
+      },
+    ],
+  },
+  {
+    method: 'get',
+    path: '/bug',
+    handlers: [
+      async () => {
+        throw new TypeError('the password is hunter2')
+      },
+    ],
+  },
+  {
+    method: 'get',
+    path: '/half',
+    handlers: [
+      (_req, res) => {
+        res.writeHead(200, { 'Content-Length': 100 }).write('half')
+        throw new Error('the other half is lost')
+      },
+    ],
+  },
+  { method: 'get', path: '/address', handlers: [(req, res) => void res.json({ ip: req.ip })] },
+]
+
+const log = createMemoryLog()
+const metrics = new Registry()
+let ready = true
+let server: HttpServer
+let base: string
+
+beforeAll(async () => {
+  server = await listen(createHttpApp({ routes, trustedProxies: 1, isReady: () => ready, log, metrics }), 0)
+  base = `http://127.0.0.1:${server.port}`
+})
+afterAll(() => server.stop())
+beforeEach(() => {
+  log.lines.length = 0
+})
+
+const post = (path: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
+  fetch(base + path, { method: 'POST', body, headers: { 'Content-Type': 'application/json', ...headers } })
+
+/** JSON text of exactly `bytes` bytes. */
+const jsonOf = (bytes: number) => JSON.stringify('x'.repeat(bytes - 2))
+
+const expectError = async (response: Response, status: number) => {
+  expect(response.status).toBe(status)
+  expect(response.headers.get('Content-Type')).toMatch(/^application\/json/)
+  expect(response.headers.get('X-Request-Id')).toMatch(UUID)
+  const body = (await response.json()) as { error: string }
+  expect(body.error).toMatch(/./)
+  expect(body).not.toHaveProperty('stack')
+  return body
+}
+
+describe('a path', () => {
+  it('is answered by its route', async () => {
+    const response = await fetch(`${base}/items/7%2F8?x=1`)
+    expect(await response.json()).toEqual({ id: '7/8' })
+    expect(response.headers.get('X-Request-Id')).toMatch(UUID)
+    expect(response.headers.get('X-Content-Type-Options')).toBe('nosniff')
+    expect(response.headers.get('X-Powered-By')).toBeNull()
+  })
+
+  it.each(['/nowhere', '/items', '/', '/__proto__'])('that nobody knows is 404: %s', async (path) => {
+    await expectError(await fetch(base + path), 404)
+  })
+
+  it.each([
+    ['DELETE', '/items/7', 'GET'],
+    ['GET', '/echo', 'POST'],
+    ['POST', '/healthz', 'GET'],
+    ['PUT', '/readyz', 'GET'],
+  ])('with another method is 405: %s %s', async (method, path, allowed) => {
+    const response = await fetch(base + path, { method })
+    await expectError(response, 405)
+    expect(response.headers.get('Allow')).toBe(allowed)
+  })
+
+  it('with a broken escape is 400', async () => {
+    await expectError(await fetch(`${base}/items/%E0%A4%A`), 400)
+  })
+})
+
+describe('a request id', () => {
+  const idFor = async (given: string) =>
+    (await fetch(`${base}/healthz`, { headers: { 'X-Request-Id': given } })).headers.get('X-Request-Id')
+
+  it.each(['abc-1', 'a'.repeat(100), 'trace:1.2_3'])('is kept: %s', async (given) => {
+    expect(await idFor(given)).toBe(given)
+  })
+
+  it.each(['', 'a'.repeat(101), 'with space', '<script>'])('is replaced: %j', async (given) => {
+    expect(await idFor(given)).toMatch(UUID)
+  })
+})
+
+describe('a JSON body', () => {
+  it('is read with its size', async () => {
+    const response = await post('/echo', '{"a":"ä\\u0000"}')
+    expect(await response.json()).toEqual({ value: { a: 'ä\uFFFD' }, bytes: 16 })
+  })
+
+  it.each([
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+  ])('may be compressed by %s, and its size is what it inflates to', async (encoding, compress) => {
+    const response = await post('/echo', new Uint8Array(compress(jsonOf(BODY_LIMIT))), {
+      'Content-Encoding': encoding,
+    })
+    expect(await response.json()).toMatchObject({ bytes: BODY_LIMIT })
+    const larger = new Uint8Array(compress(jsonOf(BODY_LIMIT + 1)))
+    await expectError(await post('/echo', larger, { 'Content-Encoding': encoding }), 413)
+  })
+
+  it.each([
+    ['as it is', undefined, (text: string) => Buffer.from(text)],
+    ['by gzip', 'gzip', gzipSync],
+    ['by deflate', 'deflate', deflateSync],
+    [
+      'by br',
+      'br',
+      (text: string) => brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }),
+    ],
+  ])('may have 1 MiB and no byte more, sent %s', async (_how, encoding, encode) => {
+    const send = (bytes: number) =>
+      post('/large', new Uint8Array(encode(jsonOf(bytes))), encoding ? { 'Content-Encoding': encoding } : {})
+    const largest = await send(1_048_576)
+    expect(largest.status).toBe(200)
+    expect(await largest.json()).toEqual({ bytes: 1_048_576 })
+    await expectError(await send(1_048_577), 413)
+  })
+
+  it('is refused one byte over the limit, its length told or not', async () => {
+    expect((await post('/echo', jsonOf(BODY_LIMIT))).status).toBe(200)
+    await expectError(await post('/echo', jsonOf(BODY_LIMIT + 1)), 413)
+    const unknownLength = ReadableStream.from([Buffer.from(jsonOf(BODY_LIMIT + 1))])
+    const streamed = { method: 'POST', body: unknownLength, duplex: 'half' as const }
+    await expectError(
+      await fetch(`${base}/echo`, { ...streamed, headers: { 'Content-Type': 'application/json' } }),
+      413,
+    )
+  })
+
+  it('is no bomb: ten megabytes of nothing in ten kilobytes', async () => {
+    const bomb = new Uint8Array(gzipSync(Buffer.alloc(10_000_000)))
+    expect(bomb.length).toBeLessThan(10_000)
+    const small = new Uint8Array(gzipSync(Buffer.alloc(900_000)))
+    expect(small.length).toBeLessThan(BODY_LIMIT)
+    for (const body of [bomb, small])
+      await expectError(await post('/echo', body, { 'Content-Encoding': 'gzip' }), 413)
+  })
+
+  it.each(['', '{', '{"a":}', 'null null', '\uFEFF\uFEFF1', "{'a':1}", '[1,]'])('is not %j', async (text) => {
+    await expectError(await post('/echo', text), 400)
+  })
+
+  it('is not half of a compressed one', async () => {
+    const half = new Uint8Array(gzipSync('{"a":1}')).slice(0, 12)
+    await expectError(await post('/echo', half, { 'Content-Encoding': 'gzip' }), 400)
+  })
+
+  it.each(['text/plain', 'application/jsonp', 'application/x-www-form-urlencoded', '', 'json'])(
+    'is not of type %j',
+    async (type) => {
+      await expectError(await post('/echo', '{}', { 'Content-Type': type }), 415)
+    },
+  )
+
+  it.each(['application/json; charset=utf-8', 'APPLICATION/JSON', 'application/ld+json'])(
+    'is of type %s',
+    async (type) => {
+      expect((await post('/echo', '{}', { 'Content-Type': type })).status).toBe(200)
+    },
+  )
+
+  it.each(['zip', 'gzip, br', 'compress'])('is not compressed by %s', async (encoding) => {
+    await expectError(await post('/echo', '{}', { 'Content-Encoding': encoding }), 415)
+  })
+
+  it('may be nested 100,000 levels', async () => {
+    const deep = '['.repeat(100_000) + ']'.repeat(100_000)
+    await expectError(
+      await post('/echo', new Uint8Array(gzipSync(deep)), { 'Content-Encoding': 'gzip' }),
+      413,
+    )
+    await expectError(await post('/echo', '['.repeat(BODY_LIMIT)), 400)
+  })
+})
+
+describe('an error', () => {
+  it.each(Object.entries(statuses))('%s is answered with %i', async (code, status) => {
+    const response = await fetch(`${base}/fail/${code}`)
+    expect(await expectError(response, status)).toEqual({ error: 'what happened', retryAfter: 7, more: [1] })
+    expect(response.headers.get('Retry-After')).toBe('7')
+    expect(log.lines.some(({ level }) => level === 'error')).toBe(status >= 500)
+  })
+
+  it('that nobody foresaw is logged with the request id, and told to nobody', async () => {
+    const response = await fetch(`${base}/bug`)
+    const requestId = response.headers.get('X-Request-Id')
+    expect(await expectError(response, 500)).toEqual({ error: 'Internal error' })
+    expect(log.lines).toMatchObject([
+      { level: 'error', details: { requestId, method: 'GET', err: { message: 'the password is hunter2' } } },
+    ])
+  })
+
+  it('in the middle of an answer cuts the connection, so that half is not taken for all', async () => {
+    const response = await fetch(`${base}/half`)
+    await expect(response.text()).rejects.toThrow()
+  })
+})
+
+describe('a guarded path', () => {
+  it('is open to a key with the scope', async () => {
+    expect(await (await post('/guarded', '{}', { 'X-API-Key': 'writer' })).json()).toEqual(writer)
+  })
+
+  it('is closed to others, with one body for all', async () => {
+    const bodies = await Promise.all(
+      [{}, { 'X-API-Key': '' }, { 'X-API-Key': 'unknown' }].map(async (headers: Record<string, string>) =>
+        expectError(await post('/guarded', '{}', headers), 401),
+      ),
+    )
+    expect(bodies).toEqual(Array(3).fill({ error: 'Missing or invalid API key' }))
+  })
+
+  it('names the scope that a key lacks', async () => {
+    const body = await expectError(await post('/guarded', '{}', { 'X-API-Key': 'reader' }), 403)
+    expect(body).toMatchObject({ requiredScope: 'events:write' })
+  })
+
+  it('is not closed because nobody can tell', async () => {
+    const response = await post('/guarded', '{}', { 'X-API-Key': 'store away' })
+    expect(await expectError(response, 503)).toEqual({ error: 'STORE_UNAVAILABLE', retryAfter: 5 })
+    expect(response.headers.get('Retry-After')).toBe('5')
+  })
+
+  it.each([
+    ['', 401],
+    ['reader', 403],
+  ])('is answered before the body: key %j', async (key, status) => {
+    const headers = { 'X-API-Key': key, 'Content-Type': 'application/json', 'Content-Length': 500 }
+    const withheld = request(`${base}/guarded`, { method: 'POST', headers })
+    withheld.flushHeaders()
+    const [response] = await once(withheld, 'response')
+    expect(response.statusCode).toBe(status)
+    withheld.destroy()
+  })
+
+  it('checks the key before type, size and syntax', async () => {
+    await expectError(await post('/guarded', jsonOf(BODY_LIMIT + 1)), 401)
+    await expectError(await post('/guarded', '{', { 'Content-Type': 'text/plain' }), 401)
+  })
+})
+
+describe('an app', () => {
+  it('tells whether it lives and whether it is ready', async () => {
+    expect((await fetch(`${base}/healthz`)).status).toBe(200)
+    expect((await fetch(`${base}/readyz`)).status).toBe(200)
+    ready = false
+    expect((await fetch(`${base}/readyz`)).status).toBe(503)
+    expect((await fetch(`${base}/healthz`)).status).toBe(200)
+    ready = true
+  })
+
+  it('believes as many proxies as it was told, and no client', async () => {
+    const response = await fetch(`${base}/address`, {
+      headers: { 'X-Forwarded-For': '1.2.3.4, 203.0.113.77' },
+    })
+    expect(await response.json()).toEqual({ ip: '203.0.113.77' })
+  })
+
+  it('measures requests by route, not by what was asked', async () => {
+    await (await fetch(`${base}/items/a-secret`)).text()
+    const text = await metrics.metrics()
+    expect(text).toMatch(/duration_seconds_count\{method="get",route="\/items\/:id",status="200"\} \d/)
+    expect(text).not.toContain('a-secret')
+  })
+})

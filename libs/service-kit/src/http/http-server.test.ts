@@ -1,0 +1,48 @@
+import { once } from 'node:events'
+import { Agent, request } from 'node:http'
+import { afterEach, describe, expect, it } from 'vitest'
+import { listen } from './http-server.ts'
+
+const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+afterEach(() => agent.destroy())
+
+/** Asks over the one connection that is kept alive. */
+const ask = async (port: number): Promise<string> => {
+  const asked = request({ port, agent }).end()
+  const [response] = await once(asked, 'response')
+  let text = ''
+  for await (const chunk of response) text += chunk
+  return text
+}
+
+describe('a stopping server', () => {
+  it('does not wait for a connection that is idle', async () => {
+    const server = await listen((_req, res) => void res.end('answer'), 0)
+    expect(await ask(server.port)).toBe('answer')
+    await server.stop()
+    await expect(fetch(`http://127.0.0.1:${server.port}`)).rejects.toThrow()
+  })
+
+  it('answers what is under way, takes nothing new, and then closes its kept connection', async () => {
+    const arrived = Promise.withResolvers<void>()
+    const released = Promise.withResolvers<void>()
+    const server = await listen(async (_req, res) => {
+      arrived.resolve()
+      await released.promise
+      res.end('answer')
+    }, 0)
+    const answer = ask(server.port)
+    await arrived.promise
+    const stopped = server.stop()
+    await expect(fetch(`http://127.0.0.1:${server.port}`)).rejects.toThrow()
+    released.resolve()
+    expect(await answer).toBe('answer')
+    await stopped
+  })
+})
+
+it('says that a port is taken', async () => {
+  const first = await listen((_req, res) => void res.end(), 0)
+  await expect(listen((_req, res) => void res.end(), first.port)).rejects.toThrow('EADDRINUSE')
+  await first.stop()
+})

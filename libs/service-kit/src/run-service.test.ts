@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { describe, expect, it } from 'vitest'
+
+const HERE = import.meta.dirname
+
+/** Runs a process whose start is `body`, which may use `scope` and `say`; SIGTERM follows when it says `now`. */
+const run = async (body: string) => {
+  const script = `
+    import { runService } from '${HERE}/run-service.ts'
+    import { ConfigError } from '${HERE}/config.ts'
+    const say = (text) => process.stdout.write(text + '\\n')
+    await runService('test', { LOG_LEVEL: 'silent' }, async ({ scope }) => {
+      const busy = setInterval(() => {}, 1_000)
+      scope.onStop('busy', async () => clearInterval(busy))
+      ${body}
+    })`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let [output, errors] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+    if (text.includes('now')) child.kill('SIGTERM')
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text
+  })
+  const [code] = await once(child, 'close')
+  return { code, output: output.trim().split('\n'), errors }
+}
+
+describe('a service', () => {
+  it('is undone at a SIGTERM and ends with 0', async () => {
+    const { code, output } = await run(`
+      scope.onStop('first', async () => say('first undone'))
+      scope.onStop('second', async () => say('second undone'))
+      say('now')`)
+    expect(output).toEqual(['now', 'second undone', 'first undone'])
+    expect(code).toBe(0)
+  })
+
+  it('that is told to stop while it starts is undone as well', async () => {
+    const { code, output } = await run(`
+      const told = new Promise((resolve) => process.once('SIGTERM', resolve))
+      say('now')
+      await told
+      const server = setInterval(() => {}, 1_000)
+      scope.onStop('server', async () => { clearInterval(server); say('undone') })`)
+    expect(output).toEqual(['now', 'undone'])
+    expect(code).toBe(0)
+  })
+
+  it.each([
+    ['fails to start', "throw new Error('no database')"],
+    ['fails later', "setImmediate(() => { throw new Error('a bug') })"],
+    ['forgets a promise', "setImmediate(() => void Promise.reject(new Error('a bug')))"],
+  ])('that %s is undone and ends with 1', async (_, body) => {
+    const { code, output } = await run(`scope.onStop('part', async () => say('undone')); ${body}`)
+    expect(output).toEqual(['undone'])
+    expect(code).toBe(1)
+  })
+
+  it('tells what is wrong with its configuration in plain text', async () => {
+    const { code, errors } = await run("throw new ConfigError(['PORT must be integer'])")
+    expect(errors).toBe('The configuration is not usable:\n  PORT must be integer\n')
+    expect(code).toBe(1)
+  })
+})

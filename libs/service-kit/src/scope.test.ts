@@ -1,0 +1,45 @@
+import { createMemoryLog } from '@waymark/testing'
+import { expect, it } from 'vitest'
+import { createScope } from './scope.ts'
+
+it('undoes the last first, each after the other has finished', async () => {
+  const scope = createScope(createMemoryLog())
+  const steps: string[] = []
+  for (const name of ['database', 'bus', 'http']) {
+    scope.onStop(name, async () => {
+      steps.push(`${name} stops`)
+      await new Promise((resolve) => setImmediate(resolve))
+      steps.push(`${name} stopped`)
+    })
+  }
+  await scope.dispose()
+  expect(steps).toEqual([
+    'http stops',
+    'http stopped',
+    'bus stops',
+    'bus stopped',
+    'database stops',
+    'database stopped',
+  ])
+})
+
+it('undoes everything although one part fails, and says which', async () => {
+  const log = createMemoryLog()
+  const scope = createScope(log)
+  const undone: string[] = []
+  scope.onStop('database', async () => undone.push('database'))
+  scope.onStop('bus', () => Promise.reject(new Error('no broker')))
+  scope.onStop('http', async () => undone.push('http'))
+  await scope.dispose()
+  expect(undone).toEqual(['http', 'database'])
+  expect(log.lines.filter(({ level }) => level === 'error')).toMatchObject([{ details: { part: 'bus' } }])
+})
+
+it('undoes everything once', async () => {
+  const scope = createScope(createMemoryLog())
+  let undone = 0
+  scope.onStop('database', async () => undone++)
+  await Promise.all([scope.dispose(), scope.dispose()])
+  await scope.dispose()
+  expect(undone).toBe(1)
+})

@@ -1,0 +1,57 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { cruise, type ICruiseOptions, type IDependency, type IModule } from 'dependency-cruiser'
+import extractOptions from 'dependency-cruiser/config-utl/extract-depcruise-options'
+
+/** An import that a rule forbids, or what the graph lacks that it must have. */
+export type Violation = { rule: string; from: string; to: string }
+/** How many modules and imports were looked at, and what is wrong with them. */
+export type BoundaryReport = { modules: number; dependencies: number; violations: Violation[] }
+
+const FOLDERS = ['apps', 'libs', 'tools']
+
+// A rule never bites on imports that are missing from the graph, such as after a change in how names are resolved.
+const EXPECTED: { from: RegExp; to: RegExp }[] = [
+  { from: /^apps\//, to: /^libs\/[^/]+\/src\/index\.ts$/ },
+  { from: /^libs\//, to: /^libs\/[^/]+\/src\/index\.ts$/ },
+  { from: /^libs\//, to: /^node_modules\// },
+  { from: /^libs\//, to: /^fs(\/|$)/ },
+]
+
+/**
+ * Holds the imports below `rootDir` against the rules in its `.dependency-cruiser.mjs`. A graph that lacks imports
+ * which are certain to exist violates `graph-is-whole`.
+ */
+export const checkBoundaries = async (rootDir: string): Promise<BoundaryReport> => {
+  const rules = await extractOptions(path.join(rootDir, '.dependency-cruiser.mjs'))
+  const options: ICruiseOptions = { ...rules, baseDir: rootDir }
+  const { output } = await cruise(
+    FOLDERS.filter((folder) => existsSync(path.join(rootDir, folder))),
+    options,
+  )
+  if (typeof output === 'string') throw new Error('dependency-cruiser answered text instead of a graph')
+  const { modules, summary } = output
+  const forbidden = summary.violations.map(({ rule, from, to, cycle }) => ({
+    rule: rule.name,
+    from,
+    to: cycle?.map(({ name }) => name).join(' → ') ?? to,
+  }))
+  return {
+    modules: modules.length,
+    dependencies: modules.reduce((sum, { dependencies }) => sum + dependencies.length, 0),
+    violations: [...missingFrom(modules), ...forbidden],
+  }
+}
+
+const missingFrom = (modules: IModule[]): Violation[] => {
+  const isThere = ({ from, to }: { from: RegExp; to: RegExp }) =>
+    modules.some(
+      ({ source, dependencies }) =>
+        from.test(source) && dependencies.some(({ resolved }: IDependency) => to.test(resolved)),
+    )
+  return EXPECTED.filter((edge) => !isThere(edge)).map(({ from, to }) => ({
+    rule: 'graph-is-whole',
+    from: `nothing in ${from.source}`,
+    to: to.source,
+  }))
+}
