@@ -178,7 +178,8 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     expect(selector.status).toBe(201)
     const eventId = randomUUID()
     const order = { eventName, visitorId: 'v', eventId, properties: { total: 4990, currency: 'eur' } }
-    await within5s('the selector is known', async () => (await trackSync([order])).body.queued === 1)
+    const probe = () => trackSync([{ ...order, eventId: randomUUID() }])
+    await within5s('the selector is known', async () => (await probe()).body.queued === 1)
     await Promise.all([track([order]), track([order, order]), trackSync([order])])
     await track([{ ...order, eventId: `${eventId}-free`, properties: { total: 0 } }])
 
