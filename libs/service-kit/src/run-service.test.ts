@@ -16,6 +16,8 @@ const run = async (body: string) => {
       ${body}
     })`
   const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+    // Not ours: settings such as NO_COLOR make Node itself write to standard error.
+    env: {},
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let [output, errors] = ['', '']
