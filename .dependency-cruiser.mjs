@@ -94,7 +94,6 @@ export default {
     doNotFollow: { path: 'node_modules' },
     exclude: { path: '/generated/' },
     tsPreCompilationDeps: true,
-    tsConfig: { fileName: 'tsconfig.base.json' },
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default'] },
   },
 }
