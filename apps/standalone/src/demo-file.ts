@@ -1,8 +1,8 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { compileValidator } from '@waymark/contracts'
-import type { Database } from '@waymark/database'
 import { ensureDemoProject } from '@waymark/pipeline'
+import type { Platform } from '@waymark/service-kit'
 import { type Static, Type } from 'typebox'
 
 /** What `demo.json` holds: where the server answers, and how to get into the demo project. */
@@ -19,14 +19,16 @@ const demoFile = compileValidator(DemoFile)
 
 /**
  * Sees to it that `file` tells how to reach the demo project, which is made at the first start. Without a
- * readable file the demo project gets a new key and password, since the old ones cannot be recovered.
+ * file whose key is valid the demo project gets a new key and password, since the old ones cannot be recovered.
  */
 export const keepDemoFile = async (
   file: string,
   baseUrl: string,
-  db: Pick<Database, 'prisma'>,
+  { db, apiKeys }: Pick<Platform, 'db' | 'apiKeys'>,
 ): Promise<DemoFile> => {
-  const known = await read(file)
+  const found = await read(file)
+  // The file may have outlived the database that its key belongs to.
+  const known = found && (await apiKeys.authenticate(found.apiKey)) ? found : undefined
   if (known?.baseUrl === baseUrl) return known
   const demo = { ...(known ?? (await ensureDemoProject(db))), baseUrl }
   await write(file, demo)

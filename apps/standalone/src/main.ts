@@ -41,7 +41,7 @@ await runService('standalone', env, async (context) => {
     createManagementApi(platform),
   ])
   const baseUrl = `http://localhost:${config.http.port}`
-  const demo = await keepDemoFile(path.join(dataDir, 'demo.json'), baseUrl, platform.db)
+  const demo = await keepDemoFile(path.join(dataDir, 'demo.json'), baseUrl, platform)
   await startService(service, config.http, platform, context.scope)
   process.stdout.write(greeting(demo))
 })

@@ -85,8 +85,7 @@ export const createDelivery = <T>(
         return await handleOnce(batch, signal)
       } catch (error) {
         signal.throwIfAborted()
-        const dependencyAway = isTransient(error) || error instanceof BusUnavailableError
-        const dataAtFault = isDataError(error) || (!dependencyAway && attempt >= attempts)
+        const dataAtFault = isDataError(error) || (isBug(error) && attempt >= attempts)
         if (!dataAtFault) {
           log.warn({ group, topic: topic.name, attempt, err: error }, 'handling failed and is tried again')
           await backOff(attempt, signal)
@@ -130,6 +129,13 @@ export const createDelivery = <T>(
     }
   }
 }
+
+// What comes from a dependency has a code. Its faults are never the record's, a wrong password or a missing table
+// included: giving up on records because of them would empty the queue into the dead letters.
+const isBug = (error: unknown): boolean =>
+  !isTransient(error) &&
+  !(error instanceof BusUnavailableError) &&
+  (error as { code?: unknown } | null)?.code === undefined
 
 /** Waits before attempt `attempt + 1`: 100 ms doubling up to 5 s, with jitter. Rejects when `signal` aborts. */
 export const backOff = (attempt: number, signal: AbortSignal): Promise<void> => {

@@ -60,3 +60,7 @@ export const ensureDemoProject = async ({ prisma }: Pick<Database, 'prisma'>): P
   })
   return { apiKey: key, projectId, email: EMAIL, password }
 }
+
+/** Whether the demo project has been made. */
+export const hasDemoProject = async ({ prisma }: Pick<Database, 'prisma'>): Promise<boolean> =>
+  (await prisma.user.count({ where: { email: EMAIL } })) > 0

@@ -1,4 +1,4 @@
-export { type DemoProject, ensureDemoProject } from './demo-project.ts'
+export { type DemoProject, ensureDemoProject, hasDemoProject } from './demo-project.ts'
 export { createEventPartitions, type EventPartitions } from './event-partitions.ts'
 export { applyIdentify } from './identity/apply-identify.ts'
 export { type PersonRef, resolveProfiles } from './identity/resolve-profiles.ts'

@@ -7,6 +7,9 @@ const STALE_IF_ERROR_MS = 5 * 60_000
 const RETRY_MS = 1_000
 /** How long it is believed that something does not exist, in ms. */
 const NEGATIVE_MS = 2_000
+/** How long a read may take when there is something remembered to fall back to, and when there is not, in ms. */
+const HASTY_MS = 1_000
+const PATIENT_MS = 4_000
 const MAX_UNKNOWN = 10_000
 const RETRY_AFTER_S = 5
 
@@ -53,7 +56,8 @@ export const createRemembered = <V extends object>({
   const readAndKeep = async (key: string): Promise<V | null> => {
     const readAt = now()
     try {
-      const value = await read(key)
+      // Whoever has something to fall back to does not wait for a store that hangs.
+      const value = await within(entries.has(key) ? HASTY_MS : PATIENT_MS, read(key))
       if (value) entries.set(key, { value, readAt, triedAt: readAt })
       else {
         entries.delete(key)
@@ -104,3 +108,14 @@ export const createRemembered = <V extends object>({
 // A read failed a moment ago: the next caller does not wait for another failure.
 const isBeingSpared = ({ readAt, triedAt, copied }: Entry<object>, time: number): boolean =>
   (copied || triedAt > readAt) && time - triedAt < RETRY_MS && time - readAt < STALE_IF_ERROR_MS
+
+const within = async <T>(deadlineMs: number, work: Promise<T>): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined
+  const expired = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(
+      () => reject(new Error(`the store did not answer within ${deadlineMs} ms`)),
+      deadlineMs,
+    )
+  })
+  return Promise.race([work, expired]).finally(() => clearTimeout(timer))
+}

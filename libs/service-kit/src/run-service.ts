@@ -30,7 +30,8 @@ export const runService = async (
   let starting: Promise<void> | undefined
   let stopping: Promise<void> | undefined
 
-  const stop = (): Promise<void> => {
+  const stop = (): void => {
+    if (stopping !== undefined) return
     const deadline = setTimeout(() => {
       log.error({}, 'could not stop in time')
       // The last resort: something holds on to the event loop, and waiting longer would end in a SIGKILL.
@@ -38,18 +39,18 @@ export const runService = async (
     }, STOP_DEADLINE_MS)
     deadline.unref()
     // Not before the start is over: what it has yet to register would be left behind.
-    stopping ??= Promise.allSettled([starting]).then(() => scope.dispose())
-    return stopping
+    stopping = Promise.allSettled([starting]).then(() => scope.dispose())
   }
   const fail = (error: unknown): void => {
     process.exitCode = 1
     if (error instanceof ConfigError) process.stderr.write(`${error.message}\n`)
     else log.error({ err: error }, 'the process fails')
-    void stop()
+    stop()
   }
 
-  process.once('SIGTERM', () => void stop())
-  process.once('SIGINT', () => void stop())
+  // Not `once`: npm repeats the signal that it gets itself, and a second one would end us in the middle.
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
   process.on('uncaughtException', fail)
   process.on('unhandledRejection', fail)
 

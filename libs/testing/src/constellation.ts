@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { eventually } from './eventually.ts'
@@ -112,6 +112,8 @@ const operate = (
 /** Everything in one process on embedded parts, in a fresh data directory. Needs no Docker. */
 export const startStandalone = async (): Promise<Constellation> => {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'waymark-'))
+  // As root the database runs as another user, and would keep its data elsewhere if it could not get in here.
+  await chmod(dataDir, 0o755)
   const start = (_app: AppName, port: number) =>
     startApp('apps/standalone/src/main.ts', port, { WAYMARK_DATA_DIR: dataDir }, 30_000)
   const running = new Map<AppName, Running>([['standalone', await start('standalone', await freePort())]])

@@ -103,7 +103,6 @@ const run = async (options: Options): Promise<void> => {
   const { stream, size } = await openSource(options.file)
   const started = performance.now()
   const progress = createProgress(process.stderr, size)
-  'bytesRead' in stream && typeof stream.bytesRead === 'number' ? stream.bytesRead : 0
   const report = await replay({
     ...options,
     source: addAbortSignal(interrupt.signal, stream),

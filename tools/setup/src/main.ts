@@ -1,7 +1,7 @@
 import { topics } from '@waymark/contracts'
 import { ensureEventPartitions, migrate, openDatabase } from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
-import { ensureDemoProject } from '@waymark/pipeline'
+import { ensureDemoProject, hasDemoProject } from '@waymark/pipeline'
 import { platformConfig, readConfig, runService, variable } from '@waymark/service-kit'
 import { Type } from 'typebox'
 
@@ -32,7 +32,8 @@ const setupConfig = {
 // Unless asked otherwise, standard output is for demo.json.
 const env = { ...process.env, LOG_LEVEL: process.env.LOG_LEVEL || 'warn' }
 
-// Migrates the database, makes partitions and topics, and ends. Running it again changes nothing.
+// Migrates the database, makes partitions and topics, and ends. Running it again changes nothing;
+// `--new-demo-key` gives the demo project a new key and password in place of the old ones.
 await runService('setup', env, async ({ log, scope }) => {
   const config = readConfig(setupConfig, env)
   await migrate(config.database.url)
@@ -45,7 +46,8 @@ await runService('setup', env, async ({ log, scope }) => {
   scope.onStop('database', () => db.close())
   await ensureEventPartitions(db.pool, { now: new Date() })
   await ensureKafkaTopics({ ...config.kafka, clientId: 'waymark-setup' }, topics, config.topics, log)
-  if (config.demo.baseUrl !== '') {
+  const wanted = process.argv.includes('--new-demo-key') || !(await hasDemoProject(db))
+  if (config.demo.baseUrl !== '' && wanted) {
     const demo = { baseUrl: config.demo.baseUrl, ...(await ensureDemoProject(db)) }
     process.stdout.write(`${JSON.stringify(demo, null, 2)}\n`)
   }

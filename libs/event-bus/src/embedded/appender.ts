@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '@waymark/contracts'
 import pg from 'pg'
 import { BusUnavailableError } from '../port.ts'
@@ -17,6 +18,8 @@ type Pending = { records: readonly AppendedRecord[]; resolve: () => void; reject
 // Any number will do as long as nobody else locks it: the log of one database has one appender.
 const APPENDER_LOCK = 7_390_121_465
 const MAX_ROWS_PER_COMMIT = 5_000
+const WRITE_DEADLINE_MS = 4_000
+const GOODBYE_MS = 500
 
 const INSERT = `
   INSERT INTO bus.log (topic, "partition", "offset", key, value, headers, at)
@@ -50,6 +53,7 @@ export const createAppender = (databaseUrl: string, log: Log) => {
       connectionString: databaseUrl,
       application_name: 'waymark-log',
       connectionTimeoutMillis: 3_000,
+      query_timeout: WRITE_DEADLINE_MS,
     })
     fresh.on('error', (error) => {
       log.warn({ err: error }, 'the log lost its connection')
@@ -74,7 +78,10 @@ export const createAppender = (databaseUrl: string, log: Log) => {
   const disconnect = async (): Promise<void> => {
     const current = client
     client = undefined
-    await current?.end().catch(() => {})
+    if (!current) return
+    // A server that hangs does not answer a goodbye either.
+    const patience = sleep(GOODBYE_MS, undefined, { ref: false })
+    await Promise.race([current.end().catch(() => {}), patience])
   }
 
   const advance = (topic: string, partition: number, to: bigint): void => {

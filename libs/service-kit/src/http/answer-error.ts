@@ -1,4 +1,5 @@
 import { AppError, type ErrorCode, type Log } from '@waymark/contracts'
+import { isTransient } from '@waymark/database'
 import type { ErrorRequestHandler } from 'express'
 
 /** The HTTP status of each error code. */
@@ -22,14 +23,23 @@ export const answerError =
   (log: Log): ErrorRequestHandler =>
   (error: unknown, req, res, next) => {
     if (res.headersSent) return next(error)
-    const known = error instanceof AppError ? error : fromLibrary(error)
+    const known =
+      error instanceof AppError ? error : isTransient(error) ? storeAway(req.path) : fromLibrary(error)
     const status = statusOf[known.code]
     if (status >= 500)
       log.error({ requestId: res.get('X-Request-Id'), method: req.method, err: error }, 'a request failed')
-    const { retryAfter } = known.details
+    const { retryAfterSeconds, retryAfter = retryAfterSeconds } = known.details
     if (typeof retryAfter === 'number') res.set('Retry-After', `${retryAfter}`)
     res.status(status).json({ error: known.message, ...known.details })
   }
+
+const RETRY_AFTER_S = 30
+
+/** Management answers name the waiting time otherwise than the rest. */
+const storeAway = (path: string): AppError => {
+  const name = /^\/api\/(?!v1\/)/.test(path) ? 'retryAfterSeconds' : 'retryAfter'
+  return new AppError('store_unavailable', 'STORE_UNAVAILABLE', { [name]: RETRY_AFTER_S })
+}
 
 /** Express and its body parser mark their errors with a status and a type. */
 const fromLibrary = (error: unknown): AppError => {

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
+import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { listen } from './http-server.ts'
 
@@ -21,6 +22,16 @@ describe('a stopping server', () => {
     expect(await ask(server.port)).toBe('answer')
     await server.stop()
     await expect(fetch(`http://127.0.0.1:${server.port}`)).rejects.toThrow()
+  })
+
+  it('does not wait for a connection on which nothing was asked', async () => {
+    const server = await listen((_req, res) => void res.end('answer'), 0)
+    const silent = connect(server.port)
+    await once(silent, 'connect')
+    // The server must have taken the connection, not only the kernel.
+    expect(await ask(server.port)).toBe('answer')
+    await server.stop()
+    await once(silent, 'close')
   })
 
   it('answers what is under way, takes nothing new, and then closes its kept connection', async () => {

@@ -1,12 +1,14 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 
 /** A server that listens. `stop` answers what is under way and then closes. */
 export type HttpServer = { port: number; stop(): Promise<void> }
 
 // Longer than the idle time of usual proxies, so that they and not we close an idle connection.
 const KEEP_ALIVE_MS = 75_000
+/** How long requests that are under way at a stop have to finish, in ms. */
+const FINISH_MS = 5_000
 
 /** Listens on `port`, or on a free one when it is 0. @throws when the port is taken */
 export const listen = async (handler: RequestListener, port: number): Promise<HttpServer> => {
@@ -20,6 +22,11 @@ export const listen = async (handler: RequestListener, port: number): Promise<Ht
     if (stopping) lastOfItsConnection(res)
     handler(req, res)
   })
+  const connections = new Set<Socket>()
+  server.on('connection', (connection) => {
+    connections.add(connection)
+    connection.once('close', () => connections.delete(connection))
+  })
   server.listen(port)
   await once(server, 'listening')
 
@@ -30,7 +37,12 @@ export const listen = async (handler: RequestListener, port: number): Promise<Ht
       for (const res of underWay) lastOfItsConnection(res)
       const closed = once(server, 'close')
       server.close()
+      // A connection on which nothing was ever asked counts as busy for Node, and would hold up the end.
+      const busy = new Set([...underWay].map(({ socket }) => socket))
+      for (const connection of connections) if (!busy.has(connection)) connection.destroy()
+      const impatient = setTimeout(() => server.closeAllConnections(), FINISH_MS)
       await closed
+      clearTimeout(impatient)
     },
   }
 }
