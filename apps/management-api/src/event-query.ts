@@ -1,8 +1,8 @@
-import { AppError, compileValidator } from '@waymark/contracts'
+import { compileValidator } from '@waymark/contracts'
 import { type Static, Type } from 'typebox'
+import { parseLimit } from './page.ts'
+import { unprocessable } from './validation.ts'
 
-const DEFAULT_LIMIT = 50
-const MAX_LIMIT = 500
 const CURSOR = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)_([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$/
 
 /** Where a page ended. */
@@ -57,12 +57,6 @@ const parseCursor = (text: string): EventCursor => {
   return { receivedAt: time, eventKey }
 }
 
-const parseLimit = (text: string | undefined): number => {
-  const limit = Number(text ?? DEFAULT_LIMIT)
-  if (limit >= 1 && limit <= MAX_LIMIT) return limit
-  throw unprocessable('limit', 'range', `must be from 1 to ${MAX_LIMIT}`)
-}
-
 // Only what is asked for: the query string may hold anything else, which is ignored.
 const pick = ({ eventId, eventName, visitorId, userId, limit, cursor }: Static<typeof QueryString>) => ({
   ...(eventId !== undefined && { eventId }),
@@ -72,6 +66,3 @@ const pick = ({ eventId, eventName, visitorId, userId, limit, cursor }: Static<t
   limit,
   cursor,
 })
-
-const unprocessable = (field: string, rule: string, message: string): AppError =>
-  new AppError('unprocessable', 'The request is not valid', { errors: [{ field, rule, message }] })
