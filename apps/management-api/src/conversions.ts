@@ -3,10 +3,9 @@ import { eventKeyOf } from '@waymark/domain'
 import type { Platform, Route } from '@waymark/service-kit'
 import { parseLimit } from './page.ts'
 import { projectRoute } from './project-route.ts'
-import { unprocessable } from './validation.ts'
+import { UUID_PATTERN, unprocessable } from './validation.ts'
 
-const UUID = '[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}'
-const CURSOR = new RegExp(`^(${UUID})_(${UUID})$`)
+const CURSOR = new RegExp(`^(${UUID_PATTERN})_(${UUID_PATTERN})$`)
 
 type StoredConversion = Prisma.ConversionGetPayload<object>
 

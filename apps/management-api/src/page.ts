@@ -1,8 +1,7 @@
-import { unprocessable } from './validation.ts'
+import { UUID, unprocessable } from './validation.ts'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 500
-const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
 
 /** Which part of a list is asked for; `after` is the id that the last page ended with. */
 export type PageQuery = { limit: number; after: string | undefined }

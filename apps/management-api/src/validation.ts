@@ -1,6 +1,10 @@
 import { AppError, type Validator } from '@waymark/contracts'
 
-const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
+/** What an id looks like, for a pattern to hold it. */
+export const UUID_PATTERN = '[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}'
+
+/** Matches an id and nothing else. */
+export const UUID = new RegExp(`^${UUID_PATTERN}$`)
 
 /** A request that is well-formed JSON and yet cannot be done: 422, with the field at fault in `errors`. */
 export const unprocessable = (field: string, rule: string, message: string): AppError =>

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { DeadLetter, Log } from '@waymark/contracts'
+import { type DeadLetter, deadLetters, type Log } from '@waymark/contracts'
 import { isDataError, isTransient } from '@waymark/database'
-import { BusUnavailableError, type Delivery, type Subscription } from './port.ts'
+import { BusUnavailableError, type Delivery, type EventBus, type Subscription } from './port.ts'
 
 /** A record as an adapter reads it, not decoded yet. */
 export type RawRecord = {
@@ -18,7 +18,19 @@ export type Deliver = (records: readonly RawRecord[], signal: AbortSignal) => Pr
 const MAX_DELAY_MS = 5_000
 // A failure that is neither the data's nor a dependency's is a bug: patience first, then the dead letters.
 const ATTEMPTS_ON_BUG = 8
-const DEFAULT_BATCH_RECORDS = 500
+/** Records that a handler is given at once unless its subscription says otherwise. */
+export const DEFAULT_BATCH_RECORDS = 500
+
+type DeliveryDeps = { publishDeadLetters: (letters: DeadLetter[]) => Promise<void>; log: Log }
+
+/** Publishes dead letters on a bus, those of one key in order. */
+export const deadLettersTo =
+  (bus: Pick<EventBus, 'publish'>): DeliveryDeps['publishDeadLetters'] =>
+  (letters) =>
+    bus.publish(
+      deadLetters,
+      letters.map((value) => ({ key: value.key ?? value.topic, value })),
+    )
 
 /**
  * Wraps a subscription's handler with what every adapter must do alike: decoding, retry with back-off,
@@ -26,7 +38,7 @@ const DEFAULT_BATCH_RECORDS = 500
  */
 export const createDelivery = <T>(
   subscription: Subscription<T>,
-  { publishDeadLetters, log }: { publishDeadLetters: (letters: DeadLetter[]) => Promise<void>; log: Log },
+  { publishDeadLetters, log }: DeliveryDeps,
 ): Deliver => {
   const { group, topic, handle } = subscription
 

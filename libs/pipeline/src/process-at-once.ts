@@ -4,10 +4,8 @@ import { type Database, isTransient } from '@waymark/database'
 import { type EnrichmentLookups, enrichEvent, partitionKeyOf } from '@waymark/domain'
 import { createEventPartitions } from './event-partitions.ts'
 import { resolveProfiles } from './identity/resolve-profiles.ts'
-import { storeTouches } from './identity/store-touches.ts'
 import { addToOutbox } from './outbox.ts'
-import { storeConversions } from './store-conversions.ts'
-import { storeEvents } from './store-events.ts'
+import { storeArrivals } from './store-arrivals.ts'
 import { storeUnavailable } from './store-unavailable.ts'
 
 /** What the synchronous path needs. */
@@ -30,9 +28,7 @@ export const createProcessAtOnce = ({ db, analytics, lookups }: ProcessAtOnceDep
       const outgoing = events.map((event) => ({ key: partitionKeyOf(event.projectId, event), value: event }))
       await partitions.ensureFor(events)
       await db.transaction(async (client) => {
-        const stored = await storeEvents(client, events)
-        await storeConversions(client, stored)
-        await storeTouches(client, stored)
+        await storeArrivals(client, events)
         await addToOutbox(client, 'processed-at-once', enrichedEvents, outgoing)
       })
       await analytics.storeEvents(events)

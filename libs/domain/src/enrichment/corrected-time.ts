@@ -1,6 +1,6 @@
+import { MAX_AHEAD_MS } from '../ingestion/accept-event.ts'
 import { parseRfc3339 } from '../ingestion/rfc3339.ts'
 
-const MAX_AHEAD_MS = 24 * 60 * 60 * 1000
 const TOLERATED_SKEW_MS = 5_000
 // What PostgreSQL and RFC 3339 can both write; a wild `sentAt` could move a time before it.
 const EARLIEST_MS = Date.parse('0001-01-01T00:00:00Z')

@@ -11,7 +11,8 @@ import { isDeeperThan } from './json-depth.ts'
 import { parseRfc3339 } from './rfc3339.ts'
 
 const MAX_SAMPLE_LENGTH = 256
-const MAX_AHEAD_MS = 24 * 60 * 60 * 1000
+/** How far ahead of its receipt an event may say that it happened, in ms. */
+export const MAX_AHEAD_MS = 24 * 60 * 60 * 1000
 /** What buggy clients send when they have no visitor id. */
 const BUG_VALUES = new Set(['', 'undefined', 'null', 'NaN', '[object Object]'])
 

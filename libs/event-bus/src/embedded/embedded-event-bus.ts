@@ -1,6 +1,6 @@
-import { deadLetters, type Log, type Topic } from '@waymark/contracts'
+import type { Log, Topic } from '@waymark/contracts'
 import type { Pool } from 'pg'
-import { createDelivery } from '../delivery.ts'
+import { createDelivery, DEFAULT_BATCH_RECORDS, deadLettersTo } from '../delivery.ts'
 import { partitionOf } from '../partitioner.ts'
 import type { EventBus } from '../port.ts'
 import { createAppender } from './appender.ts'
@@ -10,7 +10,6 @@ import { createGroupMembers } from './group-members.ts'
 /** Where the log is kept. `databaseUrl` and `pool` are of the same database. */
 export type EmbeddedLogOptions = { databaseUrl: string; pool: Pool; partitions?: number }
 
-const DEFAULT_BATCH_RECORDS = 500
 const SWEEP_INTERVAL_MS = 60_000
 const SWEEP_ROWS = 10_000
 /** Records that every group has read are kept this long, in ms. */
@@ -61,14 +60,7 @@ export const openEmbeddedEventBus = async (
       ),
     subscribe: (subscription) => {
       subscribed.add(subscription.topic)
-      const deliver = createDelivery(subscription, {
-        publishDeadLetters: (letters) =>
-          bus.publish(
-            deadLetters,
-            letters.map((value) => ({ key: value.key ?? value.topic, value })),
-          ),
-        log,
-      })
+      const deliver = createDelivery(subscription, { publishDeadLetters: deadLettersTo(bus), log })
       const { group, topic, maxBatchRecords = DEFAULT_BATCH_RECORDS } = subscription
       return createEmbeddedConsumer(
         { pool, appender, members, deliver, log },

@@ -1,6 +1,6 @@
-import { deadLetters, type Log, type Topic } from '@waymark/contracts'
+import type { Log, Topic } from '@waymark/contracts'
 import kafkajs, { type Kafka, type KafkaConfig, type logCreator } from 'kafkajs'
-import { createDelivery } from '../delivery.ts'
+import { createDelivery, DEFAULT_BATCH_RECORDS, deadLettersTo } from '../delivery.ts'
 import { partitionOf } from '../partitioner.ts'
 import { BusUnavailableError, type EventBus } from '../port.ts'
 import { createBatchingProducer } from './batching-producer.ts'
@@ -28,7 +28,6 @@ export type KafkaOptions = {
 // Below the broker's default limit of 1 MiB, with room for the framing of a record batch.
 const MAX_PARTITION_BATCH_BYTES = 900_000
 const MAX_FETCH_BYTES_PER_PARTITION = 1_048_576
-const DEFAULT_BATCH_RECORDS = 500
 
 /** The event bus on Apache Kafka. Connects when first needed and recovers by itself. */
 export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus => {
@@ -114,14 +113,7 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
       )
     },
     subscribe: (subscription) => {
-      const deliver = createDelivery(subscription, {
-        publishDeadLetters: (letters) =>
-          bus.publish(
-            deadLetters,
-            letters.map((value) => ({ key: value.key ?? value.topic, value })),
-          ),
-        log,
-      })
+      const deliver = createDelivery(subscription, { publishDeadLetters: deadLettersTo(bus), log })
       return createKafkaConsumer(
         client,
         deliver,
