@@ -27,7 +27,7 @@ export const createIngestGateway = (platform: Platform): Service => {
   return {
     routes: [
       trackRoute({ apiKeys, limitRequests: limits.track, trackEvents }),
-      identifyRoute({ apiKeys, identify }),
+      identifyRoute({ apiKeys, limitRequests: limits.identify, identify }),
       profileRoute({ apiKeys, limitRequests: limits.profile, writeProfile }),
       backfillRoute({ apiKeys, trackEvents }),
     ],

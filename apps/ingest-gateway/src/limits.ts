@@ -6,14 +6,19 @@ export const createLimits = ({
   ingestRateLimiter,
   limits,
   projectConfigs,
-}: Pick<Platform, 'rateLimiter' | 'ingestRateLimiter' | 'limits' | 'projectConfigs'>) => ({
-  track: rateLimit({
-    limiter: ingestRateLimiter,
-    bucket: 'ingest',
-    limitFor: async (_req, res) => {
-      const { settings } = await projectConfigs.get(apiKeyOf(res).projectId)
-      return settings.ingestRequestsPerMinute ?? limits.ingestPerMinute
-    },
-  }),
-  profile: rateLimit({ limiter: rateLimiter, bucket: 'profile', limitFor: () => limits.profilePerMinute }),
-})
+}: Pick<Platform, 'rateLimiter' | 'ingestRateLimiter' | 'limits' | 'projectConfigs'>) => {
+  const ingest = (bucket: string) =>
+    rateLimit({
+      limiter: ingestRateLimiter,
+      bucket,
+      limitFor: async (_req, res) => {
+        const { settings } = await projectConfigs.get(apiKeyOf(res).projectId)
+        return settings.ingestRequestsPerMinute ?? limits.ingestPerMinute
+      },
+    })
+  return {
+    track: ingest('ingest'),
+    identify: ingest('identify'),
+    profile: rateLimit({ limiter: rateLimiter, bucket: 'profile', limitFor: () => limits.profilePerMinute }),
+  }
+}

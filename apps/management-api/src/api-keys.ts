@@ -1,103 +1,70 @@
-import {
-  type ApiKeyScope,
-  AppError,
-  apiKeyScopes,
-  compileValidator,
-  ValidationMode,
-} from '@waymark/contracts'
+import { type ApiKeyScope, AppError, createApiKey, listApiKeys, revokeApiKey } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import { generateApiKey, parseRfc3339, scopeAllows } from '@waymark/domain'
 import type { Platform, Route } from '@waymark/service-kit'
-import { Type } from 'typebox'
 import { v7 as uuidv7 } from 'uuid'
-import { pageOf, parsePage } from './page.ts'
-import { projectRoute } from './project-route.ts'
-import { requireFound, requireId, requireValid, unprocessable } from './validation.ts'
+import { pageOf } from './page.ts'
+import type { ProjectRouteFactory } from './project-route.ts'
+import { requireFound, requireId, unprocessable } from './validation.ts'
 
 /** Scopes that a key may hold which everybody can read in a web page. */
 const PUBLIC_SCOPES: readonly ApiKeyScope[] = ['events:write', 'decide', 'coupons:read', 'coupons:redeem']
 
-const NewKey = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: 200 }),
-  kind: Type.Union([Type.Literal('pub'), Type.Literal('sec')]),
-  scopes: Type.Array(Type.Union(apiKeyScopes.map((scope) => Type.Literal(scope))), {
-    minItems: 1,
-    uniqueItems: true,
-  }),
-  validationMode: Type.Optional(Type.Union([ValidationMode, Type.Null()])),
-  allowedOrigins: Type.Optional(Type.Array(Type.String({ maxLength: 300 }), { maxItems: 50 })),
-  expiresAt: Type.Optional(Type.Union([Type.String({ maxLength: 40 }), Type.Null()])),
-})
-const newKey = compileValidator(NewKey)
-
 type StoredKey = Prisma.ApiKeyGetPayload<object>
 
 /** A project's API keys. The key itself is shown once, in the answer that creates it. */
-export const apiKeyRoutes = ({ apiKeys, db, clock }: Pick<Platform, 'apiKeys' | 'db' | 'clock'>): Route[] => [
-  projectRoute(apiKeys, {
-    method: 'post',
-    path: 'api-keys',
-    scope: 'manage:admin',
-    answer: async ({ projectId, scopes, body }) => {
-      const wanted = requireValid(newKey, body)
-      const wantedScopes = wanted.scopes as ApiKeyScope[]
-      const beyond = wantedScopes.find((scope) => !scopeAllows(scopes, scope))
-      if (beyond) {
-        throw new AppError('forbidden', 'A key may only create keys with scopes that it holds itself', {
-          requiredScope: beyond,
-        })
-      }
-      const secret = wantedScopes.find((scope) => !PUBLIC_SCOPES.includes(scope))
-      if (wanted.kind === 'pub' && secret)
-        throw unprocessable('scopes', 'pub_scope', `${secret} is not for keys that browsers see`)
-      const { key, keyId, secretHash } = generateApiKey(wanted.kind)
-      const [stored] = await db.prisma.$transaction([
-        db.prisma.apiKey.create({
-          data: {
-            id: uuidv7(),
-            keyId,
-            projectId,
-            name: wanted.name,
-            kind: wanted.kind,
-            scopes: wantedScopes,
-            secretHash: new Uint8Array(secretHash),
-            validationMode: wanted.validationMode ?? null,
-            allowedOrigins: (wanted.allowedOrigins ?? []).map(requireOrigin),
-            expiresAt: parseExpiry(wanted.expiresAt ?? null, clock()),
-          },
-        }),
-        db.prisma.configChange.create({ data: { projectId } }),
-      ])
-      return { status: 201, body: { ...view(stored), key } }
-    },
-  }),
-  projectRoute(apiKeys, {
-    method: 'get',
-    path: 'api-keys',
-    scope: 'manage:admin',
-    answer: async ({ projectId, query }) => ({
-      body: await pageOf(
-        parsePage(query),
-        (where, take) =>
-          db.prisma.apiKey.findMany({ where: { projectId, ...where }, orderBy: { id: 'desc' }, take }),
-        view,
-      ),
-    }),
-  }),
-  projectRoute(apiKeys, {
-    method: 'delete',
-    path: 'api-keys/:id',
-    scope: 'manage:admin',
-    answer: async ({ projectId, id }) => {
-      await db.prisma.$transaction(async (tx) => {
-        const found = requireFound(await tx.apiKey.findFirst({ where: { id: requireId(id), projectId } }))
-        // Revoking again changes nothing: the first time stands.
-        if (found.revokedAt === null)
-          await tx.apiKey.update({ where: { id }, data: { revokedAt: new Date(clock()) } })
-        await tx.configChange.create({ data: { projectId } })
+export const apiKeyRoutes = ({
+  projectRoute,
+  db,
+  clock,
+}: Pick<Platform, 'db' | 'clock'> & { projectRoute: ProjectRouteFactory }): Route[] => [
+  projectRoute(createApiKey, async ({ projectId, actor, body: wanted }) => {
+    const beyond = wanted.scopes.find((scope) => !scopeAllows(actor.scopes, scope))
+    if (beyond) {
+      throw new AppError('forbidden', 'A key may only create keys with scopes that it holds itself', {
+        requiredScope: beyond,
       })
-      return { status: 204 }
-    },
+    }
+    const secret = wanted.scopes.find((scope) => !PUBLIC_SCOPES.includes(scope))
+    if (wanted.kind === 'pub' && secret)
+      throw unprocessable('scopes', 'pub_scope', `${secret} is not for keys that browsers see`)
+    const { key, keyId, secretHash } = generateApiKey(wanted.kind)
+    const [stored] = await db.prisma.$transaction([
+      db.prisma.apiKey.create({
+        data: {
+          id: uuidv7(),
+          keyId,
+          projectId,
+          name: wanted.name,
+          kind: wanted.kind,
+          scopes: wanted.scopes,
+          secretHash: new Uint8Array(secretHash),
+          validationMode: wanted.validationMode ?? null,
+          allowedOrigins: (wanted.allowedOrigins ?? []).map(requireOrigin),
+          expiresAt: parseExpiry(wanted.expiresAt ?? null, clock()),
+        },
+      }),
+      db.prisma.configChange.create({ data: { projectId } }),
+    ])
+    return { status: 201, body: { ...view(stored), key } }
+  }),
+  projectRoute(listApiKeys, async ({ projectId, query }) => ({
+    body: await pageOf(
+      query,
+      (where, take) =>
+        db.prisma.apiKey.findMany({ where: { projectId, ...where }, orderBy: { id: 'desc' }, take }),
+      view,
+    ),
+  })),
+  projectRoute(revokeApiKey, async ({ projectId, id }) => {
+    await db.prisma.$transaction(async (tx) => {
+      const found = requireFound(await tx.apiKey.findFirst({ where: { id: requireId(id), projectId } }))
+      // Revoking again changes nothing: the first time stands.
+      if (found.revokedAt === null)
+        await tx.apiKey.update({ where: { id }, data: { revokedAt: new Date(clock()) } })
+      await tx.configChange.create({ data: { projectId } })
+    })
+    return { status: 204 }
   }),
 ]
 

@@ -7,20 +7,24 @@ import { eventsRoute } from './events-route.ts'
 import { createListEvents } from './list-events.ts'
 import { meteringSelectorRoutes } from './metering-selectors.ts'
 import { profileRoutes } from './profiles.ts'
+import { createProjectRoute } from './project-route.ts'
 import { rejectedEventRoutes } from './rejected-events.ts'
 import { settingsRoutes } from './settings.ts'
 
 /** Reading and managing what a project owns. */
-export const createManagementApi = (platform: Platform): Service => ({
-  routes: [
-    eventsRoute({ apiKeys: platform.apiKeys, listEvents: createListEvents(platform.db.pool) }),
-    ...apiKeyRoutes(platform),
-    ...eventDefinitionRoutes(platform),
-    ...meteringSelectorRoutes(platform),
-    ...settingsRoutes(platform),
-    ...profileRoutes(platform),
-    ...conversionRoutes(platform),
-    ...rejectedEventRoutes(platform),
-    ...deadLetterRoutes(platform),
-  ],
-})
+export const createManagementApi = (platform: Platform): Service => {
+  const deps = { ...platform, projectRoute: createProjectRoute(platform) }
+  return {
+    routes: [
+      eventsRoute({ ...deps, listEvents: createListEvents(platform.db.pool) }),
+      ...apiKeyRoutes(deps),
+      ...eventDefinitionRoutes(deps),
+      ...meteringSelectorRoutes(deps),
+      ...settingsRoutes(deps),
+      ...profileRoutes(deps),
+      ...conversionRoutes(deps),
+      ...rejectedEventRoutes(deps),
+      ...deadLetterRoutes(deps),
+    ],
+  }
+}

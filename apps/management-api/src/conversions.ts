@@ -1,8 +1,8 @@
+import { listConversions } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import { eventKeyOf } from '@waymark/domain'
 import type { Platform, Route } from '@waymark/service-kit'
-import { parseLimit } from './page.ts'
-import { projectRoute } from './project-route.ts'
+import type { ProjectRouteFactory } from './project-route.ts'
 import { UUID_PATTERN, unprocessable } from './validation.ts'
 
 const CURSOR = new RegExp(`^(${UUID_PATTERN})_(${UUID_PATTERN})$`)
@@ -10,35 +10,33 @@ const CURSOR = new RegExp(`^(${UUID_PATTERN})_(${UUID_PATTERN})$`)
 type StoredConversion = Prisma.ConversionGetPayload<object>
 
 /** A project's conversions, the last received first; with `eventId` those of one event. */
-export const conversionRoutes = ({ apiKeys, db }: Pick<Platform, 'apiKeys' | 'db'>): Route[] => [
-  projectRoute(apiKeys, {
-    method: 'get',
-    path: 'conversions',
-    scope: 'manage:read',
-    answer: async ({ projectId, query }) => {
-      const limit = parseLimit(query.limit)
-      const found = await db.prisma.conversion.findMany({
-        where: {
-          projectId,
-          ...(typeof query.eventId === 'string' && { eventKey: eventKeyOf(query.eventId) }),
-        },
-        orderBy: [{ receivedAt: 'desc' }, { eventKey: 'desc' }, { selectorId: 'desc' }],
-        take: limit + 1,
-        ...(query.cursor !== undefined && { cursor: parseCursor(projectId, query.cursor), skip: 1 }),
-      })
-      const page = found.slice(0, limit)
-      const last = page.at(-1)
-      const nextCursor = found.length > limit && last ? formatCursor(last) : null
-      return { body: { data: page.map(view), nextCursor } }
-    },
+export const conversionRoutes = ({
+  projectRoute,
+  db,
+}: Pick<Platform, 'db'> & { projectRoute: ProjectRouteFactory }): Route[] => [
+  projectRoute(listConversions, async ({ projectId, query }) => {
+    const { limit } = query
+    const found = await db.prisma.conversion.findMany({
+      where: {
+        projectId,
+        ...(query.eventId !== undefined && { eventKey: eventKeyOf(query.eventId) }),
+      },
+      orderBy: [{ receivedAt: 'desc' }, { eventKey: 'desc' }, { selectorId: 'desc' }],
+      take: limit + 1,
+      ...(query.cursor !== undefined && { cursor: parseCursor(projectId, query.cursor), skip: 1 }),
+    })
+    const page = found.slice(0, limit)
+    const last = page.at(-1)
+    const nextCursor = found.length > limit && last ? formatCursor(last) : null
+    return { body: { data: page.map(view), nextCursor } }
   }),
 ]
 
 const formatCursor = ({ eventKey, selectorId }: StoredConversion): string =>
   Buffer.from(`${eventKey}_${selectorId}`).toString('base64url')
 
-const parseCursor = (projectId: string, text: unknown) => {
-  const plain = typeof text === 'string' ? Buffer.from(text, 'base64url').toString('latin1') : ''
+const parseCursor = (projectId: string, text: string) => {
+  const plain = Buffer.from(text, 'base64url').toString('latin1')
   const [, eventKey, selectorId] = CURSOR.exec(plain) ?? []
   if (!eventKey || !selectorId) throw unprocessable('cursor', 'format', 'is not a cursor of this list')
   return { projectId_eventKey_selectorId: { projectId, eventKey, selectorId } }

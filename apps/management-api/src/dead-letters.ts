@@ -1,64 +1,53 @@
-import { topics } from '@waymark/contracts'
+import { listDeadLetters, replayDeadLetter, topics } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import type { Platform, Route } from '@waymark/service-kit'
-import { parseLimit } from './page.ts'
-import { projectRoute } from './project-route.ts'
+import type { ProjectRouteFactory } from './project-route.ts'
 import { publishOrRefuse } from './rejected-events.ts'
 import { requireFound, unprocessable } from './validation.ts'
 
 type Letter = Prisma.DeadLetterGetPayload<object>
 type Place = { consumerGroup: string; topic: string; partition: number; offset: bigint }
-type Deps = Pick<Platform, 'apiKeys' | 'db' | 'bus' | 'clock'>
+type Deps = Pick<Platform, 'db' | 'bus' | 'clock'> & { projectRoute: ProjectRouteFactory }
 
 const MAX_INT = 2 ** 31 - 1
 const PLACE = /^([^\n]+)\n([^\n]+)\n(\d{1,10})\n(\d{1,18})$/
 
 /** Records of a project that a consumer could not process, and sending them once more. */
-export const deadLetterRoutes = ({ apiKeys, db, bus, clock }: Deps): Route[] => [
-  projectRoute(apiKeys, {
-    method: 'get',
-    path: 'dead-letters',
-    scope: 'manage:read',
-    answer: async ({ projectId, query }) => {
-      const limit = parseLimit(query.limit)
-      const after = query.cursor === undefined ? undefined : parsePlace(query.cursor)
-      if (query.cursor !== undefined && !after)
-        throw unprocessable('cursor', 'format', 'is not a cursor of this list')
-      const found = await db.prisma.deadLetter.findMany({
-        where: { projectId },
-        orderBy: [
-          { failedAt: 'desc' },
-          { consumerGroup: 'asc' },
-          { topic: 'asc' },
-          { partition: 'asc' },
-          { offset: 'desc' },
-        ],
-        take: limit + 1,
-        ...(after && { cursor: { consumerGroup_topic_partition_offset: after }, skip: 1 }),
-      })
-      const page = found.slice(0, limit)
-      const last = page.at(-1)
-      return { body: { data: page.map(view), nextCursor: found.length > limit && last ? idOf(last) : null } }
-    },
+export const deadLetterRoutes = ({ projectRoute, db, bus, clock }: Deps): Route[] => [
+  projectRoute(listDeadLetters, async ({ projectId, query }) => {
+    const { limit } = query
+    const after = query.cursor === undefined ? undefined : parsePlace(query.cursor)
+    if (query.cursor !== undefined && !after)
+      throw unprocessable('cursor', 'format', 'is not a cursor of this list')
+    const found = await db.prisma.deadLetter.findMany({
+      where: { projectId },
+      orderBy: [
+        { failedAt: 'desc' },
+        { consumerGroup: 'asc' },
+        { topic: 'asc' },
+        { partition: 'asc' },
+        { offset: 'desc' },
+      ],
+      take: limit + 1,
+      ...(after && { cursor: { consumerGroup_topic_partition_offset: after }, skip: 1 }),
+    })
+    const page = found.slice(0, limit)
+    const last = page.at(-1)
+    return { body: { data: page.map(view), nextCursor: found.length > limit && last ? idOf(last) : null } }
   }),
-  projectRoute(apiKeys, {
-    method: 'post',
-    path: 'dead-letters/:id/replay',
-    scope: 'manage:write',
-    answer: async ({ projectId, id }) => {
-      const place = requireFound(parsePlace(id))
-      const where = { consumerGroup_topic_partition_offset: place }
-      const letter = requireFound(await db.prisma.deadLetter.findFirst({ where: { projectId, ...place } }))
-      const topic = topics.find(({ name }) => name === letter.topic)
-      const value = parsed(letter.value)
-      if (!topic?.validator.fits(value)) {
-        throw unprocessable('value', 'schema', 'the record does not fit its topic and would fail again')
-      }
-      // Every group reads it again; those that had processed it drop the repeat.
-      await publishOrRefuse(bus.publish(topic, [{ key: letter.key ?? projectId, value }]))
-      const replayedAt = new Date(clock())
-      return { status: 202, body: view(await db.prisma.deadLetter.update({ where, data: { replayedAt } })) }
-    },
+  projectRoute(replayDeadLetter, async ({ projectId, id }) => {
+    const place = requireFound(parsePlace(id))
+    const where = { consumerGroup_topic_partition_offset: place }
+    const letter = requireFound(await db.prisma.deadLetter.findFirst({ where: { projectId, ...place } }))
+    const topic = topics.find(({ name }) => name === letter.topic)
+    const value = parsed(letter.value)
+    if (!topic?.validator.fits(value)) {
+      throw unprocessable('value', 'schema', 'the record does not fit its topic and would fail again')
+    }
+    // Every group reads it again; those that had processed it drop the repeat.
+    await publishOrRefuse(bus.publish(topic, [{ key: letter.key ?? projectId, value }]))
+    const replayedAt = new Date(clock())
+    return { status: 202, body: view(await db.prisma.deadLetter.update({ where, data: { replayedAt } })) }
   }),
 ]
 

@@ -1,91 +1,57 @@
-import { compileValidator } from '@waymark/contracts'
+import {
+  archiveEventDefinition,
+  createEventDefinition,
+  getEventDefinition,
+  listEventDefinitions,
+  updateEventDefinition,
+} from '@waymark/contracts'
 import { type Database, Prisma } from '@waymark/database'
 import { requireUsableSchema } from '@waymark/domain'
 import type { Platform, Route } from '@waymark/service-kit'
-import { Type } from 'typebox'
 import { v7 as uuidv7 } from 'uuid'
-import { pageOf, parsePage } from './page.ts'
-import { projectRoute } from './project-route.ts'
-import { requireFound, requireId, requireValid, unprocessable } from './validation.ts'
-
-const JsonSchema = Type.Unsafe<Record<string, unknown>>({ type: 'object' })
-
-const NewDefinition = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: 200 }),
-  description: Type.Optional(Type.String({ maxLength: 2_000 })),
-  schema: JsonSchema,
-})
-const newDefinition = compileValidator(NewDefinition)
-
-const DefinitionPatch = Type.Object({
-  description: Type.Optional(Type.String({ maxLength: 2_000 })),
-  schema: Type.Optional(JsonSchema),
-})
-const definitionPatch = compileValidator(DefinitionPatch)
+import { pageOf } from './page.ts'
+import type { ProjectRouteFactory } from './project-route.ts'
+import { requireFound, requireId, unprocessable } from './validation.ts'
 
 type Definition = Prisma.EventDefinitionGetPayload<object>
 
 /** The catalog of a project: which events there are, and what their properties look like. */
-export const eventDefinitionRoutes = ({ apiKeys, db }: Pick<Platform, 'apiKeys' | 'db'>): Route[] => [
-  projectRoute(apiKeys, {
-    method: 'post',
-    path: 'event-definitions',
-    scope: 'manage:write',
-    answer: async ({ projectId, body }) => {
-      const definition = requireValid(newDefinition, body)
-      requireUsableSchema(definition.schema)
-      return { status: 201, body: view(await create(db, projectId, definition)) }
-    },
+export const eventDefinitionRoutes = ({
+  projectRoute,
+  db,
+}: Pick<Platform, 'db'> & { projectRoute: ProjectRouteFactory }): Route[] => [
+  projectRoute(createEventDefinition, async ({ projectId, body: definition }) => {
+    requireUsableSchema(definition.schema)
+    return { status: 201, body: view(await create(db, projectId, definition)) }
   }),
-  projectRoute(apiKeys, {
-    method: 'get',
-    path: 'event-definitions',
-    scope: 'manage:read',
-    answer: async ({ projectId, query }) => ({
-      body: await pageOf(
-        parsePage(query),
-        (where, take) =>
-          db.prisma.eventDefinition.findMany({
-            where: { projectId, archivedAt: null, ...where },
-            orderBy: { id: 'desc' },
-            take,
-          }),
-        view,
-      ),
-    }),
+  projectRoute(listEventDefinitions, async ({ projectId, query }) => ({
+    body: await pageOf(
+      query,
+      (where, take) =>
+        db.prisma.eventDefinition.findMany({
+          where: { projectId, archivedAt: null, ...where },
+          orderBy: { id: 'desc' },
+          take,
+        }),
+      view,
+    ),
+  })),
+  projectRoute(getEventDefinition, async ({ projectId, id }) => ({
+    body: view(
+      requireFound(await db.prisma.eventDefinition.findFirst({ where: { id: requireId(id), projectId } })),
+    ),
+  })),
+  projectRoute(updateEventDefinition, async ({ projectId, id, body: { description, schema } }) => {
+    if (schema !== undefined) requireUsableSchema(schema)
+    const change = {
+      ...(description !== undefined && { description }),
+      ...(schema !== undefined && { schema: schema as Prisma.InputJsonObject, version: { increment: 1 } }),
+    }
+    return { body: view(await update(db, projectId, requireId(id), change)) }
   }),
-  projectRoute(apiKeys, {
-    method: 'get',
-    path: 'event-definitions/:id',
-    scope: 'manage:read',
-    answer: async ({ projectId, id }) => ({
-      body: view(
-        requireFound(await db.prisma.eventDefinition.findFirst({ where: { id: requireId(id), projectId } })),
-      ),
-    }),
-  }),
-  projectRoute(apiKeys, {
-    method: 'patch',
-    path: 'event-definitions/:id',
-    scope: 'manage:write',
-    answer: async ({ projectId, id, body }) => {
-      const { description, schema } = requireValid(definitionPatch, body)
-      if (schema !== undefined) requireUsableSchema(schema)
-      const change = {
-        ...(description !== undefined && { description }),
-        ...(schema !== undefined && { schema: schema as Prisma.InputJsonObject, version: { increment: 1 } }),
-      }
-      return { body: view(await update(db, projectId, requireId(id), change)) }
-    },
-  }),
-  projectRoute(apiKeys, {
-    method: 'delete',
-    path: 'event-definitions/:id',
-    scope: 'manage:write',
-    answer: async ({ projectId, id }) => {
-      await update(db, projectId, requireId(id), { archivedAt: new Date() })
-      return { status: 204 }
-    },
+  projectRoute(archiveEventDefinition, async ({ projectId, id }) => {
+    await update(db, projectId, requireId(id), { archivedAt: new Date() })
+    return { status: 204 }
   }),
 ]
 

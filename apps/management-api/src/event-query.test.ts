@@ -1,7 +1,8 @@
-import { AppError } from '@waymark/contracts'
+import { AppError, listEvents } from '@waymark/contracts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { formatCursor, parseEventQuery } from './event-query.ts'
+import { formatCursor, placeQuery } from './event-query.ts'
+import { requireValid } from './validation.ts'
 
 const cursor = {
   receivedAt: new Date('2026-11-21T04:00:00.123Z'),
@@ -9,8 +10,14 @@ const cursor = {
 }
 const encode = (text: string) => Buffer.from(text).toString('base64url')
 
+const parseEventQuery = (query: Record<string, unknown>) => {
+  const part = listEvents.query
+  if (!part) throw new Error('events have no query')
+  return placeQuery(requireValid(part.validator, { ...query }))
+}
+
 /** The parameter that is at fault. */
-const faultIn = (query: unknown) => {
+const faultIn = (query: Record<string, unknown>) => {
   try {
     parseEventQuery(query)
     return undefined
@@ -29,7 +36,7 @@ describe('parseEventQuery', () => {
   it('reads every parameter and ignores others', () => {
     const filters = { eventId: 'order-1', eventName: 'ordered', visitorId: 'v', userId: '🦩' }
     const query = { ...filters, limit: '7', cursor: formatCursor(cursor), colour: 'red' }
-    expect(parseEventQuery(query)).toEqual({ ...filters, limit: 7, cursor })
+    expect(parseEventQuery(query)).toMatchObject({ ...filters, limit: 7, after: cursor })
   })
 
   it.each(['1', '001', '500'])('takes the limit %s', (limit) => {
@@ -80,7 +87,7 @@ describe('parseEventQuery', () => {
     })
     fc.assert(
       fc.property(fc.record({ receivedAt, eventKey: fc.uuid() }), (written) => {
-        expect(parseEventQuery({ cursor: formatCursor(written) }).cursor).toEqual(written)
+        expect(parseEventQuery({ cursor: formatCursor(written) }).after).toEqual(written)
       }),
     )
   })

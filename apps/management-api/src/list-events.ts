@@ -1,10 +1,8 @@
-import type { EnrichedEvent } from '@waymark/contracts'
+import type { EventView } from '@waymark/contracts'
 import { eventKeyOf } from '@waymark/domain'
 import type { Pool } from 'pg'
-import type { EventCursor, EventQuery } from './event-query.ts'
+import type { EventCursor, PlacedEventQuery } from './event-query.ts'
 
-/** A stored event as the API shows it. */
-export type EventView = Omit<EnrichedEvent, 'v' | 'projectId' | 'backfill' | 'conversions'>
 export type EventPage = { events: EventView[]; next: EventCursor | undefined }
 
 type Row = {
@@ -31,7 +29,7 @@ const COLUMNS = `event_key, event_id, event_name, visitor_id, user_id, session_i
 
 /** Reads a project's events, the last received first, a page at a time. Events received meanwhile do not shift pages. */
 export const createListEvents = (pool: Pool) => {
-  return async (projectId: string, query: EventQuery): Promise<EventPage> => {
+  return async (projectId: string, query: PlacedEventQuery): Promise<EventPage> => {
     const values: unknown[] = []
     const parameter = (value: unknown): string => `$${values.push(value)}`
     const project = parameter(projectId)
@@ -47,8 +45,8 @@ export const createListEvents = (pool: Pool) => {
     if (query.eventName !== undefined) conditions.push(`event_name = ${parameter(query.eventName)}`)
     if (query.visitorId !== undefined) conditions.push(`visitor_id = ${parameter(query.visitorId)}`)
     if (query.userId !== undefined) conditions.push(`user_id = ${parameter(query.userId)}`)
-    if (query.cursor) {
-      const { receivedAt, eventKey } = query.cursor
+    if (query.after) {
+      const { receivedAt, eventKey } = query.after
       conditions.push(`(received_at, event_key) < (${parameter(receivedAt)}, ${parameter(eventKey)})`)
     }
     // One row more than asked for tells whether there is another page.

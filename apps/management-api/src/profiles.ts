@@ -1,13 +1,9 @@
-import { compileValidator, type ProfileView, type Touch } from '@waymark/contracts'
+import { listProfiles, type ProfileQuery, type ProfileView, type Touch } from '@waymark/contracts'
 import type { Identity } from '@waymark/domain'
 import type { Platform, Route } from '@waymark/service-kit'
 import type { Pool } from 'pg'
-import { Type } from 'typebox'
-import { idFilter } from './event-query.ts'
-import { projectRoute } from './project-route.ts'
-import { requireValid, unprocessable } from './validation.ts'
-
-const profileQuery = compileValidator(Type.Object({ userId: idFilter, visitorId: idFilter }))
+import type { ProjectRouteFactory } from './project-route.ts'
+import { unprocessable } from './validation.ts'
 
 const FIND = `
   SELECT p.id, p.user_id, p.traits, p.first_touch, p.last_touch, p.created_at, p.updated_at,
@@ -28,15 +24,13 @@ type Row = {
 }
 
 /** The profile that a user or visitor belongs to now: a list of one, or of none. */
-export const profileRoutes = ({ apiKeys, db }: Pick<Platform, 'apiKeys' | 'db'>): Route[] => [
-  projectRoute(apiKeys, {
-    method: 'get',
-    path: 'profiles',
-    scope: 'manage:read',
-    answer: async ({ projectId, query }) => {
-      const data = await findProfiles(db.pool, { projectId, ...parseProfileQuery(query) })
-      return { body: { data, nextCursor: null } }
-    },
+export const profileRoutes = ({
+  projectRoute,
+  db,
+}: Pick<Platform, 'db'> & { projectRoute: ProjectRouteFactory }): Route[] => [
+  projectRoute(listProfiles, async ({ projectId, query }) => {
+    const data = await findProfiles(db.pool, { projectId, ...parseProfileQuery(query) })
+    return { body: { data, nextCursor: null } }
   }),
 ]
 
@@ -44,8 +38,7 @@ export const profileRoutes = ({ apiKeys, db }: Pick<Platform, 'apiKeys' | 'db'>)
  * Reads whom a profiles request asks for.
  * @throws AppError unprocessable unless that is one user or one visitor
  */
-export const parseProfileQuery = (query: unknown): Omit<Identity, 'projectId'> => {
-  const { userId, visitorId } = requireValid(profileQuery, query)
+export const parseProfileQuery = ({ userId, visitorId }: ProfileQuery): Omit<Identity, 'projectId'> => {
   if (userId !== undefined && visitorId === undefined) return { kind: 'user', value: userId }
   if (visitorId !== undefined && userId === undefined) return { kind: 'visitor', value: visitorId }
   if (userId === undefined) throw unprocessable('userId', 'required', 'or visitorId is required')

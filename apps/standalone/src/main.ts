@@ -1,7 +1,11 @@
 import path from 'node:path'
+import { createCouponService } from '@waymark/coupon-service'
 import { ensureEventPartitions, migrate, startEmbeddedPostgres } from '@waymark/database'
+import { createDecisionService } from '@waymark/decision-service'
+import { createEmailConsumer } from '@waymark/email-consumer'
 import { createEnrichmentConsumer } from '@waymark/enrichment-consumer'
 import { createIngestGateway } from '@waymark/ingest-gateway'
+import { createLinkRedirector } from '@waymark/link-redirector'
 import { createManagementApi } from '@waymark/management-api'
 import { createPersistenceConsumer } from '@waymark/persistence-consumer'
 import { combineServices, embeddedPlatform, readConfig, runService, startService } from '@waymark/service-kit'
@@ -39,6 +43,10 @@ await runService('standalone', env, async (context) => {
     createEnrichmentConsumer(platform),
     createPersistenceConsumer(platform),
     createManagementApi(platform),
+    createLinkRedirector(platform),
+    createCouponService(platform),
+    createDecisionService(platform),
+    createEmailConsumer(platform),
   ])
   const baseUrl = `http://localhost:${config.http.port}`
   const demo = await keepDemoFile(path.join(dataDir, 'demo.json'), baseUrl, platform)

@@ -1,5 +1,10 @@
 export { type ApiKeyKind, type ApiKeyScope, apiKeyScopes } from './api-key.ts'
 export { AppError, type ErrorCode } from './app-error.ts'
+export * from './http/api-keys.ts'
+export * from './http/conversions.ts'
+export * from './http/dead-letters.ts'
+export * from './http/event-definitions.ts'
+export * from './http/events.ts'
 export {
   type IdentifyRequest,
   type IdentifyResult,
@@ -13,8 +18,16 @@ export {
   profileRequest,
   type Traits,
 } from './http/identify.ts'
-export type { ProfileView, Touch } from './http/profile-view.ts'
+export * from './http/ingestion-operations.ts'
+export * from './http/metering-selectors.ts'
+export { answersOf, openApiDocument } from './http/openapi.ts'
+export { type Access, type Answer, defineOperation, type Endpoint, type Operation } from './http/operation.ts'
+export { operations } from './http/operations.ts'
+export { listProfiles, type ProfileQuery, type ProfileView, type Touch } from './http/profile-view.ts'
+export * from './http/rejected-events.ts'
+export * from './http/settings.ts'
 export {
+  MAX_BACKFILL_EVENTS,
   MAX_EVENT_BYTES,
   MAX_EVENT_DEPTH,
   MAX_EVENTS_PER_REQUEST,
@@ -30,6 +43,7 @@ export type {
   ValidationItem,
 } from './http/track-result.ts'
 export type { Log } from './log.ts'
+export { type ProjectRole, projectRoles, scopeForRole } from './project-role.ts'
 export { type IpStorage, ProjectSettings, projectSettings, ValidationMode } from './project-settings.ts'
 export type { ConversionClaim, MeteringSelector } from './records/conversion-claim.ts'
 export type { DeadLetter } from './records/dead-letter.ts'

@@ -17,6 +17,9 @@ export const JsonObject: TUnsafe<Record<string, unknown>> = Type.Unsafe<Record<s
 /** An RFC 3339 time in UTC, with milliseconds when we write it. */
 export const Timestamp = Type.String({ format: 'date-time' })
 
+/** Such a time, or null where there is none. */
+export const NullableTimestamp = Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' })
+
 /** A record id: a UUID, version 7 when we generate it. */
 export const Id = Type.String({ format: 'uuid' })
 

@@ -6,6 +6,9 @@ import type { Static, TSchema } from 'typebox'
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, verbose: true })
 addFormats.default(ajv)
 
+const queryAjv = new Ajv2020({ strict: true, allowUnionTypes: true, verbose: true, useDefaults: true })
+addFormats.default(queryAjv)
+
 /** Why a value does not fit its schema: the path of the offending field (empty for the value itself) and the reason. */
 export type SchemaProblem = { field: string; rule: string; message: string }
 
@@ -16,8 +19,38 @@ export type Validator<T> = {
 }
 
 /** Compiles a schema into a validator. Costs milliseconds: do it once, at module load. */
-export const compileValidator = <S extends TSchema>(schema: S): Validator<Static<S>> => {
-  const validate = ajv.compile<Static<S>>(schema)
+export const compileValidator = <S extends TSchema>(schema: S): Validator<Static<S>> =>
+  compileWith(ajv, schema)
+
+/**
+ * Like `compileValidator`, for the parameters of a query string, which are all strings: it changes the object that it
+ * is given, turning digits and `true` or `false` into what the schema wants there, and filling in defaults.
+ */
+export const compileQueryValidator = <S extends TSchema>(schema: S): Validator<Static<S>> => {
+  const { properties = {} } = schema as { properties?: Record<string, { type?: string }> }
+  const { fits, check } = compileWith(queryAjv, schema)
+  const convert = (query: unknown): unknown => {
+    if (typeof query !== 'object' || query === null) return query
+    for (const [name, { type }] of Object.entries(properties)) {
+      const text: unknown = Reflect.get(query, name)
+      if (typeof text === 'string') Reflect.set(query, name, fromText(text, type))
+    }
+    return query
+  }
+  return {
+    fits: (query): query is Static<S> => fits(convert(query)),
+    check: (query) => check(convert(query)),
+  }
+}
+
+const fromText = (text: string, type: string | undefined): unknown => {
+  if (type === 'integer' && /^-?\d{1,15}$/.test(text)) return Number(text)
+  if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
+  return text
+}
+
+const compileWith = <S extends TSchema>(compiler: Ajv2020, schema: S): Validator<Static<S>> => {
+  const validate = compiler.compile<Static<S>>(schema)
   return {
     fits: (value): value is Static<S> => validate(value),
     check: (value) => (validate(value) ? undefined : toProblem(validate.errors?.[0])),

@@ -15,7 +15,16 @@ const ROOT = path.resolve(import.meta.dirname, '../../..')
 const MANY_REQUESTS = { LIMIT_INGEST_PER_MINUTE: '1000000' }
 
 /** The apps that a distributed constellation runs. */
-const APPS = ['ingest-gateway', 'enrichment-consumer', 'persistence-consumer', 'management-api'] as const
+const APPS = [
+  'ingest-gateway',
+  'enrichment-consumer',
+  'persistence-consumer',
+  'management-api',
+  'link-redirector',
+  'coupon-service',
+  'decision-service',
+  'email-consumer',
+] as const
 export type AppName = (typeof APPS)[number] | 'standalone'
 
 /** All of Waymark at work, as processes of its own, with a project to use. */
@@ -147,11 +156,16 @@ export const startDistributed = async (): Promise<Constellation> => {
   const started = await Promise.all(
     APPS.map(async (app) => [app, await start(app, await freePort())] as const),
   )
-  const appFor = (requested: string): AppName =>
-    requested.startsWith('/api/v1/') || requested.startsWith('/internal/')
-      ? 'ingest-gateway'
-      : 'management-api'
   return operate(access, new Map(started), start, appFor, () => database.drop())
+}
+
+/** As the proxy in front of the services routes. */
+const appFor = (requested: string): AppName => {
+  if (requested.startsWith('/s/')) return 'link-redirector'
+  if (requested.startsWith('/api/v1/coupons/')) return 'coupon-service'
+  if (requested.startsWith('/api/v1/decide') || requested.startsWith('/ofrep/')) return 'decision-service'
+  if (requested.startsWith('/api/v1/') || requested.startsWith('/internal/')) return 'ingest-gateway'
+  return 'management-api'
 }
 
 const runSetup = async (env: Record<string, string>): Promise<Access> => {

@@ -67,15 +67,22 @@ export type TrackedEvent = Static<typeof TrackedEvent>
 
 export const trackedEvent = compileValidator(TrackedEvent)
 
-/** Events as they arrive on the wire: many with the client's send time beside them, or one. */
-export const TrackBatch = Type.Object(
-  {
-    events: Type.Array(TrackedEvent, { minItems: 1, maxItems: MAX_EVENTS_PER_REQUEST }),
-    sentAt: Type.Optional(
-      Type.String({
-        description: 'When the client sent the request, RFC 3339; corrects a clock that is off.',
-      }),
-    ),
-  },
-  { description: 'Up to 100 events.' },
-)
+/** Events in one backfill request. */
+export const MAX_BACKFILL_EVENTS = 1_000
+
+const batchOf = (maxItems: number, description: string) =>
+  Type.Object(
+    {
+      events: Type.Array(TrackedEvent, { minItems: 1, maxItems }),
+      sentAt: Type.Optional(
+        Type.String({
+          description: 'When the client sent the request, RFC 3339; corrects a clock that is off.',
+        }),
+      ),
+    },
+    { description },
+  )
+
+/** Events as they arrive on the wire: many with the client's send time beside them. */
+export const TrackBatch = batchOf(MAX_EVENTS_PER_REQUEST, 'Up to 100 events.')
+export const BackfillBatch = batchOf(MAX_BACKFILL_EVENTS, 'Up to 1,000 events.')

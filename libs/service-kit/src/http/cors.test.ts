@@ -29,8 +29,7 @@ const keys: Record<string, ApiKey> = {
 }
 
 const guarded = (path: string): Route => ({
-  method: 'post',
-  path,
+  operation: { method: 'post', path },
   handlers: [
     requireApiKey({ authenticate: async (text) => keys[text] }, 'events:write'),
     ...jsonBody(BODY_LIMIT),

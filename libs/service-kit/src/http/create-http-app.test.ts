@@ -47,20 +47,20 @@ const apiKeys = {
 }
 
 const routes: Route[] = [
-  { method: 'get', path: '/items/:id', handlers: [(req, res) => void res.json({ id: req.params.id })] },
   {
-    method: 'post',
-    path: '/echo',
+    operation: { method: 'get', path: '/items/{id}' },
+    handlers: [(req, res) => void res.json({ id: req.params.id })],
+  },
+  {
+    operation: { method: 'post', path: '/echo' },
     handlers: [...jsonBody(BODY_LIMIT), (req, res) => void res.json(bodyOf(req))],
   },
   {
-    method: 'post',
-    path: '/large',
+    operation: { method: 'post', path: '/large' },
     handlers: [...jsonBody(MAX_TRACK_BODY_BYTES), (req, res) => void res.json({ bytes: bodyOf(req).bytes })],
   },
   {
-    method: 'post',
-    path: '/guarded',
+    operation: { method: 'post', path: '/guarded' },
     handlers: [
       requireApiKey(apiKeys, 'events:write'),
       ...jsonBody(BODY_LIMIT),
@@ -68,8 +68,7 @@ const routes: Route[] = [
     ],
   },
   {
-    method: 'get',
-    path: '/fail/:code',
+    operation: { method: 'get', path: '/fail/{code}' },
     handlers: [
       async (req) => {
         throw new AppError(req.params.code as ErrorCode, 'what happened', { retryAfter: 7, more: [1] })
@@ -77,8 +76,7 @@ const routes: Route[] = [
     ],
   },
   {
-    method: 'get',
-    path: '/bug',
+    operation: { method: 'get', path: '/bug' },
     handlers: [
       async () => {
         throw new TypeError('the password is hunter2')
@@ -86,8 +84,7 @@ const routes: Route[] = [
     ],
   },
   {
-    method: 'get',
-    path: '/half',
+    operation: { method: 'get', path: '/half' },
     handlers: [
       (_req, res) => {
         res.writeHead(200, { 'Content-Length': 100 }).write('half')
@@ -95,7 +92,7 @@ const routes: Route[] = [
       },
     ],
   },
-  { method: 'get', path: '/address', handlers: [(req, res) => void res.json({ ip: req.ip })] },
+  { operation: { method: 'get', path: '/address' }, handlers: [(req, res) => void res.json({ ip: req.ip })] },
 ]
 
 const log = createMemoryLog()
@@ -351,7 +348,7 @@ describe('an app', () => {
   it('measures requests by route, not by what was asked', async () => {
     await (await fetch(`${base}/items/a-secret`)).text()
     const text = await metrics.metrics()
-    expect(text).toMatch(/duration_seconds_count\{method="get",route="\/items\/:id",status="200"\} \d/)
+    expect(text).toMatch(/duration_seconds_count\{method="get",route="\/items\/{id}",status="200"\} \d/)
     expect(text).not.toContain('a-secret')
   })
 })

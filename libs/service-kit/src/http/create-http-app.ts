@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { AppError, type Log } from '@waymark/contracts'
+import { AppError, type Endpoint, type Log } from '@waymark/contracts'
 import express, { type Express, type RequestHandler } from 'express'
 import helmet from 'helmet'
 import { Histogram, type Registry } from 'prom-client'
@@ -44,7 +44,7 @@ export const createHttpApp = ({ routes, trustedProxies, isReady, log, metrics }:
     registers: [metrics],
   })
   const measure =
-    ({ method, path }: Route): RequestHandler =>
+    ({ method, path }: Endpoint): RequestHandler =>
     (_req, res, next) => {
       const start = performance.now()
       res.once('finish', () =>
@@ -53,8 +53,9 @@ export const createHttpApp = ({ routes, trustedProxies, isReady, log, metrics }:
       next()
     }
 
-  for (const route of routes) app[route.method](route.path, measure(route), ...route.handlers)
-  for (const [path, methods] of methodsByPath(routes)) app.all(path, refuseMethod(methods))
+  for (const { operation, handlers } of routes)
+    app[operation.method](expressPath(operation.path), measure(operation), ...handlers)
+  for (const [path, methods] of methodsByPath(routes)) app.all(expressPath(path), refuseMethod(methods))
   app.use(() => {
     throw new AppError('not_found', 'Not found')
   })
@@ -68,17 +69,20 @@ const identifyRequest: RequestHandler = (req, res, next) => {
   next()
 }
 
+const expressPath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1')
+
 const methodsByPath = (routes: readonly Route[]): Map<string, string> => {
-  const byPath = Map.groupBy([...routes, ...HEALTH], ({ path }) => path)
+  const endpoints = routes.map(({ operation }) => operation)
+  const byPath = Map.groupBy([...endpoints, ...HEALTH], ({ path }) => path)
   return new Map(
     [...byPath].map(([path, ofPath]) => [path, ofPath.map(({ method }) => method.toUpperCase()).join(', ')]),
   )
 }
 
-const HEALTH = [
+const HEALTH: readonly Endpoint[] = [
   { method: 'get', path: '/healthz' },
   { method: 'get', path: '/readyz' },
-] as const
+]
 
 const refuseMethod =
   (allowed: string): RequestHandler =>

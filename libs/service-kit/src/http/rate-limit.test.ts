@@ -24,8 +24,7 @@ const authenticate = async (text: string): Promise<ApiKey | undefined> => {
 }
 
 const limited = (path: string, bucket: string, limiter = createMemoryRateLimiter()): Route => ({
-  method: 'post',
-  path,
+  operation: { method: 'post', path },
   handlers: [
     requireApiKey({ authenticate }, 'events:write'),
     rateLimit({ limiter, bucket, limitFor: async (_req, res) => LIMITS[apiKeyOf(res).projectId] ?? 0 }),

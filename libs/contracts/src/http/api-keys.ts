@@ -1,0 +1,90 @@
+import { type Static, Type } from 'typebox'
+import { type ApiKeyScope, apiKeyScopes } from '../api-key.ts'
+import { ValidationMode } from '../project-settings.ts'
+import { Id, NullableTimestamp, Timestamp } from '../schema-parts.ts'
+import { defineOperation } from './operation.ts'
+import { PageQuery, pageOf } from './page.ts'
+
+const Scope = Type.Unsafe<ApiKeyScope>({ enum: apiKeyScopes })
+const Kind = Type.Union([Type.Literal('pub'), Type.Literal('sec')], {
+  description: '`pub` keys are seen by browsers, `sec` keys stay on servers.',
+})
+
+const NewApiKey = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 200 }),
+  kind: Kind,
+  scopes: Type.Array(Scope, { minItems: 1, uniqueItems: true }),
+  validationMode: Type.Optional(Type.Union([ValidationMode, Type.Null()])),
+  allowedOrigins: Type.Optional(
+    Type.Array(Type.String({ maxLength: 300 }), {
+      maxItems: 50,
+      description: 'Where pages may use a `pub` key, such as `https://shop.example`; none means everywhere.',
+    }),
+  ),
+  expiresAt: Type.Optional(
+    Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      maxLength: 40,
+      description: 'RFC 3339, in the future.',
+    }),
+  ),
+})
+
+const ApiKeyView = Type.Object({
+  id: Id,
+  keyId: Type.String({ description: 'The part of the key that may be shown.' }),
+  name: Type.String(),
+  kind: Kind,
+  scopes: Type.Array(Scope),
+  validationMode: Type.Unsafe<ValidationMode | null>({ anyOf: [ValidationMode, { type: 'null' }] }),
+  allowedOrigins: Type.Array(Type.String()),
+  expiresAt: NullableTimestamp,
+  revokedAt: NullableTimestamp,
+  lastUsedAt: NullableTimestamp,
+  createdAt: Timestamp,
+})
+export type ApiKeyView = Static<typeof ApiKeyView>
+
+const NewApiKeyView = Type.Object({
+  ...ApiKeyView.properties,
+  key: Type.String({ description: 'The key itself, shown this once.' }),
+})
+
+const tag = 'API keys'
+const access = { by: 'project', role: 'admin' } as const
+
+export const createApiKey = defineOperation({
+  id: 'createApiKey',
+  method: 'post',
+  path: '/api/projects/{projectId}/api-keys',
+  tag,
+  summary: 'Create an API key',
+  description: 'A key may only create keys with scopes that it holds itself.',
+  access,
+  body: NewApiKey,
+  answers: { 201: { description: 'The key', schema: NewApiKeyView } },
+})
+
+export const listApiKeys = defineOperation({
+  id: 'listApiKeys',
+  method: 'get',
+  path: '/api/projects/{projectId}/api-keys',
+  tag,
+  summary: 'List API keys, revoked ones included',
+  access,
+  query: PageQuery,
+  answers: { 200: { description: 'A page of keys, the newest first', schema: pageOf(ApiKeyView) } },
+})
+
+export const revokeApiKey = defineOperation({
+  id: 'revokeApiKey',
+  method: 'delete',
+  path: '/api/projects/{projectId}/api-keys/{id}',
+  tag,
+  summary: 'Revoke an API key',
+  description: 'It is refused everywhere within 5 seconds.',
+  access,
+  answers: { 204: { description: 'Revoked' } },
+})
+
+export const apiKeyOperations = [createApiKey, listApiKeys, revokeApiKey]

@@ -1,0 +1,24 @@
+import { Type } from 'typebox'
+import { ValidationItem } from './track-result.ts'
+
+/** What every error says, at the least. */
+export const ErrorBody = Type.Object({ error: Type.String() })
+
+/** 422: what is wrong, field by field. */
+export const Unprocessable = Type.Object({ error: Type.String(), errors: Type.Array(ValidationItem) })
+
+/** 403: what the caller lacks, where that is a scope or a role. */
+export const Forbidden = Type.Object({
+  error: Type.String(),
+  requiredScope: Type.Optional(Type.String({ description: 'The scope that the key lacks.' })),
+  requiredRole: Type.Optional(Type.String({ description: 'The role that the member lacks.' })),
+})
+
+/** 429 and 503 of ingestion, decisions, coupons and links. */
+export const RetryAfter = Type.Object({
+  error: Type.String(),
+  retryAfter: Type.Integer({ description: 'In seconds.' }),
+})
+
+/** 429 and 503 of the management API. */
+export const RetryAfterSeconds = Type.Object({ error: Type.String(), retryAfterSeconds: Type.Integer() })

@@ -1,0 +1,99 @@
+import { type Static, Type } from 'typebox'
+import { Id, JsonObject, NullableString, NullableTimestamp, Timestamp } from '../schema-parts.ts'
+import { defineOperation } from './operation.ts'
+import { PageQuery, pageOf } from './page.ts'
+
+const Description = Type.Optional(Type.String({ maxLength: 2_000 }))
+const PropertySchema = Type.Unsafe<Record<string, unknown>>({
+  type: 'object',
+  description: 'JSON Schema, draft 2020-12, of the properties of such events.',
+})
+
+const NewEventDefinition = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 200 }),
+  description: Description,
+  schema: PropertySchema,
+})
+const EventDefinitionPatch = Type.Object({ description: Description, schema: Type.Optional(PropertySchema) })
+
+const EventDefinitionView = Type.Object({
+  id: Id,
+  name: Type.String(),
+  description: NullableString,
+  schema: JsonObject,
+  version: Type.Integer({ description: 'Counts the changes of the schema.' }),
+  archivedAt: NullableTimestamp,
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+})
+export type EventDefinitionView = Static<typeof EventDefinitionView>
+
+const tag = 'Event definitions'
+const collection = '/api/projects/{projectId}/event-definitions'
+const one = `${collection}/{id}`
+const definition = { description: 'The definition', schema: EventDefinitionView }
+
+export const createEventDefinition = defineOperation({
+  id: 'createEventDefinition',
+  method: 'post',
+  path: collection,
+  tag,
+  summary: 'Add an event to the catalog',
+  description: 'A schema that could hang a process, or that refers to other documents, is refused.',
+  access: { by: 'project', role: 'editor' },
+  body: NewEventDefinition,
+  answers: { 201: definition },
+})
+
+export const listEventDefinitions = defineOperation({
+  id: 'listEventDefinitions',
+  method: 'get',
+  path: collection,
+  tag,
+  summary: 'List the catalog',
+  access: { by: 'project', role: 'viewer' },
+  query: PageQuery,
+  answers: {
+    200: { description: 'A page of definitions, the newest first', schema: pageOf(EventDefinitionView) },
+  },
+})
+
+export const getEventDefinition = defineOperation({
+  id: 'getEventDefinition',
+  method: 'get',
+  path: one,
+  tag,
+  summary: 'Read a definition',
+  access: { by: 'project', role: 'viewer' },
+  answers: { 200: definition },
+})
+
+export const updateEventDefinition = defineOperation({
+  id: 'updateEventDefinition',
+  method: 'patch',
+  path: one,
+  tag,
+  summary: 'Change a definition',
+  description: 'A new schema is a new version.',
+  access: { by: 'project', role: 'editor' },
+  body: EventDefinitionPatch,
+  answers: { 200: definition },
+})
+
+export const archiveEventDefinition = defineOperation({
+  id: 'archiveEventDefinition',
+  method: 'delete',
+  path: one,
+  tag,
+  summary: 'Archive a definition',
+  access: { by: 'project', role: 'editor' },
+  answers: { 204: { description: 'Archived' } },
+})
+
+export const eventDefinitionOperations = [
+  createEventDefinition,
+  listEventDefinitions,
+  getEventDefinition,
+  updateEventDefinition,
+  archiveEventDefinition,
+]

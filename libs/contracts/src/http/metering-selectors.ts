@@ -1,0 +1,71 @@
+import { Type } from 'typebox'
+import { Id, NullableString, Timestamp } from '../schema-parts.ts'
+import { defineOperation } from './operation.ts'
+import { PageQuery, pageOf } from './page.ts'
+
+const propertyPath = (description: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: 200, description }))
+
+const NewMeteringSelector = Type.Object({
+  eventName: Type.String({ minLength: 1, maxLength: 200 }),
+  filter: Type.Optional(
+    Type.Unknown({ description: 'JsonLogic over the event; without one, all of that name.' }),
+  ),
+  amountProperty: propertyPath('Where the amount is, an integer in minor units.'),
+  currencyProperty: propertyPath('Where its ISO 4217 currency is.'),
+  quantityProperty: propertyPath('Where a number of pieces is.'),
+})
+
+const MeteringSelectorView = Type.Object({
+  id: Id,
+  eventName: Type.String(),
+  filter: Type.Unknown(),
+  amountProperty: NullableString,
+  currencyProperty: NullableString,
+  quantityProperty: NullableString,
+  createdAt: Timestamp,
+})
+
+const tag = 'Metering selectors'
+const collection = '/api/projects/{projectId}/metering-selectors'
+
+export const createMeteringSelector = defineOperation({
+  id: 'createMeteringSelector',
+  method: 'post',
+  path: collection,
+  tag,
+  summary: 'Say which events are conversions',
+  access: { by: 'project', role: 'editor' },
+  body: NewMeteringSelector,
+  answers: { 201: { description: 'The selector', schema: MeteringSelectorView } },
+})
+
+export const listMeteringSelectors = defineOperation({
+  id: 'listMeteringSelectors',
+  method: 'get',
+  path: collection,
+  tag,
+  summary: 'List metering selectors',
+  access: { by: 'project', role: 'viewer' },
+  query: PageQuery,
+  answers: {
+    200: { description: 'A page of selectors, the newest first', schema: pageOf(MeteringSelectorView) },
+  },
+})
+
+export const archiveMeteringSelector = defineOperation({
+  id: 'archiveMeteringSelector',
+  method: 'delete',
+  path: `${collection}/{id}`,
+  tag,
+  summary: 'Archive a metering selector',
+  description: 'What it has counted stays.',
+  access: { by: 'project', role: 'editor' },
+  answers: { 204: { description: 'Archived' } },
+})
+
+export const meteringSelectorOperations = [
+  createMeteringSelector,
+  listMeteringSelectors,
+  archiveMeteringSelector,
+]

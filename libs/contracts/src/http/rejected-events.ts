@@ -1,0 +1,59 @@
+import { Type } from 'typebox'
+import { AcceptedEvent } from '../records/ingest-record.ts'
+import { Id, NullableTimestamp, Timestamp } from '../schema-parts.ts'
+import { Unprocessable } from './error-bodies.ts'
+import { defineOperation } from './operation.ts'
+import { PageQuery, pageOf } from './page.ts'
+import { ValidationItem } from './track-result.ts'
+
+const RejectedEventView = Type.Object({
+  id: Id,
+  eventId: Type.String(),
+  eventName: Type.String(),
+  event: AcceptedEvent,
+  errors: Type.Array(ValidationItem),
+  rejectedAt: Timestamp,
+  replayedAt: NullableTimestamp,
+})
+
+const tag = 'Rejected events'
+const collection = '/api/projects/{projectId}/rejected-events'
+const rejected = { description: 'The event and why it was rejected', schema: RejectedEventView }
+
+export const listRejectedEvents = defineOperation({
+  id: 'listRejectedEvents',
+  method: 'get',
+  path: collection,
+  tag,
+  summary: 'List the events that `enforce` turned away',
+  access: { by: 'project', role: 'viewer' },
+  query: PageQuery,
+  answers: {
+    200: { description: 'A page of rejected events, the newest first', schema: pageOf(RejectedEventView) },
+  },
+})
+
+export const getRejectedEvent = defineOperation({
+  id: 'getRejectedEvent',
+  method: 'get',
+  path: `${collection}/{id}`,
+  tag,
+  summary: 'Read a rejected event',
+  access: { by: 'project', role: 'viewer' },
+  answers: { 200: rejected },
+})
+
+export const replayRejectedEvent = defineOperation({
+  id: 'replayRejectedEvent',
+  method: 'post',
+  path: `${collection}/{id}/replay`,
+  tag,
+  summary: 'Send a rejected event once more',
+  access: { by: 'project', role: 'editor' },
+  answers: {
+    202: rejected,
+    422: { description: 'It still does not fit its definition', schema: Unprocessable },
+  },
+})
+
+export const rejectedEventOperations = [listRejectedEvents, getRejectedEvent, replayRejectedEvent]

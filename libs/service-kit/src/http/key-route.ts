@@ -1,0 +1,28 @@
+import type { ApiKeyScope, Operation } from '@waymark/contracts'
+import type { ApiKeys } from '@waymark/project-config'
+import type { RequestHandler } from 'express'
+import { requireApiKey } from './authenticate.ts'
+import { jsonBody } from './json-body.ts'
+import type { Route } from './route.ts'
+
+type KeyOperation = Operation<unknown, unknown, { by: 'key'; scope: ApiKeyScope }>
+/** `limitRequests` belongs to every operation that is documented as limited; `maxBodyBytes` to one with a body. */
+type KeyRouteOptions = { apiKeys: ApiKeys; limitRequests?: RequestHandler; maxBodyBytes?: number }
+
+/**
+ * A route for whoever holds an API key. In this order it answers 401 for a bad key, 403 for a missing scope,
+ * 429 for too many requests, then what is wrong with the body as JSON, and then `answer`.
+ */
+export const keyRoute = (
+  operation: KeyOperation,
+  { apiKeys, limitRequests, maxBodyBytes }: KeyRouteOptions,
+  answer: RequestHandler,
+): Route => ({
+  operation,
+  handlers: [
+    requireApiKey(apiKeys, operation.access.scope),
+    ...(limitRequests ? [limitRequests] : []),
+    ...(maxBodyBytes === undefined ? [] : jsonBody(maxBodyBytes)),
+    answer,
+  ],
+})
