@@ -15,6 +15,6 @@ export {
   platformConfig,
 } from './platform-config.ts'
 export { runService, type ServiceContext } from './run-service.ts'
-export type { Scope } from './scope.ts'
+export { createScope, type Scope } from './scope.ts'
 export { combineServices, type Loop, type Service } from './service.ts'
 export { startService } from './start-service.ts'
