@@ -29,7 +29,10 @@ await runService('standalone', env, async (context) => {
   })
   await migrate(postgres.url)
 
-  const platform = await embeddedPlatform({ databaseUrl: postgres.url, limits: config.limits }, context)
+  const platform = await embeddedPlatform(
+    { databaseUrl: postgres.url, limits: config.limits, geoFile: config.geo.file },
+    context,
+  )
   await ensureEventPartitions(platform.db.pool, { now: new Date() })
   const service = createAllServices(platform)
   const baseUrl = `http://localhost:${config.http.port}`
