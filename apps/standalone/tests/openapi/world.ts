@@ -122,7 +122,11 @@ export const startWorld = async (limits: Limits): Promise<World> => {
     },
     deadLetter: async (kind) => {
       const offset = BigInt(++letters)
-      const value = Buffer.from(kind === 'fit' ? JSON.stringify(anIngestRecord({ projectId })) : '{')
+      const value = Buffer.from(
+        kind === 'fit'
+          ? JSON.stringify(anIngestRecord({ projectId, event: { eventId: `dead letter ${offset}` } }))
+          : '{',
+      )
       const place = { consumerGroup: 'enrichment', topic: ingestRecords.name, partition: 0, offset }
       await prisma.deadLetter.create({
         data: { ...place, projectId, key: 'k', value, reason: 'a test', failedAt: new Date() },
