@@ -155,4 +155,30 @@ describe.skipIf(!services)('when a server is stopped under load', () => {
     },
     180_000,
   )
+
+  it('refuses a revoked key within 5 s while Kafka and Redis are frozen', async () => {
+    const keys = `/api/projects/${waymark.projectId}/api-keys`
+    const headers = { 'Content-Type': 'application/json' }
+    const body = JSON.stringify({ name: 'to be revoked', kind: 'sec', scopes: ['events:write'] })
+    const created = await waymark.request(keys, { method: 'POST', headers, body })
+    const { id, key } = (await created.json()) as { id: string; key: string }
+    const identify = async () => {
+      const response = await waymark.request('/api/v1/identify', {
+        method: 'POST',
+        headers: { ...headers, 'X-API-Key': key },
+        body: JSON.stringify({ visitorId: 'v', userId: 'u' }),
+      })
+      return response.status
+    }
+    await docker('docker', ['pause', containers.kafka])
+    await docker('docker', ['pause', containers.redis])
+    try {
+      expect(await identify()).toBe(202)
+      expect((await waymark.request(`${keys}/${id}`, { method: 'DELETE' })).status).toBe(204)
+      await eventually('the key is refused', async () => (await identify()) === 401, 5_000)
+    } finally {
+      await docker('docker', ['unpause', containers.kafka])
+      await docker('docker', ['unpause', containers.redis])
+    }
+  })
 })
