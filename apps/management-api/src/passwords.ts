@@ -5,8 +5,8 @@ import { unprocessable } from './validation.ts'
 
 // Each takes a thread and 19 MiB for some tens of ms; Node has four threads, which files and names need as well.
 const AT_ONCE = 2
-/** About two seconds of work; whoever comes then had better come again. */
-const MAX_WAITING = 100
+/** About a second of work, several on a busy machine; whoever comes then had better come again. */
+const MAX_WAITING = 64
 const RETRY_AFTER_S = 2
 
 /** How much hashing is done side by side, and how much may wait for it. */

@@ -10,7 +10,7 @@ import {
   readConfig,
   startService,
 } from '@waymark/service-kit'
-import { createMemoryLog, createTestDatabase } from '@waymark/testing'
+import { createMemoryLog, createTestDatabase, type TestDatabase } from '@waymark/testing'
 import { createManagementApi } from '../src/app.ts'
 
 /** One browser: keeps its cookie and says where its page is from. */
@@ -40,6 +40,8 @@ export const PASSWORD = 'a horse, a battery and 4 staples'
 type Options = {
   env?: Record<string, string>
   trustedProxies?: number
+  /** Where its data lies, unless on the server that tests share. */
+  database?: TestDatabase
   /** Changes the platform before the app is made on it. */
   adapt?: (platform: Platform) => Platform
   /** Changes the service that is started. */
@@ -56,10 +58,11 @@ const MANY = {
 export const startManagement = async ({
   env = {},
   trustedProxies = 0,
+  database: given,
   adapt = (platform) => platform,
   arrange = (service) => service,
 }: Options = {}): Promise<Management> => {
-  const database = await createTestDatabase()
+  const database = given ?? (await createTestDatabase())
   const log = createMemoryLog()
   const scope = createScope(log)
   const limits = readConfig(limitsConfig, { ...MANY, ...env })
