@@ -6,6 +6,7 @@ import { apiKeyRoutes } from './api-keys.ts'
 import { auditLogRoutes, createAuditLog } from './audit-log.ts'
 import { conversionRoutes } from './conversions.ts'
 import { deadLetterRoutes } from './dead-letters.ts'
+import { documentationRoutes } from './documentation.ts'
 import { eventDefinitionRoutes } from './event-definitions.ts'
 import { eventsRoute } from './events-route.ts'
 import { forgetExpired } from './forget-expired.ts'
@@ -58,6 +59,7 @@ export const createManagementApi = (platform: Platform): Service => {
       ...conversionRoutes(deps),
       ...rejectedEventRoutes(deps),
       ...deadLetterRoutes(deps),
+      ...documentationRoutes(),
     ],
     loops: [forgetExpired(deps)],
   }

@@ -6,6 +6,7 @@ export * from './http/api-keys.ts'
 export * from './http/audit-log.ts'
 export * from './http/conversions.ts'
 export * from './http/dead-letters.ts'
+export * from './http/documentation.ts'
 export * from './http/event-definitions.ts'
 export * from './http/events.ts'
 export {

@@ -7,6 +7,7 @@ export type { Route } from './http/route.ts'
 export { createLog } from './log.ts'
 export { distributedPlatform, embeddedPlatform, type Platform } from './platform.ts'
 export {
+  geoConfig,
   type HttpConfig,
   httpConfig,
   type Limits,

@@ -3,7 +3,7 @@ import kafkajs, { type Kafka, type KafkaConfig, type logCreator } from 'kafkajs'
 import { createDelivery, DEFAULT_BATCH_RECORDS, deadLettersTo } from '../delivery.ts'
 import { partitionOf } from '../partitioner.ts'
 import { BusUnavailableError, type EventBus } from '../port.ts'
-import { createBatchingProducer } from './batching-producer.ts'
+import { createBatchingProducer, type PartitionedRecord } from './batching-producer.ts'
 import { createKafkaConsumer } from './kafka-consumer.ts'
 import { quietRequestQueue } from './quiet-request-queue.ts'
 import { registerZstd } from './zstd-codec.ts'
@@ -39,7 +39,7 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
     allowAutoTopicCreation: false,
     retry: { retries: 0 },
   })
-  const compression = compressionTypes[options.compression ?? 'zstd']
+  const preferred = compressionTypes[options.compression ?? 'zstd']
   const lanes = new Map<string, ReturnType<typeof createBatchingProducer>>()
   const partitionCounts = new Map<string, Promise<number>>()
   let connecting: Promise<void> | undefined
@@ -84,7 +84,7 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
         return producer.sendBatch({
           acks: -1,
           timeout: publishDeadlineMs,
-          compression,
+          compression: isWorthCompressing(records) ? preferred : compressionTypes.none,
           topicMessages: [{ topic, messages: records }],
         })
       },
@@ -166,6 +166,19 @@ export const ensureKafkaTopics = async (
   } finally {
     await admin.disconnect()
   }
+}
+
+/** Bytes that a partition's batch must have on average before compressing it costs less than it saves. */
+const MIN_COMPRESSED_BYTES = 4_096
+
+const isWorthCompressing = (records: readonly PartitionedRecord[]): boolean => {
+  let characters = 0
+  const partitions = new Set<number>()
+  for (const { partition, value } of records) {
+    characters += value.length
+    partitions.add(partition)
+  }
+  return characters >= MIN_COMPRESSED_BYTES * partitions.size
 }
 
 const within = async <T>(deadlineMs: number, work: Promise<T>): Promise<T> => {
