@@ -17,6 +17,7 @@ const CLAIM = `
 
 const WINDOW = 'SELECT window_ends_at FROM core.sign_in_failures WHERE key = $1'
 const FORGET = 'DELETE FROM core.sign_in_failures WHERE key = $1'
+const GIVE_BACK = 'UPDATE core.sign_in_failures SET failures = greatest(failures - 1, 0) WHERE key = $1'
 
 /** How often somebody may try to get in. Everything here throws AppError rate_limited when that was too often. */
 export const createAccountLimits = ({
@@ -41,10 +42,10 @@ export const createAccountLimits = ({
       use('register', address, limits.registerPerHour, HOUR_MS),
 
     /**
-     * Counts a failed attempt at an account's password from an address, to be called before the password is checked.
-     * Answers what to call when it was right after all.
+     * Whether `check` finds a password to be an account's, as an attempt from an address. It counts as failed until
+     * it has succeeded, which clears the count; it does not count when `check` rejects.
      */
-    claimAttempt: async (email: string, address: string): Promise<() => Promise<void>> => {
+    attempt: async (email: string, address: string, check: () => Promise<boolean>): Promise<boolean> => {
       const key = createHash('sha256')
         .update(`${email}\n${clientNetworkOf(address)}`)
         .digest()
@@ -58,8 +59,14 @@ export const createAccountLimits = ({
         const { rows } = await pool.query<{ window_ends_at: Date }>(WINDOW, [key])
         throw tooMany((rows[0]?.window_ends_at.getTime() ?? now) - now)
       }
-      return async () => {
-        await pool.query(FORGET, [key])
+      try {
+        const right = await check()
+        if (right) await pool.query(FORGET, [key])
+        return right
+      } catch (error) {
+        // What was wrong with the check is the news; the count ends with its window in any case.
+        await pool.query(GIVE_BACK, [key]).catch(() => {})
+        throw error
       }
     },
   }

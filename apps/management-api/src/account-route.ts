@@ -27,6 +27,7 @@ export const createAccountRoutes = ({ apiKeys, sessions }: Deps) => {
     const reply: RequestHandler = async (req, res) => {
       const asked = { ...partsOf(operation, req), client: clientOf(req, res) }
       const { token, ...replied } = await answer(asked, req, res)
+      res.set('Cache-Control', 'no-store')
       if (token === null) clearSessionCookie(req, res)
       else if (token !== undefined) setSessionCookie(req, res, token)
       send(res, replied)

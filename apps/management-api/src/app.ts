@@ -3,7 +3,8 @@ import { acceptInvitationRoute } from './accept-invitation.ts'
 import { createAccountLimits } from './account-limits.ts'
 import { createAccountRoutes } from './account-route.ts'
 import { apiKeyRoutes } from './api-keys.ts'
-import { auditLogRoutes, createAuditLog } from './audit-log.ts'
+import { createAuditLog } from './audit-log.ts'
+import { auditLogRoute } from './audit-log-route.ts'
 import { conversionRoutes } from './conversions.ts'
 import { deadLetterRoutes } from './dead-letters.ts'
 import { documentationRoutes } from './documentation.ts'
@@ -49,7 +50,7 @@ export const createManagementApi = (platform: Platform): Service => {
       acceptInvitationRoute(deps),
       ...tenantRoutes(deps),
       ...userRoutes(deps),
-      ...auditLogRoutes(deps),
+      auditLogRoute(deps),
       eventsRoute({ ...deps, listEvents: createListEvents(platform.db.pool) }),
       ...apiKeyRoutes(deps),
       ...eventDefinitionRoutes(deps),

@@ -52,11 +52,10 @@ export const ownAccountRoutes = ({
     const { id, email } = session.user
     await passwords.requireUncommon(body.newPassword, email, 'newPassword')
     await accountLimits.countSignIn(client.address)
-    const succeeded = await accountLimits.claimAttempt(email, client.address)
     const { passwordHash } = requireFound(await db.prisma.user.findUnique({ where: { id } }))
     const wrong = () => unprocessable('currentPassword', 'mismatch', 'is not the current password')
-    if (!(await passwords.verify(body.currentPassword, passwordHash))) throw wrong()
-    await succeeded()
+    const check = () => passwords.verify(body.currentPassword, passwordHash)
+    if (!(await accountLimits.attempt(email, client.address, check))) throw wrong()
     const newHash = await passwords.hash(body.newPassword)
     await db.prisma.$transaction(async (tx) => {
       // A change made meanwhile wins; what was verified is not the current password any more.

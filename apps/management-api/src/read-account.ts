@@ -6,9 +6,6 @@ import type { Session } from './sessions.ts'
 /** A tenant as one of its users knows it; `owned` when they own a project of it. */
 export type TenantOfUser = { id: string; name: string; createdAt: Date; owned: boolean }
 
-/** A client of Prisma, or a transaction of one. */
-export type Prismatic = Pick<Prisma.TransactionClient, 'user' | 'projectMember' | '$queryRaw'>
-
 /** A role as stored; the database refuses anything else. */
 export const roleOf = (text: string): ProjectRole => {
   const role = projectRoles.find((known) => known === text)
@@ -20,7 +17,10 @@ export const roleOf = (text: string): ProjectRole => {
  * The tenants of a user's projects: those first in which they own one, then the oldest. Archived projects
  * count, so that nobody loses their tenant with its last project.
  */
-export const findTenants = (prisma: Prismatic, userId: string): Promise<TenantOfUser[]> =>
+export const findTenants = (
+  prisma: Pick<Prisma.TransactionClient, '$queryRaw'>,
+  userId: string,
+): Promise<TenantOfUser[]> =>
   prisma.$queryRaw<TenantOfUser[]>`
     SELECT t.id, t.name, t.created_at AS "createdAt", bool_or(m.role = 'owner') AS owned
     FROM core.project_members m JOIN core.projects p ON p.id = m.project_id JOIN core.tenants t ON t.id = p.tenant_id

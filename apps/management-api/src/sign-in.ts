@@ -54,10 +54,10 @@ export const signInRoutes = ({
     accountRoutes.open(login, async ({ body: { password, ...body }, client }) => {
       const email = body.email.toLowerCase()
       await accountLimits.countSignIn(client.address)
-      const succeeded = await accountLimits.claimAttempt(email, client.address)
       const user = await db.prisma.user.findUnique({ where: { email } })
-      if (!(await passwords.verify(password, user?.passwordHash)) || !user) throw refused()
-      await succeeded()
+      const check = () => passwords.verify(password, user?.passwordHash)
+      const right = await accountLimits.attempt(email, client.address, check)
+      if (!user || !right) throw refused()
       return begin(user, login.id, client)
     }),
 

@@ -3,6 +3,8 @@ import type { AccountView, SessionView } from '@waymark/contracts'
 import { ensureDemoProject } from '@waymark/pipeline'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createAccountLimits } from '../src/account-limits.ts'
+import { forgetExpired } from '../src/forget-expired.ts'
 import { type Management, PASSWORD, startManagement } from './start-management.ts'
 
 const newEmail = () => `${randomUUID()}@example.com`
@@ -268,6 +270,24 @@ describe.skipIf(!services)('accounts', () => {
     })
   })
 
+  it('forgets sessions and failures that have run out', async () => {
+    const browser = await management.register()
+    const { email, id: userId } = browser.account.user
+    await login(email, 'a wrong password')
+    const count = async () => [
+      await management.db.prisma.session.count({ where: { userId } }),
+      await management.db.prisma.signInFailures.count(),
+    ]
+    const forgetIn = (ms: number) =>
+      forgetExpired({ db: management.db, clock: () => Date.now() + ms }).run(new AbortController().signal)
+    await forgetIn(0)
+    const [sessions, failures] = await count()
+    expect(sessions).toBe(1)
+    expect(failures).toBeGreaterThan(0)
+    await forgetIn(8 * DAY_MS)
+    expect(await count()).toEqual([0, 0])
+  })
+
   it('writes sign-ins and password changes into the audit log of the user’s projects', async () => {
     const browser = await management.register()
     await browser.request('POST', '/api/auth/login', {
@@ -338,6 +358,14 @@ describe.skipIf(!services)('the limits of sign-in', () => {
     const attempt = (password: string) => post('/api/auth/login', { email, password }, '192.0.2.5')
     for (const password of ['a', 'b', 'c', 'd', PASSWORD, 'e', 'f', 'g', 'h', PASSWORD])
       expect((await attempt(password)).status).toBe(password === PASSWORD ? 200 : 401)
+  })
+
+  it('counts no attempt that could not be checked', async () => {
+    const { attempt } = createAccountLimits(management.platform)
+    const email = newEmail()
+    const away = () => attempt(email, '192.0.2.7', () => Promise.reject(new Error('away')))
+    for (let count = 0; count < 6; count++) await expect(away()).rejects.toThrow('away')
+    expect(await attempt(email, '192.0.2.7', async () => false)).toBe(false)
   })
 
   it('lets an address try 20 times a minute', async () => {

@@ -53,6 +53,10 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   replayRejectedEvent: 'editor',
   listDeadLetters: 'viewer',
   replayDeadLetter: 'editor',
+
+  getOpenApi: 'anyone',
+  getDocs: 'anyone',
+  getDocsFile: 'anyone',
 }
 
 export type Expectation = 'anyone' | 'session' | `session or ${ApiKeyScope}` | ProjectRole

@@ -6,7 +6,7 @@ const COLUMNS = ['anyone', 'any session', ...projectRoles, 'keys'] as const
 /** `docs/permissions.md`: who may do what, of all operations, as `access` says it and the matrix test holds it. */
 export const renderPermissions = (operations: readonly Operation[]): string => {
   const byTag = Map.groupBy(operations, ({ tag }) => tag)
-  return [HEAD, ...[...byTag].map(([tag, ofTag]) => section(tag, ofTag))].join('\n')
+  return `${[HEAD, ...[...byTag].map(([tag, ofTag]) => section(tag, ofTag))].join('\n\n')}\n`
 }
 
 const HEAD = `# Who may do what
@@ -18,8 +18,7 @@ and holds the answers against a table of its own.
 
 - **any session**: whoever is signed in. What they then may do can depend on their roles, as the operation says.
 - **viewer** to **owner**: a member of the project with that role. The user of another project gets 404.
-- **keys**: the scopes of which a key needs one. Those of a stronger role include the weaker ones.
-`
+- **keys**: the scopes of which a key needs one. Those of a stronger role include the weaker ones.`
 
 const section = (tag: string, operations: readonly Operation[]): string =>
   [
@@ -27,7 +26,6 @@ const section = (tag: string, operations: readonly Operation[]): string =>
     `| operation | | ${COLUMNS.join(' | ')} |`,
     `| --- | --- | ${COLUMNS.map((column) => (column === 'keys' ? '---' : ':-:')).join(' | ')} |`,
     ...operations.map(row),
-    '',
   ].join('\n')
 
 const row = ({ id, method, path, access }: Operation): string => {
