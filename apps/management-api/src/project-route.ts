@@ -7,6 +7,8 @@ import {
 } from '@waymark/contracts'
 import { apiKeyOf, bodyOf, jsonBody, type Platform, type Route, requireApiKey } from '@waymark/service-kit'
 import type { RequestHandler } from 'express'
+import { matchRequirement } from './entity-tag.ts'
+import { type ProjectReply, sendReply } from './send-reply.ts'
 import { requireValid } from './validation.ts'
 
 /** Bytes of one request body. */
@@ -23,10 +25,13 @@ export type ProjectRequest<Body = unknown, Query = unknown> = {
   query: Query
   /** The part of the path named `id`, if there is one. */
   id: string
+  /**
+   * To be called with what a PATCH or DELETE is about to change, as a GET would answer it, or as its `version`, and
+   * locked in the transaction that changes it.
+   * @throws AppError precondition_failed when `If-Match` names another version
+   */
+  requireMatch: (current: unknown) => void
 }
-
-/** What is answered: 200 unless said, and no body at all for 204. */
-export type ProjectReply = { status?: number; body?: unknown }
 
 type ProjectOperation<B, Q> = Operation<B, Q, { by: 'project'; role: ProjectRole }>
 
@@ -51,12 +56,10 @@ export const createProjectRoute =
         body: body && requireValid(body.validator, bodyOf(req).value),
         query: query && requireValid(query.validator, { ...req.query }),
         id: typeof req.params.id === 'string' ? req.params.id : '',
+        requireMatch: matchRequirement(req.get('If-Match')),
       }
       // Where the operation has no schema for a part, its type is unknown, and undefined will do.
-      const { status = 200, body: answered } = await answer(request as ProjectRequest<B, Q>)
-      res.status(status)
-      if (answered === undefined) res.end()
-      else res.json(answered)
+      await sendReply(req, res, await answer(request as ProjectRequest<B, Q>))
     }
     return {
       operation,

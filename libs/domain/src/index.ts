@@ -1,5 +1,6 @@
 export { hashPassword } from './account/password.ts'
 export { compileEventSchema, type PropertyCheck, requireUsableSchema } from './catalog/event-schema.ts'
+export { createSchemaInference } from './catalog/infer-schema.ts'
 export { type Catalog, validateEvent, validationModeOf } from './catalog/validate-event.ts'
 export {
   type CompiledSelector,

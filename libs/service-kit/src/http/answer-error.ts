@@ -9,6 +9,7 @@ const statusOf: Record<ErrorCode, number> = {
   forbidden: 403,
   not_found: 404,
   method_not_allowed: 405,
+  precondition_failed: 412,
   payload_too_large: 413,
   unsupported_media_type: 415,
   unprocessable: 422,
@@ -23,23 +24,24 @@ export const answerError =
   (log: Log): ErrorRequestHandler =>
   (error: unknown, req, res, next) => {
     if (res.headersSent) return next(error)
-    const known =
-      error instanceof AppError ? error : isTransient(error) ? storeAway(req.path) : fromLibrary(error)
+    const known = error instanceof AppError ? error : isTransient(error) ? storeAway() : fromLibrary(error)
     const status = statusOf[known.code]
     if (status >= 500)
       log.error({ requestId: res.get('X-Request-Id'), method: req.method, err: error }, 'a request failed')
-    const { retryAfterSeconds, retryAfter = retryAfterSeconds } = known.details
+    const { retryAfterSeconds, retryAfter = retryAfterSeconds, ...details } = known.details
     if (typeof retryAfter === 'number') res.set('Retry-After', `${retryAfter}`)
-    res.status(status).json({ error: known.message, ...known.details })
+    const waiting = retryAfter !== undefined && { [waitingNameOf(req.path)]: retryAfter }
+    res.status(status).json({ error: known.message, ...details, ...waiting })
   }
 
 const RETRY_AFTER_S = 30
 
-/** Management answers name the waiting time otherwise than the rest. */
-const storeAway = (path: string): AppError => {
-  const name = /^\/api\/(?!v1\/)/.test(path) ? 'retryAfterSeconds' : 'retryAfter'
-  return new AppError('store_unavailable', 'STORE_UNAVAILABLE', { [name]: RETRY_AFTER_S })
-}
+const storeAway = (): AppError =>
+  new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfter: RETRY_AFTER_S })
+
+/** Management answers name the waiting time otherwise than the rest, whoever threw. */
+const waitingNameOf = (path: string): string =>
+  /^\/api\/(?!v1\/)/.test(path) ? 'retryAfterSeconds' : 'retryAfter'
 
 /** Express and its body parser mark their errors with a status and a type. */
 const fromLibrary = (error: unknown): AppError => {
