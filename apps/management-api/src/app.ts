@@ -2,6 +2,7 @@ import type { Platform, Service } from '@waymark/service-kit'
 import { apiKeyRoutes } from './api-keys.ts'
 import { conversionRoutes } from './conversions.ts'
 import { deadLetterRoutes } from './dead-letters.ts'
+import { documentationRoutes } from './documentation.ts'
 import { eventDefinitionRoutes } from './event-definitions.ts'
 import { eventsRoute } from './events-route.ts'
 import { createListEvents } from './list-events.ts'
@@ -25,6 +26,7 @@ export const createManagementApi = (platform: Platform): Service => {
       ...conversionRoutes(deps),
       ...rejectedEventRoutes(deps),
       ...deadLetterRoutes(deps),
+      ...documentationRoutes(),
     ],
   }
 }

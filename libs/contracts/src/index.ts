@@ -3,6 +3,7 @@ export { AppError, type ErrorCode } from './app-error.ts'
 export * from './http/api-keys.ts'
 export * from './http/conversions.ts'
 export * from './http/dead-letters.ts'
+export * from './http/documentation.ts'
 export * from './http/event-definitions.ts'
 export * from './http/events.ts'
 export {

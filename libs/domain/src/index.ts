@@ -9,7 +9,8 @@ export {
   requireUsableFilter,
 } from './conversion/metering.ts'
 export { type EnrichmentInputs, type EnrichmentLookups, enrichEvent } from './enrichment/enrich-event.ts'
-export { clientNetworkOf, truncateIp } from './enrichment/ip-address.ts'
+export { clientNetworkOf, normalisedIp, truncateIp } from './enrichment/ip-address.ts'
+export { type Locate, locateNowhere, type Place } from './enrichment/place.ts'
 export { describeUserAgent, type UserAgent } from './enrichment/user-agent.ts'
 export { type CheckedTraits, checkTraits, traitsProblem } from './identity/check-traits.ts'
 export {

@@ -7,6 +7,7 @@ export type { Route } from './http/route.ts'
 export { createLog } from './log.ts'
 export { distributedPlatform, embeddedPlatform, type Platform } from './platform.ts'
 export {
+  geoConfig,
   type HttpConfig,
   httpConfig,
   type Limits,
@@ -15,6 +16,6 @@ export {
   platformConfig,
 } from './platform-config.ts'
 export { runService, type ServiceContext } from './run-service.ts'
-export type { Scope } from './scope.ts'
+export { createScope, type Scope } from './scope.ts'
 export { combineServices, type Loop, type Service } from './service.ts'
 export { startService } from './start-service.ts'

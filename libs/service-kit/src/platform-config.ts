@@ -19,6 +19,18 @@ export const limitsConfig = {
 } as const
 export type Limits = Config<typeof limitsConfig>
 
+/** Where the database of addresses is, if there is one. */
+export const geoConfig = {
+  file: variable(
+    'GEOIP_DATABASE',
+    Type.String({
+      default: '',
+      description:
+        'An MMDB file (GeoLite2 City or Country, DB-IP) that tells countries and cities; none when empty.',
+    }),
+  ),
+} as const
+
 /** The variables of the distributed platform. */
 export const platformConfig = {
   database: {
@@ -80,6 +92,7 @@ export const platformConfig = {
     ),
   },
   limits: limitsConfig,
+  geo: geoConfig,
 } as const
 export type PlatformConfig = Config<typeof platformConfig>
 

@@ -11,12 +11,25 @@ export const images = {
 
 const POSTGRES_PASSWORD = Buffer.from(getRandomValues(new Uint8Array(12))).toString('hex')
 
-/** A PostgreSQL server; `url` is its superuser's. It may forget on a crash, since nobody keeps what tests write. */
-export const startPostgres = async (): Promise<{ container: StartedTestContainer; url: string }> => {
+/**
+ * Where a server is to be found on this machine: anywhere unless `port` is given. Only a given port stays the same when
+ * the container is stopped and started.
+ */
+type Place = { port?: number }
+const exposed = (container: number, { port }: Place) =>
+  port === undefined ? container : { container, host: port }
+
+/**
+ * A PostgreSQL server; `url` is its superuser's. It may forget on a crash of the machine, since nobody keeps what tests
+ * write.
+ */
+export const startPostgres = async (
+  place: Place = {},
+): Promise<{ container: StartedTestContainer; url: string }> => {
   const container = await new GenericContainer(images.postgres)
     .withEnvironment({ POSTGRES_PASSWORD })
     .withCommand(['postgres', '-c', 'fsync=off', '-c', 'max_connections=300'])
-    .withExposedPorts(5432)
+    .withExposedPorts(exposed(5432, place))
     .withWaitStrategy(Wait.forLogMessage(/database system is ready to accept connections/, 2))
     .start()
   const url = `postgres://postgres:${POSTGRES_PASSWORD}@${container.getHost()}:${container.getMappedPort(5432)}/postgres`
@@ -24,9 +37,11 @@ export const startPostgres = async (): Promise<{ container: StartedTestContainer
 }
 
 /** A Redis server. */
-export const startRedis = async (): Promise<{ container: StartedTestContainer; url: string }> => {
+export const startRedis = async (
+  place: Place = {},
+): Promise<{ container: StartedTestContainer; url: string }> => {
   const container = await new GenericContainer(images.redis)
-    .withExposedPorts(6379)
+    .withExposedPorts(exposed(6379, place))
     .withWaitStrategy(Wait.forLogMessage(/Ready to accept connections/))
     .start()
   return { container, url: `redis://${container.getHost()}:${container.getMappedPort(6379)}` }

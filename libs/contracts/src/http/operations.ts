@@ -1,6 +1,7 @@
 import { apiKeyOperations } from './api-keys.ts'
 import { conversionOperations } from './conversions.ts'
 import { deadLetterOperations } from './dead-letters.ts'
+import { documentationOperations } from './documentation.ts'
 import { eventDefinitionOperations } from './event-definitions.ts'
 import { eventOperations } from './events.ts'
 import { ingestionOperations } from './ingestion-operations.ts'
@@ -22,4 +23,5 @@ export const operations: readonly Operation[] = [
   ...settingsOperations,
   ...rejectedEventOperations,
   ...deadLetterOperations,
+  ...documentationOperations,
 ]

@@ -14,10 +14,14 @@ export const truncateIp = (address: string): string | null => {
     : ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/48`).toString()
 }
 
+/** An address in its usual form, an IPv4 one that is mapped into IPv6 as IPv4. `null` when it is no address. */
+export const normalisedIp = (address: string): string | null =>
+  isAddress(address) ? ipaddr.process(address).toString() : null
+
 /** What may be stored of an address, by a project's setting. `null` when that is nothing, or it is no address. */
 export const storableIp = (address: string | null, storage: IpStorage): string | null => {
-  if (address === null || storage === 'drop' || !isAddress(address)) return null
-  return storage === 'keep' ? ipaddr.process(address).toString() : truncateIp(address)
+  if (address === null || storage === 'drop') return null
+  return storage === 'keep' ? normalisedIp(address) : truncateIp(address)
 }
 
 /**
