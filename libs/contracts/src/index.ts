@@ -24,9 +24,11 @@ export * from './http/metering-selectors.ts'
 export { answersOf, openApiDocument } from './http/openapi.ts'
 export { type Access, type Answer, defineOperation, type Endpoint, type Operation } from './http/operation.ts'
 export { operations } from './http/operations.ts'
-export { listProfiles, type ProfileQuery, type ProfileView, type Touch } from './http/profile-view.ts'
+export * from './http/profile-view.ts'
 export * from './http/rejected-events.ts'
+export { MAX_REPLAY_RECORDS, type ReplayResult } from './http/replay.ts'
 export * from './http/settings.ts'
+export * from './http/stats.ts'
 export {
   MAX_BACKFILL_EVENTS,
   MAX_EVENT_BYTES,

@@ -10,6 +10,7 @@ import type { Operation } from './operation.ts'
 import { profileOperations } from './profile-view.ts'
 import { rejectedEventOperations } from './rejected-events.ts'
 import { settingsOperations } from './settings.ts'
+import { statsOperations } from './stats.ts'
 
 /** Everything that the API can do, in the order in which it is documented. */
 export const operations: readonly Operation[] = [
@@ -17,6 +18,7 @@ export const operations: readonly Operation[] = [
   ...eventOperations,
   ...profileOperations,
   ...conversionOperations,
+  ...statsOperations,
   ...apiKeyOperations,
   ...eventDefinitionOperations,
   ...meteringSelectorOperations,
