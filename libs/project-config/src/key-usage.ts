@@ -1,6 +1,7 @@
 import { bulkColumns } from '@waymark/database'
-import type { Pool } from 'pg'
 
+/** A pool, as far as this goes. */
+type Queries = { query(statement: { name: string; text: string; values: unknown[] }): Promise<unknown> }
 type Use = { id: string; at: number }
 
 const columns = bulkColumns<Use>([
@@ -18,7 +19,7 @@ const UPDATE = `
   UPDATE core.api_keys k SET last_used_at = used.used_at FROM used WHERE k.id = used.id`
 
 /** Remembers in memory when keys were used last, until `flush` writes it in one statement. */
-export const createKeyUsage = (pool: Pick<Pool, 'query'>) => {
+export const createKeyUsage = (pool: Queries) => {
   let used = new Map<string, number>()
   return {
     /** Costs next to nothing: for every request. `at` is in ms. */
