@@ -47,6 +47,8 @@ describe.skipIf(!services)('erasing a person', () => {
 
   const startConsumers = async () => {
     back = createScope(log)
+    // Two services share the platform, and each wants to measure.
+    platform.metrics.clear()
     const consumers = [createEnrichmentConsumer(platform), createPersistenceConsumer(platform)]
     await startService(combineServices(consumers), HTTP, platform, back)
   }

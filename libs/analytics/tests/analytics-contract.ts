@@ -159,7 +159,7 @@ export const describeAnalytics = (open: () => Analytics): void => {
         context: { ...context, country, device: country, utm: { ...context.utm, campaign: country } },
       }
     }
-    const countries = Array.from({ length: MAX_GROUPS + 2 }, (_, n) => `c${`${n}`.padStart(3, '0')}`)
+    const countries = Array.from({ length: MAX_GROUPS + 1 }, (_, n) => `c${`${n}`.padStart(3, '0')}`)
     const twice = [...countries.slice(3), null].flatMap((name) => [
       from(name, `${name} 1`),
       from(name, `${name} 2`),
