@@ -1,20 +1,26 @@
 import { deadLetters, enrichedEvents, rejectedEvents } from '@waymark/contracts'
 import {
+  aboutDeadLetter,
+  aboutRecord,
   createEventPartitions,
   createOutboxRelay,
+  createPurger,
   storeDeadLetters,
   storeRejectedEvents,
+  withoutErased,
 } from '@waymark/pipeline'
 import type { Platform, Service } from '@waymark/service-kit'
 import { createPersistEvents } from './persist-events.ts'
 
 const RELAY_INTERVAL_MS = 500
+const PURGE_INTERVAL_MS = 1_000
 const PARTITIONS_INTERVAL_MS = 60 * 60 * 1000
 
 /** The only writer of events and of what follows from them; it also empties the outbox. */
-export const createPersistenceConsumer = ({ db, bus, analytics, clock, log }: Platform): Service => {
+export const createPersistenceConsumer = ({ db, bus, cache, analytics, clock, log }: Platform): Service => {
   const partitions = createEventPartitions(db)
   const relay = createOutboxRelay({ db, bus, log })
+  const { purgeAll } = createPurger({ db, analytics, cache })
   return {
     consumers: [
       bus.subscribe({
@@ -26,10 +32,11 @@ export const createPersistenceConsumer = ({ db, bus, analytics, clock, log }: Pl
         group: 'persistence-rejected',
         topic: rejectedEvents,
         handle: async (batch) => {
-          await storeRejectedEvents(
-            db.pool,
-            batch.map(({ value }) => value),
-          )
+          const rejected = batch.map(({ value }) => value)
+          await db.transaction(async (client) => {
+            const { kept } = await withoutErased(client, rejected, ({ record }) => aboutRecord(record))
+            await storeRejectedEvents(client, kept)
+          })
           return undefined
         },
       }),
@@ -38,15 +45,17 @@ export const createPersistenceConsumer = ({ db, bus, analytics, clock, log }: Pl
         topic: deadLetters,
         maxBatchRecords: 50,
         handle: async (batch) => {
-          await storeDeadLetters(
-            db.pool,
-            batch.map(({ value }) => value),
-          )
+          const letters = batch.map(({ value }) => value)
+          await db.transaction(async (client) => {
+            const { kept } = await withoutErased(client, letters, aboutDeadLetter)
+            await storeDeadLetters(client, kept)
+          })
           return undefined
         },
       }),
     ],
     loops: [
+      { name: 'erasures', everyMs: PURGE_INTERVAL_MS, run: async (signal) => (await purgeAll(signal)) > 0 },
       { name: 'outbox-relay', everyMs: RELAY_INTERVAL_MS, run: async (signal) => (await relay(signal)) > 0 },
       {
         name: 'event-partitions',

@@ -3,6 +3,7 @@ export { hashPassword, unmatchableHash, verifyPassword } from './account/passwor
 export { roleAllows, roleOfScopes, scopesOfRole, strongerRole } from './account/role.ts'
 export { generateToken, hashToken } from './account/token.ts'
 export { compileEventSchema, type PropertyCheck, requireUsableSchema } from './catalog/event-schema.ts'
+export { createSchemaInference } from './catalog/infer-schema.ts'
 export { type Catalog, validateEvent, validationModeOf } from './catalog/validate-event.ts'
 export {
   type CompiledSelector,
@@ -40,3 +41,4 @@ export { partitionKeyOf } from './ingestion/partition-key.ts'
 export { parseRfc3339 } from './ingestion/rfc3339.ts'
 export { parseJson } from './ingestion/sanitize.ts'
 export { type ApiKeyParts, generateApiKey, parseApiKey, scopeAllows, secretMatches } from './key/api-key.ts'
+export { timeBuckets } from './stats/time-buckets.ts'

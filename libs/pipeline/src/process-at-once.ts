@@ -5,7 +5,7 @@ import { type EnrichmentLookups, enrichEvent, partitionKeyOf } from '@waymark/do
 import { createEventPartitions } from './event-partitions.ts'
 import { resolveProfiles } from './identity/resolve-profiles.ts'
 import { addToOutbox } from './outbox.ts'
-import { storeArrivals } from './store-arrivals.ts'
+import { createStoreInBoth } from './store-in-both.ts'
 import { storeUnavailable } from './store-unavailable.ts'
 
 /** What the synchronous path needs. */
@@ -17,21 +17,22 @@ export type ProcessAtOnceDeps = { db: Database; analytics: Analytics; lookups?: 
  * @throws AppError store_unavailable when a store does not answer; repeating the request is safe
  */
 export const createProcessAtOnce = ({ db, analytics, lookups }: ProcessAtOnceDeps) => {
-  const partitions = createEventPartitions(db)
+  const storeInBoth = createStoreInBoth({ db, analytics, partitions: createEventPartitions(db) })
   return async (records: readonly IngestRecord[]): Promise<void> => {
     try {
-      const people = records.map(({ projectId, event }) => ({ ...event, projectId }))
+      const people = records.map(({ projectId, event, receivedAt }) => ({ ...event, projectId, receivedAt }))
       const profileIds = await resolveProfiles(db.pool, people)
       const events = records.map((record, index) =>
         enrichEvent(record, { ...lookups, profileId: profileIds[index] ?? null }),
       )
-      const outgoing = events.map((event) => ({ key: partitionKeyOf(event.projectId, event), value: event }))
-      await partitions.ensureFor(events)
-      await db.transaction(async (client) => {
-        await storeArrivals(client, events)
-        await addToOutbox(client, 'processed-at-once', enrichedEvents, outgoing)
-      })
-      await analytics.storeEvents(events)
+      await storeInBoth(events, (client, stored) =>
+        addToOutbox(
+          client,
+          'processed-at-once',
+          enrichedEvents,
+          stored.map((event) => ({ key: partitionKeyOf(event.projectId, event), value: event })),
+        ),
+      )
     } catch (error) {
       if (!isTransient(error)) throw error
       throw storeUnavailable(error)

@@ -15,6 +15,7 @@ import { profileOperations } from './profile-view.ts'
 import { projectOperations } from './projects.ts'
 import { rejectedEventOperations } from './rejected-events.ts'
 import { settingsOperations } from './settings.ts'
+import { statsOperations } from './stats.ts'
 import { tenantOperations } from './tenants.ts'
 
 /** Everything that the API can do, in the order in which it is documented. */
@@ -29,6 +30,7 @@ export const operations: readonly Operation[] = [
   ...eventOperations,
   ...profileOperations,
   ...conversionOperations,
+  ...statsOperations,
   ...apiKeyOperations,
   ...eventDefinitionOperations,
   ...meteringSelectorOperations,
