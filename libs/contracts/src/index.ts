@@ -1,8 +1,12 @@
 export { type ApiKeyKind, type ApiKeyScope, apiKeyScopes } from './api-key.ts'
 export { AppError, type ErrorCode } from './app-error.ts'
+export * from './email.ts'
 export * from './http/api-keys.ts'
 export * from './http/conversions.ts'
 export * from './http/dead-letters.ts'
+export * from './http/email-deliveries.ts'
+export * from './http/email-feedback.ts'
+export * from './http/email-triggers.ts'
 export * from './http/event-definitions.ts'
 export * from './http/events.ts'
 export {
@@ -26,6 +30,7 @@ export { operations } from './http/operations.ts'
 export { listProfiles, type ProfileQuery, type ProfileView, type Touch } from './http/profile-view.ts'
 export * from './http/rejected-events.ts'
 export * from './http/settings.ts'
+export * from './http/suppressions.ts'
 export {
   MAX_BACKFILL_EVENTS,
   MAX_EVENT_BYTES,

@@ -3,10 +3,28 @@ export { compileEventSchema, type PropertyCheck, requireUsableSchema } from './c
 export { type Catalog, validateEvent, validationModeOf } from './catalog/validate-event.ts'
 export {
   type CompiledSelector,
+  compileFilter,
   compileSelector,
   conversionsOf,
   requireUsableFilter,
 } from './conversion/metering.ts'
+export {
+  comparableAddress,
+  emailAddressIn,
+  isEmailAddress,
+  type Mailbox,
+  parseMailbox,
+} from './email/address.ts'
+export {
+  compileMessage,
+  type MessageContext,
+  type MessageTemplates,
+  type RenderedMessage,
+  TemplateError,
+} from './email/message-template.ts'
+export { DEFAULT_RETRY_PLAN, nextAttemptIn, type RetryPlan } from './email/retry.ts'
+export { deliveryOfToken, unsubscribeToken } from './email/unsubscribe-token.ts'
+export { requireUsableTemplates } from './email/usable-templates.ts'
 export { type EnrichmentInputs, type EnrichmentLookups, enrichEvent } from './enrichment/enrich-event.ts'
 export { clientNetworkOf, truncateIp } from './enrichment/ip-address.ts'
 export { describeUserAgent, type UserAgent } from './enrichment/user-agent.ts'

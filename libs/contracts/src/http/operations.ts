@@ -1,6 +1,9 @@
 import { apiKeyOperations } from './api-keys.ts'
 import { conversionOperations } from './conversions.ts'
 import { deadLetterOperations } from './dead-letters.ts'
+import { emailDeliveryOperations } from './email-deliveries.ts'
+import { emailFeedbackOperations } from './email-feedback.ts'
+import { emailTriggerOperations } from './email-triggers.ts'
 import { eventDefinitionOperations } from './event-definitions.ts'
 import { eventOperations } from './events.ts'
 import { ingestionOperations } from './ingestion-operations.ts'
@@ -9,6 +12,7 @@ import type { Operation } from './operation.ts'
 import { profileOperations } from './profile-view.ts'
 import { rejectedEventOperations } from './rejected-events.ts'
 import { settingsOperations } from './settings.ts'
+import { suppressionOperations } from './suppressions.ts'
 
 /** Everything that the API can do, in the order in which it is documented. */
 export const operations: readonly Operation[] = [
@@ -22,4 +26,8 @@ export const operations: readonly Operation[] = [
   ...settingsOperations,
   ...rejectedEventOperations,
   ...deadLetterOperations,
+  ...emailTriggerOperations,
+  ...emailDeliveryOperations,
+  ...suppressionOperations,
+  ...emailFeedbackOperations,
 ]
