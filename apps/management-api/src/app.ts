@@ -2,6 +2,9 @@ import type { Platform, Service } from '@waymark/service-kit'
 import { apiKeyRoutes } from './api-keys.ts'
 import { conversionRoutes } from './conversions.ts'
 import { deadLetterRoutes } from './dead-letters.ts'
+import { emailDeliveryRoutes } from './email-deliveries.ts'
+import { emailPreviewRoutes } from './email-previews.ts'
+import { emailTriggerRoutes } from './email-triggers.ts'
 import { eventDefinitionRoutes } from './event-definitions.ts'
 import { eventsRoute } from './events-route.ts'
 import { createListEvents } from './list-events.ts'
@@ -10,6 +13,7 @@ import { profileRoutes } from './profiles.ts'
 import { createProjectRoute } from './project-route.ts'
 import { rejectedEventRoutes } from './rejected-events.ts'
 import { settingsRoutes } from './settings.ts'
+import { suppressionRoutes } from './suppressions.ts'
 
 /** Reading and managing what a project owns. */
 export const createManagementApi = (platform: Platform): Service => {
@@ -25,6 +29,10 @@ export const createManagementApi = (platform: Platform): Service => {
       ...conversionRoutes(deps),
       ...rejectedEventRoutes(deps),
       ...deadLetterRoutes(deps),
+      ...emailTriggerRoutes(deps),
+      ...emailPreviewRoutes(deps),
+      ...emailDeliveryRoutes(deps),
+      ...suppressionRoutes(deps),
     ],
   }
 }

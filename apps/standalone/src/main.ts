@@ -2,7 +2,7 @@ import path from 'node:path'
 import { createCouponService } from '@waymark/coupon-service'
 import { ensureEventPartitions, migrate, startEmbeddedPostgres } from '@waymark/database'
 import { createDecisionService } from '@waymark/decision-service'
-import { createEmailConsumer } from '@waymark/email-consumer'
+import { createDirectoryTransport, createEmailConsumer, createSmtpTransport } from '@waymark/email-consumer'
 import { createEnrichmentConsumer } from '@waymark/enrichment-consumer'
 import { createIngestGateway } from '@waymark/ingest-gateway'
 import { createLinkRedirector } from '@waymark/link-redirector'
@@ -12,6 +12,7 @@ import { combineServices, embeddedPlatform, readConfig, runService, startService
 import { standaloneConfig } from './config.ts'
 import { keepDemoFile } from './demo-file.ts'
 import { greeting } from './greeting.ts'
+import { keepMailSecret } from './mail-secret.ts'
 import { stopWithParent } from './stop-with-parent.ts'
 
 // Unless asked otherwise, the console is for people: it shows the greeting and what goes wrong.
@@ -38,6 +39,12 @@ await runService('standalone', env, async (context) => {
 
   const platform = await embeddedPlatform({ databaseUrl: postgres.url, limits: config.limits }, context)
   await ensureEventPartitions(platform.db.pool, { now: new Date() })
+  const baseUrl = `http://localhost:${config.http.port}`
+  const { smtpUrl: url, timeoutMs } = config.mail
+  const transport = url
+    ? createSmtpTransport({ url, timeoutMs })
+    : createDirectoryTransport(path.join(dataDir, 'mail'))
+  context.scope.onStop('mail', () => transport.close())
   const service = combineServices([
     createIngestGateway(platform),
     createEnrichmentConsumer(platform),
@@ -46,9 +53,13 @@ await runService('standalone', env, async (context) => {
     createLinkRedirector(platform),
     createCouponService(platform),
     createDecisionService(platform),
-    createEmailConsumer(platform),
+    createEmailConsumer(platform, {
+      ...config.mail,
+      transport,
+      publicUrl: config.mail.publicUrl || baseUrl,
+      secrets: [await keepMailSecret(path.join(dataDir, 'mail-secret'))],
+    }),
   ])
-  const baseUrl = `http://localhost:${config.http.port}`
   const demo = await keepDemoFile(path.join(dataDir, 'demo.json'), baseUrl, platform)
   await startService(service, config.http, platform, context.scope)
   process.stdout.write(greeting(demo))

@@ -3,7 +3,6 @@ export { compileEventSchema, type PropertyCheck, requireUsableSchema } from './c
 export { type Catalog, validateEvent, validationModeOf } from './catalog/validate-event.ts'
 export {
   type CompiledSelector,
-  compileFilter,
   compileSelector,
   conversionsOf,
   requireUsableFilter,
@@ -23,6 +22,7 @@ export {
   TemplateError,
 } from './email/message-template.ts'
 export { DEFAULT_RETRY_PLAN, nextAttemptIn, type RetryPlan } from './email/retry.ts'
+export { type CompiledTrigger, compileTrigger, triggersFiredBy } from './email/trigger.ts'
 export { deliveryOfToken, unsubscribeToken } from './email/unsubscribe-token.ts'
 export { requireUsableTemplates } from './email/usable-templates.ts'
 export { type EnrichmentInputs, type EnrichmentLookups, enrichEvent } from './enrichment/enrich-event.ts'

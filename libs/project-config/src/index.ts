@@ -1,8 +1,3 @@
 export { type ApiKey, type ApiKeys, createApiKeys } from './api-keys.ts'
 export { type ConfigChanges, createConfigChanges, noteConfigChange } from './config-changes.ts'
-export {
-  type CompiledTrigger,
-  createProjectConfigs,
-  type ProjectConfig,
-  type ProjectConfigs,
-} from './project-configs.ts'
+export { createProjectConfigs, type ProjectConfig, type ProjectConfigs } from './project-configs.ts'

@@ -1,6 +1,5 @@
 import type { Cache } from '@waymark/cache'
 import {
-  type AcceptedEvent,
   type EmailTrigger,
   type Log,
   type MeteringSelector,
@@ -10,9 +9,10 @@ import {
 import {
   type Catalog,
   type CompiledSelector,
+  type CompiledTrigger,
   compileEventSchema,
-  compileFilter,
   compileSelector,
+  compileTrigger,
   type PropertyCheck,
 } from '@waymark/domain'
 import type { Pool } from 'pg'
@@ -27,9 +27,6 @@ export type ProjectConfig = Catalog & {
   /** The active email triggers for events of that name. */
   triggersFor: (eventName: string) => readonly CompiledTrigger[]
 }
-
-/** A trigger with its filter compiled. */
-export type CompiledTrigger = { trigger: EmailTrigger; matches: (event: AcceptedEvent) => boolean }
 
 /** What is stored and copied of a configuration. */
 type Snapshot = {
@@ -159,8 +156,7 @@ const compile = (
       let found = compiledTriggers.get(eventName)
       if (found === undefined) {
         found = ofName.flatMap(
-          (trigger) =>
-            compileOrSkip('email trigger', () => ({ trigger, matches: compileFilter(trigger.filter) })) ?? [],
+          (trigger) => compileOrSkip('email trigger', () => compileTrigger(trigger)) ?? [],
         )
         compiledTriggers.set(eventName, found)
       }

@@ -68,7 +68,7 @@ const inField = <T>(field: keyof MessageTemplates, work: () => T): T => {
 const describe = (error: unknown): string => {
   const { message, lineNumber } = error as { message: string; lineNumber?: number }
   // An engine that ran out of stack says nothing that would help.
-  if (error instanceof RangeError && !message.startsWith('it')) return 'is nested too deeply'
+  if (error instanceof RangeError) return 'is nested too deeply'
   const line = lineNumber ?? /(?:line | - )(\d+)/.exec(message)?.[1]
   const what = message.replace(/^Parse error on line \d+:\n/, 'does not parse at ').replace(/ - \d+:\d+$/, '')
   return `${line === undefined ? '' : `line ${line}: `}${what.split('\n')[0]}`.slice(0, 300)

@@ -32,7 +32,7 @@ export const createTemplateEngine = async (): Promise<TemplateEngine> => {
     compile: (template, { html }) => {
       const options = { knownHelpersOnly: true, knownHelpers: { log: false }, noEscape: !html }
       const program = environment.parse(template)
-      requireHarmless(environment, program)
+      requireHarmless(handlebars, program)
       // `compile` would leave what is wrong to the first rendering.
       environment.precompile(program, options)
       const render = environment.compile(program, options)
@@ -86,7 +86,7 @@ const countLoops = (environment: HandlebarsModule): { restart(): void } => {
 
 type Located = { loc: hbs.AST.SourceLocation }
 
-const requireHarmless = (environment: HandlebarsModule, program: hbs.AST.Program): void => {
+const requireHarmless = (handlebars: HandlebarsModule, program: hbs.AST.Program): void => {
   const refuse = ({ loc }: Located, what: string): never => {
     throw Object.assign(new Error(what), { lineNumber: loc.start.line })
   }
@@ -96,8 +96,8 @@ const requireHarmless = (environment: HandlebarsModule, program: hbs.AST.Program
     expressions += 1
     if (expressions > MAX_EXPRESSIONS) refuse(node, `has more than ${MAX_EXPRESSIONS} expressions`)
   }
-  const { prototype } = environment.Visitor
-  const visitor = Object.assign(new environment.Visitor(), {
+  const { prototype } = handlebars.Visitor
+  const visitor = Object.assign(new handlebars.Visitor(), {
     MustacheStatement: (node: hbs.AST.MustacheStatement) => {
       count(node)
       // The parser's types leave out that it marks `{{{…}}}` and `{{&…}}`.

@@ -42,6 +42,7 @@ CREATE TABLE "email"."deliveries" (
     "attempt_token" UUID,
     "context" JSONB,
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "queued_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
     "sent_at" TIMESTAMPTZ(3),
 
     CONSTRAINT "deliveries_pkey" PRIMARY KEY ("id"),
