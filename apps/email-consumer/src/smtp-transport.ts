@@ -22,12 +22,16 @@ const MAX_REASON_LENGTH = 500
  */
 export const createSmtpTransport = ({ url, timeoutMs }: SmtpOptions): MailTransport => {
   const { auth, ...options } = parseConnectionUrl(url)
-  const open = () => openConnection({ ...optionsOf(options), socketTimeout: timeoutMs }, auth)
   const idle = new Map<SMTPConnection, NodeJS.Timeout>()
 
   const forget = (connection: SMTPConnection): void => {
     clearTimeout(idle.get(connection))
     idle.delete(connection)
+  }
+  const open = async (): Promise<SMTPConnection> => {
+    const connection = await openConnection({ ...optionsOf(options), socketTimeout: timeoutMs }, auth)
+    connection.once('end', () => forget(connection))
+    return connection
   }
   const keep = (connection: SMTPConnection): void => {
     const leave = (): void => {
@@ -35,7 +39,6 @@ export const createSmtpTransport = ({ url, timeoutMs }: SmtpOptions): MailTransp
       connection.quit()
     }
     idle.set(connection, setTimeout(leave, IDLE_MS).unref())
-    connection.once('end', () => forget(connection))
   }
 
   const sendOver = async (connection: SMTPConnection, mail: OutgoingMail, begin: () => Promise<void>) => {
@@ -104,8 +107,8 @@ const openConnection = (
   new Promise((resolve, reject) => {
     const connection = new SMTPConnection(options)
     const fail = (error: Error): void => {
-      connection.close()
       reject(new ConnectError(error.message, { cause: error }))
+      connection.close()
     }
     // Listened to for good: an error that nobody hears would end the process.
     connection.on('error', fail)
