@@ -242,6 +242,25 @@ export const describeEmail = (start: () => Promise<Constellation>): void => {
     expect(tooMany).toMatchObject({ status: 429, body: { retryAfterSeconds: expect.any(Number) } })
   })
 
+  it('keeps what failed, and tries it again when the template is mended', async () => {
+    const trigger = await activeTrigger({ html: '{{#each event.properties.list}}x{{/each}}' })
+    await untilItFires(trigger)
+    const visitorId = await identify({ email: 'eve@example.com' })
+    const list = Array.from({ length: 10_001 }, () => 1)
+    const eventId = await track(trigger.eventName, visitorId, { properties: { list } })
+    const failed = await finished(trigger.id, eventId)
+    expect(failed).toMatchObject({ status: 'failed', reason: expect.stringContaining('html template') })
+    const dead = await manage('GET', `email-deliveries?status=failed&triggerId=${trigger.id}`)
+    expect(dead.body.data).toMatchObject([{ id: failed.id }])
+
+    await manage('PATCH', `email-triggers/${trigger.id}`, { html: '<p>{{event.properties.list.length}}</p>' })
+    const retry = () => manage('POST', `email-deliveries/${failed.id}/retry`)
+    expect(await retry()).toMatchObject({ status: 202, body: { status: 'pending' } })
+    expect(await finished(trigger.id, eventId)).toMatchObject({ status: 'sent' })
+    expect(await mailOf(failed)).toContain('10001')
+    expect((await retry()).status).toBe(422)
+  })
+
   it('refuses triggers that could not work, naming the field and the line', async () => {
     const valid = { name: 'n', eventName: 'e', subject: 's', html: '<p>h</p>' }
     const refusals: [Json, string, RegExp][] = [
