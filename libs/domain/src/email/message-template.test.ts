@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   compileMessage,
+  MAX_HTML_DEPTH,
   MAX_HTML_LENGTH,
   MAX_SUBJECT_LENGTH,
   type MessageContext,
@@ -147,6 +148,15 @@ describe('compileMessage', () => {
       MAX_HTML_LENGTH,
     )
     expect(await problemOf(`{{traits.x}}${link}`, filled(MAX_HTML_LENGTH - url + 1))).toMatch(/larger than/)
+  })
+
+  it('bounds how deeply elements lie within each other, which parsers take long over', async () => {
+    const deep = (rounds: number) => ({ traits: { l: Array.from({ length: rounds }, () => 1) } })
+    const template = `{{unsubscribeUrl}}{{#each traits.l}}${'<b>'.repeat(100)}{{/each}}`
+    expect((await render(template, deep(MAX_HTML_DEPTH / 100))).html).toBeTruthy()
+    expect(await problemOf(`<i>${template}`, deep(MAX_HTML_DEPTH / 100))).toMatch(
+      /elements within each other/,
+    )
   })
 
   it('never does anything but render or say what is wrong, whatever the template', async () => {

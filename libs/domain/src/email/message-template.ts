@@ -1,3 +1,4 @@
+import { htmlDepth } from './html-depth.ts'
 import { createTemplateEngine } from './template-engine.ts'
 
 /** What a trigger says: the templates of the subject, which is plain text, and of the HTML. */
@@ -18,6 +19,8 @@ export type RenderedMessage = { subject: string; html: string; text: string }
 /** Characters of a message's HTML, and of its subject. */
 export const MAX_HTML_LENGTH = 1024 * 1024
 export const MAX_SUBJECT_LENGTH = 500
+/** Elements within each other. */
+export const MAX_HTML_DEPTH = 10_000
 
 /** What is wrong with a template, or with what it makes of a context. The message names the line where there is one. */
 export class TemplateError extends Error {
@@ -48,6 +51,8 @@ export const compileMessage = async ({
     const body = withLink(filled, engine.escape(context.unsubscribeUrl))
     if (body.length > MAX_HTML_LENGTH)
       throw new TemplateError('html', `becomes larger than ${MAX_HTML_LENGTH} characters`)
+    if (htmlDepth(body) > MAX_HTML_DEPTH)
+      throw new TemplateError('html', `has more than ${MAX_HTML_DEPTH} elements within each other`)
     return {
       subject: oneLine(inField('subject', () => renderSubject(context))),
       html: body,
