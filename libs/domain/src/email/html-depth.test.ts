@@ -12,6 +12,6 @@ describe('htmlDepth', () => {
   it('is never less than the truth, whatever is not closed or closes nothing', () => {
     expect(htmlDepth('<b></i>'.repeat(100))).toBe(100)
     expect(htmlDepth('<p>a'.repeat(100))).toBe(100)
-    expect(htmlDepth('</b>'.repeat(100) + '<b>')).toBe(1)
+    expect(htmlDepth(`${'</b>'.repeat(100)}<b>`)).toBe(1)
   })
 })
