@@ -9,6 +9,9 @@ import { auditLogRoute } from './audit-log-route.ts'
 import { conversionRoutes } from './conversions.ts'
 import { deadLetterRoutes } from './dead-letters.ts'
 import { documentationRoutes } from './documentation.ts'
+import { emailDeliveryRoutes } from './email-deliveries.ts'
+import { emailPreviewRoutes } from './email-previews.ts'
+import { emailTriggerRoutes } from './email-triggers.ts'
 import { eventDefinitionRoutes } from './event-definitions.ts'
 import { eventsRoute } from './events-route.ts'
 import { forgetExpired } from './forget-expired.ts'
@@ -26,6 +29,7 @@ import { createSessions } from './sessions.ts'
 import { settingsRoutes } from './settings.ts'
 import { signInRoutes } from './sign-in.ts'
 import { statsRoutes } from './stats.ts'
+import { suppressionRoutes } from './suppressions.ts'
 import { tenantRoutes } from './tenants.ts'
 import { userRoutes } from './users.ts'
 
@@ -76,6 +80,10 @@ export const createManagementApi = (platform: Platform): Service => {
       ...statsRoutes(deps),
       ...rejectedEventRoutes(deps),
       ...deadLetterRoutes(deps),
+      ...emailTriggerRoutes(deps),
+      ...emailPreviewRoutes(deps),
+      ...emailDeliveryRoutes(deps),
+      ...suppressionRoutes(deps),
       ...documentationRoutes(),
     ],
     loops: [forgetExpired(deps)],

@@ -1,5 +1,6 @@
 import { services, startDistributed } from '@waymark/testing'
 import { describe } from 'vitest'
+import { describeEmail } from './email.ts'
 import { describeIdentity } from './identity.ts'
 import { describeIngestion } from './ingestion.ts'
 import { describeMainJob } from './main-job.ts'
@@ -8,6 +9,7 @@ import { describePowerCut } from './power-cut.ts'
 describe.skipIf(!services)('Waymark as separate processes on Kafka, PostgreSQL and Redis', () => {
   describeMainJob(startDistributed)
   describe('catalog, conversions and keys', () => describeIngestion(startDistributed))
+  describe('email', () => describeEmail(startDistributed))
   describe('people', () => describeIdentity(startDistributed))
   describePowerCut(startDistributed, ['ingest-gateway', 'enrichment-consumer', 'persistence-consumer'])
 })

@@ -11,6 +11,24 @@ export {
   conversionsOf,
   requireUsableFilter,
 } from './conversion/metering.ts'
+export {
+  comparableAddress,
+  emailAddressIn,
+  isEmailAddress,
+  type Mailbox,
+  parseMailbox,
+} from './email/address.ts'
+export {
+  compileMessage,
+  type MessageContext,
+  type MessageTemplates,
+  type RenderedMessage,
+  TemplateError,
+} from './email/message-template.ts'
+export { DEFAULT_RETRY_PLAN, nextAttemptIn, type RetryPlan } from './email/retry.ts'
+export { type CompiledTrigger, compileTrigger, triggersFiredBy } from './email/trigger.ts'
+export { deliveryOfToken, unsubscribeToken } from './email/unsubscribe-token.ts'
+export { requireUsableTemplates } from './email/usable-templates.ts'
 export { type EnrichmentInputs, type EnrichmentLookups, enrichEvent } from './enrichment/enrich-event.ts'
 export { clientNetworkOf, normalisedIp, truncateIp } from './enrichment/ip-address.ts'
 export { type Locate, locateNowhere, type Place } from './enrichment/place.ts'

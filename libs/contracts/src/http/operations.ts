@@ -4,6 +4,9 @@ import { auditLogOperations } from './audit-log.ts'
 import { conversionOperations } from './conversions.ts'
 import { deadLetterOperations } from './dead-letters.ts'
 import { documentationOperations } from './documentation.ts'
+import { emailDeliveryOperations } from './email-deliveries.ts'
+import { emailFeedbackOperations } from './email-feedback.ts'
+import { emailTriggerOperations } from './email-triggers.ts'
 import { eventDefinitionOperations } from './event-definitions.ts'
 import { eventOperations } from './events.ts'
 import { ingestionOperations } from './ingestion-operations.ts'
@@ -16,6 +19,7 @@ import { projectOperations } from './projects.ts'
 import { rejectedEventOperations } from './rejected-events.ts'
 import { settingsOperations } from './settings.ts'
 import { statsOperations } from './stats.ts'
+import { suppressionOperations } from './suppressions.ts'
 import { tenantOperations } from './tenants.ts'
 
 /** Everything that the API can do, in the order in which it is documented. */
@@ -38,4 +42,8 @@ export const operations: readonly Operation[] = [
   ...rejectedEventOperations,
   ...deadLetterOperations,
   ...documentationOperations,
+  ...emailTriggerOperations,
+  ...emailDeliveryOperations,
+  ...suppressionOperations,
+  ...emailFeedbackOperations,
 ]
