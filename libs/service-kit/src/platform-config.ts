@@ -16,6 +16,12 @@ const perMinute = (name: string, defaultLimit: number, what: string) =>
 export const limitsConfig = {
   ingestPerMinute: perMinute('LIMIT_INGEST_PER_MINUTE', 3_000, 'Requests to `/api/v1/t`'),
   profilePerMinute: perMinute('LIMIT_PROFILE_PER_MINUTE', 60, 'Profile writes'),
+  redeemPerMinute: perMinute('LIMIT_REDEEM_PER_MINUTE', 30, 'Redemptions of coupons'),
+  couponMissesPerMinute: perMinute(
+    'LIMIT_COUPON_MISSES_PER_MINUTE',
+    30,
+    'Look-ups of coupons that do not exist',
+  ),
 } as const
 export type Limits = Config<typeof limitsConfig>
 

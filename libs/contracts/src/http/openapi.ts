@@ -74,7 +74,7 @@ export const openApiDocument = (operations: readonly Operation[], version: strin
 })
 
 const describe = (operation: Operation): JsonObject => {
-  const { id, tag, summary, description, access, path, body, query, headers = {} } = operation
+  const { id, tag, summary, description, access, path, body, query, consumes, headers = {} } = operation
   return {
     operationId: id,
     tags: [tag],
@@ -96,6 +96,9 @@ const describe = (operation: Operation): JsonObject => {
         schema: { type: 'string' as const },
       })),
     ],
+    ...(consumes && {
+      requestBody: { required: true, content: Object.fromEntries(consumes.map((type) => [type, {}])) },
+    }),
     ...(body && {
       requestBody: { required: true, content: { 'application/json': { schema: plain(body.schema) } } },
     }),

@@ -1,5 +1,8 @@
 import { apiKeyOperations } from './api-keys.ts'
 import { conversionOperations } from './conversions.ts'
+import { couponOperations } from './coupon-operations.ts'
+import { couponPoolOperations } from './coupon-pools.ts'
+import { managedCouponOperations } from './coupons.ts'
 import { deadLetterOperations } from './dead-letters.ts'
 import { eventDefinitionOperations } from './event-definitions.ts'
 import { eventOperations } from './events.ts'
@@ -7,6 +10,7 @@ import { ingestionOperations } from './ingestion-operations.ts'
 import { meteringSelectorOperations } from './metering-selectors.ts'
 import type { Operation } from './operation.ts'
 import { profileOperations } from './profile-view.ts'
+import { redemptionOperations } from './redemptions.ts'
 import { rejectedEventOperations } from './rejected-events.ts'
 import { settingsOperations } from './settings.ts'
 
@@ -16,6 +20,10 @@ export const operations: readonly Operation[] = [
   ...eventOperations,
   ...profileOperations,
   ...conversionOperations,
+  ...couponOperations,
+  ...couponPoolOperations,
+  ...managedCouponOperations,
+  ...redemptionOperations,
   ...apiKeyOperations,
   ...eventDefinitionOperations,
   ...meteringSelectorOperations,
