@@ -142,7 +142,8 @@ describe.skipIf(!services)('redeeming', () => {
     expect(statuses(answers)).toEqual({ 200: 3, 409: 37 })
     expect(await redeemedOf(pool.id)).toBe(3)
     expect(await count('coupons', "status = 'redeemed'")).toBe(3)
-    expect((await redeem({ code: pool.codes[39], userId: 'bea' })).status).not.toBe(500)
+    const left = pool.codes.find((_code, index) => answers[index]?.status === 409)
+    expect((await redeem({ code: left, userId: 'bea' })).status).toBe(200)
   })
 
   it('holds the limit of a pool under concurrency, for unique and for shared codes', async () => {

@@ -1,6 +1,9 @@
 import type { Platform, Service } from '@waymark/service-kit'
 import { apiKeyRoutes } from './api-keys.ts'
 import { conversionRoutes } from './conversions.ts'
+import { couponCsvRoutes } from './coupon-csv.ts'
+import { couponPoolRoutes } from './coupon-pools.ts'
+import { couponRoutes } from './coupons.ts'
 import { deadLetterRoutes } from './dead-letters.ts'
 import { eventDefinitionRoutes } from './event-definitions.ts'
 import { eventsRoute } from './events-route.ts'
@@ -8,6 +11,7 @@ import { createListEvents } from './list-events.ts'
 import { meteringSelectorRoutes } from './metering-selectors.ts'
 import { profileRoutes } from './profiles.ts'
 import { createProjectRoute } from './project-route.ts'
+import { redemptionRoutes } from './redemptions.ts'
 import { rejectedEventRoutes } from './rejected-events.ts'
 import { settingsRoutes } from './settings.ts'
 
@@ -23,6 +27,10 @@ export const createManagementApi = (platform: Platform): Service => {
       ...settingsRoutes(deps),
       ...profileRoutes(deps),
       ...conversionRoutes(deps),
+      ...couponPoolRoutes(deps),
+      ...couponCsvRoutes(deps),
+      ...couponRoutes(deps),
+      ...redemptionRoutes(deps),
       ...rejectedEventRoutes(deps),
       ...deadLetterRoutes(deps),
     ],

@@ -1,3 +1,5 @@
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import {
   type ApiKeyScope,
   AppError,
@@ -23,10 +25,15 @@ export type ProjectRequest<Body = unknown, Query = unknown> = {
   query: Query
   /** The part of the path named `id`, if there is one. */
   id: string
+  /** The body as it arrives, for an operation that `consumes` something else than JSON. */
+  stream: Readable
 }
 
+/** Text that is sent as it is made, at the client's pace; `fileName` is what it is saved as. */
+export type TextStream = { type: string; fileName: string; text: AsyncIterable<string> }
+
 /** What is answered: 200 unless said, and no body at all for 204. */
-export type ProjectReply = { status?: number; body?: unknown }
+export type ProjectReply = { status?: number; body?: unknown; stream?: TextStream }
 
 type ProjectOperation<B, Q> = Operation<B, Q, { by: 'project'; role: ProjectRole }>
 
@@ -40,7 +47,7 @@ export const createProjectRoute =
     operation: ProjectOperation<B, Q>,
     answer: (request: ProjectRequest<B, Q>) => Promise<ProjectReply>,
   ): Route => {
-    const { body, query, access } = operation
+    const { body, query, access, consumes } = operation
     const scope = scopeForRole[access.role]
     if (scope === null) throw new Error(`${operation.id} is for owners, and no key is one`)
     const reply: RequestHandler = async (req, res) => {
@@ -51,11 +58,15 @@ export const createProjectRoute =
         body: body && requireValid(body.validator, bodyOf(req).value),
         query: query && requireValid(query.validator, { ...req.query }),
         id: typeof req.params.id === 'string' ? req.params.id : '',
+        stream: req,
       }
       // Where the operation has no schema for a part, its type is unknown, and undefined will do.
-      const { status = 200, body: answered } = await answer(request as ProjectRequest<B, Q>)
+      const { status = 200, body: answered, stream } = await answer(request as ProjectRequest<B, Q>)
       res.status(status)
-      if (answered === undefined) res.end()
+      if (stream) {
+        res.attachment(stream.fileName).type(stream.type)
+        await pipeline(stream.text, res)
+      } else if (answered === undefined) res.end()
       else res.json(answered)
     }
     return {
@@ -67,9 +78,18 @@ export const createProjectRoute =
           next()
         },
         ...(body ? jsonBody(MAX_BODY_BYTES) : []),
+        ...(consumes ? [requireType(consumes)] : []),
         reply,
       ],
     }
+  }
+
+const requireType =
+  (types: readonly string[]): RequestHandler =>
+  (req, _res, next) => {
+    const plain = (req.get('Content-Encoding') ?? 'identity') === 'identity'
+    if (plain && req.is([...types])) return next()
+    throw new AppError('unsupported_media_type', `The body must be ${types.join(' or ')}, not compressed`)
   }
 
 export type ProjectRouteFactory = ReturnType<typeof createProjectRoute>
