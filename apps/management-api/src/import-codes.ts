@@ -52,13 +52,12 @@ export const importCodes = async (
     const known = [...byCode.values()].filter(({ code }) => !inserted.has(code))
     result.imported += inserted.size
     result.duplicates += repeated.length + known.length
-    for (const { line, text } of [...repeated, ...known].sort((a, b) => a.line - b.line))
-      refuse(line, text, 'is a duplicate')
+    for (const { line, text } of [...repeated, ...known]) refuse(line, text, 'is a duplicate')
   }
 
   let chunk: Line[] = []
-  for await (const { line, fields } of linesOf(csv, refuseInvalid)) {
-    const text = fields ?? ''
+  for await (const { line, field } of linesOf(csv, refuseInvalid)) {
+    const text = field ?? ''
     const code = normalizeCode(text)
     if (code === undefined)
       refuseInvalid(line, text, 'is not 3 to 64 letters A to Z, digits, _ and ., and dashes')
@@ -70,6 +69,7 @@ export const importCodes = async (
   }
   await store(chunk)
   await db.pool.query(READY, [pool.id])
+  result.errors.sort((a, b) => a.line - b.line)
   return result
 }
 
@@ -97,7 +97,7 @@ type Parsed = { record: string[]; info: { lines: number } }
 async function* linesOf(
   csv: Readable,
   refuse: (line: number, text: string, reason: string) => void,
-): AsyncGenerator<{ line: number; fields: string | undefined }> {
+): AsyncGenerator<{ line: number; field: string | undefined }> {
   const parser = parse({
     bom: true,
     info: true,
@@ -121,6 +121,6 @@ async function* linesOf(
       column = Math.max(named, 0)
       if (named !== -1) continue
     }
-    yield { line: info.lines, fields: record[column] }
+    yield { line: info.lines, field: record[column] }
   }
 }

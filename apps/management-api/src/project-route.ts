@@ -65,7 +65,7 @@ export const createProjectRoute =
       res.status(status)
       if (stream) {
         res.attachment(stream.fileName).type(stream.type)
-        await pipeline(stream.text, res)
+        await pipeline(stream.text, res).catch(unlessClientLeft)
       } else if (answered === undefined) res.end()
       else res.json(answered)
     }
@@ -83,6 +83,11 @@ export const createProjectRoute =
       ],
     }
   }
+
+// There is nobody to tell.
+const unlessClientLeft = (error: unknown): void => {
+  if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
+}
 
 const requireType =
   (types: readonly string[]): RequestHandler =>
