@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Log } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
 import { drawCodes } from '@waymark/domain'
@@ -61,6 +62,8 @@ const insertNew = async (client: ClientBase, pool: Pool): Promise<number> => {
   const wanted = Math.min(CHUNK, pool.missing)
   for (let draw = 0; draw < MAX_FRUITLESS_DRAWS; draw++) {
     const codes = drawCodes(pool, wanted).map((code) => ({ code, display: null }))
+    // Drawing takes some milliseconds, and so does sending: requests get their turn in between.
+    await setImmediate()
     const { length: inserted } = await insertCoupons(client, pool, codes)
     if (inserted > 0) return inserted
   }

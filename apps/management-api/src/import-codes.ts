@@ -85,7 +85,7 @@ const insertChunk = (
     if (!locked) throw new AppError('unprocessable', 'The pool was archived meanwhile')
     if (locked.size + lines.length > MAX_POOL_SIZE)
       throw new AppError('unprocessable', `A pool holds at most ${MAX_POOL_SIZE} codes`)
-    const codes = lines.map(({ code, text }) => ({ code, display: text === code ? null : text }))
+    const codes = lines.map(({ code, text }) => ({ code, display: text }))
     const inserted = await insertCoupons(client, pool, codes)
     await client.query(GROW, [pool.id, inserted.length])
     return inserted

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Constellation, eventually } from '@waymark/testing'
+import { type AppName, type Constellation, eventually } from '@waymark/testing'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 
 type Json = { [field: string]: unknown }
@@ -17,7 +17,7 @@ type Coupon = { id: string; code: string; status: string }
 const discount = { type: 'percent', value: 20 }
 
 /** Coupons from pool to conversion as a shop sees them, asserted on whichever way of running. */
-export const describeCoupons = (start: () => Promise<Constellation>): void => {
+export const describeCoupons = (start: () => Promise<Constellation>, app: AppName): void => {
   let waymark: Constellation
 
   beforeAll(async () => {
@@ -122,6 +122,32 @@ export const describeCoupons = (start: () => Promise<Constellation>): void => {
     expect(history.redemptions).toHaveLength(1)
     expect(history.attempts).toHaveLength(100)
   }, 60_000)
+
+  it('holds a limit exactly when it is killed in the middle, and tells everybody what became of it', async () => {
+    const [limit, clients] = [60, 200]
+    const pool = await create({ kind: 'shared', code: `power-${randomUUID()}`, maxRedemptions: limit })
+    const run = randomUUID()
+    const ask = (n: number) =>
+      redeem({ code: pool.code, userId: `u${n}` }, { 'Idempotency-Key': `${run}-${n}` })
+    const answers = new Map<number, Reply>()
+    const asking = Promise.allSettled(
+      Array.from({ length: clients }, async (_, n) => answers.set(n, await ask(n))),
+    )
+    await eventually('some are answered', () => answers.size >= 20)
+    await waymark.kill(app)
+    await asking
+    expect(answers.size).toBeLessThan(clients)
+    await waymark.restart(app)
+
+    const repeated = await Promise.all(Array.from({ length: clients }, (_, n) => ask(n)))
+    for (const [n, { status, text }] of answers)
+      expect({ n, status: repeated[n]?.status, text: repeated[n]?.text }).toEqual({ n, status, text })
+    expect(repeated.filter(({ status }) => status === 200)).toHaveLength(limit)
+    expect(repeated.filter(({ status }) => status === 409)).toHaveLength(clients - limit)
+    expect((await getPool(pool.id)).redeemed).toBe(limit)
+    const { data } = (await manage('GET', `redemptions?poolId=${pool.id}&limit=500`)).body as { data: Json[] }
+    expect(data).toHaveLength(limit)
+  }, 90_000)
 
   it('rolls a redemption back once, and the coupon is redeemed anew', async () => {
     const pool = await create({ kind: 'shared', code: 'once-each', perProfileLimit: 1 })

@@ -10,6 +10,6 @@ describe.skipIf(!services)('Waymark as separate processes on Kafka, PostgreSQL a
   describeMainJob(startDistributed)
   describe('catalog, conversions and keys', () => describeIngestion(startDistributed))
   describe('people', () => describeIdentity(startDistributed))
-  describe('coupons', () => describeCoupons(startDistributed))
+  describe('coupons', () => describeCoupons(startDistributed, 'coupon-service'))
   describePowerCut(startDistributed, ['ingest-gateway', 'enrichment-consumer', 'persistence-consumer'])
 })

@@ -10,6 +10,6 @@ describe('Waymark in one process on embedded parts', () => {
   describeMainJob(startStandalone)
   describe('catalog, conversions and keys', () => describeIngestion(startStandalone))
   describe('people', () => describeIdentity(startStandalone))
-  describe('coupons', () => describeCoupons(startStandalone))
+  describe('coupons', () => describeCoupons(startStandalone, 'standalone'))
   describePowerCut(startStandalone, ['standalone'])
 })

@@ -13,10 +13,10 @@ const columns = bulkColumns<Row>([
   { name: 'display', type: 'text', of: ({ display }) => display },
 ])
 
-// In the order of codes, so that writers who share some wait for each other instead of deadlocking.
+// In the order of the index of codes, so that writers who share some wait for each other instead of deadlocking.
 const INSERT = `
   INSERT INTO coupon.coupons (project_id, pool_id, ${columns.names})
-  SELECT $4::uuid, $5::uuid, ${columns.names} FROM ${columns.unnest} AS given (${columns.names}) ORDER BY code
+  SELECT $4::uuid, $5::uuid, ${columns.names} FROM ${columns.unnest} AS given (${columns.names}) ORDER BY code COLLATE "C"
   ON CONFLICT (project_id, code) DO NOTHING RETURNING code`
 
 /**
