@@ -65,7 +65,8 @@ export const couponPoolRoutes = ({
     values: (pool: StoredPool) => Prisma.CouponPoolUpdateInput,
   ): Promise<StoredPool> =>
     db.prisma.$transaction(async (tx) => {
-      await tx.$queryRaw`SELECT 1 FROM coupon.pools WHERE id = ${requireId(id)}::uuid FOR NO KEY UPDATE`
+      await tx.$queryRaw`
+        SELECT 1 FROM coupon.pools WHERE id = ${requireId(id)}::uuid AND project_id = ${projectId}::uuid FOR NO KEY UPDATE`
       const pool = requireFound(
         await tx.couponPool.findFirst({ where: { id, projectId }, include: withCount }),
       )
