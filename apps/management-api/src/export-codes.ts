@@ -10,7 +10,7 @@ const HEADER = 'code,status,assignedProfileId,redeemedAt,revokedAt,createdAt\n'
 // open for as long as a client takes to read.
 const NEXT = `
   SELECT id, code, display, status, assigned_profile_id, redeemed_at, revoked_at, created_at FROM coupon.coupons
-  WHERE pool_id = $1 AND id > $2 ORDER BY id LIMIT ${CHUNK}`
+  WHERE pool_id = $1 AND id > $2 ORDER BY id NULLS FIRST LIMIT ${CHUNK}`
 
 type Row = {
   id: string

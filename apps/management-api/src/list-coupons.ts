@@ -66,7 +66,7 @@ const byAge = (projectId: string, { limit, cursor, poolId, status }: CouponQuery
   const text = `
     SELECT ${COLUMNS} FROM coupon.pools p
     CROSS JOIN LATERAL (
-      SELECT * FROM coupon.coupons WHERE ${conditions.join(' AND ')} ORDER BY id DESC LIMIT $2
+      SELECT * FROM coupon.coupons WHERE ${conditions.join(' AND ')} ORDER BY id DESC NULLS LAST LIMIT $2
     ) c
     WHERE p.project_id = $1${ofPool} ORDER BY c.id DESC LIMIT $2`
   return { text, values }

@@ -9,7 +9,7 @@ const AFTER_ANY = '~'
 // One that is being redeemed is waited for, and left alone when it was.
 const revoke = (condition: string) => `
   WITH chosen AS (
-    SELECT id FROM coupon.coupons WHERE project_id = $1 AND ${condition} ORDER BY id LIMIT ${CHUNK} FOR NO KEY UPDATE
+    SELECT id FROM coupon.coupons WHERE project_id = $1 AND ${condition} ORDER BY id NULLS FIRST LIMIT ${CHUNK} FOR NO KEY UPDATE
   )
   UPDATE coupon.coupons c SET status = 'revoked', revoked_at = now() FROM chosen
   WHERE c.id = chosen.id AND c.status IN ('available', 'assigned')`

@@ -46,7 +46,7 @@ const ASSIGNED = `
 const ASSIGN = `
   WITH picked AS (
     SELECT id FROM coupon.coupons WHERE pool_id = $1 AND status = 'available'
-    ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
+    ORDER BY id NULLS FIRST LIMIT 1 FOR UPDATE SKIP LOCKED
   ), claimed AS (
     INSERT INTO coupon.assignments (pool_id, profile_id, coupon_id) SELECT $1, $2, id FROM picked
     ON CONFLICT DO NOTHING RETURNING coupon_id

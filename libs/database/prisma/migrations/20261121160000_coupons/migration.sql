@@ -64,8 +64,10 @@ CREATE TABLE "coupon"."coupons" (
     CONSTRAINT "coupons_status" CHECK ("status" IN ('available', 'assigned', 'redeemed', 'revoked'))
 );
 CREATE UNIQUE INDEX "coupons_project_id_code_key" ON "coupon"."coupons"("project_id", "code");
-CREATE INDEX "coupons_pool_id_id_idx" ON "coupon"."coupons"("pool_id", "id");
-CREATE INDEX "coupons_pool_id_status_id_idx" ON "coupon"."coupons"("pool_id", "status", "id");
+-- Ids are never null. Where nulls would go keeps the planner from reading a pool in order by the primary key instead,
+-- which means walking past the millions of other pools.
+CREATE INDEX "coupons_pool_id_id_idx" ON "coupon"."coupons"("pool_id", "id" NULLS FIRST);
+CREATE INDEX "coupons_pool_id_status_id_idx" ON "coupon"."coupons"("pool_id", "status", "id" NULLS FIRST);
 
 -- One coupon per pool and profile, whoever asks for it at the same time.
 CREATE TABLE "coupon"."assignments" (
