@@ -7,6 +7,9 @@ import { apiKeyRoutes } from './api-keys.ts'
 import { createAuditLog } from './audit-log.ts'
 import { auditLogRoute } from './audit-log-route.ts'
 import { conversionRoutes } from './conversions.ts'
+import { couponCsvRoutes } from './coupon-csv.ts'
+import { couponPoolRoutes } from './coupon-pools.ts'
+import { couponRoutes } from './coupons.ts'
 import { deadLetterRoutes } from './dead-letters.ts'
 import { documentationRoutes } from './documentation.ts'
 import { emailDeliveryRoutes } from './email-deliveries.ts'
@@ -24,6 +27,7 @@ import { createPasswords } from './passwords.ts'
 import { profileRoutes } from './profiles.ts'
 import { createProjectRoute } from './project-route.ts'
 import { projectRoutes } from './projects.ts'
+import { redemptionRoutes } from './redemptions.ts'
 import { rejectedEventRoutes } from './rejected-events.ts'
 import { createSessions } from './sessions.ts'
 import { settingsRoutes } from './settings.ts'
@@ -78,6 +82,10 @@ export const createManagementApi = (platform: Platform): Service => {
       ...profileRoutes({ ...deps, purge }),
       ...conversionRoutes(deps),
       ...statsRoutes(deps),
+      ...couponPoolRoutes(deps),
+      ...couponCsvRoutes(deps),
+      ...couponRoutes(deps),
+      ...redemptionRoutes(deps),
       ...rejectedEventRoutes(deps),
       ...deadLetterRoutes(deps),
       ...emailTriggerRoutes(deps),

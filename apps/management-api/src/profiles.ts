@@ -58,7 +58,7 @@ export const profileRoutes = ({ projectRoute, db, clock, purge }: Deps): Route[]
         })
       }
       exports++
-      return { stream: counted(exportPerson(db, person)) }
+      return { stream: { type: 'application/json', text: counted(exportPerson(db, person)) } }
     }),
     projectRoute(eraseProfile, async ({ projectId, id, requireMatch }) => {
       const job = await erase(

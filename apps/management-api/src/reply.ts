@@ -1,6 +1,6 @@
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { Operation } from '@waymark/contracts'
+import { AppError, type Operation } from '@waymark/contracts'
 import { bodyOf, jsonBody } from '@waymark/service-kit'
 import type { Request, RequestHandler, Response } from 'express'
 import { entityTagOf, namesTag } from './entity-tag.ts'
@@ -9,21 +9,34 @@ import { requireValid } from './validation.ts'
 /** Bytes of one request body. */
 const MAX_BODY_BYTES = 256 * 1024
 
+/** Text that is sent as it is made, at the client's pace; with a `fileName` it is to be saved under that. */
+export type TextStream = { type: string; fileName?: string; text: AsyncIterable<string> }
+
 /** What is answered: 200 unless said, and no body at all for 204. */
 export type Reply = {
   status?: number
   body?: unknown
   /** What the `ETag` is made of when that is not the body. Lists and streams have none. */
   version?: unknown
-  /** JSON that is made while it is sent, in place of `body`. */
-  stream?: AsyncIterable<string>
+  /** Sent in place of `body`. */
+  stream?: TextStream
 }
 
 /** The parts of a request that fit the operation's schemas. Those of the path are empty where it has none of that name. */
-export type Parts<Body, Query> = { body: Body; query: Query; projectId: string; id: string }
+export type Parts<Body, Query> = {
+  body: Body
+  query: Query
+  projectId: string
+  id: string
+  /** The body as it arrives, for an operation that `consumes` something else than JSON. */
+  stream: Readable
+}
 
-/** Reads the body of an operation that has one. */
-export const readBody = ({ body }: Operation): RequestHandler[] => (body ? jsonBody(MAX_BODY_BYTES) : [])
+/** Reads the JSON body of an operation that has one; another kind of body is left to be read as a stream. */
+export const readBody = ({ body, consumes }: Operation): RequestHandler[] => {
+  if (consumes) return [requireType(consumes)]
+  return body ? jsonBody(MAX_BODY_BYTES) : []
+}
 
 /** The parts of a request whose body was read. @throws AppError unprocessable when one does not fit */
 export const partsOf = <B, Q>({ body, query }: Operation<B, Q>, req: Request): Parts<B, Q> => {
@@ -32,6 +45,7 @@ export const partsOf = <B, Q>({ body, query }: Operation<B, Q>, req: Request): P
     query: query && requireValid(query.validator, { ...req.query }),
     projectId: pathPart(req, 'projectId'),
     id: pathPart(req, 'id'),
+    stream: req,
   }
   // Where the operation has no schema for a part, its type is unknown, and undefined will do.
   return parts as Parts<B, Q>
@@ -47,8 +61,9 @@ export const send = async (req: Request, res: Response, reply: Reply): Promise<v
   const { status = 200, body, stream, version = isList(body) ? undefined : body } = reply
   res.status(status)
   if (stream) {
-    res.type('application/json')
-    return pipeline(Readable.from(stream), res)
+    if (stream.fileName !== undefined) res.attachment(stream.fileName)
+    res.type(stream.type)
+    return pipeline(stream.text, res).catch(unlessClientLeft)
   }
   if (version !== undefined) {
     const tag = entityTagOf(version)
@@ -61,3 +76,16 @@ export const send = async (req: Request, res: Response, reply: Reply): Promise<v
 
 const isList = (body: unknown): boolean =>
   typeof body === 'object' && body !== null && 'data' in body && 'nextCursor' in body
+
+// There is nobody to tell.
+const unlessClientLeft = (error: unknown): void => {
+  if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
+}
+
+const requireType =
+  (types: readonly string[]): RequestHandler =>
+  (req, _res, next) => {
+    const plain = (req.get('Content-Encoding') ?? 'identity') === 'identity'
+    if (plain && req.is([...types])) return next()
+    throw new AppError('unsupported_media_type', `The body must be ${types.join(' or ')}, not compressed`)
+  }

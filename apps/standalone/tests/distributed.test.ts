@@ -1,5 +1,6 @@
 import { services, startDistributed } from '@waymark/testing'
 import { describe } from 'vitest'
+import { describeCoupons } from './coupons.ts'
 import { describeEmail } from './email.ts'
 import { describeIdentity } from './identity.ts'
 import { describeIngestion } from './ingestion.ts'
@@ -11,5 +12,6 @@ describe.skipIf(!services)('Waymark as separate processes on Kafka, PostgreSQL a
   describe('catalog, conversions and keys', () => describeIngestion(startDistributed))
   describe('email', () => describeEmail(startDistributed))
   describe('people', () => describeIdentity(startDistributed))
+  describe('coupons', () => describeCoupons(startDistributed, 'coupon-service'))
   describePowerCut(startDistributed, ['ingest-gateway', 'enrichment-consumer', 'persistence-consumer'])
 })

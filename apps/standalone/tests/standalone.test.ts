@@ -1,5 +1,6 @@
 import { startStandalone } from '@waymark/testing'
 import { describe } from 'vitest'
+import { describeCoupons } from './coupons.ts'
 import { describeEmail } from './email.ts'
 import { describeIdentity } from './identity.ts'
 import { describeIngestion } from './ingestion.ts'
@@ -11,5 +12,6 @@ describe('Waymark in one process on embedded parts', () => {
   describe('catalog, conversions and keys', () => describeIngestion(startStandalone))
   describe('email', () => describeEmail(startStandalone))
   describe('people', () => describeIdentity(startStandalone))
+  describe('coupons', () => describeCoupons(startStandalone, 'standalone'))
   describePowerCut(startStandalone, ['standalone'])
 })

@@ -11,6 +11,17 @@ export {
   conversionsOf,
   requireUsableFilter,
 } from './conversion/metering.ts'
+export { displayCode, formatCode, normalizeCode, normalizeCodePrefix } from './coupon/code.ts'
+export {
+  type CodeSpace,
+  DEFAULT_ALPHABET,
+  DEFAULT_CODE_LENGTH,
+  randomBitsOf,
+  requireUnguessable,
+  requireUsableAlphabet,
+} from './coupon/code-space.ts'
+export { drawCodes } from './coupon/draw-codes.ts'
+export { type CouponState, refusalMessage, refusalOf } from './coupon/refusal.ts'
 export {
   comparableAddress,
   emailAddressIn,
@@ -55,6 +66,8 @@ export {
 } from './identity/trait-state.ts'
 export { type Acceptance, acceptEvent, sampleOf } from './ingestion/accept-event.ts'
 export { eventKeyOf } from './ingestion/event-key.ts'
+export { ingestRecordOf, type RecordConfig } from './ingestion/ingest-record.ts'
+export { isDeeperThan } from './ingestion/json-depth.ts'
 export { partitionKeyOf } from './ingestion/partition-key.ts'
 export { parseRfc3339 } from './ingestion/rfc3339.ts'
 export { parseJson } from './ingestion/sanitize.ts'

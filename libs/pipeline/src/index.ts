@@ -1,3 +1,5 @@
+export { type AssignedCoupon, createAssignCoupon, type NoCoupon } from './coupon/assign-coupon.ts'
+export { insertCoupons, type NewCode } from './coupon/insert-coupons.ts'
 export { type DemoProject, ensureDemoProject, hasDemoProject } from './demo-project.ts'
 export { eraseProfile } from './erasure/erase-profile.ts'
 export {
@@ -17,6 +19,7 @@ export { createPurger } from './erasure/purge.ts'
 export { createEventPartitions, type EventPartitions } from './event-partitions.ts'
 export { applyIdentify } from './identity/apply-identify.ts'
 export { type PersonRef, resolveProfiles } from './identity/resolve-profiles.ts'
+export { retryConflicts } from './identity/retry-conflicts.ts'
 export { type TraitsToWrite, type WrittenProfile, writeTraits } from './identity/write-traits.ts'
 export { createIngestQueue, type IngestQueue } from './ingest-queue.ts'
 export { addToOutbox, createOutboxRelay } from './outbox.ts'

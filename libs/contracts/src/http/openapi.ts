@@ -101,7 +101,7 @@ const conditionsOf = ({ access, method, query }: Operation): Record<string, stri
 }
 
 const describe = (operation: Operation): JsonObject => {
-  const { id, tag, summary, description, access, path, body, query } = operation
+  const { id, tag, summary, description, access, path, body, query, consumes } = operation
   const headers = { ...conditionsOf(operation), ...operation.headers }
   return {
     operationId: id,
@@ -124,6 +124,9 @@ const describe = (operation: Operation): JsonObject => {
         schema: { type: 'string' as const },
       })),
     ],
+    ...(consumes && {
+      requestBody: { required: true, content: Object.fromEntries(consumes.map((type) => [type, {}])) },
+    }),
     ...(body && {
       requestBody: { required: true, content: { 'application/json': { schema: plain(body.schema) } } },
     }),

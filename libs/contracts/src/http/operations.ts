@@ -2,6 +2,9 @@ import { accountOperations } from './accounts.ts'
 import { apiKeyOperations } from './api-keys.ts'
 import { auditLogOperations } from './audit-log.ts'
 import { conversionOperations } from './conversions.ts'
+import { couponOperations } from './coupon-operations.ts'
+import { couponPoolOperations } from './coupon-pools.ts'
+import { managedCouponOperations } from './coupons.ts'
 import { deadLetterOperations } from './dead-letters.ts'
 import { documentationOperations } from './documentation.ts'
 import { emailDeliveryOperations } from './email-deliveries.ts'
@@ -16,6 +19,7 @@ import { meteringSelectorOperations } from './metering-selectors.ts'
 import type { Operation } from './operation.ts'
 import { profileOperations } from './profile-view.ts'
 import { projectOperations } from './projects.ts'
+import { redemptionOperations } from './redemptions.ts'
 import { rejectedEventOperations } from './rejected-events.ts'
 import { settingsOperations } from './settings.ts'
 import { statsOperations } from './stats.ts'
@@ -35,6 +39,10 @@ export const operations: readonly Operation[] = [
   ...profileOperations,
   ...conversionOperations,
   ...statsOperations,
+  ...couponOperations,
+  ...couponPoolOperations,
+  ...managedCouponOperations,
+  ...redemptionOperations,
   ...apiKeyOperations,
   ...eventDefinitionOperations,
   ...meteringSelectorOperations,
