@@ -94,20 +94,24 @@ describe.skipIf(!services)('when a server is stopped under load', () => {
     for (const stop of stopAll) await stop()
   })
 
-  const promises = {
-    kafka: 'events are spooled and conversions refused while Kafka is away, and nothing is lost or twice',
-    postgres: 'events are accepted while PostgreSQL is away, and nothing is lost or twice',
-    redis: 'nothing is refused while Redis is away, and nothing is lost or twice',
+  const outages = {
+    killed: { begin: 'kill', end: 'start' },
+    // Connections stay open and nobody answers.
+    frozen: { begin: 'pause', end: 'unpause' },
   } as const
+  const cases = (['kafka', 'postgres', 'redis'] as const).flatMap((server) =>
+    (['killed', 'frozen'] as const).map((how) => [server, how] as const),
+  )
 
-  it.each(Object.entries(promises) as [keyof typeof promises, string][])(
-    '%s: %s',
-    async (server) => {
-      const stop = startLoad(waymark, server)
+  it.each(cases)(
+    'keeps what it promised while %s is %s',
+    async (server, how) => {
+      const name = `${server}-${how}`
+      const stop = startLoad(waymark, name)
       await sleep(1_000)
-      await docker('docker', ['kill', containers[server]])
+      await docker('docker', [outages[how].begin, containers[server]])
       await sleep(AWAY_MS)
-      await docker('docker', ['start', containers[server]])
+      await docker('docker', [outages[how].end, containers[server]])
       await sleep(AFTERWARDS_MS)
       const sent = await stop()
 
@@ -131,7 +135,7 @@ describe.skipIf(!services)('when a server is stopped under load', () => {
           30_000,
         )
       }
-      const ours = (ids: string[]) => ids.filter((id) => id.startsWith(`${server}-`)).sort()
+      const ours = (ids: string[]) => ids.filter((id) => id.startsWith(`${name}-`)).sort()
       const all = sent.map(({ id }) => id).sort()
       const stored = await eventually(
         'everything is stored',
@@ -145,10 +149,36 @@ describe.skipIf(!services)('when a server is stopped under load', () => {
       const conversions = sent.filter(({ metering }) => metering).map(({ id }) => id)
       expect(ours(await readConversionIds(waymark))).toEqual(conversions.sort())
       process.stdout.write(
-        `${server} away for ${AWAY_MS / 1000} s: ${sent.length} sent, ${refused.length} refused and repeated, ` +
+        `${server} ${how} for ${AWAY_MS / 1000} s: ${sent.length} sent, ${refused.length} refused and repeated, ` +
           `${stored.length} stored, 0 missing, 0 twice, slowest answer ${Math.round(Math.max(...sent.map(({ tookMs }) => tookMs)))} ms\n`,
       )
     },
     180_000,
   )
+
+  it('refuses a revoked key within 5 s while Kafka and Redis are frozen', async () => {
+    const keys = `/api/projects/${waymark.projectId}/api-keys`
+    const headers = { 'Content-Type': 'application/json' }
+    const body = JSON.stringify({ name: 'to be revoked', kind: 'sec', scopes: ['events:write'] })
+    const created = await waymark.request(keys, { method: 'POST', headers, body })
+    const { id, key } = (await created.json()) as { id: string; key: string }
+    const identify = async () => {
+      const response = await waymark.request('/api/v1/identify', {
+        method: 'POST',
+        headers: { ...headers, 'X-API-Key': key },
+        body: JSON.stringify({ visitorId: 'v', userId: 'u' }),
+      })
+      return response.status
+    }
+    await docker('docker', ['pause', containers.kafka])
+    await docker('docker', ['pause', containers.redis])
+    try {
+      expect(await identify()).toBe(202)
+      expect((await waymark.request(`${keys}/${id}`, { method: 'DELETE' })).status).toBe(204)
+      await eventually('the key is refused', async () => (await identify()) === 401, 5_000)
+    } finally {
+      await docker('docker', ['unpause', containers.kafka])
+      await docker('docker', ['unpause', containers.redis])
+    }
+  })
 })

@@ -1,4 +1,7 @@
-export { hashPassword } from './account/password.ts'
+export { isCommonPassword } from './account/common-password.ts'
+export { hashPassword, unmatchableHash, verifyPassword } from './account/password.ts'
+export { roleAllows, roleOfScopes, scopesOfRole, strongerRole } from './account/role.ts'
+export { generateToken, hashToken } from './account/token.ts'
 export { compileEventSchema, type PropertyCheck, requireUsableSchema } from './catalog/event-schema.ts'
 export { createSchemaInference } from './catalog/infer-schema.ts'
 export { type Catalog, validateEvent, validationModeOf } from './catalog/validate-event.ts'

@@ -13,7 +13,12 @@ import { createTestDatabase } from './test-database.ts'
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 
 // Tests send as fast as they can, all of it from one address.
-const MANY_REQUESTS = { LIMIT_INGEST_PER_MINUTE: '1000000' }
+const MANY_REQUESTS = {
+  LIMIT_INGEST_PER_MINUTE: '1000000',
+  LIMIT_REGISTER_PER_HOUR: '1000000',
+  LIMIT_SIGN_IN_PER_MINUTE: '1000000',
+  LIMIT_SIGN_IN_FAILURES: '1000000',
+}
 
 /** The apps that a distributed constellation runs. */
 const APPS = [

@@ -1,6 +1,6 @@
 export { anEnrichedEvent, anIngestRecord } from './builders.ts'
 export { type AppName, type Constellation, startDistributed, startStandalone } from './constellation.ts'
-export { startKafka, startPostgres, startRedis } from './containers.ts'
+export { startKafka, startKafkaCluster, startPostgres, startRedis } from './containers.ts'
 export { eventually } from './eventually.ts'
 export { freePort } from './free-port.ts'
 export { createMemoryLog } from './memory-log.ts'

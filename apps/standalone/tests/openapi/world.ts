@@ -6,8 +6,9 @@ import {
   listDeadLetters,
   type Operation,
 } from '@waymark/contracts'
+import { generateToken, hashPassword } from '@waymark/domain'
 import { ensureDemoProject } from '@waymark/pipeline'
-import { createScope, embeddedPlatform, type Limits, startService } from '@waymark/service-kit'
+import { createScope, embeddedPlatform, limitsConfig, readConfig, startService } from '@waymark/service-kit'
 import { anIngestRecord, createMemoryLog, createTestDatabase, startTcpProxy } from '@waymark/testing'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
@@ -27,6 +28,19 @@ export type Call = {
 
 export type Answer = { status: number; body: unknown; text: string; headers: Headers }
 
+/** Somebody who is signed in; with `headers` a request is theirs. */
+export type SignedIn = {
+  headers: { Cookie: string; Origin: string }
+  userId: string
+  sessionId: string
+  projectId: string
+  email: string
+  password: string
+}
+
+const SESSION_MS = 3_600_000
+const PASSWORD = 'what somebody chose long ago'
+
 /** Waymark at work in this process, whose answers are held against the document. */
 export type World = {
   projectId: string
@@ -34,6 +48,8 @@ export type World = {
   foreignProjectId: string
   /** A key that may do no more than this. */
   keyWith: (scopes: ApiKeyScope[]) => Promise<string>
+  /** Makes somebody who is signed in: the owner of a new project, or a viewer of the one given. */
+  signIn: (as?: { projectId: string }) => Promise<SignedIn>
   /** Calls an operation, and fails unless the answer is documented. */
   call: (operation: Operation, call?: Call) => Promise<Answer>
   /** Puts a record into the dead letters that would be processed now, or would fail again, and answers its id. */
@@ -63,8 +79,10 @@ const expectDocumented = (operation: Operation, { status, body, headers, text }:
     throw new Error(`${what}, which is documented otherwise: ${ajv.errorsText()}`)
 }
 
-/** Starts everything on a database of its own. `limits` are the deployment's. */
-export const startWorld = async (limits: Limits): Promise<World> => {
+/** Starts everything on a database of its own, with every limit of the deployment set to `limit`. */
+export const startWorld = async (limit: number): Promise<World> => {
+  const variables = Object.values(limitsConfig).map(({ variable }) => [variable, `${limit}`])
+  const limits = readConfig(limitsConfig, Object.fromEntries(variables))
   const database = await createTestDatabase()
   const proxy = await startTcpProxy(database.url)
   const databaseUrl = Object.assign(new URL(database.url), { port: `${proxy.port}` }).href
@@ -83,6 +101,50 @@ export const startWorld = async (limits: Limits): Promise<World> => {
       tenant: { create: { id: crypto.randomUUID(), name: 'Somebody else' } },
     },
   })
+
+  // Written into the database: registering and signing in have limits.
+  const passwordHash = await hashPassword(PASSWORD)
+  const signIn = async (as?: { projectId: string }): Promise<SignedIn> => {
+    const { token, hash } = generateToken()
+    const now = Date.now()
+    const project =
+      as?.projectId ??
+      (
+        await prisma.project.create({
+          data: {
+            id: crypto.randomUUID(),
+            name: 'Their own',
+            tenant: { create: { id: crypto.randomUUID(), name: 'Their own' } },
+          },
+        })
+      ).id
+    const user = await prisma.user.create({
+      data: {
+        id: crypto.randomUUID(),
+        email: `${crypto.randomUUID()}@example.com`,
+        name: 'Grace',
+        passwordHash,
+        memberships: { create: { projectId: project, role: as ? 'viewer' : 'owner' } },
+        sessions: {
+          create: {
+            id: crypto.randomUUID(),
+            tokenHash: new Uint8Array(hash),
+            lastSeenAt: new Date(now),
+            expiresAt: new Date(now + SESSION_MS),
+          },
+        },
+      },
+      include: { sessions: true },
+    })
+    return {
+      headers: { Cookie: `waymark_session=${token}`, Origin: `http://localhost:${port}` },
+      userId: user.id,
+      sessionId: user.sessions[0]?.id ?? '',
+      projectId: project,
+      email: user.email,
+      password: PASSWORD,
+    }
+  }
 
   let letters = 0
   const call = async (operation: Operation, options: Call = {}): Promise<Answer> => {
@@ -116,6 +178,7 @@ export const startWorld = async (limits: Limits): Promise<World> => {
     projectId,
     foreignProjectId: other.id,
     call,
+    signIn,
     keyWith: async (scopes) => {
       const { body } = await call(createApiKey, { body: { name: 'narrow', kind: 'sec', scopes } })
       return (body as { key: string }).key

@@ -17,6 +17,7 @@ const statusOf: Record<ErrorCode, number> = {
   internal: 500,
   queue_unavailable: 503,
   store_unavailable: 503,
+  overloaded: 503,
 }
 
 /** Answers whatever a handler threw as JSON `{ error, … }`. What we did not foresee is logged and told to nobody. */
@@ -29,19 +30,19 @@ export const answerError =
     if (status >= 500)
       log.error({ requestId: res.get('X-Request-Id'), method: req.method, err: error }, 'a request failed')
     const { retryAfterSeconds, retryAfter = retryAfterSeconds, ...details } = known.details
+    const waiting = typeof retryAfter === 'number' ? retryIn(retryAfter, req.path) : {}
     if (typeof retryAfter === 'number') res.set('Retry-After', `${retryAfter}`)
-    const waiting = retryAfter !== undefined && { [waitingNameOf(req.path)]: retryAfter }
     res.status(status).json({ error: known.message, ...details, ...waiting })
   }
+
+/** Management answers name the waiting time otherwise than the rest. */
+const retryIn = (seconds: number, path: string): Record<string, number> =>
+  /^\/api\/(?!v1\/)/.test(path) ? { retryAfterSeconds: seconds } : { retryAfter: seconds }
 
 const RETRY_AFTER_S = 30
 
 const storeAway = (): AppError =>
   new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfter: RETRY_AFTER_S })
-
-/** Management answers name the waiting time otherwise than the rest, whoever threw. */
-const waitingNameOf = (path: string): string =>
-  /^\/api\/(?!v1\/)/.test(path) ? 'retryAfterSeconds' : 'retryAfter'
 
 /** Express and its body parser mark their errors with a status and a type. */
 const fromLibrary = (error: unknown): AppError => {
