@@ -174,20 +174,22 @@ describe.skipIf(!services)('erasing a person', () => {
       const { status } = await call('POST', '/api/v1/t', rejecting, { 'X-API-Key': `${key.key}` })
       return status === 202 && (await tablesWith(mark)).includes('ingest.rejected_events')
     })
-    const dead = { topic: ingestRecords.name, partition: 0, offset: 1n, consumerGroup: 'enrichment' }
     const record = anIngestRecord({
       projectId,
       event: { visitorId: `${mark}-unknown`, userId: `${mark}-user` },
     })
-    await platform.db.prisma.deadLetter.create({
-      data: {
-        ...dead,
-        projectId,
-        key: 'k',
-        value: Buffer.from(JSON.stringify(record)),
-        reason: 'a test',
-        failedAt: new Date(),
-      },
+    const value = Buffer.from(JSON.stringify(record))
+    const dead = {
+      topic: ingestRecords.name,
+      consumerGroup: 'enrichment',
+      partition: 0,
+      projectId,
+      key: 'k',
+      value,
+    }
+    const letters = Array.from({ length: 450 }, (_, n) => ({ ...dead, offset: BigInt(n) }))
+    await platform.db.prisma.deadLetter.createMany({
+      data: letters.map((letter) => ({ ...letter, reason: 'a test', failedAt: new Date() })),
     })
     await allHandled()
 
