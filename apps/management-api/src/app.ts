@@ -1,4 +1,3 @@
-import { createPurger, type ErasureJob } from '@waymark/pipeline'
 import type { Platform, Service } from '@waymark/service-kit'
 import { acceptInvitationRoute } from './accept-invitation.ts'
 import { createAccountLimits } from './account-limits.ts'
@@ -15,6 +14,7 @@ import { documentationRoutes } from './documentation.ts'
 import { emailDeliveryRoutes } from './email-deliveries.ts'
 import { emailPreviewRoutes } from './email-previews.ts'
 import { emailTriggerRoutes } from './email-triggers.ts'
+import { createErasurePurge } from './erasure-purge.ts'
 import { eventDefinitionRoutes } from './event-definitions.ts'
 import { eventsRoute } from './events-route.ts'
 import { forgetExpired } from './forget-expired.ts'
@@ -37,9 +37,6 @@ import { suppressionRoutes } from './suppressions.ts'
 import { tenantRoutes } from './tenants.ts'
 import { userRoutes } from './users.ts'
 
-/** How long an erasure may take within its request, in ms. */
-const PURGE_DEADLINE_MS = 5_000
-
 /** Reading and managing what a project owns. */
 export const createManagementApi = (platform: Platform): Service => {
   const sessions = createSessions(platform)
@@ -52,16 +49,7 @@ export const createManagementApi = (platform: Platform): Service => {
     accountLimits: createAccountLimits(platform),
     accountRoutes: createAccountRoutes({ ...platform, sessions }),
     projectRoute: createProjectRoute({ ...platform, sessions, auditLog }),
-  }
-  const purger = createPurger(platform)
-  // What is not done by then is gone on with by the persistence consumer.
-  const purge = async (job: ErasureJob): Promise<boolean> => {
-    try {
-      return await purger.purge(job, AbortSignal.timeout(PURGE_DEADLINE_MS))
-    } catch (error) {
-      platform.log.warn({ err: error, erasure: job.id }, 'an erasure goes on in the background')
-      return false
-    }
+    purge: createErasurePurge(platform),
   }
   return {
     routes: [
@@ -79,7 +67,7 @@ export const createManagementApi = (platform: Platform): Service => {
       ...eventDefinitionRoutes(deps),
       ...meteringSelectorRoutes(deps),
       ...settingsRoutes(deps),
-      ...profileRoutes({ ...deps, purge }),
+      ...profileRoutes(deps),
       ...conversionRoutes(deps),
       ...statsRoutes(deps),
       ...couponPoolRoutes(deps),

@@ -12,8 +12,9 @@ import type { Request, RequestHandler, Response } from 'express'
 import type { AuditLog } from './audit-log.ts'
 import { clientOf } from './client.ts'
 import { matchRequirement } from './entity-tag.ts'
-import { type Parts, partsOf, type Reply, readBody, send } from './reply.ts'
+import { type Parts, partsOf, readBody } from './reply.ts'
 import { findSession } from './require-session.ts'
+import { type ProjectReply, sendTagged } from './send-tagged.ts'
 import type { Sessions } from './sessions.ts'
 import { UUID } from './validation.ts'
 
@@ -32,9 +33,6 @@ export type ProjectRequest<Body = unknown, Query = unknown> = Parts<Body, Query>
    */
   requireMatch: (current: unknown) => void
 }
-
-/** What is answered: 200 unless said, and no body at all for 204. */
-export type ProjectReply = Reply
 
 type ProjectOperation<B, Q> = Operation<B, Q, { by: 'project'; role: ProjectRole }>
 type Deps = Pick<Platform, 'apiKeys' | 'db'> & { sessions: Sessions; auditLog: AuditLog }
@@ -71,11 +69,8 @@ export const createProjectRoute =
     }
     const reply: RequestHandler = async (req, res) => {
       const actor = res.locals.actor as Actor
-      const request = {
-        ...partsOf(operation, req),
-        actor,
-        requireMatch: matchRequirement(req.get('If-Match')),
-      }
+      const requireMatch = matchRequirement(req.get('If-Match'))
+      const request = { ...partsOf(operation, req), actor, requireMatch }
       const replied = await answer(request)
       if (operation.method !== 'get') {
         await auditLog.record(request.projectId, {
@@ -86,7 +81,7 @@ export const createProjectRoute =
           client: clientOf(req, res),
         })
       }
-      await send(req, res, replied)
+      await sendTagged(req, res, replied)
     }
     return { operation, handlers: [allow, ...readBody(operation), reply] }
   }

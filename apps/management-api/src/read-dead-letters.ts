@@ -81,7 +81,8 @@ export const readDeadLetters = async (
   { limit, newestFirst }: { limit: number; newestFirst: boolean },
 ): Promise<DeadLetterRow[]> => {
   const { where, values } = conditionsOf(query, newestFirst)
-  const order = PLACE.split(', ').map((column) => (newestFirst ? `${column} DESC` : column))
+  // By the columns themselves: "offset" alone would mean the text that is selected.
+  const order = PLACE.split(', ').map((column) => `dead_letters.${column}${newestFirst ? ' DESC' : ''}`)
   const { rows } = await pool.query<DeadLetterRow>(
     `SELECT consumer_group, topic, "partition", "offset"::text AS "offset", key, value, headers, reason, failed_at, replayed_at
      FROM ingest.dead_letters WHERE ${where} ORDER BY ${order.join(', ')} LIMIT $${values.length + 1}`,

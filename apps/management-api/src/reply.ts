@@ -1,26 +1,14 @@
 import type { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { AppError, type Operation } from '@waymark/contracts'
 import { bodyOf, jsonBody } from '@waymark/service-kit'
 import type { Request, RequestHandler, Response } from 'express'
-import { entityTagOf, namesTag } from './entity-tag.ts'
 import { requireValid } from './validation.ts'
 
 /** Bytes of one request body. */
 const MAX_BODY_BYTES = 256 * 1024
 
-/** Text that is sent as it is made, at the client's pace; with a `fileName` it is to be saved under that. */
-export type TextStream = { type: string; fileName?: string; text: AsyncIterable<string> }
-
 /** What is answered: 200 unless said, and no body at all for 204. */
-export type Reply = {
-  status?: number
-  body?: unknown
-  /** What the `ETag` is made of when that is not the body. Lists and streams have none. */
-  version?: unknown
-  /** Sent in place of `body`. */
-  stream?: TextStream
-}
+export type Reply = { status?: number; body?: unknown }
 
 /** The parts of a request that fit the operation's schemas. Those of the path are empty where it has none of that name. */
 export type Parts<Body, Query> = {
@@ -56,30 +44,11 @@ const pathPart = ({ params }: Request, name: string): string => {
   return typeof part === 'string' ? part : ''
 }
 
-/** Sends an answer with its `ETag`; a GET that knows this version already gets 304 and no body. */
-export const send = async (req: Request, res: Response, reply: Reply): Promise<void> => {
-  const { status = 200, body, stream, version = isList(body) ? undefined : body } = reply
+/** Sends a reply. */
+export const send = (res: Response, { status = 200, body }: Reply): void => {
   res.status(status)
-  if (stream) {
-    if (stream.fileName !== undefined) res.attachment(stream.fileName)
-    res.type(stream.type)
-    return pipeline(stream.text, res).catch(unlessClientLeft)
-  }
-  if (version !== undefined) {
-    const tag = entityTagOf(version)
-    res.set('ETag', tag)
-    if (req.method === 'GET' && namesTag(req.get('If-None-Match'), tag)) return void res.status(304).end()
-  }
   if (body === undefined) res.end()
   else res.json(body)
-}
-
-const isList = (body: unknown): boolean =>
-  typeof body === 'object' && body !== null && 'data' in body && 'nextCursor' in body
-
-// There is nobody to tell.
-const unlessClientLeft = (error: unknown): void => {
-  if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
 }
 
 const requireType =

@@ -174,20 +174,22 @@ describe.skipIf(!services)('erasing a person', () => {
       const { status } = await call('POST', '/api/v1/t', rejecting, { 'X-API-Key': `${key.key}` })
       return status === 202 && (await tablesWith(mark)).includes('ingest.rejected_events')
     })
-    const dead = { topic: ingestRecords.name, partition: 0, offset: 1n, consumerGroup: 'enrichment' }
     const record = anIngestRecord({
       projectId,
       event: { visitorId: `${mark}-unknown`, userId: `${mark}-user` },
     })
-    await platform.db.prisma.deadLetter.create({
-      data: {
-        ...dead,
-        projectId,
-        key: 'k',
-        value: Buffer.from(JSON.stringify(record)),
-        reason: 'a test',
-        failedAt: new Date(),
-      },
+    const value = Buffer.from(JSON.stringify(record))
+    const dead = {
+      topic: ingestRecords.name,
+      consumerGroup: 'enrichment',
+      partition: 0,
+      projectId,
+      key: 'k',
+      value,
+    }
+    const letters = Array.from({ length: 450 }, (_, n) => ({ ...dead, offset: BigInt(n) }))
+    await platform.db.prisma.deadLetter.createMany({
+      data: letters.map((letter) => ({ ...letter, reason: 'a test', failedAt: new Date() })),
     })
     await allHandled()
 
@@ -241,7 +243,8 @@ describe.skipIf(!services)('erasing a person', () => {
     expect(erased.status).toBe(202)
     expect(erased.body).toMatchObject({ profileId: before.id, done: true })
     expect(await tablesWith(mark)).toEqual([])
-    expect(await tablesWith(before.id)).toEqual([])
+    // That somebody erased them stays known, by an id that leads nowhere any more.
+    expect(await tablesWith(before.id)).toEqual(['core.audit_log'])
     expect((await manage('DELETE', `profiles/${before.id}`)).status).toBe(404)
 
     await startConsumers()
@@ -320,6 +323,6 @@ describe.skipIf(!services)('erasing a person', () => {
     expect(await stored('ingest.events', `received_at <= '${new Date(erasedAt).toISOString()}'`)).toEqual([])
     expect(await stored('analytics.events')).toEqual(await stored('ingest.events'))
     expect((await stored('ingest.events')).length).toBeGreaterThan(0)
-    for (const id of ids) expect(await tablesWith(id)).toEqual([])
+    for (const id of ids) expect(await tablesWith(id)).toEqual(['core.audit_log'])
   }, 120_000)
 })

@@ -18,12 +18,20 @@ const GROUPS: Record<StatsGroup, string> = {
   selector: 'selector_id::text',
 }
 
-/** What is added up, and by which groups are compared; a visitor counts once in each bucket. */
-const VALUES: Record<StatsMetric, string> = {
+/** By what groups are compared. Of visitors by their events, since telling them apart twice would cost the most. */
+const RANKS: Record<StatsMetric, string> = {
   events: 'count(*)',
-  visitors: 'count(DISTINCT coalesce(visitor_id, user_id))',
+  visitors: 'count(*)',
   conversions: 'count(*)',
   revenue: 'sum(amount)',
+}
+
+/** What is counted or added up. */
+const WHAT: Record<StatsMetric, string> = {
+  events: 'NULL',
+  visitors: 'coalesce(visitor_id, user_id)',
+  conversions: 'NULL',
+  revenue: 'amount',
 }
 
 const UNITS: Record<StatsInterval, string> = { hour: 'hour', day: 'day', week: 'week', month: 'month' }
@@ -53,27 +61,36 @@ export const measure = async (pool: Pool, query: MetricQuery): Promise<MetricRow
 
 // Everything put together here is from the tables above; what comes from the request are parameters.
 const statementFor = ({ metric, interval, groupBy, eventName }: MetricQuery): string => {
-  const value = VALUES[metric]
-  const currency = metric === 'revenue' ? 'currency' : 'NULL::text'
   const matching = `
     FROM ${TABLES[metric]}
     WHERE project_id = $1 AND "timestamp" >= $2 AND "timestamp" < $3 AND ($4 OR NOT bot)
       ${eventName === undefined ? '' : 'AND event_name = $5'} ${metric === 'revenue' ? 'AND amount IS NOT NULL' : ''}`
-  const bucketed = (label: string, other: string, from: string): string => `
-    SELECT at, label, other, currency, ${value}::text AS value FROM (
-      SELECT date_trunc('${UNITS[interval]}', "timestamp", 'UTC') AS at, ${label} AS label, ${other} AS other,
-        ${currency} AS currency, visitor_id, user_id ${metric === 'revenue' ? ', amount' : ''} ${from}
-    ) AS labelled
-    GROUP BY GROUPING SETS ((at, label, other, currency), (label, other, currency))`
-  if (groupBy === undefined) return bucketed('NULL::text', 'false', matching)
-  const group = GROUPS[groupBy]
-  return `
-    WITH tops AS MATERIALIZED (
-      SELECT ${group} AS top, true AS is_top ${matching} GROUP BY 1 ORDER BY ${value} DESC, 1 LIMIT ${MAX_GROUPS}
-    )
-    ${bucketed(
-      'top',
-      'is_top IS NULL',
-      `FROM (SELECT * ${matching}) AS measured LEFT JOIN tops ON top IS NOT DISTINCT FROM ${group}`,
-    )}`
+  const labelled = (label: string, other: string, from: string): string => `
+    SELECT date_trunc('${UNITS[interval]}', "timestamp", 'UTC') AS at, ${label} AS label, ${other} AS other,
+      ${metric === 'revenue' ? 'currency' : 'NULL::text'} AS currency, ${WHAT[metric]} AS what ${from}`
+  const count = metric === 'visitors' ? countedOnce : addedUp(metric)
+  if (groupBy === undefined) return count(labelled('NULL::text', 'false', matching))
+  // A key that is never null can be looked up by its hash: '1' and the group, or '0'.
+  const key = `CASE WHEN ${GROUPS[groupBy]} IS NULL THEN '0' ELSE '1' || ${GROUPS[groupBy]} END`
+  const tops = `
+    SELECT ${key} AS top ${matching} GROUP BY 1 ORDER BY ${RANKS[metric]} DESC, 1 LIMIT ${MAX_GROUPS}`
+  const from = `FROM (SELECT *, ${key} AS key ${matching}) AS measured LEFT JOIN (${tops}) AS tops ON top = key`
+  return count(labelled(`CASE WHEN top LIKE '1%' THEN substr(top, 2) END`, 'top IS NULL', from))
 }
+
+/** Rows by bucket, and for the whole time, of what adds up. */
+const addedUp =
+  (metric: StatsMetric) =>
+  (labelled: string): string =>
+    `
+    SELECT at, label, other, currency, ${metric === 'revenue' ? 'sum(what)' : 'count(*)'}::text AS value
+    FROM (${labelled}) AS labelled
+    GROUP BY GROUPING SETS ((at, label, other, currency), (label, other, currency))`
+
+/** The same of what is counted once in each bucket, and once in the whole time. */
+const countedOnce = (labelled: string): string => `
+  WITH seen AS MATERIALIZED (SELECT DISTINCT at, label, other, what FROM (${labelled}) AS labelled)
+  SELECT at, label, other, NULL::text AS currency, count(what)::text AS value FROM seen GROUP BY at, label, other
+  UNION ALL
+  SELECT NULL, label, other, NULL, count(what)::text FROM (SELECT DISTINCT label, other, what FROM seen) AS once
+  GROUP BY label, other`

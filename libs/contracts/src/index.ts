@@ -44,10 +44,18 @@ export * from './http/projects.ts'
 export * from './http/redemptions.ts'
 export * from './http/rejected-events.ts'
 export * from './http/rejected-events.ts'
-export { MAX_REPLAY_RECORDS, type ReplayResult } from './http/replay.ts'
-export { LOCAL_SESSION_COOKIE, SESSION_COOKIE } from './http/session-cookie.ts'
+export {
+  MAX_REPLAY_RECORDS,
+  type ReplayResult,
+} from './http/replay.ts'
+export {
+  LOCAL_SESSION_COOKIE,
+  SESSION_COOKIE,
+} from './http/session-cookie.ts'
 export * from './http/settings.ts'
 export * from './http/settings.ts'
+export * from './http/settings.ts'
+export * from './http/stats.ts'
 export * from './http/stats.ts'
 export * from './http/suppressions.ts'
 export * from './http/tenants.ts'

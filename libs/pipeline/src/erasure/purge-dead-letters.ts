@@ -4,10 +4,11 @@ import { type AboutPeople, aboutAnything } from './erased-records.ts'
 import type { ErasureJob } from './erasure-job.ts'
 
 const ROWS = 200
+// By the column itself: its name alone would mean the text that is selected.
 const PAGE = `
   SELECT consumer_group, topic, "partition", "offset"::text AS "offset", value FROM ingest.dead_letters
   WHERE project_id = $1 AND (consumer_group, topic, "partition", "offset") > ($2, $3, $4::int, $5::bigint)
-  ORDER BY consumer_group, topic, "partition", "offset" LIMIT ${ROWS}`
+  ORDER BY consumer_group, topic, "partition", dead_letters."offset" LIMIT ${ROWS}`
 const DELETE = `
   DELETE FROM ingest.dead_letters
   WHERE consumer_group = $1 AND topic = $2 AND "partition" = $3 AND "offset" = $4::bigint`
