@@ -6,34 +6,30 @@ import {
   type QueuedRecord,
 } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
-import { describeUserAgent, enrichEvent, partitionKeyOf, type UserAgent } from '@waymark/domain'
+import { enrichEvent, partitionKeyOf } from '@waymark/domain'
 import type { Delivery, EventBus } from '@waymark/event-bus'
-import { applyIdentify, resolveProfiles } from '@waymark/pipeline'
-import { LRUCache } from 'lru-cache'
-
-const MAX_USER_AGENTS = 10_000
+import { applyIdentify, createResolveLinks, rememberUserAgents, resolveProfiles } from '@waymark/pipeline'
 
 /**
  * Enriches a batch of accepted records and resolves when the events are durable in the public stream. Identifies that
  * were queued are applied in their place: events behind one see it.
  */
 export const createEnrichRecords = ({ bus, db }: { bus: EventBus; db: Database }) => {
-  // A few thousand agents make up nearly all traffic, and reading one costs more than all the rest.
-  const agents = new LRUCache<string, UserAgent>({ max: MAX_USER_AGENTS })
-  const remembered = (header: string | null): UserAgent => {
-    const key = header ?? ''
-    const known = agents.get(key)
-    if (known) return known
-    const described = describeUserAgent(header)
-    agents.set(key, described)
-    return described
-  }
+  const describeUserAgent = rememberUserAgents()
+  const resolveLinks = createResolveLinks(db)
 
   const enrich = async (records: readonly IngestRecord[]): Promise<EnrichedEvent[]> => {
     const people = records.map(({ projectId, event }) => ({ ...event, projectId }))
-    const profileIds = await resolveProfiles(db.pool, people)
+    const [profileIds, shortLinks] = await Promise.all([
+      resolveProfiles(db.pool, people),
+      resolveLinks(records),
+    ])
     return records.map((record, index) =>
-      enrichEvent(record, { profileId: profileIds[index] ?? null, describeUserAgent: remembered }),
+      enrichEvent(record, {
+        profileId: profileIds[index] ?? null,
+        shortLink: shortLinks[index] ?? null,
+        describeUserAgent,
+      }),
     )
   }
 

@@ -1,7 +1,9 @@
-import { deadLetters, enrichedEvents, rejectedEvents } from '@waymark/contracts'
+import { deadLetters, enrichedEvents, linkClicks, rejectedEvents } from '@waymark/contracts'
 import {
   createEventPartitions,
   createOutboxRelay,
+  rememberUserAgents,
+  storeClicks,
   storeDeadLetters,
   storeRejectedEvents,
 } from '@waymark/pipeline'
@@ -14,6 +16,7 @@ const PARTITIONS_INTERVAL_MS = 60 * 60 * 1000
 /** The only writer of events and of what follows from them; it also empties the outbox. */
 export const createPersistenceConsumer = ({ db, bus, analytics, clock, log }: Platform): Service => {
   const partitions = createEventPartitions(db)
+  const describeUserAgent = rememberUserAgents()
   const relay = createOutboxRelay({ db, bus, log })
   return {
     consumers: [
@@ -29,6 +32,18 @@ export const createPersistenceConsumer = ({ db, bus, analytics, clock, log }: Pl
           await storeRejectedEvents(
             db.pool,
             batch.map(({ value }) => value),
+          )
+          return undefined
+        },
+      }),
+      bus.subscribe({
+        group: 'persistence-clicks',
+        topic: linkClicks,
+        handle: async (batch) => {
+          await storeClicks(
+            db.pool,
+            batch.map(({ value }) => value),
+            describeUserAgent,
           )
           return undefined
         },

@@ -19,6 +19,8 @@ export {
   type Traits,
 } from './http/identify.ts'
 export * from './http/ingestion-operations.ts'
+export { type LinkStatsQuery, type LinkStatsView, MAX_STATS_DAYS } from './http/link-stats.ts'
+export * from './http/links.ts'
 export * from './http/metering-selectors.ts'
 export { answersOf, openApiDocument } from './http/openapi.ts'
 export { type Access, type Answer, defineOperation, type Endpoint, type Operation } from './http/operation.ts'
@@ -47,9 +49,18 @@ export { type ProjectRole, projectRoles, scopeForRole } from './project-role.ts'
 export { type IpStorage, ProjectSettings, projectSettings, ValidationMode } from './project-settings.ts'
 export type { ConversionClaim, MeteringSelector } from './records/conversion-claim.ts'
 export type { DeadLetter } from './records/dead-letter.ts'
-export type { EnrichedEvent, EventContext } from './records/enriched-event.ts'
+export type { EnrichedEvent, EventContext, EventLink } from './records/enriched-event.ts'
 export type { IdentifyRecord, QueuedRecord } from './records/identify-record.ts'
 export type { AcceptedEvent, IngestRecord } from './records/ingest-record.ts'
+export type { LinkClick } from './records/link-click.ts'
 export type { RejectedEvent } from './records/rejected-event.ts'
-export { deadLetters, enrichedEvents, ingestRecords, rejectedEvents, type Topic, topics } from './topics.ts'
+export {
+  deadLetters,
+  enrichedEvents,
+  ingestRecords,
+  linkClicks,
+  rejectedEvents,
+  type Topic,
+  topics,
+} from './topics.ts'
 export { compileValidator, type SchemaProblem, type Validator } from './validator.ts'

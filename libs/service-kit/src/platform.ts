@@ -5,10 +5,13 @@ import {
   createLocallyCountingRateLimiter,
   createMemoryCache,
   createMemoryRateLimiter,
+  createMemoryTotals,
   createRedisCache,
+  createRedisTotals,
   createSharedRateLimiter,
   openRedisCounter,
   type RateLimiter,
+  type SharedTotals,
 } from '@waymark/cache'
 import type { Log } from '@waymark/contracts'
 import { type Database, openDatabase, requireMigrated } from '@waymark/database'
@@ -37,6 +40,8 @@ export type Platform = {
   rateLimiter: RateLimiter
   /** For the hot path: asks nobody, and learns a moment later what other processes counted. */
   ingestRateLimiter: RateLimiter
+  /** Counts that processes share and that begin where the database stands. */
+  totals: SharedTotals
   limits: Limits
   /** Now, in ms since the epoch. */
   clock: () => number
@@ -61,7 +66,10 @@ const openStores = (url: string, poolSize: number, { name, log, scope }: Platfor
   return db
 }
 
-type Parts = Pick<Platform, 'db' | 'bus' | 'cache' | 'rateLimiter' | 'ingestRateLimiter' | 'limits'>
+type Parts = Pick<
+  Platform,
+  'db' | 'bus' | 'cache' | 'rateLimiter' | 'ingestRateLimiter' | 'totals' | 'limits'
+>
 
 const assemble = (parts: Parts, { log, scope }: PlatformContext): Platform => {
   const { db, cache } = parts
@@ -98,11 +106,13 @@ export const distributedPlatform = async (
   scope.onStop('rate limit counter', () => counter.close())
   const ingestRateLimiter = createLocallyCountingRateLimiter(counter)
   scope.onStop('rate limiter', () => ingestRateLimiter.close())
+  const totals = createRedisTotals(config.redis, log)
+  scope.onStop('totals', () => totals.close())
   const bus = createKafkaEventBus({ ...config.kafka, clientId: `waymark-${name}` }, log)
   scope.onStop('kafka', () => bus.close())
   await requireMigrated(db.pool)
   const rateLimiter = createSharedRateLimiter(counter)
-  return assemble({ db, bus, cache, rateLimiter, ingestRateLimiter, limits: config.limits }, context)
+  return assemble({ db, bus, cache, rateLimiter, ingestRateLimiter, totals, limits: config.limits }, context)
 }
 
 /** One PostgreSQL that this process has to itself, its log in place of Kafka, memory in place of Redis. */
@@ -116,7 +126,15 @@ export const embeddedPlatform = async (
   scope.onStop('log', () => bus.close())
   const rateLimiter = createMemoryRateLimiter()
   return assemble(
-    { db, bus, cache: createMemoryCache(), rateLimiter, ingestRateLimiter: rateLimiter, limits },
+    {
+      db,
+      bus,
+      cache: createMemoryCache(),
+      rateLimiter,
+      ingestRateLimiter: rateLimiter,
+      totals: createMemoryTotals(),
+      limits,
+    },
     context,
   )
 }

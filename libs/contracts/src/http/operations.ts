@@ -4,6 +4,7 @@ import { deadLetterOperations } from './dead-letters.ts'
 import { eventDefinitionOperations } from './event-definitions.ts'
 import { eventOperations } from './events.ts'
 import { ingestionOperations } from './ingestion-operations.ts'
+import { linkOperations } from './links.ts'
 import { meteringSelectorOperations } from './metering-selectors.ts'
 import type { Operation } from './operation.ts'
 import { profileOperations } from './profile-view.ts'
@@ -19,6 +20,7 @@ export const operations: readonly Operation[] = [
   ...apiKeyOperations,
   ...eventDefinitionOperations,
   ...meteringSelectorOperations,
+  ...linkOperations,
   ...settingsOperations,
   ...rejectedEventOperations,
   ...deadLetterOperations,

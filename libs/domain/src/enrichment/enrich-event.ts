@@ -1,4 +1,5 @@
-import type { EnrichedEvent, IngestRecord, IpStorage } from '@waymark/contracts'
+import type { EnrichedEvent, EventLink, IngestRecord, IpStorage } from '@waymark/contracts'
+import { CLICK_PARAMETER } from '../link/destination.ts'
 import { correctedTime } from './corrected-time.ts'
 import { storableIp } from './ip-address.ts'
 import { describePage, hostOf } from './page.ts'
@@ -9,8 +10,14 @@ export type EnrichmentLookups = {
   describeUserAgent: (header: string | null) => UserAgent
 }
 
-/** What enrichment is given beside the record; `profileId` is whose event it is, `null` when it names nobody. */
-export type EnrichmentInputs = Partial<EnrichmentLookups> & { profileId: string | null }
+/**
+ * What enrichment is given beside the record; `profileId` is whose event it is, `null` when it names nobody, and
+ * `shortLink` the link of the project that led to it.
+ */
+export type EnrichmentInputs = Partial<EnrichmentLookups> & {
+  profileId: string | null
+  shortLink?: EventLink | null
+}
 
 /**
  * Derives everything that can be known about an event from its record and what is looked up for it. Pure: the consumer
@@ -18,7 +25,9 @@ export type EnrichmentInputs = Partial<EnrichmentLookups> & { profileId: string 
  */
 export const enrichEvent = (
   record: IngestRecord,
-  { profileId, describeUserAgent: describe = describeUserAgent }: EnrichmentInputs = { profileId: null },
+  { profileId, shortLink, describeUserAgent: describe = describeUserAgent }: EnrichmentInputs = {
+    profileId: null,
+  },
 ): EnrichedEvent => {
   const { event, client } = record
   const { url, path, utm, clickIds } = describePage(event.properties)
@@ -30,6 +39,8 @@ export const enrichEvent = (
     v: 1,
     projectId: record.projectId,
     ...event,
+    shortLinkId: shortLink?.id ?? event.shortLinkId,
+    shortLinkCode: shortLink?.code ?? event.shortLinkCode,
     properties: withStorableAddress(event.properties, record.ipStorage),
     receivedAt: record.receivedAt,
     timestamp: new Date(happenedAtMs).toISOString(),
@@ -46,8 +57,13 @@ export const enrichEvent = (
       path,
       referrer,
       referrerHost: hostOf(referrer),
-      utm,
-      clickIds: { ...clickIds, ...event.clickIds },
+      utm: shortLink ? { ...utm, campaign: utm.campaign ?? shortLink.campaign } : utm,
+      clickIds: {
+        ...clickIds,
+        ...event.clickIds,
+        ...(shortLink?.clickId && { [CLICK_PARAMETER]: shortLink.clickId }),
+      },
+      ...(shortLink && { shortLink }),
     },
   }
 }
