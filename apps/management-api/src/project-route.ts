@@ -9,7 +9,7 @@ import { apiKeyOf, bodyOf, jsonBody, type Platform, type Route, requireApiKey } 
 import type { RequestHandler } from 'express'
 import { requireValid } from './validation.ts'
 
-/** Bytes of one request body. */
+/** Bytes of one request body, unless said otherwise. */
 const MAX_BODY_BYTES = 256 * 1024
 
 /** Who asks, already allowed to. */
@@ -25,8 +25,8 @@ export type ProjectRequest<Body = unknown, Query = unknown> = {
   id: string
 }
 
-/** What is answered: 200 unless said, and no body at all for 204. */
-export type ProjectReply = { status?: number; body?: unknown }
+/** What is answered: 200 unless said, and no body at all for 204. With a media `type` the body is sent as it is. */
+export type ProjectReply = { status?: number; body?: unknown; type?: string }
 
 type ProjectOperation<B, Q> = Operation<B, Q, { by: 'project'; role: ProjectRole }>
 
@@ -39,6 +39,7 @@ export const createProjectRoute =
   <B, Q>(
     operation: ProjectOperation<B, Q>,
     answer: (request: ProjectRequest<B, Q>) => Promise<ProjectReply>,
+    { maxBodyBytes = MAX_BODY_BYTES }: { maxBodyBytes?: number } = {},
   ): Route => {
     const { body, query, access } = operation
     const scope = scopeForRole[access.role]
@@ -53,9 +54,10 @@ export const createProjectRoute =
         id: typeof req.params.id === 'string' ? req.params.id : '',
       }
       // Where the operation has no schema for a part, its type is unknown, and undefined will do.
-      const { status = 200, body: answered } = await answer(request as ProjectRequest<B, Q>)
+      const { status = 200, body: answered, type } = await answer(request as ProjectRequest<B, Q>)
       res.status(status)
       if (answered === undefined) res.end()
+      else if (type !== undefined) res.type(type).send(answered)
       else res.json(answered)
     }
     return {
@@ -66,7 +68,7 @@ export const createProjectRoute =
           if (req.params.projectId !== apiKeyOf(res).projectId) throw new AppError('not_found', 'Not found')
           next()
         },
-        ...(body ? jsonBody(MAX_BODY_BYTES) : []),
+        ...(body ? jsonBody(maxBodyBytes) : []),
         reply,
       ],
     }

@@ -2,6 +2,7 @@ import { deadLetters, enrichedEvents, linkClicks, rejectedEvents } from '@waymar
 import {
   createEventPartitions,
   createOutboxRelay,
+  forgetVisitors,
   rememberUserAgents,
   storeClicks,
   storeDeadLetters,
@@ -11,6 +12,7 @@ import type { Platform, Service } from '@waymark/service-kit'
 import { createPersistEvents } from './persist-events.ts'
 
 const RELAY_INTERVAL_MS = 500
+const FORGET_INTERVAL_MS = 10 * 60 * 1000
 const PARTITIONS_INTERVAL_MS = 60 * 60 * 1000
 
 /** The only writer of events and of what follows from them; it also empties the outbox. */
@@ -63,6 +65,7 @@ export const createPersistenceConsumer = ({ db, bus, analytics, clock, log }: Pl
     ],
     loops: [
       { name: 'outbox-relay', everyMs: RELAY_INTERVAL_MS, run: async (signal) => (await relay(signal)) > 0 },
+      { name: 'link-visitors', everyMs: FORGET_INTERVAL_MS, run: () => forgetVisitors(db.pool) },
       {
         name: 'event-partitions',
         everyMs: PARTITIONS_INTERVAL_MS,

@@ -10,6 +10,14 @@ export const standaloneConfig = {
   /** Set by npm to the script that it runs. */
   npmScript: variable('npm_lifecycle_event', Type.String({ default: '', description: 'Set by npm.' })),
   limits: limitsConfig,
+  shortLinkBaseUrl: variable(
+    'SHORT_LINK_BASE_URL',
+    Type.String({
+      pattern: '^(https?://.*)?$',
+      default: '',
+      description: 'What short URLs begin with; this process on localhost unless set.',
+    }),
+  ),
   http: {
     ...httpConfig(8080),
     // Not 0: demo.json names the port before anything listens on it.

@@ -38,17 +38,17 @@ await runService('standalone', env, async (context) => {
 
   const platform = await embeddedPlatform({ databaseUrl: postgres.url, limits: config.limits }, context)
   await ensureEventPartitions(platform.db.pool, { now: new Date() })
+  const baseUrl = `http://localhost:${config.http.port}`
   const service = combineServices([
     createIngestGateway(platform),
     createEnrichmentConsumer(platform),
     createPersistenceConsumer(platform),
-    createManagementApi(platform),
+    createManagementApi(platform, { shortLinkBaseUrl: config.shortLinkBaseUrl || baseUrl }),
     createLinkRedirector(platform),
     createCouponService(platform),
     createDecisionService(platform),
     createEmailConsumer(platform),
   ])
-  const baseUrl = `http://localhost:${config.http.port}`
   const demo = await keepDemoFile(path.join(dataDir, 'demo.json'), baseUrl, platform)
   await startService(service, config.http, platform, context.scope)
   process.stdout.write(greeting(demo))
