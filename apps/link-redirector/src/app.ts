@@ -16,7 +16,7 @@ export type LinkRedirectorOptions = { countryOf?: (ip: string) => string | null 
 /** How long a link is believed without having been read again, whatever notices say, in ms. */
 const MAX_AGE_MS = 10 * 60_000
 const POLL_MS = 1_000
-const SHARE_LIMITS_MS = 500
+const REFRESH_LIMITS_MS = 500
 const SHARE_SALTS_MS = 60_000
 
 /** Resolves short links and records their clicks. */
@@ -31,7 +31,14 @@ export const createLinkRedirector = (
   const { shareSalts, hashVisitor } = createVisitorHash({ pool, now: clock })
   const describeUserAgent = rememberUserAgents()
   const queue = createIngestQueue({ bus, db, log, now: clock, lane: 'click-spool' })
-  const clicks = createClickRecorder({ queue, countryOf, hashVisitor, log, metrics })
+  const clicks = createClickRecorder({
+    queue,
+    beforeHandOver: limits.share,
+    countryOf,
+    hashVisitor,
+    log,
+    metrics,
+  })
   const visitors = createVisitorReader({ describeUserAgent, countryOf })
   const optionsOf = createProjectOptions(projectConfigs, clock)
 
@@ -48,7 +55,7 @@ export const createLinkRedirector = (
     loops: [
       regularly('link-changes', POLL_MS, () => changes.poll()),
       regularly('click-spool', POLL_MS, () => queue.watchSpool()),
-      regularly('click-limits', SHARE_LIMITS_MS, () => limits.share()),
+      regularly('click-limits', REFRESH_LIMITS_MS, () => limits.refresh()),
       regularly('visitor-salts', SHARE_SALTS_MS, () => shareSalts()),
       regularly('clicks', POLL_MS, (signal) => clicks.run(signal)),
     ],

@@ -17,11 +17,15 @@ export type ClickLimitsDeps = { totals: SharedTotals; pool: Pool; log: Log }
 
 /**
  * Holds click limits: exactly in one process, and within a second or two across processes, which tell each other what
- * they counted. While the shared totals are away each goes by its own count and by what is stored.
+ * they counted. While the shared totals are away each goes by its own count and by what is stored. A click has to be
+ * shared before it is handed on to be stored: what is stored can then never be more than what was shared, and a total
+ * that begins with it counts nothing twice.
  */
 export const createClickLimits = ({ totals, pool, log }: ClickLimitsDeps) => {
   const usages = new LRUCache<string, Usage>({ max: MAX_LINKS })
-  const active = new Set<string>()
+  const asked = new Set<string>()
+  const unshared = new Set<string>()
+  let last = Promise.resolve()
 
   const usageOf = ({ id, clicks }: LimitedLink): Usage => {
     const known = usages.get(id)
@@ -45,38 +49,55 @@ export const createClickLimits = ({ totals, pool, log }: ClickLimitsDeps) => {
     }
   }
 
+  const addUp = async (ids: readonly string[], stored: ReadonlyMap<string, number>): Promise<void> => {
+    const shares = ids.flatMap((id) => {
+      const usage = usages.get(id)
+      return usage ? [{ id, usage, added: usage.unshared, stored: stored.get(id) ?? 0 }] : []
+    })
+    for (const { id } of shares) unshared.delete(id)
+    const sums = await totals.add(
+      shares.map(({ id, usage, added, stored }) => ({
+        name: `link-clicks:${id}`,
+        added,
+        seed: Math.max(usage.used, stored),
+      })),
+    )
+    shares.forEach(({ usage, added, stored }, index) => {
+      // Totals may have been forgotten in part, and what is stored lags behind: the greatest is nearest to the truth.
+      usage.used = Math.max(usage.used + added, sums?.[index] ?? 0, stored)
+      usage.unshared -= added
+    })
+  }
+  // One after the other, so that nothing is added twice.
+  const afterOthers = (work: () => Promise<void>): Promise<void> => {
+    last = last.then(work)
+    return last
+  }
+
   return {
     /** Whether a click is within the link's limit. `counts` says whether it uses up some of it. */
     allows: (link: LimitedLink, counts: boolean): boolean => {
       if (link.clickLimit === null) return true
       const usage = usageOf(link)
-      active.add(link.id)
+      asked.add(link.id)
       if (usage.used + usage.unshared >= link.clickLimit) return false
-      if (counts) usage.unshared += 1
+      if (counts) {
+        usage.unshared += 1
+        unshared.add(link.id)
+      }
       return true
     },
-    /** Tells other processes what was counted, and learns what they counted; to be called every second or so. */
+    /** Tells other processes what was counted; to be called before clicks are handed on. */
     share: async (): Promise<void> => {
-      if (active.size === 0) return
-      const ids = [...active]
-      active.clear()
+      if (unshared.size > 0) await afterOthers(() => addUp([...unshared], new Map()))
+    },
+    /** Learns what other processes counted of links that were asked for; to be called every second or so. */
+    refresh: async (): Promise<void> => {
+      if (asked.size === 0) return
+      const ids = [...asked]
+      asked.clear()
       const stored = await readStored(ids)
-      const shares = ids.flatMap((id) => {
-        const usage = usages.get(id)
-        return usage ? [{ id, usage, added: usage.unshared }] : []
-      })
-      const sums = await totals.add(
-        shares.map(({ id, usage, added }) => ({
-          name: `link-clicks:${id}`,
-          added,
-          seed: Math.max(usage.used, stored.get(id) ?? 0),
-        })),
-      )
-      shares.forEach(({ id, usage, added }, index) => {
-        // Redis may have forgotten a part, the stored count lags behind: the greatest is nearest to the truth.
-        usage.used = Math.max(usage.used + added, sums?.[index] ?? 0, stored.get(id) ?? 0)
-        usage.unshared -= added
-      })
+      await afterOthers(() => addUp(ids, stored))
     },
   }
 }

@@ -23,6 +23,8 @@ export type Click = {
 
 export type ClickRecorderDeps = {
   queue: Pick<IngestQueue, 'enqueue'>
+  /** Waited for before clicks are handed over. */
+  beforeHandOver: () => Promise<void>
   countryOf: (ip: string) => string | null
   hashVisitor: VisitorHash['hashVisitor']
   log: Log
@@ -45,6 +47,7 @@ const MAX_REFERRER_LENGTH = 2_000
  */
 export const createClickRecorder = ({
   queue,
+  beforeHandOver,
   countryOf,
   hashVisitor,
   log,
@@ -89,6 +92,7 @@ export const createClickRecorder = ({
   const handOver = async (): Promise<void> => {
     const batch = waiting.slice(0, MAX_BATCH)
     try {
+      await beforeHandOver()
       await queue.enqueue(linkClicks, batch.map(toRecord))
       waiting.splice(0, batch.length)
     } catch (error) {

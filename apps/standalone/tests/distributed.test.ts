@@ -4,10 +4,12 @@ import { describeIdentity } from './identity.ts'
 import { describeIngestion } from './ingestion.ts'
 import { describeMainJob } from './main-job.ts'
 import { describePowerCut } from './power-cut.ts'
+import { describeShortLinks } from './short-links.ts'
 
 describe.skipIf(!services)('Waymark as separate processes on Kafka, PostgreSQL and Redis', () => {
   describeMainJob(startDistributed)
   describe('catalog, conversions and keys', () => describeIngestion(startDistributed))
   describe('people', () => describeIdentity(startDistributed))
+  describe('short links', () => describeShortLinks(startDistributed))
   describePowerCut(startDistributed, ['ingest-gateway', 'enrichment-consumer', 'persistence-consumer'])
 })

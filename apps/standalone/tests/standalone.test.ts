@@ -4,10 +4,12 @@ import { describeIdentity } from './identity.ts'
 import { describeIngestion } from './ingestion.ts'
 import { describeMainJob } from './main-job.ts'
 import { describePowerCut } from './power-cut.ts'
+import { describeShortLinks } from './short-links.ts'
 
 describe('Waymark in one process on embedded parts', () => {
   describeMainJob(startStandalone)
   describe('catalog, conversions and keys', () => describeIngestion(startStandalone))
   describe('people', () => describeIdentity(startStandalone))
+  describe('short links', () => describeShortLinks(startStandalone))
   describePowerCut(startStandalone, ['standalone'])
 })
