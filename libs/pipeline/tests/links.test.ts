@@ -126,7 +126,12 @@ describe.skipIf(!services)('short links', () => {
       let queries = 0
       let now = 1_000
       const pool = Object.create(db.pool, {
-        query: { value: (query: never) => (queries++, db.pool.query(query)) },
+        query: {
+          value: (query: never) => {
+            queries++
+            return db.pool.query(query)
+          },
+        },
       }) as typeof db.pool
       const resolveLinks = createResolveLinks({ pool, now: () => now })
       const id = uuidv7()
