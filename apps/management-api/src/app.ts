@@ -19,6 +19,7 @@ import { eventDefinitionRoutes } from './event-definitions.ts'
 import { eventsRoute } from './events-route.ts'
 import { forgetExpired } from './forget-expired.ts'
 import { invitationRoutes } from './invitations.ts'
+import { linkRoutes } from './links/link-routes.ts'
 import { createListEvents } from './list-events.ts'
 import { memberRoutes } from './members.ts'
 import { meteringSelectorRoutes } from './metering-selectors.ts'
@@ -37,8 +38,11 @@ import { suppressionRoutes } from './suppressions.ts'
 import { tenantRoutes } from './tenants.ts'
 import { userRoutes } from './users.ts'
 
+/** `shortLinkBaseUrl`: where short links are answered, as people see it. */
+export type ManagementOptions = { shortLinkBaseUrl: string }
+
 /** Reading and managing what a project owns. */
-export const createManagementApi = (platform: Platform): Service => {
+export const createManagementApi = (platform: Platform, { shortLinkBaseUrl }: ManagementOptions): Service => {
   const sessions = createSessions(platform)
   const auditLog = createAuditLog(platform)
   const deps = {
@@ -50,6 +54,7 @@ export const createManagementApi = (platform: Platform): Service => {
     accountRoutes: createAccountRoutes({ ...platform, sessions }),
     projectRoute: createProjectRoute({ ...platform, sessions, auditLog }),
     purge: createErasurePurge(platform),
+    shortLinkBaseUrl: shortLinkBaseUrl.replace(/\/+$/, ''),
   }
   return {
     routes: [
@@ -65,6 +70,7 @@ export const createManagementApi = (platform: Platform): Service => {
       eventsRoute({ ...deps, listEvents: createListEvents(platform.db.pool) }),
       ...apiKeyRoutes(deps),
       ...eventDefinitionRoutes(deps),
+      ...linkRoutes(deps),
       ...meteringSelectorRoutes(deps),
       ...settingsRoutes(deps),
       ...profileRoutes(deps),

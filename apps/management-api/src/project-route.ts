@@ -48,6 +48,7 @@ export const createProjectRoute =
   <B, Q>(
     operation: ProjectOperation<B, Q>,
     answer: (request: ProjectRequest<B, Q>) => Promise<ProjectReply>,
+    { maxBodyBytes }: { maxBodyBytes?: number } = {},
   ): Route => {
     const { role: needed } = operation.access
     const byKey = async (req: Request, res: Response): Promise<Actor> => {
@@ -83,7 +84,7 @@ export const createProjectRoute =
       }
       await sendTagged(req, res, replied)
     }
-    return { operation, handlers: [allow, ...readBody(operation), reply] }
+    return { operation, handlers: [allow, ...readBody(operation, maxBodyBytes), reply] }
   }
 
 export type ProjectRouteFactory = ReturnType<typeof createProjectRoute>

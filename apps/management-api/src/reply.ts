@@ -4,7 +4,7 @@ import { bodyOf, jsonBody } from '@waymark/service-kit'
 import type { Request, RequestHandler, Response } from 'express'
 import { requireValid } from './validation.ts'
 
-/** Bytes of one request body. */
+/** Bytes of one request body, unless said otherwise. */
 const MAX_BODY_BYTES = 256 * 1024
 
 /** What is answered: 200 unless said, and no body at all for 204. */
@@ -21,9 +21,9 @@ export type Parts<Body, Query> = {
 }
 
 /** Reads the JSON body of an operation that has one; another kind of body is left to be read as a stream. */
-export const readBody = ({ body, consumes }: Operation): RequestHandler[] => {
+export const readBody = ({ body, consumes }: Operation, maxBodyBytes = MAX_BODY_BYTES): RequestHandler[] => {
   if (consumes) return [requireType(consumes)]
-  return body ? jsonBody(MAX_BODY_BYTES) : []
+  return body ? jsonBody(maxBodyBytes) : []
 }
 
 /** The parts of a request whose body was read. @throws AppError unprocessable when one does not fit */

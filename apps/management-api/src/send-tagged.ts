@@ -8,6 +8,8 @@ export type TextStream = { type: string; fileName?: string; text: AsyncIterable<
 
 /** What is answered for a project. */
 export type ProjectReply = Reply & {
+  /** The media type of a body that is no JSON and is sent as it is. */
+  type?: string
   /** What the `ETag` is made of when that is not the body. Lists and streams have none. */
   version?: unknown
   /** Sent in place of `body`. */
@@ -16,7 +18,7 @@ export type ProjectReply = Reply & {
 
 /** Sends an answer with its `ETag`; a GET that knows this version already gets 304 and no body. */
 export const sendTagged = async (req: Request, res: Response, reply: ProjectReply): Promise<void> => {
-  const { status = 200, body, stream, version = isList(body) ? undefined : body } = reply
+  const { status = 200, body, type, stream, version = isList(body) ? undefined : body } = reply
   if (stream) {
     if (stream.fileName !== undefined) res.attachment(stream.fileName)
     res.status(status).type(stream.type)
@@ -27,7 +29,8 @@ export const sendTagged = async (req: Request, res: Response, reply: ProjectRepl
     res.set('ETag', tag)
     if (req.method === 'GET' && namesTag(req.get('If-None-Match'), tag)) return void res.status(304).end()
   }
-  send(res, { status, body })
+  if (type !== undefined) res.status(status).type(type).send(body)
+  else send(res, { status, body })
 }
 
 const isList = (body: unknown): boolean =>

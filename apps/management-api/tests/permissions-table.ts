@@ -98,6 +98,15 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   listRedemptions: 'viewer',
   rollBackRedemption: 'editor',
 
+  createLink: 'editor',
+  createLinks: 'editor',
+  listLinks: 'viewer',
+  getLink: 'viewer',
+  updateLink: 'editor',
+  archiveLink: 'editor',
+  getLinkQrCode: 'viewer',
+  getLinkStats: 'viewer',
+
   getOpenApi: 'anyone',
   getDocs: 'anyone',
   getDocsFile: 'anyone',

@@ -39,7 +39,12 @@ export const startWorld = async (): Promise<World> => {
     { name: 'management', log, scope },
   )
   const http = { port: 0, metricsPort: 0, trustedProxies: 0 }
-  const { port } = await startService(createManagementApi(platform), http, platform, scope)
+  const { port } = await startService(
+    createManagementApi(platform, { shortLinkBaseUrl: 'http://localhost' }),
+    http,
+    platform,
+    scope,
+  )
   const { projectId, apiKey } = await ensureDemoProject(platform.db)
 
   const manage: World['manage'] = async (method, resource, body, headers = {}) => {

@@ -1,10 +1,13 @@
-import { deadLetters, enrichedEvents, rejectedEvents } from '@waymark/contracts'
+import { deadLetters, enrichedEvents, linkClicks, rejectedEvents } from '@waymark/contracts'
 import {
   aboutDeadLetter,
   aboutRecord,
   createEventPartitions,
   createOutboxRelay,
   createPurger,
+  forgetVisitors,
+  rememberUserAgents,
+  storeClicks,
   storeDeadLetters,
   storeRejectedEvents,
   withoutErased,
@@ -14,11 +17,13 @@ import { createPersistEvents } from './persist-events.ts'
 
 const RELAY_INTERVAL_MS = 500
 const PURGE_INTERVAL_MS = 1_000
+const FORGET_INTERVAL_MS = 10 * 60 * 1000
 const PARTITIONS_INTERVAL_MS = 60 * 60 * 1000
 
 /** The only writer of events and of what follows from them; it also empties the outbox. */
 export const createPersistenceConsumer = ({ db, bus, cache, analytics, clock, log }: Platform): Service => {
   const partitions = createEventPartitions(db)
+  const describeUserAgent = rememberUserAgents()
   const relay = createOutboxRelay({ db, bus, log })
   const { purgeAll } = createPurger({ db, analytics, cache })
   return {
@@ -41,6 +46,18 @@ export const createPersistenceConsumer = ({ db, bus, cache, analytics, clock, lo
         },
       }),
       bus.subscribe({
+        group: 'persistence-clicks',
+        topic: linkClicks,
+        handle: async (batch) => {
+          await storeClicks(
+            db.pool,
+            batch.map(({ value }) => value),
+            describeUserAgent,
+          )
+          return undefined
+        },
+      }),
+      bus.subscribe({
         group: 'persistence-dead-letters',
         topic: deadLetters,
         maxBatchRecords: 50,
@@ -57,6 +74,7 @@ export const createPersistenceConsumer = ({ db, bus, cache, analytics, clock, lo
     loops: [
       { name: 'erasures', everyMs: PURGE_INTERVAL_MS, run: async (signal) => (await purgeAll(signal)) > 0 },
       { name: 'outbox-relay', everyMs: RELAY_INTERVAL_MS, run: async (signal) => (await relay(signal)) > 0 },
+      { name: 'link-visitors', everyMs: FORGET_INTERVAL_MS, run: () => forgetVisitors(db.pool) },
       {
         name: 'event-partitions',
         everyMs: PARTITIONS_INTERVAL_MS,

@@ -28,6 +28,14 @@ export const standaloneConfig = {
     timeoutMs: mailConfig.timeoutMs,
     retryAfterMs: mailConfig.retryAfterMs,
   },
+  shortLinkBaseUrl: variable(
+    'SHORT_LINK_BASE_URL',
+    Type.String({
+      pattern: '^(https?://.*)?$',
+      default: '',
+      description: 'What short URLs begin with; this process on localhost unless set.',
+    }),
+  ),
   http: {
     ...httpConfig(8080),
     // Not 0: demo.json names the port before anything listens on it.

@@ -43,10 +43,13 @@ await runService('standalone', env, async (context) => {
     : createDirectoryTransport(path.join(dataDir, 'mail'))
   context.scope.onStop('mail', () => transport.close())
   const service = createAllServices(platform, {
-    ...config.mail,
-    transport,
-    publicUrl: config.mail.publicUrl || baseUrl,
-    secrets: [await keepMailSecret(path.join(dataDir, 'mail-secret'))],
+    shortLinkBaseUrl: config.shortLinkBaseUrl || baseUrl,
+    mail: {
+      ...config.mail,
+      transport,
+      publicUrl: config.mail.publicUrl || baseUrl,
+      secrets: [await keepMailSecret(path.join(dataDir, 'mail-secret'))],
+    },
   })
   const demo = await keepDemoFile(path.join(dataDir, 'demo.json'), baseUrl, platform)
   await startService(service, config.http, platform, context.scope)

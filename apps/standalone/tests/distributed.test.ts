@@ -6,6 +6,7 @@ import { describeIdentity } from './identity.ts'
 import { describeIngestion } from './ingestion.ts'
 import { describeMainJob } from './main-job.ts'
 import { describePowerCut } from './power-cut.ts'
+import { describeShortLinks } from './short-links.ts'
 
 describe.skipIf(!services)('Waymark as separate processes on Kafka, PostgreSQL and Redis', () => {
   describeMainJob(startDistributed)
@@ -13,5 +14,6 @@ describe.skipIf(!services)('Waymark as separate processes on Kafka, PostgreSQL a
   describe('email', () => describeEmail(startDistributed))
   describe('people', () => describeIdentity(startDistributed))
   describe('coupons', () => describeCoupons(startDistributed, 'coupon-service'))
+  describe('short links', () => describeShortLinks(startDistributed))
   describePowerCut(startDistributed, ['ingest-gateway', 'enrichment-consumer', 'persistence-consumer'])
 })

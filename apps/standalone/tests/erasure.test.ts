@@ -65,7 +65,10 @@ describe.skipIf(!services)('erasing a person', () => {
       { databaseUrl: database.url, limits },
       { name: 'erasure', log, scope: front },
     )
-    const answering = combineServices([createIngestGateway(platform), createManagementApi(platform)])
+    const answering = combineServices([
+      createIngestGateway(platform),
+      createManagementApi(platform, { shortLinkBaseUrl: 'http://localhost' }),
+    ])
     const { port } = await startService(answering, HTTP, platform, front)
     base = `http://localhost:${port}`
     ;({ projectId, apiKey } = await ensureDemoProject(platform.db))

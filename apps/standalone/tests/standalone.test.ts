@@ -6,6 +6,7 @@ import { describeIdentity } from './identity.ts'
 import { describeIngestion } from './ingestion.ts'
 import { describeMainJob } from './main-job.ts'
 import { describePowerCut } from './power-cut.ts'
+import { describeShortLinks } from './short-links.ts'
 
 describe('Waymark in one process on embedded parts', () => {
   describeMainJob(startStandalone)
@@ -13,5 +14,6 @@ describe('Waymark in one process on embedded parts', () => {
   describe('email', () => describeEmail(startStandalone))
   describe('people', () => describeIdentity(startStandalone))
   describe('coupons', () => describeCoupons(startStandalone, 'standalone'))
+  describe('short links', () => describeShortLinks(startStandalone))
   describePowerCut(startStandalone, ['standalone'])
 })

@@ -33,29 +33,20 @@ export {
 } from './http/identify.ts'
 export * from './http/ingestion-operations.ts'
 export * from './http/invitations.ts'
+export { type LinkStatsQuery, type LinkStatsView, MAX_STATS_DAYS } from './http/link-stats.ts'
+export * from './http/links.ts'
 export * from './http/members.ts'
 export * from './http/metering-selectors.ts'
 export { answersOf, openApiDocument } from './http/openapi.ts'
 export { type Access, type Answer, defineOperation, type Endpoint, type Operation } from './http/operation.ts'
 export { operations } from './http/operations.ts'
 export * from './http/profile-view.ts'
-export { listProfiles, type ProfileQuery, type ProfileView, type Touch } from './http/profile-view.ts'
 export * from './http/projects.ts'
 export * from './http/redemptions.ts'
 export * from './http/rejected-events.ts'
-export * from './http/rejected-events.ts'
-export {
-  MAX_REPLAY_RECORDS,
-  type ReplayResult,
-} from './http/replay.ts'
-export {
-  LOCAL_SESSION_COOKIE,
-  SESSION_COOKIE,
-} from './http/session-cookie.ts'
+export { MAX_REPLAY_RECORDS, type ReplayResult } from './http/replay.ts'
+export { LOCAL_SESSION_COOKIE, SESSION_COOKIE } from './http/session-cookie.ts'
 export * from './http/settings.ts'
-export * from './http/settings.ts'
-export * from './http/settings.ts'
-export * from './http/stats.ts'
 export * from './http/stats.ts'
 export * from './http/suppressions.ts'
 export * from './http/tenants.ts'
@@ -81,15 +72,17 @@ export { type IpStorage, ProjectSettings, projectSettings, ValidationMode } from
 export type { ConversionClaim, MeteringSelector } from './records/conversion-claim.ts'
 export type { CouponRedemptionRecord } from './records/coupon-redemption.ts'
 export type { DeadLetter } from './records/dead-letter.ts'
-export type { EnrichedEvent, EventContext } from './records/enriched-event.ts'
+export type { EnrichedEvent, EventContext, EventLink } from './records/enriched-event.ts'
 export type { IdentifyRecord, QueuedRecord } from './records/identify-record.ts'
 export type { AcceptedEvent, IngestRecord } from './records/ingest-record.ts'
+export type { LinkClick } from './records/link-click.ts'
 export type { RejectedEvent } from './records/rejected-event.ts'
 export {
   couponsRedeemed,
   deadLetters,
   enrichedEvents,
   ingestRecords,
+  linkClicks,
   rejectedEvents,
   type Topic,
   topics,

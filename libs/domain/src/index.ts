@@ -41,9 +41,10 @@ export { type CompiledTrigger, compileTrigger, triggersFiredBy } from './email/t
 export { deliveryOfToken, unsubscribeToken } from './email/unsubscribe-token.ts'
 export { requireUsableTemplates } from './email/usable-templates.ts'
 export { type EnrichmentInputs, type EnrichmentLookups, enrichEvent } from './enrichment/enrich-event.ts'
-export { clientNetworkOf, normalisedIp, truncateIp } from './enrichment/ip-address.ts'
+export { clientNetworkOf, normalisedIp, storableIp, truncateIp } from './enrichment/ip-address.ts'
+export { hostOf } from './enrichment/page.ts'
 export { type Locate, locateNowhere, type Place } from './enrichment/place.ts'
-export { describeUserAgent, type UserAgent } from './enrichment/user-agent.ts'
+export { describeUserAgent, isBot, type UserAgent } from './enrichment/user-agent.ts'
 export { type CheckedTraits, checkTraits, traitsProblem } from './identity/check-traits.ts'
 export {
   type Identity,
@@ -72,4 +73,17 @@ export { partitionKeyOf } from './ingestion/partition-key.ts'
 export { parseRfc3339 } from './ingestion/rfc3339.ts'
 export { parseJson } from './ingestion/sanitize.ts'
 export { type ApiKeyParts, generateApiKey, parseApiKey, scopeAllows, secretMatches } from './key/api-key.ts'
+export { clickTagOf, clickTimeOf, createClickIds, parseClickId } from './link/click-id.ts'
+export { codeProblem, generateCode, LINK_CODE } from './link/code.ts'
+export {
+  CLICK_PARAMETER,
+  checkDestination,
+  locate,
+  type PreparedDestination,
+  prepareDestination,
+} from './link/destination.ts'
+export { type LinkClaim, type LinkReference, linkClaimOf } from './link/link-reference.ts'
+export { type LinkEnd, linkStateAt } from './link/link-state.ts'
+export { describeVisitor, fitsTarget, type LinkVisitor } from './link/link-target.ts'
+export { attributeTo, type LinkTouch } from './link/link-touch.ts'
 export { timeBuckets } from './stats/time-buckets.ts'

@@ -4,6 +4,7 @@ import { type Database, isTransient } from '@waymark/database'
 import { type EnrichmentLookups, enrichEvent, partitionKeyOf } from '@waymark/domain'
 import { createEventPartitions } from './event-partitions.ts'
 import { resolveProfiles } from './identity/resolve-profiles.ts'
+import { createResolveLinks } from './links/resolve-links.ts'
 import { addToOutbox } from './outbox.ts'
 import { createStoreInBoth } from './store-in-both.ts'
 import { storeUnavailable } from './store-unavailable.ts'
@@ -18,12 +19,20 @@ export type ProcessAtOnceDeps = { db: Database; analytics: Analytics; lookups?: 
  */
 export const createProcessAtOnce = ({ db, analytics, lookups }: ProcessAtOnceDeps) => {
   const storeInBoth = createStoreInBoth({ db, analytics, partitions: createEventPartitions(db) })
+  const resolveLinks = createResolveLinks(db)
   return async (records: readonly IngestRecord[]): Promise<void> => {
     try {
       const people = records.map(({ projectId, event, receivedAt }) => ({ ...event, projectId, receivedAt }))
-      const profileIds = await resolveProfiles(db.pool, people)
+      const [profileIds, shortLinks] = await Promise.all([
+        resolveProfiles(db.pool, people),
+        resolveLinks(records),
+      ])
       const events = records.map((record, index) =>
-        enrichEvent(record, { ...lookups, profileId: profileIds[index] ?? null }),
+        enrichEvent(record, {
+          ...lookups,
+          profileId: profileIds[index] ?? null,
+          shortLink: shortLinks[index] ?? null,
+        }),
       )
       await storeInBoth(events, (client, stored) =>
         addToOutbox(

@@ -5,10 +5,13 @@ import {
   createLocallyCountingRateLimiter,
   createMemoryCache,
   createMemoryRateLimiter,
+  createMemoryTotals,
   createRedisCache,
+  createRedisTotals,
   createSharedRateLimiter,
   openRedisCounter,
   type RateLimiter,
+  type SharedTotals,
 } from '@waymark/cache'
 import type { Log } from '@waymark/contracts'
 import { type Database, openDatabase, requireMigrated } from '@waymark/database'
@@ -39,6 +42,8 @@ export type Platform = {
   rateLimiter: RateLimiter
   /** For the hot path: asks nobody, and learns a moment later what other processes counted. */
   ingestRateLimiter: RateLimiter
+  /** Counts that processes share and that begin where the database stands. */
+  totals: SharedTotals
   limits: Limits
   /** Where addresses are. */
   locate: Locate
@@ -69,7 +74,7 @@ const openStores = (url: string, poolSize: number, { name, log, scope }: Platfor
 
 type Parts = Pick<
   Platform,
-  'db' | 'bus' | 'cache' | 'rateLimiter' | 'ingestRateLimiter' | 'limits' | 'locate'
+  'db' | 'bus' | 'cache' | 'rateLimiter' | 'ingestRateLimiter' | 'totals' | 'limits' | 'locate'
 >
 
 const assemble = (parts: Parts, { log, scope }: PlatformContext): Platform => {
@@ -117,12 +122,15 @@ export const distributedPlatform = async (
   scope.onStop('rate limit counter', () => counter.close())
   const ingestRateLimiter = createLocallyCountingRateLimiter(counter)
   scope.onStop('rate limiter', () => ingestRateLimiter.close())
+  const totals = createRedisTotals(config.redis, log)
+  scope.onStop('totals', () => totals.close())
   const bus = createKafkaEventBus({ ...config.kafka, clientId: `waymark-${name}` }, log)
   scope.onStop('kafka', () => bus.close())
   await requireMigrated(db.pool)
   const rateLimiter = createSharedRateLimiter(counter)
   const locate = await openGeoDatabase(config.geo.file)
-  return assemble({ db, bus, cache, rateLimiter, ingestRateLimiter, limits: config.limits, locate }, context)
+  const parts = { db, bus, cache, rateLimiter, ingestRateLimiter, totals, limits: config.limits, locate }
+  return assemble(parts, context)
 }
 
 /** One PostgreSQL that this process has to itself, its log in place of Kafka, memory in place of Redis. */
@@ -142,6 +150,7 @@ export const embeddedPlatform = async (
       cache: createMemoryCache(),
       rateLimiter,
       ingestRateLimiter: rateLimiter,
+      totals: createMemoryTotals(),
       limits,
       locate: await openGeoDatabase(geoFile),
     },

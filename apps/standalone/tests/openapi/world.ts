@@ -96,13 +96,16 @@ export const startWorld = async (limit: number): Promise<World> => {
   const mailFolder = await mkdtemp(path.join(tmpdir(), 'waymark-mail-'))
   scope.onStop('mail', () => rm(mailFolder, { recursive: true }))
   const service = createAllServices(platform, {
-    transport: createDirectoryTransport(mailFolder),
-    from: 'shop@example.com',
-    publicUrl: 'http://localhost',
-    secrets: ['a secret of this test'],
-    connections: 1,
-    timeoutMs: 1_000,
-    retryAfterMs: 1_000,
+    shortLinkBaseUrl: 'http://localhost',
+    mail: {
+      transport: createDirectoryTransport(mailFolder),
+      from: 'shop@example.com',
+      publicUrl: 'http://localhost',
+      secrets: ['a secret of this test'],
+      connections: 1,
+      timeoutMs: 1_000,
+      retryAfterMs: 1_000,
+    },
   })
   const http = { port: 0, metricsPort: 0, trustedProxies: 0 }
   const { port } = await startService(service, http, platform, scope)

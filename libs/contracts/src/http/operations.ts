@@ -14,6 +14,7 @@ import { eventDefinitionOperations } from './event-definitions.ts'
 import { eventOperations } from './events.ts'
 import { ingestionOperations } from './ingestion-operations.ts'
 import { invitationOperations } from './invitations.ts'
+import { linkOperations } from './links.ts'
 import { memberOperations } from './members.ts'
 import { meteringSelectorOperations } from './metering-selectors.ts'
 import type { Operation } from './operation.ts'
@@ -46,6 +47,7 @@ export const operations: readonly Operation[] = [
   ...apiKeyOperations,
   ...eventDefinitionOperations,
   ...meteringSelectorOperations,
+  ...linkOperations,
   ...settingsOperations,
   ...rejectedEventOperations,
   ...deadLetterOperations,
