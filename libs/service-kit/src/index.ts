@@ -14,7 +14,10 @@ export {
   type PlatformConfig,
   platformConfig,
 } from './platform-config.ts'
+export { retryFor } from './retry-for.ts'
 export { runService, type ServiceContext } from './run-service.ts'
 export type { Scope } from './scope.ts'
 export { combineServices, type Loop, type Service } from './service.ts'
 export { startService } from './start-service.ts'
+export { databaseConfig, kafkaConfig, redisConfig } from './stores-config.ts'
+export { databaseUrl, kafkaOptions, redisOptions } from './stores-options.ts'

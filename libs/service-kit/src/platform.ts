@@ -23,7 +23,9 @@ import {
 import { Registry } from 'prom-client'
 import { startLoop } from './loop.ts'
 import type { Limits, PlatformConfig } from './platform-config.ts'
+import { retryFor } from './retry-for.ts'
 import type { Scope } from './scope.ts'
+import { databaseUrl, kafkaOptions, redisOptions } from './stores-options.ts'
 
 /** What every app is given to stand on; which parts are behind it, only composition roots know. */
 export type Platform = {
@@ -91,16 +93,17 @@ export const distributedPlatform = async (
   context: PlatformContext,
 ): Promise<Platform> => {
   const { name, log, scope } = context
-  const db = openStores(config.database.url, config.database.poolSize, context)
-  const cache = createRedisCache(config.redis, log)
+  const db = openStores(databaseUrl(config.database), config.database.poolSize, context)
+  const redis = redisOptions(config.redis)
+  const cache = createRedisCache(redis, log)
   scope.onStop('cache', () => cache.close())
-  const counter = openRedisCounter(config.redis, log)
+  const counter = openRedisCounter(redis, log)
   scope.onStop('rate limit counter', () => counter.close())
   const ingestRateLimiter = createLocallyCountingRateLimiter(counter)
   scope.onStop('rate limiter', () => ingestRateLimiter.close())
-  const bus = createKafkaEventBus({ ...config.kafka, clientId: `waymark-${name}` }, log)
+  const bus = createKafkaEventBus({ ...kafkaOptions(config.kafka), clientId: `waymark-${name}` }, log)
   scope.onStop('kafka', () => bus.close())
-  await requireMigrated(db.pool)
+  await retryFor(config.database.waitMs, 'the database', () => requireMigrated(db.pool), log)
   const rateLimiter = createSharedRateLimiter(counter)
   return assemble({ db, bus, cache, rateLimiter, ingestRateLimiter, limits: config.limits }, context)
 }

@@ -41,7 +41,7 @@ export const startService = async (
   const server = await listen(app, http.port)
   scope.onStop('http', () => {
     ready = false
-    return server.stop()
+    return server.stop({ drainMs: http.drainMs })
   })
   return { port: server.port, metricsPort: metricsServer?.port ?? 0 }
 }

@@ -1,5 +1,5 @@
 import type { Log, Topic } from '@waymark/contracts'
-import kafkajs, { type Kafka, type KafkaConfig, type logCreator } from 'kafkajs'
+import kafkajs, { type Kafka, type KafkaConfig, type logCreator, type SASLOptions } from 'kafkajs'
 import { createDelivery, DEFAULT_BATCH_RECORDS, deadLettersTo } from '../delivery.ts'
 import { partitionOf } from '../partitioner.ts'
 import { BusUnavailableError, type EventBus } from '../port.ts'
@@ -23,6 +23,9 @@ export type KafkaOptions = {
   publishDeadlineMs?: number
   partitionsAtOnce?: number
   sessionTimeoutMs?: number
+  /** Reaches the brokers by TLS; what is given is in PEM. */
+  tls?: { ca?: string; cert?: string; key?: string }
+  sasl?: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string }
 }
 
 // Below the broker's default limit of 1 MiB, with room for the framing of a record batch.
@@ -185,7 +188,10 @@ const compressionTypes = {
   zstd: kafkajs.CompressionTypes.ZSTD,
 }
 
-const createKafka = ({ brokers, clientId, publishDeadlineMs = 4_000 }: KafkaOptions, log: Log): Kafka => {
+const createKafka = (
+  { brokers, clientId, publishDeadlineMs = 4_000, tls, sasl }: KafkaOptions,
+  log: Log,
+): Kafka => {
   const config: KafkaConfig = {
     brokers,
     clientId,
@@ -193,8 +199,22 @@ const createKafka = ({ brokers, clientId, publishDeadlineMs = 4_000 }: KafkaOpti
     requestTimeout: publishDeadlineMs,
     retry: { retries: 0 },
     logCreator: logTo(log),
+    ...(tls && { ssl: tls }),
+    ...(sasl && { sasl: saslOptions(sasl) }),
   }
   return new kafkajs.Kafka(config)
+}
+
+const saslOptions = ({ mechanism, ...credentials }: NonNullable<KafkaOptions['sasl']>): SASLOptions => {
+  // Spelled out for the types, which tell one mechanism from another.
+  switch (mechanism) {
+    case 'plain':
+      return { mechanism, ...credentials }
+    case 'scram-sha-256':
+      return { mechanism, ...credentials }
+    case 'scram-sha-512':
+      return { mechanism, ...credentials }
+  }
 }
 
 // kafkajs logs every retry as an error; what matters is logged by the bus itself.
