@@ -1,6 +1,7 @@
 export { anEnrichedEvent, anIngestRecord } from './builders.ts'
+export { makeCertificate, type TestCertificate } from './certificate.ts'
 export { type AppName, type Constellation, startDistributed, startStandalone } from './constellation.ts'
-export { startKafka, startPostgres, startRedis } from './containers.ts'
+export { images, startKafka, startNginx, startPostgres, startRedis } from './containers.ts'
 export { eventually } from './eventually.ts'
 export { freePort } from './free-port.ts'
 export { createMemoryLog } from './memory-log.ts'

@@ -25,14 +25,14 @@ export const setupConfig = {
     ),
     file: variable(
       'DEMO_FILE',
-      Type.String({ default: '', description: 'Keep `demo.json` in this file as well.' }),
+      Type.String({ default: '', description: 'Keep `demo.json` in this file, and do not print it.' }),
     ),
     secret: variable(
       'DEMO_SECRET',
       Type.String({
         default: '',
         pattern: '^[a-z0-9.-]*$',
-        description: 'Keep `demo.json` in the Kubernetes Secret of this name as well.',
+        description: 'Keep `demo.json` in the Kubernetes Secret of this name, and do not print it.',
       }),
     ),
   },

@@ -27,7 +27,8 @@ await runService('setup', env, async ({ log, scope }) => {
     if (!newDemoKey && !kept.includes(undefined) && (await hasDemoProject(db))) return
     const demo = `${JSON.stringify({ baseUrl, ...(await ensureDemoProject(db)) }, null, 2)}\n`
     for (const store of stores) await store.write(demo)
-    process.stdout.write(demo)
+    // Logs are read by more people than a file or a Secret.
+    if (stores.length === 0) process.stdout.write(demo)
   }
 
   const url = databaseUrl(config.database)
