@@ -1,10 +1,18 @@
-export { type Config, ConfigError, type ConfigSpec, readConfig, variable } from './config.ts'
+export {
+  type Config,
+  ConfigError,
+  type ConfigSpec,
+  isVariable,
+  readConfig,
+  type Variable,
+  variable,
+} from './config.ts'
 export { apiKeyOf, requireApiKey } from './http/authenticate.ts'
 export { bodyOf, jsonBody, rawBodyOf } from './http/json-body.ts'
 export { keyRoute } from './http/key-route.ts'
 export { type RateLimitOptions, rateLimit } from './http/rate-limit.ts'
 export type { Route } from './http/route.ts'
-export { createLog } from './log.ts'
+export { createLog, logConfig } from './log.ts'
 export { distributedPlatform, embeddedPlatform, type Platform } from './platform.ts'
 export {
   type HttpConfig,

@@ -5,10 +5,10 @@ import { type Config, variable } from './config.ts'
 const optional = (name: string, description: string) =>
   variable(name, Type.String({ default: '', description }))
 
-const tlsFiles = (prefix: string, server: string) => ({
+const tlsFiles = (prefix: string, server: string, its: string) => ({
   caFile: optional(
     `${prefix}_CA_FILE`,
-    `PEM file with the certificates that ${server}'s must be signed by; without it, those that Node.js trusts.`,
+    `PEM file with the certificates that ${its} certificate must be signed by; without it, those that Node.js trusts.`,
   ),
   certFile: optional(`${prefix}_CERT_FILE`, `PEM file with the certificate to show to ${server}.`),
   keyFile: optional(`${prefix}_KEY_FILE`, 'PEM file with the key of that certificate.'),
@@ -52,7 +52,7 @@ export const databaseConfig = {
       },
     ),
   ),
-  tls: tlsFiles('DATABASE_TLS', 'the server'),
+  tls: tlsFiles('DATABASE_TLS', 'the server', 'its'),
 } as const
 
 /** How to reach Redis. */
@@ -66,7 +66,7 @@ export const redisConfig = {
   ),
   username: optional('REDIS_USERNAME', 'In place of the one in the URL.'),
   password: optional('REDIS_PASSWORD', 'In place of the one in the URL.'),
-  tls: tlsFiles('REDIS_TLS', 'Redis'),
+  tls: tlsFiles('REDIS_TLS', 'Redis', 'its'),
   cluster: variable(
     'REDIS_CLUSTER',
     Type.Boolean({
@@ -103,7 +103,7 @@ export const kafkaConfig = {
     'KAFKA_TLS',
     Type.Boolean({ default: false, description: 'Whether the brokers are reached by TLS.' }),
   ),
-  tls: tlsFiles('KAFKA_TLS', 'the brokers'),
+  tls: tlsFiles('KAFKA_TLS', 'the brokers', 'their'),
   saslMechanism: variable(
     'KAFKA_SASL_MECHANISM',
     Type.Union(

@@ -1,5 +1,11 @@
 import { topics } from '@waymark/contracts'
-import { type Database, ensureEventPartitions, migrate, openDatabase } from '@waymark/database'
+import {
+  type Database,
+  ensureEventPartitions,
+  migrate,
+  openDatabase,
+  requireMigrated,
+} from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
 import { ensureDemoProject, hasDemoProject } from '@waymark/pipeline'
 import { databaseUrl, kafkaOptions, readConfig, retryFor, runService } from '@waymark/service-kit'
@@ -48,6 +54,7 @@ await runService('setup', env, async ({ log, scope }) => {
       onError: (error) => log.warn({ err: error }, 'an idle database connection was lost'),
     })
     scope.onStop('database', () => db.close())
+    await retryFor(config.database.waitMs, 'the migrations', () => requireMigrated(db.pool), log)
     await ensureEventPartitions(db.pool, { now: new Date() })
     if (steps.has('demo') && config.demo.baseUrl !== '') await keepDemo(db)
   }
