@@ -9,7 +9,7 @@ import { storeArrivals } from './store-arrivals.ts'
 import { storeUnavailable } from './store-unavailable.ts'
 
 /** What the synchronous path needs. */
-export type ProcessAtOnceDeps = { db: Database; analytics: Analytics; lookups?: EnrichmentLookups }
+export type ProcessAtOnceDeps = { db: Database; analytics: Analytics; lookups?: Partial<EnrichmentLookups> }
 
 /**
  * The synchronous path: enriches and stores records in the request, by the functions that the consumers use.

@@ -7,7 +7,7 @@ export {
   type Variable,
   variable,
 } from './config.ts'
-export { apiKeyOf, requireApiKey } from './http/authenticate.ts'
+export { allowApiKey, apiKeyOf, requireApiKey } from './http/authenticate.ts'
 export { bodyOf, jsonBody, rawBodyOf } from './http/json-body.ts'
 export { keyRoute } from './http/key-route.ts'
 export { type RateLimitOptions, rateLimit } from './http/rate-limit.ts'
@@ -15,6 +15,7 @@ export type { Route } from './http/route.ts'
 export { createLog, logConfig } from './log.ts'
 export { distributedPlatform, embeddedPlatform, type Platform } from './platform.ts'
 export {
+  geoConfig,
   type HttpConfig,
   httpConfig,
   type Limits,
@@ -24,7 +25,7 @@ export {
 } from './platform-config.ts'
 export { retryFor } from './retry-for.ts'
 export { runService, type ServiceContext } from './run-service.ts'
-export type { Scope } from './scope.ts'
+export { createScope, type Scope } from './scope.ts'
 export { combineServices, type Loop, type Service } from './service.ts'
 export { startService } from './start-service.ts'
 export { databaseConfig, kafkaConfig, redisConfig } from './stores-config.ts'

@@ -12,6 +12,7 @@ import {
 } from '@waymark/cache'
 import type { Log } from '@waymark/contracts'
 import { type Database, openDatabase, requireMigrated } from '@waymark/database'
+import type { Locate } from '@waymark/domain'
 import { createKafkaEventBus, type EventBus, openEmbeddedEventBus } from '@waymark/event-bus'
 import {
   type ApiKeys,
@@ -21,6 +22,7 @@ import {
   type ProjectConfigs,
 } from '@waymark/project-config'
 import { Registry } from 'prom-client'
+import { openGeoDatabase } from './geo-database.ts'
 import { startLoop } from './loop.ts'
 import type { Limits, PlatformConfig } from './platform-config.ts'
 import { retryFor } from './retry-for.ts'
@@ -40,6 +42,8 @@ export type Platform = {
   /** For the hot path: asks nobody, and learns a moment later what other processes counted. */
   ingestRateLimiter: RateLimiter
   limits: Limits
+  /** Where addresses are. */
+  locate: Locate
   /** Now, in ms since the epoch. */
   clock: () => number
   log: Log
@@ -63,7 +67,10 @@ const openStores = (url: string, poolSize: number, { name, log, scope }: Platfor
   return db
 }
 
-type Parts = Pick<Platform, 'db' | 'bus' | 'cache' | 'rateLimiter' | 'ingestRateLimiter' | 'limits'>
+type Parts = Pick<
+  Platform,
+  'db' | 'bus' | 'cache' | 'rateLimiter' | 'ingestRateLimiter' | 'limits' | 'locate'
+>
 
 const assemble = (parts: Parts, { log, scope }: PlatformContext): Platform => {
   const { db, cache } = parts
@@ -105,12 +112,13 @@ export const distributedPlatform = async (
   scope.onStop('kafka', () => bus.close())
   await retryFor(config.database.waitMs, 'the database', () => requireMigrated(db.pool), log)
   const rateLimiter = createSharedRateLimiter(counter)
-  return assemble({ db, bus, cache, rateLimiter, ingestRateLimiter, limits: config.limits }, context)
+  const locate = await openGeoDatabase(config.geo.file)
+  return assemble({ db, bus, cache, rateLimiter, ingestRateLimiter, limits: config.limits, locate }, context)
 }
 
 /** One PostgreSQL that this process has to itself, its log in place of Kafka, memory in place of Redis. */
 export const embeddedPlatform = async (
-  { databaseUrl, limits }: { databaseUrl: string; limits: Limits },
+  { databaseUrl, limits, geoFile = '' }: { databaseUrl: string; limits: Limits; geoFile?: string },
   context: PlatformContext,
 ): Promise<Platform> => {
   const { log, scope } = context
@@ -119,7 +127,15 @@ export const embeddedPlatform = async (
   scope.onStop('log', () => bus.close())
   const rateLimiter = createMemoryRateLimiter()
   return assemble(
-    { db, bus, cache: createMemoryCache(), rateLimiter, ingestRateLimiter: rateLimiter, limits },
+    {
+      db,
+      bus,
+      cache: createMemoryCache(),
+      rateLimiter,
+      ingestRateLimiter: rateLimiter,
+      limits,
+      locate: await openGeoDatabase(geoFile),
+    },
     context,
   )
 }

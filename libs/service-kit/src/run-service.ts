@@ -45,7 +45,8 @@ export const runService = async (
   }
   const fail = (error: unknown): void => {
     process.exitCode = 1
-    if (error instanceof ConfigError) process.stderr.write(`${error.message}\n`)
+    const advice = adviceFor(error)
+    if (advice !== undefined) process.stderr.write(`${advice}\n`)
     else log.error({ err: error }, 'the process fails')
     stop()
   }
@@ -74,4 +75,11 @@ const readLogLevel = (env: NodeJS.ProcessEnv): string | undefined => {
     process.exitCode = 1
     return undefined
   }
+}
+
+/** What whoever starts the process can do about an error, if that is for them to mend and no bug. */
+const adviceFor = (error: unknown): string | undefined => {
+  if (error instanceof ConfigError) return error.message
+  const { code, port } = Object(error) as { code?: unknown; port?: unknown }
+  return code === 'EADDRINUSE' ? `Port ${port} is taken. Set PORT to another one.` : undefined
 }
