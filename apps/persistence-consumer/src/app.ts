@@ -6,13 +6,15 @@ import {
   storeRejectedEvents,
 } from '@waymark/pipeline'
 import type { Platform, Service } from '@waymark/service-kit'
+import { watchOutbox } from './outbox-gauges.ts'
 import { createPersistEvents } from './persist-events.ts'
 
 const RELAY_INTERVAL_MS = 500
 const PARTITIONS_INTERVAL_MS = 60 * 60 * 1000
 
 /** The only writer of events and of what follows from them; it also empties the outbox. */
-export const createPersistenceConsumer = ({ db, bus, analytics, clock, log }: Platform): Service => {
+export const createPersistenceConsumer = (platform: Platform): Service => {
+  const { db, bus, analytics, clock, log } = platform
   const partitions = createEventPartitions(db)
   const relay = createOutboxRelay({ db, bus, log })
   return {
@@ -47,6 +49,7 @@ export const createPersistenceConsumer = ({ db, bus, analytics, clock, log }: Pl
       }),
     ],
     loops: [
+      watchOutbox(platform),
       { name: 'outbox-relay', everyMs: RELAY_INTERVAL_MS, run: async (signal) => (await relay(signal)) > 0 },
       {
         name: 'event-partitions',

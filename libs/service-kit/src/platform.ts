@@ -24,6 +24,9 @@ import {
 import { Registry } from 'prom-client'
 import { openGeoDatabase } from './geo-database.ts'
 import { startLoop } from './loop.ts'
+import { measureBus } from './metrics/measure-bus.ts'
+import { measureCache } from './metrics/measure-cache.ts'
+import { measureDatabase, measureLag } from './metrics/measure-stores.ts'
 import type { Limits, PlatformConfig } from './platform-config.ts'
 import { retryFor } from './retry-for.ts'
 import type { Scope } from './scope.ts'
@@ -69,12 +72,14 @@ const openStores = (url: string, poolSize: number, { name, log, scope }: Platfor
 
 type Parts = Pick<
   Platform,
-  'db' | 'bus' | 'cache' | 'rateLimiter' | 'ingestRateLimiter' | 'limits' | 'locate'
+  'db' | 'bus' | 'cache' | 'rateLimiter' | 'ingestRateLimiter' | 'limits' | 'locate' | 'metrics'
 >
 
 const assemble = (parts: Parts, { log, scope }: PlatformContext): Platform => {
-  const { db, cache } = parts
+  const { db, metrics } = parts
   const clock = Date.now
+  measureDatabase(db, metrics)
+  const cache = measureCache(parts.cache, metrics)
   const changes = createConfigChanges({ pool: db.pool, log, now: clock })
   const config = { pool: db.pool, cache, changes, log, now: clock }
   const poll = async (): Promise<boolean> => {
@@ -85,12 +90,13 @@ const assemble = (parts: Parts, { log, scope }: PlatformContext): Platform => {
   scope.onStop('config changes', () => polling.stop())
   return {
     ...parts,
+    cache,
+    bus: measureBus(parts.bus, metrics, clock),
     analytics: createPostgresAnalytics(db.pool),
     apiKeys: createApiKeys(config),
     projectConfigs: createProjectConfigs(config),
     clock,
     log,
-    metrics: new Registry(),
   }
 }
 
@@ -108,12 +114,19 @@ export const distributedPlatform = async (
   scope.onStop('rate limit counter', () => counter.close())
   const ingestRateLimiter = createLocallyCountingRateLimiter(counter)
   scope.onStop('rate limiter', () => ingestRateLimiter.close())
-  const bus = createKafkaEventBus({ ...kafkaOptions(config.kafka), clientId: `waymark-${name}` }, log)
+  const metrics = new Registry()
+  const bus = createKafkaEventBus(
+    { ...kafkaOptions(config.kafka), clientId: `waymark-${name}`, onLag: measureLag(metrics) },
+    log,
+  )
   scope.onStop('kafka', () => bus.close())
   await retryFor(config.database.waitMs, 'the database', () => requireMigrated(db.pool), log)
   const rateLimiter = createSharedRateLimiter(counter)
   const locate = await openGeoDatabase(config.geo.file)
-  return assemble({ db, bus, cache, rateLimiter, ingestRateLimiter, limits: config.limits, locate }, context)
+  return assemble(
+    { db, bus, cache, rateLimiter, ingestRateLimiter, limits: config.limits, locate, metrics },
+    context,
+  )
 }
 
 /** One PostgreSQL that this process has to itself, its log in place of Kafka, memory in place of Redis. */
@@ -135,6 +148,7 @@ export const embeddedPlatform = async (
       ingestRateLimiter: rateLimiter,
       limits,
       locate: await openGeoDatabase(geoFile),
+      metrics: new Registry(),
     },
     context,
   )

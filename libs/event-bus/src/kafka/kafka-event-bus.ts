@@ -25,6 +25,8 @@ export type KafkaOptions = {
   publishDeadlineMs?: number
   partitionsAtOnce?: number
   sessionTimeoutMs?: number
+  /** Hears how far a group is behind on a partition, in records; undefined when that is no longer this process's. */
+  onLag?: (where: { group: string; topic: string; partition: number }, records: number | undefined) => void
   /** Reaches the brokers by TLS; what is given is in PEM. */
   tls?: { ca?: string; cert?: string; key?: string }
   sasl?: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string }
@@ -100,6 +102,11 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
           maxBytesPerPartition: MAX_FETCH_BYTES_PER_PARTITION,
           sessionTimeoutMs: options.sessionTimeoutMs ?? 30_000,
           maxBatchRecords: subscription.maxBatchRecords ?? DEFAULT_BATCH_RECORDS,
+          onLag: (partition, records) =>
+            options.onLag?.(
+              { group: subscription.group, topic: subscription.topic.name, partition },
+              records,
+            ),
         },
         log,
       )
