@@ -12,6 +12,8 @@ readonly postgres_image=postgres:15-$debian_release
 readonly redis_image=redis:7-$debian_release
 readonly kafka_image=apache/kafka:$kafka_version
 readonly node_image=node:24-$debian_release-slim
+readonly nginx_image=nginx:1.28-$debian_release
+readonly mailpit_image=axllent/mailpit:v1.27
 
 readonly pull_timeout_seconds=120
 
@@ -183,6 +185,16 @@ build_node() {
   step "Built $node_image" docker_build "$node_image" "$work/node"
 }
 
+build_nginx() {
+  new_context nginx
+  step "Built $nginx_image" docker_build "$nginx_image" "$work/nginx"
+}
+
+build_mailpit() {
+  new_context mailpit
+  step "Built $mailpit_image" docker_build "$mailpit_image" "$work/mailpit"
+}
+
 exists() {
   docker image inspect "$1" >/dev/null 2>&1
 }
@@ -206,6 +218,8 @@ provide "$postgres_image" build_postgres
 provide "$redis_image" build_redis
 provide "$kafka_image" build_kafka
 provide "$node_image" build_node
+provide "$nginx_image" build_nginx
+provide "$mailpit_image" build_mailpit
 # A rebuilt image leaves its predecessor behind without a name.
 docker image prune --force --filter label=stand-in=true >/dev/null
 echo "All images are ready after ${SECONDS}s"

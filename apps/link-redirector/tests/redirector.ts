@@ -77,19 +77,17 @@ export const startRedirector = async (
     },
   }
   const platform = await distributedPlatform(
-    {
-      database: { url: databaseUrl, poolSize: 5 },
-      redis: { url: redisUrl, keyPrefix: prefix },
-      kafka: {
-        brokers: kafkaBrokers,
-        topicPrefix: prefix,
-        compression: 'none',
-        sessionTimeoutMs: 6_000,
-        partitionsAtOnce: 2,
-      },
-      limits: readConfig(limitsConfig, {}),
-      geo: { file: '' },
-    },
+    readConfig(platformConfig, {
+      DATABASE_URL: databaseUrl,
+      DATABASE_POOL_SIZE: '5',
+      REDIS_URL: redisUrl,
+      REDIS_KEY_PREFIX: prefix,
+      KAFKA_BROKERS: kafkaBrokers.join(','),
+      KAFKA_TOPIC_PREFIX: prefix,
+      KAFKA_COMPRESSION: 'none',
+      KAFKA_SESSION_TIMEOUT_MS: '6000',
+      KAFKA_PARTITIONS_AT_ONCE: '2',
+    }),
     { name: 'test', log, scope },
   )
   const service = createLinkRedirector(platform, countryOf ? { countryOf } : {})

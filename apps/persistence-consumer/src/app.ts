@@ -13,6 +13,7 @@ import {
   withoutErased,
 } from '@waymark/pipeline'
 import type { Platform, Service } from '@waymark/service-kit'
+import { watchOutbox } from './outbox-gauges.ts'
 import { createPersistEvents } from './persist-events.ts'
 
 const RELAY_INTERVAL_MS = 500
@@ -21,7 +22,8 @@ const FORGET_INTERVAL_MS = 10 * 60 * 1000
 const PARTITIONS_INTERVAL_MS = 60 * 60 * 1000
 
 /** The only writer of events and of what follows from them; it also empties the outbox. */
-export const createPersistenceConsumer = ({ db, bus, cache, analytics, clock, log }: Platform): Service => {
+export const createPersistenceConsumer = (platform: Platform): Service => {
+  const { db, bus, cache, analytics, clock, log } = platform
   const partitions = createEventPartitions(db)
   const describeUserAgent = rememberUserAgents()
   const relay = createOutboxRelay({ db, bus, log })
@@ -72,6 +74,7 @@ export const createPersistenceConsumer = ({ db, bus, cache, analytics, clock, lo
       }),
     ],
     loops: [
+      watchOutbox(platform),
       { name: 'erasures', everyMs: PURGE_INTERVAL_MS, run: async (signal) => (await purgeAll(signal)) > 0 },
       { name: 'outbox-relay', everyMs: RELAY_INTERVAL_MS, run: async (signal) => (await relay(signal)) > 0 },
       { name: 'link-visitors', everyMs: FORGET_INTERVAL_MS, run: () => forgetVisitors(db.pool) },

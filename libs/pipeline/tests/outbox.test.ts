@@ -4,6 +4,7 @@ import { BusUnavailableError, type EventBus } from '@waymark/event-bus'
 import { anEnrichedEvent, createMemoryLog, createTestDatabase, services } from '@waymark/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addToOutbox, createOutboxRelay } from '../src/outbox.ts'
+import { readOutboxDepth } from '../src/outbox-depth.ts'
 
 describe.skipIf(!services)('the outbox', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -50,6 +51,16 @@ describe.skipIf(!services)('the outbox', () => {
     expect(await createOutboxRelay({ db, bus, log: createMemoryLog() })(signal)).toBe(3)
     expect(published).toEqual(['a', 'b', 'c'])
     expect(await waiting()).toBe(0)
+  })
+
+  it('tells how much waits in it, and for how long', async () => {
+    expect(await readOutboxDepth(db)).toEqual({ records: 0, oldestSeconds: 0 })
+    await add('lane', 'a', 'b')
+    await db.pool.query("UPDATE ingest.outbox SET created_at = now() - interval '90 s' WHERE key = 'a'")
+    const { records, oldestSeconds } = await readOutboxDepth(db)
+    expect(records).toBe(2)
+    expect(oldestSeconds).toBeGreaterThanOrEqual(90)
+    expect(oldestSeconds).toBeLessThan(120)
   })
 
   it('publishes nothing of a transaction that was rolled back', async () => {

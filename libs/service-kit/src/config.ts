@@ -28,7 +28,9 @@ export class ConfigError extends Error {
 const ajv = new Ajv2020({ coerceTypes: 'array', useDefaults: true, allowUnionTypes: true })
 addFormats.default(ajv)
 
-const isVariable = (entry: Variable | ConfigSpec): entry is Variable => typeof entry.variable === 'string'
+/** Tells a variable from a group of them. */
+export const isVariable = (entry: Variable | ConfigSpec): entry is Variable =>
+  typeof entry.variable === 'string'
 
 /**
  * Reads a configuration from environment variables. Lists are separated by commas; an empty variable is unset.

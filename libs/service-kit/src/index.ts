@@ -1,10 +1,18 @@
-export { type Config, ConfigError, type ConfigSpec, readConfig, variable } from './config.ts'
+export {
+  type Config,
+  ConfigError,
+  type ConfigSpec,
+  isVariable,
+  readConfig,
+  type Variable,
+  variable,
+} from './config.ts'
 export { allowApiKey, apiKeyOf, requireApiKey } from './http/authenticate.ts'
 export { bodyOf, jsonBody, rawBodyOf } from './http/json-body.ts'
 export { keyRoute } from './http/key-route.ts'
 export { type RateLimitOptions, rateLimit } from './http/rate-limit.ts'
 export type { Route } from './http/route.ts'
-export { createLog } from './log.ts'
+export { createLog, logConfig } from './log.ts'
 export { distributedPlatform, embeddedPlatform, type Platform } from './platform.ts'
 export {
   geoConfig,
@@ -15,7 +23,10 @@ export {
   type PlatformConfig,
   platformConfig,
 } from './platform-config.ts'
+export { retryFor } from './retry-for.ts'
 export { runService, type ServiceContext } from './run-service.ts'
 export { createScope, type Scope } from './scope.ts'
 export { combineServices, type Loop, type Service } from './service.ts'
 export { startService } from './start-service.ts'
+export { databaseConfig, kafkaConfig, redisConfig } from './stores-config.ts'
+export { databaseUrl, kafkaOptions, redisOptions } from './stores-options.ts'

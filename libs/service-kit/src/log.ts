@@ -1,4 +1,17 @@
 import { pino } from 'pino'
+import { Type } from 'typebox'
+import { variable } from './config.ts'
+
+/** The variable that every process reads before all others. */
+export const logConfig = {
+  level: variable(
+    'LOG_LEVEL',
+    Type.Union(
+      ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'].map((level) => Type.Literal(level)),
+      { default: 'info', description: 'The least important messages that are still logged.' },
+    ),
+  ),
+} as const
 
 /** A logger that writes JSON lines to standard output, each with the service's name. */
 export const createLog = (name: string, level: string) =>

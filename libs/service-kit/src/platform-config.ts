@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { type Config, variable } from './config.ts'
+import { databaseConfig, kafkaConfig, redisConfig } from './stores-config.ts'
 
 const perMinute = (name: string, defaultLimit: number, what: string) =>
   variable(
@@ -49,64 +50,9 @@ export const geoConfig = {
 
 /** The variables of the distributed platform. */
 export const platformConfig = {
-  database: {
-    url: variable(
-      'DATABASE_URL',
-      Type.String({ minLength: 1, description: 'PostgreSQL, as `postgres://user:password@host:5432/name`.' }),
-    ),
-    poolSize: variable(
-      'DATABASE_POOL_SIZE',
-      Type.Integer({
-        minimum: 2,
-        maximum: 500,
-        default: 10,
-        description: 'Most connections to PostgreSQL per process.',
-      }),
-    ),
-  },
-  redis: {
-    url: variable('REDIS_URL', Type.String({ minLength: 1, description: 'Redis, as `redis://host:6379`.' })),
-    keyPrefix: variable(
-      'REDIS_KEY_PREFIX',
-      Type.String({ default: 'waymark:', description: 'In front of every key.' }),
-    ),
-  },
-  kafka: {
-    brokers: variable(
-      'KAFKA_BROKERS',
-      Type.Array(Type.String(), { minItems: 1, description: 'Brokers, as `host:9092,host:9092`.' }),
-    ),
-    topicPrefix: variable(
-      'KAFKA_TOPIC_PREFIX',
-      Type.String({ default: '', description: 'In front of every topic and group.' }),
-    ),
-    compression: variable(
-      'KAFKA_COMPRESSION',
-      Type.Union([Type.Literal('none'), Type.Literal('gzip'), Type.Literal('zstd')], {
-        default: 'zstd',
-        description: 'How record batches are compressed.',
-      }),
-    ),
-    sessionTimeoutMs: variable(
-      'KAFKA_SESSION_TIMEOUT_MS',
-      Type.Integer({
-        minimum: 6_000,
-        maximum: 300_000,
-        default: 15_000,
-        description:
-          'After this many ms of silence a consumer is taken for dead and its partitions go to others.',
-      }),
-    ),
-    partitionsAtOnce: variable(
-      'KAFKA_PARTITIONS_AT_ONCE',
-      Type.Integer({
-        minimum: 1,
-        maximum: 48,
-        default: 4,
-        description: 'Partitions that a consumer handles side by side.',
-      }),
-    ),
-  },
+  database: databaseConfig,
+  redis: redisConfig,
+  kafka: kafkaConfig,
   limits: limitsConfig,
   geo: geoConfig,
 } as const
@@ -142,6 +88,17 @@ export const httpConfig = (defaultPort: number) => ({
       maximum: 10,
       default: 0,
       description: 'Proxies in front, whose `X-Forwarded-For` counts.',
+    }),
+  ),
+  drainMs: variable(
+    'DRAIN_MS',
+    Type.Integer({
+      minimum: 0,
+      maximum: 20_000,
+      default: 0,
+      description:
+        'How long, in ms, requests are still taken when the process is told to stop: until every proxy in front ' +
+        'has heard of it.',
     }),
   ),
 })

@@ -27,8 +27,13 @@ import {
 import { Registry } from 'prom-client'
 import { openGeoDatabase } from './geo-database.ts'
 import { startLoop } from './loop.ts'
+import { measureBus } from './metrics/measure-bus.ts'
+import { measureCache } from './metrics/measure-cache.ts'
+import { measureDatabase, measureLag } from './metrics/measure-stores.ts'
 import type { Limits, PlatformConfig } from './platform-config.ts'
+import { retryFor } from './retry-for.ts'
 import type { Scope } from './scope.ts'
+import { databaseUrl, kafkaOptions, redisOptions } from './stores-options.ts'
 
 /** What every app is given to stand on; which parts are behind it, only composition roots know. */
 export type Platform = {
@@ -74,12 +79,14 @@ const openStores = (url: string, poolSize: number, { name, log, scope }: Platfor
 
 type Parts = Pick<
   Platform,
-  'db' | 'bus' | 'cache' | 'rateLimiter' | 'ingestRateLimiter' | 'totals' | 'limits' | 'locate'
+  'db' | 'bus' | 'cache' | 'rateLimiter' | 'ingestRateLimiter' | 'totals' | 'limits' | 'locate' | 'metrics'
 >
 
 const assemble = (parts: Parts, { log, scope }: PlatformContext): Platform => {
-  const { db, cache } = parts
+  const { db, metrics } = parts
   const clock = Date.now
+  measureDatabase(db, metrics)
+  const cache = measureCache(parts.cache, metrics)
   const changes = createConfigChanges({ pool: db.pool, log, now: clock })
   const config = { pool: db.pool, cache, changes, log, now: clock }
   const poll = async (): Promise<boolean> => {
@@ -100,12 +107,13 @@ const assemble = (parts: Parts, { log, scope }: PlatformContext): Platform => {
   })
   return {
     ...parts,
+    cache,
+    bus: measureBus(parts.bus, metrics, clock),
     analytics: createPostgresAnalytics(db.pool),
     apiKeys,
     projectConfigs: createProjectConfigs(config),
     clock,
     log,
-    metrics: new Registry(),
   }
 }
 
@@ -115,22 +123,27 @@ export const distributedPlatform = async (
   context: PlatformContext,
 ): Promise<Platform> => {
   const { name, log, scope } = context
-  const db = openStores(config.database.url, config.database.poolSize, context)
-  const cache = createRedisCache(config.redis, log)
+  const db = openStores(databaseUrl(config.database), config.database.poolSize, context)
+  const redis = redisOptions(config.redis)
+  const cache = createRedisCache(redis, log)
   scope.onStop('cache', () => cache.close())
-  const counter = openRedisCounter(config.redis, log)
+  const counter = openRedisCounter(redis, log)
   scope.onStop('rate limit counter', () => counter.close())
   const ingestRateLimiter = createLocallyCountingRateLimiter(counter)
   scope.onStop('rate limiter', () => ingestRateLimiter.close())
-  const totals = createRedisTotals(config.redis, log)
+  const totals = createRedisTotals(redis, log)
   scope.onStop('totals', () => totals.close())
-  const bus = createKafkaEventBus({ ...config.kafka, clientId: `waymark-${name}` }, log)
+  const metrics = new Registry()
+  const bus = createKafkaEventBus(
+    { ...kafkaOptions(config.kafka), clientId: `waymark-${name}`, onLag: measureLag(metrics) },
+    log,
+  )
   scope.onStop('kafka', () => bus.close())
-  await requireMigrated(db.pool)
+  await retryFor(config.database.waitMs, 'the database', () => requireMigrated(db.pool), log)
   const rateLimiter = createSharedRateLimiter(counter)
   const locate = await openGeoDatabase(config.geo.file)
-  const parts = { db, bus, cache, rateLimiter, ingestRateLimiter, totals, limits: config.limits, locate }
-  return assemble(parts, context)
+  const counters = { rateLimiter, ingestRateLimiter, totals }
+  return assemble({ db, bus, cache, ...counters, limits: config.limits, locate, metrics }, context)
 }
 
 /** One PostgreSQL that this process has to itself, its log in place of Kafka, memory in place of Redis. */
@@ -153,6 +166,7 @@ export const embeddedPlatform = async (
       totals: createMemoryTotals(),
       limits,
       locate: await openGeoDatabase(geoFile),
+      metrics: new Registry(),
     },
     context,
   )

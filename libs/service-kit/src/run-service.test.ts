@@ -5,12 +5,12 @@ import { describe, expect, it } from 'vitest'
 const HERE = import.meta.dirname
 
 /** Runs a process whose start is `body`, which may use `scope` and `say`; SIGTERM follows when it says `now`. */
-const run = async (body: string) => {
+const run = async (body: string, level = 'silent') => {
   const script = `
     import { runService } from '${HERE}/run-service.ts'
     import { ConfigError } from '${HERE}/config.ts'
     const say = (text) => process.stdout.write(text + '\\n')
-    await runService('test', { LOG_LEVEL: 'silent' }, async ({ scope }) => {
+    await runService('test', { LOG_LEVEL: '${level}' }, async ({ scope }) => {
       const busy = setInterval(() => {}, 1_000)
       scope.onStop('busy', async () => clearInterval(busy))
       ${body}
@@ -78,6 +78,13 @@ describe('a service', () => {
   it('tells what is wrong with its configuration in plain text', async () => {
     const { code, errors } = await run("throw new ConfigError(['PORT must be integer'])")
     expect(errors).toBe('The configuration is not usable:\n  PORT must be integer\n')
+    expect(code).toBe(1)
+  })
+
+  it('says so when there is no such log level, and does not start', async () => {
+    const { code, output, errors } = await run("say('started')", 'chatty')
+    expect(errors).toContain('LOG_LEVEL')
+    expect(output).toEqual([''])
     expect(code).toBe(1)
   })
 })

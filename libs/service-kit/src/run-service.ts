@@ -1,6 +1,6 @@
 import type { Log } from '@waymark/contracts'
-import { ConfigError } from './config.ts'
-import { createLog } from './log.ts'
+import { ConfigError, readConfig } from './config.ts'
+import { createLog, logConfig } from './log.ts'
 import { createScope, type Scope } from './scope.ts'
 
 /** What a composition root is given to build its service with. */
@@ -25,7 +25,9 @@ export const runService = async (
   env: NodeJS.ProcessEnv,
   start: (context: ServiceContext) => Promise<void>,
 ): Promise<void> => {
-  const log = createLog(name, env.LOG_LEVEL || 'info')
+  const level = readLogLevel(env)
+  if (level === undefined) return
+  const log = createLog(name, level)
   const scope = createScope(log)
   let starting: Promise<void> | undefined
   let stopping: Promise<void> | undefined
@@ -61,6 +63,17 @@ export const runService = async (
     log.info({}, 'started')
   } catch (error) {
     fail(error)
+  }
+}
+
+/** Undefined when the environment names no level that there is; then the process has said so and is to end. */
+const readLogLevel = (env: NodeJS.ProcessEnv): string | undefined => {
+  try {
+    return readConfig(logConfig, env).level
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : error}\n`)
+    process.exitCode = 1
+    return undefined
   }
 }
 

@@ -18,7 +18,7 @@ export type StartedService = { port: number; metricsPort: number }
  */
 export const startService = async (
   { routes = [], consumers = [], loops = [] }: Service,
-  http: HttpConfig,
+  http: Omit<HttpConfig, 'drainMs'> & Partial<Pick<HttpConfig, 'drainMs'>>,
   { log, metrics }: Pick<Platform, 'log' | 'metrics'>,
   scope: Scope,
 ): Promise<StartedService> => {
@@ -41,7 +41,7 @@ export const startService = async (
   const server = await listen(app, http.port)
   scope.onStop('http', () => {
     ready = false
-    return server.stop()
+    return server.stop({ drainMs: http.drainMs ?? 0 })
   })
   return { port: server.port, metricsPort: metricsServer?.port ?? 0 }
 }

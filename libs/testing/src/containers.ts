@@ -7,6 +7,7 @@ export const images = {
   postgres: 'postgres:15-bookworm',
   redis: 'redis:7-bookworm',
   kafka: 'apache/kafka:4.1.0',
+  nginx: 'nginx:1.28-bookworm',
 } as const
 
 const POSTGRES_PASSWORD = Buffer.from(getRandomValues(new Uint8Array(12))).toString('hex')
@@ -71,6 +72,25 @@ export const startKafka = async (): Promise<{ container: StartedTestContainer; b
     .withWaitStrategy(Wait.forLogMessage(/Kafka Server started/))
     .start()
   return { container, brokers: [`localhost:${port}`] }
+}
+
+/** A proxy on this machine's own network. `configure` replaces its configuration as its operator would, under load. */
+export const startNginx = async (
+  config: string,
+): Promise<{ container: StartedTestContainer; configure(config: string): Promise<void> }> => {
+  const file = (content: string) => [{ content, target: '/etc/nginx/nginx.conf' }]
+  const container = await new GenericContainer(images.nginx)
+    .withNetworkMode('host')
+    .withCopyContentToContainer(file(config))
+    .start()
+  return {
+    container,
+    configure: async (changed) => {
+      await container.copyContentToContainer(file(changed))
+      const { exitCode, output } = await container.exec(['nginx', '-s', 'reload'])
+      if (exitCode !== 0) throw new Error(`nginx does not take its configuration: ${output}`)
+    },
+  }
 }
 
 /** A cluster of three Kafka brokers. Their ports on this machine stay the same when they are stopped and started. */

@@ -1,6 +1,14 @@
 export { anEnrichedEvent, anIngestRecord } from './builders.ts'
+export { makeCertificate, type TestCertificate } from './certificate.ts'
 export { type AppName, type Constellation, startDistributed, startStandalone } from './constellation.ts'
-export { startKafka, startKafkaCluster, startPostgres, startRedis } from './containers.ts'
+export {
+  images,
+  startKafka,
+  startKafkaCluster,
+  startNginx,
+  startPostgres,
+  startRedis,
+} from './containers.ts'
 export { eventually } from './eventually.ts'
 export { freePort } from './free-port.ts'
 export { createMemoryLog } from './memory-log.ts'

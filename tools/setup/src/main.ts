@@ -1,55 +1,62 @@
 import { topics } from '@waymark/contracts'
-import { ensureEventPartitions, migrate, openDatabase } from '@waymark/database'
+import {
+  type Database,
+  ensureEventPartitions,
+  migrate,
+  openDatabase,
+  requireMigrated,
+} from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
 import { ensureDemoProject, hasDemoProject } from '@waymark/pipeline'
-import { platformConfig, readConfig, runService, variable } from '@waymark/service-kit'
-import { Type } from 'typebox'
-
-const setupConfig = {
-  database: platformConfig.database,
-  kafka: platformConfig.kafka,
-  topics: {
-    partitions: variable(
-      'KAFKA_PARTITIONS',
-      Type.Integer({ minimum: 1, default: 12, description: 'Partitions of each new topic.' }),
-    ),
-    replication: variable(
-      'KAFKA_REPLICATION',
-      Type.Integer({ minimum: 1, default: 1, description: 'Replicas of each new topic.' }),
-    ),
-  },
-  demo: {
-    baseUrl: variable(
-      'DEMO_BASE_URL',
-      Type.String({
-        default: '',
-        description: 'Make the demo project and print its `demo.json` with this address.',
-      }),
-    ),
-  },
-} as const
+import { databaseUrl, kafkaOptions, readConfig, retryFor, runService } from '@waymark/service-kit'
+import { setupConfig } from './config.ts'
+import { demoInFile, demoInSecret, surroundingCluster } from './demo-store.ts'
+import { readArguments } from './steps.ts'
 
 // Unless asked otherwise, standard output is for demo.json.
 const env = { ...process.env, LOG_LEVEL: process.env.LOG_LEVEL || 'warn' }
 
-// Migrates the database, makes partitions and topics, and ends. Running it again changes nothing;
-// `--new-demo-key` gives the demo project a new key and password in place of the old ones.
+// Takes the steps that are named, or all: `migrate` the database and make partitions, create `topics`, make the `demo`
+// project. Then it ends. Running it again changes nothing; `--new-demo-key` gives the demo project a new key and
+// password in place of the old ones.
 await runService('setup', env, async ({ log, scope }) => {
+  const { steps, newDemoKey } = readArguments(process.argv.slice(2))
   const config = readConfig(setupConfig, env)
-  await migrate(config.database.url)
-  const db = openDatabase({
-    url: config.database.url,
-    poolSize: 2,
-    applicationName: 'waymark-setup',
-    onError: (error) => log.warn({ err: error }, 'an idle database connection was lost'),
-  })
-  scope.onStop('database', () => db.close())
-  await ensureEventPartitions(db.pool, { now: new Date() })
-  await ensureKafkaTopics({ ...config.kafka, clientId: 'waymark-setup' }, topics, config.topics, log)
-  const wanted = process.argv.includes('--new-demo-key') || !(await hasDemoProject(db))
-  if (config.demo.baseUrl !== '' && wanted) {
-    const demo = { baseUrl: config.demo.baseUrl, ...(await ensureDemoProject(db)) }
-    process.stdout.write(`${JSON.stringify(demo, null, 2)}\n`)
+
+  const keepDemo = async (db: Database): Promise<void> => {
+    const { baseUrl, file, secret } = config.demo
+    const stores = [
+      ...(file === '' ? [] : [demoInFile(file)]),
+      ...(secret === '' ? [] : [demoInSecret(secret, await surroundingCluster())]),
+    ]
+    const kept = await Promise.all(stores.map((store) => store.read()))
+    if (!newDemoKey && !kept.includes(undefined) && (await hasDemoProject(db))) return
+    const demo = `${JSON.stringify({ baseUrl, ...(await ensureDemoProject(db)) }, null, 2)}\n`
+    for (const store of stores) await store.write(demo)
+    // Logs are read by more people than a file or a Secret.
+    if (stores.length === 0) process.stdout.write(demo)
+  }
+
+  const url = databaseUrl(config.database)
+  if (steps.has('migrate')) await retryFor(config.database.waitMs, 'the database', () => migrate(url), log)
+  if (steps.has('topics'))
+    await ensureKafkaTopics(
+      { ...kafkaOptions(config.kafka), clientId: 'waymark-setup' },
+      topics,
+      config.topics,
+      log,
+    )
+  if (steps.has('migrate') || steps.has('demo')) {
+    const db = openDatabase({
+      url,
+      poolSize: 2,
+      applicationName: 'waymark-setup',
+      onError: (error) => log.warn({ err: error }, 'an idle database connection was lost'),
+    })
+    scope.onStop('database', () => db.close())
+    await retryFor(config.database.waitMs, 'the migrations', () => requireMigrated(db.pool), log)
+    await ensureEventPartitions(db.pool, { now: new Date() })
+    if (steps.has('demo') && config.demo.baseUrl !== '') await keepDemo(db)
   }
   await scope.dispose()
 })

@@ -11,6 +11,8 @@ export type KafkaConsumerOptions = {
   maxBytesPerPartition: number
   sessionTimeoutMs: number
   maxBatchRecords: number
+  /** Hears how many records of a partition are yet to be handled; undefined when the partition is another's now. */
+  onLag?: (partition: number, records: number | undefined) => void
 }
 
 // A consumer that ran this long was well; its next failure is a first one again.
@@ -27,6 +29,8 @@ export const createKafkaConsumer = (
   log: Log,
 ): Consumer => {
   const { group, topic, partitionsAtOnce, maxBytesPerPartition, sessionTimeoutMs, maxBatchRecords } = options
+  const { onLag = () => {} } = options
+  const seen = new Set<number>()
   const stopping = new AbortController()
   let running: Promise<void> | undefined
 
@@ -40,6 +44,11 @@ export const createKafkaConsumer = (
       isRunning,
       isStale,
     } = payload
+    const end = BigInt(batch.highWatermark)
+    const tellLag = (offset: string): void =>
+      onLag(batch.partition, Math.max(0, Number(end - BigInt(offset))))
+    seen.add(batch.partition)
+    tellLag(batch.firstOffset() ?? batch.highWatermark)
     const interrupted = new AbortController()
     const signal = AbortSignal.any([interrupted.signal, stopping.signal])
     // A heartbeat fails when the group rebalances: the batch in hand is finished and committed, then we rejoin.
@@ -53,7 +62,10 @@ export const createKafkaConsumer = (
           signal,
         )
         const last = messages.at(-1)
-        if (last) resolveOffset(last.offset)
+        if (last) {
+          resolveOffset(last.offset)
+          tellLag(`${BigInt(last.offset) + 1n}`)
+        }
         await commitOffsetsIfNecessary(uncommittedOffsets())
       }
     } catch (error) {
@@ -62,6 +74,11 @@ export const createKafkaConsumer = (
       clearInterval(beat)
     }
     if (interrupted.signal.aborted) throw interrupted.signal.reason
+  }
+
+  const forget = (partition: number): void => {
+    seen.delete(partition)
+    onLag(partition, undefined)
   }
 
   /** One life of a kafkajs consumer, until it is stopped; rejects when it crashes. */
@@ -79,6 +96,10 @@ export const createKafkaConsumer = (
     const ended = new Promise<void>((resolve, reject) => {
       consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error))
       stopping.signal.addEventListener('abort', () => resolve())
+    })
+    consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+      const own = new Set(payload.memberAssignment[topic])
+      for (const partition of seen) if (!own.has(partition)) forget(partition)
     })
     try {
       await consumer.connect()

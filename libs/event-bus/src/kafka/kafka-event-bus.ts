@@ -1,5 +1,5 @@
 import type { Log, Topic } from '@waymark/contracts'
-import kafkajs, { type Kafka, type KafkaConfig, type logCreator } from 'kafkajs'
+import kafkajs, { type Kafka, type KafkaConfig, type logCreator, type SASLOptions } from 'kafkajs'
 import { createDelivery, DEFAULT_BATCH_RECORDS, deadLettersTo } from '../delivery.ts'
 import { partitionOf } from '../partitioner.ts'
 import { BusUnavailableError, type EventBus } from '../port.ts'
@@ -25,6 +25,11 @@ export type KafkaOptions = {
   publishDeadlineMs?: number
   partitionsAtOnce?: number
   sessionTimeoutMs?: number
+  /** Hears how far a group is behind on a partition, in records; undefined when that is no longer this process's. */
+  onLag?: (where: { group: string; topic: string; partition: number }, records: number | undefined) => void
+  /** Reaches the brokers by TLS; what is given is in PEM. */
+  tls?: { ca?: string; cert?: string; key?: string }
+  sasl?: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string }
 }
 
 // Below the broker's default limit of 1 MiB, with room for the framing of a record batch.
@@ -97,6 +102,11 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
           maxBytesPerPartition: MAX_FETCH_BYTES_PER_PARTITION,
           sessionTimeoutMs: options.sessionTimeoutMs ?? 30_000,
           maxBatchRecords: subscription.maxBatchRecords ?? DEFAULT_BATCH_RECORDS,
+          onLag: (partition, records) =>
+            options.onLag?.(
+              { group: subscription.group, topic: subscription.topic.name, partition },
+              records,
+            ),
         },
         log,
       )
@@ -170,7 +180,10 @@ const compressionTypes = {
   zstd: kafkajs.CompressionTypes.ZSTD,
 }
 
-const createKafka = ({ brokers, clientId, publishDeadlineMs = 4_000 }: KafkaOptions, log: Log): Kafka => {
+const createKafka = (
+  { brokers, clientId, publishDeadlineMs = 4_000, tls, sasl }: KafkaOptions,
+  log: Log,
+): Kafka => {
   const config: KafkaConfig = {
     // kafkajs begins with the first one: in another order each time, one that hangs does not hold up every client.
     brokers: brokers.toSorted(() => Math.random() - 0.5),
@@ -179,8 +192,22 @@ const createKafka = ({ brokers, clientId, publishDeadlineMs = 4_000 }: KafkaOpti
     requestTimeout: publishDeadlineMs,
     retry: { retries: 0 },
     logCreator: logTo(log),
+    ...(tls && { ssl: tls }),
+    ...(sasl && { sasl: saslOptions(sasl) }),
   }
   return new kafkajs.Kafka(config)
+}
+
+const saslOptions = ({ mechanism, ...credentials }: NonNullable<KafkaOptions['sasl']>): SASLOptions => {
+  // Spelled out for the types, which tell one mechanism from another.
+  switch (mechanism) {
+    case 'plain':
+      return { mechanism, ...credentials }
+    case 'scram-sha-256':
+      return { mechanism, ...credentials }
+    case 'scram-sha-512':
+      return { mechanism, ...credentials }
+  }
 }
 
 // kafkajs logs every retry as an error; what matters is logged by the bus itself.

@@ -52,6 +52,24 @@ describe('a stopping server', () => {
   })
 })
 
+describe('a draining server', () => {
+  it('goes on answering, on new connections and on kept ones, which end with the answer', async () => {
+    const server = await listen((_req, res) => void res.end('answer'), 0)
+    expect(await ask(server.port)).toBe('answer')
+    const stopped = server.stop({ drainMs: 1_000 })
+    const kept = request({ port: server.port, agent }).end()
+    const [answer] = await once(kept, 'response')
+    expect(kept.reusedSocket).toBe(true)
+    expect(answer.headers.connection).toBe('close')
+    answer.resume()
+    const fresh = await fetch(`http://127.0.0.1:${server.port}`)
+    expect(await fresh.text()).toBe('answer')
+    expect(fresh.headers.get('connection')).toBe('close')
+    await stopped
+    await expect(fetch(`http://127.0.0.1:${server.port}`)).rejects.toThrow()
+  })
+})
+
 it('says that a port is taken', async () => {
   const first = await listen((_req, res) => void res.end(), 0)
   await expect(listen((_req, res) => void res.end(), first.port)).rejects.toThrow('EADDRINUSE')

@@ -1,9 +1,13 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A server that listens. `stop` answers what is under way and then closes. */
-export type HttpServer = { port: number; stop(): Promise<void> }
+/**
+ * A server that listens. `stop` first goes on for `drainMs`, telling every client on a kept connection to open another
+ * one, which a proxy in front sends elsewhere; then it answers what is under way, takes nothing new, and closes.
+ */
+export type HttpServer = { port: number; stop(options?: { drainMs?: number }): Promise<void> }
 
 // Longer than the idle time of usual proxies, so that they and not we close an idle connection.
 const KEEP_ALIVE_MS = 75_000
@@ -32,9 +36,10 @@ export const listen = async (handler: RequestListener, port: number): Promise<Ht
 
   return {
     port: (server.address() as AddressInfo).port,
-    stop: async () => {
+    stop: async ({ drainMs = 0 } = {}) => {
       stopping = true
       for (const res of underWay) lastOfItsConnection(res)
+      await sleep(drainMs)
       const closed = once(server, 'close')
       server.close()
       // A connection on which nothing was ever asked counts as busy for Node, and would hold up the end.

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Builds the image of every app, or of those that are named.
+set -euo pipefail
+
+readonly apps=(
+  ingest-gateway enrichment-consumer persistence-consumer management-api
+  link-redirector coupon-service decision-service email-consumer setup
+)
+
+usage() {
+  cat <<EOF
+Usage: build.sh [app...]
+  PREFIX           in front of the app's name, default waymark/
+  TAG              default: the version in package.json
+  NODE_IMAGE       what the images stand on, default node:24-bookworm-slim
+  EXTRA_CA_FILE    certificates in PEM that npm is to trust while it builds, behind a proxy or a registry of your own
+  npm_config_registry, http_proxy, https_proxy, no_proxy   reach the build, and stay out of the images
+EOF
+}
+
+if [ "${1:-}" = --help ]; then usage; exit 0; fi
+
+cd "$(dirname "$0")/../.."
+version="$(sed -n 's/^  "version": "\(.*\)",$/\1/p' package.json)"
+prefix=${PREFIX-waymark/}
+tag=${TAG:-$version}
+node_image=${NODE_IMAGE:-node:24-bookworm-slim}
+build_image=$node_image
+readonly version prefix tag node_image
+
+# The image that runs the build steps: the base, plus the certificates.
+make_build_image() {
+  local context
+  context="$(mktemp -d)"
+  cp "$1" "$context/ca.pem"
+  printf 'FROM %s\nCOPY ca.pem /etc/ssl/extra-ca.pem\nENV NODE_EXTRA_CA_CERTS=/etc/ssl/extra-ca.pem\n' \
+    "$node_image" >"$context/Dockerfile"
+  build_image="${prefix}build-base"
+  docker build --quiet --tag "$build_image" "$context"
+  rm -r "$context"
+}
+
+if [ -n "${EXTRA_CA_FILE:-}" ]; then make_build_image "$EXTRA_CA_FILE"; fi
+
+arguments=(
+  --build-arg "NODE_IMAGE=$node_image"
+  --build-arg "BUILD_IMAGE=$build_image"
+  --build-arg "VERSION=$version"
+  --build-arg "REVISION=$(git rev-parse HEAD 2>/dev/null || echo unknown)"
+)
+for name in npm_config_registry http_proxy https_proxy no_proxy; do
+  if [ -n "${!name:-}" ]; then arguments+=(--build-arg "$name"); fi
+done
+
+selected=("$@")
+if [ ${#selected[@]} = 0 ]; then selected=("${apps[@]}"); fi
+for app in "${selected[@]}"; do
+  docker build --file deploy/docker/Dockerfile --build-arg "APP=$app" "${arguments[@]}" \
+    --tag "$prefix$app:$tag" .
+done

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Runs docker-compose.yml with the images that are there, beside whatever else runs, and uses it from outside.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+readonly project="waymark-smoke-$$" deadline_seconds=180
+readonly max_bytes=$((350 * 1000 * 1000)) max_compressed_bytes=$((120 * 1000 * 1000))
+version="$(sed -n 's/^  "version": "\(.*\)",$/\1/p' package.json)"
+export WAYMARK_VERSION=${WAYMARK_VERSION:-$version}
+export WAYMARK_PORT=18080 POSTGRES_PORT=15432 REDIS_PORT=16379 KAFKA_PORT=19092 SMTP_PORT=11025 MAIL_PORT=18025
+export PUBLIC_URL="http://localhost:$WAYMARK_PORT"
+
+if docker compose version >/dev/null 2>&1; then compose=(docker compose); else compose=(docker-compose); fi
+compose+=(--project-name "$project")
+
+clean_up() {
+  "${compose[@]}" down --volumes --timeout 0 >/dev/null 2>&1 || true
+}
+trap clean_up EXIT
+
+fail() {
+  echo "FAILED: $1" >&2
+  "${compose[@]}" ps >&2
+  "${compose[@]}" logs --tail 20 >&2
+  exit 1
+}
+
+# Reads a field of the JSON on standard input.
+field() {
+  node -e 'let s = ""; process.stdin.on("data", (d) => (s += d)).on("end", () => console.log(JSON.parse(s)[process.argv[1]]))' "$1"
+}
+
+check_sizes() {
+  local image bytes compressed
+  for image in $(docker images --format '{{.Repository}}:{{.Tag}}' | grep "^waymark/.*:$WAYMARK_VERSION$"); do
+    bytes="$(docker image inspect --format '{{.Size}}' "$image")"
+    compressed="$(docker save "$image" | gzip | wc -c)"
+    echo "$image: $((bytes / 1000000)) MB, compressed $((compressed / 1000000)) MB"
+    if [ "$bytes" -gt "$max_bytes" ] || [ "$compressed" -gt "$max_compressed_bytes" ]; then
+      fail "$image is too large"
+    fi
+  done
+}
+
+send_and_read() {
+  local demo key id url="$PUBLIC_URL" deadline=$((SECONDS + 30)) found=''
+  demo="$("${compose[@]}" run --rm demo 2>/dev/null)" || fail 'demo.json was not printed'
+  key="$(field apiKey <<<"$demo")"
+  id="$(field projectId <<<"$demo")"
+  curl --silent --fail "$url/api/v1/t" -H "X-API-Key: $key" -H 'Content-Type: application/json' \
+    -d '{"eventName":"order_placed","visitorId":"visitor-1","eventId":"smoke-1"}' >/dev/null || fail 'the event was not taken'
+  until [[ $found == *'"eventId":"smoke-1"'* ]]; do
+    [ "$SECONDS" -lt "$deadline" ] || fail 'the event was not stored'
+    sleep 0.2
+    found="$(curl --silent "$url/api/projects/$id/events?eventId=smoke-1" -H "X-API-Key: $key")"
+  done
+  echo 'ok: an event went through'
+}
+
+# Every app ends by itself when it is told to, and says that all went well.
+check_stop() {
+  local app
+  "${compose[@]}" stop >/dev/null 2>&1
+  for app in apps/*/; do
+    app="$(basename "$app")"
+    if [ "$app" = standalone ]; then continue; fi
+    [ "$(docker inspect --format '{{.State.ExitCode}}' "$("${compose[@]}" ps --all --quiet "$app" 2>/dev/null || "${compose[@]}" ps --quiet "$app")")" = 0 ] ||
+      fail "$app did not stop cleanly"
+  done
+  echo 'ok: every app stopped cleanly'
+}
+
+check_sizes
+timeout "$deadline_seconds" "${compose[@]}" up --detach --no-build >/dev/null 2>&1 || fail 'not everything started'
+echo "ok: everything is up after ${SECONDS}s"
+send_and_read
+check_stop

@@ -1,0 +1,64 @@
+import { ingestRecords } from '@waymark/contracts'
+import type { Delivery, EventBus, Outcome } from '@waymark/event-bus'
+import { anIngestRecord } from '@waymark/testing'
+import { Registry } from 'prom-client'
+import { expect, it } from 'vitest'
+import { measureBus } from './measure-bus.ts'
+
+type Handle = (batch: Delivery<unknown>[], signal: AbortSignal) => Promise<Outcome[] | undefined>
+
+/** A bus that hands a batch to its only subscription, and publishes unless it is away. */
+const createFakeBus = () => {
+  let deliver: Handle | undefined
+  const state = { away: false }
+  const bus: EventBus = {
+    publish: async () => {
+      if (state.away) throw new Error('away')
+    },
+    subscribe: (subscription) => {
+      deliver = subscription.handle as Handle
+      return { start: async () => {}, stop: async () => {} }
+    },
+    close: async () => {},
+  }
+  return {
+    bus,
+    state,
+    deliver: (batch: Delivery<unknown>[]) => deliver?.(batch, new AbortController().signal),
+  }
+}
+
+const accepted = (receivedAt: string): Delivery<unknown> => ({
+  topic: ingestRecords.name,
+  partition: 0,
+  offset: 0n,
+  key: 'key',
+  value: { ...anIngestRecord(), receivedAt },
+  headers: {},
+})
+
+it('tells the size, the age and the outcomes of batches, and the time of publishing', async () => {
+  const registry = new Registry()
+  const fake = createFakeBus()
+  const bus = measureBus(fake.bus, registry, () => Date.parse('2026-11-21T10:00:10Z'))
+  let outcomes: Outcome[] | undefined
+  bus.subscribe({ group: 'test', topic: ingestRecords, handle: async () => outcomes })
+  const batch = [accepted('2026-11-21T10:00:00Z'), accepted('2026-11-21T10:00:09Z')]
+  await fake.deliver(batch)
+  outcomes = [{ kind: 'done' }, { kind: 'dead', reason: 'odd' }]
+  expect(await fake.deliver(batch)).toBe(outcomes)
+  await bus.publish(ingestRecords, [])
+  fake.state.away = true
+  await expect(bus.publish(ingestRecords, [])).rejects.toThrow('away')
+
+  const text = await registry.metrics()
+  const labels = 'group="test",topic="ingest.records.v1"'
+  expect(text).toContain(`waymark_batch_records_sum{${labels}} 4\n`)
+  expect(text).toContain(`waymark_batch_records_count{${labels}} 2\n`)
+  expect(text).toContain(`waymark_handled_records_total{${labels},outcome="done"} 3\n`)
+  expect(text).toContain(`waymark_handled_records_total{${labels},outcome="dead"} 1\n`)
+  expect(text).toContain(`waymark_batch_age_seconds_sum{${labels}} 20\n`)
+  expect(text).toMatch(
+    /waymark_publish_duration_seconds_count\{topic="ingest.records.v1",outcome="failed"\} 1\n/,
+  )
+})

@@ -1,0 +1,93 @@
+import type { Delivery, EventBus, Outcome } from '@waymark/event-bus'
+import { Counter, Histogram, type Registry } from 'prom-client'
+
+const SECONDS = [0.005, 0.02, 0.1, 0.5, 1, 5, 20, 60, 300]
+
+/** The same bus, with figures about what goes through it. `now` is in ms since the epoch. */
+export const measureBus = (bus: EventBus, registry: Registry, now: () => number): EventBus => {
+  const registers = [registry]
+  const published = new Histogram({
+    name: 'waymark_publish_duration_seconds',
+    help: 'Time until published records were durable, or given up',
+    labelNames: ['topic', 'outcome'],
+    buckets: [0.002, 0.005, 0.02, 0.1, 0.5, 1, 5],
+    registers,
+  })
+  const batches = new Histogram({
+    name: 'waymark_batch_records',
+    help: 'Records that a group was given at once',
+    labelNames: ['group', 'topic'],
+    buckets: [1, 5, 20, 100, 250, 500],
+    registers,
+  })
+  const durations = new Histogram({
+    name: 'waymark_batch_duration_seconds',
+    help: 'Time of a group with the records that it was given at once',
+    labelNames: ['group', 'topic', 'outcome'],
+    buckets: SECONDS,
+    registers,
+  })
+  const ages = new Histogram({
+    name: 'waymark_batch_age_seconds',
+    help: 'Time from the acceptance of the oldest record of a batch until the group had handled it',
+    labelNames: ['group', 'topic'],
+    buckets: SECONDS,
+    registers,
+  })
+  const handled = new Counter({
+    name: 'waymark_handled_records_total',
+    help: 'Records by what a group did with them',
+    labelNames: ['group', 'topic', 'outcome'],
+    registers,
+  })
+
+  return {
+    publish: async (topic, records) => {
+      const observe = published.startTimer({ topic: topic.name })
+      try {
+        await bus.publish(topic, records)
+        observe({ outcome: 'done' })
+      } catch (error) {
+        observe({ outcome: 'failed' })
+        throw error
+      }
+    },
+    subscribe: (subscription) => {
+      const labels = { group: subscription.group, topic: subscription.topic.name }
+      return bus.subscribe({
+        ...subscription,
+        handle: async (batch, signal) => {
+          batches.observe(labels, batch.length)
+          const observe = durations.startTimer(labels)
+          try {
+            const outcomes = await subscription.handle(batch, signal)
+            observe({ outcome: 'done' })
+            for (const [outcome, count] of countOutcomes(outcomes, batch.length))
+              handled.inc({ ...labels, outcome }, count)
+            const acceptedAt = acceptedAtMs(batch[0])
+            if (acceptedAt !== undefined) ages.observe(labels, Math.max(0, now() - acceptedAt) / 1000)
+            return outcomes
+          } catch (error) {
+            observe({ outcome: 'failed' })
+            throw error
+          }
+        },
+      })
+    },
+    close: () => bus.close(),
+  }
+}
+
+const countOutcomes = (outcomes: Outcome[] | undefined, size: number): Map<Outcome['kind'], number> => {
+  const counts = new Map<Outcome['kind'], number>()
+  for (const { kind } of outcomes ?? []) if (kind !== 'done') counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  const others = [...counts.values()].reduce((sum, count) => sum + count, 0)
+  return counts.set('done', size - others)
+}
+
+/** When the gateway accepted what the record tells of, in ms; not every record says so. */
+const acceptedAtMs = (delivery: Delivery<unknown> | undefined): number | undefined => {
+  const { receivedAt } = Object(delivery?.value) as { receivedAt?: unknown }
+  const ms = typeof receivedAt === 'string' ? Date.parse(receivedAt) : Number.NaN
+  return Number.isNaN(ms) ? undefined : ms
+}

@@ -1,0 +1,74 @@
+import { type ConfigSpec, isVariable, type Variable } from '@waymark/service-kit'
+
+/** Variables that belong together. */
+export type Section = { title: string; text?: string; spec: ConfigSpec }
+
+/** What a JSON schema says of the values that a variable may have. */
+type Constraints = {
+  type?: string
+  const?: unknown
+  anyOf?: Constraints[]
+  items?: Constraints
+  minimum?: number
+  maximum?: number
+  minLength?: number
+  minItems?: number
+  default?: unknown
+  description?: string
+}
+
+/** The configuration as a page of Markdown: a table for each section. A variable is told of once, where it comes first. */
+export const describeConfiguration = (sections: readonly Section[]): string => {
+  const told = new Set<string>()
+  const parts = sections.flatMap(({ title, text, spec }) => {
+    const rows = variablesOf(spec)
+      .filter(({ variable }) => !told.has(variable))
+      .map((entry) => {
+        told.add(entry.variable)
+        return rowFor(entry)
+      })
+    if (rows.length === 0) return []
+    const table = ['| variable | value | default | |', '| --- | --- | --- | --- |', ...rows]
+    return [[`## ${title}`, ...(text === undefined ? [] : [text]), table.join('\n')].join('\n\n')]
+  })
+  return `${[INTRODUCTION, ...parts].join('\n\n')}\n`
+}
+
+const INTRODUCTION = `# Configuration
+
+Every process reads its configuration from environment variables, and at its start names all that are wrong at once.
+An empty variable counts as unset; lists are separated by commas. \`npm run docs:config\` writes this page from the
+schemas in the code.`
+
+const variablesOf = (spec: ConfigSpec): Variable[] =>
+  Object.values(spec).flatMap((entry) => (isVariable(entry) ? [entry] : variablesOf(entry)))
+
+const rowFor = ({ variable, schema }: Variable): string => {
+  const constraints: Constraints = schema
+  const cells = [
+    `\`${variable}\``,
+    valuesOf(constraints),
+    defaultOf(constraints),
+    constraints.description ?? '',
+  ]
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+}
+
+const valuesOf = ({ type, anyOf, items, minimum, maximum }: Constraints): string => {
+  if (anyOf) {
+    const values = anyOf.map((option) => option.const).filter((value) => value !== '')
+    return values.map((value) => `\`${value}\``).join(', ')
+  }
+  if (type === 'array') return `list of ${items?.type === 'string' ? 'texts' : `${items?.type}s`}`
+  if (type === 'boolean') return '`true`, `false`'
+  if (type !== 'integer' && type !== 'number') return 'text'
+  if (minimum !== undefined && maximum !== undefined) return `${minimum} to ${maximum}`
+  return minimum === undefined ? 'number' : `${minimum} or more`
+}
+
+const defaultOf = (constraints: Constraints): string => {
+  const { default: value } = constraints
+  if (value === undefined) return '**required**'
+  if (value === '' || (Array.isArray(value) && value.length === 0)) return ''
+  return `\`${value}\``
+}

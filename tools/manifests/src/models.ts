@@ -1,0 +1,79 @@
+import path from 'node:path'
+import ts from 'typescript'
+import type { KubernetesObject } from './render.ts'
+
+/** The packages that describe objects, by the end of their API group. */
+const PACKAGES = [
+  ['keda.sh', '@kubernetes-models/keda'],
+  ['cnpg.io', '@kubernetes-models/cloudnative-pg'],
+  ['monitoring.coreos.com', '@kubernetes-models/prometheus-operator'],
+] as const
+/** Groups of operators that nobody describes for npm. */
+const UNDESCRIBED = ['kafka.strimzi.io']
+
+const HERE = path.resolve(import.meta.dirname, 'rendered-objects.ts')
+
+/** The module that describes the object's kind, or undefined when there is none. */
+const moduleOf = ({ apiVersion, kind }: KubernetesObject): string | undefined => {
+  const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : ''
+  if (UNDESCRIBED.includes(group)) return undefined
+  const name = PACKAGES.find(([suffix]) => group.endsWith(suffix))?.[1] ?? 'kubernetes-models'
+  return `${name}/${apiVersion}/${kind}`
+}
+
+type Validated = { validate(): void }
+
+/** What is wrong with the values of the objects, by the schemas of their API. */
+export const schemaProblems = async (objects: readonly KubernetesObject[]): Promise<string[]> => {
+  const problems: string[] = []
+  for (const object of objects) {
+    const module = moduleOf(object)
+    if (module === undefined) continue
+    try {
+      const exported = (await import(module)) as Record<string, new (data: object) => Validated>
+      const Model = exported[object.kind]
+      if (!Model) throw new Error('is of no kind that is known')
+      new Model(object).validate()
+    } catch (error) {
+      problems.push(
+        `${object.kind} ${object.metadata.name} ${error instanceof Error ? error.message : error}`,
+      )
+    }
+  }
+  return problems
+}
+
+/**
+ * What of the objects their API does not know: a field that is misspelt or in the wrong place, which schemas let pass
+ * and the API server would refuse. The objects are literals to the TypeScript compiler, which checks them against the
+ * types of their kinds.
+ */
+export const unknownFields = (objects: readonly KubernetesObject[]): string[] => {
+  const described = objects.filter((object) => moduleOf(object) !== undefined)
+  const source = described
+    .map((object, index) => {
+      const imported = `import type { I${object.kind} as T${index} } from '${moduleOf(object)}'`
+      return `${imported}\nexport const o${index}: T${index} = ${JSON.stringify(object, undefined, 1)}\n`
+    })
+    .join('')
+  const options: ts.CompilerOptions = {
+    noEmit: true,
+    strict: true,
+    skipLibCheck: true,
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    types: [],
+  }
+  const host = ts.createCompilerHost(options)
+  const { fileExists, getSourceFile } = host
+  host.fileExists = (file) => file === HERE || fileExists(file)
+  host.getSourceFile = (file, version, ...rest) =>
+    file === HERE ? ts.createSourceFile(file, source, version) : getSourceFile(file, version, ...rest)
+  const program = ts.createProgram([HERE], options, host)
+  return ts.getPreEmitDiagnostics(program).map(({ file, start = 0, messageText }) => {
+    const before = source.slice(0, start)
+    const index = Number(/.*export const o(\d+):/s.exec(before)?.[1] ?? -1)
+    const { kind, metadata } = described[index] ?? { kind: file?.fileName ?? '', metadata: { name: '' } }
+    return `${kind} ${metadata.name}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`
+  })
+}

@@ -1,0 +1,182 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { schemaProblems, unknownFields } from './models.ts'
+import { findKustomize, type KubernetesObject, render } from './render.ts'
+import { restrictedProblems, type Workload, workloadsOf } from './workloads.ts'
+
+const ROOT = path.resolve(import.meta.dirname, '../../..')
+const SERVICES = readdirSync(path.join(ROOT, 'apps'), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory() && entry.name !== 'standalone')
+  .map(({ name }) => name)
+const CONSUMERS = SERVICES.filter((name) => name.endsWith('-consumer'))
+const OVERLAYS = ['local', 'production', 'operators'] as const
+
+const kustomize = findKustomize()
+if (!kustomize) {
+  if (process.env.CI)
+    throw new Error('Neither kustomize nor kubectl is there, and in CI no test may be left out')
+  process.stdout.write('Neither kustomize nor kubectl is there: the Kubernetes manifests are not checked.\n')
+}
+
+const named = (objects: readonly KubernetesObject[], kind: string): string[] =>
+  objects.filter((object) => object.kind === kind).map(({ metadata }) => metadata.name)
+
+type IngressPath = { path: string; backend: { service: { name: string } } }
+const ingressPaths = (objects: readonly KubernetesObject[]): IngressPath[] =>
+  objects
+    .filter(({ kind }) => kind === 'Ingress')
+    .flatMap(({ spec }) => (spec as { rules: { http: { paths: IngressPath[] } }[] }).rules)
+    .flatMap(({ http }) => http.paths)
+
+describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
+  const objects = kustomize ? render(kustomize, `overlays/${overlay}`) : []
+  const workloads = workloadsOf(objects)
+  const apps = workloads.filter(({ kind }) => kind === 'Deployment')
+  const ofWaymark = workloads.filter(({ podLabels }) => podLabels['app.kubernetes.io/component'] !== 'store')
+  const containers = ofWaymark.flatMap(({ pod }) => pod.containers)
+  const without = (has: (workload: Workload) => unknown) =>
+    apps.filter((workload) => !has(workload)).map(({ name }) => name)
+
+  it('is what the API knows', async () => {
+    expect(await schemaProblems(objects)).toEqual([])
+    expect(unknownFields(objects)).toEqual([])
+  })
+
+  it('has every service, by an account of its own', () => {
+    expect(apps.map(({ name }) => name).sort()).toEqual(SERVICES.toSorted())
+    expect(apps.map(({ pod }) => pod.serviceAccountName).sort()).toEqual(SERVICES.toSorted())
+    for (const { name, pod } of apps) expect(pod.containers[0]?.image).toMatch(`waymark/${name}:`)
+    expect(named(objects, 'Job')).toEqual(expect.arrayContaining(['migrate', 'topics']))
+  })
+
+  it('puts everything but the namespace into one namespace, where pods are restricted', () => {
+    const elsewhere = objects.filter(
+      ({ kind, metadata }) => kind !== 'Namespace' && metadata.namespace !== 'waymark',
+    )
+    expect(elsewhere).toEqual([])
+    const [namespace] = objects.filter(({ kind }) => kind === 'Namespace')
+    expect(namespace?.metadata.labels).toMatchObject({ 'pod-security.kubernetes.io/enforce': 'restricted' })
+    expect(workloads.flatMap(restrictedProblems)).toEqual([])
+    for (const { securityContext } of containers) expect(securityContext?.readOnlyRootFilesystem).toBe(true)
+  })
+
+  it('asks for resources, and bounds memory', () => {
+    for (const { resources } of workloads.flatMap(({ pod }) => pod.containers)) {
+      expect(resources?.requests).toMatchObject({ cpu: expect.anything(), memory: expect.anything() })
+      expect(resources?.limits).toMatchObject({ memory: expect.anything() })
+    }
+  })
+
+  it('looks at each service by three probes, of which readiness follows no store', () => {
+    for (const { pod } of apps) {
+      const [app] = pod.containers
+      expect(app?.startupProbe?.httpGet).toEqual({ path: '/readyz', port: 'http' })
+      expect(app?.readinessProbe?.httpGet).toEqual({ path: '/readyz', port: 'http' })
+      expect(app?.livenessProbe?.httpGet).toEqual({ path: '/healthz', port: 'http' })
+    }
+  })
+
+  it('updates services without a gap, and consumers without one too many', () => {
+    for (const { name, rollingUpdate, pod } of apps) {
+      expect(pod.terminationGracePeriodSeconds).toBe(45)
+      if (CONSUMERS.includes(name)) expect(rollingUpdate).toEqual({ maxSurge: 0, maxUnavailable: 1 })
+      else {
+        expect(rollingUpdate).toEqual({ maxSurge: 1, maxUnavailable: 0 })
+        expect(pod.containers[0]?.lifecycle?.preStop?.exec?.command).toEqual(['sleep', '10'])
+      }
+    }
+  })
+
+  it('keeps one pod away at a time, and spreads them', () => {
+    expect(named(objects, 'PodDisruptionBudget').sort()).toEqual(SERVICES.toSorted())
+    expect(without(({ pod }) => pod.topologySpreadConstraints?.length === 2)).toEqual([])
+  })
+
+  it('leaves the number of replicas to one autoscaler at most', () => {
+    expect(without(({ replicas }) => replicas === undefined)).toEqual([])
+    const byCpu = named(objects, 'HorizontalPodAutoscaler')
+    const byLag = named(objects, 'ScaledObject')
+    const expected = { local: [], production: SERVICES, operators: SERVICES }[overlay]
+    expect([...byCpu, ...byLag].sort()).toEqual(expected.toSorted())
+    expect(byLag.sort()).toEqual(overlay === 'operators' ? CONSUMERS.toSorted() : [])
+  })
+
+  it('takes its configuration and secrets by reference, from what is there', () => {
+    const configMaps = named(objects, 'ConfigMap')
+    const secrets = named(objects, 'Secret')
+    for (const { envFrom = [] } of containers) {
+      expect(configMaps).toContain(envFrom[0]?.configMapRef?.name)
+      const secret = envFrom[1]?.secretRef?.name
+      if (overlay === 'local') expect(secrets).toContain(secret)
+      else expect(secret).toBe('waymark-connections')
+    }
+  })
+
+  it('mounts volumes that exist, and finds certificates in them', () => {
+    const config = objects.find(({ kind }) => kind === 'ConfigMap')
+    const files = Object.values((config?.data ?? {}) as Record<string, string>).filter((value) =>
+      value.startsWith('/etc/'),
+    )
+    for (const { pod } of ofWaymark) {
+      const mounts = pod.containers.flatMap(({ volumeMounts = [] }) => volumeMounts)
+      const volumes = (pod.volumes ?? []).map(({ name }) => name)
+      expect(mounts.filter(({ name }) => !volumes.includes(name))).toEqual([])
+      const missing = files.filter(
+        (file) => !mounts.some(({ mountPath }) => file.startsWith(`${mountPath}/`)),
+      )
+      expect(missing).toEqual([])
+    }
+    expect(files.length > 0).toBe(overlay !== 'local')
+  })
+
+  it('lets nobody reach anybody unless a policy says so', () => {
+    const policies = objects.filter(({ kind }) => kind === 'NetworkPolicy')
+    const deny = policies.find(({ metadata }) => metadata.name === 'default-deny')
+    expect(deny?.spec).toEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] })
+  })
+
+  it('routes every public path to a Service that is there, and none to /internal', () => {
+    const paths = ingressPaths(objects)
+    const services = named(objects, 'Service')
+    expect(paths.filter(({ backend }) => !services.includes(backend.service.name))).toEqual([])
+    expect(paths.filter(({ path: prefix }) => prefix.startsWith('/internal'))).toEqual([])
+    const serviceFor = (requested: string): string | undefined =>
+      paths
+        .filter(
+          ({ path: prefix }) => prefix === '/' || requested === prefix || requested.startsWith(`${prefix}/`),
+        )
+        .toSorted((one, other) => other.path.length - one.path.length)[0]?.backend.service.name
+    expect(serviceFor('/s/abc')).toBe('link-redirector')
+    expect(serviceFor('/api/v1/t')).toBe('ingest-gateway')
+    expect(serviceFor('/api/v1/coupons/redeem')).toBe('coupon-service')
+    expect(serviceFor('/api/v1/decide')).toBe('decision-service')
+    expect(serviceFor('/ofrep/v1/evaluate/flags')).toBe('decision-service')
+    expect(serviceFor('/u/token')).toBe('email-consumer')
+    expect(serviceFor('/webhooks/email/bounce')).toBe('email-consumer')
+    expect(serviceFor('/api/projects')).toBe('management-api')
+    // Where the management API says that there is no such thing.
+    expect(serviceFor('/internal/backfill/events')).toBe('management-api')
+    expect(services).toContain('ingest-internal')
+  })
+})
+
+describe('docker-compose.yml', () => {
+  type Compose = { services: Record<string, { image: string }> }
+  const { services } = parse(readFileSync(path.join(ROOT, 'docker-compose.yml'), 'utf8'), {
+    merge: true,
+  }) as Compose
+
+  it('has every service', () => {
+    expect(Object.keys(services)).toEqual(expect.arrayContaining([...SERVICES, 'setup', 'demo', 'proxy']))
+  })
+
+  it.skipIf(!kustomize)('names the same images of servers as the local overlay', () => {
+    const stores = workloadsOf(kustomize ? render(kustomize, 'overlays/local') : [])
+      .filter(({ kind }) => kind === 'StatefulSet')
+      .map(({ name, pod }) => [name, pod.containers[0]?.image])
+    expect(stores.length).toBe(4)
+    for (const [name, image] of stores) expect(services[`${name}`]?.image).toBe(image)
+  })
+})

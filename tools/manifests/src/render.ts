@@ -1,0 +1,34 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import path from 'node:path'
+import { parseAllDocuments } from 'yaml'
+
+const K8S = path.resolve(import.meta.dirname, '../../../deploy/k8s')
+
+/** What of a Kubernetes object matters here; the rest is looked at as it comes. */
+export type KubernetesObject = {
+  apiVersion: string
+  kind: string
+  metadata: { name: string; namespace?: string; labels?: Record<string, string> }
+  [field: string]: unknown
+}
+
+const COMMANDS = [
+  ['kustomize', 'build'],
+  ['kubectl', 'kustomize'],
+] as const
+
+/** The command that renders, or undefined on a machine that has neither kustomize nor kubectl. */
+export const findKustomize = (): readonly [string, string] | undefined =>
+  COMMANDS.find(([command]) => spawnSync(command, ['--help'], { stdio: 'ignore' }).status === 0)
+
+/** The objects of a folder below `deploy/k8s`, as `kubectl apply -k` would send them. */
+export const render = (
+  [command, verb]: readonly [string, string],
+  folder: string,
+): readonly KubernetesObject[] => {
+  const text = execFileSync(command, [verb, path.join(K8S, folder)], {
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  return parseAllDocuments(text).map((document) => document.toJS() as KubernetesObject)
+}

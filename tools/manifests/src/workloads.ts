@@ -1,0 +1,87 @@
+import type { KubernetesObject } from './render.ts'
+
+type Probe = { httpGet?: { path: string; port: string } }
+export type Container = {
+  name: string
+  image: string
+  env?: { name: string; value?: string }[]
+  envFrom?: { configMapRef?: { name: string }; secretRef?: { name: string } }[]
+  ports?: { name: string; containerPort: number }[]
+  startupProbe?: Probe
+  readinessProbe?: Probe
+  livenessProbe?: Probe
+  lifecycle?: { preStop?: { exec?: { command: string[] } } }
+  resources?: { requests?: Record<string, string>; limits?: Record<string, string> }
+  securityContext?: {
+    allowPrivilegeEscalation?: boolean
+    readOnlyRootFilesystem?: boolean
+    capabilities?: { drop?: string[]; add?: string[] }
+    privileged?: boolean
+  }
+  volumeMounts?: { name: string; mountPath: string }[]
+}
+
+export type PodSpec = {
+  serviceAccountName?: string
+  automountServiceAccountToken?: boolean
+  enableServiceLinks?: boolean
+  hostNetwork?: boolean
+  terminationGracePeriodSeconds?: number
+  securityContext?: { runAsNonRoot?: boolean; runAsUser?: number; seccompProfile?: { type: string } }
+  topologySpreadConstraints?: { topologyKey: string }[]
+  containers: Container[]
+  volumes?: { name: string; hostPath?: object }[]
+}
+
+/** Something that runs pods. */
+export type Workload = {
+  kind: string
+  name: string
+  labels: Record<string, string>
+  replicas: number | undefined
+  rollingUpdate: { maxSurge?: number; maxUnavailable?: number } | undefined
+  podLabels: Record<string, string>
+  pod: PodSpec
+}
+
+type WorkloadSpec = {
+  replicas?: number
+  strategy?: { rollingUpdate?: Workload['rollingUpdate'] }
+  template: { metadata: { labels: Record<string, string> }; spec: PodSpec }
+}
+
+const KINDS = ['Deployment', 'StatefulSet', 'Job']
+
+/** Whatever of the objects runs pods. */
+export const workloadsOf = (objects: readonly KubernetesObject[]): Workload[] =>
+  objects
+    .filter(({ kind }) => KINDS.includes(kind))
+    .map(({ kind, metadata, ...rest }) => {
+      const { replicas, strategy, template } = rest.spec as WorkloadSpec
+      return {
+        kind,
+        name: metadata.name,
+        labels: metadata.labels ?? {},
+        replicas,
+        rollingUpdate: strategy?.rollingUpdate,
+        podLabels: template.metadata.labels,
+        pod: template.spec,
+      }
+    })
+
+/** What the Pod Security Standard `restricted` would say against the pods. */
+export const restrictedProblems = ({ name, pod }: Workload): string[] => {
+  const { securityContext: context = {}, containers, volumes = [], hostNetwork } = pod
+  const problems = [
+    ...(context.runAsNonRoot === true && context.runAsUser !== 0 ? [] : ['may run as root']),
+    ...(context.seccompProfile?.type === 'RuntimeDefault' ? [] : ['has no seccomp profile']),
+    ...(hostNetwork ? ["is on the node's network"] : []),
+    ...(volumes.some(({ hostPath }) => hostPath) ? ["mounts the node's files"] : []),
+    ...containers.flatMap(({ securityContext: own = {} }) => [
+      ...(own.allowPrivilegeEscalation === false ? [] : ['may gain privileges']),
+      ...(own.capabilities?.drop?.includes('ALL') && !own.capabilities.add ? [] : ['has capabilities']),
+      ...(own.privileged ? ['is privileged'] : []),
+    ]),
+  ]
+  return problems.map((problem) => `${name} ${problem}`)
+}
