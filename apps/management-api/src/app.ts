@@ -2,6 +2,9 @@ import type { Platform, Service } from '@waymark/service-kit'
 import { apiKeyRoutes } from './api-keys.ts'
 import { conversionRoutes } from './conversions.ts'
 import { deadLetterRoutes } from './dead-letters.ts'
+import { decisionPreviewRoute } from './decision-preview.ts'
+import { decisionStatsRoute } from './decision-stats.ts'
+import { decisionRoutes } from './decisions.ts'
 import { eventDefinitionRoutes } from './event-definitions.ts'
 import { eventsRoute } from './events-route.ts'
 import { createListEvents } from './list-events.ts'
@@ -23,6 +26,9 @@ export const createManagementApi = (platform: Platform): Service => {
       ...settingsRoutes(deps),
       ...profileRoutes(deps),
       ...conversionRoutes(deps),
+      ...decisionRoutes(deps),
+      decisionPreviewRoute(deps),
+      decisionStatsRoute(deps),
       ...rejectedEventRoutes(deps),
       ...deadLetterRoutes(deps),
     ],

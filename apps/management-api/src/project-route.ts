@@ -23,6 +23,8 @@ export type ProjectRequest<Body = unknown, Query = unknown> = {
   query: Query
   /** The part of the path named `id`, if there is one. */
   id: string
+  /** All parts of the path, by their names. */
+  params: Readonly<Record<string, string>>
 }
 
 /** What is answered: 200 unless said, and no body at all for 204. */
@@ -51,6 +53,7 @@ export const createProjectRoute =
         body: body && requireValid(body.validator, bodyOf(req).value),
         query: query && requireValid(query.validator, { ...req.query }),
         id: typeof req.params.id === 'string' ? req.params.id : '',
+        params: req.params,
       }
       // Where the operation has no schema for a part, its type is unknown, and undefined will do.
       const { status = 200, body: answered } = await answer(request as ProjectRequest<B, Q>)

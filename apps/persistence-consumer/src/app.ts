@@ -1,8 +1,10 @@
-import { deadLetters, enrichedEvents, rejectedEvents } from '@waymark/contracts'
+import { deadLetters, enrichedEvents, exposures, rejectedEvents } from '@waymark/contracts'
 import {
   createEventPartitions,
   createOutboxRelay,
+  forgetOldCounts,
   storeDeadLetters,
+  storeExposures,
   storeRejectedEvents,
 } from '@waymark/pipeline'
 import type { Platform, Service } from '@waymark/service-kit'
@@ -10,9 +12,11 @@ import { createPersistEvents } from './persist-events.ts'
 
 const RELAY_INTERVAL_MS = 500
 const PARTITIONS_INTERVAL_MS = 60 * 60 * 1000
+const FORGET_COUNTS_INTERVAL_MS = 60 * 60 * 1000
 
 /** The only writer of events and of what follows from them; it also empties the outbox. */
-export const createPersistenceConsumer = ({ db, bus, analytics, clock, log }: Platform): Service => {
+export const createPersistenceConsumer = (platform: Platform): Service => {
+  const { db, bus, analytics, projectConfigs, clock, log } = platform
   const partitions = createEventPartitions(db)
   const relay = createOutboxRelay({ db, bus, log })
   return {
@@ -20,13 +24,24 @@ export const createPersistenceConsumer = ({ db, bus, analytics, clock, log }: Pl
       bus.subscribe({
         group: 'persistence',
         topic: enrichedEvents,
-        handle: createPersistEvents({ db, analytics, partitions }),
+        handle: createPersistEvents({ db, analytics, projectConfigs, partitions }),
       }),
       bus.subscribe({
         group: 'persistence-rejected',
         topic: rejectedEvents,
         handle: async (batch) => {
           await storeRejectedEvents(
+            db.pool,
+            batch.map(({ value }) => value),
+          )
+          return undefined
+        },
+      }),
+      bus.subscribe({
+        group: 'persistence-exposures',
+        topic: exposures,
+        handle: async (batch) => {
+          await storeExposures(
             db.pool,
             batch.map(({ value }) => value),
           )
@@ -55,6 +70,11 @@ export const createPersistenceConsumer = ({ db, bus, analytics, clock, log }: Pl
           await partitions.makeAhead(new Date(clock()))
           return false
         },
+      },
+      {
+        name: 'forget-counts',
+        everyMs: FORGET_COUNTS_INTERVAL_MS,
+        run: () => forgetOldCounts(db.pool, clock()),
       },
     ],
   }

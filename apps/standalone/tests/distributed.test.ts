@@ -1,5 +1,6 @@
 import { services, startDistributed } from '@waymark/testing'
 import { describe } from 'vitest'
+import { describeDecisions } from './decisions.ts'
 import { describeIdentity } from './identity.ts'
 import { describeIngestion } from './ingestion.ts'
 import { describeMainJob } from './main-job.ts'
@@ -9,5 +10,6 @@ describe.skipIf(!services)('Waymark as separate processes on Kafka, PostgreSQL a
   describeMainJob(startDistributed)
   describe('catalog, conversions and keys', () => describeIngestion(startDistributed))
   describe('people', () => describeIdentity(startDistributed))
+  describe('decisions', () => describeDecisions(startDistributed))
   describePowerCut(startDistributed, ['ingest-gateway', 'enrichment-consumer', 'persistence-consumer'])
 })

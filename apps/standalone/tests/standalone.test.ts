@@ -1,5 +1,6 @@
 import { startStandalone } from '@waymark/testing'
 import { describe } from 'vitest'
+import { describeDecisions } from './decisions.ts'
 import { describeIdentity } from './identity.ts'
 import { describeIngestion } from './ingestion.ts'
 import { describeMainJob } from './main-job.ts'
@@ -9,5 +10,6 @@ describe('Waymark in one process on embedded parts', () => {
   describeMainJob(startStandalone)
   describe('catalog, conversions and keys', () => describeIngestion(startStandalone))
   describe('people', () => describeIdentity(startStandalone))
+  describe('decisions', () => describeDecisions(startStandalone))
   describePowerCut(startStandalone, ['standalone'])
 })

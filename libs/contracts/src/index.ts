@@ -1,8 +1,18 @@
 export { type ApiKeyKind, type ApiKeyScope, apiKeyScopes } from './api-key.ts'
 export { AppError, type ErrorCode } from './app-error.ts'
+export type {
+  Decision,
+  DecisionDefinition,
+  DecisionParts,
+  DecisionRule,
+  DecisionStatus,
+  DecisionVariant,
+} from './decision-definition.ts'
 export * from './http/api-keys.ts'
 export * from './http/conversions.ts'
 export * from './http/dead-letters.ts'
+export * from './http/decide.ts'
+export * from './http/decisions.ts'
 export * from './http/event-definitions.ts'
 export * from './http/events.ts'
 export {
@@ -48,8 +58,17 @@ export { type IpStorage, ProjectSettings, projectSettings, ValidationMode } from
 export type { ConversionClaim, MeteringSelector } from './records/conversion-claim.ts'
 export type { DeadLetter } from './records/dead-letter.ts'
 export type { EnrichedEvent, EventContext } from './records/enriched-event.ts'
+export type { Exposure } from './records/exposure.ts'
 export type { IdentifyRecord, QueuedRecord } from './records/identify-record.ts'
 export type { AcceptedEvent, IngestRecord } from './records/ingest-record.ts'
 export type { RejectedEvent } from './records/rejected-event.ts'
-export { deadLetters, enrichedEvents, ingestRecords, rejectedEvents, type Topic, topics } from './topics.ts'
+export {
+  deadLetters,
+  enrichedEvents,
+  exposures,
+  ingestRecords,
+  rejectedEvents,
+  type Topic,
+  topics,
+} from './topics.ts'
 export { compileValidator, type SchemaProblem, type Validator } from './validator.ts'

@@ -1,6 +1,7 @@
 import type { Static, TSchema } from 'typebox'
 import { DeadLetter } from './records/dead-letter.ts'
 import { EnrichedEvent } from './records/enriched-event.ts'
+import { Exposure } from './records/exposure.ts'
 import { QueuedRecord } from './records/identify-record.ts'
 import { RejectedEvent } from './records/rejected-event.ts'
 import { compileValidator, type Validator } from './validator.ts'
@@ -26,8 +27,15 @@ const defineTopic = <S extends TSchema>(
 export const ingestRecords = defineTopic('ingest.records.v1', QueuedRecord)
 export const rejectedEvents = defineTopic('ingest.rejected.v1', RejectedEvent)
 export const enrichedEvents = defineTopic('events.enriched.v1', EnrichedEvent)
+export const exposures = defineTopic('decisions.exposed.v1', Exposure)
 /** A dead letter wraps another record in base64, so it may be larger than any of them. */
 export const deadLetters = defineTopic('dead-letters.v1', DeadLetter, { maxMessageBytes: 4 * 1024 * 1024 })
 
 /** Every topic, for whoever creates them on a broker. */
-export const topics: readonly Topic<unknown>[] = [ingestRecords, rejectedEvents, enrichedEvents, deadLetters]
+export const topics: readonly Topic<unknown>[] = [
+  ingestRecords,
+  rejectedEvents,
+  enrichedEvents,
+  exposures,
+  deadLetters,
+]

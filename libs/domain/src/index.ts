@@ -3,10 +3,30 @@ export { compileEventSchema, type PropertyCheck, requireUsableSchema } from './c
 export { type Catalog, validateEvent, validationModeOf } from './catalog/validate-event.ts'
 export {
   type CompiledSelector,
+  compileFilter,
   compileSelector,
   conversionsOf,
   requireUsableFilter,
 } from './conversion/metering.ts'
+export { requireUsableDecision } from './decision/check-decision.ts'
+export { type Comparison, compareRates, type Group, rateOf } from './decision/compare-rates.ts'
+export {
+  type CompiledDecision,
+  compileDecision,
+  createDecisionSet,
+  type DecisionSet,
+} from './decision/compiled-decision.ts'
+export { type CountRef, MAX_COUNT_DAYS } from './decision/condition.ts'
+export { countsOf, type DayCount } from './decision/counts.ts'
+export {
+  type BucketCheck,
+  type Choice,
+  createDecider,
+  isDeciding,
+  type RuleOutcome,
+} from './decision/decide.ts'
+export { type KnownPerson, type Subject, subjectOf } from './decision/subject.ts'
+export { type DecisionWarning, reshufflesOf, writeDecision } from './decision/write-decision.ts'
 export { type EnrichmentInputs, type EnrichmentLookups, enrichEvent } from './enrichment/enrich-event.ts'
 export { clientNetworkOf, truncateIp } from './enrichment/ip-address.ts'
 export { describeUserAgent, type UserAgent } from './enrichment/user-agent.ts'
@@ -32,6 +52,7 @@ export {
 } from './identity/trait-state.ts'
 export { type Acceptance, acceptEvent, sampleOf } from './ingestion/accept-event.ts'
 export { eventKeyOf } from './ingestion/event-key.ts'
+export { isDeeperThan } from './ingestion/json-depth.ts'
 export { partitionKeyOf } from './ingestion/partition-key.ts'
 export { parseRfc3339 } from './ingestion/rfc3339.ts'
 export { parseJson } from './ingestion/sanitize.ts'

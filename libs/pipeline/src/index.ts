@@ -1,3 +1,12 @@
+export { type BackgroundPublisher, createBackgroundPublisher } from './background-publisher.ts'
+export { findPeople, type Person, type Wanted } from './decisions/find-people.ts'
+export {
+  type CountedEvents,
+  countedEventsIn,
+  forgetOldCounts,
+  storeCounts,
+} from './decisions/store-counts.ts'
+export { storeExposures } from './decisions/store-exposures.ts'
 export { type DemoProject, ensureDemoProject, hasDemoProject } from './demo-project.ts'
 export { createEventPartitions, type EventPartitions } from './event-partitions.ts'
 export { applyIdentify } from './identity/apply-identify.ts'

@@ -2,6 +2,8 @@ import type { Analytics } from '@waymark/analytics'
 import { enrichedEvents, type IngestRecord } from '@waymark/contracts'
 import { type Database, isTransient } from '@waymark/database'
 import { type EnrichmentLookups, enrichEvent, partitionKeyOf } from '@waymark/domain'
+import type { ProjectConfigs } from '@waymark/project-config'
+import { countedEventsIn } from './decisions/store-counts.ts'
 import { createEventPartitions } from './event-partitions.ts'
 import { resolveProfiles } from './identity/resolve-profiles.ts'
 import { addToOutbox } from './outbox.ts'
@@ -9,14 +11,19 @@ import { storeArrivals } from './store-arrivals.ts'
 import { storeUnavailable } from './store-unavailable.ts'
 
 /** What the synchronous path needs. */
-export type ProcessAtOnceDeps = { db: Database; analytics: Analytics; lookups?: EnrichmentLookups }
+export type ProcessAtOnceDeps = {
+  db: Database
+  analytics: Analytics
+  projectConfigs: ProjectConfigs
+  lookups?: EnrichmentLookups
+}
 
 /**
  * The synchronous path: enriches and stores records in the request, by the functions that the consumers use.
  * When it resolves, the events can be read from both stores, and subscribers of the enriched stream will get them.
  * @throws AppError store_unavailable when a store does not answer; repeating the request is safe
  */
-export const createProcessAtOnce = ({ db, analytics, lookups }: ProcessAtOnceDeps) => {
+export const createProcessAtOnce = ({ db, analytics, projectConfigs, lookups }: ProcessAtOnceDeps) => {
   const partitions = createEventPartitions(db)
   return async (records: readonly IngestRecord[]): Promise<void> => {
     try {
@@ -27,8 +34,9 @@ export const createProcessAtOnce = ({ db, analytics, lookups }: ProcessAtOnceDep
       )
       const outgoing = events.map((event) => ({ key: partitionKeyOf(event.projectId, event), value: event }))
       await partitions.ensureFor(events)
+      const countedEvents = await countedEventsIn(projectConfigs, events)
       await db.transaction(async (client) => {
-        await storeArrivals(client, events)
+        await storeArrivals(client, events, countedEvents)
         await addToOutbox(client, 'processed-at-once', enrichedEvents, outgoing)
       })
       await analytics.storeEvents(events)

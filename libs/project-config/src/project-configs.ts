@@ -1,14 +1,23 @@
 import type { Cache } from '@waymark/cache'
-import { type Log, type MeteringSelector, type ProjectSettings, projectSettings } from '@waymark/contracts'
+import {
+  type Decision,
+  type Log,
+  type MeteringSelector,
+  type ProjectSettings,
+  projectSettings,
+} from '@waymark/contracts'
 import {
   type Catalog,
   type CompiledSelector,
   compileEventSchema,
   compileSelector,
+  createDecisionSet,
+  type DecisionSet,
   type PropertyCheck,
 } from '@waymark/domain'
 import type { Pool } from 'pg'
 import type { ConfigChanges } from './config-changes.ts'
+import { type CompileDecision, createDecisionCompiler } from './decision-compiler.ts'
 import { createRemembered } from './remembered.ts'
 
 /** A project's configuration as the hot path uses it; everything in it is compiled when first needed. */
@@ -16,6 +25,7 @@ export type ProjectConfig = Catalog & {
   projectId: string
   /** The selectors for events of that name. */
   selectorsFor: (eventName: string) => readonly CompiledSelector[]
+  decisions: DecisionSet
 }
 
 /** What is stored and copied of a configuration. */
@@ -24,11 +34,13 @@ type Snapshot = {
   settings: ProjectSettings
   definitions: Record<string, object>
   selectors: MeteringSelector[]
+  decisions: Omit<Decision, 'projectId'>[]
 }
 
 const MAX_PROJECTS = 5_000
 const COPY_MS = 5 * 60_000
-const copyOf = (projectId: string) => `project-config:v1:${projectId}`
+// The version changes with the shape, since old and new processes share the cache during a roll-out.
+const copyOf = (projectId: string) => `project-config:v2:${projectId}`
 
 // One statement, so that all of it is from one moment.
 const SELECT = `
@@ -38,7 +50,10 @@ const SELECT = `
     (SELECT coalesce(jsonb_agg(jsonb_build_object('id', s.id, 'eventName', s.event_name, 'filter', s.filter,
         'amountProperty', s.amount_property, 'currencyProperty', s.currency_property,
         'quantityProperty', s.quantity_property) ORDER BY s.id), '[]') FROM core.metering_selectors s
-      WHERE s.project_id = p.id AND s.archived_at IS NULL) AS selectors
+      WHERE s.project_id = p.id AND s.archived_at IS NULL) AS selectors,
+    (SELECT coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'status', d.status, 'version', d.version,
+        'definition', d.definition) ORDER BY d.id), '[]') FROM decision.decisions d
+      WHERE d.project_id = p.id) AS decisions
   FROM core.projects p WHERE p.id = $1 AND p.archived_at IS NULL`
 
 export type ProjectConfigsDeps = {
@@ -51,6 +66,7 @@ export type ProjectConfigsDeps = {
 
 /** Knows the configuration of projects: from memory, else Postgres; while that is away from the cache's copies. */
 export const createProjectConfigs = ({ pool, cache, changes, log, now }: ProjectConfigsDeps) => {
+  const compileDecision = createDecisionCompiler()
   const configs = createRemembered<ProjectConfig>({
     read: async (projectId) => {
       const { rows } = await pool.query<Omit<Snapshot, 'projectId'>>({
@@ -62,11 +78,11 @@ export const createProjectConfigs = ({ pool, cache, changes, log, now }: Project
       if (!row) return null
       const snapshot = { projectId, ...row }
       await cache.set(copyOf(projectId), JSON.stringify(snapshot), COPY_MS)
-      return compile(snapshot, log)
+      return compile(snapshot, log, compileDecision)
     },
     readCopy: async (projectId) => {
       const copy = await cache.get(copyOf(projectId))
-      return copy === undefined ? null : compile(JSON.parse(copy) as Snapshot, log)
+      return copy === undefined ? null : compile(JSON.parse(copy) as Snapshot, log, compileDecision)
     },
     isCurrent: ({ projectId }, readAt) => changes.isCurrent(projectId, readAt),
     max: MAX_PROJECTS,
@@ -80,14 +96,17 @@ export const createProjectConfigs = ({ pool, cache, changes, log, now }: Project
      * @throws AppError store_unavailable when it is not remembered and no store answers
      */
     get: async (projectId: string): Promise<ProjectConfig> =>
-      (await configs.get(projectId)) ??
-      compile({ projectId, settings: {}, definitions: {}, selectors: [] }, log),
+      (await configs.get(projectId)) ?? compile({ ...NOTHING, projectId }, log, compileDecision),
   }
 }
 
 export type ProjectConfigs = ReturnType<typeof createProjectConfigs>
 
-const compile = ({ projectId, settings, definitions, selectors }: Snapshot, log: Log): ProjectConfig => {
+const compile = (
+  { projectId, settings, definitions, selectors, decisions }: Snapshot,
+  log: Log,
+  compileDecision: CompileDecision,
+): ProjectConfig => {
   const schemas = new Map(Object.entries(definitions))
   const checks = new Map<string, PropertyCheck | undefined>()
   const byName = Map.groupBy(selectors, ({ eventName }) => eventName)
@@ -131,7 +150,12 @@ const compile = ({ projectId, settings, definitions, selectors }: Snapshot, log:
       }
       return found
     },
+    decisions: createDecisionSet(
+      decisions.map((decision) => ({ ...decision, projectId })),
+      (decision) => compileOrSkip('decision', () => compileDecision(decision)),
+    ),
   }
 }
 
 const NONE: readonly CompiledSelector[] = []
+const NOTHING = { settings: {}, definitions: {}, selectors: [], decisions: [] }

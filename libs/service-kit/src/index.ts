@@ -1,5 +1,5 @@
 export { type Config, ConfigError, type ConfigSpec, readConfig, variable } from './config.ts'
-export { apiKeyOf, requireApiKey } from './http/authenticate.ts'
+export { apiKeyOf, keyHeaderOrBearer, requireApiKey } from './http/authenticate.ts'
 export { bodyOf, jsonBody, rawBodyOf } from './http/json-body.ts'
 export { keyRoute } from './http/key-route.ts'
 export { type RateLimitOptions, rateLimit } from './http/rate-limit.ts'

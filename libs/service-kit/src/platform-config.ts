@@ -16,6 +16,7 @@ const perMinute = (name: string, defaultLimit: number, what: string) =>
 export const limitsConfig = {
   ingestPerMinute: perMinute('LIMIT_INGEST_PER_MINUTE', 3_000, 'Requests to `/api/v1/t`'),
   profilePerMinute: perMinute('LIMIT_PROFILE_PER_MINUTE', 60, 'Profile writes'),
+  decidePerMinute: perMinute('LIMIT_DECIDE_PER_MINUTE', 30, 'Decisions, and as many by OFREP,'),
 } as const
 export type Limits = Config<typeof limitsConfig>
 

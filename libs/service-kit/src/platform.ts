@@ -37,6 +37,8 @@ export type Platform = {
   rateLimiter: RateLimiter
   /** For the hot path: asks nobody, and learns a moment later what other processes counted. */
   ingestRateLimiter: RateLimiter
+  /** Counts how often people were given something, across processes. */
+  frequencyCaps: RateLimiter
   limits: Limits
   /** Now, in ms since the epoch. */
   clock: () => number
@@ -49,6 +51,8 @@ export type PlatformContext = { name: string; log: Log; scope: Scope }
 
 /** Pause between two looks for changed configuration, in ms; a change is to be known everywhere within 5 s. */
 const CONFIG_POLL_MS = 1_000
+/** Frequency caps that a process knows of; beyond that those used least recently are forgotten. */
+const MAX_CAPS = 200_000
 
 const openStores = (url: string, poolSize: number, { name, log, scope }: PlatformContext): Database => {
   const db = openDatabase({
@@ -61,7 +65,10 @@ const openStores = (url: string, poolSize: number, { name, log, scope }: Platfor
   return db
 }
 
-type Parts = Pick<Platform, 'db' | 'bus' | 'cache' | 'rateLimiter' | 'ingestRateLimiter' | 'limits'>
+type Parts = Pick<
+  Platform,
+  'db' | 'bus' | 'cache' | 'rateLimiter' | 'ingestRateLimiter' | 'frequencyCaps' | 'limits'
+>
 
 const assemble = (parts: Parts, { log, scope }: PlatformContext): Platform => {
   const { db, cache } = parts
@@ -102,7 +109,11 @@ export const distributedPlatform = async (
   scope.onStop('kafka', () => bus.close())
   await requireMigrated(db.pool)
   const rateLimiter = createSharedRateLimiter(counter)
-  return assemble({ db, bus, cache, rateLimiter, ingestRateLimiter, limits: config.limits }, context)
+  const frequencyCaps = createSharedRateLimiter(counter, { maxKeys: MAX_CAPS })
+  return assemble(
+    { db, bus, cache, rateLimiter, ingestRateLimiter, frequencyCaps, limits: config.limits },
+    context,
+  )
 }
 
 /** One PostgreSQL that this process has to itself, its log in place of Kafka, memory in place of Redis. */
@@ -116,7 +127,15 @@ export const embeddedPlatform = async (
   scope.onStop('log', () => bus.close())
   const rateLimiter = createMemoryRateLimiter()
   return assemble(
-    { db, bus, cache: createMemoryCache(), rateLimiter, ingestRateLimiter: rateLimiter, limits },
+    {
+      db,
+      bus,
+      cache: createMemoryCache(),
+      rateLimiter,
+      ingestRateLimiter: rateLimiter,
+      frequencyCaps: createMemoryRateLimiter({ maxKeys: MAX_CAPS }),
+      limits,
+    },
     context,
   )
 }

@@ -12,7 +12,7 @@ import { createTestDatabase } from './test-database.ts'
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 
 // Tests send as fast as they can, all of it from one address.
-const MANY_REQUESTS = { LIMIT_INGEST_PER_MINUTE: '1000000' }
+const MANY_REQUESTS = { LIMIT_INGEST_PER_MINUTE: '1000000', LIMIT_DECIDE_PER_MINUTE: '1000000' }
 
 /** The apps that a distributed constellation runs. */
 const APPS = [

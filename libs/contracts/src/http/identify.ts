@@ -22,7 +22,8 @@ const personId = (description: string) => ({
   description,
 })
 const id = (description: string) => Type.String(personId(description))
-const optionalId = (description: string) =>
+/** The id of a person, where it may be left out. */
+export const optionalPersonId = (description: string) =>
   Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], ...personId(description) }))
 
 const TRAITS =
@@ -60,8 +61,8 @@ export type IdentifyResult = Static<typeof IdentifyResult>
 /** The body of `PUT /api/v1/profile`: one of the two ids; with both, the user's profile is meant. */
 export const ProfileRequest = Type.Object(
   {
-    userId: optionalId('The user whose profile it is.'),
-    visitorId: optionalId('The visitor whose profile it is, when there is no userId.'),
+    userId: optionalPersonId('The user whose profile it is.'),
+    visitorId: optionalPersonId('The visitor whose profile it is, when there is no userId.'),
     traits: Traits,
   },
   { description: 'Traits of a person.' },

@@ -1,6 +1,8 @@
 import { apiKeyOperations } from './api-keys.ts'
 import { conversionOperations } from './conversions.ts'
 import { deadLetterOperations } from './dead-letters.ts'
+import { decideOperations } from './decide.ts'
+import { decisionOperations } from './decisions.ts'
 import { eventDefinitionOperations } from './event-definitions.ts'
 import { eventOperations } from './events.ts'
 import { ingestionOperations } from './ingestion-operations.ts'
@@ -20,6 +22,8 @@ export const operations: readonly Operation[] = [
   ...eventDefinitionOperations,
   ...meteringSelectorOperations,
   ...settingsOperations,
+  ...decideOperations,
+  ...decisionOperations,
   ...rejectedEventOperations,
   ...deadLetterOperations,
 ]

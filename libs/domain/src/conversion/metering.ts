@@ -14,28 +14,31 @@ const engine = new LogicEngine(undefined, { maxArrayLength: 10_000, maxStringLen
 /** Compiles a selector's filter, once per version of it. @throws Error when the filter is no JsonLogic */
 export const compileSelector = (selector: MeteringSelector): CompiledSelector => {
   if (selector.filter === null) return { selector, matches: () => true }
-  const run = engine.build(selector.filter) as (data: unknown) => unknown
-  return {
-    selector,
-    matches: (event) => {
-      try {
-        return Boolean(engine.truthy(run({ event, properties: event.properties })))
-      } catch {
-        // A filter that stumbles over an event does not select it.
-        return false
-      }
-    },
+  const holds = compileFilter(selector.filter)
+  return { selector, matches: (event) => holds({ event, properties: event.properties }) }
+}
+
+/** Compiles JsonLogic to whether it holds for data. @throws Error when it is no JsonLogic */
+export const compileFilter = (filter: unknown): ((data: unknown) => boolean) => {
+  const run = engine.build(filter) as (data: unknown) => unknown
+  return (data) => {
+    try {
+      return Boolean(engine.truthy(run(data)))
+    } catch {
+      // A filter that stumbles over data does not hold for it.
+      return false
+    }
   }
 }
 
 /**
- * Checks that a filter may be saved.
+ * Checks that a filter may be saved; `field` is where it is in the request.
  * @throws AppError unprocessable when it is no JsonLogic, or too large or deep
  */
-export const requireUsableFilter = (filter: unknown): void => {
+export const requireUsableFilter = (filter: unknown, field = 'filter'): void => {
   const refuse = (message: string): never => {
     throw new AppError('unprocessable', 'The filter cannot be used', {
-      errors: [{ field: 'filter', rule: 'json_logic', message }],
+      errors: [{ field, rule: 'json_logic', message }],
     })
   }
   if (isDeeperThan(filter, MAX_FILTER_DEPTH)) refuse(`is nested deeper than ${MAX_FILTER_DEPTH} levels`)
