@@ -68,9 +68,9 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
       const reply = await call('POST', '/api/v1/t', { eventName, visitorId, eventId: randomUUID() })
       expect(reply.status).toBe(202)
     }
-    // Somebody of each variant, with a user of theirs who was known before: by themselves they might get the other.
+    // Somebody of each variant: by their user ids alone they might get the other.
     const seen = new Map<string, string>()
-    for (let n = 0; seen.size < 2; n++) {
+    while (seen.size < 2) {
       const visitorId = `v-${randomUUID()}`
       const { variant, reason, ruleId } = await one(key, { visitorId })
       expect(reason).toBe('SPLIT')

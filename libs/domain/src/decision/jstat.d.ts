@@ -6,6 +6,7 @@ declare module 'jstat' {
         cdf(x: number, mean: number, std: number): number
         inv(p: number, mean: number, std: number): number
       }
+      chisquare: { cdf(x: number, dof: number): number }
     }
   }
   export default jstat
