@@ -179,4 +179,95 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
       'rules.0.condition',
     ])
   })
+
+  it('keeps every version, changes only the newest, and goes back', async () => {
+    const key = await create(halves)
+    const rules = [{ rollout: 10, variant: 'treatment' }]
+    const changed = await manage('PUT', `decisions/${key}`, { ...halves, rules, version: 1 })
+    expect(changed).toMatchObject({
+      status: 200,
+      body: { version: 2, warnings: [{ code: 'weights_changed' }] },
+    })
+    const [before] = ((await manage('GET', `decisions/${key}/history`)).body.data as Json[]).slice(-1)
+    const idsOf = (decision: Json | undefined) => (decision?.rules as Json[] | undefined)?.map(({ id }) => id)
+    expect(idsOf(changed.body)).toEqual(idsOf(before))
+
+    const stale = await manage('PATCH', `decisions/${key}`, { holdout: 5, version: 1 })
+    expect(stale).toMatchObject({ status: 412, body: { error: expect.stringContaining('2') } })
+    const patched = await manage('PATCH', `decisions/${key}`, { holdout: 5, version: 2 })
+    expect(patched.body).toMatchObject({ version: 3, holdout: 5, rules: [{ rollout: 10 }] })
+    expect(patched.body).not.toHaveProperty('warnings')
+
+    const back = await manage('POST', `decisions/${key}/rollback`, { version: 1 })
+    expect(back.body).toMatchObject({ version: 4, holdout: 0, status: 'active', rules: before?.rules })
+    expect((await manage('POST', `decisions/${key}/rollback`, { version: 99 })).status).toBe(422)
+
+    await manage('POST', `decisions/${key}/archive`)
+    expect((await manage('POST', `decisions/${key}/activate`)).status).toBe(409)
+    expect((await manage('PATCH', `decisions/${key}`, { holdout: 1 })).status).toBe(409)
+
+    const versions: unknown[] = []
+    for (let cursor = ''; ; ) {
+      const { body } = await manage('GET', `decisions/${key}/history?limit=2${cursor}`)
+      versions.push(...(body.data as Json[]).map(({ version, change }) => [version, change]))
+      if (body.nextCursor === null) break
+      cursor = `&cursor=${body.nextCursor}`
+    }
+    expect(versions).toEqual([
+      [5, 'archived'],
+      [4, 'rolled_back'],
+      [3, 'updated'],
+      [2, 'updated'],
+      [1, 'created'],
+    ])
+  })
+
+  it('lets one of many who change the same version at once', async () => {
+    const key = await create(halves)
+    const replies = await Promise.all(
+      Array.from({ length: 8 }, (_, n) =>
+        manage('PATCH', `decisions/${key}`, { holdout: n + 1, version: 1 }),
+      ),
+    )
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 7 }, () => 412)])
+  })
+
+  it('refuses two decisions that would come to depend on each other, also when both are saved at once', async () => {
+    const needs = (decision: string) => ({
+      rules: [{ variant: 'treatment', prerequisites: [{ decision, variants: ['treatment'] }] }],
+    })
+    const [one, other] = [await create(halves), await create(halves)]
+    const replies = await Promise.all([
+      manage('PATCH', `decisions/${one}`, needs(other)),
+      manage('PATCH', `decisions/${other}`, needs(one)),
+    ])
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, 422])
+    const refused = replies.find(({ status }) => status === 422)
+    expect(JSON.stringify(refused?.body.errors)).toMatch(/circle: d-\S+ → d-\S+ → d-/)
+  })
+
+  it('knows nothing of other projects', async () => {
+    const foreign = randomUUID()
+    const key = await create(halves)
+    for (const path of ['', '/history', '/stats'])
+      expect((await call('GET', `/api/projects/${foreign}/decisions/${key}${path}`)).status).toBe(404)
+    expect(await manage('GET', 'decisions/nobody-knows')).toMatchObject({ status: 404 })
+    expect(await manage('POST', 'decisions/nobody-knows/preview', { visitorId: 'v' })).toMatchObject({
+      status: 404,
+    })
+  })
+
+  it('needs the scope to decide', async () => {
+    const { body } = await manage('POST', 'api-keys', { name: 'k', kind: 'sec', scopes: ['events:write'] })
+    for (const path of ['/api/v1/decide', '/ofrep/v1/evaluate/flags', '/ofrep/v1/evaluate/flags/x']) {
+      const response = await waymark.request(path, {
+        method: 'POST',
+        headers: { 'X-API-Key': String(body.key) },
+      })
+      expect([response.status, await response.json()]).toMatchObject([403, { requiredScope: 'decide' }])
+    }
+    expect(
+      (await waymark.request('/api/v1/decide', { method: 'POST', headers: { 'X-API-Key': 'x' } })).status,
+    ).toBe(401)
+  })
 }
