@@ -4,7 +4,8 @@ export type Side = {
   env: Record<string, string>
   path: string
   headers: Record<string, string>
-  body: string
+  /** One body for all requests, or several that take turns. */
+  body: string | readonly string[]
 }
 
 /** Ours beside a bare baseline, with the least ratio of requests per second that is good enough. */

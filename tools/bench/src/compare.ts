@@ -57,7 +57,7 @@ const measure = async (
     url: `http://localhost:${server.port}${path}`,
     method: 'POST',
     headers: { 'Content-Type': 'application/json', ...headers },
-    body,
+    ...(typeof body === 'string' ? { body } : { requests: body.map((one) => ({ body: one })) }),
     connections: CONNECTIONS,
     duration: seconds,
   })

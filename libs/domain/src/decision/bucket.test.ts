@@ -43,6 +43,16 @@ describe('a bucket', () => {
       expect(bucketOf(salt, key, purpose, subject)).toBe(bucket)
   })
 
+  it.each([1_000, 1_300, 1_400, 5_000])(
+    'is that of all of a subject, also of one of %i characters',
+    (length) => {
+      const subject = '用'.repeat(length)
+      const hash = murmurhash.v3(`s:k:holdout:${subject}`, 0)
+      expect(bucketOf('s', 'k', 'holdout', subject)).toBe(hash % BUCKETS)
+      expect(bucketOf('s', 'k', 'holdout', 'short')).toBe(murmurhash.v3('s:k:holdout:short', 0) % BUCKETS)
+    },
+  )
+
   it('is a whole number from 0 to 9,999, always the same, for any subject', () => {
     fc.assert(
       fc.property(key, key, fc.string({ unit: 'binary' }), (salt, name, subject) => {
