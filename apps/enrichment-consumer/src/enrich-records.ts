@@ -6,10 +6,12 @@ import {
   type QueuedRecord,
 } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
-import { describeUserAgent, enrichEvent, partitionKeyOf, type UserAgent } from '@waymark/domain'
+import { describeUserAgent, enrichEvent, type Locate, partitionKeyOf, type UserAgent } from '@waymark/domain'
 import type { Delivery, EventBus } from '@waymark/event-bus'
 import { applyIdentify, resolveProfiles } from '@waymark/pipeline'
 import { LRUCache } from 'lru-cache'
+
+export type EnrichRecordsDeps = { bus: EventBus; db: Database; locate?: Locate }
 
 const MAX_USER_AGENTS = 10_000
 
@@ -17,7 +19,7 @@ const MAX_USER_AGENTS = 10_000
  * Enriches a batch of accepted records and resolves when the events are durable in the public stream. Identifies that
  * were queued are applied in their place: events behind one see it.
  */
-export const createEnrichRecords = ({ bus, db }: { bus: EventBus; db: Database }) => {
+export const createEnrichRecords = ({ bus, db, locate }: EnrichRecordsDeps) => {
   // A few thousand agents make up nearly all traffic, and reading one costs more than all the rest.
   const agents = new LRUCache<string, UserAgent>({ max: MAX_USER_AGENTS })
   const remembered = (header: string | null): UserAgent => {
@@ -33,7 +35,11 @@ export const createEnrichRecords = ({ bus, db }: { bus: EventBus; db: Database }
     const people = records.map(({ projectId, event }) => ({ ...event, projectId }))
     const profileIds = await resolveProfiles(db.pool, people)
     return records.map((record, index) =>
-      enrichEvent(record, { profileId: profileIds[index] ?? null, describeUserAgent: remembered }),
+      enrichEvent(record, {
+        profileId: profileIds[index] ?? null,
+        describeUserAgent: remembered,
+        ...(locate && { locate }),
+      }),
     )
   }
 

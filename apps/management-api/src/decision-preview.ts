@@ -19,7 +19,7 @@ type Deps = Pick<Platform, 'db' | 'clock'> & { projectRoute: ProjectRouteFactory
 
 /** Explains what a decision gives a person, as it is stored now, drafts included. */
 export const decisionPreviewRoute = ({ projectRoute, db, clock }: Deps): Route =>
-  projectRoute(previewDecision, async ({ projectId, params: { key = '' }, body }) => {
+  projectRoute(previewDecision, async ({ projectId, key, body }) => {
     const rows = await db.prisma.decision.findMany({ where: { projectId }, orderBy: { id: 'asc' } })
     const decisions = createDecisionSet(rows.map(toDecision), compileDecision)
     const compiled = requireFound(decisions.get(key))

@@ -43,7 +43,7 @@ const COUNT = `
 
 /** How many people were given which variant, and what became of them, held against the fallback variant. */
 export const decisionStatsRoute = ({ projectRoute, db }: Deps): Route =>
-  projectRoute(getDecisionStats, async ({ projectId, params: { key = '' }, query }) => {
+  projectRoute(getDecisionStats, async ({ projectId, key, query }) => {
     const row = requireFound(
       await db.prisma.decision.findUnique({ where: { projectId_key: { projectId, key } } }),
     )

@@ -50,7 +50,7 @@ export const decisionRoutes = ({ projectRoute, db }: Deps): Route[] => {
         (row) => viewOf({ row, warnings: [] }),
       ),
     })),
-    projectRoute(getDecision, async ({ projectId, params: { key = '' } }) => ({
+    projectRoute(getDecision, async ({ projectId, key }) => ({
       body: viewOf({ row: await find(projectId, key), warnings: [] }),
     })),
     projectRoute(replaceDecision, async ({ body, ...request }) => {
@@ -74,7 +74,7 @@ export const decisionRoutes = ({ projectRoute, db }: Deps): Route[] => {
     statusRoute(activateDecision, 'active', 'activated'),
     statusRoute(pauseDecision, 'paused', 'paused'),
     statusRoute(archiveDecision, 'archived', 'archived'),
-    projectRoute(getDecisionHistory, async ({ projectId, params: { key = '' }, query }) => {
+    projectRoute(getDecisionHistory, async ({ projectId, key, query }) => {
       const { id: decisionId } = await find(projectId, key)
       const before = query.cursor === undefined ? undefined : parseCursor(query.cursor)
       const found = await db.prisma.decisionVersion.findMany({
@@ -109,10 +109,10 @@ export const decisionRoutes = ({ projectRoute, db }: Deps): Route[] => {
   ]
 }
 
-const refOf = ({ projectId, actor, params }: Pick<ProjectRequest, 'projectId' | 'actor' | 'params'>) => ({
+const refOf = ({ projectId, actor, key }: Pick<ProjectRequest, 'projectId' | 'actor' | 'key'>) => ({
   projectId,
   actor,
-  key: params.key ?? '',
+  key,
 })
 
 const viewOf = ({ row, warnings }: ChangedDecision) => {

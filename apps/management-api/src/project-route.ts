@@ -3,76 +3,104 @@ import {
   AppError,
   type Operation,
   type ProjectRole,
+  projectRoles,
   scopeForRole,
 } from '@waymark/contracts'
-import { apiKeyOf, bodyOf, jsonBody, type Platform, type Route, requireApiKey } from '@waymark/service-kit'
-import type { RequestHandler } from 'express'
-import { requireValid } from './validation.ts'
+import { roleAllows, scopesOfRole } from '@waymark/domain'
+import { allowApiKey, type Platform, type Route } from '@waymark/service-kit'
+import type { Request, RequestHandler, Response } from 'express'
+import type { AuditLog } from './audit-log.ts'
+import { clientOf } from './client.ts'
+import { type Parts, partsOf, type Reply, readBody, send } from './reply.ts'
+import { findSession } from './require-session.ts'
+import type { Sessions } from './sessions.ts'
+import { UUID } from './validation.ts'
 
-/** Bytes of one request body. */
-const MAX_BODY_BYTES = 256 * 1024
-
-/** Who asks, already allowed to. */
-export type Actor = { kind: 'key'; id: string; scopes: readonly ApiKeyScope[] }
+/** Who asks, already allowed to. A user's scopes are those of a key that may do as much. */
+export type Actor =
+  | { kind: 'key'; id: string; scopes: readonly ApiKeyScope[] }
+  | { kind: 'user'; id: string; role: ProjectRole; scopes: readonly ApiKeyScope[] }
 
 /** One request to a project's resource, by somebody who may make it, with parts that fit the operation's schemas. */
-export type ProjectRequest<Body = unknown, Query = unknown> = {
-  projectId: string
-  actor: Actor
-  body: Body
-  query: Query
-  /** The part of the path named `id`, if there is one. */
-  id: string
-  /** All parts of the path, by their names. */
-  params: Readonly<Record<string, string>>
-}
+export type ProjectRequest<Body = unknown, Query = unknown> = Parts<Body, Query> & { actor: Actor }
 
 /** What is answered: 200 unless said, and no body at all for 204. */
-export type ProjectReply = { status?: number; body?: unknown }
+export type ProjectReply = Reply
 
 type ProjectOperation<B, Q> = Operation<B, Q, { by: 'project'; role: ProjectRole }>
+type Deps = Pick<Platform, 'apiKeys' | 'db'> & { sessions: Sessions; auditLog: AuditLog }
 
 /**
- * Makes routes below a project. In this order they answer 401 for a bad key, 403 for a missing scope, 404 for a
- * project that is not the key's (as if it did not exist), then what is wrong with the body and the query, then `answer`.
+ * Makes routes below a project, for its members by session and for its keys. In this order they answer 401; for a key
+ * 403 for a missing scope, then 404 for another project than its own; for a session 403 for another site's page, 404 for
+ * a project that the user is no member of, 403 for a weaker role. Both kinds of 404 are as if the project did not exist. Then comes
+ * what is wrong with the body and the query, then `answer`. What was changed is written into the project's audit log.
  */
 export const createProjectRoute =
-  ({ apiKeys }: Pick<Platform, 'apiKeys'>) =>
+  ({ apiKeys, db, sessions, auditLog }: Deps) =>
   <B, Q>(
     operation: ProjectOperation<B, Q>,
     answer: (request: ProjectRequest<B, Q>) => Promise<ProjectReply>,
   ): Route => {
-    const { body, query, access } = operation
-    const scope = scopeForRole[access.role]
-    if (scope === null) throw new Error(`${operation.id} is for owners, and no key is one`)
+    const { role: needed } = operation.access
+    const byKey = async (req: Request, res: Response): Promise<Actor> => {
+      const { id, projectId, scopes } = await allowApiKey(apiKeys, scopeForRole[needed], req, res)
+      if (req.params.projectId !== projectId) throw new AppError('not_found', 'Not found')
+      return { kind: 'key', id, scopes }
+    }
+    const bySession = async (req: Request, res: Response): Promise<Actor> => {
+      const session = await findSession(sessions, req, res)
+      if (!session) throw new AppError('unauthorized', 'Missing or invalid session or API key')
+      const role = await findRole(db, `${req.params.projectId}`, session.user.id)
+      if (!role) throw new AppError('not_found', 'Not found')
+      if (!roleAllows(role, needed)) throw lacksRole(needed)
+      return { kind: 'user', id: session.user.id, role, scopes: scopesOfRole(role) }
+    }
+    const allow: RequestHandler = async (req, res, next) => {
+      res.locals.actor = req.get('X-API-Key') ? await byKey(req, res) : await bySession(req, res)
+      next()
+    }
     const reply: RequestHandler = async (req, res) => {
-      const { projectId, id, scopes } = apiKeyOf(res)
-      const request = {
-        projectId,
-        actor: { kind: 'key', id, scopes } as const,
-        body: body && requireValid(body.validator, bodyOf(req).value),
-        query: query && requireValid(query.validator, { ...req.query }),
-        id: typeof req.params.id === 'string' ? req.params.id : '',
-        params: req.params,
+      const actor = res.locals.actor as Actor
+      const request = { ...partsOf(operation, req), actor }
+      const replied = await answer(request)
+      if (operation.method !== 'get') {
+        await auditLog.record(request.projectId, {
+          actor,
+          operation: operation.id,
+          resourceId: resourceOf(req, replied),
+          body: request.body,
+          client: clientOf(req, res),
+        })
       }
-      // Where the operation has no schema for a part, its type is unknown, and undefined will do.
-      const { status = 200, body: answered } = await answer(request as ProjectRequest<B, Q>)
-      res.status(status)
-      if (answered === undefined) res.end()
-      else res.json(answered)
+      send(res, replied)
     }
-    return {
-      operation,
-      handlers: [
-        requireApiKey(apiKeys, scope),
-        (req, res, next) => {
-          if (req.params.projectId !== apiKeyOf(res).projectId) throw new AppError('not_found', 'Not found')
-          next()
-        },
-        ...(body ? jsonBody(MAX_BODY_BYTES) : []),
-        reply,
-      ],
-    }
+    return { operation, handlers: [allow, ...readBody(operation), reply] }
   }
 
 export type ProjectRouteFactory = ReturnType<typeof createProjectRoute>
+
+/** 403 for a member whose role does not suffice. */
+export const lacksRole = (requiredRole: ProjectRole): AppError =>
+  new AppError('forbidden', 'This needs a stronger role in the project', { requiredRole })
+
+/** The role of a user in a project; undefined when they are no member, or there is no such project. */
+export const findRole = async (
+  { prisma }: Pick<Platform['db'], 'prisma'>,
+  projectId: string,
+  userId: string,
+): Promise<ProjectRole | undefined> => {
+  if (!UUID.test(projectId)) return undefined
+  const member = await prisma.projectMember.findFirst({
+    where: { projectId, userId, project: { archivedAt: null } },
+  })
+  return projectRoles.find((role) => role === member?.role)
+}
+
+// What the path names beside the project, or what was made just now.
+const resourceOf = ({ params }: Request, { body }: ProjectReply): string | null => {
+  const [named] = Object.entries(params).filter(([name]) => name !== 'projectId')
+  if (named) return `${named[1]}`
+  const made: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'id') : undefined
+  return typeof made === 'string' ? made : null
+}

@@ -1,4 +1,4 @@
-import { httpConfig, limitsConfig, variable } from '@waymark/service-kit'
+import { geoConfig, httpConfig, limitsConfig, variable } from '@waymark/service-kit'
 import { Type } from 'typebox'
 
 /** The variables of the process that runs everything. */
@@ -10,6 +10,7 @@ export const standaloneConfig = {
   /** Set by npm to the script that it runs. */
   npmScript: variable('npm_lifecycle_event', Type.String({ default: '', description: 'Set by npm.' })),
   limits: limitsConfig,
+  geo: geoConfig,
   http: {
     ...httpConfig(8080),
     // Not 0: demo.json names the port before anything listens on it.

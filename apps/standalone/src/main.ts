@@ -1,17 +1,10 @@
 import path from 'node:path'
-import { createCouponService } from '@waymark/coupon-service'
 import { ensureEventPartitions, migrate, startEmbeddedPostgres } from '@waymark/database'
-import { createDecisionService } from '@waymark/decision-service'
-import { createEmailConsumer } from '@waymark/email-consumer'
-import { createEnrichmentConsumer } from '@waymark/enrichment-consumer'
-import { createIngestGateway } from '@waymark/ingest-gateway'
-import { createLinkRedirector } from '@waymark/link-redirector'
-import { createManagementApi } from '@waymark/management-api'
-import { createPersistenceConsumer } from '@waymark/persistence-consumer'
-import { combineServices, embeddedPlatform, readConfig, runService, startService } from '@waymark/service-kit'
+import { embeddedPlatform, readConfig, runService, startService } from '@waymark/service-kit'
 import { standaloneConfig } from './config.ts'
 import { keepDemoFile } from './demo-file.ts'
 import { greeting } from './greeting.ts'
+import { createAllServices } from './services.ts'
 import { stopWithParent } from './stop-with-parent.ts'
 
 // Unless asked otherwise, the console is for people: it shows the greeting and what goes wrong.
@@ -36,18 +29,12 @@ await runService('standalone', env, async (context) => {
   })
   await migrate(postgres.url)
 
-  const platform = await embeddedPlatform({ databaseUrl: postgres.url, limits: config.limits }, context)
+  const platform = await embeddedPlatform(
+    { databaseUrl: postgres.url, limits: config.limits, geoFile: config.geo.file },
+    context,
+  )
   await ensureEventPartitions(platform.db.pool, { now: new Date() })
-  const service = combineServices([
-    createIngestGateway(platform),
-    createEnrichmentConsumer(platform),
-    createPersistenceConsumer(platform),
-    createManagementApi(platform),
-    createLinkRedirector(platform),
-    createCouponService(platform),
-    createDecisionService(platform),
-    createEmailConsumer(platform),
-  ])
+  const service = createAllServices(platform)
   const baseUrl = `http://localhost:${config.http.port}`
   const demo = await keepDemoFile(path.join(dataDir, 'demo.json'), baseUrl, platform)
   await startService(service, config.http, platform, context.scope)

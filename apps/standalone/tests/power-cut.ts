@@ -1,5 +1,6 @@
 import { type AppName, type Constellation, eventually } from '@waymark/testing'
 import { expect, it } from 'vitest'
+import { readEventIds } from './stored.ts'
 
 const BATCHES = 60
 const BATCH = 50
@@ -44,7 +45,7 @@ export const describePowerCut = (start: () => Promise<Constellation>, apps: read
         const stored = await eventually(
           'everything acknowledged is stored',
           async () => {
-            const found = await readAll(waymark)
+            const found = await readEventIds(waymark)
             return found.length >= acknowledged.size && found
           },
           60_000,
@@ -57,17 +58,4 @@ export const describePowerCut = (start: () => Promise<Constellation>, apps: read
     },
     180_000,
   )
-}
-
-const readAll = async (waymark: Constellation): Promise<string[]> => {
-  const ids: string[] = []
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const response = await waymark.request(
-      `/api/projects/${waymark.projectId}/events?limit=500${cursor && `&cursor=${cursor}`}`,
-    )
-    const page = (await response.json()) as { data: { eventId: string }[]; nextCursor: string | null }
-    ids.push(...page.data.map(({ eventId }) => eventId))
-    cursor = page.nextCursor
-  }
-  return ids
 }

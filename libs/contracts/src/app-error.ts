@@ -13,6 +13,7 @@ export type ErrorCode =
   | 'rate_limited'
   | 'queue_unavailable'
   | 'store_unavailable'
+  | 'overloaded'
   | 'internal'
 
 /** A failure that the caller is told about: `message` becomes the body's `error`, `details` stand beside it. */

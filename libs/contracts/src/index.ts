@@ -8,11 +8,15 @@ export type {
   DecisionStatus,
   DecisionVariant,
 } from './decision-definition.ts'
+export type { AccountView, ProjectView, TenantView, UserView } from './http/account-parts.ts'
+export * from './http/accounts.ts'
 export * from './http/api-keys.ts'
+export * from './http/audit-log.ts'
 export * from './http/conversions.ts'
 export * from './http/dead-letters.ts'
 export * from './http/decide.ts'
 export * from './http/decisions.ts'
+export * from './http/documentation.ts'
 export * from './http/event-definitions.ts'
 export * from './http/events.ts'
 export {
@@ -29,13 +33,18 @@ export {
   type Traits,
 } from './http/identify.ts'
 export * from './http/ingestion-operations.ts'
+export * from './http/invitations.ts'
+export * from './http/members.ts'
 export * from './http/metering-selectors.ts'
 export { answersOf, openApiDocument } from './http/openapi.ts'
 export { type Access, type Answer, defineOperation, type Endpoint, type Operation } from './http/operation.ts'
 export { operations } from './http/operations.ts'
 export { listProfiles, type ProfileQuery, type ProfileView, type Touch } from './http/profile-view.ts'
+export * from './http/projects.ts'
 export * from './http/rejected-events.ts'
+export { LOCAL_SESSION_COOKIE, SESSION_COOKIE } from './http/session-cookie.ts'
 export * from './http/settings.ts'
+export * from './http/tenants.ts'
 export {
   MAX_BACKFILL_EVENTS,
   MAX_EVENT_BYTES,

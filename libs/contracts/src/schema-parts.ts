@@ -26,4 +26,4 @@ export const Id = Type.String({ format: 'uuid' })
 /** Characters in an id that a client chose. */
 export const MAX_ID_LENGTH = 200
 /** Ids hold printable characters only. */
-export const PRINTABLE = '^\\P{Cc}*$'
+export const PRINTABLE = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$'

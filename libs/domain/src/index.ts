@@ -1,4 +1,7 @@
-export { hashPassword } from './account/password.ts'
+export { isCommonPassword } from './account/common-password.ts'
+export { hashPassword, unmatchableHash, verifyPassword } from './account/password.ts'
+export { roleAllows, roleOfScopes, scopesOfRole, strongerRole } from './account/role.ts'
+export { generateToken, hashToken } from './account/token.ts'
 export { compileEventSchema, type PropertyCheck, requireUsableSchema } from './catalog/event-schema.ts'
 export { type Catalog, validateEvent, validationModeOf } from './catalog/validate-event.ts'
 export {
@@ -28,7 +31,8 @@ export {
 export { type KnownPerson, type Subject, subjectOf } from './decision/subject.ts'
 export { type DecisionWarning, reshufflesOf, writeDecision } from './decision/write-decision.ts'
 export { type EnrichmentInputs, type EnrichmentLookups, enrichEvent } from './enrichment/enrich-event.ts'
-export { clientNetworkOf, truncateIp } from './enrichment/ip-address.ts'
+export { clientNetworkOf, normalisedIp, truncateIp } from './enrichment/ip-address.ts'
+export { type Locate, locateNowhere, type Place } from './enrichment/place.ts'
 export { describeUserAgent, type UserAgent } from './enrichment/user-agent.ts'
 export { type CheckedTraits, checkTraits, traitsProblem } from './identity/check-traits.ts'
 export {

@@ -1,12 +1,8 @@
-import { Partitioners, type PartitionMetadata } from 'kafkajs'
+import murmurhash from 'murmurhash'
 
-const murmur2Partitioner = Partitioners.DefaultPartitioner()
+const KAFKA_SEED = 0x9747b28c
+const POSITIVE = 0x7fffffff
 
-/** The partition of a key, as the Java clients compute it: murmur2 modulo the number of partitions. */
+/** The partition of a key, as the Java clients compute it: murmur2 of its UTF-8 bytes, modulo the number of partitions. */
 export const partitionOf = (key: string, partitions: number): number =>
-  murmur2Partitioner({
-    topic: '',
-    // Only its length matters for a record with a key.
-    partitionMetadata: new Array<PartitionMetadata>(partitions),
-    message: { key, value: null },
-  })
+  (murmurhash.v2(key, KAFKA_SEED) & POSITIVE) % partitions

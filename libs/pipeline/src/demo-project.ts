@@ -12,7 +12,8 @@ const KEY_NAME = 'Demo key'
 
 /**
  * Makes the demo tenant, project, user and a server key with all scopes. If they exist, the user gets a new
- * password and the project a new key in place of the old one, since neither can be read back.
+ * password, which signs them out everywhere, and the project a new key in place of the old one, since neither can be
+ * read back.
  */
 export const ensureDemoProject = async ({ prisma }: Pick<Database, 'prisma'>): Promise<DemoProject> => {
   const password = randomBytes(15).toString('base64url')
@@ -25,8 +26,9 @@ export const ensureDemoProject = async ({ prisma }: Pick<Database, 'prisma'>): P
       update: { passwordHash },
       create: { id: uuidv7(), email: EMAIL, name: 'Demo user', passwordHash },
     })
+    await tx.session.deleteMany({ where: { userId: user.id } })
     const member = await tx.projectMember.findFirst({
-      where: { userId: user.id, role: 'owner' },
+      where: { userId: user.id, role: 'owner', project: { archivedAt: null } },
       orderBy: { createdAt: 'asc' },
     })
     const project =

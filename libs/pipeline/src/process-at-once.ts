@@ -15,7 +15,7 @@ export type ProcessAtOnceDeps = {
   db: Database
   analytics: Analytics
   projectConfigs: ProjectConfigs
-  lookups?: EnrichmentLookups
+  lookups?: Partial<EnrichmentLookups>
 }
 
 /**

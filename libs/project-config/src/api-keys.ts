@@ -26,10 +26,11 @@ const COPY_MS = 5 * 60_000
 // The version changes with the shape, since old and new processes share the cache during a roll-out.
 const copyOf = (keyId: string) => `api-key:v2:${keyId}`
 
+// The keys of an archived project count as revoked.
 const SELECT = `
-  SELECT id, project_id, kind, scopes, encode(secret_hash, 'base64') AS secret_hash, validation_mode, allowed_origins,
-    expires_at, revoked_at
-  FROM core.api_keys WHERE key_id = $1`
+  SELECT k.id, k.project_id, k.kind, k.scopes, encode(k.secret_hash, 'base64') AS secret_hash, k.validation_mode,
+    k.allowed_origins, k.expires_at, least(k.revoked_at, p.archived_at) AS revoked_at
+  FROM core.api_keys k JOIN core.projects p ON p.id = k.project_id WHERE k.key_id = $1`
 
 type Row = {
   id: string

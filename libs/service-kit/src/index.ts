@@ -1,5 +1,5 @@
 export { type Config, ConfigError, type ConfigSpec, readConfig, variable } from './config.ts'
-export { apiKeyOf, keyHeaderOrBearer, requireApiKey } from './http/authenticate.ts'
+export { allowApiKey, apiKeyOf, keyHeaderOrBearer, requireApiKey } from './http/authenticate.ts'
 export { bodyOf, jsonBody, rawBodyOf } from './http/json-body.ts'
 export { keyRoute } from './http/key-route.ts'
 export { type RateLimitOptions, rateLimit } from './http/rate-limit.ts'
@@ -7,6 +7,7 @@ export type { Route } from './http/route.ts'
 export { createLog } from './log.ts'
 export { distributedPlatform, embeddedPlatform, type Platform } from './platform.ts'
 export {
+  geoConfig,
   type HttpConfig,
   httpConfig,
   type Limits,
@@ -15,6 +16,6 @@ export {
   platformConfig,
 } from './platform-config.ts'
 export { runService, type ServiceContext } from './run-service.ts'
-export type { Scope } from './scope.ts'
+export { createScope, type Scope } from './scope.ts'
 export { combineServices, type Loop, type Service } from './service.ts'
 export { startService } from './start-service.ts'

@@ -12,13 +12,35 @@ const perMinute = (name: string, defaultLimit: number, what: string) =>
     }),
   )
 
+const accountLimit = (name: string, defaultLimit: number, description: string) =>
+  variable(name, Type.Integer({ minimum: 1, maximum: 1_000_000, default: defaultLimit, description }))
+
 /** How much clients may ask for; a project's own settings come first. */
 export const limitsConfig = {
   ingestPerMinute: perMinute('LIMIT_INGEST_PER_MINUTE', 3_000, 'Requests to `/api/v1/t`'),
   profilePerMinute: perMinute('LIMIT_PROFILE_PER_MINUTE', 60, 'Profile writes'),
   decidePerMinute: perMinute('LIMIT_DECIDE_PER_MINUTE', 30, 'Decisions, and as many by OFREP,'),
+  registerPerHour: accountLimit('LIMIT_REGISTER_PER_HOUR', 10, 'Registrations per hour and client address.'),
+  signInPerMinute: accountLimit('LIMIT_SIGN_IN_PER_MINUTE', 20, 'Sign-ins per minute and client address.'),
+  signInFailures: accountLimit(
+    'LIMIT_SIGN_IN_FAILURES',
+    5,
+    'Failed sign-ins per 15 minutes, account and client address.',
+  ),
 } as const
 export type Limits = Config<typeof limitsConfig>
+
+/** Where the database of addresses is, if there is one. */
+export const geoConfig = {
+  file: variable(
+    'GEOIP_DATABASE',
+    Type.String({
+      default: '',
+      description:
+        'An MMDB file (GeoLite2 City or Country, DB-IP) that tells countries and cities; none when empty.',
+    }),
+  ),
+} as const
 
 /** The variables of the distributed platform. */
 export const platformConfig = {
@@ -81,6 +103,7 @@ export const platformConfig = {
     ),
   },
   limits: limitsConfig,
+  geo: geoConfig,
 } as const
 export type PlatformConfig = Config<typeof platformConfig>
 

@@ -12,6 +12,7 @@ import {
 } from '@waymark/cache'
 import type { Log } from '@waymark/contracts'
 import { type Database, openDatabase, requireMigrated } from '@waymark/database'
+import type { Locate } from '@waymark/domain'
 import { createKafkaEventBus, type EventBus, openEmbeddedEventBus } from '@waymark/event-bus'
 import {
   type ApiKeys,
@@ -21,6 +22,7 @@ import {
   type ProjectConfigs,
 } from '@waymark/project-config'
 import { Registry } from 'prom-client'
+import { openGeoDatabase } from './geo-database.ts'
 import { startLoop } from './loop.ts'
 import type { Limits, PlatformConfig } from './platform-config.ts'
 import type { Scope } from './scope.ts'
@@ -40,6 +42,8 @@ export type Platform = {
   /** Counts how often people were given something, across processes. */
   frequencyCaps: RateLimiter
   limits: Limits
+  /** Where addresses are. */
+  locate: Locate
   /** Now, in ms since the epoch. */
   clock: () => number
   log: Log
@@ -67,7 +71,7 @@ const openStores = (url: string, poolSize: number, { name, log, scope }: Platfor
 
 type Parts = Pick<
   Platform,
-  'db' | 'bus' | 'cache' | 'rateLimiter' | 'ingestRateLimiter' | 'frequencyCaps' | 'limits'
+  'db' | 'bus' | 'cache' | 'rateLimiter' | 'ingestRateLimiter' | 'frequencyCaps' | 'limits' | 'locate'
 >
 
 const assemble = (parts: Parts, { log, scope }: PlatformContext): Platform => {
@@ -110,15 +114,14 @@ export const distributedPlatform = async (
   await requireMigrated(db.pool)
   const rateLimiter = createSharedRateLimiter(counter)
   const frequencyCaps = createSharedRateLimiter(counter, { maxKeys: MAX_CAPS })
-  return assemble(
-    { db, bus, cache, rateLimiter, ingestRateLimiter, frequencyCaps, limits: config.limits },
-    context,
-  )
+  const locate = await openGeoDatabase(config.geo.file)
+  const { limits } = config
+  return assemble({ db, bus, cache, rateLimiter, ingestRateLimiter, frequencyCaps, limits, locate }, context)
 }
 
 /** One PostgreSQL that this process has to itself, its log in place of Kafka, memory in place of Redis. */
 export const embeddedPlatform = async (
-  { databaseUrl, limits }: { databaseUrl: string; limits: Limits },
+  { databaseUrl, limits, geoFile = '' }: { databaseUrl: string; limits: Limits; geoFile?: string },
   context: PlatformContext,
 ): Promise<Platform> => {
   const { log, scope } = context
@@ -135,6 +138,7 @@ export const embeddedPlatform = async (
       ingestRateLimiter: rateLimiter,
       frequencyCaps: createMemoryRateLimiter({ maxKeys: MAX_CAPS }),
       limits,
+      locate: await openGeoDatabase(geoFile),
     },
     context,
   )

@@ -53,6 +53,18 @@ describe('a service', () => {
     expect(code).toBe(0)
   })
 
+  it('that finds its port taken says so to whoever starts it, in one line', async () => {
+    const { code, errors } = await run(`
+      const { createServer } = await import('node:net')
+      const first = createServer().listen(0)
+      await new Promise((resolve) => first.once('listening', resolve))
+      scope.onStop('first', async () => first.close())
+      const { port } = first.address()
+      await new Promise((resolve, reject) => createServer().once('error', reject).listen(port))`)
+    expect(errors).toMatch(/^Port \d+ is taken\. Set PORT to another one\.\n$/)
+    expect(code).toBe(1)
+  })
+
   it.each([
     ['fails to start', "throw new Error('no database')"],
     ['fails later', "setImmediate(() => { throw new Error('a bug') })"],

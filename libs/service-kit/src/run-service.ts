@@ -43,7 +43,8 @@ export const runService = async (
   }
   const fail = (error: unknown): void => {
     process.exitCode = 1
-    if (error instanceof ConfigError) process.stderr.write(`${error.message}\n`)
+    const advice = adviceFor(error)
+    if (advice !== undefined) process.stderr.write(`${advice}\n`)
     else log.error({ err: error }, 'the process fails')
     stop()
   }
@@ -61,4 +62,11 @@ export const runService = async (
   } catch (error) {
     fail(error)
   }
+}
+
+/** What whoever starts the process can do about an error, if that is for them to mend and no bug. */
+const adviceFor = (error: unknown): string | undefined => {
+  if (error instanceof ConfigError) return error.message
+  const { code, port } = Object(error) as { code?: unknown; port?: unknown }
+  return code === 'EADDRINUSE' ? `Port ${port} is taken. Set PORT to another one.` : undefined
 }

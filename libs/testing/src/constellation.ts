@@ -6,13 +6,20 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { eventually } from './eventually.ts'
 import { freePort } from './free-port.ts'
-import { requireServices } from './services.ts'
+import { placesFile } from './places.ts'
+import { requireServices, type Services } from './services.ts'
 import { createTestDatabase } from './test-database.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 
 // Tests send as fast as they can, all of it from one address.
-const MANY_REQUESTS = { LIMIT_INGEST_PER_MINUTE: '1000000', LIMIT_DECIDE_PER_MINUTE: '1000000' }
+const MANY_REQUESTS = {
+  LIMIT_INGEST_PER_MINUTE: '1000000',
+  LIMIT_DECIDE_PER_MINUTE: '1000000',
+  LIMIT_REGISTER_PER_HOUR: '1000000',
+  LIMIT_SIGN_IN_PER_MINUTE: '1000000',
+  LIMIT_SIGN_IN_FAILURES: '1000000',
+}
 
 /** The apps that a distributed constellation runs. */
 const APPS = [
@@ -54,6 +61,7 @@ const startApp = async (
       PATH: process.env.PATH,
       LOG_LEVEL: 'warn',
       ...MANY_REQUESTS,
+      GEOIP_DATABASE: placesFile,
       ...env,
       PORT: `${port}`,
       METRICS_PORT: '0',
@@ -137,10 +145,13 @@ export const startStandalone = async (): Promise<Constellation> => {
   )
 }
 
-/** Every app as a process of its own on real Kafka, PostgreSQL and Redis. */
-export const startDistributed = async (): Promise<Constellation> => {
-  const { kafkaBrokers, redisUrl } = requireServices()
-  const database = await createTestDatabase()
+/**
+ * Every app as a process of its own on real Kafka, PostgreSQL and Redis: on those that the tests share, or on the given
+ * ones, which a test may stop.
+ */
+export const startDistributed = async (servers: Services = requireServices()): Promise<Constellation> => {
+  const { kafkaBrokers, redisUrl, postgresUrl } = servers
+  const database = await createTestDatabase({ empty: true, postgresUrl })
   const prefix = `t${randomBytes(5).toString('hex')}.`
   const env = {
     DATABASE_URL: database.url,

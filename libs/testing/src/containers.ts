@@ -1,5 +1,5 @@
 import { getRandomValues } from 'node:crypto'
-import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainers'
+import { GenericContainer, Network, type StartedTestContainer, Wait } from 'testcontainers'
 import { freePort } from './free-port.ts'
 
 /** Official images, or those that `tools/images` builds under the same names. */
@@ -11,12 +11,25 @@ export const images = {
 
 const POSTGRES_PASSWORD = Buffer.from(getRandomValues(new Uint8Array(12))).toString('hex')
 
-/** A PostgreSQL server; `url` is its superuser's. It may forget on a crash, since nobody keeps what tests write. */
-export const startPostgres = async (): Promise<{ container: StartedTestContainer; url: string }> => {
+/**
+ * Where a server is to be found on this machine: anywhere unless `port` is given. Only a given port stays the same when
+ * the container is stopped and started.
+ */
+type Place = { port?: number }
+const exposed = (container: number, { port }: Place) =>
+  port === undefined ? container : { container, host: port }
+
+/**
+ * A PostgreSQL server; `url` is its superuser's. It may forget on a crash of the machine, since nobody keeps what tests
+ * write.
+ */
+export const startPostgres = async (
+  place: Place = {},
+): Promise<{ container: StartedTestContainer; url: string }> => {
   const container = await new GenericContainer(images.postgres)
     .withEnvironment({ POSTGRES_PASSWORD })
     .withCommand(['postgres', '-c', 'fsync=off', '-c', 'max_connections=300'])
-    .withExposedPorts(5432)
+    .withExposedPorts(exposed(5432, place))
     .withWaitStrategy(Wait.forLogMessage(/database system is ready to accept connections/, 2))
     .start()
   const url = `postgres://postgres:${POSTGRES_PASSWORD}@${container.getHost()}:${container.getMappedPort(5432)}/postgres`
@@ -24,9 +37,11 @@ export const startPostgres = async (): Promise<{ container: StartedTestContainer
 }
 
 /** A Redis server. */
-export const startRedis = async (): Promise<{ container: StartedTestContainer; url: string }> => {
+export const startRedis = async (
+  place: Place = {},
+): Promise<{ container: StartedTestContainer; url: string }> => {
   const container = await new GenericContainer(images.redis)
-    .withExposedPorts(6379)
+    .withExposedPorts(exposed(6379, place))
     .withWaitStrategy(Wait.forLogMessage(/Ready to accept connections/))
     .start()
   return { container, url: `redis://${container.getHost()}:${container.getMappedPort(6379)}` }
@@ -56,4 +71,49 @@ export const startKafka = async (): Promise<{ container: StartedTestContainer; b
     .withWaitStrategy(Wait.forLogMessage(/Kafka Server started/))
     .start()
   return { container, brokers: [`localhost:${port}`] }
+}
+
+/** A cluster of three Kafka brokers. Their ports on this machine stay the same when they are stopped and started. */
+export const startKafkaCluster = async (): Promise<{
+  containers: StartedTestContainer[]
+  brokers: string[]
+  stop(): Promise<void>
+}> => {
+  const network = await new Network().start()
+  const ids = [1, 2, 3]
+  const nameOf = (id: number) => `kafka-${id}-${network.getId().slice(0, 8)}`
+  const started = await Promise.all(
+    ids.map(async (id) => {
+      const port = await freePort()
+      const container = await new GenericContainer(images.kafka)
+        .withNetwork(network)
+        .withNetworkAliases(nameOf(id))
+        .withEnvironment({
+          KAFKA_NODE_ID: `${id}`,
+          KAFKA_PROCESS_ROLES: 'broker,controller',
+          KAFKA_LISTENERS: 'PLAINTEXT://:9092,INTERNAL://:19092,CONTROLLER://:9093',
+          KAFKA_ADVERTISED_LISTENERS: `PLAINTEXT://localhost:${port},INTERNAL://${nameOf(id)}:19092`,
+          KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT',
+          KAFKA_INTER_BROKER_LISTENER_NAME: 'INTERNAL',
+          KAFKA_CONTROLLER_LISTENER_NAMES: 'CONTROLLER',
+          KAFKA_CONTROLLER_QUORUM_VOTERS: ids.map((other) => `${other}@${nameOf(other)}:9093`).join(','),
+          KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR: '3',
+          KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS: '0',
+          KAFKA_AUTO_CREATE_TOPICS_ENABLE: 'false',
+          KAFKA_HEAP_OPTS: '-Xms256m -Xmx512m',
+        })
+        .withExposedPorts({ container: 9092, host: port })
+        .withWaitStrategy(Wait.forLogMessage(/Kafka Server started/))
+        .start()
+      return { container, broker: `localhost:${port}` }
+    }),
+  )
+  return {
+    containers: started.map(({ container }) => container),
+    brokers: started.map(({ broker }) => broker),
+    stop: async () => {
+      await Promise.all(started.map(({ container }) => container.stop({ timeout: 0 })))
+      await network.stop()
+    },
+  }
 }

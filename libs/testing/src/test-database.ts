@@ -6,8 +6,10 @@ import { execute, TEMPLATE, urlOf } from './template-database.ts'
 export type TestDatabase = { url: string; drop(): Promise<void> }
 
 /** Creates a database for one test file: with all tables and this month's partitions, or empty. */
-export const createTestDatabase = async ({ empty = false } = {}): Promise<TestDatabase> => {
-  const { postgresUrl } = requireServices()
+export const createTestDatabase = async ({
+  empty = false,
+  postgresUrl = requireServices().postgresUrl,
+} = {}): Promise<TestDatabase> => {
   const name = `test_${randomBytes(8).toString('hex')}`
   await execute(postgresUrl, `CREATE DATABASE ${name} TEMPLATE ${empty ? 'template0' : TEMPLATE}`)
   return {

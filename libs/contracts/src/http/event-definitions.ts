@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { Id, JsonObject, NullableString, NullableTimestamp, Timestamp } from '../schema-parts.ts'
+import { Id, JsonObject, NullableString, Timestamp } from '../schema-parts.ts'
 import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf } from './page.ts'
 
@@ -22,7 +22,6 @@ const EventDefinitionView = Type.Object({
   description: NullableString,
   schema: JsonObject,
   version: Type.Integer({ description: 'Counts the changes of the schema.' }),
-  archivedAt: NullableTimestamp,
   createdAt: Timestamp,
   updatedAt: Timestamp,
 })

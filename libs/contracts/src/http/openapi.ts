@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox'
 import { scopeForRole } from '../project-role.ts'
 import { ErrorBody, Forbidden, RetryAfter, RetryAfterSeconds, Unprocessable } from './error-bodies.ts'
 import type { Access, Answer, Operation, RequestPart } from './operation.ts'
+import { LOCAL_SESSION_COOKIE, SESSION_COOKIE } from './session-cookie.ts'
 
 type JsonObject = Record<string, unknown>
 /** An OpenAPI document, ready for JSON. */
@@ -15,6 +16,7 @@ const MANAGEMENT = /^\/api\/(?!v1\/)/
  */
 export const answersOf = ({
   access,
+  method,
   path,
   body,
   query,
@@ -26,7 +28,11 @@ export const answersOf = ({
   const managed = MANAGEMENT.test(path)
   return {
     ...(guarded && { 401: { description: describeMissing(access), schema: ErrorBody } }),
-    ...(guarded && access.by !== 'session' && { 403: { description: 'Not allowed', schema: Forbidden } }),
+    // To whom a session is enough, only a page of another site is refused.
+    ...(guarded &&
+      (access.by !== 'session' || method !== 'get') && {
+        403: { description: 'Not allowed', schema: Forbidden },
+      }),
     ...(access.by === 'project' && {
       404: { description: 'Not found, or in a project that the caller may not see', schema: ErrorBody },
     }),
@@ -68,7 +74,12 @@ export const openApiDocument = (operations: readonly Operation[], version: strin
   components: {
     securitySchemes: {
       apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
-      session: { type: 'apiKey', in: 'cookie', name: 'waymark_session' },
+      session: {
+        type: 'apiKey',
+        in: 'cookie',
+        name: SESSION_COOKIE,
+        description: `On localhost without HTTPS it is \`${LOCAL_SESSION_COOKIE}\`. Requests that change something need the \`Origin\` header of this server beside it.`,
+      },
     },
   },
 })

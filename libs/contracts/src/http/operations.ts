@@ -1,20 +1,33 @@
+import { accountOperations } from './accounts.ts'
 import { apiKeyOperations } from './api-keys.ts'
+import { auditLogOperations } from './audit-log.ts'
 import { conversionOperations } from './conversions.ts'
 import { deadLetterOperations } from './dead-letters.ts'
 import { decideOperations } from './decide.ts'
 import { decisionOperations } from './decisions.ts'
+import { documentationOperations } from './documentation.ts'
 import { eventDefinitionOperations } from './event-definitions.ts'
 import { eventOperations } from './events.ts'
 import { ingestionOperations } from './ingestion-operations.ts'
+import { invitationOperations } from './invitations.ts'
+import { memberOperations } from './members.ts'
 import { meteringSelectorOperations } from './metering-selectors.ts'
 import type { Operation } from './operation.ts'
 import { profileOperations } from './profile-view.ts'
+import { projectOperations } from './projects.ts'
 import { rejectedEventOperations } from './rejected-events.ts'
 import { settingsOperations } from './settings.ts'
+import { tenantOperations } from './tenants.ts'
 
 /** Everything that the API can do, in the order in which it is documented. */
 export const operations: readonly Operation[] = [
   ...ingestionOperations,
+  ...accountOperations,
+  ...projectOperations,
+  ...memberOperations,
+  ...invitationOperations,
+  ...tenantOperations,
+  ...auditLogOperations,
   ...eventOperations,
   ...profileOperations,
   ...conversionOperations,
@@ -26,4 +39,5 @@ export const operations: readonly Operation[] = [
   ...decisionOperations,
   ...rejectedEventOperations,
   ...deadLetterOperations,
+  ...documentationOperations,
 ]

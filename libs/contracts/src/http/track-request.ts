@@ -75,8 +75,9 @@ const batchOf = (maxItems: number, description: string) =>
     {
       events: Type.Array(TrackedEvent, { minItems: 1, maxItems }),
       sentAt: Type.Optional(
-        Type.String({
-          description: 'When the client sent the request, RFC 3339; corrects a clock that is off.',
+        Type.Unknown({
+          description:
+            'When the client sent the request, RFC 3339; corrects a clock that is off. Anything else is ignored.',
         }),
       ),
     },

@@ -1,6 +1,6 @@
 import { argon2Sync } from 'node:crypto'
-import { expect, it } from 'vitest'
-import { hashPassword } from './password.ts'
+import { describe, expect, it } from 'vitest'
+import { hashPassword, unmatchableHash, verifyPassword } from './password.ts'
 
 const PHC = /^\$argon2id\$v=19\$m=19456,t=2,p=1\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/
 
@@ -25,4 +25,31 @@ it.each(['correct horse battery staple', 'pä$$wörd 🦩', 'x'.repeat(128)])('h
 
 it('hashes one password to another hash each time', async () => {
   expect(await hashPassword('correct horse')).not.toBe(await hashPassword('correct horse'))
+})
+
+describe('verifyPassword', () => {
+  it('knows the password of a hash, however its characters are composed', async () => {
+    const hash = await hashPassword('caf\u00e9 au lait!')
+    expect(await verifyPassword('cafe\u0301 au lait!', hash)).toBe(true)
+    expect(await verifyPassword('cafe au lait!', hash)).toBe(false)
+  })
+
+  it('goes by the parameters of the hash', async () => {
+    const nonce = Buffer.from('an older salt..!')
+    const parameters = { memory: 8_192, passes: 1, parallelism: 1, tagLength: 16 }
+    const tag = argon2Sync('argon2id', { message: 'correct horse', nonce, ...parameters })
+    const text = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '')
+    const hash = `$argon2id$v=19$m=8192,t=1,p=1$${text(nonce)}$${text(tag)}`
+    expect(await verifyPassword('correct horse', hash)).toBe(true)
+    expect(await verifyPassword('wrong horse', hash)).toBe(false)
+  })
+
+  it('finds no password for an unmatchable hash, which costs as much to check', async () => {
+    expect(unmatchableHash()).toMatch(PHC)
+    expect(await verifyPassword('', unmatchableHash())).toBe(false)
+  })
+
+  it('complains about a damaged hash', async () => {
+    await expect(verifyPassword('x', '$argon2id$v=19$')).rejects.toThrow('argon2id')
+  })
 })

@@ -1,4 +1,4 @@
-import { argon2, randomBytes } from 'node:crypto'
+import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 
 const argon2Async = promisify(argon2)
@@ -8,19 +8,51 @@ const MEMORY_KIB = 19 * 1024
 const PASSES = 2
 const LANES = 1
 const TAG_BYTES = 32
+const NONCE_BYTES = 16
+
+const PHC = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
 
 const base64 = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=', '')
 
+const formatPhc = (nonce: Buffer, tag: Buffer): string =>
+  `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=${LANES}$${base64(nonce)}$${base64(tag)}`
+
+// One keyboard sends é as one character and another as two; both are the same password.
+const messageOf = (password: string): string => password.normalize('NFKC')
+
 /** Hashes a password with argon2id on Node's thread pool; answers it in PHC form, with parameters and salt. */
 export const hashPassword = async (password: string): Promise<string> => {
-  const nonce = randomBytes(16)
+  const nonce = randomBytes(NONCE_BYTES)
   const tag = await argon2Async('argon2id', {
-    message: password,
+    message: messageOf(password),
     nonce,
     memory: MEMORY_KIB,
     passes: PASSES,
     parallelism: LANES,
     tagLength: TAG_BYTES,
   })
-  return `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=${LANES}$${base64(nonce)}$${base64(tag)}`
+  return formatPhc(nonce, tag)
 }
+
+/**
+ * Whether a password belongs to a hash that `hashPassword` made, now or with other parameters. Works on Node's
+ * thread pool and compares in constant time.
+ * @throws when the hash is damaged
+ */
+export const verifyPassword = async (password: string, hash: string): Promise<boolean> => {
+  const [, memory, passes, lanes, nonce, tag] = PHC.exec(hash) ?? []
+  if (!nonce || !tag) throw new Error('a stored password hash is not in the form of argon2id')
+  const expected = Buffer.from(tag, 'base64')
+  const actual = await argon2Async('argon2id', {
+    message: messageOf(password),
+    nonce: Buffer.from(nonce, 'base64'),
+    memory: Number(memory),
+    passes: Number(passes),
+    parallelism: Number(lanes),
+    tagLength: expected.length,
+  })
+  return timingSafeEqual(actual, expected)
+}
+
+/** A hash that no password belongs to. Checking against it takes as long as against that of an account. */
+export const unmatchableHash = (): string => formatPhc(randomBytes(NONCE_BYTES), randomBytes(TAG_BYTES))

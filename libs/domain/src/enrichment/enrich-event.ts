@@ -2,11 +2,13 @@ import type { EnrichedEvent, IngestRecord, IpStorage } from '@waymark/contracts'
 import { correctedTime } from './corrected-time.ts'
 import { storableIp } from './ip-address.ts'
 import { describePage, hostOf } from './page.ts'
+import { type Locate, locateNowhere } from './place.ts'
 import { describeUserAgent, type UserAgent } from './user-agent.ts'
 
 /** Look-ups that enrichment is given, so that callers may cache them. */
 export type EnrichmentLookups = {
   describeUserAgent: (header: string | null) => UserAgent
+  locate: Locate
 }
 
 /** What enrichment is given beside the record; `profileId` is whose event it is, `null` when it names nobody. */
@@ -18,7 +20,9 @@ export type EnrichmentInputs = Partial<EnrichmentLookups> & { profileId: string 
  */
 export const enrichEvent = (
   record: IngestRecord,
-  { profileId, describeUserAgent: describe = describeUserAgent }: EnrichmentInputs = { profileId: null },
+  { profileId, describeUserAgent: describe = describeUserAgent, locate = locateNowhere }: EnrichmentInputs = {
+    profileId: null,
+  },
 ): EnrichedEvent => {
   const { event, client } = record
   const { url, path, utm, clickIds } = describePage(event.properties)
@@ -39,8 +43,7 @@ export const enrichEvent = (
     conversions: record.conversions,
     context: {
       ...agent,
-      country: null,
-      city: null,
+      ...locate(client.ip),
       ip: storableIp(client.ip, record.ipStorage),
       url,
       path,

@@ -34,16 +34,26 @@ export const openEmbeddedEventBus = async (
   await appender.open()
   const members = createGroupMembers(partitions)
   const subscribed = new Set<Topic<unknown>>()
+  let closed = false
 
   const sweep = async (): Promise<void> => {
     for (const topic of subscribed) {
       for (let partition = 0; partition < partitions; partition++) {
-        await pool.query(SWEEP, [topic.name, partition, KEEP_READ_MS, SWEEP_ROWS])
+        let deleted: number | null
+        do {
+          const result = await pool.query(SWEEP, [topic.name, partition, KEEP_READ_MS, SWEEP_ROWS])
+          deleted = result.rowCount
+        } while (deleted === SWEEP_ROWS && !closed)
       }
     }
   }
+  let sweeping: Promise<void> | undefined
   const sweeper = setInterval(() => {
-    sweep().catch((error) => log.warn({ err: error }, 'old records could not be deleted from the log'))
+    sweeping ??= sweep()
+      .catch((error) => log.warn({ err: error }, 'old records could not be deleted from the log'))
+      .finally(() => {
+        sweeping = undefined
+      })
   }, SWEEP_INTERVAL_MS)
   sweeper.unref()
 
@@ -68,7 +78,9 @@ export const openEmbeddedEventBus = async (
       )
     },
     close: async () => {
+      closed = true
       clearInterval(sweeper)
+      await sweeping
       await appender.close()
     },
   }

@@ -6,7 +6,7 @@ import { BusUnavailableError } from '../port.ts'
 import { createBatchingProducer, type PartitionedRecord } from './batching-producer.ts'
 
 const DEADLINE_MS = 4_000
-const options = { lingerMs: 2, maxPartitionBytes: 1_000, deadlineMs: DEADLINE_MS }
+const options = { lingerMs: 2, maxPartitionBytes: 1_000, deadlineMs: DEADLINE_MS, leaderOf: () => 1 }
 
 const record = (partition: number, value: string): PartitionedRecord => ({ partition, key: 'k', value })
 const acknowledged = (...partitions: number[]): RecordMetadata[] =>
@@ -27,7 +27,9 @@ const setUp = () => {
     answers.push(answer)
     return answer.promise
   }
-  const producer = createBatchingProducer(send, options, createMemoryLog())
+  let leaders = [1, 1, 1]
+  const leaderOf = (partition: number) => leaders[partition] ?? 1
+  const producer = createBatchingProducer(send, { ...options, leaderOf }, createMemoryLog())
   /** Publishes, and tells how that went so far. */
   const publish = (...records: PartitionedRecord[]) => {
     const publication: { state: 'open' | 'done' | 'failed'; error?: unknown } = { state: 'open' }
@@ -52,6 +54,10 @@ const setUp = () => {
     producer,
     sends,
     publish,
+    /** Which broker leads each partition. */
+    lead: (next: number[]) => {
+      leaders = next
+    },
     acknowledge: (index: number, ...partitions: number[]) =>
       settle(({ resolve }) => resolve(acknowledged(...partitions)), index),
     acknowledgeAll: (index: number) =>
@@ -154,6 +160,26 @@ describe('a batching producer', () => {
     publish({ ...record(0, 'a'), headers: { trace: '1' } })
     await pass(2)
     expect(sends[0]).toEqual([{ ...record(0, 'a'), headers: { trace: '1' } }])
+  })
+
+  it('sends to one leader while another hangs, and to the new leader what the old one did not take', async () => {
+    const { publish, sends, acknowledgeAll, fail, lead } = setUp()
+    lead([1, 2])
+    const [stuck, quick] = [publish(record(0, 'a')), publish(record(1, 'b'))]
+    await pass(2)
+    expect(sends).toEqual([[record(0, 'a')], [record(1, 'b')]])
+    await acknowledgeAll(1)
+    expect([stuck.state, quick.state]).toEqual(['open', 'done'])
+
+    publish(record(0, 'c'), record(1, 'd'))
+    await pass(2)
+    expect(sends.slice(2)).toEqual([[record(1, 'd')]])
+    await acknowledgeAll(2)
+    lead([2, 2])
+    await fail(0)
+    expect(sends.slice(3)).toEqual([[record(0, 'a'), record(0, 'c')]])
+    await acknowledgeAll(3)
+    expect(stuck.state).toBe('done')
   })
 
   it('has nothing to do for no records', async () => {
@@ -296,6 +322,7 @@ const fate = fc.record({
 const publication = fc.record({
   afterMs: fc.constantFrom(0, 0, 1, 5, 60, 900),
   partitions: fc.array(fc.nat(2), { minLength: 1, maxLength: 4 }),
+  leaders: fc.array(fc.nat(1), { minLength: 3, maxLength: 3 }),
 })
 
 describe('whatever the brokers do', () => {
@@ -309,26 +336,38 @@ describe('whatever the brokers do', () => {
         const acknowledgedValues = new Set<string>()
         const log: string[][] = [[], [], []]
         const upcoming = [...fates]
-        let inFlight = 0
+        const inFlight = new Map<string, number>()
         let mostInFlight = 0
+        let current = [0, 0, 0]
+        const count = (what: string, change: number) => {
+          const now = (inFlight.get(what) ?? 0) + change
+          inFlight.set(what, now)
+          mostInFlight = Math.max(mostInFlight, now)
+        }
         let number = 0
-        const send = async (records: PartitionedRecord[]) => {
+        const send = async (records: PartitionedRecord[], leader: number) => {
           const { stored, acknowledged: answered, rejects, takesMs } = upcoming.shift() ?? {}
-          mostInFlight = Math.max(mostInFlight, ++inFlight)
+          const lanes = [
+            `leader ${leader}`,
+            ...partitionsOf(records).map((partition) => `partition ${partition}`),
+          ]
+          for (const lane of lanes) count(lane, 1)
           const isStored = ({ partition }: PartitionedRecord) => stored?.[partition] ?? true
           const isAcknowledged = (one: PartitionedRecord) =>
             !rejects && isStored(one) && (answered?.[one.partition] ?? true)
           for (const one of records.filter(isStored)) log[one.partition]?.push(one.value)
           await new Promise((resolve) => setTimeout(resolve, takesMs ?? 1))
-          inFlight--
+          for (const lane of lanes) count(lane, -1)
           if (rejects) throw new Error('no broker')
           for (const one of records.filter(isAcknowledged)) acknowledgedValues.add(one.value)
           return acknowledged(...partitionsOf(records.filter(isAcknowledged)))
         }
-        const producer = createBatchingProducer(send, options, createMemoryLog())
+        const leaderOf = (partition: number) => current[partition] ?? 0
+        const producer = createBatchingProducer(send, { ...options, leaderOf }, createMemoryLog())
 
         const outcomes: Promise<void>[] = []
-        for (const { afterMs, partitions } of publications) {
+        for (const { afterMs, partitions, leaders } of publications) {
+          current = leaders
           await pass(afterMs)
           const records = partitions.map((partition) => record(partition, `${number++}`))
           const check = () => {

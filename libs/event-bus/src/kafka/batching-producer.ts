@@ -5,11 +5,17 @@ import { BusUnavailableError } from '../port.ts'
 /** A record with its partition chosen and its value serialised. */
 export type PartitionedRecord = { partition: number; key: string; value: string; headers?: IHeaders }
 
-/** Sends records of one topic to the brokers once, and answers what they acknowledged. */
-export type SendOnce = (records: PartitionedRecord[]) => Promise<RecordMetadata[]>
+/** Sends records of one topic, all of partitions that `leader` leads, once, and answers what was acknowledged. */
+export type SendOnce = (records: PartitionedRecord[], leader: number) => Promise<RecordMetadata[]>
 
 /** Times in ms, sizes in bytes. */
-export type BatchingOptions = { lingerMs: number; maxPartitionBytes: number; deadlineMs: number }
+export type BatchingOptions = {
+  lingerMs: number
+  maxPartitionBytes: number
+  deadlineMs: number
+  /** The broker that leads a partition, as far as is known; asked anew for each batch. */
+  leaderOf: (partition: number) => number
+}
 
 const FIRST_RETRY_MS = 50
 const MAX_RETRY_MS = 500
@@ -19,20 +25,28 @@ type Request = { unacknowledged: number; settled: boolean; acknowledge(): void; 
 type Entry = PartitionedRecord & { bytes: number; request: Request }
 
 /**
- * Gathers records of one topic into batches and sends one batch at a time, so that a partition keeps its order.
+ * Gathers records of one topic into batches and sends one batch at a time to each leader, so that a partition keeps its
+ * order and a broker that hangs holds up nobody else's partitions.
  *
  * kafkajs may resolve a send after a leader has moved without having stored every partition, so each answer is
  * held against what was sent, and whatever it does not cover is sent again, in front of newer records, until
  * the requests that wait for it expire. A repeat may store a record twice; subscribers drop repeats.
  */
 export const createBatchingProducer = (send: SendOnce, options: BatchingOptions, log: Log) => {
+  const { leaderOf } = options
   const queues = new Map<number, Entry[]>()
-  let sending: Promise<void> | undefined
+  /** Partitions of which a batch is on its way; the next one waits for its answer, whoever leads by then. */
+  const underWay = new Set<number>()
+  const sending = new Map<number, Promise<void>>()
   let lingering: NodeJS.Timeout | undefined
 
-  const takeBatch = (): Entry[] => {
+  const waitsFor = (partition: number, leader: number): boolean =>
+    !underWay.has(partition) && leaderOf(partition) === leader
+
+  const takeBatch = (leader: number): Entry[] => {
     const batch: Entry[] = []
     for (const [partition, queue] of queues) {
+      if (!waitsFor(partition, leader)) continue
       let bytes = 0
       let taken = 0
       for (const entry of queue) {
@@ -48,8 +62,10 @@ export const createBatchingProducer = (send: SendOnce, options: BatchingOptions,
     return batch
   }
 
-  const sendBatch = async (batch: Entry[]): Promise<Entry[]> => {
+  const sendBatch = async (batch: Entry[], leader: number): Promise<Entry[]> => {
     if (batch.length === 0) return []
+    const partitions = new Set(batch.map(({ partition }) => partition))
+    for (const partition of partitions) underWay.add(partition)
     try {
       const answers = await send(
         batch.map(({ partition, key, value, headers }) => ({
@@ -58,6 +74,7 @@ export const createBatchingProducer = (send: SendOnce, options: BatchingOptions,
           value,
           ...(headers && { headers }),
         })),
+        leader,
       )
       const stored = new Set(
         answers.filter(({ errorCode }) => errorCode === 0).map(({ partition }) => partition),
@@ -65,8 +82,10 @@ export const createBatchingProducer = (send: SendOnce, options: BatchingOptions,
       for (const entry of batch) if (stored.has(entry.partition)) entry.request.acknowledge()
       return batch.filter(({ partition }) => !stored.has(partition))
     } catch (error) {
-      log.warn({ err: error, records: batch.length }, 'sending to Kafka failed and is tried again')
+      log.warn({ err: error, leader, records: batch.length }, 'sending to Kafka failed and is tried again')
       return batch
+    } finally {
+      for (const partition of partitions) underWay.delete(partition)
     }
   }
 
@@ -76,15 +95,17 @@ export const createBatchingProducer = (send: SendOnce, options: BatchingOptions,
       queues.set(partition, [...failed, ...(queues.get(partition) ?? [])])
   }
 
-  const sendAll = async (): Promise<void> => {
+  const sendAll = async (leader: number): Promise<void> => {
     let retryMs = FIRST_RETRY_MS
-    while (queues.size > 0) {
-      const failed = await sendBatch(takeBatch())
+    while (queues.keys().some((partition) => waitsFor(partition, leader))) {
+      const failed = await sendBatch(takeBatch(leader), leader)
       if (failed.length === 0) {
         retryMs = FIRST_RETRY_MS
         continue
       }
       putBack(failed)
+      // Somebody else may lead these partitions by now.
+      flush()
       await new Promise((resolve) => setTimeout(resolve, retryMs))
       retryMs = Math.min(MAX_RETRY_MS, retryMs * 2)
     }
@@ -93,10 +114,15 @@ export const createBatchingProducer = (send: SendOnce, options: BatchingOptions,
   const flush = (): void => {
     clearTimeout(lingering)
     lingering = undefined
-    sending ??= sendAll().finally(() => {
-      sending = undefined
-      if (queues.size > 0) flush()
-    })
+    for (const partition of queues.keys()) {
+      const leader = leaderOf(partition)
+      if (sending.has(leader) || underWay.has(partition)) continue
+      const sent = sendAll(leader).finally(() => {
+        sending.delete(leader)
+        if (queues.size > 0) flush()
+      })
+      sending.set(leader, sent)
+    }
   }
 
   const createRequest = (records: number, resolve: () => void, reject: (error: Error) => void): Request => {
@@ -142,12 +168,13 @@ export const createBatchingProducer = (send: SendOnce, options: BatchingOptions,
           if (queue) queue.push(entry)
           else queues.set(record.partition, [entry])
         }
-        if (sending === undefined) lingering ??= setTimeout(flush, options.lingerMs)
+        if (records.some(({ partition }) => !sending.has(leaderOf(partition))))
+          lingering ??= setTimeout(flush, options.lingerMs)
       }),
     /** Sends what was published, or gives it up at its deadline. */
     drain: async (): Promise<void> => {
       if (lingering) flush()
-      while (sending !== undefined) await sending
+      while (sending.size > 0) await Promise.all(sending.values())
     },
   }
 }

@@ -3,8 +3,10 @@ import kafkajs, { type Kafka, type KafkaConfig, type logCreator } from 'kafkajs'
 import { createDelivery, DEFAULT_BATCH_RECORDS, deadLettersTo } from '../delivery.ts'
 import { partitionOf } from '../partitioner.ts'
 import { BusUnavailableError, type EventBus } from '../port.ts'
-import { createBatchingProducer } from './batching-producer.ts'
+import { createBatchingProducer, type PartitionedRecord, type SendOnce } from './batching-producer.ts'
 import { createKafkaConsumer } from './kafka-consumer.ts'
+import { createPartitionLeaders } from './partition-leaders.ts'
+import { createProducers } from './producers.ts'
 import { quietRequestQueue } from './quiet-request-queue.ts'
 import { registerZstd } from './zstd-codec.ts'
 
@@ -33,65 +35,36 @@ const MAX_FETCH_BYTES_PER_PARTITION = 1_048_576
 export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus => {
   const { topicPrefix = '', publishDeadlineMs = 4_000 } = options
   const client = createKafka(options, log)
-  // kafkajs's own retry may resolve a send that was not stored; the batching producer retries instead.
-  const producer = client.producer({
-    idempotent: false,
-    allowAutoTopicCreation: false,
-    retry: { retries: 0 },
-  })
-  const compression = compressionTypes[options.compression ?? 'zstd']
+  const preferred = compressionTypes[options.compression ?? 'zstd']
+  const producers = createProducers(() => createKafka(options, log))
+  const leaders = createPartitionLeaders(() => createKafka(options, log))
   const lanes = new Map<string, ReturnType<typeof createBatchingProducer>>()
-  const partitionCounts = new Map<string, Promise<number>>()
-  let connecting: Promise<void> | undefined
-
-  const connected = (): Promise<void> => {
-    connecting ??= producer.connect().catch((error) => {
-      connecting = undefined
-      throw error
-    })
-    return connecting
-  }
-
-  const fetchPartitionCount = async (topic: string): Promise<number> => {
-    const admin = client.admin({ retry: { retries: 0 } })
-    try {
-      await admin.connect()
-      const metadata = await admin.fetchTopicMetadata({ topics: [topic] })
-      return metadata.topics[0]?.partitions.length ?? 0
-    } catch (error) {
-      throw new BusUnavailableError(`cannot read the partitions of ${topic}`, { cause: error })
-    } finally {
-      await admin.disconnect().catch(() => {})
-    }
-  }
-
-  // Kept for good: a keyed topic cannot grow without breaking the order of its keys.
-  const partitionCount = (topic: string): Promise<number> => {
-    const known = partitionCounts.get(topic)
-    if (known !== undefined) return known
-    const count = fetchPartitionCount(topic)
-    partitionCounts.set(topic, count)
-    count.catch(() => partitionCounts.delete(topic))
-    return count
-  }
 
   const laneOf = (topic: string) => {
     const known = lanes.get(topic)
     if (known !== undefined) return known
+    const send: SendOnce = async (records, leader) => {
+      try {
+        return await producers.use(leader, (producer) =>
+          producer.sendBatch({
+            acks: -1,
+            timeout: publishDeadlineMs,
+            compression: isWorthCompressing(records) ? preferred : compressionTypes.none,
+            topicMessages: [{ topic, messages: records }],
+          }),
+        )
+      } catch (error) {
+        await leaders.refresh(topic)
+        throw error
+      }
+    }
     const lane = createBatchingProducer(
-      async (records) => {
-        await connected()
-        return producer.sendBatch({
-          acks: -1,
-          timeout: publishDeadlineMs,
-          compression,
-          topicMessages: [{ topic, messages: records }],
-        })
-      },
+      send,
       {
         lingerMs: options.lingerMs ?? 2,
         maxPartitionBytes: MAX_PARTITION_BATCH_BYTES,
         deadlineMs: publishDeadlineMs,
+        leaderOf: (partition) => leaders.leaderOf(topic, partition),
       },
       log,
     )
@@ -102,7 +75,7 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
   const bus: EventBus = {
     publish: async (topic, records) => {
       const name = topicPrefix + topic.name
-      const partitions = await within(publishDeadlineMs, partitionCount(name))
+      const partitions = await within(publishDeadlineMs, leaders.partitionCount(name))
       await laneOf(name).publish(
         records.map(({ key, value, headers }) => ({
           partition: partitionOf(key, partitions),
@@ -130,8 +103,7 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
     },
     close: async () => {
       await Promise.all([...lanes.values()].map((lane) => lane.drain()))
-      await connecting?.catch(() => {})
-      await producer.disconnect()
+      await producers.close()
     },
   }
   return bus
@@ -168,6 +140,19 @@ export const ensureKafkaTopics = async (
   }
 }
 
+/** Bytes that a partition's batch must have on average before compressing it costs less than it saves. */
+const MIN_COMPRESSED_BYTES = 4_096
+
+const isWorthCompressing = (records: readonly PartitionedRecord[]): boolean => {
+  let characters = 0
+  const partitions = new Set<number>()
+  for (const { partition, value } of records) {
+    characters += value.length
+    partitions.add(partition)
+  }
+  return characters >= MIN_COMPRESSED_BYTES * partitions.size
+}
+
 const within = async <T>(deadlineMs: number, work: Promise<T>): Promise<T> => {
   let timer: NodeJS.Timeout | undefined
   const expired = new Promise<never>((_resolve, reject) => {
@@ -187,9 +172,10 @@ const compressionTypes = {
 
 const createKafka = ({ brokers, clientId, publishDeadlineMs = 4_000 }: KafkaOptions, log: Log): Kafka => {
   const config: KafkaConfig = {
-    brokers,
+    // kafkajs begins with the first one: in another order each time, one that hangs does not hold up every client.
+    brokers: brokers.toSorted(() => Math.random() - 0.5),
     clientId,
-    connectionTimeout: 3_000,
+    connectionTimeout: publishDeadlineMs / 4,
     requestTimeout: publishDeadlineMs,
     retry: { retries: 0 },
     logCreator: logTo(log),

@@ -18,6 +18,7 @@ const statusOf: Record<ErrorCode, number> = {
   internal: 500,
   queue_unavailable: 503,
   store_unavailable: 503,
+  overloaded: 503,
 }
 
 /** Answers whatever a handler threw as JSON `{ error, … }`. What we did not foresee is logged and told to nobody. */
@@ -25,23 +26,24 @@ export const answerError =
   (log: Log): ErrorRequestHandler =>
   (error: unknown, req, res, next) => {
     if (res.headersSent) return next(error)
-    const known =
-      error instanceof AppError ? error : isTransient(error) ? storeAway(req.path) : fromLibrary(error)
+    const known = error instanceof AppError ? error : isTransient(error) ? storeAway() : fromLibrary(error)
     const status = statusOf[known.code]
     if (status >= 500)
       log.error({ requestId: res.get('X-Request-Id'), method: req.method, err: error }, 'a request failed')
-    const { retryAfterSeconds, retryAfter = retryAfterSeconds } = known.details
+    const { retryAfterSeconds, retryAfter = retryAfterSeconds, ...details } = known.details
+    const waiting = typeof retryAfter === 'number' ? retryIn(retryAfter, req.path) : {}
     if (typeof retryAfter === 'number') res.set('Retry-After', `${retryAfter}`)
-    res.status(status).json({ error: known.message, ...known.details })
+    res.status(status).json({ error: known.message, ...details, ...waiting })
   }
+
+/** Management answers name the waiting time otherwise than the rest. */
+const retryIn = (seconds: number, path: string): Record<string, number> =>
+  /^\/api\/(?!v1\/)/.test(path) ? { retryAfterSeconds: seconds } : { retryAfter: seconds }
 
 const RETRY_AFTER_S = 30
 
-/** Management answers name the waiting time otherwise than the rest. */
-const storeAway = (path: string): AppError => {
-  const name = /^\/api\/(?!v1\/)/.test(path) ? 'retryAfterSeconds' : 'retryAfter'
-  return new AppError('store_unavailable', 'STORE_UNAVAILABLE', { [name]: RETRY_AFTER_S })
-}
+const storeAway = (): AppError =>
+  new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfter: RETRY_AFTER_S })
 
 /** Express and its body parser mark their errors with a status and a type. */
 const fromLibrary = (error: unknown): AppError => {

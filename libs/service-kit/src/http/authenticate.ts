@@ -14,20 +14,35 @@ export const keyHeaderOrBearer: ReadKey = (req) =>
   keyHeader(req) ?? /^Bearer +(\S+)$/i.exec(req.get('Authorization') ?? '')?.[1]
 
 /**
- * Lets a request pass whose key, `X-API-Key` unless `readKey` says otherwise, is valid and holds `scope`. Answers 401 with one body for every
- * kind of bad key, 403 when the scope is missing or the key may not be used from the browser's origin; none of
- * them reads the request's body.
+ * The key of a request, `X-API-Key` unless `readKey` says otherwise, if it is valid and holds `scope`; null is what no
+ * key may do. Throws 401 with one body for every kind of bad key, 403 when the scope is missing or the key may not be
+ * used from the browser's origin; none of them reads the request's body.
+ * @throws AppError unauthorized or forbidden
  */
+export const allowApiKey = async (
+  apiKeys: ApiKeys,
+  scope: ApiKeyScope | null,
+  req: Request,
+  res: Response,
+  readKey: ReadKey = keyHeader,
+): Promise<ApiKey> => {
+  const key = await apiKeys.authenticate(readKey(req) ?? '')
+  if (!key) throw new AppError('unauthorized', 'Missing or invalid API key')
+  if (scope === null) {
+    throw new AppError('forbidden', 'Only an owner may do this, with a session', { requiredRole: 'owner' })
+  }
+  if (!scopeAllows(key.scopes, scope)) {
+    throw new AppError('forbidden', 'The API key lacks the scope that this needs', { requiredScope: scope })
+  }
+  requireAllowedOrigin(key, req, res)
+  return key
+}
+
+/** Lets a request pass whose key `allowApiKey` allows. */
 export const requireApiKey =
   (apiKeys: ApiKeys, scope: ApiKeyScope, readKey: ReadKey = keyHeader): RequestHandler =>
   async (req, res, next) => {
-    const key = await apiKeys.authenticate(readKey(req) ?? '')
-    if (!key) throw new AppError('unauthorized', 'Missing or invalid API key')
-    if (!scopeAllows(key.scopes, scope)) {
-      throw new AppError('forbidden', 'The API key lacks the scope that this needs', { requiredScope: scope })
-    }
-    requireAllowedOrigin(key, req, res)
-    res.locals.apiKey = key
+    res.locals.apiKey = await allowApiKey(apiKeys, scope, req, res, readKey)
     next()
   }
 

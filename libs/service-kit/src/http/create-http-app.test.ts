@@ -30,6 +30,7 @@ const statuses: Record<ErrorCode, number> = {
   internal: 500,
   queue_unavailable: 503,
   store_unavailable: 503,
+  overloaded: 503,
 }
 
 const writer: ApiKey = {

@@ -1,0 +1,62 @@
+import { type ProjectRole, projectRoles } from '@waymark/contracts'
+import type { Prisma } from '@waymark/database'
+import type { Platform } from '@waymark/service-kit'
+import type { Session } from './sessions.ts'
+
+/** A tenant as one of its users knows it; `owned` when they own a project of it. */
+export type TenantOfUser = { id: string; name: string; createdAt: Date; owned: boolean }
+
+/** A role as stored; the database refuses anything else. */
+export const roleOf = (text: string): ProjectRole => {
+  const role = projectRoles.find((known) => known === text)
+  if (!role) throw new Error('a member has a role that does not exist')
+  return role
+}
+
+/**
+ * The tenants of a user's projects: those first in which they own one, then the oldest. Archived projects
+ * count, so that nobody loses their tenant with its last project.
+ */
+export const findTenants = (
+  prisma: Pick<Prisma.TransactionClient, '$queryRaw'>,
+  userId: string,
+): Promise<TenantOfUser[]> =>
+  prisma.$queryRaw<TenantOfUser[]>`
+    SELECT t.id, t.name, t.created_at AS "createdAt", bool_or(m.role = 'owner') AS owned
+    FROM core.project_members m JOIN core.projects p ON p.id = m.project_id JOIN core.tenants t ON t.id = p.tenant_id
+    WHERE m.user_id = ${userId}::uuid GROUP BY t.id ORDER BY owned DESC, t.id`
+
+/** What a tenant's users see of it. */
+export const tenantView = ({ id, name, createdAt }: Omit<TenantOfUser, 'owned'>) => ({ id, name, createdAt })
+
+/** What somebody may see of themselves. */
+export const readAccount = async (
+  { prisma }: Platform['db'],
+  { id, email, name, createdAt }: Session['user'],
+) => {
+  const [tenants, members] = await Promise.all([
+    findTenants(prisma, id),
+    prisma.projectMember.findMany({
+      where: { userId: id, project: { archivedAt: null } },
+      include: { project: true },
+      orderBy: { projectId: 'asc' },
+    }),
+  ])
+  const [tenant] = tenants
+  return {
+    user: { id, email, name, createdAt },
+    tenant: tenant ? tenantView(tenant) : null,
+    projects: members.map(({ role, project }) => projectView(project, roleOf(role))),
+  }
+}
+
+type Project = Prisma.ProjectGetPayload<object>
+
+/** What a member sees of a project. */
+export const projectView = ({ id, tenantId, name, createdAt }: Project, role: ProjectRole | null) => ({
+  id,
+  tenantId,
+  name,
+  role,
+  createdAt,
+})

@@ -1,0 +1,41 @@
+import type { Operation } from '@waymark/contracts'
+import { bodyOf, jsonBody } from '@waymark/service-kit'
+import type { Request, RequestHandler, Response } from 'express'
+import { requireValid } from './validation.ts'
+
+/** Bytes of one request body. */
+const MAX_BODY_BYTES = 256 * 1024
+
+/** What is answered: 200 unless said, and no body at all for 204. */
+export type Reply = { status?: number; body?: unknown }
+
+/** The parts of a request that fit the operation's schemas. Those of the path are empty where it has none of that name. */
+export type Parts<Body, Query> = { body: Body; query: Query; projectId: string; id: string; key: string }
+
+/** Reads the body of an operation that has one. */
+export const readBody = ({ body }: Operation): RequestHandler[] => (body ? jsonBody(MAX_BODY_BYTES) : [])
+
+/** The parts of a request whose body was read. @throws AppError unprocessable when one does not fit */
+export const partsOf = <B, Q>({ body, query }: Operation<B, Q>, req: Request): Parts<B, Q> => {
+  const parts = {
+    body: body && requireValid(body.validator, bodyOf(req).value),
+    query: query && requireValid(query.validator, { ...req.query }),
+    projectId: pathPart(req, 'projectId'),
+    id: pathPart(req, 'id'),
+    key: pathPart(req, 'key'),
+  }
+  // Where the operation has no schema for a part, its type is unknown, and undefined will do.
+  return parts as Parts<B, Q>
+}
+
+const pathPart = ({ params }: Request, name: string): string => {
+  const part = params[name]
+  return typeof part === 'string' ? part : ''
+}
+
+/** Sends a reply. */
+export const send = (res: Response, { status = 200, body }: Reply): void => {
+  res.status(status)
+  if (body === undefined) res.end()
+  else res.json(body)
+}

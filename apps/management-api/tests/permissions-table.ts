@@ -1,0 +1,97 @@
+import { type ApiKeyScope, apiKeyScopes, type ProjectRole, projectRoles } from '@waymark/contracts'
+
+/**
+ * Who may do what, said a second time and by hand, so that nobody changes `access` by mistake. `anyone` needs
+ * nothing, `session` any session, `session or <scope>` that or a key; a role means a member of the project with
+ * at least that role, or a key with the scope that stands for it.
+ */
+export const permissions: Readonly<Record<string, Expectation>> = {
+  register: 'anyone',
+  login: 'anyone',
+  acceptInvitation: 'anyone',
+  logout: 'session',
+  getAccount: 'session',
+  listSessions: 'session',
+  endSession: 'session',
+  changePassword: 'session',
+
+  createProject: 'session',
+  listProjects: 'session',
+  getProject: 'viewer',
+  updateProject: 'admin',
+  archiveProject: 'owner',
+  listMembers: 'admin',
+  changeMember: 'admin',
+  removeMember: 'admin',
+  leaveProject: 'session',
+  createInvitation: 'admin',
+  listInvitations: 'admin',
+  revokeInvitation: 'admin',
+  getTenantProfile: 'session or tenant:read',
+  updateTenantProfile: 'session',
+  listUsers: 'session or manage:admin',
+  listAuditLog: 'admin',
+
+  listEvents: 'viewer',
+  listProfiles: 'viewer',
+  listConversions: 'viewer',
+  createApiKey: 'admin',
+  listApiKeys: 'admin',
+  revokeApiKey: 'admin',
+  createEventDefinition: 'editor',
+  listEventDefinitions: 'viewer',
+  getEventDefinition: 'viewer',
+  updateEventDefinition: 'editor',
+  archiveEventDefinition: 'editor',
+  createMeteringSelector: 'editor',
+  listMeteringSelectors: 'viewer',
+  archiveMeteringSelector: 'editor',
+  getSettings: 'viewer',
+  updateSettings: 'admin',
+  listRejectedEvents: 'viewer',
+  getRejectedEvent: 'viewer',
+  replayRejectedEvent: 'editor',
+  listDeadLetters: 'viewer',
+  replayDeadLetter: 'editor',
+
+  getOpenApi: 'anyone',
+  getDocs: 'anyone',
+  getDocsFile: 'anyone',
+}
+
+export type Expectation = 'anyone' | 'session' | `session or ${ApiKeyScope}` | ProjectRole
+
+/** Those who ask. */
+export const callers = [
+  'no credentials',
+  'foreign user',
+  'foreign key',
+  ...projectRoles,
+  ...apiKeyScopes.map((scope) => `key ${scope}` as const),
+] as const
+export type CallerName = (typeof callers)[number]
+
+/** The keys that act as a role, and as those below it. */
+const actingAs: Partial<Record<CallerName, ProjectRole>> = {
+  'key manage:read': 'viewer',
+  'key manage:write': 'editor',
+  'key manage:admin': 'admin',
+}
+
+/** 200 stands for being let in, whatever is answered then. */
+export const expectedStatus = (expectation: Expectation, caller: CallerName): 200 | 401 | 403 | 404 => {
+  if (expectation === 'anyone') return 200
+  if (caller === 'no credentials') return 401
+  const key = caller.startsWith('key ') || caller === 'foreign key'
+  if (expectation === 'session') return key ? 401 : 200
+  if (expectation.startsWith('session or ')) {
+    if (!key || caller === 'foreign key') return 200
+    const scope = expectation.slice('session or '.length)
+    return caller === `key ${scope}` ? 200 : 403
+  }
+  const ranks: readonly string[] = projectRoles
+  if (caller === 'foreign user') return 404
+  if (caller === 'foreign key') return expectation === 'owner' ? 403 : 404
+  const role = key ? actingAs[caller] : caller
+  return role !== undefined && ranks.indexOf(role) >= ranks.indexOf(expectation) ? 200 : 403
+}

@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto'
+import { type ApiKeyScope, apiKeyScopes, operations, projectRoles, scopeForRole } from '@waymark/contracts'
+import type { Route } from '@waymark/service-kit'
+import { services } from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type CallerName, callers, expectedStatus, permissions } from './permissions-table.ts'
+import { renderPermissions } from './render-permissions.ts'
+import { type Management, startManagement } from './start-management.ts'
+
+const REACHED = 299
+
+/** The same route with all its checks, but instead of what it does it says that it was reached. */
+const stopShort = ({ operation, handlers }: Route): Route => ({
+  operation,
+  handlers: [...handlers.slice(0, -1), (_req, res) => void res.status(REACHED).end()],
+})
+
+describe.skipIf(!services)('who may do what in the management API', () => {
+  let management: Management
+  let served: string[] = []
+  let projectId = ''
+  const headers = new Map<CallerName, Record<string, string>>()
+
+  beforeAll(async () => {
+    management = await startManagement({
+      arrange: (service) => {
+        const routes = service.routes ?? []
+        served = routes.map(({ operation }) => idOf(operation))
+        const open = new Set(['register'])
+        return {
+          ...service,
+          routes: routes.map((route) => (open.has(idOf(route.operation)) ? route : stopShort(route))),
+        }
+      },
+    })
+    const owner = await management.register()
+    projectId = owner.account.projects[0]?.id ?? ''
+    const foreign = await management.register()
+    const foreignProject = foreign.account.projects[0]?.id ?? ''
+    headers.set('no credentials', {})
+    headers.set('owner', { Cookie: owner.cookie })
+    headers.set('foreign user', { Cookie: foreign.cookie })
+    headers.set('foreign key', { 'X-API-Key': await management.key(foreignProject) })
+    for (const role of projectRoles.filter((role) => role !== 'owner'))
+      headers.set(role, { Cookie: (await management.member(projectId, role)).cookie })
+    for (const scope of apiKeyScopes)
+      headers.set(`key ${scope}`, { 'X-API-Key': await management.key(projectId, [scope]) })
+  })
+  afterAll(() => management?.stop())
+
+  const idOf = ({ method, path }: Route['operation']): string =>
+    operations.find((operation) => operation.method === method && operation.path === path)?.id ??
+    `${method} ${path}`
+
+  const ask = (id: string, caller: CallerName, project = projectId): Promise<Response> => {
+    const operation = operations.find((known) => known.id === id)
+    if (!operation) throw new Error(`no operation ${id}`)
+    const path = operation.path.replace('{projectId}', project).replace(/\{\w+\}/g, () => randomUUID())
+    return fetch(`${management.url}${path}`, {
+      method: operation.method.toUpperCase(),
+      headers: {
+        Origin: management.url,
+        ...headers.get(caller),
+        ...(operation.body && { 'Content-Type': 'application/json' }),
+      },
+      ...(operation.body && { body: '{}' }),
+    })
+  }
+
+  it('has every operation that is served in its table, and no other', () => {
+    expect(Object.keys(permissions).toSorted()).toEqual(served.toSorted())
+  })
+
+  it.each(Object.keys(permissions).filter((id) => id !== 'register'))('%s', async (id) => {
+    const expectation = permissions[id] ?? 'anyone'
+    const answered: Record<string, number> = {}
+    const expected: Record<string, number> = {}
+    for (const caller of callers) {
+      const { status } = await ask(id, caller)
+      answered[caller] = status === REACHED ? 200 : status
+      expected[caller] = expectedStatus(expectation, caller)
+    }
+    expect(answered).toEqual(expected)
+  })
+
+  it('answers for a foreign project, a missing one and what is none with one and the same body', async () => {
+    for (const caller of ['foreign user', 'foreign key'] as const) {
+      const bodies = await Promise.all(
+        [projectId, randomUUID(), 'nonsense'].map(async (project) => {
+          const response = await ask('updateProject', caller, project)
+          return [response.status, await response.json()]
+        }),
+      )
+      expect(bodies).toEqual(Array(3).fill([404, { error: 'Not found' }]))
+    }
+  })
+
+  it('names the scope or the role that is missing', async () => {
+    const byKey = await ask('updateProject', 'key manage:write')
+    expect(await byKey.json()).toEqual({ error: expect.any(String), requiredScope: 'manage:admin' })
+    const bySession = await ask('updateProject', 'editor')
+    expect(await bySession.json()).toEqual({ error: expect.any(String), requiredRole: 'admin' })
+    const ownerOnly = await ask('archiveProject', 'key manage:admin')
+    expect(await ownerOnly.json()).toEqual({ error: expect.any(String), requiredRole: 'owner' })
+  })
+
+  it('refuses before it reads the body', async () => {
+    const broken = (caller: CallerName) =>
+      fetch(`${management.url}/api/projects/${projectId}`, {
+        method: 'PATCH',
+        headers: { Origin: management.url, ...headers.get(caller), 'Content-Type': 'application/json' },
+        body: '{',
+      })
+    expect((await broken('no credentials')).status).toBe(401)
+    expect((await broken('viewer')).status).toBe(403)
+    expect((await broken('foreign user')).status).toBe(404)
+    expect((await broken('owner')).status).toBe(400)
+  })
+})
+
+it('has its documentation in docs/permissions.md', async () => {
+  await expect(renderPermissions(operations)).toMatchFileSnapshot('../../../docs/permissions.md')
+})
+
+it('knows of each scope that stands for a role', () => {
+  const scopes = Object.values(scopeForRole).filter((scope): scope is ApiKeyScope => scope !== null)
+  expect(apiKeyScopes).toEqual(expect.arrayContaining(scopes))
+})

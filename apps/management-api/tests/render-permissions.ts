@@ -1,0 +1,56 @@
+import { type Access, type ApiKeyScope, type Operation, projectRoles, scopeForRole } from '@waymark/contracts'
+import { scopeAllows } from '@waymark/domain'
+
+const COLUMNS = ['anyone', 'any session', ...projectRoles, 'keys'] as const
+
+/** `docs/permissions.md`: who may do what, of all operations, as `access` says it and the matrix test holds it. */
+export const renderPermissions = (operations: readonly Operation[]): string => {
+  const byTag = Map.groupBy(operations, ({ tag }) => tag)
+  return `${[HEAD, ...[...byTag].map(([tag, ofTag]) => section(tag, ofTag))].join('\n\n')}\n`
+}
+
+const HEAD = `# Who may do what
+
+Made from the operations in \`libs/contracts/src/http\`; do not edit it by hand. \`npx vitest run --project integration
+apps/management-api/tests/permissions.test.ts --update\` writes it anew. The same test asks the management API for
+each of its operations without credentials, as a user of another project, in each role and with a key of each scope,
+and holds the answers against a table of its own.
+
+- **any session**: whoever is signed in. What they then may do can depend on their roles, as the operation says.
+- **viewer** to **owner**: a member of the project with that role. The user of another project gets 404.
+- **keys**: the scopes of which a key needs one. Those of a stronger role include the weaker ones.`
+
+const section = (tag: string, operations: readonly Operation[]): string =>
+  [
+    `## ${tag}\n`,
+    `| operation | | ${COLUMNS.join(' | ')} |`,
+    `| --- | --- | ${COLUMNS.map((column) => (column === 'keys' ? '---' : ':-:')).join(' | ')} |`,
+    ...operations.map(row),
+  ].join('\n')
+
+const row = ({ id, method, path, access }: Operation): string => {
+  const cells = COLUMNS.map((column) => {
+    if (column === 'keys') return keysOf(access)
+    return allows(access, column) ? '✓' : ''
+  })
+  return `| ${id} | \`${method.toUpperCase()} ${path}\` | ${cells.join(' | ')} |`
+}
+
+const allows = (access: Access, column: Exclude<(typeof COLUMNS)[number], 'keys'>): boolean => {
+  if (access.by === 'anyone') return true
+  if (access.by === 'key' || column === 'anyone') return false
+  if (access.by === 'session' || access.by === 'session-or-key') return true
+  return column !== 'any session' && projectRoles.indexOf(column) >= projectRoles.indexOf(access.role)
+}
+
+const MANAGING: readonly ApiKeyScope[] = ['manage:read', 'manage:write', 'manage:admin']
+
+const keysOf = (access: Access): string => {
+  if (access.by === 'anyone' || access.by === 'session') return ''
+  const needed = access.by === 'project' ? scopeForRole[access.role] : access.scope
+  if (needed === null) return ''
+  const sufficient = MANAGING.includes(needed)
+    ? MANAGING.filter((scope) => scopeAllows([scope], needed))
+    : [needed]
+  return sufficient.map((scope) => `\`${scope}\``).join(', ')
+}

@@ -1,0 +1,141 @@
+import { randomUUID } from 'node:crypto'
+import { type AccountView, type ApiKeyScope, apiKeyScopes, type ProjectRole } from '@waymark/contracts'
+import { type Database, openDatabase } from '@waymark/database'
+import { generateApiKey } from '@waymark/domain'
+import {
+  createScope,
+  embeddedPlatform,
+  limitsConfig,
+  type Platform,
+  readConfig,
+  startService,
+} from '@waymark/service-kit'
+import { createMemoryLog, createTestDatabase, type TestDatabase } from '@waymark/testing'
+import { createManagementApi } from '../src/app.ts'
+
+/** One browser: keeps its cookie and says where its page is from. */
+export type Browser = {
+  /** The cookie as it would be sent. */
+  cookie: string
+  request(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>
+}
+
+/** The management API on a database of its own, in this process. */
+export type Management = {
+  url: string
+  db: Database
+  platform: Platform
+  browser(): Browser
+  /** A browser in which somebody new has registered. */
+  register(email?: string): Promise<Browser & { account: AccountView; password: string }>
+  /** A browser of somebody new who is a member of a project. */
+  member(projectId: string, role: ProjectRole): Promise<Browser & { userId: string; email: string }>
+  /** A server key of a project. */
+  key(projectId: string, scopes?: readonly ApiKeyScope[]): Promise<string>
+  stop(): Promise<void>
+}
+
+export const PASSWORD = 'a horse, a battery and 4 staples'
+
+type Options = {
+  env?: Record<string, string>
+  trustedProxies?: number
+  /** Where its data lies, unless on the server that tests share. */
+  database?: TestDatabase
+  /** Changes the platform before the app is made on it. */
+  adapt?: (platform: Platform) => Platform
+  /** Changes the service that is started. */
+  arrange?: (service: ReturnType<typeof createManagementApi>) => ReturnType<typeof createManagementApi>
+}
+
+const MANY = {
+  LIMIT_REGISTER_PER_HOUR: '1000000',
+  LIMIT_SIGN_IN_PER_MINUTE: '1000000',
+  LIMIT_SIGN_IN_FAILURES: '1000000',
+}
+
+/** Starts it; limits are high unless `env` lowers them. */
+export const startManagement = async ({
+  env = {},
+  trustedProxies = 0,
+  database: given,
+  adapt = (platform) => platform,
+  arrange = (service) => service,
+}: Options = {}): Promise<Management> => {
+  const database = given ?? (await createTestDatabase())
+  const log = createMemoryLog()
+  const scope = createScope(log)
+  const limits = readConfig(limitsConfig, { ...MANY, ...env })
+  const platform = adapt(
+    await embeddedPlatform({ databaseUrl: database.url, limits }, { name: 'test', log, scope }),
+  )
+  const service = arrange(createManagementApi(platform))
+  const http = { port: 0, metricsPort: 0, trustedProxies }
+  const { port } = await startService(service, http, platform, scope)
+  const url = `http://localhost:${port}`
+  const db = openDatabase({ url: database.url, poolSize: 4, applicationName: 'test', onError: () => {} })
+
+  const browser = (): Browser => {
+    const self: Browser = {
+      cookie: '',
+      request: async (method, path, body, headers = {}) => {
+        const response = await fetch(`${url}${path}`, {
+          method,
+          headers: {
+            Origin: url,
+            ...(self.cookie && { Cookie: self.cookie }),
+            ...(body !== undefined && { 'Content-Type': 'application/json' }),
+            ...headers,
+          },
+          ...(body !== undefined && { body: JSON.stringify(body) }),
+        })
+        const [set] = response.headers.getSetCookie()
+        if (set !== undefined) self.cookie = set.split(';', 1)[0] ?? ''
+        return response
+      },
+    }
+    return self
+  }
+
+  const register = async (email = `${randomUUID()}@example.com`) => {
+    const one = browser()
+    const body = { email, password: PASSWORD, name: 'Ada' }
+    const response = await one.request('POST', '/api/auth/register', body)
+    if (response.status !== 201) throw new Error(`registration: ${response.status} ${await response.text()}`)
+    return Object.assign(one, { account: (await response.json()) as AccountView, password: PASSWORD })
+  }
+
+  return {
+    url,
+    db,
+    platform,
+    browser,
+    register,
+    member: async (projectId, role) => {
+      const one = await register()
+      const { id: userId, email } = one.account.user
+      await db.prisma.projectMember.create({ data: { projectId, userId, role } })
+      return Object.assign(one, { userId, email })
+    },
+    key: async (projectId, scopes = apiKeyScopes) => {
+      const { key, keyId, secretHash } = generateApiKey('sec')
+      await db.prisma.apiKey.create({
+        data: {
+          id: randomUUID(),
+          keyId,
+          projectId,
+          name: 'A key',
+          kind: 'sec',
+          scopes: [...scopes],
+          secretHash: new Uint8Array(secretHash),
+        },
+      })
+      return key
+    },
+    stop: async () => {
+      await scope.dispose()
+      await db.close()
+      await database.drop()
+    },
+  }
+}

@@ -1,0 +1,39 @@
+import { migrate } from '@waymark/database'
+import { generateApiKey } from '@waymark/domain'
+import { services, startPostgres } from '@waymark/testing'
+import { describe, expect, it } from 'vitest'
+import { PASSWORD, startManagement } from './start-management.ts'
+
+describe.skipIf(!services)('the management API without PostgreSQL', () => {
+  it('says so, and when to come back', async () => {
+    const { container, url } = await startPostgres()
+    await migrate(url)
+    const management = await startManagement({ database: { url, drop: async () => {} } })
+    const browser = await management.register()
+    const projectId = browser.account.projects[0]?.id
+    await container.stop({ timeout: 0 })
+    try {
+      const credentials = { email: browser.account.user.email, password: PASSWORD }
+      const answers = await Promise.all([
+        browser.request('POST', '/api/auth/register', { ...credentials, name: 'Ada' }),
+        browser.request('POST', '/api/auth/login', credentials),
+        browser.request('GET', '/api/auth/me'),
+        browser.request('GET', `/api/projects/${projectId}`),
+        browser.request('GET', `/api/projects/${projectId}`, undefined, {
+          // A key that nobody has asked for before.
+          'X-API-Key': generateApiKey('sec').key,
+        }),
+      ])
+      for (const response of answers) {
+        expect([response.url, response.status]).toEqual([response.url, 503])
+        expect(await response.json()).toEqual({
+          error: 'STORE_UNAVAILABLE',
+          retryAfterSeconds: Number(response.headers.get('Retry-After')),
+        })
+      }
+      expect((await fetch(`${management.url}/readyz`)).status).toBe(200)
+    } finally {
+      await management.stop()
+    }
+  })
+})

@@ -1,0 +1,115 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { answersOf, type Operation, openApiDocument, operations } from '@waymark/contracts'
+import { services } from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { accountExamples } from './openapi/accounts.ts'
+import { catalogExamples } from './openapi/catalog.ts'
+import { documentationExamples } from './openapi/documentation.ts'
+import type { Example } from './openapi/example.ts'
+import { ingestionExamples } from './openapi/ingestion.ts'
+import { type Call, startWorld, type World } from './openapi/world.ts'
+
+const examples = new Map<string, Example>(
+  [ingestionExamples, accountExamples, catalogExamples, documentationExamples]
+    .flat()
+    .map((example) => [example.operation.id, example]),
+)
+
+/** A request that is answered with a status that follows from who may ask and from what is read. */
+const spoil = async (
+  status: number,
+  operation: Operation,
+  good: Call,
+  world: World,
+): Promise<Call | undefined> => {
+  const { access, body, query } = operation
+  switch (status) {
+    case 401:
+      return { ...good, key: null, headers: {} }
+    case 403:
+      if (access.by === 'anyone' || access.by === 'session')
+        return { ...good, headers: { ...good.headers, Origin: 'https://elsewhere.example' } }
+      return { ...good, key: await world.keyWith(['links:read']) }
+    case 404:
+      return access.by === 'project'
+        ? { ...good, params: { ...good.params, projectId: world.foreignProjectId } }
+        : { ...good, params: { file: 'unknown' } }
+    case 400:
+      return { ...good, body: '{' }
+    case 413:
+      return { ...good, body: JSON.stringify({ long: 'x'.repeat(11 * 1024 * 1024) }) }
+    case 415:
+      return { ...good, headers: { ...good.headers, 'Content-Type': 'text/plain' } }
+    case 422:
+      if (body) return { ...good, body: [] }
+      return query ? { ...good, query: { limit: '0' } } : undefined
+    default:
+      return undefined
+  }
+}
+
+describe('the OpenAPI document', () => {
+  it('is valid OpenAPI 3.1', async () => {
+    const result = await new Validator().validate(openApiDocument(operations, '1.0.0'))
+    expect(result.errors ?? []).toEqual([])
+    expect(result.valid).toBe(true)
+  })
+
+  it('has an example for each operation, and each only once', () => {
+    expect([...examples.keys()].sort()).toEqual(operations.map(({ id }) => id).sort())
+  })
+})
+
+describe.skipIf(!services)('every documented answer can be had, and no other is given', () => {
+  let world: World
+  beforeAll(async () => {
+    world = await startWorld(1_000_000)
+  })
+  afterAll(() => world?.stop())
+
+  const served = operations.map((operation) => ({ id: operation.id, operation }))
+  describe.each(served)('$id', ({ id, operation }) => {
+    const example = examples.get(id)
+    const statuses = Object.keys(answersOf(operation)).map(Number)
+    const provoked = statuses.filter((status) => status !== 429 && status !== 503)
+
+    it.each(provoked)('%i', async (status) => {
+      if (!example) throw new Error(`${id} has no example`)
+      const special = example.others?.[status]
+      const good = special === undefined ? await example.good(world) : {}
+      const call = special ? await special(world) : ((await spoil(status, operation, good, world)) ?? good)
+      expect((await world.call(operation, call)).status).toBe(status)
+    })
+  })
+
+  it('503 of each, when the database is away', async () => {
+    const affected = operations.filter((operation) => 503 in answersOf(operation))
+    const calls = await Promise.all(
+      affected.map(async (operation) => {
+        const example = examples.get(operation.id)
+        if (!example) throw new Error(`${operation.id} has no example`)
+        return { operation, call: await example.good(world) }
+      }),
+    )
+    const answers = await world.withoutDatabase(() =>
+      Promise.all(
+        calls.map(async ({ operation, call }) => [operation.id, (await world.call(operation, call)).status]),
+      ),
+    )
+    expect(Object.fromEntries(answers)).toEqual(Object.fromEntries(affected.map(({ id }) => [id, 503])))
+  })
+})
+
+describe.skipIf(!services)('with the lowest limits', () => {
+  let world: World
+  beforeAll(async () => {
+    world = await startWorld(1)
+  })
+  afterAll(() => world?.stop())
+
+  it.each(operations.filter(({ limited }) => limited))('$id answers 429', async (operation) => {
+    const call = (await examples.get(operation.id)?.good(world)) ?? {}
+    await world.call(operation, call)
+    expect((await world.call(operation, call)).status).toBe(429)
+  })
+})

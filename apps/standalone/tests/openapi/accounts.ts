@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto'
+import {
+  acceptInvitation,
+  archiveProject,
+  changeMember,
+  changePassword,
+  createInvitation,
+  createProject,
+  endSession,
+  getAccount,
+  getProject,
+  getTenantProfile,
+  leaveProject,
+  listAuditLog,
+  listInvitations,
+  listMembers,
+  listProjects,
+  listSessions,
+  listUsers,
+  login,
+  logout,
+  register,
+  removeMember,
+  revokeInvitation,
+  updateProject,
+  updateTenantProfile,
+} from '@waymark/contracts'
+import { type Example, stringIn } from './example.ts'
+import type { Call, World } from './world.ts'
+
+const PASSWORD = 'a horse, a battery and 4 staples'
+
+const newEmail = () => `${randomUUID()}@example.com`
+
+/** A request by somebody new who is signed in and owns a project. */
+const asOwner = async ({ signIn }: World, call: Call = {}): Promise<Call> => {
+  const { headers, projectId } = await signIn()
+  return { ...call, key: null, headers, params: { projectId, ...call.params } }
+}
+
+const invite = async ({ call }: World) => {
+  const { body } = await call(createInvitation, { body: { email: newEmail(), role: 'viewer' } })
+  return { id: stringIn(body, 'id'), token: stringIn(body, 'token') }
+}
+
+/** A member of the world's project, by the path. */
+const aMember = async ({ signIn, projectId }: World) => ({ id: (await signIn({ projectId })).userId })
+
+export const accountExamples: Example[] = [
+  {
+    operation: register,
+    good: () => ({ key: null, body: { email: newEmail(), password: PASSWORD, name: 'Ada' } }),
+  },
+  {
+    operation: login,
+    good: async ({ signIn }) => {
+      const { email, password } = await signIn()
+      return { key: null, body: { email, password } }
+    },
+    others: { 401: () => ({ key: null, body: { email: newEmail(), password: PASSWORD } }) },
+  },
+  { operation: logout, good: (world) => asOwner(world) },
+  { operation: getAccount, good: (world) => asOwner(world) },
+  { operation: listSessions, good: (world) => asOwner(world) },
+  {
+    operation: endSession,
+    good: async ({ signIn }) => {
+      const { headers, sessionId } = await signIn()
+      return { key: null, headers, params: { id: sessionId } }
+    },
+    others: { 404: (world) => asOwner(world) },
+  },
+  {
+    operation: changePassword,
+    good: async ({ signIn }) => {
+      const { headers, password } = await signIn()
+      return { key: null, headers, body: { currentPassword: password, newPassword: PASSWORD } }
+    },
+  },
+
+  {
+    operation: createProject,
+    good: (world) => asOwner(world, { body: { name: 'Shop' } }),
+    others: { 404: (world) => asOwner(world, { body: { name: 'Shop', tenantId: randomUUID() } }) },
+  },
+  { operation: listProjects, good: (world) => asOwner(world) },
+  { operation: getProject, good: () => ({}) },
+  { operation: updateProject, good: () => ({ body: { name: 'Shop' } }) },
+  { operation: archiveProject, good: (world) => asOwner(world) },
+
+  { operation: listMembers, good: () => ({}) },
+  {
+    operation: changeMember,
+    good: async (world) => ({ params: await aMember(world), body: { role: 'editor' } }),
+  },
+  {
+    operation: removeMember,
+    good: async (world) => ({ params: await aMember(world) }),
+    others: {
+      422: async (world) => {
+        const { headers, projectId, userId } = await world.signIn()
+        return { key: null, headers, params: { projectId, id: userId } }
+      },
+    },
+  },
+  {
+    operation: leaveProject,
+    good: async ({ signIn, projectId }) => {
+      const { headers } = await signIn({ projectId })
+      return { key: null, headers, params: { projectId } }
+    },
+    others: {
+      404: (world) => asOwner(world, { params: { projectId: world.foreignProjectId } }),
+      422: (world) => asOwner(world),
+    },
+  },
+  { operation: createInvitation, good: () => ({ body: { email: newEmail(), role: 'viewer' } }) },
+  { operation: listInvitations, good: () => ({}) },
+  { operation: revokeInvitation, good: async (world) => ({ params: { id: (await invite(world)).id } }) },
+  {
+    operation: acceptInvitation,
+    good: async (world) => {
+      const { token } = await invite(world)
+      return { key: null, body: { token, name: 'Ada', password: PASSWORD } }
+    },
+    others: {
+      401: async (world) => ({ key: null, body: { token: (await invite(world)).token } }),
+      404: () => ({ key: null, body: { token: 'unknown', name: 'Ada', password: PASSWORD } }),
+    },
+  },
+
+  {
+    operation: getTenantProfile,
+    good: () => ({}),
+    others: {
+      404: () => ({ query: { tenantId: randomUUID() } }),
+      422: () => ({ query: { tenantId: 'unknown' } }),
+    },
+  },
+  {
+    operation: updateTenantProfile,
+    good: (world) => asOwner(world, { body: { name: 'Navy' } }),
+    others: { 404: (world) => asOwner(world, { query: { tenantId: randomUUID() }, body: { name: 'Navy' } }) },
+  },
+  {
+    operation: listUsers,
+    good: () => ({}),
+    others: { 404: () => ({ query: { projectId: randomUUID() } }) },
+  },
+  { operation: listAuditLog, good: () => ({}) },
+]

@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto'
+import {
+  archiveEventDefinition,
+  archiveMeteringSelector,
+  createApiKey,
+  createEventDefinition,
+  createMeteringSelector,
+  getEventDefinition,
+  getRejectedEvent,
+  getSettings,
+  listApiKeys,
+  listConversions,
+  listDeadLetters,
+  listEventDefinitions,
+  listEvents,
+  listMeteringSelectors,
+  listProfiles,
+  listRejectedEvents,
+  replayDeadLetter,
+  replayRejectedEvent,
+  revokeApiKey,
+  trackEvents,
+  updateEventDefinition,
+  updateSettings,
+} from '@waymark/contracts'
+import { eventually } from '@waymark/testing'
+import { type Example, stringIn } from './example.ts'
+import type { World } from './world.ts'
+
+const aKey = () => ({ name: 'A key', kind: 'sec', scopes: ['events:write'] })
+const aDefinition = () => ({ name: `event ${randomUUID()}`, schema: { type: 'object' } })
+const aSelector = () => ({ eventName: `ordered ${randomUUID()}`, amountProperty: 'total' })
+
+const idOf = async (created: ReturnType<World['call']>) => ({ id: stringIn((await created).body, 'id') })
+const newDefinition = ({ call }: World) => idOf(call(createEventDefinition, { body: aDefinition() }))
+
+/** An event in the quarantine, and the definition that put it there. */
+const reject = async ({ call }: World) => {
+  await call(updateSettings, { body: { ingestValidation: { mode: 'enforce' } } })
+  const definition = { name: `order ${randomUUID()}`, schema: { required: ['total'] } }
+  const { id: definitionId } = await idOf(call(createEventDefinition, { body: definition }))
+  // Once in `warn`, until the gateway has heard of both.
+  const id = await eventually('the event is in the quarantine', async () => {
+    await call(trackEvents, {
+      body: { events: [{ eventName: definition.name, visitorId: 'v' }, { eventName: 'x' }] },
+    })
+    const { body } = await call(listRejectedEvents)
+    const { data } = body as { data: { id: string; eventName: string }[] }
+    return data.find(({ eventName }) => eventName === definition.name)?.id
+  })
+  return { id, definitionId, eventName: definition.name }
+}
+
+export const catalogExamples: Example[] = [
+  { operation: listEvents, good: () => ({ query: { limit: '2', visitorId: 'v' } }) },
+  { operation: listProfiles, good: () => ({ query: { visitorId: 'v' } }) },
+  { operation: listConversions, good: () => ({}) },
+  { operation: createApiKey, good: () => ({ body: aKey() }) },
+  { operation: listApiKeys, good: () => ({}) },
+  {
+    operation: revokeApiKey,
+    good: async ({ call }) => ({ params: await idOf(call(createApiKey, { body: aKey() })) }),
+  },
+  { operation: createEventDefinition, good: () => ({ body: aDefinition() }) },
+  { operation: listEventDefinitions, good: () => ({}) },
+  { operation: getEventDefinition, good: async (world) => ({ params: await newDefinition(world) }) },
+  {
+    operation: updateEventDefinition,
+    good: async (world) => ({ params: await newDefinition(world), body: { description: 'New' } }),
+  },
+  { operation: archiveEventDefinition, good: async (world) => ({ params: await newDefinition(world) }) },
+  { operation: createMeteringSelector, good: () => ({ body: aSelector() }) },
+  { operation: listMeteringSelectors, good: () => ({}) },
+  {
+    operation: archiveMeteringSelector,
+    good: async ({ call }) => ({ params: await idOf(call(createMeteringSelector, { body: aSelector() })) }),
+  },
+  { operation: getSettings, good: () => ({}) },
+  { operation: updateSettings, good: () => ({ body: { ipStorage: 'drop' } }) },
+  { operation: listRejectedEvents, good: () => ({}) },
+  { operation: getRejectedEvent, good: async (world) => ({ params: { id: (await reject(world)).id } }) },
+  {
+    operation: replayRejectedEvent,
+    good: async (world) => {
+      const { id, definitionId, eventName } = await reject(world)
+      await world.call(updateEventDefinition, { params: { id: definitionId }, body: { schema: {} } })
+      await eventually('the definition is mended everywhere', async () => {
+        const { status } = await world.call(trackEvents, { body: { eventName }, query: { sync: '1' } })
+        return status === 200
+      })
+      return { params: { id } }
+    },
+    others: { 422: async (world) => ({ params: { id: (await reject(world)).id } }) },
+  },
+  { operation: listDeadLetters, good: () => ({}) },
+  {
+    operation: replayDeadLetter,
+    good: async ({ deadLetter }) => ({ params: { id: await deadLetter('fit') } }),
+    others: { 422: async ({ deadLetter }) => ({ params: { id: await deadLetter('unfit') } }) },
+  },
+]

@@ -1,0 +1,60 @@
+import {
+  backfillEvents,
+  createEventDefinition,
+  identify,
+  trackEvents,
+  updateSettings,
+  writeProfile,
+} from '@waymark/contracts'
+import { eventually } from '@waymark/testing'
+import type { Example } from './example.ts'
+import type { World } from './world.ts'
+
+/** Makes `enforce` reject every `forbidden` event, and waits until the gateway does. */
+const enforce = async ({ call }: World): Promise<void> => {
+  await call(updateSettings, { body: { ingestValidation: { mode: 'enforce' } } })
+  await call(createEventDefinition, { body: { name: 'forbidden', schema: { required: ['never'] } } })
+  await eventually('enforce is in force', async () => {
+    const { status } = await call(trackEvents, {
+      body: { ...event, eventName: 'forbidden' },
+      query: { sync: '1' },
+    })
+    return status === 422
+  })
+}
+
+const event = { eventName: 'page_view', visitorId: 'v' }
+const person = { visitorId: 'v', userId: 'u', traits: { plan: 'pro' } }
+const tooDeep = { ...person, traits: { a: { b: { c: 1 } } } }
+
+export const ingestionExamples: Example[] = [
+  {
+    operation: trackEvents,
+    good: () => ({ body: event, query: { sync: '1' } }),
+    others: {
+      202: () => ({ body: { events: [event, { eventName: '' }] } }),
+      400: () => ({ body: { events: [{ eventName: '' }] } }),
+      422: async (world) => {
+        await enforce(world)
+        return { body: { ...event, eventName: 'forbidden' }, query: { sync: '1' } }
+      },
+    },
+  },
+  {
+    operation: identify,
+    good: () => ({ body: person, query: { sync: '1' } }),
+    others: { 202: () => ({ body: person }), 400: () => ({ body: tooDeep }) },
+  },
+  { operation: writeProfile, good: () => ({ body: person }), others: { 400: () => ({ body: tooDeep }) } },
+  {
+    operation: backfillEvents,
+    good: () => ({ body: { events: [event] } }),
+    others: {
+      400: () => ({ body: { events: [] } }),
+      422: async (world) => {
+        await enforce(world)
+        return { body: { ...event, eventName: 'forbidden' } }
+      },
+    },
+  },
+]

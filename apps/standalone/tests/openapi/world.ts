@@ -1,0 +1,217 @@
+import {
+  type ApiKeyScope,
+  answersOf,
+  createApiKey,
+  ingestRecords,
+  listDeadLetters,
+  type Operation,
+} from '@waymark/contracts'
+import { generateToken, hashPassword } from '@waymark/domain'
+import { ensureDemoProject } from '@waymark/pipeline'
+import { createScope, embeddedPlatform, limitsConfig, readConfig, startService } from '@waymark/service-kit'
+import { anIngestRecord, createMemoryLog, createTestDatabase, startTcpProxy } from '@waymark/testing'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { expect } from 'vitest'
+import { createAllServices } from '../../src/services.ts'
+
+/** A request to an operation; what is left out is what a well-behaved client would send. */
+export type Call = {
+  params?: Record<string, string>
+  query?: Record<string, string>
+  headers?: Record<string, string>
+  /** Sent as it is when it is a string, else as JSON. */
+  body?: unknown
+  /** The key to send, `null` for none. */
+  key?: string | null
+}
+
+export type Answer = { status: number; body: unknown; text: string; headers: Headers }
+
+/** Somebody who is signed in; with `headers` a request is theirs. */
+export type SignedIn = {
+  headers: { Cookie: string; Origin: string }
+  userId: string
+  sessionId: string
+  projectId: string
+  email: string
+  password: string
+}
+
+const SESSION_MS = 3_600_000
+const PASSWORD = 'what somebody chose long ago'
+
+/** Waymark at work in this process, whose answers are held against the document. */
+export type World = {
+  projectId: string
+  /** A project that exists, and that the key of this world is not for. */
+  foreignProjectId: string
+  /** A key that may do no more than this. */
+  keyWith: (scopes: ApiKeyScope[]) => Promise<string>
+  /** Makes somebody who is signed in: the owner of a new project, or a viewer of the one given. */
+  signIn: (as?: { projectId: string }) => Promise<SignedIn>
+  /** Calls an operation, and fails unless the answer is documented. */
+  call: (operation: Operation, call?: Call) => Promise<Answer>
+  /** Puts a record into the dead letters that would be processed now, or would fail again, and answers its id. */
+  deadLetter: (kind: 'fit' | 'unfit') => Promise<string>
+  /** Takes the database away, and gives it back. */
+  withoutDatabase: <T>(work: () => Promise<T>) => Promise<T>
+  stop: () => Promise<void>
+}
+
+const ajv = new Ajv2020({ strict: true, allowUnionTypes: true })
+addFormats.default(ajv)
+
+/** @throws when the document does not know the answer, or knows it otherwise */
+const expectDocumented = (operation: Operation, { status, body, headers, text }: Answer): void => {
+  const documented = answersOf(operation)[status]
+  const what = `${operation.id} answered ${status}: ${text.slice(0, 300)}`
+  if (!documented) throw new Error(`${what}, which is not documented`)
+  const { schema, contentTypes = ['application/json'] } = documented
+  if (!schema && !documented.contentTypes) {
+    // Redirects and the like may say anything to people.
+    if (status < 300) expect(text, what).toBe('')
+    return
+  }
+  const [type] = (headers.get('Content-Type') ?? '').split(';')
+  expect(contentTypes, what).toContain(type)
+  if (schema && type === 'application/json' && !ajv.validate(schema, body))
+    throw new Error(`${what}, which is documented otherwise: ${ajv.errorsText()}`)
+}
+
+/** Starts everything on a database of its own, with every limit of the deployment set to `limit`. */
+export const startWorld = async (limit: number): Promise<World> => {
+  const variables = Object.values(limitsConfig).map(({ variable }) => [variable, `${limit}`])
+  const limits = readConfig(limitsConfig, Object.fromEntries(variables))
+  const database = await createTestDatabase()
+  const proxy = await startTcpProxy(database.url)
+  const databaseUrl = Object.assign(new URL(database.url), { port: `${proxy.port}` }).href
+  const log = createMemoryLog()
+  const scope = createScope(log)
+  const platform = await embeddedPlatform({ databaseUrl, limits }, { name: 'openapi', log, scope })
+  const service = createAllServices(platform)
+  const http = { port: 0, metricsPort: 0, trustedProxies: 0 }
+  const { port } = await startService(service, http, platform, scope)
+  const { projectId, apiKey } = await ensureDemoProject(platform.db)
+  const { prisma } = platform.db
+  const other = await prisma.project.create({
+    data: {
+      id: crypto.randomUUID(),
+      name: 'Somebody else’s',
+      tenant: { create: { id: crypto.randomUUID(), name: 'Somebody else' } },
+    },
+  })
+
+  // Written into the database: registering and signing in have limits.
+  const passwordHash = await hashPassword(PASSWORD)
+  const signIn = async (as?: { projectId: string }): Promise<SignedIn> => {
+    const { token, hash } = generateToken()
+    const now = Date.now()
+    const project =
+      as?.projectId ??
+      (
+        await prisma.project.create({
+          data: {
+            id: crypto.randomUUID(),
+            name: 'Their own',
+            tenant: { create: { id: crypto.randomUUID(), name: 'Their own' } },
+          },
+        })
+      ).id
+    const user = await prisma.user.create({
+      data: {
+        id: crypto.randomUUID(),
+        email: `${crypto.randomUUID()}@example.com`,
+        name: 'Grace',
+        passwordHash,
+        memberships: { create: { projectId: project, role: as ? 'viewer' : 'owner' } },
+        sessions: {
+          create: {
+            id: crypto.randomUUID(),
+            tokenHash: new Uint8Array(hash),
+            lastSeenAt: new Date(now),
+            expiresAt: new Date(now + SESSION_MS),
+          },
+        },
+      },
+      include: { sessions: true },
+    })
+    return {
+      headers: { Cookie: `waymark_session=${token}`, Origin: `http://localhost:${port}` },
+      userId: user.id,
+      sessionId: user.sessions[0]?.id ?? '',
+      projectId: project,
+      email: user.email,
+      password: PASSWORD,
+    }
+  }
+
+  let letters = 0
+  const call = async (operation: Operation, options: Call = {}): Promise<Answer> => {
+    const { params = {}, query = {}, headers = {}, body, key = apiKey } = options
+    const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) =>
+      encodeURIComponent(params[name] ?? (name === 'projectId' ? projectId : crypto.randomUUID())),
+    )
+    const response = await fetch(`http://localhost:${port}${path}?${new URLSearchParams(query)}`, {
+      method: operation.method.toUpperCase(),
+      redirect: 'manual',
+      headers: {
+        ...(key !== null && { 'X-API-Key': key }),
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    const json = response.headers.get('Content-Type')?.startsWith('application/json')
+    const answer = {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: json && text ? (JSON.parse(text) as unknown) : undefined,
+    }
+    expectDocumented(operation, answer)
+    return answer
+  }
+
+  return {
+    projectId,
+    foreignProjectId: other.id,
+    call,
+    signIn,
+    keyWith: async (scopes) => {
+      const { body } = await call(createApiKey, { body: { name: 'narrow', kind: 'sec', scopes } })
+      return (body as { key: string }).key
+    },
+    deadLetter: async (kind) => {
+      const offset = BigInt(++letters)
+      const value = Buffer.from(
+        kind === 'fit'
+          ? JSON.stringify(anIngestRecord({ projectId, event: { eventId: `dead letter ${offset}` } }))
+          : '{',
+      )
+      const place = { consumerGroup: 'enrichment', topic: ingestRecords.name, partition: 0, offset }
+      await prisma.deadLetter.create({
+        data: { ...place, projectId, key: 'k', value, reason: 'a test', failedAt: new Date() },
+      })
+      const { body } = await call(listDeadLetters)
+      const { data } = body as { data: { id: string; offset: string }[] }
+      const found = data.find((letter) => letter.offset === `${offset}`)
+      if (!found) throw new Error('the dead letter is not listed')
+      return found.id
+    },
+    withoutDatabase: async (work) => {
+      await proxy.cut()
+      try {
+        return await work()
+      } finally {
+        await proxy.restore()
+      }
+    },
+    stop: async () => {
+      await scope.dispose()
+      await proxy.stop()
+      await database.drop()
+    },
+  }
+}

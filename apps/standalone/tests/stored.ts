@@ -1,0 +1,25 @@
+import type { Constellation } from '@waymark/testing'
+
+type Listed = { eventId: string }
+
+/** The event ids of everything in a list of a project, page by page. */
+const readIds = async (waymark: Constellation, resource: string): Promise<string[]> => {
+  const ids: string[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const response = await waymark.request(
+      `/api/projects/${waymark.projectId}/${resource}?limit=500${cursor && `&cursor=${cursor}`}`,
+    )
+    if (!response.ok) throw new Error(`${resource} cannot be listed: ${response.status}`)
+    const page = (await response.json()) as { data: Listed[]; nextCursor: string | null }
+    ids.push(...page.data.map(({ eventId }) => eventId))
+    cursor = page.nextCursor
+  }
+  return ids
+}
+
+/** The ids of all events of the project; one that was stored twice is in it twice. */
+export const readEventIds = (waymark: Constellation): Promise<string[]> => readIds(waymark, 'events')
+
+/** The event ids of all conversions of the project. */
+export const readConversionIds = (waymark: Constellation): Promise<string[]> =>
+  readIds(waymark, 'conversions')

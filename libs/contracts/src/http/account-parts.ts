@@ -1,0 +1,65 @@
+import { type Static, Type } from 'typebox'
+import { type ProjectRole, projectRoles } from '../project-role.ts'
+import { Id, Timestamp } from '../schema-parts.ts'
+import { ErrorBody, Forbidden, RetryAfterSeconds } from './error-bodies.ts'
+
+/** An email address to register or invite; it is kept in lower case. */
+export const Email = Type.String({ format: 'email', maxLength: 254 })
+export const PersonName = Type.String({ minLength: 1, maxLength: 200 })
+export const Role = Type.Unsafe<ProjectRole>({ enum: projectRoles })
+
+/** Characters of a password. */
+export const MIN_PASSWORD_LENGTH = 12
+export const MAX_PASSWORD_LENGTH = 128
+export const NewPassword = Type.String({
+  minLength: MIN_PASSWORD_LENGTH,
+  maxLength: MAX_PASSWORD_LENGTH,
+  description: 'Not one of those that everybody uses.',
+})
+/** A password to compare: whatever cannot be one is simply wrong. */
+export const GivenPassword = Type.String({ maxLength: 1_000 })
+
+export const UserView = Type.Object({
+  id: Id,
+  email: Type.String(),
+  name: Type.String(),
+  createdAt: Timestamp,
+})
+export type UserView = Static<typeof UserView>
+
+export const TenantView = Type.Object({ id: Id, name: Type.String(), createdAt: Timestamp })
+export type TenantView = Static<typeof TenantView>
+
+export const ProjectView = Type.Object({
+  id: Id,
+  tenantId: Id,
+  name: Type.String(),
+  role: Type.Unsafe<ProjectRole | null>({
+    enum: [...projectRoles, null],
+    description: 'The role of who asks; null for a key.',
+  }),
+  createdAt: Timestamp,
+})
+export type ProjectView = Static<typeof ProjectView>
+
+/** What somebody who is signed in may see of themselves. */
+export const AccountView = Type.Object({
+  user: UserView,
+  tenant: Type.Unsafe<TenantView | null>({
+    anyOf: [TenantView, { type: 'null' }],
+    description: 'Where new projects go; null for somebody who is in no project.',
+  }),
+  projects: Type.Array(ProjectView),
+})
+export type AccountView = Static<typeof AccountView>
+
+/** Answers of operations that anyone may ask for and that need a store. */
+export const openAnswers = {
+  403: { description: 'Asked by a page of another site', schema: Forbidden },
+  503: {
+    description: 'A store does not answer, or too much is asked; repeat later',
+    schema: RetryAfterSeconds,
+  },
+} as const
+
+export const notFound = { 404: { description: 'Not found', schema: ErrorBody } } as const

@@ -1,0 +1,138 @@
+import { type Static, Type } from 'typebox'
+import { Id, NullableString, Timestamp } from '../schema-parts.ts'
+import {
+  AccountView,
+  Email,
+  GivenPassword,
+  NewPassword,
+  notFound,
+  openAnswers,
+  PersonName,
+} from './account-parts.ts'
+import { ErrorBody } from './error-bodies.ts'
+import { defineOperation } from './operation.ts'
+import { PageQuery, pageOf } from './page.ts'
+
+const Registration = Type.Object({
+  email: Email,
+  password: NewPassword,
+  name: PersonName,
+  tenantName: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 200, description: 'Your company; your own name unless given.' }),
+  ),
+})
+export type Registration = Static<typeof Registration>
+
+const Credentials = Type.Object({ email: Type.String({ maxLength: 1_000 }), password: GivenPassword })
+const PasswordChange = Type.Object({ currentPassword: GivenPassword, newPassword: NewPassword })
+
+const SessionView = Type.Object({
+  id: Id,
+  current: Type.Boolean({ description: 'Whether it is the one that asks.' }),
+  userAgent: NullableString,
+  network: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    description: 'Where it was begun, to /24 or /48.',
+  }),
+  createdAt: Timestamp,
+  lastSeenAt: Type.String({ format: 'date-time', description: 'To the hour.' }),
+  expiresAt: Timestamp,
+})
+export type SessionView = Static<typeof SessionView>
+
+const tag = 'Accounts'
+const signedIn = 'With a cookie that carries the session for 7 days, and longer while it is used.'
+
+export const register = defineOperation({
+  id: 'register',
+  method: 'post',
+  path: '/api/auth/register',
+  tag,
+  summary: 'Make an account, with a tenant and a first project',
+  description: signedIn,
+  access: { by: 'anyone' },
+  limited: true,
+  body: Registration,
+  answers: { 201: { description: 'The account', schema: AccountView }, ...openAnswers },
+})
+
+export const login = defineOperation({
+  id: 'login',
+  method: 'post',
+  path: '/api/auth/login',
+  tag,
+  summary: 'Sign in',
+  description: signedIn,
+  access: { by: 'anyone' },
+  limited: true,
+  body: Credentials,
+  answers: {
+    200: { description: 'The account', schema: AccountView },
+    401: { description: 'No such account, or another password', schema: ErrorBody },
+    ...openAnswers,
+  },
+})
+
+export const logout = defineOperation({
+  id: 'logout',
+  method: 'post',
+  path: '/api/auth/logout',
+  tag,
+  summary: 'Sign out',
+  access: { by: 'session' },
+  answers: { 204: { description: 'The session has ended' } },
+})
+
+export const getAccount = defineOperation({
+  id: 'getAccount',
+  method: 'get',
+  path: '/api/auth/me',
+  tag,
+  summary: 'Read who is signed in',
+  access: { by: 'session' },
+  answers: { 200: { description: 'The account', schema: AccountView } },
+})
+
+export const listSessions = defineOperation({
+  id: 'listSessions',
+  method: 'get',
+  path: '/api/auth/sessions',
+  tag,
+  summary: 'List where one is signed in',
+  access: { by: 'session' },
+  query: PageQuery,
+  answers: { 200: { description: 'A page of sessions, the newest first', schema: pageOf(SessionView) } },
+})
+
+export const endSession = defineOperation({
+  id: 'endSession',
+  method: 'delete',
+  path: '/api/auth/sessions/{id}',
+  tag,
+  summary: 'Sign out elsewhere',
+  access: { by: 'session' },
+  answers: { 204: { description: 'The session has ended' }, ...notFound },
+})
+
+export const changePassword = defineOperation({
+  id: 'changePassword',
+  method: 'post',
+  path: '/api/auth/change-password',
+  tag,
+  summary: 'Change the password',
+  description: 'Ends all other sessions. Wrong current passwords count as failed sign-ins.',
+  access: { by: 'session' },
+  limited: true,
+  body: PasswordChange,
+  answers: { 204: { description: 'Changed' } },
+})
+
+export const accountOperations = [
+  register,
+  login,
+  logout,
+  getAccount,
+  listSessions,
+  endSession,
+  changePassword,
+]

@@ -1,0 +1,56 @@
+import { type Static, Type } from 'typebox'
+import { Id, NullableString, Timestamp } from '../schema-parts.ts'
+import { defineOperation } from './operation.ts'
+import { equalTo, pageOf, pageParameters } from './page.ts'
+
+const AuditEntryView = Type.Object({
+  id: Id,
+  actor: Type.Object({
+    kind: Type.Union([Type.Literal('user'), Type.Literal('key')]),
+    id: Id,
+    name: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      description: 'The user’s email address or the key’s name; null when there is no such any more.',
+    }),
+  }),
+  operation: Type.String({ description: 'An operation’s id, such as `createApiKey`.' }),
+  resourceId: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    description: 'What was made or changed.',
+  }),
+  fields: Type.Array(Type.String(), {
+    description: 'Names of the fields that were sent, never their values.',
+  }),
+  network: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    description: 'Where from, to /24 or /48.',
+  }),
+  requestId: NullableString,
+  at: Timestamp,
+})
+export type AuditEntryView = Static<typeof AuditEntryView>
+
+const time = (description: string) => Type.Optional(Type.String({ ...Timestamp, maxLength: 40, description }))
+
+const AuditQuery = Type.Object({
+  ...pageParameters,
+  operation: equalTo('Of this operation.'),
+  actorId: Type.Optional(Type.String({ ...Id, description: 'By this user or key.' })),
+  resourceId: equalTo('About this resource.'),
+  from: time('Not before.'),
+  to: time('Before.'),
+})
+export type AuditQuery = Static<typeof AuditQuery>
+
+export const listAuditLog = defineOperation({
+  id: 'listAuditLog',
+  method: 'get',
+  path: '/api/projects/{projectId}/audit-log',
+  tag: 'Audit log',
+  summary: 'List who changed what, and when members signed in',
+  access: { by: 'project', role: 'admin' },
+  query: AuditQuery,
+  answers: { 200: { description: 'A page of entries, the newest first', schema: pageOf(AuditEntryView) } },
+})
+
+export const auditLogOperations = [listAuditLog]

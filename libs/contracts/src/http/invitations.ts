@@ -1,0 +1,99 @@
+import { type Static, Type } from 'typebox'
+import { Id, NullableTimestamp, Timestamp } from '../schema-parts.ts'
+import { AccountView, Email, NewPassword, notFound, openAnswers, PersonName, Role } from './account-parts.ts'
+import { ErrorBody } from './error-bodies.ts'
+import { defineOperation } from './operation.ts'
+import { PageQuery, pageOf } from './page.ts'
+
+const NewInvitation = Type.Object({ email: Email, role: Role })
+
+const status = ['pending', 'accepted', 'revoked', 'expired'] as const
+const InvitationView = Type.Object({
+  id: Id,
+  email: Type.String(),
+  role: Role,
+  status: Type.Unsafe<(typeof status)[number]>({ enum: status }),
+  invitedBy: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    format: 'uuid',
+    description: 'A user’s id; null when a key invited.',
+  }),
+  createdAt: Timestamp,
+  expiresAt: Timestamp,
+  acceptedAt: NullableTimestamp,
+  revokedAt: NullableTimestamp,
+})
+export type InvitationView = Static<typeof InvitationView>
+
+const NewInvitationView = Type.Object({
+  ...InvitationView.properties,
+  token: Type.String({ description: 'To be accepted with, shown this once.' }),
+})
+
+const Acceptance = Type.Object({
+  token: Type.String({ maxLength: 200 }),
+  name: Type.Optional(PersonName),
+  password: Type.Optional(NewPassword),
+})
+export type Acceptance = Static<typeof Acceptance>
+
+const tag = 'Members'
+const collection = '/api/projects/{projectId}/invitations'
+const access = { by: 'project', role: 'admin' } as const
+
+export const createInvitation = defineOperation({
+  id: 'createInvitation',
+  method: 'post',
+  path: collection,
+  tag,
+  summary: 'Invite somebody',
+  description:
+    'With at most one’s own role. The token is good once and for 7 days; a new invitation takes the place of an older one to the same address.',
+  access,
+  body: NewInvitation,
+  answers: { 201: { description: 'The invitation', schema: NewInvitationView } },
+})
+
+export const listInvitations = defineOperation({
+  id: 'listInvitations',
+  method: 'get',
+  path: collection,
+  tag,
+  summary: 'List invitations, also those that are settled',
+  access,
+  query: PageQuery,
+  answers: {
+    200: { description: 'A page of invitations, the newest first', schema: pageOf(InvitationView) },
+  },
+})
+
+export const revokeInvitation = defineOperation({
+  id: 'revokeInvitation',
+  method: 'delete',
+  path: `${collection}/{id}`,
+  tag,
+  summary: 'Revoke an invitation',
+  access,
+  answers: { 204: { description: 'Revoked' } },
+})
+
+export const acceptInvitation = defineOperation({
+  id: 'acceptInvitation',
+  method: 'post',
+  path: '/api/auth/invitations/accept',
+  tag,
+  summary: 'Accept an invitation',
+  description:
+    'Signed in with the invited address; or, with `name` and `password`, as somebody who has no account yet and gets one.',
+  access: { by: 'anyone' },
+  limited: true,
+  body: Acceptance,
+  answers: {
+    200: { description: 'The account, now with the project', schema: AccountView },
+    401: { description: 'Neither signed in, nor with a name and a password', schema: ErrorBody },
+    ...notFound,
+    ...openAnswers,
+  },
+})
+
+export const invitationOperations = [createInvitation, listInvitations, revokeInvitation, acceptInvitation]

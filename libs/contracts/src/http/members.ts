@@ -1,0 +1,70 @@
+import { type Static, Type } from 'typebox'
+import { Id, Timestamp } from '../schema-parts.ts'
+import { notFound, Role } from './account-parts.ts'
+import { Unprocessable } from './error-bodies.ts'
+import { defineOperation } from './operation.ts'
+import { PageQuery, pageOf } from './page.ts'
+
+const MemberView = Type.Object({
+  id: Type.String({ ...Id, description: 'The user’s id.' }),
+  email: Type.String(),
+  name: Type.String(),
+  role: Role,
+  createdAt: Type.String({ ...Timestamp, description: 'When they joined.' }),
+})
+export type MemberView = Static<typeof MemberView>
+
+const tag = 'Members'
+const collection = '/api/projects/{projectId}/members'
+const access = { by: 'project', role: 'admin' } as const
+const strongerOnly = 'Nobody changes or removes a member with a stronger role than their own.'
+const lastOwner = { 422: { description: 'The project’s last owner stays one', schema: Unprocessable } }
+
+export const listMembers = defineOperation({
+  id: 'listMembers',
+  method: 'get',
+  path: collection,
+  tag,
+  summary: 'List the members',
+  access,
+  query: PageQuery,
+  answers: {
+    200: { description: 'A page of members, the newest accounts first', schema: pageOf(MemberView) },
+  },
+})
+
+export const changeMember = defineOperation({
+  id: 'changeMember',
+  method: 'patch',
+  path: `${collection}/{id}`,
+  tag,
+  summary: 'Give a member another role',
+  description: `At most one’s own. ${strongerOnly} Invitations that they gave, or have yet to accept, are revoked.`,
+  access,
+  body: Type.Object({ role: Role }),
+  answers: { 200: { description: 'The member', schema: MemberView } },
+})
+
+export const removeMember = defineOperation({
+  id: 'removeMember',
+  method: 'delete',
+  path: `${collection}/{id}`,
+  tag,
+  summary: 'Remove a member',
+  description: `${strongerOnly} Invitations that they gave, or have yet to accept, are revoked.`,
+  access,
+  answers: { 204: { description: 'Removed' }, ...lastOwner },
+})
+
+export const leaveProject = defineOperation({
+  id: 'leaveProject',
+  method: 'delete',
+  path: `${collection}/me`,
+  tag,
+  summary: 'Leave a project',
+  access: { by: 'session' },
+  answers: { 204: { description: 'No member any more' }, ...notFound, ...lastOwner },
+})
+
+/** `me` stands before `{id}`, which would match it. */
+export const memberOperations = [listMembers, leaveProject, changeMember, removeMember]

@@ -1,0 +1,79 @@
+import { Type } from 'typebox'
+import { Id } from '../schema-parts.ts'
+import { notFound, ProjectView } from './account-parts.ts'
+import { defineOperation } from './operation.ts'
+import { PageQuery, pageOf } from './page.ts'
+
+const Name = Type.String({ minLength: 1, maxLength: 200 })
+const NewProject = Type.Object({
+  name: Name,
+  tenantId: Type.Optional(
+    Type.String({
+      ...Id,
+      description: 'A tenant of which the caller owns a project; the first unless given.',
+    }),
+  ),
+})
+const ProjectPatch = Type.Object({ name: Type.Optional(Name) })
+
+const tag = 'Projects'
+const one = '/api/projects/{projectId}'
+const project = { description: 'The project', schema: ProjectView }
+
+export const createProject = defineOperation({
+  id: 'createProject',
+  method: 'post',
+  path: '/api/projects',
+  tag,
+  summary: 'Create a project, as its owner',
+  description: 'Somebody who owns no project yet gets a tenant of their own with it.',
+  access: { by: 'session' },
+  body: NewProject,
+  answers: { 201: project, ...notFound },
+})
+
+export const listProjects = defineOperation({
+  id: 'listProjects',
+  method: 'get',
+  path: '/api/projects',
+  tag,
+  summary: 'List the projects of which one is a member',
+  access: { by: 'session' },
+  query: PageQuery,
+  answers: { 200: { description: 'A page of projects, the newest first', schema: pageOf(ProjectView) } },
+})
+
+export const getProject = defineOperation({
+  id: 'getProject',
+  method: 'get',
+  path: one,
+  tag,
+  summary: 'Read a project',
+  access: { by: 'project', role: 'viewer' },
+  answers: { 200: project },
+})
+
+export const updateProject = defineOperation({
+  id: 'updateProject',
+  method: 'patch',
+  path: one,
+  tag,
+  summary: 'Rename a project',
+  access: { by: 'project', role: 'admin' },
+  body: ProjectPatch,
+  answers: { 200: project },
+})
+
+export const archiveProject = defineOperation({
+  id: 'archiveProject',
+  method: 'delete',
+  path: one,
+  tag,
+  summary: 'Archive a project',
+  description:
+    'It is gone for everybody at once, its keys are refused everywhere within 5 seconds; its data stays.',
+  access: { by: 'project', role: 'owner' },
+  answers: { 204: { description: 'Archived' } },
+})
+
+export const projectOperations = [createProject, listProjects, getProject, updateProject, archiveProject]

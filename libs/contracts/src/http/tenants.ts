@@ -1,0 +1,65 @@
+import { type Static, Type } from 'typebox'
+import { Id } from '../schema-parts.ts'
+import { notFound, Role, TenantView, UserView } from './account-parts.ts'
+import { defineOperation } from './operation.ts'
+import { pageOf, pageParameters } from './page.ts'
+
+const tenantId = Type.Optional(
+  Type.String({ ...Id, description: 'Which one, for somebody in several; the first unless given.' }),
+)
+const tag = 'Tenants and users'
+const path = '/api/tenant/profile'
+const tenant = { description: 'The tenant', schema: TenantView }
+
+const UserOfProjectsView = Type.Object({
+  ...UserView.properties,
+  projects: Type.Array(Type.Object({ id: Id, name: Type.String(), role: Role }), {
+    description: 'Those of the caller’s projects that they are a member of.',
+  }),
+})
+export type UserOfProjectsView = Static<typeof UserOfProjectsView>
+
+export const getTenantProfile = defineOperation({
+  id: 'getTenantProfile',
+  method: 'get',
+  path,
+  tag,
+  summary: 'Read the tenant',
+  access: { by: 'session-or-key', scope: 'tenant:read' },
+  query: Type.Object({ tenantId }),
+  answers: { 200: tenant, ...notFound },
+})
+
+export const updateTenantProfile = defineOperation({
+  id: 'updateTenantProfile',
+  method: 'patch',
+  path,
+  tag,
+  summary: 'Rename the tenant',
+  description: 'For owners of one of its projects.',
+  access: { by: 'session' },
+  query: Type.Object({ tenantId }),
+  body: Type.Object({ name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })) }),
+  answers: { 200: tenant, ...notFound },
+})
+
+export const listUsers = defineOperation({
+  id: 'listUsers',
+  method: 'get',
+  path: '/api/admin/users',
+  tag,
+  summary: 'List the users of one’s projects',
+  description:
+    'Of the project given, or of all those where the caller is admin or owner; 403 when that is none. A key sees those of its own project.',
+  access: { by: 'session-or-key', scope: 'manage:admin' },
+  query: Type.Object({
+    ...pageParameters,
+    projectId: Type.Optional(Type.String({ maxLength: 200, description: 'Of this project only.' })),
+  }),
+  answers: {
+    200: { description: 'A page of users, the newest first', schema: pageOf(UserOfProjectsView) },
+    ...notFound,
+  },
+})
+
+export const tenantOperations = [getTenantProfile, updateTenantProfile, listUsers]

@@ -1,0 +1,119 @@
+import { execFile } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { createMemoryLog, eventually, services, startKafkaCluster } from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createKafkaEventBus, ensureKafkaTopics } from '../src/kafka/kafka-event-bus.ts'
+import { BusUnavailableError, type EventBus } from '../src/port.ts'
+import { numbered } from './event-bus-contract.ts'
+
+const docker = promisify(execFile)
+
+describe.skipIf(!services)('three brokers, of which one at a time goes away under load', () => {
+  let cluster: Awaited<ReturnType<typeof startKafkaCluster>>
+  let bus: EventBus
+  const seen = new Set<number>()
+
+  beforeAll(async () => {
+    cluster = await startKafkaCluster()
+    const options = { brokers: cluster.brokers, clientId: 'test', sessionTimeoutMs: 6_000 }
+    await ensureKafkaTopics(options, [numbered], { partitions: 12, replication: 3 }, createMemoryLog())
+    bus = createKafkaEventBus(options, createMemoryLog())
+    const consumer = bus.subscribe({
+      group: 'all',
+      topic: numbered,
+      handle: async (batch) => {
+        for (const { value } of batch) seen.add(value.n)
+        return undefined
+      },
+    })
+    await consumer.start()
+    stops.push(() => consumer.stop())
+  })
+  const stops: (() => Promise<unknown>)[] = []
+  afterAll(async () => {
+    for (const stop of stops) await stop()
+    await bus?.close()
+    await cluster?.stop()
+  })
+
+  let next = 0
+  /** Publishes records of many keys one after another until told to stop; answers what was acknowledged and what not. */
+  const startLoad = () => {
+    const acknowledged: number[] = []
+    const refused: number[] = []
+    let going = true
+    const senders = Array.from({ length: 12 }, async () => {
+      while (going) {
+        const n = next++
+        const person = `person ${n}`
+        try {
+          await bus.publish(numbered, [{ key: person, value: { n, person } }])
+          acknowledged.push(n)
+        } catch (error) {
+          expect(error).toBeInstanceOf(BusUnavailableError)
+          refused.push(n)
+        }
+        await sleep(5)
+      }
+    })
+    return {
+      acknowledged,
+      stop: async () => {
+        going = false
+        await Promise.all(senders)
+        return { acknowledged, refused }
+      },
+    }
+  }
+  const allSeen = (numbers: readonly number[]) =>
+    eventually('everything acknowledged is delivered', () => numbers.every((n) => seen.has(n)), 60_000)
+
+  it('delivers what it acknowledged when each is killed and started again', async () => {
+    const load = startLoad()
+    for (const container of cluster.containers) {
+      await sleep(1_000)
+      await docker('docker', ['kill', container.getId()])
+      await sleep(4_000)
+      await docker('docker', ['start', container.getId()])
+      // As a rolling restart does: the next one only when this one has caught up.
+      await sleep(8_000)
+    }
+    const { acknowledged, refused } = await load.stop()
+    await allSeen(acknowledged)
+    process.stdout.write(
+      `each of three brokers killed: ${acknowledged.length} acknowledged, ${refused.length} refused, 0 missing\n`,
+    )
+  }, 180_000)
+
+  it('goes on with the partitions of the others while one hangs, and with all when they have new leaders', async () => {
+    const load = startLoad()
+    await sleep(1_000)
+    const [frozen] = cluster.containers
+    if (!frozen) throw new Error('there is no broker')
+    // The kernel may be too busy to freeze it at the first attempt.
+    await eventually('the broker is frozen', async () =>
+      Boolean(await docker('docker', ['pause', frozen.getId()])),
+    )
+    try {
+      // It takes the cluster 9 s to notice; meanwhile the partitions that others lead go on.
+      await sleep(3_000)
+      const before = load.acknowledged.length
+      await sleep(4_000)
+      expect(load.acknowledged.length).toBeGreaterThan(before)
+      await sleep(13_000)
+      // By now the cluster has given its partitions to the others: whatever key it is, it is taken.
+      const publish = (person: string) =>
+        bus.publish(numbered, [{ key: person, value: { n: next++, person } }])
+      await Promise.all(Array.from({ length: 50 }, (_, n) => publish(`after the move ${n}`)))
+    } finally {
+      await docker('docker', ['unpause', frozen.getId()])
+    }
+    await sleep(2_000)
+    const { acknowledged, refused } = await load.stop()
+    await allSeen(acknowledged)
+    process.stdout.write(
+      `one of three brokers frozen: ${acknowledged.length} acknowledged, ${refused.length} refused, 0 missing\n`,
+    )
+  }, 180_000)
+})

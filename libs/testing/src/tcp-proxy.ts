@@ -1,0 +1,73 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+/** A way to a server that a test can block; `port` stays the same. */
+export type TcpProxy = {
+  port: number
+  /** Breaks every connection and refuses new ones, as a stopped server does. */
+  cut(): Promise<void>
+  /** Keeps connections open and carries nothing, as a server that hangs or a network that swallows packets. */
+  freeze(): void
+  /** Carries everything again, what was held back included. */
+  restore(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Stands between a client and the server at `url` (its host and port). */
+export const startTcpProxy = async (url: string): Promise<TcpProxy> => {
+  const { hostname, port } = new URL(url)
+  const sockets = new Set<Socket>()
+  let frozen = false
+
+  const keep = (socket: Socket): void => {
+    sockets.add(socket)
+    if (frozen) socket.pause()
+    socket.once('close', () => sockets.delete(socket))
+    // A broken connection is what tests are about; the other side is told by the close.
+    socket.on('error', () => socket.destroy())
+  }
+  const open = () =>
+    createServer({ allowHalfOpen: true }, (client) => {
+      const upstream = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
+      keep(client)
+      keep(upstream)
+      for (const [from, to] of [
+        [client, upstream],
+        [upstream, client],
+      ] as const) {
+        from.on('data', (chunk) => to.write(chunk))
+        from.on('end', () => to.end())
+        from.once('close', () => to.destroy())
+      }
+    })
+
+  let server = open()
+  server.listen(0)
+  await once(server, 'listening')
+  const { port: ownPort } = server.address() as AddressInfo
+
+  const cut = async (): Promise<void> => {
+    if (!server.listening) return
+    const closed = once(server, 'close')
+    server.close()
+    for (const socket of sockets) socket.destroy()
+    await closed
+  }
+  return {
+    port: ownPort,
+    cut,
+    freeze: () => {
+      frozen = true
+      for (const socket of sockets) socket.pause()
+    },
+    restore: async () => {
+      frozen = false
+      for (const socket of sockets) socket.resume()
+      if (server.listening) return
+      server = open()
+      server.listen(ownPort)
+      await once(server, 'listening')
+    },
+    stop: cut,
+  }
+}
