@@ -2,7 +2,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import type { Cache } from '@waymark/cache'
 import type { Log } from '@waymark/contracts'
 import type { KnownPerson } from '@waymark/domain'
-import { findPeople, type Person, type Wanted } from '@waymark/pipeline'
+import { findPeople, type Person, personCacheKey, type Wanted } from '@waymark/pipeline'
 import DataLoader from 'dataloader'
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
@@ -42,14 +42,14 @@ export const createFindPerson = ({ pool, cache, log, now }: FindPersonDeps): Fin
 
   const remember = (wanted: Wanted, person: Person | undefined, readAt: number): Entry => {
     const entry = { person: person ?? null, readAt }
-    entries.set(nameOf(wanted), entry)
+    entries.set(personCacheKey(wanted), entry)
     // Who is not known yet may be in a moment, and costs nobody anything.
-    if (person) void cache.set(nameOf(wanted), JSON.stringify(entry), COPY_MS)
+    if (person) void cache.set(personCacheKey(wanted), JSON.stringify(entry), COPY_MS)
     return entry
   }
 
   const readCopy = async (wanted: Wanted): Promise<Entry | undefined> => {
-    const copy = await within(CACHE_DEADLINE_MS, cache.get(nameOf(wanted)))
+    const copy = await within(CACHE_DEADLINE_MS, cache.get(personCacheKey(wanted)))
     return copy ? (JSON.parse(copy) as Entry) : undefined
   }
 
@@ -82,10 +82,10 @@ export const createFindPerson = ({ pool, cache, log, now }: FindPersonDeps): Fin
     return wanted.map((one, index) => {
       const fresh = readOf.get(one) ?? (readOf.has(one) ? undefined : known[index])
       if (fresh) {
-        if (!readOf.has(one)) entries.set(nameOf(one), fresh)
+        if (!readOf.has(one)) entries.set(personCacheKey(one), fresh)
         return { person: fresh.person ?? undefined, late: false }
       }
-      const stale = entries.get(nameOf(one)) ?? known[index]
+      const stale = entries.get(personCacheKey(one)) ?? known[index]
       return { person: stale?.person ? withoutPast(stale.person) : undefined, late: true }
     })
   }
@@ -97,13 +97,11 @@ export const createFindPerson = ({ pool, cache, log, now }: FindPersonDeps): Fin
   })
 
   return async (wanted) => {
-    const entry = entries.get(nameOf(wanted))
+    const entry = entries.get(personCacheKey(wanted))
     if (entry && isFresh(entry)) return { person: entry.person ?? undefined, late: false }
     return loader.load(wanted)
   }
 }
-
-const nameOf = ({ projectId, kind, value }: Wanted): string => `person:v1:${projectId}:${kind}:${value}`
 
 const withoutPast = ({ profileId, bucketingId, isUsers }: KnownPerson): Person => ({
   profileId,

@@ -8,7 +8,7 @@ import {
 import type { Database } from '@waymark/database'
 import { describeUserAgent, enrichEvent, type Locate, partitionKeyOf, type UserAgent } from '@waymark/domain'
 import type { Delivery, EventBus } from '@waymark/event-bus'
-import { applyIdentify, resolveProfiles } from '@waymark/pipeline'
+import { aboutRecord, applyIdentify, findErased, resolveProfiles } from '@waymark/pipeline'
 import { LRUCache } from 'lru-cache'
 
 export type EnrichRecordsDeps = { bus: EventBus; db: Database; locate?: Locate }
@@ -31,8 +31,10 @@ export const createEnrichRecords = ({ bus, db, locate }: EnrichRecordsDeps) => {
     return described
   }
 
-  const enrich = async (records: readonly IngestRecord[]): Promise<EnrichedEvent[]> => {
-    const people = records.map(({ projectId, event }) => ({ ...event, projectId }))
+  const enrich = async (received: readonly IngestRecord[]): Promise<EnrichedEvent[]> => {
+    const erased = await findErased(db.pool, received.map(aboutRecord))
+    const records = received.filter((_, place) => !erased.has(place))
+    const people = records.map(({ projectId, event, receivedAt }) => ({ ...event, projectId, receivedAt }))
     const profileIds = await resolveProfiles(db.pool, people)
     return records.map((record, index) =>
       enrichEvent(record, {

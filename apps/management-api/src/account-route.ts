@@ -30,7 +30,7 @@ export const createAccountRoutes = ({ apiKeys, sessions }: Deps) => {
       res.set('Cache-Control', 'no-store')
       if (token === null) clearSessionCookie(req, res)
       else if (token !== undefined) setSessionCookie(req, res, token)
-      send(res, replied)
+      await send(req, res, replied)
     }
     return { operation, handlers: [allow, ...readBody(operation), reply] }
   }

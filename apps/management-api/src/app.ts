@@ -1,3 +1,4 @@
+import { createPurger, type ErasureJob } from '@waymark/pipeline'
 import type { Platform, Service } from '@waymark/service-kit'
 import { acceptInvitationRoute } from './accept-invitation.ts'
 import { createAccountLimits } from './account-limits.ts'
@@ -11,6 +12,9 @@ import { decisionPreviewRoute } from './decision-preview.ts'
 import { decisionStatsRoute } from './decision-stats.ts'
 import { decisionRoutes } from './decisions.ts'
 import { documentationRoutes } from './documentation.ts'
+import { emailDeliveryRoutes } from './email-deliveries.ts'
+import { emailPreviewRoutes } from './email-previews.ts'
+import { emailTriggerRoutes } from './email-triggers.ts'
 import { eventDefinitionRoutes } from './event-definitions.ts'
 import { eventsRoute } from './events-route.ts'
 import { forgetExpired } from './forget-expired.ts'
@@ -27,8 +31,13 @@ import { rejectedEventRoutes } from './rejected-events.ts'
 import { createSessions } from './sessions.ts'
 import { settingsRoutes } from './settings.ts'
 import { signInRoutes } from './sign-in.ts'
+import { statsRoutes } from './stats.ts'
+import { suppressionRoutes } from './suppressions.ts'
 import { tenantRoutes } from './tenants.ts'
 import { userRoutes } from './users.ts'
+
+/** How long an erasure may take within its request, in ms. */
+const PURGE_DEADLINE_MS = 5_000
 
 /** Reading and managing what a project owns. */
 export const createManagementApi = (platform: Platform): Service => {
@@ -42,6 +51,16 @@ export const createManagementApi = (platform: Platform): Service => {
     accountLimits: createAccountLimits(platform),
     accountRoutes: createAccountRoutes({ ...platform, sessions }),
     projectRoute: createProjectRoute({ ...platform, sessions, auditLog }),
+  }
+  const purger = createPurger(platform)
+  // What is not done by then is gone on with by the persistence consumer.
+  const purge = async (job: ErasureJob): Promise<boolean> => {
+    try {
+      return await purger.purge(job, AbortSignal.timeout(PURGE_DEADLINE_MS))
+    } catch (error) {
+      platform.log.warn({ err: error, erasure: job.id }, 'an erasure goes on in the background')
+      return false
+    }
   }
   return {
     routes: [
@@ -59,13 +78,18 @@ export const createManagementApi = (platform: Platform): Service => {
       ...eventDefinitionRoutes(deps),
       ...meteringSelectorRoutes(deps),
       ...settingsRoutes(deps),
-      ...profileRoutes(deps),
+      ...profileRoutes({ ...deps, purge }),
       ...conversionRoutes(deps),
       ...decisionRoutes(deps),
       decisionPreviewRoute(deps),
       decisionStatsRoute(deps),
+      ...statsRoutes(deps),
       ...rejectedEventRoutes(deps),
       ...deadLetterRoutes(deps),
+      ...emailTriggerRoutes(deps),
+      ...emailPreviewRoutes(deps),
+      ...emailDeliveryRoutes(deps),
+      ...suppressionRoutes(deps),
       ...documentationRoutes(),
     ],
     loops: [forgetExpired(deps)],

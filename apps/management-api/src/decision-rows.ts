@@ -17,7 +17,14 @@ export type DecisionRow = Prisma.DecisionGetPayload<object>
 export type ChangedDecision = { row: DecisionRow; warnings: DecisionWarning[] }
 
 /** Who changes which decision, and the version that they think is the newest. */
-export type DecisionRef = { projectId: string; key: string; actor: Actor; version?: number | undefined }
+export type DecisionRef = {
+  projectId: string
+  key: string
+  actor: Actor
+  version?: number | undefined
+  /** Called with the decision that is about to be changed; throws to refuse it. */
+  requireMatch?: (row: DecisionRow) => void
+}
 
 /** What becomes of a decision. `null` leaves things as they are. */
 type Change = { change: string; status: DecisionStatus | null; parts: DecisionParts | null }
@@ -60,13 +67,14 @@ export const addDecision = (
  */
 export const changeDecision = (
   db: Database,
-  { projectId, key, actor, version }: DecisionRef,
+  { projectId, key, actor, version, requireMatch }: DecisionRef,
   decide: (current: Decision, tx: Transaction) => Change | Promise<Change>,
 ): Promise<ChangedDecision> =>
   db.prisma.$transaction(async (tx) => {
     await lockDecisions(tx, projectId)
-    const found = await tx.decision.findUnique({ where: { projectId_key: { projectId, key } } })
-    const current = toDecision(requireFound(found))
+    const found = requireFound(await tx.decision.findUnique({ where: { projectId_key: { projectId, key } } }))
+    requireMatch?.(found)
+    const current = toDecision(found)
     if (version !== undefined && version !== current.version)
       throw new AppError('precondition_failed', `The decision has changed: its version is ${current.version}`)
     if (current.status === 'archived') throw new AppError('conflict', 'The decision is archived')

@@ -109,10 +109,13 @@ export const decisionRoutes = ({ projectRoute, db }: Deps): Route[] => {
   ]
 }
 
-const refOf = ({ projectId, actor, key }: Pick<ProjectRequest, 'projectId' | 'actor' | 'key'>) => ({
+type Asked = Pick<ProjectRequest, 'projectId' | 'actor' | 'key' | 'requireMatch'>
+
+const refOf = ({ projectId, actor, key, requireMatch }: Asked) => ({
   projectId,
   actor,
   key,
+  requireMatch: (row: DecisionRow) => requireMatch(viewOf({ row, warnings: [] })),
 })
 
 const viewOf = ({ row, warnings }: ChangedDecision) => {

@@ -11,6 +11,7 @@ import { allowApiKey, type Platform, type Route } from '@waymark/service-kit'
 import type { Request, RequestHandler, Response } from 'express'
 import type { AuditLog } from './audit-log.ts'
 import { clientOf } from './client.ts'
+import { matchRequirement } from './entity-tag.ts'
 import { type Parts, partsOf, type Reply, readBody, send } from './reply.ts'
 import { findSession } from './require-session.ts'
 import type { Sessions } from './sessions.ts'
@@ -22,7 +23,15 @@ export type Actor =
   | { kind: 'user'; id: string; role: ProjectRole; scopes: readonly ApiKeyScope[] }
 
 /** One request to a project's resource, by somebody who may make it, with parts that fit the operation's schemas. */
-export type ProjectRequest<Body = unknown, Query = unknown> = Parts<Body, Query> & { actor: Actor }
+export type ProjectRequest<Body = unknown, Query = unknown> = Parts<Body, Query> & {
+  actor: Actor
+  /**
+   * To be called with what a PATCH or DELETE is about to change, as a GET would answer it, or as its `version`, and
+   * locked in the transaction that changes it.
+   * @throws AppError precondition_failed when `If-Match` names another version
+   */
+  requireMatch: (current: unknown) => void
+}
 
 /** What is answered: 200 unless said, and no body at all for 204. */
 export type ProjectReply = Reply
@@ -62,7 +71,11 @@ export const createProjectRoute =
     }
     const reply: RequestHandler = async (req, res) => {
       const actor = res.locals.actor as Actor
-      const request = { ...partsOf(operation, req), actor }
+      const request = {
+        ...partsOf(operation, req),
+        actor,
+        requireMatch: matchRequirement(req.get('If-Match')),
+      }
       const replied = await answer(request)
       if (operation.method !== 'get') {
         await auditLog.record(request.projectId, {
@@ -73,7 +86,7 @@ export const createProjectRoute =
           client: clientOf(req, res),
         })
       }
-      send(res, replied)
+      await send(req, res, replied)
     }
     return { operation, handlers: [allow, ...readBody(operation), reply] }
   }

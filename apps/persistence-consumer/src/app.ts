@@ -1,24 +1,31 @@
 import { deadLetters, enrichedEvents, exposures, rejectedEvents } from '@waymark/contracts'
 import {
+  aboutDeadLetter,
+  aboutExposure,
+  aboutRecord,
   createEventPartitions,
   createOutboxRelay,
+  createPurger,
   forgetOldCounts,
   storeDeadLetters,
   storeExposures,
   storeRejectedEvents,
+  withoutErased,
 } from '@waymark/pipeline'
 import type { Platform, Service } from '@waymark/service-kit'
 import { createPersistEvents } from './persist-events.ts'
 
 const RELAY_INTERVAL_MS = 500
+const PURGE_INTERVAL_MS = 1_000
 const PARTITIONS_INTERVAL_MS = 60 * 60 * 1000
 const FORGET_COUNTS_INTERVAL_MS = 60 * 60 * 1000
 
 /** The only writer of events and of what follows from them; it also empties the outbox. */
 export const createPersistenceConsumer = (platform: Platform): Service => {
-  const { db, bus, analytics, projectConfigs, clock, log } = platform
+  const { db, bus, cache, analytics, projectConfigs, clock, log } = platform
   const partitions = createEventPartitions(db)
   const relay = createOutboxRelay({ db, bus, log })
+  const { purgeAll } = createPurger({ db, analytics, cache })
   return {
     consumers: [
       bus.subscribe({
@@ -30,10 +37,11 @@ export const createPersistenceConsumer = (platform: Platform): Service => {
         group: 'persistence-rejected',
         topic: rejectedEvents,
         handle: async (batch) => {
-          await storeRejectedEvents(
-            db.pool,
-            batch.map(({ value }) => value),
-          )
+          const rejected = batch.map(({ value }) => value)
+          await db.transaction(async (client) => {
+            const { kept } = await withoutErased(client, rejected, ({ record }) => aboutRecord(record))
+            await storeRejectedEvents(client, kept)
+          })
           return undefined
         },
       }),
@@ -41,10 +49,11 @@ export const createPersistenceConsumer = (platform: Platform): Service => {
         group: 'persistence-exposures',
         topic: exposures,
         handle: async (batch) => {
-          await storeExposures(
-            db.pool,
-            batch.map(({ value }) => value),
-          )
+          const exposed = batch.map(({ value }) => value)
+          await db.transaction(async (client) => {
+            const { kept } = await withoutErased(client, exposed, aboutExposure)
+            await storeExposures(client, kept)
+          })
           return undefined
         },
       }),
@@ -53,15 +62,17 @@ export const createPersistenceConsumer = (platform: Platform): Service => {
         topic: deadLetters,
         maxBatchRecords: 50,
         handle: async (batch) => {
-          await storeDeadLetters(
-            db.pool,
-            batch.map(({ value }) => value),
-          )
+          const letters = batch.map(({ value }) => value)
+          await db.transaction(async (client) => {
+            const { kept } = await withoutErased(client, letters, aboutDeadLetter)
+            await storeDeadLetters(client, kept)
+          })
           return undefined
         },
       }),
     ],
     loops: [
+      { name: 'erasures', everyMs: PURGE_INTERVAL_MS, run: async (signal) => (await purgeAll(signal)) > 0 },
       { name: 'outbox-relay', everyMs: RELAY_INTERVAL_MS, run: async (signal) => (await relay(signal)) > 0 },
       {
         name: 'event-partitions',

@@ -1,6 +1,6 @@
 import { createCouponService } from '@waymark/coupon-service'
 import { createDecisionService } from '@waymark/decision-service'
-import { createEmailConsumer } from '@waymark/email-consumer'
+import { createEmailConsumer, type MailOptions } from '@waymark/email-consumer'
 import { createEnrichmentConsumer } from '@waymark/enrichment-consumer'
 import { createIngestGateway } from '@waymark/ingest-gateway'
 import { createLinkRedirector } from '@waymark/link-redirector'
@@ -9,7 +9,7 @@ import { createPersistenceConsumer } from '@waymark/persistence-consumer'
 import { combineServices, type Platform, type Service } from '@waymark/service-kit'
 
 /** Every app, on one platform. */
-export const createAllServices = (platform: Platform): Required<Service> =>
+export const createAllServices = (platform: Platform, mail: MailOptions): Required<Service> =>
   combineServices([
     createIngestGateway(platform),
     createEnrichmentConsumer(platform),
@@ -18,5 +18,5 @@ export const createAllServices = (platform: Platform): Required<Service> =>
     createLinkRedirector(platform),
     createCouponService(platform),
     createDecisionService(platform),
-    createEmailConsumer(platform),
+    createEmailConsumer(platform, mail),
   ])

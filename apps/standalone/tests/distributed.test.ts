@@ -1,6 +1,7 @@
 import { services, startDistributed } from '@waymark/testing'
 import { describe } from 'vitest'
 import { describeDecisions } from './decisions.ts'
+import { describeEmail } from './email.ts'
 import { describeIdentity } from './identity.ts'
 import { describeIngestion } from './ingestion.ts'
 import { describeMainJob } from './main-job.ts'
@@ -9,6 +10,7 @@ import { describePowerCut } from './power-cut.ts'
 describe.skipIf(!services)('Waymark as separate processes on Kafka, PostgreSQL and Redis', () => {
   describeMainJob(startDistributed)
   describe('catalog, conversions and keys', () => describeIngestion(startDistributed))
+  describe('email', () => describeEmail(startDistributed))
   describe('people', () => describeIdentity(startDistributed))
   describe('decisions', () => describeDecisions(startDistributed))
   describePowerCut(startDistributed, ['ingest-gateway', 'enrichment-consumer', 'persistence-consumer'])

@@ -4,13 +4,22 @@ import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { accountExamples } from './openapi/accounts.ts'
 import { catalogExamples } from './openapi/catalog.ts'
+import { decisionExamples } from './openapi/decisions.ts'
 import { documentationExamples } from './openapi/documentation.ts'
 import type { Example } from './openapi/example.ts'
 import { ingestionExamples } from './openapi/ingestion.ts'
+import { peopleExamples } from './openapi/people.ts'
 import { type Call, startWorld, type World } from './openapi/world.ts'
 
 const examples = new Map<string, Example>(
-  [ingestionExamples, accountExamples, catalogExamples, documentationExamples]
+  [
+    ingestionExamples,
+    accountExamples,
+    catalogExamples,
+    decisionExamples,
+    peopleExamples,
+    documentationExamples,
+  ]
     .flat()
     .map((example) => [example.operation.id, example]),
 )
@@ -36,6 +45,10 @@ const spoil = async (
         : { ...good, params: { file: 'unknown' } }
     case 400:
       return { ...good, body: '{' }
+    case 304:
+      return { ...good, headers: { ...good.headers, 'If-None-Match': '*' } }
+    case 412:
+      return { ...good, headers: { ...good.headers, 'If-Match': '"another"' } }
     case 413:
       return { ...good, body: JSON.stringify({ long: 'x'.repeat(11 * 1024 * 1024) }) }
     case 415:
@@ -83,7 +96,9 @@ describe.skipIf(!services)('every documented answer can be had, and no other is 
   })
 
   it('503 of each, when the database is away', async () => {
-    const affected = operations.filter((operation) => 503 in answersOf(operation))
+    const affected = operations.filter(
+      (operation) => 503 in answersOf(operation) && !examples.get(operation.id)?.goesOn,
+    )
     const calls = await Promise.all(
       affected.map(async (operation) => {
         const example = examples.get(operation.id)

@@ -1,6 +1,7 @@
 import { startStandalone } from '@waymark/testing'
 import { describe } from 'vitest'
 import { describeDecisions } from './decisions.ts'
+import { describeEmail } from './email.ts'
 import { describeIdentity } from './identity.ts'
 import { describeIngestion } from './ingestion.ts'
 import { describeMainJob } from './main-job.ts'
@@ -9,6 +10,7 @@ import { describePowerCut } from './power-cut.ts'
 describe('Waymark in one process on embedded parts', () => {
   describeMainJob(startStandalone)
   describe('catalog, conversions and keys', () => describeIngestion(startStandalone))
+  describe('email', () => describeEmail(startStandalone))
   describe('people', () => describeIdentity(startStandalone))
   describe('decisions', () => describeDecisions(startStandalone))
   describePowerCut(startStandalone, ['standalone'])

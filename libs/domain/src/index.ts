@@ -3,6 +3,7 @@ export { hashPassword, unmatchableHash, verifyPassword } from './account/passwor
 export { roleAllows, roleOfScopes, scopesOfRole, strongerRole } from './account/role.ts'
 export { generateToken, hashToken } from './account/token.ts'
 export { compileEventSchema, type PropertyCheck, requireUsableSchema } from './catalog/event-schema.ts'
+export { createSchemaInference } from './catalog/infer-schema.ts'
 export { type Catalog, validateEvent, validationModeOf } from './catalog/validate-event.ts'
 export {
   type CompiledSelector,
@@ -30,6 +31,24 @@ export {
 } from './decision/decide.ts'
 export { type KnownPerson, type Subject, subjectOf } from './decision/subject.ts'
 export { type DecisionWarning, reshufflesOf, writeDecision } from './decision/write-decision.ts'
+export {
+  comparableAddress,
+  emailAddressIn,
+  isEmailAddress,
+  type Mailbox,
+  parseMailbox,
+} from './email/address.ts'
+export {
+  compileMessage,
+  type MessageContext,
+  type MessageTemplates,
+  type RenderedMessage,
+  TemplateError,
+} from './email/message-template.ts'
+export { DEFAULT_RETRY_PLAN, nextAttemptIn, type RetryPlan } from './email/retry.ts'
+export { type CompiledTrigger, compileTrigger, triggersFiredBy } from './email/trigger.ts'
+export { deliveryOfToken, unsubscribeToken } from './email/unsubscribe-token.ts'
+export { requireUsableTemplates } from './email/usable-templates.ts'
 export { type EnrichmentInputs, type EnrichmentLookups, enrichEvent } from './enrichment/enrich-event.ts'
 export { clientNetworkOf, normalisedIp, truncateIp } from './enrichment/ip-address.ts'
 export { type Locate, locateNowhere, type Place } from './enrichment/place.ts'
@@ -61,3 +80,4 @@ export { partitionKeyOf } from './ingestion/partition-key.ts'
 export { parseRfc3339 } from './ingestion/rfc3339.ts'
 export { parseJson } from './ingestion/sanitize.ts'
 export { type ApiKeyParts, generateApiKey, parseApiKey, scopeAllows, secretMatches } from './key/api-key.ts'
+export { timeBuckets } from './stats/time-buckets.ts'

@@ -1,5 +1,5 @@
 export { type BackgroundPublisher, createBackgroundPublisher } from './background-publisher.ts'
-export { findPeople, type Person, type Wanted } from './decisions/find-people.ts'
+export { findPeople, type Person, personCacheKey, type Wanted } from './decisions/find-people.ts'
 export {
   type CountedEvents,
   countedEventsIn,
@@ -8,6 +8,22 @@ export {
 } from './decisions/store-counts.ts'
 export { storeExposures } from './decisions/store-exposures.ts'
 export { type DemoProject, ensureDemoProject, hasDemoProject } from './demo-project.ts'
+export { eraseProfile } from './erasure/erase-profile.ts'
+export {
+  type AboutPeople,
+  aboutAnything,
+  aboutDeadLetter,
+  aboutEvent,
+  aboutExposure,
+  aboutIdentify,
+  aboutRecord,
+  findErased,
+  withoutErased,
+} from './erasure/erased-records.ts'
+export type { ErasureJob, PurgeDeps } from './erasure/erasure-job.ts'
+export { exportPerson, findPerson } from './erasure/export-person.ts'
+export { type PersonalData, personalData } from './erasure/personal-data.ts'
+export { createPurger } from './erasure/purge.ts'
 export { createEventPartitions, type EventPartitions } from './event-partitions.ts'
 export { applyIdentify } from './identity/apply-identify.ts'
 export { type PersonRef, resolveProfiles } from './identity/resolve-profiles.ts'
@@ -17,5 +33,6 @@ export { addToOutbox, createOutboxRelay } from './outbox.ts'
 export { createProcessAtOnce } from './process-at-once.ts'
 export { storeArrivals } from './store-arrivals.ts'
 export { storeDeadLetters } from './store-dead-letters.ts'
+export { createStoreInBoth, type StoreInBothDeps } from './store-in-both.ts'
 export { storeRejectedEvents } from './store-rejected-events.ts'
 export { storeUnavailable } from './store-unavailable.ts'

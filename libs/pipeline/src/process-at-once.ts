@@ -3,11 +3,10 @@ import { enrichedEvents, type IngestRecord } from '@waymark/contracts'
 import { type Database, isTransient } from '@waymark/database'
 import { type EnrichmentLookups, enrichEvent, partitionKeyOf } from '@waymark/domain'
 import type { ProjectConfigs } from '@waymark/project-config'
-import { countedEventsIn } from './decisions/store-counts.ts'
 import { createEventPartitions } from './event-partitions.ts'
 import { resolveProfiles } from './identity/resolve-profiles.ts'
 import { addToOutbox } from './outbox.ts'
-import { storeArrivals } from './store-arrivals.ts'
+import { createStoreInBoth } from './store-in-both.ts'
 import { storeUnavailable } from './store-unavailable.ts'
 
 /** What the synchronous path needs. */
@@ -25,21 +24,22 @@ export type ProcessAtOnceDeps = {
  */
 export const createProcessAtOnce = ({ db, analytics, projectConfigs, lookups }: ProcessAtOnceDeps) => {
   const partitions = createEventPartitions(db)
+  const storeInBoth = createStoreInBoth({ db, analytics, projectConfigs, partitions })
   return async (records: readonly IngestRecord[]): Promise<void> => {
     try {
-      const people = records.map(({ projectId, event }) => ({ ...event, projectId }))
+      const people = records.map(({ projectId, event, receivedAt }) => ({ ...event, projectId, receivedAt }))
       const profileIds = await resolveProfiles(db.pool, people)
       const events = records.map((record, index) =>
         enrichEvent(record, { ...lookups, profileId: profileIds[index] ?? null }),
       )
-      const outgoing = events.map((event) => ({ key: partitionKeyOf(event.projectId, event), value: event }))
-      await partitions.ensureFor(events)
-      const countedEvents = await countedEventsIn(projectConfigs, events)
-      await db.transaction(async (client) => {
-        await storeArrivals(client, events, countedEvents)
-        await addToOutbox(client, 'processed-at-once', enrichedEvents, outgoing)
-      })
-      await analytics.storeEvents(events)
+      await storeInBoth(events, (client, stored) =>
+        addToOutbox(
+          client,
+          'processed-at-once',
+          enrichedEvents,
+          stored.map((event) => ({ key: partitionKeyOf(event.projectId, event), value: event })),
+        ),
+      )
     } catch (error) {
       if (!isTransient(error)) throw error
       throw storeUnavailable(error)

@@ -1,6 +1,7 @@
 import type { Cache } from '@waymark/cache'
 import {
   type Decision,
+  type EmailTrigger,
   type Log,
   type MeteringSelector,
   type ProjectSettings,
@@ -9,8 +10,10 @@ import {
 import {
   type Catalog,
   type CompiledSelector,
+  type CompiledTrigger,
   compileEventSchema,
   compileSelector,
+  compileTrigger,
   createDecisionSet,
   type DecisionSet,
   type PropertyCheck,
@@ -26,6 +29,8 @@ export type ProjectConfig = Catalog & {
   /** The selectors for events of that name. */
   selectorsFor: (eventName: string) => readonly CompiledSelector[]
   decisions: DecisionSet
+  /** The active email triggers for events of that name. */
+  triggersFor: (eventName: string) => readonly CompiledTrigger[]
 }
 
 /** What is stored and copied of a configuration. */
@@ -35,12 +40,13 @@ type Snapshot = {
   definitions: Record<string, object>
   selectors: MeteringSelector[]
   decisions: Omit<Decision, 'projectId'>[]
+  triggers: EmailTrigger[]
 }
 
 const MAX_PROJECTS = 5_000
 const COPY_MS = 5 * 60_000
 // The version changes with the shape, since old and new processes share the cache during a roll-out.
-const copyOf = (projectId: string) => `project-config:v2:${projectId}`
+const copyOf = (projectId: string) => `project-config:v3:${projectId}`
 
 // One statement, so that all of it is from one moment.
 const SELECT = `
@@ -51,6 +57,9 @@ const SELECT = `
         'amountProperty', s.amount_property, 'currencyProperty', s.currency_property,
         'quantityProperty', s.quantity_property) ORDER BY s.id), '[]') FROM core.metering_selectors s
       WHERE s.project_id = p.id AND s.archived_at IS NULL) AS selectors,
+    (SELECT coalesce(jsonb_agg(jsonb_build_object('id', t.id, 'eventName', t.event_name, 'filter', t.filter,
+        'cooldownSeconds', t.cooldown_seconds, 'activatedAt', t.activated_at) ORDER BY t.id), '[]')
+      FROM email.triggers t WHERE t.project_id = p.id AND t.status = 'active') AS triggers,
     (SELECT coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'status', d.status, 'version', d.version,
         'definition', d.definition) ORDER BY d.id), '[]') FROM decision.decisions d
       WHERE d.project_id = p.id) AS decisions
@@ -103,7 +112,7 @@ export const createProjectConfigs = ({ pool, cache, changes, log, now }: Project
 export type ProjectConfigs = ReturnType<typeof createProjectConfigs>
 
 const compile = (
-  { projectId, settings, definitions, selectors, decisions }: Snapshot,
+  { projectId, settings, definitions, selectors, triggers, decisions }: Snapshot,
   log: Log,
   compileDecision: CompileDecision,
 ): ProjectConfig => {
@@ -111,6 +120,8 @@ const compile = (
   const checks = new Map<string, PropertyCheck | undefined>()
   const byName = Map.groupBy(selectors, ({ eventName }) => eventName)
   const compiled = new Map<string, CompiledSelector[]>()
+  const triggersByName = Map.groupBy(triggers, ({ eventName }) => eventName)
+  const compiledTriggers = new Map<string, CompiledTrigger[]>()
 
   const compileOrSkip = <T>(what: string, work: () => T): T | undefined => {
     try {
@@ -154,8 +165,21 @@ const compile = (
       decisions.map((decision) => ({ ...decision, projectId })),
       (decision) => compileOrSkip('decision', () => compileDecision(decision)),
     ),
+    triggersFor: (eventName) => {
+      const ofName = triggersByName.get(eventName)
+      if (ofName === undefined) return NO_TRIGGERS
+      let found = compiledTriggers.get(eventName)
+      if (found === undefined) {
+        found = ofName.flatMap(
+          (trigger) => compileOrSkip('email trigger', () => compileTrigger(trigger)) ?? [],
+        )
+        compiledTriggers.set(eventName, found)
+      }
+      return found
+    },
   }
 }
 
 const NONE: readonly CompiledSelector[] = []
-const NOTHING = { settings: {}, definitions: {}, selectors: [], decisions: [] }
+const NOTHING = { settings: {}, definitions: {}, selectors: [], triggers: [], decisions: [] }
+const NO_TRIGGERS: readonly CompiledTrigger[] = []

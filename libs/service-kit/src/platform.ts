@@ -53,6 +53,8 @@ export type Platform = {
 /** What composition roots know of the process: its name, for logs and connections, and where it logs to. */
 export type PlatformContext = { name: string; log: Log; scope: Scope }
 
+/** How far behind `lastUsedAt` of an API key may be, in ms. */
+const KEY_USAGE_MS = 60_000
 /** Pause between two looks for changed configuration, in ms; a change is to be known everywhere within 5 s. */
 const CONFIG_POLL_MS = 1_000
 /** Frequency caps that a process knows of; beyond that those used least recently are forgotten. */
@@ -85,10 +87,20 @@ const assemble = (parts: Parts, { log, scope }: PlatformContext): Platform => {
   }
   const polling = startLoop({ name: 'config-changes', everyMs: CONFIG_POLL_MS, run: poll }, log)
   scope.onStop('config changes', () => polling.stop())
+  const apiKeys = createApiKeys(config)
+  const noteUsage = async (): Promise<boolean> => {
+    await apiKeys.flushUsage()
+    return false
+  }
+  const usage = startLoop({ name: 'api-key-usage', everyMs: KEY_USAGE_MS, run: noteUsage }, log)
+  scope.onStop('api key usage', async () => {
+    await usage.stop()
+    await apiKeys.flushUsage()
+  })
   return {
     ...parts,
     analytics: createPostgresAnalytics(db.pool),
-    apiKeys: createApiKeys(config),
+    apiKeys,
     projectConfigs: createProjectConfigs(config),
     clock,
     log,

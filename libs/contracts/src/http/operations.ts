@@ -6,6 +6,9 @@ import { deadLetterOperations } from './dead-letters.ts'
 import { decideOperations } from './decide.ts'
 import { decisionOperations } from './decisions.ts'
 import { documentationOperations } from './documentation.ts'
+import { emailDeliveryOperations } from './email-deliveries.ts'
+import { emailFeedbackOperations } from './email-feedback.ts'
+import { emailTriggerOperations } from './email-triggers.ts'
 import { eventDefinitionOperations } from './event-definitions.ts'
 import { eventOperations } from './events.ts'
 import { ingestionOperations } from './ingestion-operations.ts'
@@ -17,6 +20,8 @@ import { profileOperations } from './profile-view.ts'
 import { projectOperations } from './projects.ts'
 import { rejectedEventOperations } from './rejected-events.ts'
 import { settingsOperations } from './settings.ts'
+import { statsOperations } from './stats.ts'
+import { suppressionOperations } from './suppressions.ts'
 import { tenantOperations } from './tenants.ts'
 
 /** Everything that the API can do, in the order in which it is documented. */
@@ -31,6 +36,7 @@ export const operations: readonly Operation[] = [
   ...eventOperations,
   ...profileOperations,
   ...conversionOperations,
+  ...statsOperations,
   ...apiKeyOperations,
   ...eventDefinitionOperations,
   ...meteringSelectorOperations,
@@ -40,4 +46,8 @@ export const operations: readonly Operation[] = [
   ...rejectedEventOperations,
   ...deadLetterOperations,
   ...documentationOperations,
+  ...emailTriggerOperations,
+  ...emailDeliveryOperations,
+  ...suppressionOperations,
+  ...emailFeedbackOperations,
 ]

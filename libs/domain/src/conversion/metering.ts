@@ -12,20 +12,26 @@ export type CompiledSelector = { selector: MeteringSelector; matches: (event: Ac
 const engine = new LogicEngine(undefined, { maxArrayLength: 10_000, maxStringLength: 100_000 })
 
 /** Compiles a selector's filter, once per version of it. @throws Error when the filter is no JsonLogic */
-export const compileSelector = (selector: MeteringSelector): CompiledSelector => {
-  if (selector.filter === null) return { selector, matches: () => true }
-  const holds = compileFilter(selector.filter)
-  return { selector, matches: (event) => holds({ event, properties: event.properties }) }
+export const compileSelector = (selector: MeteringSelector): CompiledSelector => ({
+  selector,
+  matches: compileFilter(selector.filter),
+})
+
+/** Compiles a filter over `{ event, properties }`; null lets every event pass. @throws Error when it is no JsonLogic */
+export const compileFilter = (filter: unknown): ((event: AcceptedEvent) => boolean) => {
+  if (filter === null) return () => true
+  const holds = compileLogic(filter)
+  return (event) => holds({ event, properties: event.properties })
 }
 
 /** Compiles JsonLogic to whether it holds for data. @throws Error when it is no JsonLogic */
-export const compileFilter = (filter: unknown): ((data: unknown) => boolean) => {
-  const run = engine.build(filter) as (data: unknown) => unknown
+export const compileLogic = (logic: unknown): ((data: unknown) => boolean) => {
+  const run = engine.build(logic) as (data: unknown) => unknown
   return (data) => {
     try {
       return Boolean(engine.truthy(run(data)))
     } catch {
-      // A filter that stumbles over data does not hold for it.
+      // What stumbles over data does not hold for it.
       return false
     }
   }

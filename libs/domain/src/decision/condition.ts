@@ -1,5 +1,5 @@
 import { AppError } from '@waymark/contracts'
-import { compileFilter, requireUsableFilter } from '../conversion/metering.ts'
+import { compileLogic, requireUsableFilter } from '../conversion/metering.ts'
 
 /** Longest window of a count, in whole days. */
 export const MAX_COUNT_DAYS = 90
@@ -26,7 +26,7 @@ const ITERATING = new Set(['map', 'filter', 'reduce', 'all', 'none', 'some', 'ev
 export const compileCondition = (condition: unknown): CompiledCondition =>
   condition === null || condition === undefined
     ? EVERYBODY
-    : { holds: compileFilter(condition), counts: readCounts(condition, () => {}) }
+    : { holds: compileLogic(condition), counts: readCounts(condition, () => {}) }
 
 const EVERYBODY: CompiledCondition = { holds: () => true, counts: [] }
 

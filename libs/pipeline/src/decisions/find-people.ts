@@ -17,6 +17,10 @@ type Row = {
   counts: DayCount[] | null
 }
 
+/** Where the cache keeps what decisions know of somebody, by one of their ids. */
+export const personCacheKey = ({ projectId, kind, value }: Identity): string =>
+  `person:v1:${projectId}:${kind}:${value}`
+
 const columns = bulkColumns<Wanted & { place: number }>([
   { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
   { name: 'kind', type: 'text', of: ({ kind }) => kind },

@@ -36,7 +36,7 @@ export const storeExposures = async (
   exposures: readonly Exposure[],
 ): Promise<void> => {
   const strangers = exposures.filter(({ profileId }) => profileId === null)
-  const found = strangers.length > 0 ? await resolveProfiles(client, strangers) : []
+  const found = strangers.length > 0 ? await resolveProfiles(client, strangers.map(asPerson)) : []
   const profileOf = new Map(strangers.map((exposure, index) => [exposure, found[index] ?? null]))
   const known = exposures.flatMap((exposure): Known[] => {
     const profileId = exposure.profileId ?? profileOf.get(exposure) ?? null
@@ -44,3 +44,10 @@ export const storeExposures = async (
   })
   await client.query({ name: 'store-exposures', text: INSERT, values: columns.values(known) })
 }
+
+const asPerson = ({ projectId, visitorId, userId, exposedAt }: Exposure) => ({
+  projectId,
+  visitorId,
+  userId,
+  receivedAt: exposedAt,
+})

@@ -1,13 +1,6 @@
 import type { Touch } from '@waymark/contracts'
 import { bulkColumns } from '@waymark/database'
-import {
-  type Identity,
-  noTouches,
-  noTraits,
-  profileIdOf,
-  type Touches,
-  type TraitState,
-} from '@waymark/domain'
+import { type Identity, noTouches, noTraits, type Touches, type TraitState } from '@waymark/domain'
 import type { ClientBase } from 'pg'
 
 /** A person as stored. A profile that was merged is empty and names the one that has everything. */
@@ -59,8 +52,8 @@ const SAVE = `
     updated_at = now()`
 
 /** A profile that nothing is known of yet but whom it is for. */
-export const newProfile = (identity: Identity): Profile => ({
-  id: profileIdOf(identity),
+export const newProfile = (identity: Identity & { profileId: string }): Profile => ({
+  id: identity.profileId,
   projectId: identity.projectId,
   bucketingId: identity.value,
   userId: identity.kind === 'user' ? identity.value : null,

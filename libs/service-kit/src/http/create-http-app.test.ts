@@ -79,6 +79,14 @@ const routes: Route[] = [
     ],
   },
   {
+    operation: { method: 'get', path: '/api/projects/away' },
+    handlers: [
+      async () => {
+        throw new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfter: 5 })
+      },
+    ],
+  },
+  {
     operation: { method: 'get', path: '/bug' },
     handlers: [
       async () => {
@@ -266,6 +274,12 @@ describe('a JSON body', () => {
 })
 
 describe('an error', () => {
+  it('tells management clients when to come back under the name that they know', async () => {
+    const response = await fetch(`${base}/api/projects/away`)
+    expect(await expectError(response, 503)).toEqual({ error: 'STORE_UNAVAILABLE', retryAfterSeconds: 5 })
+    expect(response.headers.get('Retry-After')).toBe('5')
+  })
+
   it.each(Object.entries(statuses))('%s is answered with %i', async (code, status) => {
     const response = await fetch(`${base}/fail/${code}`)
     expect(await expectError(response, status)).toEqual({ error: 'what happened', retryAfter: 7, more: [1] })
