@@ -59,6 +59,3 @@ CREATE TABLE "decision"."profile_event_counts" (
     CONSTRAINT "profile_event_counts_pkey" PRIMARY KEY ("profile_id", "event", "day")
 );
 CREATE INDEX "profile_event_counts_day_idx" ON "decision"."profile_event_counts"("day");
-
--- Counts and exposures of a profile that was merged are those of the profile that it was merged into.
-CREATE INDEX "profiles_merged_into_idx" ON "ingest"."profiles"("merged_into") WHERE "merged_into" IS NOT NULL;
