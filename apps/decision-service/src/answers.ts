@@ -1,8 +1,8 @@
 import type { Decided, Exposure } from '@waymark/contracts'
 import type { Choice, CompiledDecision, Subject } from '@waymark/domain'
 
-/** For whom it was decided, and when, in ms since the epoch. */
-export type Asker = Subject & { projectId: string; now: number }
+/** For whom it was decided, and when (RFC 3339). */
+export type Asker = Subject & { projectId: string; decidedAt: string }
 
 /** What a decision gives somebody. */
 export const decidedBy = (
@@ -46,7 +46,7 @@ export const unknownKey = (key: string): Decided => ({
 export const exposureOf = (
   { decision }: CompiledDecision,
   { variant, reason, ruleId }: Choice,
-  { projectId, subject, identity, profileId, now }: Asker,
+  { projectId, subject, identity, profileId, decidedAt }: Asker,
 ): Exposure => ({
   v: 1,
   projectId,
@@ -60,5 +60,5 @@ export const exposureOf = (
   visitorId: identity.kind === 'visitor' ? identity.value : null,
   userId: identity.kind === 'user' ? identity.value : null,
   profileId,
-  exposedAt: new Date(now).toISOString(),
+  exposedAt: decidedAt,
 })

@@ -12,7 +12,7 @@ import {
 } from '@waymark/domain'
 import type { Person } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
-import { type Asker, cappedBy, decidedBy, exposureOf, unknownKey } from './answers.ts'
+import { type Asker, cappedBy, decidedBy, unknownKey } from './answers.ts'
 import type { Expose } from './expose.ts'
 import type { FindPerson, FoundPerson } from './find-person.ts'
 import type { CouponAnswer, GiveCoupon } from './give-coupon.ts'
@@ -41,6 +41,7 @@ export type DecideDeps = {
 }
 
 type Capped = { capped: boolean; alone: boolean }
+type ShownDecision = { decided: Decided; alone: boolean }
 
 /**
  * Makes decisions: rules come from memory, people from memory or in time, or else the answer is `degraded`.
@@ -84,17 +85,29 @@ export const createDecide = (deps: DecideDeps) => {
     }
   }
 
-  /** What was decided, once it counts that the person is shown it. */
-  const show = async (
+  /** What was decided, now that the person is shown it. */
+  const show = (
     compiled: CompiledDecision,
     choice: Choice,
     asker: Asker,
-  ): Promise<{ decided: Decided; alone: boolean }> => {
+  ): ShownDecision | Promise<ShownDecision> => {
+    const poolId = compiled.variants.get(choice.variant)?.couponPoolId ?? null
+    const capped = choice.ruleId !== null && compiled.decision.definition.frequencyCap !== null
+    if (capped || poolId !== null) return showLimited(compiled, choice, asker, poolId)
+    if (choice.eligible) expose(compiled, choice, asker)
+    return { decided: decidedBy(compiled, choice), alone: false }
+  }
+
+  const showLimited = async (
+    compiled: CompiledDecision,
+    choice: Choice,
+    asker: Asker,
+    poolId: string | null,
+  ): Promise<ShownDecision> => {
     const { capped, alone } = choice.ruleId === null ? NOT_CAPPED : await cap(compiled, asker.subject)
     if (capped) return { decided: cappedBy(compiled), alone }
-    if (choice.eligible) expose(exposureOf(compiled, choice, asker))
+    if (choice.eligible) expose(compiled, choice, asker)
     const decided = decidedBy(compiled, choice)
-    const poolId = compiled.variants.get(choice.variant)?.couponPoolId ?? null
     if (poolId === null) return { decided, alone }
     const answer = choice.reason === 'DISABLED' ? NOT_DECIDING : await couponFor(poolId, asker)
     return { decided: { ...decided, ...answer }, alone }
@@ -111,7 +124,8 @@ export const createDecide = (deps: DecideDeps) => {
       counts: countsOf(decisions.counts, person?.counts ?? [], now),
     }
     const decider = createDecider(decisions, { projectId, subject: subject.subject, data, now })
-    const asker = { ...subject, projectId, now }
+    const decidedAt = new Date(now).toISOString()
+    const asker = { ...subject, projectId, decidedAt }
     const keys = typeof which === 'function' ? which(decisions).map(({ key }) => key) : which
     const answers = await Promise.all(
       keys.map((key) => {
@@ -124,7 +138,7 @@ export const createDecide = (deps: DecideDeps) => {
     const degraded = late || answers.some(({ alone }) => alone)
     return {
       decisions: answers.map(({ decided }) => decided),
-      evaluatedAt: new Date(now).toISOString(),
+      evaluatedAt: decidedAt,
       ...(degraded && { degraded }),
     }
   }

@@ -1,7 +1,8 @@
 import type { Exposure } from '@waymark/contracts'
-import { partitionKeyOf } from '@waymark/domain'
+import { type Choice, type CompiledDecision, partitionKeyOf } from '@waymark/domain'
 import type { BackgroundPublisher } from '@waymark/pipeline'
 import { LRUCache } from 'lru-cache'
+import { type Asker, exposureOf } from './answers.ts'
 
 const MAX_REMEMBERED = 100_000
 
@@ -11,12 +12,13 @@ const MAX_REMEMBERED = 100_000
  */
 export const createExpose = (publisher: Pick<BackgroundPublisher<Exposure>, 'add'>) => {
   const told = new LRUCache<string, true>({ max: MAX_REMEMBERED })
-  return (exposure: Exposure): void => {
-    const { decisionId, variant, profileId, subject, exposedAt } = exposure
-    const name = `${decisionId}:${variant}:${exposedAt.slice(0, 10)}:${profileId ?? subject}`
+  return (compiled: CompiledDecision, choice: Choice, asker: Asker): void => {
+    const person = asker.profileId ?? asker.subject
+    const name = `${compiled.decision.id}:${choice.variant}:${asker.decidedAt.slice(0, 10)}:${person}`
     if (told.has(name)) return
-    const key = partitionKeyOf(exposure.projectId, { ...exposure, eventId: exposure.subject })
-    if (publisher.add({ key, value: exposure })) told.set(name, true)
+    const value = exposureOf(compiled, choice, asker)
+    const key = partitionKeyOf(value.projectId, { ...value, eventId: value.subject })
+    if (publisher.add({ key, value })) told.set(name, true)
   }
 }
 

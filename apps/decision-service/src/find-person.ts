@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Cache } from '@waymark/cache'
 import type { Log } from '@waymark/contracts'
 import type { KnownPerson } from '@waymark/domain'
@@ -9,8 +8,8 @@ import type { Pool } from 'pg'
 
 /** Somebody as far as known. `late`: the stores did not answer in time, and what is missing may be known to them. */
 export type FoundPerson = { person: Person | undefined; late: boolean }
-/** Finds whom an identity belongs to; never rejects and never takes longer than about 65 ms. */
-export type FindPerson = (wanted: Wanted) => Promise<FoundPerson>
+/** Finds whom an identity belongs to: at once where that is known, and within about 65 ms otherwise; never rejects. */
+export type FindPerson = (wanted: Wanted) => FoundPerson | Promise<FoundPerson>
 
 /** What is known of somebody, and when it was read, in ms since the epoch. `null`: nobody has been seen by that id. */
 type Entry = { person: Person | null; readAt: number }
@@ -96,7 +95,7 @@ export const createFindPerson = ({ pool, cache, log, now }: FindPersonDeps): Fin
     batchScheduleFn: setImmediate,
   })
 
-  return async (wanted) => {
+  return (wanted) => {
     const entry = entries.get(personCacheKey(wanted))
     if (entry && isFresh(entry)) return { person: entry.person ?? undefined, late: false }
     return loader.load(wanted)
@@ -112,15 +111,9 @@ const withoutPast = ({ profileId, bucketingId, isUsers }: KnownPerson): Person =
 })
 
 /** What `work` resolves to, or undefined when it takes longer than `ms`. */
-const within = async <T>(ms: number, work: Promise<T>): Promise<T | undefined> => {
-  const impatience = new AbortController()
-  const expiry = sleep(ms, undefined, { signal: impatience.signal })
-    // After a pause of this process the answer may lie there unread.
-    .then(() => nextTurn(undefined))
-    .catch(() => undefined)
-  try {
-    return await Promise.race([work, expiry])
-  } finally {
-    impatience.abort()
-  }
-}
+const within = <T>(ms: number, work: Promise<T>): Promise<T | undefined> =>
+  new Promise((resolve, reject) => {
+    // After a pause of this process the answer may lie there unread: it is looked for before giving up.
+    const timer = setTimeout(() => setImmediate(resolve, undefined), ms)
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
