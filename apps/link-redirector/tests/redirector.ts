@@ -5,8 +5,8 @@ import { ensureKafkaTopics } from '@waymark/event-bus'
 import { rememberUserAgents, storeClicks } from '@waymark/pipeline'
 import {
   distributedPlatform,
-  limitsConfig,
   type Platform,
+  platformConfig,
   readConfig,
   type Scope,
   startService,
