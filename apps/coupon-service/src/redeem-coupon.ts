@@ -103,7 +103,8 @@ const redeem = async (coupon: Coupon, { client, request, profileId, at, device, 
   const now: Coupon = {
     ...coupon,
     ...(pool.kind === 'unique' && { status: 'redeemed', redeemedAt: at }),
-    pool: { ...pool, ...limits, redeemed: count },
+    // It was not ready yet when it was looked up, perhaps; otherwise nothing could have been claimed.
+    pool: { ...pool, status: 'ready', ...limits, redeemed: count },
   }
   return { ok: true, coupon: lookupOf(now, at.getTime()), redemption }
 }
