@@ -12,6 +12,7 @@ import { unsubscribeRoutes } from './unsubscribe-routes.ts'
 export { mailConfig } from './config.ts'
 export { createDirectoryTransport } from './directory-transport.ts'
 export { createSmtpTransport } from './smtp-transport.ts'
+export type { MailTransport } from './transport.ts'
 
 /** How mail leaves, from whom, and where its links lead. */
 export type MailOptions = {

@@ -16,11 +16,12 @@ import type { Platform, Route } from '@waymark/service-kit'
 import { newPoolValues, patchedPoolValues } from './coupon-pool-values.ts'
 import { createPool } from './create-coupon-pool.ts'
 import { pageOf } from './page.ts'
-import type { ProjectRouteFactory } from './project-route.ts'
+import type { ProjectRequest, ProjectRouteFactory } from './project-route.ts'
 import { requireFound, requireId, unprocessable } from './validation.ts'
 
 const withCount = { count: true } as const
 type StoredPool = Prisma.CouponPoolGetPayload<{ include: typeof withCount }>
+type Coupons = Pick<Prisma.TransactionClient, 'coupon'>
 
 const NO_COUPON = {
   pool_not_ready: 'The pool has no coupons to give yet',
@@ -42,10 +43,9 @@ export const couponPoolRoutes = ({
     )
 
   /** Pools as they are shown: shared ones with their code. */
-  const viewAll = async (pools: readonly StoredPool[]) => {
+  const viewAll = async (pools: readonly StoredPool[], { coupon: coupons }: Coupons = db.prisma) => {
     const shared = pools.filter(({ kind }) => kind === 'shared').map(({ id }) => id)
-    const codes =
-      shared.length === 0 ? [] : await db.prisma.coupon.findMany({ where: { poolId: { in: shared } } })
+    const codes = shared.length === 0 ? [] : await coupons.findMany({ where: { poolId: { in: shared } } })
     const codeOf = new Map(codes.map((coupon) => [coupon.poolId, coupon]))
     return pools.map(({ projectId: _projectId, count, ...pool }) => {
       const coupon = codeOf.get(pool.id)
@@ -56,12 +56,11 @@ export const couponPoolRoutes = ({
       }
     })
   }
-  const view = async (pool: StoredPool) => (await viewAll([pool]))[0]
+  const view = async (pool: StoredPool, coupons?: Coupons) => (await viewAll([pool], coupons))[0]
 
   /** Changes a pool with its row locked, since the generator changes it too. */
   const change = async (
-    projectId: string,
-    id: string,
+    { projectId, id, requireMatch }: Pick<ProjectRequest, 'projectId' | 'id' | 'requireMatch'>,
     values: (pool: StoredPool) => Prisma.CouponPoolUpdateInput,
   ): Promise<StoredPool> =>
     db.prisma.$transaction(async (tx) => {
@@ -70,6 +69,7 @@ export const couponPoolRoutes = ({
       const pool = requireFound(
         await tx.couponPool.findFirst({ where: { id, projectId }, include: withCount }),
       )
+      requireMatch(await view(pool, tx))
       const data = { ...values(pool), updatedAt: new Date(clock()) }
       return tx.couponPool.update({ where: { id }, data, include: withCount })
     })
@@ -96,17 +96,18 @@ export const couponPoolRoutes = ({
     projectRoute(getCouponPool, async ({ projectId, id }) => ({
       body: await view(await find(projectId, id)),
     })),
-    projectRoute(updateCouponPool, async ({ projectId, id, body }) => ({
-      body: await view(await change(projectId, id, (pool) => patchedPoolValues(pool, body))),
+    projectRoute(updateCouponPool, async (request) => ({
+      body: await view(await change(request, (pool) => patchedPoolValues(pool, request.body))),
     })),
-    projectRoute(archiveCouponPool, async ({ projectId, id }) => {
-      await change(projectId, id, ({ archivedAt }) => ({
+    projectRoute(archiveCouponPool, async (request) => {
+      await change(request, ({ archivedAt }) => ({
         status: 'archived',
         archivedAt: archivedAt ?? new Date(clock()),
       }))
       return { status: 204 }
     }),
-    projectRoute(topUpCouponPool, async ({ projectId, id, body: { count } }) => {
+    projectRoute(topUpCouponPool, async (request) => {
+      const { count } = request.body
       const topUp = (pool: StoredPool): Prisma.CouponPoolUpdateInput => {
         if (pool.kind === 'shared') throw unprocessable('count', 'kind', 'a shared pool has one code')
         if (pool.status === 'archived') throw unprocessable('count', 'status', 'the pool is archived')
@@ -116,7 +117,7 @@ export const couponPoolRoutes = ({
         requireUnguessable(pool, size)
         return { size, failure: null, status: pool.status === 'ready' ? 'ready' : 'generating' }
       }
-      return { body: await view(await change(projectId, id, topUp)) }
+      return { body: await view(await change(request, topUp)) }
     }),
     projectRoute(assignCouponOfPool, async ({ projectId, id, body: { userId = null, visitorId = null } }) => {
       if (userId === null && visitorId === null)

@@ -1,7 +1,6 @@
 import {
   archiveEmailTrigger,
   createEmailTrigger,
-  type EmailTriggerStatus,
   getEmailTrigger,
   getEmailTriggerStats,
   listEmailTriggers,
@@ -13,7 +12,7 @@ import type { Platform, Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { countDeliveries } from './email-deliveries.ts'
 import { pageOf } from './page.ts'
-import type { ProjectRouteFactory } from './project-route.ts'
+import type { ProjectRequest, ProjectRouteFactory } from './project-route.ts'
 import { requireFound, requireId, unprocessable } from './validation.ts'
 
 type Trigger = Prisma.EmailTriggerGetPayload<object>
@@ -24,11 +23,15 @@ export const emailTriggerRoutes = ({ projectRoute, db, clock }: Deps): Route[] =
   const find = async (projectId: string, id: string): Promise<Trigger> =>
     requireFound(await db.prisma.emailTrigger.findFirst({ where: { id: requireId(id), projectId } }))
 
-  const update = (projectId: string, id: string, change: Prisma.EmailTriggerUpdateInput): Promise<Trigger> =>
+  const update = (
+    { projectId, id, requireMatch }: Pick<ProjectRequest, 'projectId' | 'id' | 'requireMatch'>,
+    change: Prisma.EmailTriggerUpdateInput,
+  ): Promise<Trigger> =>
     db.prisma.$transaction(async (tx) => {
-      const [found] = await tx.$queryRaw<{ status: EmailTriggerStatus }[]>`
-        SELECT status FROM email.triggers WHERE id = ${requireId(id)}::uuid AND project_id = ${projectId}::uuid FOR UPDATE`
-      const { status } = requireFound(found)
+      await tx.$queryRaw`SELECT 1 FROM email.triggers WHERE id = ${requireId(id)}::uuid FOR UPDATE`
+      const found = requireFound(await tx.emailTrigger.findFirst({ where: { id, projectId } }))
+      requireMatch(view(found))
+      const { status } = found
       if (status === 'archived')
         throw unprocessable('status', 'archived', 'an archived trigger stays as it is')
       const activated = change.status === 'active' && status !== 'active'
@@ -80,18 +83,21 @@ export const emailTriggerRoutes = ({ projectRoute, db, clock }: Deps): Route[] =
       ),
     })),
     projectRoute(getEmailTrigger, async ({ projectId, id }) => ({ body: view(await find(projectId, id)) })),
-    projectRoute(updateEmailTrigger, async ({ projectId, id, body: { filter, ...change } }) => {
+    projectRoute(updateEmailTrigger, async (request) => {
+      const { projectId, id, body } = request
+      const { filter, ...change } = body
       await requireUsable({
         ...(await find(projectId, id)),
         ...change,
         ...(filter !== undefined && { filter }),
       })
       const data = { ...change, ...(filter !== undefined && { filter: jsonOrNull(filter) }) }
-      return { body: view(await update(projectId, id, data)) }
+      return { body: view(await update(request, data)) }
     }),
-    projectRoute(archiveEmailTrigger, async ({ projectId, id }) => {
-      const { status } = await find(projectId, id)
-      if (status !== 'archived') await update(projectId, id, { status: 'archived' })
+    projectRoute(archiveEmailTrigger, async (request) => {
+      const found = await find(request.projectId, request.id)
+      if (found.status === 'archived') request.requireMatch(view(found))
+      else await update(request, { status: 'archived' })
       return { status: 204 }
     }),
     projectRoute(getEmailTriggerStats, async ({ projectId, id }) => {

@@ -43,11 +43,12 @@ export const suppressionRoutes = ({
     const found = requireFound(await db.prisma.emailSuppression.findUnique({ where }))
     return { status: created.count === 0 ? 200 : 201, body: view(found) }
   }),
-  projectRoute(deleteSuppression, async ({ projectId, id }) => {
-    const { count } = await db.prisma.emailSuppression.deleteMany({
-      where: { id: requireId(id), projectId },
+  projectRoute(deleteSuppression, async ({ projectId, id, requireMatch }) => {
+    await db.prisma.$transaction(async (tx) => {
+      await tx.$queryRaw`SELECT 1 FROM email.suppressions WHERE id = ${requireId(id)}::uuid FOR UPDATE`
+      requireMatch(view(requireFound(await tx.emailSuppression.findFirst({ where: { id, projectId } }))))
+      await tx.emailSuppression.delete({ where: { id } })
     })
-    requireFound(count === 0 ? null : count)
     return { status: 204 }
   }),
 ]

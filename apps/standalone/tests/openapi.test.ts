@@ -4,10 +4,13 @@ import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { accountExamples } from './openapi/accounts.ts'
 import { catalogExamples } from './openapi/catalog.ts'
+import { couponExamples } from './openapi/coupons.ts'
 import { decisionExamples } from './openapi/decisions.ts'
 import { documentationExamples } from './openapi/documentation.ts'
-import type { Example } from './openapi/example.ts'
+import { emailExamples } from './openapi/email.ts'
+import type { Example, Way } from './openapi/example.ts'
 import { ingestionExamples } from './openapi/ingestion.ts'
+import { linkExamples } from './openapi/links.ts'
 import { peopleExamples } from './openapi/people.ts'
 import { type Call, startWorld, type World } from './openapi/world.ts'
 
@@ -18,11 +21,21 @@ const examples = new Map<string, Example>(
     catalogExamples,
     decisionExamples,
     peopleExamples,
+    linkExamples,
+    couponExamples,
+    emailExamples,
     documentationExamples,
   ]
     .flat()
     .map((example) => [example.operation.id, example]),
 )
+
+/** The requests of an example that have a status answered, one for each reason that the answer may give. */
+const waysTo = (status: number, example?: Example): { reason: string; special: Way | undefined }[] => {
+  const special = example?.others?.[status]
+  if (typeof special !== 'object') return [{ reason: '', special }]
+  return Object.entries(special).map(([reason, way]) => ({ reason, special: way }))
+}
 
 /** A request that is answered with a status that follows from who may ask and from what is read. */
 const spoil = async (
@@ -86,12 +99,15 @@ describe.skipIf(!services)('every documented answer can be had, and no other is 
     const statuses = Object.keys(answersOf(operation)).map(Number)
     const provoked = statuses.filter((status) => status !== 429 && status !== 503)
 
-    it.each(provoked)('%i', async (status) => {
+    const ways = provoked.flatMap((status) => waysTo(status, example).map((way) => ({ status, ...way })))
+
+    it.each(ways)('$status $reason', async ({ status, reason, special }) => {
       if (!example) throw new Error(`${id} has no example`)
-      const special = example.others?.[status]
       const good = special === undefined ? await example.good(world) : {}
       const call = special ? await special(world) : ((await spoil(status, operation, good, world)) ?? good)
-      expect((await world.call(operation, call)).status).toBe(status)
+      const answer = await world.call(operation, call)
+      expect(answer.status).toBe(status)
+      if (reason) expect(answer.body).toMatchObject({ reason })
     })
   })
 
@@ -123,7 +139,10 @@ describe.skipIf(!services)('with the lowest limits', () => {
   afterAll(() => world?.stop())
 
   it.each(operations.filter(({ limited }) => limited))('$id answers 429', async (operation) => {
-    const call = (await examples.get(operation.id)?.good(world)) ?? {}
+    const example = examples.get(operation.id)
+    if (!example) throw new Error(`${operation.id} has no example`)
+    const [way] = waysTo(429, example)
+    const call = await (way?.special ?? example.good)(world)
     await world.call(operation, call)
     expect((await world.call(operation, call)).status).toBe(429)
   })

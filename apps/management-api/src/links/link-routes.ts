@@ -93,11 +93,12 @@ export const linkRoutes = ({
       ),
     })),
     projectRoute(getLink, async ({ projectId, id }) => ({ body: view(await find(projectId, id)) })),
-    projectRoute(updateLinkOperation, async ({ projectId, id, body: patch }) => ({
-      body: view(await change({ projectId, id: requireId(id), patch, baseUrl })),
+    projectRoute(updateLinkOperation, async ({ projectId, id, body: patch, requireMatch }) => ({
+      body: view(await change({ projectId, id: requireId(id), patch, baseUrl, requireMatch })),
     })),
-    projectRoute(archiveLink, async ({ projectId, id }) => {
-      await change({ projectId, id: requireId(id), patch: { status: 'archived' }, baseUrl })
+    projectRoute(archiveLink, async ({ projectId, id, requireMatch }) => {
+      const patch = { status: 'archived' } as const
+      await change({ projectId, id: requireId(id), patch, baseUrl, requireMatch })
       return { status: 204 }
     }),
     projectRoute(getLinkQrCode, async ({ projectId, id, query: { format, size } }) => {

@@ -2,9 +2,11 @@ import { AppError, type LinkPatch } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
 import { requireFound, unprocessable } from '../validation.ts'
 import { checkLink } from './link-values.ts'
-import { LINK_COLUMNS, type LinkRow } from './link-view.ts'
+import { LINK_COLUMNS, type LinkRow, toLinkView } from './link-view.ts'
 
-const LOCK = 'SELECT * FROM link.links WHERE id = $1 AND project_id = $2 FOR UPDATE'
+const LOCK = `
+  SELECT ${LINK_COLUMNS} FROM link.links l LEFT JOIN link.counts c ON c.link_id = l.id
+  WHERE l.id = $1 AND l.project_id = $2 FOR UPDATE OF l`
 
 // Redirectors find changed links by updated_at, which has to be the database's own time and after created_at.
 const UPDATE = `
@@ -16,17 +18,27 @@ const UPDATE = `
   )
   SELECT ${LINK_COLUMNS} FROM changed l LEFT JOIN link.counts c ON c.link_id = l.id`
 
+type LinkChange = {
+  projectId: string
+  id: string
+  patch: LinkPatch
+  baseUrl: string
+  /** Called with the link as it is before. */
+  requireMatch: (current: unknown) => void
+}
+
 /**
  * Changes what a patch names of a project's link.
- * @throws AppError not_found, or unprocessable when the outcome is no usable link
+ * @throws AppError not_found, whatever `requireMatch` throws, or unprocessable when the outcome is no usable link
  */
 export const updateLink = async (
   db: Database,
-  { projectId, id, patch, baseUrl }: { projectId: string; id: string; patch: LinkPatch; baseUrl: string },
+  { projectId, id, patch, baseUrl, requireMatch }: LinkChange,
 ): Promise<LinkRow> =>
   db.transaction(async (client) => {
     const { rows } = await client.query<LinkRow>(LOCK, [id, projectId])
     const known = requireFound(rows[0])
+    requireMatch(toLinkView(known, baseUrl))
     const { status = known.status, ...sent } = patch
     const checked = checkLink({ ...settableOf(known), ...sent }, baseUrl)
     if ('errors' in checked)

@@ -25,18 +25,12 @@ import {
   updateProject,
   updateTenantProfile,
 } from '@waymark/contracts'
-import { type Example, stringIn } from './example.ts'
-import type { Call, World } from './world.ts'
+import { asOwner, type Example, stringIn } from './example.ts'
+import type { World } from './world.ts'
 
 const PASSWORD = 'a horse, a battery and 4 staples'
 
 const newEmail = () => `${randomUUID()}@example.com`
-
-/** A request by somebody new who is signed in and owns a project. */
-const asOwner = async ({ signIn }: World, call: Call = {}): Promise<Call> => {
-  const { headers, projectId } = await signIn()
-  return { ...call, key: null, headers, params: { projectId, ...call.params } }
-}
 
 const invite = async ({ call }: World) => {
   const { body } = await call(createInvitation, { body: { email: newEmail(), role: 'viewer' } })

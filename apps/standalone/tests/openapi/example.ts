@@ -1,15 +1,24 @@
 import type { Operation } from '@waymark/contracts'
 import type { Call, World } from './world.ts'
 
+/** Makes a request, and before it whatever has to be there. */
+export type Way = (world: World) => Promise<Call> | Call
+
 /** Requests that bring about answers of one operation that do not follow from its access and its parts. */
 export type Example = {
   operation: Operation
   /** A request that succeeds, however often it is sent. */
-  good: (world: World) => Promise<Call> | Call
+  good: Way
   /** Whether it is answered all the same when the database is away, by what is remembered. */
   goesOn?: true
-  /** Other requests, by the status that they are answered with. */
-  others?: Record<number, (world: World) => Promise<Call> | Call>
+  /** Other requests, by the status that they are answered with; where it has several reasons, also by these. */
+  others?: Record<number, Way | Record<string, Way>>
+}
+
+/** A request by somebody new who is signed in and owns a project. */
+export const asOwner = async ({ signIn }: World, call: Call = {}): Promise<Call> => {
+  const { headers, projectId } = await signIn()
+  return { ...call, key: null, headers, params: { projectId, ...call.params } }
 }
 
 /** The member `name` of an answer's body, which must be a string. */

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import {
@@ -10,7 +10,7 @@ import {
   type Operation,
 } from '@waymark/contracts'
 import { generateToken, hashPassword } from '@waymark/domain'
-import { createDirectoryTransport } from '@waymark/email-consumer'
+import { createDirectoryTransport, type MailTransport } from '@waymark/email-consumer'
 import { ensureDemoProject } from '@waymark/pipeline'
 import { createScope, embeddedPlatform, limitsConfig, readConfig, startService } from '@waymark/service-kit'
 import { anIngestRecord, createMemoryLog, createTestDatabase, startTcpProxy } from '@waymark/testing'
@@ -42,6 +42,9 @@ export type SignedIn = {
   password: string
 }
 
+/** Whatever is sent there is refused for good. */
+export const REFUSED_ADDRESS = 'refused@example.com'
+
 const SESSION_MS = 3_600_000
 const PASSWORD = 'what somebody chose long ago'
 
@@ -58,6 +61,8 @@ export type World = {
   call: (operation: Operation, call?: Call) => Promise<Answer>
   /** Puts a record into the dead letters that would be processed now, or would fail again, and answers its id. */
   deadLetter: (kind: 'fit' | 'unfit') => Promise<string>
+  /** Reads the email of a delivery that was sent. */
+  mail: (deliveryId: string) => Promise<string>
   /** Takes the database away, and gives it back. */
   withoutDatabase: <T>(work: () => Promise<T>) => Promise<T>
   stop: () => Promise<void>
@@ -82,6 +87,14 @@ const expectDocumented = (operation: Operation, { status, body, headers, text }:
   if (schema && type === 'application/json' && !ajv.validate(schema, body))
     throw new Error(`${what}, which is documented otherwise: ${ajv.errorsText()}`)
 }
+
+const refusing = (address: string, transport: MailTransport): MailTransport => ({
+  ...transport,
+  send: async (mail, begin) =>
+    mail.envelope.to === address
+      ? { kind: 'refused', permanent: true, reason: 'No such mailbox' }
+      : transport.send(mail, begin),
+})
 
 /** Starts everything on a database of its own, with every limit of the deployment set to `limit`. */
 export const startWorld = async (limit: number): Promise<World> => {
@@ -217,6 +230,7 @@ export const startWorld = async (limit: number): Promise<World> => {
       if (!found) throw new Error('the dead letter is not listed')
       return found.id
     },
+    mail: (deliveryId) => readFile(path.join(mailFolder, `${deliveryId}.eml`), 'utf8'),
     withoutDatabase: async (work) => {
       await proxy.cut()
       try {

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { ErrorBody } from './error-bodies.ts'
+import { ErrorBody, RetryAfter } from './error-bodies.ts'
 import { defineOperation } from './operation.ts'
 
 /** Reports of one request, and bytes of it. */
@@ -9,6 +9,7 @@ export const MAX_BOUNCES_BODY_BYTES = 1024 * 1024
 const tag = 'Email feedback'
 const page = { description: 'A page for people', contentTypes: ['text/html'] }
 const unknownLink = { description: 'Not a link of an email', schema: ErrorBody }
+const storeAway = { description: 'The database does not answer; repeat later', schema: RetryAfter }
 
 export const showUnsubscribe = defineOperation({
   id: 'showUnsubscribe',
@@ -18,7 +19,7 @@ export const showUnsubscribe = defineOperation({
   summary: 'Ask whether to unsubscribe',
   description: 'Changes nothing, since mail scanners follow links.',
   access: { by: 'anyone' },
-  answers: { 200: page, 404: unknownLink },
+  answers: { 200: page, 404: unknownLink, 503: storeAway },
 })
 
 export const unsubscribe = defineOperation({
@@ -29,7 +30,7 @@ export const unsubscribe = defineOperation({
   summary: 'Unsubscribe the recipient of an email',
   description: 'With one click, by RFC 8058; repeating it changes nothing.',
   access: { by: 'anyone' },
-  answers: { 200: page, 404: unknownLink },
+  answers: { 200: page, 404: unknownLink, 503: storeAway },
 })
 
 const Bounce = Type.Object({

@@ -14,23 +14,14 @@ const MANAGEMENT = /^\/api\/(?!v1\/)/
  * Every answer that an operation may give: its own, and those that follow from who may ask and what is read.
  * Beside them any operation may answer 500, and 405 for another method on its path.
  */
-export const answersOf = ({
-  access,
-  method,
-  path,
-  body,
-  query,
-  limited,
-  answers,
-}: Operation): Record<number, Answer> => {
+export const answersOf = (operation: Operation): Record<number, Answer> => {
+  const { access, method, path, body, query, limited, answers } = operation
   const retry = MANAGEMENT.test(path) ? RetryAfterSeconds : RetryAfter
   const guarded = access.by !== 'anyone'
   const managed = MANAGEMENT.test(path)
   const ofProject = access.by === 'project'
   return {
-    ...(ofProject &&
-      method === 'get' &&
-      !query && { 304: { description: 'It is what `If-None-Match` names' } }),
+    ...(isTagged(operation) && { 304: { description: 'It is what `If-None-Match` names' } }),
     ...(guarded && { 401: { description: describeMissing(access), schema: ErrorBody } }),
     // To whom a session is enough, only a page of another site is refused.
     ...(guarded &&
@@ -58,6 +49,10 @@ export const answersOf = ({
     ...answers,
   }
 }
+
+// Lists, whose query leafs through them, and streams have no `ETag`.
+const isTagged = ({ access, method, query, answers }: Operation): boolean =>
+  access.by === 'project' && method === 'get' && !query && answers[200]?.schema !== undefined
 
 const describeMissing = ({ by }: Access): string => {
   if (by === 'key') return 'Missing or invalid API key'
@@ -93,11 +88,12 @@ export const openApiDocument = (operations: readonly Operation[], version: strin
 })
 
 /** The headers that ask on a condition, for whatever of a project has an `ETag`. */
-const conditionsOf = ({ access, method, query }: Operation): Record<string, string> => {
+const conditionsOf = (operation: Operation): Record<string, string> => {
+  const { access, method } = operation
   if (access.by !== 'project') return {}
   if (method === 'patch' || method === 'delete')
     return { 'If-Match': 'The `ETag` that was read: when it is another by now, nothing is done.' }
-  return method === 'get' && !query ? { 'If-None-Match': 'The `ETag` that is known already.' } : {}
+  return isTagged(operation) ? { 'If-None-Match': 'The `ETag` that is known already.' } : {}
 }
 
 const describe = (operation: Operation): JsonObject => {

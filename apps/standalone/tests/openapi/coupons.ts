@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto'
+import {
+  archiveCouponPool,
+  assignCouponOfPool,
+  createCouponPool,
+  exportCoupons,
+  getCoupon,
+  getCouponPool,
+  importCoupons,
+  listCouponPools,
+  listCoupons,
+  listRedemptions,
+  lookUpCoupon,
+  redeemCoupon,
+  revokeCoupons,
+  rollBackRedemption,
+  topUpCouponPool,
+  updateCoupon,
+  updateCouponPool,
+} from '@waymark/contracts'
+import { type Example, stringIn } from './example.ts'
+import type { Call, World } from './world.ts'
+
+const PAST = '2020-01-01T00:00:00Z'
+const FUTURE = '2100-01-01T00:00:00Z'
+
+const aPool = () => ({
+  name: 'A tenth off',
+  kind: 'unique',
+  size: 2,
+  discount: { type: 'percent', value: 10 },
+})
+const csv = (...codes: string[]): Call => ({
+  headers: { 'Content-Type': 'text/csv' },
+  body: ['code', ...codes].join('\n'),
+})
+
+const newPool = async ({ call }: World, values: object = {}) => {
+  const { body } = await call(createCouponPool, { body: { ...aPool(), ...values } })
+  return { id: stringIn(body, 'id') }
+}
+const onPool = async (world: World) => ({ params: await newPool(world) })
+
+/** A pool that is ready: with one code for everybody. */
+const sharedPool = async (world: World, values: object = {}) => {
+  const code = `ALL-${randomUUID()}`
+  const { id } = await newPool(world, { kind: 'shared', size: 1, code, ...values })
+  return { id, code }
+}
+
+/** A pool that is ready: with one code for one person. */
+const poolOfOne = async (world: World) => {
+  const code = `ONE-${randomUUID()}`
+  const { id } = await newPool(world, { size: undefined })
+  await world.call(importCoupons, { params: { id }, ...csv(code) })
+  return { id, code }
+}
+
+const newCoupon = async (world: World) => {
+  const { id: poolId } = await poolOfOne(world)
+  const { body } = await world.call(listCoupons, { query: { poolId } })
+  const [coupon] = (body as { data: { id: string }[] }).data
+  if (!coupon) throw new Error('the pool has no coupon')
+  return { params: { id: coupon.id } }
+}
+
+const newRedemption = async (world: World) => {
+  const { code } = await sharedPool(world)
+  const { body } = await world.call(redeemCoupon, { body: { code } })
+  return { id: stringIn((body as { redemption: unknown }).redemption, 'id') }
+}
+
+const toSomebody = ({ id }: { id: string }): Call => ({ params: { id }, body: { userId: randomUUID() } })
+
+export const couponExamples: Example[] = [
+  {
+    operation: redeemCoupon,
+    good: async (world) => ({ body: { code: (await sharedPool(world)).code, userId: 'u' } }),
+    others: {
+      404: () => ({ body: { code: randomUUID() } }),
+      409: {
+        pool_not_ready: async (world) => ({
+          body: { code: (await sharedPool(world, { startsAt: FUTURE })).code },
+        }),
+        revoked: async (world) => {
+          const { id: poolId, code } = await sharedPool(world)
+          await world.call(revokeCoupons, { body: { poolId } })
+          return { body: { code } }
+        },
+        expired: async (world) => ({ body: { code: (await sharedPool(world, { expiresAt: PAST })).code } }),
+        already_redeemed: async (world) => {
+          const { code } = await poolOfOne(world)
+          await world.call(redeemCoupon, { body: { code } })
+          return { body: { code } }
+        },
+      },
+      422: async (world) => {
+        const { code } = await sharedPool(world)
+        const headers = { 'Idempotency-Key': randomUUID() }
+        await world.call(redeemCoupon, { headers, body: { code } })
+        return { headers, body: { code, orderId: 'another' } }
+      },
+    },
+  },
+  {
+    operation: lookUpCoupon,
+    good: async (world) => ({ params: { code: (await sharedPool(world)).code } }),
+    // Only those who guess are stopped.
+    others: { 404: () => ({}), 429: () => ({}) },
+  },
+  { operation: createCouponPool, good: () => ({ body: aPool() }) },
+  { operation: listCouponPools, good: () => ({ query: { limit: '2' } }) },
+  { operation: getCouponPool, good: async (world) => ({ params: { id: (await sharedPool(world)).id } }) },
+  {
+    operation: updateCouponPool,
+    good: async (world) => ({ ...(await onPool(world)), body: { name: 'New' } }),
+  },
+  { operation: archiveCouponPool, good: onPool },
+  { operation: topUpCouponPool, good: async (world) => ({ ...(await onPool(world)), body: { count: 1 } }) },
+  {
+    operation: assignCouponOfPool,
+    good: async (world) => toSomebody(await poolOfOne(world)),
+    others: {
+      409: {
+        pool_not_ready: async (world) => toSomebody(await newPool(world, { size: undefined })),
+        expired: async (world) => toSomebody(await sharedPool(world, { expiresAt: PAST })),
+        revoked: async (world) => {
+          const pool = await poolOfOne(world)
+          const person = toSomebody(pool)
+          await world.call(assignCouponOfPool, person)
+          await world.call(revokeCoupons, { body: { poolId: pool.id } })
+          return person
+        },
+        exhausted: async (world) => {
+          const pool = await poolOfOne(world)
+          await world.call(assignCouponOfPool, toSomebody(pool))
+          return toSomebody(pool)
+        },
+      },
+    },
+  },
+  {
+    operation: importCoupons,
+    good: async (world) => ({ ...(await onPool(world)), ...csv(randomUUID(), '?') }),
+    others: {
+      415: async (world) => ({
+        ...(await onPool(world)),
+        headers: { 'Content-Type': 'text/plain' },
+        body: 'A',
+      }),
+      422: async (world) => ({ params: { id: (await sharedPool(world)).id }, ...csv(randomUUID()) }),
+    },
+  },
+  { operation: exportCoupons, good: async (world) => ({ params: { id: (await poolOfOne(world)).id } }) },
+  { operation: listCoupons, good: () => ({ query: { limit: '2', status: 'available' } }) },
+  { operation: getCoupon, good: newCoupon },
+  {
+    operation: updateCoupon,
+    good: async (world) => ({ ...(await newCoupon(world)), body: { status: 'revoked' } }),
+  },
+  {
+    operation: revokeCoupons,
+    good: async (world) => ({ body: { poolId: (await poolOfOne(world)).id, status: 'available' } }),
+  },
+  { operation: listRedemptions, good: () => ({ query: { limit: '2', orderId: 'o' } }) },
+  {
+    operation: rollBackRedemption,
+    good: async (world) => ({ params: await newRedemption(world), body: { reason: 'They sent it back' } }),
+  },
+]

@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto'
+import {
+  archiveEmailTrigger,
+  createEmailTrigger,
+  createSuppression,
+  deleteSuppression,
+  getEmailTrigger,
+  getEmailTriggerStats,
+  listEmailDeliveries,
+  listEmailTriggers,
+  listSuppressions,
+  previewEmail,
+  previewEmailTrigger,
+  reportBounces,
+  retryEmailDelivery,
+  showUnsubscribe,
+  testEmailTrigger,
+  unsubscribe,
+  updateEmailTrigger,
+} from '@waymark/contracts'
+import { eventually } from '@waymark/testing'
+import { asOwner, type Example, stringIn } from './example.ts'
+import { type Call, REFUSED_ADDRESS, type World } from './world.ts'
+
+const TESTS_PER_MINUTE = 10
+
+const templates = { subject: 'Thank you', html: '<p>For {{event.properties.total}}</p>' }
+const aTrigger = () => ({ name: 'Thanks', eventName: `ordered ${randomUUID()}`, ...templates })
+const anAddress = () => ({ address: `${randomUUID()}@example.com` })
+const sample = { traits: { name: 'Ada' }, properties: { total: 3 } }
+
+const idOf = async (created: ReturnType<World['call']>) => ({ id: stringIn((await created).body, 'id') })
+const onTrigger = async ({ call }: World) => ({
+  params: await idOf(call(createEmailTrigger, { body: aTrigger() })),
+})
+
+/** A request for a test email, in a project of its own since each may ask for only so many. */
+const aTest = async (world: World, to = 'ada@example.com') => {
+  const owner = await asOwner(world)
+  const { id } = await idOf(world.call(createEmailTrigger, { ...owner, body: aTrigger() }))
+  return { ...owner, params: { ...owner.params, id }, body: { to, ...sample } }
+}
+
+/** A delivery that was sent, or refused, and a request that names it. */
+const aDelivery = async (
+  world: World,
+  status: 'sent' | 'failed',
+): Promise<Call & { params: { id: string } }> => {
+  const { body: _body, ...test } = await aTest(world)
+  const to = status === 'sent' ? 'ada@example.com' : REFUSED_ADDRESS
+  const { id } = await idOf(world.call(testEmailTrigger, { ...test, body: { to } }))
+  await eventually(`the delivery is ${status}`, async () => {
+    const { body } = await world.call(listEmailDeliveries, { ...test, query: { status } })
+    return (body as { data: unknown[] }).data.length > 0
+  })
+  return { ...test, params: { ...test.params, id } }
+}
+
+/** What leads from an email to the page that unsubscribes. */
+const linkInMail = async (world: World): Promise<Call> => {
+  const { params } = await aDelivery(world, 'sent')
+  const token = /\/u\/([^>\s]+)>/.exec(await world.mail(params.id))?.[1]
+  if (token === undefined) throw new Error('the email has no link to unsubscribe')
+  return { key: null, params: { token } }
+}
+
+export const emailExamples: Example[] = [
+  { operation: createEmailTrigger, good: () => ({ body: aTrigger() }) },
+  { operation: listEmailTriggers, good: () => ({ query: { limit: '2', status: 'draft' } }) },
+  { operation: getEmailTrigger, good: onTrigger },
+  {
+    operation: updateEmailTrigger,
+    good: async (world) => ({ ...(await onTrigger(world)), body: { name: 'New' } }),
+  },
+  { operation: archiveEmailTrigger, good: onTrigger },
+  { operation: previewEmail, good: () => ({ body: { ...templates, ...sample } }) },
+  { operation: previewEmailTrigger, good: async (world) => ({ ...(await onTrigger(world)), body: sample }) },
+  {
+    operation: testEmailTrigger,
+    good: (world) => aTest(world),
+    others: {
+      429: async (world) => {
+        const test = await aTest(world)
+        for (let sent = 0; sent < TESTS_PER_MINUTE; sent++) await world.call(testEmailTrigger, test)
+        return test
+      },
+    },
+  },
+  { operation: getEmailTriggerStats, good: onTrigger },
+  { operation: listEmailDeliveries, good: () => ({ query: { limit: '2', status: 'failed' } }) },
+  {
+    operation: retryEmailDelivery,
+    good: (world) => aDelivery(world, 'failed'),
+    others: { 422: (world) => aDelivery(world, 'sent') },
+  },
+  { operation: listSuppressions, good: () => ({ query: anAddress() }) },
+  {
+    operation: createSuppression,
+    good: () => ({ body: anAddress() }),
+    others: {
+      200: async ({ call }) => {
+        const body = anAddress()
+        await call(createSuppression, { body })
+        return { body }
+      },
+    },
+  },
+  {
+    operation: deleteSuppression,
+    good: async ({ call }) => ({ params: await idOf(call(createSuppression, { body: anAddress() })) }),
+  },
+  { operation: showUnsubscribe, good: linkInMail },
+  { operation: unsubscribe, good: linkInMail },
+  {
+    operation: reportBounces,
+    good: () => ({ body: { bounces: [{ ...anAddress(), type: 'hard', reason: 'No such mailbox' }] } }),
+  },
+]

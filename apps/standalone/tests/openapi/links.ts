@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto'
+import {
+  archiveLink,
+  createLink,
+  createLinks,
+  getLink,
+  getLinkQrCode,
+  getLinkStats,
+  listLinks,
+  resolveLink,
+  updateLink,
+} from '@waymark/contracts'
+import { eventually } from '@waymark/testing'
+import { type Example, stringIn } from './example.ts'
+import type { World } from './world.ts'
+
+const aLink = () => ({ destination: 'https://shop.example/sale' })
+/** Somebody whose clicks count. */
+const browser = { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' }
+
+const newLink = async ({ call }: World, values: object = {}) => {
+  const { body } = await call(createLink, { body: { ...aLink(), ...values } })
+  return { id: stringIn(body, 'id'), code: stringIn(body, 'code') }
+}
+const onOne = async (world: World) => ({ params: { id: (await newLink(world)).id } })
+
+/** A link that leads nowhere any more. */
+const ended = async (world: World, status: 'paused' | 'archived') => {
+  const { id, code } = await newLink(world)
+  await world.call(updateLink, { params: { id }, body: { status } })
+  return { params: { code } }
+}
+
+export const linkExamples: Example[] = [
+  {
+    operation: resolveLink,
+    good: async (world) => ({ params: { code: (await newLink(world)).code } }),
+    others: {
+      410: {
+        paused: (world) => ended(world, 'paused'),
+        archived: (world) => ended(world, 'archived'),
+        expired: async (world) => {
+          const { code } = await newLink(world, { expiresAt: '2020-01-01T00:00:00Z' })
+          return { params: { code } }
+        },
+        click_limit_reached: async (world) => {
+          const { code } = await newLink(world, { clickLimit: 1 })
+          const click = { params: { code }, headers: browser }
+          await eventually('the link is used up', async () => {
+            const { status } = await world.call(resolveLink, click)
+            return status === 410
+          })
+          return click
+        },
+      },
+    },
+  },
+  {
+    operation: createLink,
+    good: () => ({ body: aLink() }),
+    others: {
+      200: async (world) => {
+        const externalId = randomUUID()
+        await newLink(world, { externalId })
+        return { body: { ...aLink(), externalId } }
+      },
+    },
+  },
+  { operation: createLinks, good: () => ({ body: { links: [aLink(), {}] } }) },
+  { operation: listLinks, good: () => ({ query: { limit: '2', status: 'active' } }) },
+  { operation: getLink, good: onOne },
+  {
+    operation: updateLink,
+    good: async (world) => ({ ...(await onOne(world)), body: { campaign: 'autumn' } }),
+  },
+  { operation: archiveLink, good: onOne },
+  {
+    operation: getLinkQrCode,
+    good: async (world) => ({ ...(await onOne(world)), query: { format: 'png' } }),
+  },
+  { operation: getLinkStats, good: async (world) => ({ ...(await onOne(world)), query: {} }) },
+]
