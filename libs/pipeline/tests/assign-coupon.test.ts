@@ -78,7 +78,9 @@ describe.skipIf(!services)('assigning coupons', () => {
   it('gives each of 100 people another coupon, whichever process they ask', async () => {
     const poolId = await aPool(100)
     const coupons = await Promise.all(
-      Array.from({ length: 100 }, (_, n) => aProfile().then((id) => assigned(poolId, id, n % 2 === 0 ? db : other))),
+      Array.from({ length: 100 }, (_, n) =>
+        aProfile().then((id) => assigned(poolId, id, n % 2 === 0 ? db : other)),
+      ),
     )
     expect(new Set(coupons.map(({ couponId }) => couponId)).size).toBe(100)
     expect(await assign(poolId, await aProfile())).toEqual({ reason: 'exhausted' })
@@ -128,7 +130,7 @@ describe.skipIf(!services)('assigning coupons', () => {
 
   it('gives the code of a shared pool to everybody, until its redemptions are used up', async () => {
     const poolId = await aPool(1, { kind: 'shared', maxRedemptions: 2 })
-    const [a, b] = [await assigned(poolId, uuidv7()), await assigned(poolId, uuidv7())]
+    const [a, b] = [await assigned(poolId, await aProfile()), await assigned(poolId, await aProfile())]
     expect(a).toEqual(b)
     await db.prisma.couponPoolCount.update({ where: { poolId }, data: { redeemed: 2 } })
     expect(await assign(poolId, await aProfile())).toEqual({ reason: 'exhausted' })
