@@ -1,4 +1,4 @@
-import type { CouponRefusal, IngestRecord } from '@waymark/contracts'
+import { AppError, type CouponRefusal, type IngestRecord } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
 import { type RecordConfig, refusalMessage, refusalOf } from '@waymark/domain'
 import { resolveProfiles, retryConflicts } from '@waymark/pipeline'
@@ -26,6 +26,7 @@ export type Idempotency = Pick<IdempotentRequest, 'key' | 'requestHash'>
 
 // A request waits this long for others that redeem the same, and is then answered 503.
 const LIMIT_WAITING = `SET LOCAL lock_timeout = '2s'`
+const HOLD_PROFILE = 'SELECT FROM ingest.profiles WHERE id = $1 FOR KEY SHARE'
 
 /**
  * Redeems coupons. Everything that a redemption changes is committed together or not at all, the answer included.
@@ -62,12 +63,22 @@ export const createRedeemCoupon = ({
         await client.query(LIMIT_WAITING)
         const at = new Date(clock())
         const attempt = { client, request, profileId, at, device, config }
-        const work = async () => (coupon ? redeemOrRefuse(coupon, attempt) : NOT_FOUND)
+        const work = async () => {
+          if (!coupon) return NOT_FOUND
+          if (profileId !== null) await holdProfile(client, profileId)
+          return redeemOrRefuse(coupon, attempt)
+        }
         if (!idempotency) return { ...(await work()), replayed: false }
         return answerOnce(client, { projectId, ...idempotency, at }, work)
       }),
     )
   }
+}
+
+/** Keeps a profile from being erased before the transaction ends. @throws AppError store_unavailable when it just was */
+const holdProfile = async (client: ClientBase, profileId: string): Promise<void> => {
+  const { rowCount } = await client.query({ name: 'hold-profile', text: HOLD_PROFILE, values: [profileId] })
+  if (rowCount === 0) throw new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfter: 1 })
 }
 
 type Attempt = {

@@ -1,5 +1,6 @@
 import type { Cache } from '@waymark/cache'
 import type { Log } from '@waymark/contracts'
+import { givenCouponKey } from '@waymark/pipeline'
 import { LRUCache } from 'lru-cache'
 
 /**
@@ -70,7 +71,7 @@ export const createGiveCoupon = ({ assignCoupon, cache, log }: GiveCouponDeps) =
   }
 
   return async (projectId: string, poolId: string, profileId: string): Promise<CouponAnswer> => {
-    const name = `given-coupon:v1:${projectId}:${poolId}:${profileId}`
+    const name = givenCouponKey(projectId, poolId, profileId)
     const known = given.get(name)
     if (known) return { coupon: known }
     return orUnavailable(assignOnce(name, projectId, poolId, profileId))

@@ -1,6 +1,7 @@
 import type { EmailTrigger, EnrichedEvent } from '@waymark/contracts'
 import { emailAddressIn, eventKeyOf, triggersFiredBy } from '@waymark/domain'
 import type { Delivery } from '@waymark/event-bus'
+import { aboutEvent, withoutErased } from '@waymark/pipeline'
 import type { Platform } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { type Person, readPeople } from './read-people.ts'
@@ -9,10 +10,11 @@ import { findSuppressed } from './suppressions.ts'
 
 type Deps = Pick<Platform, 'db' | 'projectConfigs'> & { onDecided?: (deliveries: NewDelivery[]) => void }
 type Firing = { event: EnrichedEvent; trigger: EmailTrigger }
+type Decided = NewDelivery & { event: EnrichedEvent }
 
 /**
  * Decides for a batch of events which emails they trigger, and resolves when that is stored. Sending is somebody else's:
- * what was decided once stays decided, however often the batch comes again.
+ * what was decided once stays decided, however often the batch comes again. Of people who were erased since nothing is.
  */
 export const createDecideDeliveries = ({ db, projectConfigs, onDecided = () => {} }: Deps) => {
   const firingsIn = async (batch: readonly Delivery<EnrichedEvent>[]): Promise<Firing[]> => {
@@ -32,17 +34,24 @@ export const createDecideDeliveries = ({ db, projectConfigs, onDecided = () => {
       db.pool,
       firings.flatMap(({ event: { projectId, profileId } }) => (profileId ? { projectId, profileId } : [])),
     )
-    const deliveries = firings.map((firing) => decide(firing, people.get(firing.event.profileId ?? '')))
+    const deliveries = firings.map((firing) => ({
+      ...decide(firing, people.get(firing.event.profileId ?? '')),
+      event: firing.event,
+    }))
     const isSuppressed = await findSuppressed(
       db.pool,
       deliveries.flatMap(({ projectId, recipient }) => (recipient ? { projectId, address: recipient } : [])),
     )
-    const decided = deliveries.map((delivery): NewDelivery => {
+    const decided = deliveries.map((delivery): Decided => {
       const { projectId, recipient } = delivery
       if (recipient === null || !isSuppressed({ projectId, address: recipient })) return delivery
       return { ...delivery, status: 'suppressed', context: null }
     })
-    onDecided(await db.transaction((client) => storeDeliveries(client, decided)))
+    const stored = await db.transaction(async (client) => {
+      const { kept } = await withoutErased(client, decided, ({ event }) => aboutEvent(event))
+      return kept.length > 0 ? storeDeliveries(client, kept) : []
+    })
+    onDecided(stored)
   }
 }
 

@@ -2,6 +2,7 @@ import { createMemoryCache } from '@waymark/cache'
 import type { EnrichedEvent } from '@waymark/contracts'
 import { compileDecision, createDecisionSet } from '@waymark/domain'
 import type { Delivery } from '@waymark/event-bus'
+import { eraseProfile, resolveProfiles } from '@waymark/pipeline'
 import { createConfigChanges, createProjectConfigs } from '@waymark/project-config'
 import { anEnrichedEvent, createMemoryLog, eventually, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
@@ -130,6 +131,27 @@ describe.skipIf(!services)('deciding on deliveries', () => {
     const visitor = await harness.newProfile({}, { mergedInto: user })
     await withConsumer(by(visitor))
     expect(await harness.rows(trigger)).toMatchObject([{ profile_id: user, recipient: 'user@example.com' }])
+  })
+
+  it('writes nothing down for who was erased after the event was received, and takes them for somebody new later', async () => {
+    const { eventName, by } = someEvents()
+    const trigger = await harness.newTrigger({ eventName })
+    const visitorId = uuidv7()
+    const person = { projectId: harness.projectId, visitorId, userId: null }
+    const come = async () => (await resolveProfiles(harness.db.pool, [person]))[0] ?? ''
+    const profileId = await come()
+    const traits = { email: 'ann@example.com' }
+    await harness.db.prisma.profile.update({ where: { id: profileId }, data: { traits } })
+    const before = { ...by(profileId), visitorId, userId: null, receivedAt: new Date().toISOString() }
+    const erased = await eraseProfile(
+      { db: harness.db, now: Date.now },
+      { projectId: harness.projectId, profileId },
+    )
+    await withConsumer(before)
+    expect(await harness.rows(trigger)).toEqual([])
+    const later = new Date((erased?.erasedAt.getTime() ?? 0) + 1).toISOString()
+    await withConsumer(before, { ...by(await come()), visitorId, userId: null, receivedAt: later })
+    expect(await harness.rows(trigger)).toMatchObject([{ status: 'skipped_no_email' }])
   })
 
   it('keeps projects apart', async () => {

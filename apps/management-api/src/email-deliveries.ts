@@ -31,9 +31,9 @@ export const emailDeliveryRoutes = ({ projectRoute, db, clock }: Deps): Route[] 
     const where = { id: requireId(id), projectId }
     requireFound(await db.prisma.emailDelivery.findFirst({ where }))
     const now = new Date(clock())
-    // Only what was certainly not delivered is tried again; the condition stands in the statement, for two who ask at once.
+    // Only what was certainly not delivered, to somebody who was not erased, is tried again; the condition stands in the statement, for two who ask at once.
     const { count } = await db.prisma.emailDelivery.updateMany({
-      where: { ...where, status: 'failed' },
+      where: { ...where, status: 'failed', recipient: { not: null } },
       data: { status: 'pending', reason: null, attempts: 0, queuedAt: now, nextAttemptAt: now },
     })
     if (count === 0) throw unprocessable('status', 'failed', 'only a failed delivery can be tried again')

@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { ingestRecords } from '@waymark/contracts'
+import { createCouponService } from '@waymark/coupon-service'
+import { createDecisionService } from '@waymark/decision-service'
+import { createDirectoryTransport, createEmailConsumer } from '@waymark/email-consumer'
 import { createEnrichmentConsumer } from '@waymark/enrichment-consumer'
 import { createIngestGateway } from '@waymark/ingest-gateway'
+import { createLinkRedirector } from '@waymark/link-redirector'
 import { createManagementApi } from '@waymark/management-api'
 import { createPersistenceConsumer } from '@waymark/persistence-consumer'
 import { ensureDemoProject, eraseProfile } from '@waymark/pipeline'
@@ -43,18 +50,29 @@ describe.skipIf(!services)('erasing a person', () => {
   let base: string
   let projectId: string
   let apiKey: string
+  let mailDir: string
   const log = createMemoryLog()
 
   const startConsumers = async () => {
     back = createScope(log)
     // Two services share the platform, and each wants to measure.
     platform.metrics.clear()
-    const consumers = [createEnrichmentConsumer(platform), createPersistenceConsumer(platform)]
+    const email = createEmailConsumer(platform, {
+      transport: createDirectoryTransport(mailDir),
+      from: 'Shop <hello@shop.example>',
+      publicUrl: 'http://localhost',
+      secrets: ['x'.repeat(32)],
+      connections: 1,
+      timeoutMs: 1_000,
+      retryAfterMs: 1_000,
+    })
+    const consumers = [createEnrichmentConsumer(platform), createPersistenceConsumer(platform), email]
     await startService(combineServices(consumers), HTTP, platform, back)
   }
 
   beforeAll(async () => {
     database = await createTestDatabase()
+    mailDir = await mkdtemp(path.join(tmpdir(), 'waymark-mail-'))
     front = createScope(log)
     const limits = {
       ...readConfig(limitsConfig, {}),
@@ -68,6 +86,9 @@ describe.skipIf(!services)('erasing a person', () => {
     const answering = combineServices([
       createIngestGateway(platform),
       createManagementApi(platform, { shortLinkBaseUrl: 'http://localhost' }),
+      createCouponService(platform),
+      createDecisionService(platform),
+      createLinkRedirector(platform),
     ])
     const { port } = await startService(answering, HTTP, platform, front)
     base = `http://localhost:${port}`
@@ -78,6 +99,7 @@ describe.skipIf(!services)('erasing a person', () => {
     await back?.dispose()
     await front?.dispose()
     await database?.drop()
+    if (mailDir) await rm(mailDir, { recursive: true })
   })
 
   const call = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
@@ -130,6 +152,52 @@ describe.skipIf(!services)('erasing a person', () => {
     return found.sort()
   }
 
+  const created = async (resource: string, body: Json): Promise<Json> => {
+    const reply = await manage('POST', resource, body)
+    expect(reply).toMatchObject({ status: 201 })
+    return reply.body
+  }
+  const deliveries = async (triggerId: unknown) =>
+    (await manage('GET', `email-deliveries?triggerId=${triggerId}`)).body.data as Json[]
+
+  /** A coupon pool, a decision, a trigger and a link that are known everywhere. */
+  const prepare = async () => {
+    const shared = { kind: 'shared', code: `c-${randomUUID()}`, perProfileLimit: 2 }
+    const discount = { type: 'percent', value: 20 }
+    const pool = await created('coupon-pools', { name: 'Shared', discount, ...shared })
+    const unique = await created('coupon-pools', { name: 'Unique', discount, kind: 'unique' })
+    await fetch(`${base}/api/projects/${projectId}/coupon-pools/${unique.id}/import`, {
+      method: 'POST',
+      headers: { 'X-API-Key': apiKey, 'Content-Type': 'text/csv' },
+      body: 'ALPHA-1\nBETA-1\n',
+    })
+    const decision = await created('decisions', {
+      key: `d-${randomUUID()}`,
+      status: 'active',
+      variants: [{ key: 'on', value: true }],
+      fallbackVariant: 'on',
+      rules: [{ variant: 'on' }],
+    })
+    const trigger = await created('email-triggers', {
+      name: 'Welcome',
+      eventName: `welcomed-${randomUUID()}`,
+      subject: 'Hello',
+      html: '<p>Hello</p>',
+      status: 'active',
+      cooldownSeconds: 1,
+    })
+    const link = await created('links', { destination: 'https://shop.example/' })
+    await eventually('the trigger is known', async () => {
+      await track([{ eventName: `${trigger.eventName}`, visitorId: 'nobody' }], '/api/v1/t')
+      return (await deliveries(trigger.id)).length > 0
+    })
+    await eventually('the decision is known', async () => {
+      const { body } = await call('POST', '/api/v1/decide', { visitorId: 'nobody', keys: [decision.key] })
+      return JSON.stringify(body).includes('TARGETING_MATCH')
+    })
+    return { pool, unique, decision, trigger, link }
+  }
+
   it('reaches every store, what is still queued, and later replays; what comes after is a new person’s', async () => {
     const mark = `mark-${randomUUID()}`
     const laptop = `${mark}-laptop`
@@ -165,6 +233,45 @@ describe.skipIf(!services)('erasing a person', () => {
     await track([
       { eventName: 'seen', userId: `${mark}-user`, properties: { referrer: `https://${mark}.example/` } },
     ])
+    // A coupon that was redeemed, one refused, one assigned; an exposure; an email; a click.
+    const { pool, unique, decision, trigger, link } = await prepare()
+    const redemption = () => ({
+      code: pool.code,
+      visitorId: laptop,
+      userId: `${mark}-user`,
+      orderId: `${mark}-order`,
+      amount: 700,
+      currency: 'EUR',
+      eventId: `${mark}-${randomUUID()}`,
+      metadata: { of: mark },
+    })
+    const redeem = (body: Json, key?: string) =>
+      call('POST', '/api/v1/coupons/redeem', body, key === undefined ? {} : { 'Idempotency-Key': key })
+    const [redeemed, idempotencyKey] = [redemption(), randomUUID()]
+    expect((await redeem(redeemed, idempotencyKey)).status).toBe(200)
+    const assigned = await manage('POST', `coupon-pools/${unique.id}/assign`, { visitorId: laptop })
+    expect(assigned.status).toBe(200)
+    await call('POST', '/api/v1/decide', { visitorId: laptop, keys: [decision.key] })
+    await eventually('the exposure is stored', async () =>
+      (await tablesWith(mark)).includes('decision.exposures'),
+    )
+    await track(
+      [{ eventName: `${trigger.eventName}`, visitorId: phone, eventId: `${mark}-welcomed` }],
+      '/api/v1/t',
+    )
+    await eventually('the email is sent', async () =>
+      (await deliveries(trigger.id)).some(({ recipient, status }) => recipient && status === 'sent'),
+    )
+    await manage('POST', 'suppressions', { address: `${mark}@b.example` })
+    const clicked = await fetch(`${base}/s/${link.code}`, {
+      redirect: 'manual',
+      headers: { 'User-Agent': `Mozilla/5.0 ${mark}` },
+    })
+    const url = clicked.headers.get('Location')
+    await track([{ eventName: 'seen', visitorId: laptop, eventId: `${mark}-clicked`, properties: { url } }])
+    // Attributed to the click.
+    await track([order()])
+    await eventually('the click is stored', async () => (await tablesWith(mark)).includes('link.clicks'))
     // In the quarantine, and among the dead letters.
     const { body: key } = await manage('POST', 'api-keys', {
       name: 'k',
@@ -210,6 +317,16 @@ describe.skipIf(!services)('erasing a person', () => {
       rejectedEvents: [expect.objectContaining({ record: expect.objectContaining({ projectId }) })],
     })
     expect(exported.body.identities).toHaveLength(3)
+    expect(exported.body).toMatchObject({
+      redemptions: [{ orderId: `${mark}-order`, amount: 700 }],
+      couponAssignments: [{ code: 'ALPHA1' }],
+      couponCounts: [{ redeemed: 1 }],
+      exposures: [{ variant: 'on', subject: expect.stringContaining(mark) }],
+      emailDeliveries: [{ recipient: `${mark}@b.example`, status: 'sent' }],
+      emailCooldowns: [{ triggerId: trigger.id }],
+      emailSuppressions: [{ address: `${mark}@b.example`, reason: 'manual' }],
+      clicks: [{ linkId: link.id, userAgent: expect.stringContaining(mark) }],
+    })
     const revenue = async () =>
       (await manage('GET', 'stats?metric=revenue&from=2020-01-01T00:00:00Z&interval=month')).body.series
     const earned = await revenue()
@@ -219,6 +336,10 @@ describe.skipIf(!services)('erasing a person', () => {
     const queued = { eventName: 'seen', visitorId: laptop, eventId: `${mark}-queued` }
     expect((await track([queued, order()], '/api/v1/t')).status).toBe(202)
     expect((await call('POST', '/api/v1/t', rejecting, { 'X-API-Key': `${key.key}` })).status).toBe(202)
+    expect((await redeem(redemption())).status).toBe(200)
+    expect((await redeem(redemption())).status).toBe(409)
+    const welcomed = { eventName: `${trigger.eventName}`, visitorId: laptop, eventId: `${mark}-again` }
+    expect((await track([welcomed], '/api/v1/t')).status).toBe(202)
     const spooled = anIngestRecord({ projectId, event: { visitorId: phone } })
     await platform.db.prisma.outboxRecord.create({
       data: {
@@ -231,6 +352,12 @@ describe.skipIf(!services)('erasing a person', () => {
     expect(await tablesWith(mark)).toEqual([
       'analytics.conversions',
       'analytics.events',
+      'coupon.attempts',
+      'coupon.idempotency_keys',
+      'coupon.redemptions',
+      'decision.exposures',
+      'email.deliveries',
+      'email.suppressions',
       'ingest.conversions',
       'ingest.dead_letters',
       'ingest.events',
@@ -238,14 +365,17 @@ describe.skipIf(!services)('erasing a person', () => {
       'ingest.outbox',
       'ingest.profiles',
       'ingest.rejected_events',
+      'link.clicks',
     ])
 
+    // Mail is not to flow again to somebody who did not want any.
+    const kept = ['email.suppressions']
     const stale = { 'If-Match': '"of another version"' }
     expect((await manage('DELETE', `profiles/${before.id}`, undefined, stale)).status).toBe(412)
     const erased = await manage('DELETE', `profiles/${before.id}`)
     expect(erased.status).toBe(202)
     expect(erased.body).toMatchObject({ profileId: before.id, done: true })
-    expect(await tablesWith(mark)).toEqual([])
+    expect(await tablesWith(mark)).toEqual(kept)
     // That somebody erased them stays known, by an id that leads nowhere any more.
     expect(await tablesWith(before.id)).toEqual(['core.audit_log'])
     expect((await manage('DELETE', `profiles/${before.id}`)).status).toBe(404)
@@ -254,9 +384,24 @@ describe.skipIf(!services)('erasing a person', () => {
     // Somebody sends what was kept elsewhere once more.
     await platform.bus.publish(ingestRecords, [{ key: `${projectId}:${laptop}`, value: record }])
     await allHandled()
-    expect(await tablesWith(mark)).toEqual([])
+    expect(await tablesWith(mark)).toEqual(kept)
     expect(await revenue()).toEqual(earned)
     expect(selector.status).toBe(201)
+    // What was given away stays, and a request that is repeated redeems nothing more.
+    expect((await manage('GET', `coupon-pools/${pool.id}`)).body.redeemed).toBe(2)
+    const { data: redemptions } = (await manage('GET', `redemptions?poolId=${pool.id}`)).body as {
+      data: Json[]
+    }
+    const anonymous = { profileId: null, userId: null, orderId: null, amount: 700, metadata: {} }
+    expect(redemptions).toMatchObject([anonymous, anonymous])
+    expect((await redeem(redeemed, idempotencyKey)).body.redemption).toMatchObject(anonymous)
+    expect(await deliveries(trigger.id)).toContainEqual(
+      expect.objectContaining({ status: 'sent', recipient: null, profileId: null }),
+    )
+    // The code still works for whoever has it, and is given to nobody else.
+    const next = await manage('POST', `coupon-pools/${unique.id}/assign`, { visitorId: 'somebody' })
+    expect(next.body.code).toBe('BETA-1')
+    expect((await redeem({ code: assigned.body.code as string, visitorId: 'bearer' })).status).toBe(200)
 
     // They come again, as somebody new.
     expect((await track([{ eventName: 'seen', visitorId: laptop }])).status).toBe(200)

@@ -1,5 +1,6 @@
 export { type BackgroundPublisher, createBackgroundPublisher } from './background-publisher.ts'
 export { type AssignedCoupon, createAssignCoupon, type NoCoupon } from './coupon/assign-coupon.ts'
+export { givenCouponKey } from './coupon/given-coupon-keys.ts'
 export { insertCoupons, type NewCode } from './coupon/insert-coupons.ts'
 export { findPeople, type Person, personCacheKey, type Wanted } from './decisions/find-people.ts'
 export {

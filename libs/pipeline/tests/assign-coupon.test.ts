@@ -5,6 +5,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type AssignedCoupon, createAssignCoupon } from '../src/coupon/assign-coupon.ts'
 import { insertCoupons } from '../src/coupon/insert-coupons.ts'
+import { eraseProfile } from '../src/erasure/erase-profile.ts'
 import { applyIdentify } from '../src/identity/apply-identify.ts'
 import { resolveProfiles } from '../src/identity/resolve-profiles.ts'
 
@@ -59,6 +60,11 @@ describe.skipIf(!services)('assigning coupons', () => {
     await db.transaction((client) => insertCoupons(client, { id, projectId }, codes))
     return id
   }
+  const aProfile = async (): Promise<string> => {
+    const id = uuidv7()
+    await db.prisma.profile.create({ data: { id, projectId, bucketingId: id, traits: {} } })
+    return id
+  }
   const assign = (poolId: string, profileId: string, where = db) =>
     createAssignCoupon(where)(projectId, poolId, profileId)
   const assigned = async (...args: Parameters<typeof assign>): Promise<AssignedCoupon> => {
@@ -72,15 +78,17 @@ describe.skipIf(!services)('assigning coupons', () => {
   it('gives each of 100 people another coupon, whichever process they ask', async () => {
     const poolId = await aPool(100)
     const coupons = await Promise.all(
-      Array.from({ length: 100 }, (_, n) => assigned(poolId, uuidv7(), n % 2 === 0 ? db : other)),
+      Array.from({ length: 100 }, (_, n) =>
+        aProfile().then((id) => assigned(poolId, id, n % 2 === 0 ? db : other)),
+      ),
     )
     expect(new Set(coupons.map(({ couponId }) => couponId)).size).toBe(100)
-    expect(await assign(poolId, uuidv7())).toEqual({ reason: 'exhausted' })
+    expect(await assign(poolId, await aProfile())).toEqual({ reason: 'exhausted' })
   })
 
   it('gives one person one coupon, also when asked 50 times at once and there is only one', async () => {
     const poolId = await aPool(1)
-    const profileId = uuidv7()
+    const profileId = await aProfile()
     const coupons = await Promise.all(
       Array.from({ length: 50 }, (_, n) => assigned(poolId, profileId, n % 2 === 0 ? db : other)),
     )
@@ -88,9 +96,19 @@ describe.skipIf(!services)('assigning coupons', () => {
     expect(await db.prisma.coupon.count({ where: { poolId, status: 'assigned' } })).toBe(1)
   })
 
+  it('gives nobody a coupon who has been erased', async () => {
+    const poolId = await aPool(1)
+    const profileId = await aProfile()
+    const erased = await eraseProfile({ db, now: Date.now }, { projectId, profileId })
+    expect(erased).toBeDefined()
+    expect(await assign(poolId, profileId)).toHaveProperty('reason')
+    expect(await db.prisma.couponAssignment.count({ where: { poolId } })).toBe(0)
+    expect(await assign(poolId, await aProfile())).toHaveProperty('code')
+  })
+
   it('keeps to it when the coupon was redeemed, and shows none that was revoked', async () => {
     const poolId = await aPool(5)
-    const profileId = uuidv7()
+    const profileId = await aProfile()
     const { couponId } = await assigned(poolId, profileId)
     await setStatus(couponId, 'redeemed')
     expect(await assign(poolId, profileId)).toMatchObject({ couponId, status: 'redeemed' })
@@ -112,10 +130,10 @@ describe.skipIf(!services)('assigning coupons', () => {
 
   it('gives the code of a shared pool to everybody, until its redemptions are used up', async () => {
     const poolId = await aPool(1, { kind: 'shared', maxRedemptions: 2 })
-    const [a, b] = [await assigned(poolId, uuidv7()), await assigned(poolId, uuidv7())]
+    const [a, b] = [await assigned(poolId, await aProfile()), await assigned(poolId, await aProfile())]
     expect(a).toEqual(b)
     await db.prisma.couponPoolCount.update({ where: { poolId }, data: { redeemed: 2 } })
-    expect(await assign(poolId, uuidv7())).toEqual({ reason: 'exhausted' })
+    expect(await assign(poolId, await aProfile())).toEqual({ reason: 'exhausted' })
   })
 
   it('says why there is none', async () => {
@@ -125,6 +143,6 @@ describe.skipIf(!services)('assigning coupons', () => {
     expect(await assign(await aPool(1, { status: 'archived' }), uuidv7())).toEqual({ reason: 'expired' })
     const poolId = await aPool(1)
     projectId = uuidv7()
-    expect(await assign(poolId, uuidv7())).toEqual({ reason: 'not_found' })
+    expect(await assign(poolId, await aProfile())).toEqual({ reason: 'not_found' })
   })
 })

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findPeople } from '../src/decisions/find-people.ts'
 import { forgetOldCounts } from '../src/decisions/store-counts.ts'
 import { storeExposures } from '../src/decisions/store-exposures.ts'
+import { eraseProfile } from '../src/erasure/erase-profile.ts'
 import { applyIdentify } from '../src/identity/apply-identify.ts'
 import { resolveProfiles } from '../src/identity/resolve-profiles.ts'
 import { storeArrivals } from '../src/store-arrivals.ts'
@@ -143,7 +144,7 @@ describe.skipIf(!services)('decisions in the database', () => {
     ).rows
 
   it('stores an exposure once a day, the first one, in whichever order and however often they come', async () => {
-    const profileId = randomUUID()
+    const profileId = await profileOf(randomUUID())
     const at = (exposedAt: string, variant = 'on') => anExposure({ profileId, variant, exposedAt })
     const exposures = [
       at('2026-11-21T12:00:00.000Z'),
@@ -171,6 +172,17 @@ describe.skipIf(!services)('decisions in the database', () => {
       stored('on', '2026-11-21', '2026-11-21T11:00:00.000Z'),
       stored('on', '2026-11-22', '2026-11-22T00:00:00.000Z'),
     ])
+  })
+
+  it('stores who was erased since their profile was looked up under the new one', async () => {
+    const [visitorId, id] = [randomUUID(), randomUUID()]
+    const profileId = await profileOf(visitorId)
+    await eraseProfile({ db, now: () => Date.now() - 1_000 }, { projectId, profileId })
+    const exposedAt = new Date().toISOString()
+    await storeExposures(db.pool, [anExposure({ decisionId: id, visitorId, profileId, exposedAt })])
+    const successor = await profileOf(visitorId)
+    expect(successor).not.toBe(profileId)
+    expect(await exposedIn(id)).toMatchObject([{ profile_id: successor }])
   })
 
   it('stores who had no profile under the one that their id belongs to by then', async () => {

@@ -42,10 +42,13 @@ const ASSIGNED = `
     AND (a.profile_id = $2 OR a.profile_id IN (SELECT id FROM ingest.profiles WHERE merged_into = $2))
   ORDER BY a.profile_id = $2 DESC, a.assigned_at, a.coupon_id LIMIT 1`
 
-// The key of the assignments lets a profile have one, whatever it picks at the same time elsewhere.
+// The key of the assignments lets a profile have one, whatever it picks at the same time elsewhere. An erasure waits
+// for it; whoever has been erased gets none.
 const ASSIGN = `
-  WITH picked AS (
-    SELECT id FROM coupon.coupons WHERE pool_id = $1 AND status = 'available'
+  WITH known AS (
+    SELECT id FROM ingest.profiles WHERE id = $2 FOR KEY SHARE
+  ), picked AS (
+    SELECT id FROM coupon.coupons WHERE pool_id = $1 AND status = 'available' AND EXISTS (SELECT FROM known)
     ORDER BY id NULLS FIRST LIMIT 1 FOR UPDATE SKIP LOCKED
   ), claimed AS (
     INSERT INTO coupon.assignments (pool_id, profile_id, coupon_id) SELECT $1, $2, id FROM picked

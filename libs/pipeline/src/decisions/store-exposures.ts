@@ -27,22 +27,40 @@ const INSERT = `
   ON CONFLICT (decision_id, variant, profile_id, day) DO UPDATE SET exposed_at = excluded.exposed_at
   WHERE known.exposed_at > excluded.exposed_at`
 
+const LIVING = 'SELECT id FROM ingest.profiles WHERE id = ANY($1::uuid[])'
+
 /**
- * Stores exposures, each once per decision, variant, profile and day (UTC). Whoever had no profile when it was decided
- * gets the one that their id belongs to now, which is created if need be.
+ * Stores exposures, each once per decision, variant, profile and day (UTC). Whoever had no profile when it was decided,
+ * or one that was erased since, gets the one that their id belongs to now, which is created if need be.
  */
 export const storeExposures = async (
   client: ClientBase | Pool,
   exposures: readonly Exposure[],
 ): Promise<void> => {
-  const strangers = exposures.filter(({ profileId }) => profileId === null)
+  const living = await findLiving(client, exposures)
+  const profileIn = ({ profileId }: Exposure) => (profileId && living.has(profileId) ? profileId : null)
+  const strangers = exposures.filter((exposure) => profileIn(exposure) === null)
   const found = strangers.length > 0 ? await resolveProfiles(client, strangers.map(asPerson)) : []
   const profileOf = new Map(strangers.map((exposure, index) => [exposure, found[index] ?? null]))
   const known = exposures.flatMap((exposure): Known[] => {
-    const profileId = exposure.profileId ?? profileOf.get(exposure) ?? null
+    const profileId = profileIn(exposure) ?? profileOf.get(exposure) ?? null
     return profileId === null ? [] : [{ ...exposure, profileId }]
   })
   await client.query({ name: 'store-exposures', text: INSERT, values: columns.values(known) })
+}
+
+const findLiving = async (
+  client: ClientBase | Pool,
+  exposures: readonly Exposure[],
+): Promise<ReadonlySet<string>> => {
+  const asked = new Set(exposures.flatMap(({ profileId }) => profileId ?? []))
+  if (asked.size === 0) return asked
+  const { rows } = await client.query<{ id: string }>({
+    name: 'living-profiles',
+    text: LIVING,
+    values: [[...asked]],
+  })
+  return new Set(rows.map(({ id }) => id))
 }
 
 const asPerson = ({ projectId, visitorId, userId, exposedAt }: Exposure) => ({

@@ -133,7 +133,7 @@ export const aboutAnything = (value: unknown): AboutPeople | undefined => {
   const record = memberOf(value, 'record') ?? value
   const event = memberOf(record, 'event') ?? record
   const projectId = textIn(record, 'projectId')
-  const receivedAt = textIn(record, 'receivedAt')
+  const receivedAt = textIn(record, 'receivedAt') ?? textIn(record, 'exposedAt') ?? textIn(record, 'at')
   if (!projectId || !UUID.test(projectId) || !receivedAt || Number.isNaN(Date.parse(receivedAt)))
     return undefined
   const ids = { visitorId: textIn(event, 'visitorId'), userId: textIn(event, 'userId') }

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg'
+import { givenCouponKeys } from '../coupon/given-coupon-keys.ts'
 import { personCacheKey } from '../decisions/find-people.ts'
 import type { ErasureJob, PurgeDeps } from './erasure-job.ts'
 import { purgeDeadLetters } from './purge-dead-letters.ts'
@@ -20,12 +21,21 @@ export type PersonalData = {
    */
   purge?: string | ((deps: PurgeDeps, client: ClientBase, job: ErasureJob) => Promise<number>)
   /** Keys of the cache that hold something of the person. */
-  cacheKeys?: (job: ErasureJob) => string[]
+  cacheKeys?: (job: ErasureJob, deps: Pick<PurgeDeps, 'db'>) => string[] | Promise<string[]>
 }
 
 /** Whether an event's JSON, with its ids as text, is about the person: the user if one is named, else the visitor. */
 const isAbout = (event: string): string =>
   `(${event}->>'userId' = ANY({userIds}) OR (${event}->>'userId' IS NULL AND ${event}->>'visitorId' = ANY({visitorIds})))`
+
+const EVENTS_OF_PERSON = 'ingest.events WHERE project_id = {projectId} AND profile_id = ANY({profileIds})'
+/** Clicks that a person's events name. Clients may have named anything. */
+const CLICKS_OF_PERSON = `
+  SELECT CASE WHEN named.id ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN named.id::uuid END
+  FROM (SELECT DISTINCT context #>> '{shortLink,clickId}' AS id FROM ${EVENTS_OF_PERSON}) AS named`
+const ADDRESSES_WRITTEN_TO = `
+  SELECT lower(btrim(recipient)) FROM email.deliveries
+  WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`
 
 /**
  * Everything that Waymark stores of people, in the order in which it is exported and erased. Whoever adds a table with
@@ -35,7 +45,7 @@ export const personalData: readonly PersonalData[] = [
   {
     name: 'profiles',
     // Erased together with the erasure itself.
-    read: `SELECT id, bucketing_id, user_id, traits, trait_times, first_touch, last_touch, merged_into, created_at, updated_at
+    read: `SELECT id, bucketing_id, user_id, traits, trait_times, first_touch, last_touch, link_touches, merged_into, created_at, updated_at
       FROM ingest.profiles WHERE id = ANY({profileIds}) AND project_id = {projectId} ORDER BY id`,
   },
   {
@@ -44,10 +54,19 @@ export const personalData: readonly PersonalData[] = [
       WHERE project_id = {projectId} AND profile_id = ANY({profileIds}) ORDER BY kind, value`,
   },
   {
+    name: 'clicks',
+    read: `SELECT id, link_id, clicked_at, ip, user_agent, browser, os, device, country, referrer, referrer_host, bot, prefetch
+      FROM link.clicks WHERE project_id = {projectId} AND id IN (${CLICKS_OF_PERSON})`,
+    // Nothing else in them says whose they were, once the events that name them are gone; so this comes before these.
+    purge: `UPDATE link.clicks SET ip = NULL, user_agent = NULL, referrer = NULL WHERE id IN (
+        SELECT id FROM link.clicks WHERE project_id = {projectId} AND id IN (${CLICKS_OF_PERSON})
+          AND (ip IS NOT NULL OR user_agent IS NOT NULL OR referrer IS NOT NULL) LIMIT 1000)`,
+  },
+  {
     name: 'events',
     read: `SELECT event_id, event_name, visitor_id, user_id, session_id, properties, client_timestamp, received_at,
         "timestamp", profile_id, short_link_id, short_link_code, click_ids, warnings, context
-      FROM ingest.events WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`,
+      FROM ${EVENTS_OF_PERSON}`,
     purge: purgeEvents,
   },
   {
@@ -57,7 +76,9 @@ export const personalData: readonly PersonalData[] = [
       FROM ingest.conversions WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`,
     // Revenue stays what it was; whose it was is not known any more.
     purge: `UPDATE ingest.conversions SET event_id = event_key::text, visitor_id = NULL, user_id = NULL, profile_id = NULL,
-        attribution = attribution || '{"clickIds": {}, "referrer": null}'
+        attribution = (attribution || '{"clickIds": {}, "referrer": null}')
+          #- '{firstLinkTouch,clickId}' #- '{firstLinkTouch,eventId}'
+          #- '{lastLinkTouch,clickId}' #- '{lastLinkTouch,eventId}'
       WHERE (project_id, event_key, selector_id) IN (
         SELECT project_id, event_key, selector_id FROM ingest.conversions
         WHERE project_id = {projectId} AND profile_id = ANY({profileIds}) LIMIT 1000)`,
@@ -90,15 +111,108 @@ export const personalData: readonly PersonalData[] = [
   },
   {
     name: 'outbox',
-    // What is published before this comes to it is dropped by whoever reads it.
+    // What is published before this comes to it is dropped by whoever reads it. Redemptions are kept by their coupon, so
+    // that this comes before they are anonymous.
     purge: `DELETE FROM ingest.outbox WHERE id IN (
         SELECT id FROM ingest.outbox, LATERAL (SELECT value::jsonb AS record) parsed,
           LATERAL (SELECT coalesce(record->'record', record) AS record) inner_record,
           LATERAL (SELECT coalesce(inner_record.record->'event', inner_record.record) AS event) told
-        WHERE key IN (SELECT {projectId}::text || ':' || id FROM unnest({visitorIds} || {userIds}) AS id)
+        WHERE key IN (
+            SELECT {projectId}::text || ':' || id FROM unnest({visitorIds} || {userIds}) AS id
+            UNION ALL
+            SELECT {projectId}::text || ':' || coupon_id FROM coupon.redemptions
+            WHERE project_id = {projectId} AND profile_id = ANY({profileIds}))
           AND created_at <= {erasedAt} AND (${isAbout('event')}
             OR (inner_record.record->>'kind' = 'identify' AND event->>'visitorId' = ANY({visitorIds})))
         LIMIT 1000)`,
   },
   { name: 'deadLetters', purge: purgeDeadLetters },
+  {
+    name: 'couponAssignments',
+    read: `SELECT a.pool_id, a.profile_id, a.coupon_id, c.code, c.status, a.assigned_at
+      FROM coupon.assignments a JOIN coupon.pools p ON p.id = a.pool_id JOIN coupon.coupons c ON c.id = a.coupon_id
+      WHERE p.project_id = {projectId} AND a.profile_id = ANY({profileIds})`,
+    cacheKeys: givenCouponKeys,
+    // Such a coupon stays assigned, to nobody: nobody else is given it, and whoever has the code may still use it.
+    purge: `WITH gone AS (
+        DELETE FROM coupon.assignments WHERE (pool_id, profile_id) IN (
+          SELECT a.pool_id, a.profile_id FROM coupon.assignments a JOIN coupon.pools p ON p.id = a.pool_id
+          WHERE p.project_id = {projectId} AND a.profile_id = ANY({profileIds}) LIMIT 1000)
+        RETURNING coupon_id, profile_id
+      ), freed AS (
+        UPDATE coupon.coupons c SET assigned_profile_id = NULL FROM gone
+        WHERE c.id = gone.coupon_id AND c.assigned_profile_id = gone.profile_id
+      )
+      SELECT FROM gone`,
+  },
+  {
+    name: 'redemptions',
+    read: `SELECT id, pool_id, coupon_id, profile_id, visitor_id, user_id, order_id, amount::float8 AS amount, currency,
+        event_id, metadata, redeemed_at, rolled_back_at, rollback_reason
+      FROM coupon.redemptions WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`,
+    // As with conversions, what was given away stays what it was. An order leads to whoever ordered.
+    purge: `UPDATE coupon.redemptions SET profile_id = NULL, visitor_id = NULL, user_id = NULL, order_id = NULL,
+        event_id = 'redemption:' || id, metadata = '{}', rollback_reason = NULL
+      WHERE id IN (
+        SELECT id FROM coupon.redemptions
+        WHERE project_id = {projectId} AND profile_id = ANY({profileIds}) LIMIT 1000)`,
+  },
+  {
+    name: 'couponAttempts',
+    read: `SELECT id, coupon_id, reason, profile_id, visitor_id, user_id, order_id, attempted_at
+      FROM coupon.attempts WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`,
+    purge: `DELETE FROM coupon.attempts WHERE id IN (
+        SELECT id FROM coupon.attempts
+        WHERE project_id = {projectId} AND profile_id = ANY({profileIds}) LIMIT 1000)`,
+  },
+  {
+    name: 'couponCounts',
+    read: `SELECT n.pool_id, n.profile_id, n.redeemed FROM coupon.profile_counts n JOIN coupon.pools p ON p.id = n.pool_id
+      WHERE p.project_id = {projectId} AND n.profile_id = ANY({profileIds})`,
+    purge: `DELETE FROM coupon.profile_counts WHERE (pool_id, profile_id) IN (
+        SELECT n.pool_id, n.profile_id FROM coupon.profile_counts n JOIN coupon.pools p ON p.id = n.pool_id
+        WHERE p.project_id = {projectId} AND n.profile_id = ANY({profileIds}) LIMIT 1000)`,
+  },
+  {
+    // Says once more what the redemption says. The key stays, so that a request that is repeated redeems nothing.
+    name: 'couponAnswers',
+    purge: `UPDATE coupon.idempotency_keys k SET body = jsonb_set(k.body::jsonb, '{redemption}',
+          k.body::jsonb->'redemption' || jsonb_build_object('profileId', NULL, 'visitorId', NULL, 'userId', NULL,
+            'orderId', NULL, 'metadata', '{}'::jsonb, 'eventId', 'redemption:' || (k.body::jsonb #>> '{redemption,id}')))::text
+      WHERE (k.project_id, k.key) IN (
+        SELECT project_id, key FROM coupon.idempotency_keys
+        WHERE project_id = {projectId}
+          AND CASE WHEN status = 200 THEN body::jsonb #>> '{redemption,profileId}' END = ANY({profileIds}::text[]) LIMIT 1000)`,
+  },
+  {
+    // Stays: without it mail would flow again to somebody who did not want any. Comes before the deliveries that tell whose it is.
+    name: 'emailSuppressions',
+    read: `SELECT id, address, reason, detail, created_at FROM email.suppressions
+      WHERE project_id = {projectId} AND address IN (
+        SELECT lower(btrim(traits->>'email')) FROM ingest.profiles
+        WHERE project_id = {projectId} AND id = ANY({profileIds})
+        UNION ALL ${ADDRESSES_WRITTEN_TO})`,
+    purge: `UPDATE email.suppressions SET detail = NULL
+      WHERE project_id = {projectId} AND detail IS NOT NULL AND address IN (${ADDRESSES_WRITTEN_TO})`,
+  },
+  {
+    name: 'emailDeliveries',
+    read: `SELECT id, trigger_id, event_id, profile_id, recipient, status, reason, attempts, context, created_at, sent_at
+      FROM email.deliveries WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`,
+    // What waits is canceled; of what is being handed over nobody will know. The counts of a trigger stay.
+    purge: `UPDATE email.deliveries SET profile_id = NULL, recipient = NULL, context = NULL, reason = NULL,
+        event_id = event_key::text, next_attempt_at = NULL, attempt_token = NULL,
+        status = CASE status WHEN 'pending' THEN 'canceled' WHEN 'sending' THEN 'unconfirmed' ELSE status END
+      WHERE id IN (
+        SELECT id FROM email.deliveries
+        WHERE project_id = {projectId} AND profile_id = ANY({profileIds}) LIMIT 1000)`,
+  },
+  {
+    name: 'emailCooldowns',
+    read: `SELECT c.trigger_id, c.profile_id, c.started_at FROM email.cooldowns c JOIN email.triggers t ON t.id = c.trigger_id
+      WHERE t.project_id = {projectId} AND c.profile_id = ANY({profileIds})`,
+    purge: `DELETE FROM email.cooldowns WHERE (trigger_id, profile_id) IN (
+        SELECT c.trigger_id, c.profile_id FROM email.cooldowns c JOIN email.triggers t ON t.id = c.trigger_id
+        WHERE t.project_id = {projectId} AND c.profile_id = ANY({profileIds}) LIMIT 1000)`,
+  },
 ]

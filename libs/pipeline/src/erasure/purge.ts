@@ -35,7 +35,7 @@ export const createPurger = ({ cache, data = personalData, ...deps }: PurgerDeps
   /** Answers whether nothing is left of the person: `false` when it was stopped, or when another process is at it. */
   const purge = async (job: ErasureJob, signal: AbortSignal): Promise<boolean> => {
     for (const { purge, cacheKeys } of data) {
-      for (const key of cacheKeys?.(job) ?? []) await cache.delete(key)
+      for (const key of (await cacheKeys?.(job, deps)) ?? []) await cache.delete(key)
       for (let purged: number | 'busy' = purge ? 1 : 0; purge && purged !== 0; ) {
         purged = await runStep(job, purge)
         if (purged === 'busy' || signal.aborted) return false
