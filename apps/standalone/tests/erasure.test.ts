@@ -298,6 +298,8 @@ describe.skipIf(!services)('erasing a person', () => {
       value,
     }
     const letters = Array.from({ length: 450 }, (_, n) => ({ ...dead, offset: BigInt(n) }))
+    const exposure = { v: 1, projectId, userId: `${mark}-user`, exposedAt: new Date().toISOString() }
+    letters.push({ ...dead, value: Buffer.from(JSON.stringify(exposure)), offset: 450n })
     await platform.db.prisma.deadLetter.createMany({
       data: letters.map((letter) => ({ ...letter, reason: 'a test', failedAt: new Date() })),
     })
