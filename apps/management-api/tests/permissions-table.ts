@@ -120,8 +120,6 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   previewDecision: 'viewer',
   getDecisionStats: 'viewer',
 
-
-
   getOpenApi: 'anyone',
   getDocs: 'anyone',
   getDocsFile: 'anyone',

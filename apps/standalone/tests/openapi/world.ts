@@ -111,7 +111,7 @@ export const startWorld = async (limit: number): Promise<World> => {
   const service = createAllServices(platform, {
     shortLinkBaseUrl: 'http://localhost',
     mail: {
-      transport: createDirectoryTransport(mailFolder),
+      transport: refusing(REFUSED_ADDRESS, createDirectoryTransport(mailFolder)),
       from: 'shop@example.com',
       publicUrl: 'http://localhost',
       secrets: ['a secret of this test'],
