@@ -62,8 +62,9 @@ describe.skipIf(!services)('who may do what in the management API', () => {
         Origin: management.url,
         ...headers.get(caller),
         ...(operation.body && { 'Content-Type': 'application/json' }),
+        ...(operation.consumes && { 'Content-Type': `${operation.consumes[0]}` }),
       },
-      ...(operation.body && { body: '{}' }),
+      ...((operation.body || operation.consumes) && { body: '{}' }),
     })
   }
 
