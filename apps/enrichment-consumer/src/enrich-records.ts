@@ -6,38 +6,40 @@ import {
   type QueuedRecord,
 } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
-import { describeUserAgent, enrichEvent, type Locate, partitionKeyOf, type UserAgent } from '@waymark/domain'
+import { enrichEvent, type Locate, partitionKeyOf } from '@waymark/domain'
 import type { Delivery, EventBus } from '@waymark/event-bus'
-import { applyIdentify, resolveProfiles } from '@waymark/pipeline'
-import { LRUCache } from 'lru-cache'
+import {
+  aboutRecord,
+  applyIdentify,
+  createResolveLinks,
+  findErased,
+  rememberUserAgents,
+  resolveProfiles,
+} from '@waymark/pipeline'
 
 export type EnrichRecordsDeps = { bus: EventBus; db: Database; locate?: Locate }
-
-const MAX_USER_AGENTS = 10_000
 
 /**
  * Enriches a batch of accepted records and resolves when the events are durable in the public stream. Identifies that
  * were queued are applied in their place: events behind one see it.
  */
 export const createEnrichRecords = ({ bus, db, locate }: EnrichRecordsDeps) => {
-  // A few thousand agents make up nearly all traffic, and reading one costs more than all the rest.
-  const agents = new LRUCache<string, UserAgent>({ max: MAX_USER_AGENTS })
-  const remembered = (header: string | null): UserAgent => {
-    const key = header ?? ''
-    const known = agents.get(key)
-    if (known) return known
-    const described = describeUserAgent(header)
-    agents.set(key, described)
-    return described
-  }
+  const describeUserAgent = rememberUserAgents()
+  const resolveLinks = createResolveLinks(db)
 
-  const enrich = async (records: readonly IngestRecord[]): Promise<EnrichedEvent[]> => {
-    const people = records.map(({ projectId, event }) => ({ ...event, projectId }))
-    const profileIds = await resolveProfiles(db.pool, people)
+  const enrich = async (received: readonly IngestRecord[]): Promise<EnrichedEvent[]> => {
+    const erased = await findErased(db.pool, received.map(aboutRecord))
+    const records = received.filter((_, place) => !erased.has(place))
+    const people = records.map(({ projectId, event, receivedAt }) => ({ ...event, projectId, receivedAt }))
+    const [profileIds, shortLinks] = await Promise.all([
+      resolveProfiles(db.pool, people),
+      resolveLinks(records),
+    ])
     return records.map((record, index) =>
       enrichEvent(record, {
         profileId: profileIds[index] ?? null,
-        describeUserAgent: remembered,
+        shortLink: shortLinks[index] ?? null,
+        describeUserAgent,
         ...(locate && { locate }),
       }),
     )

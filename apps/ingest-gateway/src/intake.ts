@@ -9,7 +9,7 @@ import {
   type ValidationItem,
   type ValidationMode,
 } from '@waymark/contracts'
-import { acceptEvent, conversionsOf, sampleOf, validateEvent, validationModeOf } from '@waymark/domain'
+import { acceptEvent, ingestRecordOf, sampleOf, validateEvent, validationModeOf } from '@waymark/domain'
 import type { ProjectConfig, ProjectConfigs } from '@waymark/project-config'
 import { v7 as uuidv7 } from 'uuid'
 import type { TrackRequest } from './track-request.ts'
@@ -109,20 +109,10 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
         }
         const { event } = result
         const { violations, warnings } = validateEvent(event, result.warnings, mode, config)
-        const record: IngestRecord = {
-          v: 1,
-          kind: 'event',
-          projectId,
-          receivedAt,
-          sentAt,
-          client: clientOf(event.properties, sender),
-          ipStorage: config.settings.ipStorage ?? 'truncate',
-          backfill: options.backfill,
-          event,
-          warnings,
-          conversions: conversionsOf(event, config.selectorsFor(event.eventName)),
-        }
-        if (options.backfill && record.conversions.length > 0 && !hasEventId(raw)) lackingId.push(index)
+        const client = clientOf(event.properties, sender)
+        const { backfill } = options
+        const record = ingestRecordOf(event, config, { receivedAt, sentAt, client, backfill, warnings })
+        if (backfill && record.conversions.length > 0 && !hasEventId(raw)) lackingId.push(index)
         const errors = [...violations, ...warnings]
         if (errors.length > 0) intake.problems.push({ index, eventName: event.eventName, errors })
         const [violation] = violations

@@ -36,6 +36,7 @@ const setUp = ({ fault }: { fault?: Error } = {}) => {
     settings: {},
     checkFor: () => () => [],
     selectorsFor: () => [],
+    triggersFor: () => [],
   }
   const intake = createIntake({
     projectConfigs: { get: async () => config },

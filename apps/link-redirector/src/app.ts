@@ -1,4 +1,63 @@
-import type { Platform, Service } from '@waymark/service-kit'
+import { createIngestQueue, rememberUserAgents } from '@waymark/pipeline'
+import { createChangeNotices } from '@waymark/project-config'
+import type { Loop, Platform, Service } from '@waymark/service-kit'
+import { createClickLimits } from './click-limits.ts'
+import { createClickRecorder } from './click-recorder.ts'
+import { createLinkCache } from './link-cache.ts'
+import { createLinkStore, linkChanges } from './link-store.ts'
+import { createProjectOptions } from './project-options.ts'
+import { redirectRoute } from './redirect-route.ts'
+import { createVisitorReader } from './visitor.ts'
+import { createVisitorHash } from './visitor-hash.ts'
 
-/** Resolves short links and counts their clicks. */
-export const createLinkRedirector = (_platform: Platform): Service => ({ routes: [] })
+/** `countryOf` finds the country of an address, as ISO 3166-1 alpha-2, or `null`; the platform's, unless given. */
+export type LinkRedirectorOptions = { countryOf?: (ip: string) => string | null }
+
+/** How long a link is believed without having been read again, whatever notices say, in ms. */
+const MAX_AGE_MS = 10 * 60_000
+const POLL_MS = 1_000
+const REFRESH_LIMITS_MS = 500
+const SHARE_SALTS_MS = 60_000
+
+/** Resolves short links and records their clicks. */
+export const createLinkRedirector = (
+  { db, bus, cache, totals, projectConfigs, locate, clock, log, metrics }: Platform,
+  { countryOf = (ip) => locate(ip).country }: LinkRedirectorOptions = {},
+): Service => {
+  const { pool } = db
+  const changes = createChangeNotices({ pool, log, now: clock, query: linkChanges, maxAgeMs: MAX_AGE_MS })
+  const links = createLinkCache({ store: createLinkStore({ pool, cache }), changes, now: clock, log })
+  const limits = createClickLimits({ totals, pool, log })
+  const { shareSalts, hashVisitor } = createVisitorHash({ pool, now: clock })
+  const describeUserAgent = rememberUserAgents()
+  const queue = createIngestQueue({ bus, db, log, now: clock, lane: 'click-spool' })
+  const clicks = createClickRecorder({
+    queue,
+    beforeHandOver: limits.share,
+    countryOf,
+    hashVisitor,
+    log,
+    metrics,
+  })
+  const visitors = createVisitorReader({ describeUserAgent, countryOf })
+  const optionsOf = createProjectOptions(projectConfigs, clock)
+
+  const regularly = (name: string, everyMs: number, run: (signal: AbortSignal) => Promise<void>): Loop => ({
+    name,
+    everyMs,
+    run: async (signal) => {
+      await run(signal)
+      return false
+    },
+  })
+  return {
+    routes: [redirectRoute({ links, optionsOf, limits, visitors, clicks, clock })],
+    loops: [
+      regularly('link-changes', POLL_MS, () => changes.poll()),
+      regularly('click-spool', POLL_MS, () => queue.watchSpool()),
+      regularly('click-limits', REFRESH_LIMITS_MS, () => limits.refresh()),
+      regularly('visitor-salts', SHARE_SALTS_MS, () => shareSalts()),
+      regularly('clicks', POLL_MS, (signal) => clicks.run(signal)),
+    ],
+  }
+}

@@ -1,10 +1,20 @@
-import { type ApiKeyScope, AppError, createApiKey, listApiKeys, revokeApiKey } from '@waymark/contracts'
+import {
+  type ApiKeyScope,
+  AppError,
+  createApiKey,
+  DEFAULT_OVERLAP_SECONDS,
+  getApiKey,
+  listApiKeys,
+  revokeApiKey,
+  rotateApiKey,
+  updateApiKey,
+} from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import { generateApiKey, parseRfc3339, scopeAllows } from '@waymark/domain'
 import type { Platform, Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from './page.ts'
-import type { ProjectRouteFactory } from './project-route.ts'
+import type { Actor, ProjectRouteFactory } from './project-route.ts'
 import { requireFound, requireId, unprocessable } from './validation.ts'
 
 /** Scopes that a key may hold which everybody can read in a web page. */
@@ -19,15 +29,8 @@ export const apiKeyRoutes = ({
   clock,
 }: Pick<Platform, 'db' | 'clock'> & { projectRoute: ProjectRouteFactory }): Route[] => [
   projectRoute(createApiKey, async ({ projectId, actor, body: wanted }) => {
-    const beyond = wanted.scopes.find((scope) => !scopeAllows(actor.scopes, scope))
-    if (beyond) {
-      throw new AppError('forbidden', 'A key may only create keys with scopes that it holds itself', {
-        requiredScope: beyond,
-      })
-    }
-    const secret = wanted.scopes.find((scope) => !PUBLIC_SCOPES.includes(scope))
-    if (wanted.kind === 'pub' && secret)
-      throw unprocessable('scopes', 'pub_scope', `${secret} is not for keys that browsers see`)
+    requireOwnScopes(actor, wanted.scopes)
+    requireScopesFor(wanted.kind, wanted.scopes)
     const { key, keyId, secretHash } = generateApiKey(wanted.kind)
     const [stored] = await db.prisma.$transaction([
       db.prisma.apiKey.create({
@@ -46,7 +49,7 @@ export const apiKeyRoutes = ({
       }),
       db.prisma.configChange.create({ data: { projectId } }),
     ])
-    return { status: 201, body: { ...view(stored), key } }
+    return { status: 201, body: { ...view(stored), key }, version: versionOf(stored) }
   }),
   projectRoute(listApiKeys, async ({ projectId, query }) => ({
     body: await pageOf(
@@ -56,9 +59,60 @@ export const apiKeyRoutes = ({
       view,
     ),
   })),
-  projectRoute(revokeApiKey, async ({ projectId, id }) => {
+  projectRoute(getApiKey, async ({ projectId, id }) => {
+    const found = await db.prisma.apiKey.findFirst({ where: { id: requireId(id), projectId } })
+    return reply(requireFound(found))
+  }),
+  projectRoute(updateApiKey, async ({ projectId, actor, id, body, requireMatch }) => {
+    const { name, scopes, validationMode, allowedOrigins, expiresAt } = body
+    if (scopes) requireOwnScopes(actor, scopes)
+    const change = {
+      ...(name !== undefined && { name }),
+      ...(scopes && { scopes }),
+      ...(validationMode !== undefined && { validationMode }),
+      ...(allowedOrigins && { allowedOrigins: allowedOrigins.map(requireOrigin) }),
+      ...(expiresAt !== undefined && { expiresAt: parseExpiry(expiresAt, clock()) }),
+    }
+    return db.prisma.$transaction(async (tx) => {
+      const found = await lockKey(tx, projectId, id)
+      requireMatch(versionOf(found))
+      requireNotRevoked(found)
+      if (scopes) requireScopesFor(found.kind, scopes)
+      await tx.configChange.create({ data: { projectId } })
+      return reply(await tx.apiKey.update({ where: { id }, data: change }))
+    })
+  }),
+  projectRoute(rotateApiKey, async ({ projectId, actor, id, body }) => {
+    const { overlapSeconds = DEFAULT_OVERLAP_SECONDS } = body
+    return db.prisma.$transaction(async (tx) => {
+      const found = await lockKey(tx, projectId, id)
+      const now = clock()
+      requireNotRevoked(found)
+      if (found.replacedBy !== null) throw unprocessable('id', 'rotated', 'has been rotated already')
+      if (found.expiresAt !== null && found.expiresAt.getTime() <= now)
+        throw unprocessable('id', 'expired', 'has expired')
+      requireOwnScopes(actor, found.scopes as ApiKeyScope[])
+      const { key, keyId, secretHash } = generateApiKey(found.kind as 'pub' | 'sec')
+      const { name, kind, scopes, validationMode, allowedOrigins, expiresAt } = found
+      const created = await tx.apiKey.create({
+        data: {
+          ...{ projectId, name, kind, scopes, validationMode, allowedOrigins, expiresAt },
+          id: uuidv7(),
+          keyId,
+          secretHash: new Uint8Array(secretHash),
+        },
+      })
+      const overlapEnd = now + overlapSeconds * 1_000
+      const oldExpiresAt = new Date(Math.min(overlapEnd, expiresAt?.getTime() ?? overlapEnd))
+      await tx.apiKey.update({ where: { id }, data: { expiresAt: oldExpiresAt, replacedBy: created.id } })
+      await tx.configChange.create({ data: { projectId } })
+      return { status: 201, body: { ...view(created), key }, version: versionOf(created) }
+    })
+  }),
+  projectRoute(revokeApiKey, async ({ projectId, id, requireMatch }) => {
     await db.prisma.$transaction(async (tx) => {
-      const found = requireFound(await tx.apiKey.findFirst({ where: { id: requireId(id), projectId } }))
+      const found = await lockKey(tx, projectId, id)
+      requireMatch(versionOf(found))
       // Revoking again changes nothing: the first time stands.
       if (found.revokedAt === null)
         await tx.apiKey.update({ where: { id }, data: { revokedAt: new Date(clock()) } })
@@ -67,6 +121,30 @@ export const apiKeyRoutes = ({
     return { status: 204 }
   }),
 ]
+
+/** The key, which nobody else changes until the transaction ends. */
+const lockKey = async (tx: Prisma.TransactionClient, projectId: string, id: string): Promise<StoredKey> => {
+  await tx.$queryRaw`SELECT 1 FROM core.api_keys WHERE id = ${requireId(id)}::uuid FOR UPDATE`
+  return requireFound(await tx.apiKey.findFirst({ where: { id, projectId } }))
+}
+
+const requireOwnScopes = (actor: Actor, scopes: readonly ApiKeyScope[]): void => {
+  const beyond = scopes.find((scope) => !scopeAllows(actor.scopes, scope))
+  if (beyond === undefined) return
+  throw new AppError('forbidden', 'A key may only give scopes that it holds itself', {
+    requiredScope: beyond,
+  })
+}
+
+const requireScopesFor = (kind: string, scopes: readonly ApiKeyScope[]): void => {
+  const secret = scopes.find((scope) => !PUBLIC_SCOPES.includes(scope))
+  if (kind === 'pub' && secret)
+    throw unprocessable('scopes', 'pub_scope', `${secret} is not for keys that browsers see`)
+}
+
+const requireNotRevoked = ({ revokedAt }: StoredKey): void => {
+  if (revokedAt !== null) throw unprocessable('id', 'revoked', 'has been revoked')
+}
 
 const requireOrigin = (text: string): string => {
   const url = URL.parse(text)
@@ -82,3 +160,8 @@ const parseExpiry = (text: string | null, now: number): Date | null => {
 }
 
 const view = ({ projectId: _projectId, secretHash: _secretHash, ...key }: StoredKey) => key
+
+/** What counts as a change: not that the key was used. */
+const versionOf = (key: StoredKey) => ({ ...view(key), lastUsedAt: null })
+
+const reply = (key: StoredKey) => ({ body: view(key), version: versionOf(key) })

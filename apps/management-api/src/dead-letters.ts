@@ -1,64 +1,117 @@
-import { listDeadLetters, replayDeadLetter, topics } from '@waymark/contracts'
-import type { Prisma } from '@waymark/database'
+import { listDeadLetters, replayDeadLetter, replayDeadLetters, topics } from '@waymark/contracts'
+import { aboutAnything, findErased } from '@waymark/pipeline'
 import type { Platform, Route } from '@waymark/service-kit'
 import type { ProjectRouteFactory } from './project-route.ts'
+import {
+  countDeadLetters,
+  type DeadLetterPlace,
+  type DeadLetterQuery,
+  type DeadLetterRow,
+  deadLetterId,
+  placeOf,
+  readDeadLetters,
+} from './read-dead-letters.ts'
 import { publishOrRefuse } from './rejected-events.ts'
+import { MAX_REMAINING, replayMany } from './replay-many.ts'
 import { requireFound, unprocessable } from './validation.ts'
 
-type Letter = Prisma.DeadLetterGetPayload<object>
-type Place = { consumerGroup: string; topic: string; partition: number; offset: bigint }
 type Deps = Pick<Platform, 'db' | 'bus' | 'clock'> & { projectRoute: ProjectRouteFactory }
 
 const MAX_INT = 2 ** 31 - 1
-const PLACE = /^([^\n]+)\n([^\n]+)\n(\d{1,10})\n(\d{1,18})$/
+const ID = /^([^\n\0]+)\n([^\n\0]+)\n(\d{1,10})\n(\d{1,18})$/
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+const MARK = `
+  UPDATE ingest.dead_letters SET replayed_at = $1
+  WHERE consumer_group = $2 AND topic = $3 AND "partition" = $4 AND "offset" = $5::bigint`
 
 /** Records of a project that a consumer could not process, and sending them once more. */
-export const deadLetterRoutes = ({ projectRoute, db, bus, clock }: Deps): Route[] => [
-  projectRoute(listDeadLetters, async ({ projectId, query }) => {
-    const { limit } = query
-    const after = query.cursor === undefined ? undefined : parsePlace(query.cursor)
-    if (query.cursor !== undefined && !after)
-      throw unprocessable('cursor', 'format', 'is not a cursor of this list')
-    const found = await db.prisma.deadLetter.findMany({
-      where: { projectId },
-      orderBy: [
-        { failedAt: 'desc' },
-        { consumerGroup: 'asc' },
-        { topic: 'asc' },
-        { partition: 'asc' },
-        { offset: 'desc' },
-      ],
-      take: limit + 1,
-      ...(after && { cursor: { consumerGroup_topic_partition_offset: after }, skip: 1 }),
-    })
-    const page = found.slice(0, limit)
-    const last = page.at(-1)
-    return { body: { data: page.map(view), nextCursor: found.length > limit && last ? idOf(last) : null } }
-  }),
-  projectRoute(replayDeadLetter, async ({ projectId, id }) => {
-    const place = requireFound(parsePlace(id))
-    const where = { consumerGroup_topic_partition_offset: place }
-    const letter = requireFound(await db.prisma.deadLetter.findFirst({ where: { projectId, ...place } }))
+export const deadLetterRoutes = ({ projectRoute, db, bus, clock }: Deps): Route[] => {
+  /** Sends one once more, unless it does not fit its topic or its person was erased; answers whether it did. */
+  const replay = async (projectId: string, letter: DeadLetterRow): Promise<'sent' | 'unfit' | 'erased'> => {
     const topic = topics.find(({ name }) => name === letter.topic)
     const value = parsed(letter.value)
-    if (!topic?.validator.fits(value)) {
-      throw unprocessable('value', 'schema', 'the record does not fit its topic and would fail again')
-    }
+    if (!topic?.validator.fits(value)) return 'unfit'
+    const about = aboutAnything(value)
+    if (about && (await findErased(db.pool, [about])).size > 0) return 'erased'
     // Every group reads it again; those that had processed it drop the repeat.
     await publishOrRefuse(bus.publish(topic, [{ key: letter.key ?? projectId, value }]))
-    const replayedAt = new Date(clock())
-    return { status: 202, body: view(await db.prisma.deadLetter.update({ where, data: { replayedAt } })) }
-  }),
-]
+    letter.replayed_at = new Date(clock())
+    const { replayed_at, consumer_group, partition, offset } = letter
+    await db.pool.query(MARK, [replayed_at, consumer_group, letter.topic, partition, offset])
+    return 'sent'
+  }
 
-const idOf = ({ consumerGroup, topic, partition, offset }: Letter): string =>
-  Buffer.from([consumerGroup, topic, partition, offset].join('\n')).toString('base64url')
+  return [
+    projectRoute(listDeadLetters, async ({ projectId, query: { limit, cursor } }) => {
+      const after = cursor === undefined ? undefined : parseCursor(cursor)
+      const found = await readDeadLetters(
+        db.pool,
+        { projectId, after },
+        { limit: limit + 1, newestFirst: true },
+      )
+      const page = found.slice(0, limit)
+      const last = page.at(-1)
+      const nextCursor = found.length > limit && last ? encode(placeOf(last).join('\n')) : null
+      return { body: { data: page.map(view), nextCursor } }
+    }),
+    projectRoute(replayDeadLetter, async ({ projectId, id }) => {
+      const ids = [requireFound(parseId(id))]
+      const [letter] = await readDeadLetters(db.pool, { projectId, ids }, { limit: 1, newestFirst: true })
+      const result = await replay(projectId, requireFound(letter))
+      if (result === 'sent') return { status: 202, body: view(requireFound(letter)) }
+      throw unprocessable(
+        'value',
+        result === 'unfit' ? 'schema' : 'erased',
+        result === 'unfit'
+          ? 'the record does not fit its topic and would fail again'
+          : 'the record is about a person who was erased',
+      )
+    }),
+    projectRoute(replayDeadLetters, async ({ projectId, body }) => {
+      const { topic, group, from, to, cursor } = body
+      const query: DeadLetterQuery = {
+        ...{ projectId, topic, group, open: true },
+        from: from === undefined ? undefined : new Date(from),
+        to: to === undefined ? undefined : new Date(to),
+        ids: body.ids?.map((id) => requireFound(parseId(id))),
+      }
+      const { next, ...result } = await replayMany<DeadLetterRow, DeadLetterPlace>(
+        {
+          read: (after, limit) =>
+            readDeadLetters(db.pool, { ...query, after }, { limit, newestFirst: false }),
+          cursorOf: placeOf,
+          replay: async (letters) => {
+            const results: string[] = []
+            for (const letter of letters) results.push(await replay(projectId, letter))
+            const count = (wanted: string) => results.filter((found) => found === wanted).length
+            return { replayed: count('sent'), stillInvalid: count('unfit') }
+          },
+          count: (after) => countDeadLetters(db.pool, { ...query, after }, MAX_REMAINING),
+        },
+        cursor === undefined ? undefined : parseCursor(cursor),
+        clock,
+      )
+      return { body: { ...result, nextCursor: next === undefined ? null : encode(next.join('\n')) } }
+    }),
+  ]
+}
 
-const parsePlace = (id: unknown): Place | undefined => {
-  const text = typeof id === 'string' ? Buffer.from(id, 'base64url').toString('utf8') : ''
-  const [, consumerGroup, topic, partition, offset] = PLACE.exec(text) ?? []
-  if (!consumerGroup || !topic || Number(partition) > MAX_INT || text.includes('\0')) return undefined
-  return { consumerGroup, topic, partition: Number(partition), offset: BigInt(offset ?? 0) }
+const encode = (text: string): string => Buffer.from(text).toString('base64url')
+
+/** The id as it is kept in the database, or `undefined` when nothing can have it. */
+const parseId = (id: string): string | undefined => {
+  const text = Buffer.from(id, 'base64url').toString('utf8')
+  const [, , , partition] = ID.exec(text) ?? []
+  return partition === undefined || Number(partition) > MAX_INT ? undefined : text
+}
+
+const parseCursor = (cursor: string): DeadLetterPlace => {
+  const [failedAt = '', ...id] = Buffer.from(cursor, 'base64url').toString('utf8').split('\n')
+  const [group, topic, partition, offset] = id
+  const isPlace = TIME.test(failedAt) && !Number.isNaN(Date.parse(failedAt)) && parseId(encode(id.join('\n')))
+  if (isPlace && group && topic && partition && offset) return [failedAt, group, topic, partition, offset]
+  throw unprocessable('cursor', 'format', 'is not a cursor of this list')
 }
 
 const parsed = (value: Uint8Array): unknown => {
@@ -69,13 +122,16 @@ const parsed = (value: Uint8Array): unknown => {
   }
 }
 
-const view = (letter: Letter) => {
-  const { projectId: _projectId, consumerGroup, offset, value, ...rest } = letter
-  return {
-    id: idOf(letter),
-    group: consumerGroup,
-    offset: offset.toString(),
-    value: Buffer.from(value).toString('utf8'),
-    ...rest,
-  }
-}
+const view = (letter: DeadLetterRow) => ({
+  id: encode(deadLetterId(letter)),
+  group: letter.consumer_group,
+  topic: letter.topic,
+  partition: letter.partition,
+  offset: letter.offset,
+  key: letter.key,
+  value: letter.value.toString('utf8'),
+  headers: letter.headers,
+  reason: letter.reason,
+  failedAt: letter.failed_at,
+  replayedAt: letter.replayed_at,
+})

@@ -54,10 +54,11 @@ export const invitationRoutes = ({ projectRoute, db, clock }: Deps): Route[] => 
     ),
   })),
 
-  projectRoute(revokeInvitation, async ({ projectId, id }) => {
+  projectRoute(revokeInvitation, async ({ projectId, id, requireMatch }) => {
     const found = requireFound(
       await db.prisma.invitation.findFirst({ where: { id: requireId(id), projectId } }),
     )
+    requireMatch(view(found, clock()))
     // An invitation that was accepted, or revoked before, stays what it is.
     await db.prisma.invitation.updateMany({
       where: { id: found.id, acceptedAt: null, revokedAt: null },

@@ -5,7 +5,8 @@ import type { EventCursor, PlacedEventQuery } from './event-query.ts'
 
 export type EventPage = { events: EventView[]; next: EventCursor | undefined }
 
-type Row = {
+/** A stored event as it is read. */
+export type EventRow = {
   event_key: string
   event_id: string
   event_name: string
@@ -24,7 +25,7 @@ type Row = {
   context: EventView['context']
 }
 
-const COLUMNS = `event_key, event_id, event_name, visitor_id, user_id, session_id, properties, client_timestamp, received_at,
+export const EVENT_COLUMNS = `event_key, event_id, event_name, visitor_id, user_id, session_id, properties, client_timestamp, received_at,
   "timestamp", profile_id, short_link_id, short_link_code, click_ids, warnings, context`
 
 /** Reads a project's events, the last received first, a page at a time. Events received meanwhile do not shift pages. */
@@ -51,8 +52,8 @@ export const createListEvents = (pool: Pool) => {
     }
     // One row more than asked for tells whether there is another page.
     const limit = parameter(query.limit + 1)
-    const { rows } = await pool.query<Row>(
-      `SELECT ${COLUMNS} FROM ingest.events WHERE ${conditions.join(' AND ')}
+    const { rows } = await pool.query<EventRow>(
+      `SELECT ${EVENT_COLUMNS} FROM ingest.events WHERE ${conditions.join(' AND ')}
        ORDER BY received_at DESC, event_key DESC LIMIT ${limit}`,
       values,
     )
@@ -62,11 +63,12 @@ export const createListEvents = (pool: Pool) => {
       rows.length > query.limit && last
         ? { receivedAt: last.received_at, eventKey: last.event_key }
         : undefined
-    return { events: page.map(toView), next }
+    return { events: page.map(eventView), next }
   }
 }
 
-const toView = (row: Row): EventView => ({
+/** An event as the API shows it. */
+export const eventView = (row: EventRow): EventView => ({
   eventId: row.event_id,
   eventName: row.event_name,
   visitorId: row.visitor_id,

@@ -51,12 +51,13 @@ export const memberRoutes = ({ projectRoute, accountRoutes, auditLog, db, clock 
     return { status: 204 }
   }),
 
-  projectRoute(changeMember, async ({ projectId, actor, id, body: { role } }) => {
+  projectRoute(changeMember, async ({ projectId, actor, id, body: { role }, requireMatch }) => {
     requireOwnRole(actor, role)
     const changed = await db.prisma.$transaction(async (tx) => {
       await lockMembers(tx, projectId)
       const member = requireFound(await findMember(tx, projectId, requireId(id)))
       requireOwnRole(actor, roleOf(member.role))
+      requireMatch(view(member))
       if (role === member.role) return member
       await requireOtherOwner(tx, member)
       await revokeInvitations(tx, member, clock())
@@ -69,11 +70,12 @@ export const memberRoutes = ({ projectRoute, accountRoutes, auditLog, db, clock 
     return { body: view(changed) }
   }),
 
-  projectRoute(removeMember, async ({ projectId, actor, id }) => {
+  projectRoute(removeMember, async ({ projectId, actor, id, requireMatch }) => {
     await db.prisma.$transaction(async (tx) => {
       await lockMembers(tx, projectId)
       const member = requireFound(await findMember(tx, projectId, requireId(id)))
       requireOwnRole(actor, roleOf(member.role))
+      requireMatch(view(member))
       await requireOtherOwner(tx, member)
       await removeFrom(tx, member, clock())
     })

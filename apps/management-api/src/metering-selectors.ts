@@ -1,4 +1,9 @@
-import { archiveMeteringSelector, createMeteringSelector, listMeteringSelectors } from '@waymark/contracts'
+import {
+  archiveMeteringSelector,
+  createMeteringSelector,
+  getMeteringSelector,
+  listMeteringSelectors,
+} from '@waymark/contracts'
 import { Prisma } from '@waymark/database'
 import { requireUsableFilter } from '@waymark/domain'
 import type { Platform, Route } from '@waymark/service-kit'
@@ -45,10 +50,14 @@ export const meteringSelectorRoutes = ({
       view,
     ),
   })),
-  projectRoute(archiveMeteringSelector, async ({ projectId, id }) => {
+  projectRoute(getMeteringSelector, async ({ projectId, id }) => {
+    const where = { id: requireId(id), projectId, archivedAt: null }
+    return { body: view(requireFound(await db.prisma.meteringSelector.findFirst({ where }))) }
+  }),
+  projectRoute(archiveMeteringSelector, async ({ projectId, id, requireMatch }) => {
     await db.prisma.$transaction(async (tx) => {
       const where = { id: requireId(id), projectId, archivedAt: null }
-      requireFound(await tx.meteringSelector.findFirst({ where }))
+      requireMatch(view(requireFound(await tx.meteringSelector.findFirst({ where }))))
       await tx.meteringSelector.update({ where: { id }, data: { archivedAt: new Date() } })
       await tx.configChange.create({ data: { projectId } })
     })

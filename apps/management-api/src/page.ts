@@ -16,11 +16,15 @@ export const pageOf = async <T extends { id: string }, View>(
   const found = await fetch(cursor === undefined ? {} : { id: { lt: parseCursor(cursor) } }, limit + 1)
   const page = found.slice(0, limit)
   const last = page.at(-1)
-  const nextCursor = found.length > limit && last ? Buffer.from(last.id).toString('base64url') : null
+  const nextCursor = found.length > limit && last ? cursorOf(last.id) : null
   return { data: page.map(view), nextCursor }
 }
 
-const parseCursor = (text: string): string => {
+/** The opaque text in which a client carries a record's id to the next page. */
+export const cursorOf = (id: string): string => Buffer.from(id).toString('base64url')
+
+/** The id in a cursor. @throws AppError unprocessable when it is none */
+export const parseCursor = (text: string): string => {
   const id = Buffer.from(text, 'base64url').toString('latin1')
   if (UUID.test(id)) return id
   throw unprocessable('cursor', 'format', 'is not a cursor of this list')

@@ -1,38 +1,82 @@
-import { listProfiles, type ProfileQuery, type ProfileView, type Touch } from '@waymark/contracts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  AppError,
+  eraseProfile,
+  exportProfile,
+  getProfile,
+  getProfileTimeline,
+  listProfiles,
+  type ProfileQuery,
+} from '@waymark/contracts'
 import type { Identity } from '@waymark/domain'
+import { type ErasureJob, eraseProfile as erase, exportPerson, findPerson } from '@waymark/pipeline'
 import type { Platform, Route } from '@waymark/service-kit'
-import type { Pool } from 'pg'
+import { findProfileOf, readProfile } from './find-profile.ts'
+import { listTimeline } from './list-timeline.ts'
 import type { ProjectRouteFactory } from './project-route.ts'
-import { unprocessable } from './validation.ts'
+import { requireFound, requireId, unprocessable } from './validation.ts'
 
-const FIND = `
-  SELECT p.id, p.user_id, p.traits, p.first_touch, p.last_touch, p.created_at, p.updated_at,
-    ARRAY(SELECT value FROM ingest.identities WHERE profile_id = p.id AND kind = 'visitor' ORDER BY value LIMIT 1000)
-      AS visitor_ids
-  FROM ingest.identities i JOIN ingest.profiles p ON p.id = i.profile_id
-  WHERE i.project_id = $1 AND i.kind = $2 AND i.value = $3`
+/** Each export holds a connection for as long as its reader takes. */
+const MAX_EXPORTS = 2
+const EXPORT_RETRY_S = 10
 
-type Row = {
-  id: string
-  user_id: string | null
-  visitor_ids: string[]
-  traits: ProfileView['traits']
-  first_touch: Touch | null
-  last_touch: Touch | null
-  created_at: Date
-  updated_at: Date
+type Deps = Pick<Platform, 'db' | 'clock'> & {
+  projectRoute: ProjectRouteFactory
+  /** Takes what is stored of an erased person out of the stores; answers whether nothing is left. */
+  purge: (job: ErasureJob) => Promise<boolean>
 }
 
-/** The profile that a user or visitor belongs to now: a list of one, or of none. */
-export const profileRoutes = ({
-  projectRoute,
-  db,
-}: Pick<Platform, 'db'> & { projectRoute: ProjectRouteFactory }): Route[] => [
-  projectRoute(listProfiles, async ({ projectId, query }) => {
-    const data = await findProfiles(db.pool, { projectId, ...parseProfileQuery(query) })
-    return { body: { data, nextCursor: null } }
-  }),
-]
+/** People: who they are, what they did, all that is stored of them, and that it is erased. */
+export const profileRoutes = ({ projectRoute, db, clock, purge }: Deps): Route[] => {
+  let exports = 0
+
+  async function* counted(pieces: AsyncIterable<string>) {
+    try {
+      yield* pieces
+    } finally {
+      exports--
+    }
+  }
+
+  return [
+    projectRoute(listProfiles, async ({ projectId, query }) => {
+      const data = await findProfileOf(db.pool, { projectId, ...parseProfileQuery(query) })
+      return { body: { data, nextCursor: null } }
+    }),
+    projectRoute(getProfile, async ({ projectId, id }) => ({
+      body: requireFound(await readProfile(db.pool, projectId, requireId(id))),
+    })),
+    projectRoute(getProfileTimeline, async ({ projectId, id, query }) => {
+      const person = requireFound(await findPerson(db, { projectId, profileId: requireId(id) }))
+      return { body: await listTimeline(db.pool, person, query) }
+    }),
+    projectRoute(exportProfile, async ({ projectId, id }) => {
+      const person = requireFound(await findPerson(db, { projectId, profileId: requireId(id) }))
+      if (exports >= MAX_EXPORTS) {
+        throw new AppError('rate_limited', 'Too many exports at a time', {
+          retryAfterSeconds: EXPORT_RETRY_S,
+        })
+      }
+      exports++
+      return { stream: { type: 'application/json', text: counted(exportPerson(db, person)) } }
+    }),
+    projectRoute(eraseProfile, async ({ projectId, id, requireMatch }) => {
+      const job = await erase(
+        { db, now: clock },
+        {
+          projectId,
+          profileId: requireId(id),
+          confirm: async (client, living) => requireMatch(await readProfile(client, projectId, living)),
+        },
+      )
+      const { erasedAt, id: erasureId } = requireFound(job)
+      const done = await purge(requireFound(job))
+      // The answer is the moment from which on whatever is received is a new person's.
+      await sleep(Math.max(0, erasedAt.getTime() + 1 - clock()))
+      return { status: 202, body: { id: erasureId, profileId: id, erasedAt, done } }
+    }),
+  ]
+}
 
 /**
  * Reads whom a profiles request asks for.
@@ -43,22 +87,4 @@ export const parseProfileQuery = ({ userId, visitorId }: ProfileQuery): Omit<Ide
   if (visitorId !== undefined && userId === undefined) return { kind: 'visitor', value: visitorId }
   if (userId === undefined) throw unprocessable('userId', 'required', 'or visitorId is required')
   throw unprocessable('visitorId', 'exclusive', 'cannot be combined with userId')
-}
-
-const findProfiles = async (pool: Pool, { projectId, kind, value }: Identity): Promise<ProfileView[]> => {
-  const { rows } = await pool.query<Row>({
-    name: 'find-profile',
-    text: FIND,
-    values: [projectId, kind, value],
-  })
-  return rows.map((row) => ({
-    id: row.id,
-    userId: row.user_id,
-    visitorIds: row.visitor_ids,
-    traits: row.traits,
-    firstTouch: row.first_touch,
-    lastTouch: row.last_touch,
-    createdAt: row.created_at.toISOString(),
-    updatedAt: row.updated_at.toISOString(),
-  }))
 }

@@ -11,8 +11,10 @@ import { allowApiKey, type Platform, type Route } from '@waymark/service-kit'
 import type { Request, RequestHandler, Response } from 'express'
 import type { AuditLog } from './audit-log.ts'
 import { clientOf } from './client.ts'
-import { type Parts, partsOf, type Reply, readBody, send } from './reply.ts'
+import { matchRequirement } from './entity-tag.ts'
+import { type Parts, partsOf, readBody } from './reply.ts'
 import { findSession } from './require-session.ts'
+import { type ProjectReply, sendTagged } from './send-tagged.ts'
 import type { Sessions } from './sessions.ts'
 import { UUID } from './validation.ts'
 
@@ -22,10 +24,15 @@ export type Actor =
   | { kind: 'user'; id: string; role: ProjectRole; scopes: readonly ApiKeyScope[] }
 
 /** One request to a project's resource, by somebody who may make it, with parts that fit the operation's schemas. */
-export type ProjectRequest<Body = unknown, Query = unknown> = Parts<Body, Query> & { actor: Actor }
-
-/** What is answered: 200 unless said, and no body at all for 204. */
-export type ProjectReply = Reply
+export type ProjectRequest<Body = unknown, Query = unknown> = Parts<Body, Query> & {
+  actor: Actor
+  /**
+   * To be called with what a PATCH or DELETE is about to change, as a GET would answer it, or as its `version`, and
+   * locked in the transaction that changes it.
+   * @throws AppError precondition_failed when `If-Match` names another version
+   */
+  requireMatch: (current: unknown) => void
+}
 
 type ProjectOperation<B, Q> = Operation<B, Q, { by: 'project'; role: ProjectRole }>
 type Deps = Pick<Platform, 'apiKeys' | 'db'> & { sessions: Sessions; auditLog: AuditLog }
@@ -41,6 +48,7 @@ export const createProjectRoute =
   <B, Q>(
     operation: ProjectOperation<B, Q>,
     answer: (request: ProjectRequest<B, Q>) => Promise<ProjectReply>,
+    { maxBodyBytes }: { maxBodyBytes?: number } = {},
   ): Route => {
     const { role: needed } = operation.access
     const byKey = async (req: Request, res: Response): Promise<Actor> => {
@@ -62,7 +70,8 @@ export const createProjectRoute =
     }
     const reply: RequestHandler = async (req, res) => {
       const actor = res.locals.actor as Actor
-      const request = { ...partsOf(operation, req), actor }
+      const requireMatch = matchRequirement(req.get('If-Match'))
+      const request = { ...partsOf(operation, req), actor, requireMatch }
       const replied = await answer(request)
       if (operation.method !== 'get') {
         await auditLog.record(request.projectId, {
@@ -73,9 +82,9 @@ export const createProjectRoute =
           client: clientOf(req, res),
         })
       }
-      send(res, replied)
+      await sendTagged(req, res, replied)
     }
-    return { operation, handlers: [allow, ...readBody(operation), reply] }
+    return { operation, handlers: [allow, ...readBody(operation, maxBodyBytes), reply] }
   }
 
 export type ProjectRouteFactory = ReturnType<typeof createProjectRoute>

@@ -1,11 +1,5 @@
-import {
-  AppError,
-  archiveProject,
-  createProject,
-  getProject,
-  listProjects,
-  updateProject,
-} from '@waymark/contracts'
+import { archiveProject, createProject, getProject, listProjects, updateProject } from '@waymark/contracts'
+import type { Prisma } from '@waymark/database'
 import type { Platform, Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import type { AccountRoutes } from './account-route.ts'
@@ -73,25 +67,31 @@ export const projectRoutes = ({ projectRoute, accountRoutes, auditLog, db, clock
     return { body: projectView(requireFound(project), roleAs(actor)) }
   }),
 
-  projectRoute(updateProject, async ({ projectId, actor, body }) => {
-    const [project] = await db.prisma.project.updateManyAndReturn({
-      where: { id: projectId, archivedAt: null },
-      data: body,
-    })
-    return { body: projectView(requireFound(project), roleAs(actor)) }
-  }),
+  projectRoute(updateProject, async ({ projectId, actor, body, requireMatch }) =>
+    db.prisma.$transaction(async (tx) => {
+      requireMatch(projectView(await lockProject(tx, projectId), roleAs(actor)))
+      const project = await tx.project.update({ where: { id: projectId }, data: body })
+      return { body: projectView(project, roleAs(actor)) }
+    }),
+  ),
 
-  projectRoute(archiveProject, async ({ projectId }) => {
+  projectRoute(archiveProject, async ({ projectId, actor, requireMatch }) => {
     await db.prisma.$transaction(async (tx) => {
-      const { count } = await tx.project.updateMany({
-        where: { id: projectId, archivedAt: null },
+      requireMatch(projectView(await lockProject(tx, projectId), roleAs(actor)))
+      await tx.project.update({
+        where: { id: projectId },
         data: { archivedAt: new Date(clock()), version: { increment: 1 } },
       })
-      if (count === 0) throw new AppError('not_found', 'Not found')
       await tx.configChange.create({ data: { projectId } })
     })
     return { status: 204 }
   }),
 ]
+
+/** The project, which nobody else changes until the transaction ends. */
+const lockProject = async (tx: Prisma.TransactionClient, id: string) => {
+  await tx.$queryRaw`SELECT 1 FROM core.projects WHERE id = ${id}::uuid FOR UPDATE`
+  return requireFound(await tx.project.findFirst({ where: { id, archivedAt: null } }))
+}
 
 const roleAs = (actor: Actor) => (actor.kind === 'user' ? actor.role : null)

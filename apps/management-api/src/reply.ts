@@ -1,19 +1,30 @@
-import type { Operation } from '@waymark/contracts'
+import type { Readable } from 'node:stream'
+import { AppError, type Operation } from '@waymark/contracts'
 import { bodyOf, jsonBody } from '@waymark/service-kit'
 import type { Request, RequestHandler, Response } from 'express'
 import { requireValid } from './validation.ts'
 
-/** Bytes of one request body. */
+/** Bytes of one request body, unless said otherwise. */
 const MAX_BODY_BYTES = 256 * 1024
 
 /** What is answered: 200 unless said, and no body at all for 204. */
 export type Reply = { status?: number; body?: unknown }
 
 /** The parts of a request that fit the operation's schemas. Those of the path are empty where it has none of that name. */
-export type Parts<Body, Query> = { body: Body; query: Query; projectId: string; id: string }
+export type Parts<Body, Query> = {
+  body: Body
+  query: Query
+  projectId: string
+  id: string
+  /** The body as it arrives, for an operation that `consumes` something else than JSON. */
+  stream: Readable
+}
 
-/** Reads the body of an operation that has one. */
-export const readBody = ({ body }: Operation): RequestHandler[] => (body ? jsonBody(MAX_BODY_BYTES) : [])
+/** Reads the JSON body of an operation that has one; another kind of body is left to be read as a stream. */
+export const readBody = ({ body, consumes }: Operation, maxBodyBytes = MAX_BODY_BYTES): RequestHandler[] => {
+  if (consumes) return [requireType(consumes)]
+  return body ? jsonBody(maxBodyBytes) : []
+}
 
 /** The parts of a request whose body was read. @throws AppError unprocessable when one does not fit */
 export const partsOf = <B, Q>({ body, query }: Operation<B, Q>, req: Request): Parts<B, Q> => {
@@ -22,6 +33,7 @@ export const partsOf = <B, Q>({ body, query }: Operation<B, Q>, req: Request): P
     query: query && requireValid(query.validator, { ...req.query }),
     projectId: pathPart(req, 'projectId'),
     id: pathPart(req, 'id'),
+    stream: req,
   }
   // Where the operation has no schema for a part, its type is unknown, and undefined will do.
   return parts as Parts<B, Q>
@@ -38,3 +50,11 @@ export const send = (res: Response, { status = 200, body }: Reply): void => {
   if (body === undefined) res.end()
   else res.json(body)
 }
+
+const requireType =
+  (types: readonly string[]): RequestHandler =>
+  (req, _res, next) => {
+    const plain = (req.get('Content-Encoding') ?? 'identity') === 'identity'
+    if (plain && req.is([...types])) return next()
+    throw new AppError('unsupported_media_type', `The body must be ${types.join(' or ')}, not compressed`)
+  }

@@ -13,12 +13,14 @@ export const settingsRoutes = ({
     const project = requireFound(await db.prisma.project.findUnique({ where: { id: projectId } }))
     return { body: project.settings }
   }),
-  projectRoute(updateSettings, async ({ projectId, body: change }) => {
+  projectRoute(updateSettings, async ({ projectId, body: change, requireMatch }) => {
     const settings = await db.prisma.$transaction(async (tx) => {
       // The row lock keeps two patches of different settings from undoing each other.
       const [project] = await tx.$queryRaw<{ settings: Prisma.JsonObject }[]>`
           SELECT settings FROM core.projects WHERE id = ${projectId}::uuid FOR UPDATE`
-      const merged = { ...requireFound(project).settings, ...change } as Prisma.InputJsonObject
+      const current = requireFound(project).settings
+      requireMatch(current)
+      const merged = { ...current, ...change } as Prisma.InputJsonObject
       await tx.project.update({
         where: { id: projectId },
         data: { settings: merged, version: { increment: 1 } },

@@ -69,7 +69,7 @@ export const startManagement = async ({
   const platform = adapt(
     await embeddedPlatform({ databaseUrl: database.url, limits }, { name: 'test', log, scope }),
   )
-  const service = arrange(createManagementApi(platform))
+  const service = arrange(createManagementApi(platform, { shortLinkBaseUrl: 'http://localhost' }))
   const http = { port: 0, metricsPort: 0, trustedProxies }
   const { port } = await startService(service, http, platform, scope)
   const url = `http://localhost:${port}`

@@ -1,9 +1,11 @@
 import path from 'node:path'
 import { ensureEventPartitions, migrate, startEmbeddedPostgres } from '@waymark/database'
+import { createDirectoryTransport, createSmtpTransport } from '@waymark/email-consumer'
 import { embeddedPlatform, readConfig, runService, startService } from '@waymark/service-kit'
 import { standaloneConfig } from './config.ts'
 import { keepDemoFile } from './demo-file.ts'
 import { greeting } from './greeting.ts'
+import { keepMailSecret } from './mail-secret.ts'
 import { createAllServices } from './services.ts'
 import { stopWithParent } from './stop-with-parent.ts'
 
@@ -34,8 +36,21 @@ await runService('standalone', env, async (context) => {
     context,
   )
   await ensureEventPartitions(platform.db.pool, { now: new Date() })
-  const service = createAllServices(platform)
   const baseUrl = `http://localhost:${config.http.port}`
+  const { smtpUrl: url, timeoutMs } = config.mail
+  const transport = url
+    ? createSmtpTransport({ url, timeoutMs })
+    : createDirectoryTransport(path.join(dataDir, 'mail'))
+  context.scope.onStop('mail', () => transport.close())
+  const service = createAllServices(platform, {
+    shortLinkBaseUrl: config.shortLinkBaseUrl || baseUrl,
+    mail: {
+      ...config.mail,
+      transport,
+      publicUrl: config.mail.publicUrl || baseUrl,
+      secrets: [await keepMailSecret(path.join(dataDir, 'mail-secret'))],
+    },
+  })
   const demo = await keepDemoFile(path.join(dataDir, 'demo.json'), baseUrl, platform)
   await startService(service, config.http, platform, context.scope)
   process.stdout.write(greeting(demo))

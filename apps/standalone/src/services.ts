@@ -1,22 +1,28 @@
 import { createCouponService } from '@waymark/coupon-service'
 import { createDecisionService } from '@waymark/decision-service'
-import { createEmailConsumer } from '@waymark/email-consumer'
+import { createEmailConsumer, type MailOptions } from '@waymark/email-consumer'
 import { createEnrichmentConsumer } from '@waymark/enrichment-consumer'
 import { createIngestGateway } from '@waymark/ingest-gateway'
 import { createLinkRedirector } from '@waymark/link-redirector'
-import { createManagementApi } from '@waymark/management-api'
+import { createManagementApi, type ManagementOptions } from '@waymark/management-api'
 import { createPersistenceConsumer } from '@waymark/persistence-consumer'
 import { combineServices, type Platform, type Service } from '@waymark/service-kit'
 
+/** What some apps are told beside the platform. */
+export type AllOptions = ManagementOptions & { mail: MailOptions }
+
 /** Every app, on one platform. */
-export const createAllServices = (platform: Platform): Required<Service> =>
+export const createAllServices = (
+  platform: Platform,
+  { mail, ...management }: AllOptions,
+): Required<Service> =>
   combineServices([
     createIngestGateway(platform),
     createEnrichmentConsumer(platform),
     createPersistenceConsumer(platform),
-    createManagementApi(platform),
+    createManagementApi(platform, management),
     createLinkRedirector(platform),
     createCouponService(platform),
     createDecisionService(platform),
-    createEmailConsumer(platform),
+    createEmailConsumer(platform, mail),
   ])

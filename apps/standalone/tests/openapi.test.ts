@@ -7,10 +7,11 @@ import { catalogExamples } from './openapi/catalog.ts'
 import { documentationExamples } from './openapi/documentation.ts'
 import type { Example } from './openapi/example.ts'
 import { ingestionExamples } from './openapi/ingestion.ts'
+import { peopleExamples } from './openapi/people.ts'
 import { type Call, startWorld, type World } from './openapi/world.ts'
 
 const examples = new Map<string, Example>(
-  [ingestionExamples, accountExamples, catalogExamples, documentationExamples]
+  [ingestionExamples, accountExamples, catalogExamples, peopleExamples, documentationExamples]
     .flat()
     .map((example) => [example.operation.id, example]),
 )
@@ -36,6 +37,10 @@ const spoil = async (
         : { ...good, params: { file: 'unknown' } }
     case 400:
       return { ...good, body: '{' }
+    case 304:
+      return { ...good, headers: { ...good.headers, 'If-None-Match': '*' } }
+    case 412:
+      return { ...good, headers: { ...good.headers, 'If-Match': '"another"' } }
     case 413:
       return { ...good, body: JSON.stringify({ long: 'x'.repeat(11 * 1024 * 1024) }) }
     case 415:

@@ -1,2 +1,2 @@
-export type { Analytics } from './port.ts'
+export { type Analytics, MAX_GROUPS, type MetricQuery, type MetricRow } from './port.ts'
 export { createPostgresAnalytics } from './postgres-analytics.ts'

@@ -1,12 +1,21 @@
 export { type ApiKeyKind, type ApiKeyScope, apiKeyScopes } from './api-key.ts'
 export { AppError, type ErrorCode } from './app-error.ts'
+export * from './coupon.ts'
+export * from './email.ts'
 export type { AccountView, ProjectView, TenantView, UserView } from './http/account-parts.ts'
 export * from './http/accounts.ts'
 export * from './http/api-keys.ts'
 export * from './http/audit-log.ts'
 export * from './http/conversions.ts'
+export * from './http/coupon-operations.ts'
+export * from './http/coupon-pools.ts'
+export type { Discount, RedemptionView } from './http/coupon-views.ts'
+export * from './http/coupons.ts'
 export * from './http/dead-letters.ts'
 export * from './http/documentation.ts'
+export * from './http/email-deliveries.ts'
+export * from './http/email-feedback.ts'
+export * from './http/email-triggers.ts'
 export * from './http/event-definitions.ts'
 export * from './http/events.ts'
 export {
@@ -24,16 +33,22 @@ export {
 } from './http/identify.ts'
 export * from './http/ingestion-operations.ts'
 export * from './http/invitations.ts'
+export { type LinkStatsQuery, type LinkStatsView, MAX_STATS_DAYS } from './http/link-stats.ts'
+export * from './http/links.ts'
 export * from './http/members.ts'
 export * from './http/metering-selectors.ts'
 export { answersOf, openApiDocument } from './http/openapi.ts'
 export { type Access, type Answer, defineOperation, type Endpoint, type Operation } from './http/operation.ts'
 export { operations } from './http/operations.ts'
-export { listProfiles, type ProfileQuery, type ProfileView, type Touch } from './http/profile-view.ts'
+export * from './http/profile-view.ts'
 export * from './http/projects.ts'
+export * from './http/redemptions.ts'
 export * from './http/rejected-events.ts'
+export { MAX_REPLAY_RECORDS, type ReplayResult } from './http/replay.ts'
 export { LOCAL_SESSION_COOKIE, SESSION_COOKIE } from './http/session-cookie.ts'
 export * from './http/settings.ts'
+export * from './http/stats.ts'
+export * from './http/suppressions.ts'
 export * from './http/tenants.ts'
 export {
   MAX_BACKFILL_EVENTS,
@@ -55,10 +70,21 @@ export type { Log } from './log.ts'
 export { type ProjectRole, projectRoles, scopeForRole } from './project-role.ts'
 export { type IpStorage, ProjectSettings, projectSettings, ValidationMode } from './project-settings.ts'
 export type { ConversionClaim, MeteringSelector } from './records/conversion-claim.ts'
+export type { CouponRedemptionRecord } from './records/coupon-redemption.ts'
 export type { DeadLetter } from './records/dead-letter.ts'
-export type { EnrichedEvent, EventContext } from './records/enriched-event.ts'
+export type { EnrichedEvent, EventContext, EventLink } from './records/enriched-event.ts'
 export type { IdentifyRecord, QueuedRecord } from './records/identify-record.ts'
 export type { AcceptedEvent, IngestRecord } from './records/ingest-record.ts'
+export type { LinkClick } from './records/link-click.ts'
 export type { RejectedEvent } from './records/rejected-event.ts'
-export { deadLetters, enrichedEvents, ingestRecords, rejectedEvents, type Topic, topics } from './topics.ts'
+export {
+  couponsRedeemed,
+  deadLetters,
+  enrichedEvents,
+  ingestRecords,
+  linkClicks,
+  rejectedEvents,
+  type Topic,
+  topics,
+} from './topics.ts'
 export { compileValidator, type SchemaProblem, type Validator } from './validator.ts'

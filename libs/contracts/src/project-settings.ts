@@ -37,6 +37,25 @@ export const ProjectSettings = Type.Object(
         description: 'Requests to `/api/v1/t` per client address.',
       }),
     ),
+    links: Type.Optional(
+      Type.Object(
+        {
+          appendClickId: Type.Optional(
+            Type.Boolean({
+              description: 'Whether destinations get `wm_click`; they do unless this is false.',
+            }),
+          ),
+          attributionWindowDays: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: 365,
+              description: 'How long after a click a conversion is attributed to its link; 30 unless set.',
+            }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
+    ),
   },
   { additionalProperties: false },
 )

@@ -1,7 +1,9 @@
 import type { Static, TSchema } from 'typebox'
+import { CouponRedemptionRecord } from './records/coupon-redemption.ts'
 import { DeadLetter } from './records/dead-letter.ts'
 import { EnrichedEvent } from './records/enriched-event.ts'
 import { QueuedRecord } from './records/identify-record.ts'
+import { LinkClick } from './records/link-click.ts'
 import { RejectedEvent } from './records/rejected-event.ts'
 import { compileValidator, type Validator } from './validator.ts'
 
@@ -26,8 +28,17 @@ const defineTopic = <S extends TSchema>(
 export const ingestRecords = defineTopic('ingest.records.v1', QueuedRecord)
 export const rejectedEvents = defineTopic('ingest.rejected.v1', RejectedEvent)
 export const enrichedEvents = defineTopic('events.enriched.v1', EnrichedEvent)
+export const couponsRedeemed = defineTopic('coupons.redeemed.v1', CouponRedemptionRecord)
+export const linkClicks = defineTopic('links.clicked.v1', LinkClick)
 /** A dead letter wraps another record in base64, so it may be larger than any of them. */
 export const deadLetters = defineTopic('dead-letters.v1', DeadLetter, { maxMessageBytes: 4 * 1024 * 1024 })
 
 /** Every topic, for whoever creates them on a broker. */
-export const topics: readonly Topic<unknown>[] = [ingestRecords, rejectedEvents, enrichedEvents, deadLetters]
+export const topics: readonly Topic<unknown>[] = [
+  ingestRecords,
+  rejectedEvents,
+  enrichedEvents,
+  couponsRedeemed,
+  linkClicks,
+  deadLetters,
+]

@@ -3,6 +3,7 @@ export { hashPassword, unmatchableHash, verifyPassword } from './account/passwor
 export { roleAllows, roleOfScopes, scopesOfRole, strongerRole } from './account/role.ts'
 export { generateToken, hashToken } from './account/token.ts'
 export { compileEventSchema, type PropertyCheck, requireUsableSchema } from './catalog/event-schema.ts'
+export { createSchemaInference } from './catalog/infer-schema.ts'
 export { type Catalog, validateEvent, validationModeOf } from './catalog/validate-event.ts'
 export {
   type CompiledSelector,
@@ -10,10 +11,40 @@ export {
   conversionsOf,
   requireUsableFilter,
 } from './conversion/metering.ts'
+export { displayCode, formatCode, normalizeCode, normalizeCodePrefix } from './coupon/code.ts'
+export {
+  type CodeSpace,
+  DEFAULT_ALPHABET,
+  DEFAULT_CODE_LENGTH,
+  randomBitsOf,
+  requireUnguessable,
+  requireUsableAlphabet,
+} from './coupon/code-space.ts'
+export { drawCodes } from './coupon/draw-codes.ts'
+export { type CouponState, refusalMessage, refusalOf } from './coupon/refusal.ts'
+export {
+  comparableAddress,
+  emailAddressIn,
+  isEmailAddress,
+  type Mailbox,
+  parseMailbox,
+} from './email/address.ts'
+export {
+  compileMessage,
+  type MessageContext,
+  type MessageTemplates,
+  type RenderedMessage,
+  TemplateError,
+} from './email/message-template.ts'
+export { DEFAULT_RETRY_PLAN, nextAttemptIn, type RetryPlan } from './email/retry.ts'
+export { type CompiledTrigger, compileTrigger, triggersFiredBy } from './email/trigger.ts'
+export { deliveryOfToken, unsubscribeToken } from './email/unsubscribe-token.ts'
+export { requireUsableTemplates } from './email/usable-templates.ts'
 export { type EnrichmentInputs, type EnrichmentLookups, enrichEvent } from './enrichment/enrich-event.ts'
-export { clientNetworkOf, normalisedIp, truncateIp } from './enrichment/ip-address.ts'
+export { clientNetworkOf, normalisedIp, storableIp, truncateIp } from './enrichment/ip-address.ts'
+export { hostOf } from './enrichment/page.ts'
 export { type Locate, locateNowhere, type Place } from './enrichment/place.ts'
-export { describeUserAgent, type UserAgent } from './enrichment/user-agent.ts'
+export { describeUserAgent, isBot, type UserAgent } from './enrichment/user-agent.ts'
 export { type CheckedTraits, checkTraits, traitsProblem } from './identity/check-traits.ts'
 export {
   type Identity,
@@ -36,7 +67,23 @@ export {
 } from './identity/trait-state.ts'
 export { type Acceptance, acceptEvent, sampleOf } from './ingestion/accept-event.ts'
 export { eventKeyOf } from './ingestion/event-key.ts'
+export { ingestRecordOf, type RecordConfig } from './ingestion/ingest-record.ts'
+export { isDeeperThan } from './ingestion/json-depth.ts'
 export { partitionKeyOf } from './ingestion/partition-key.ts'
 export { parseRfc3339 } from './ingestion/rfc3339.ts'
 export { parseJson } from './ingestion/sanitize.ts'
 export { type ApiKeyParts, generateApiKey, parseApiKey, scopeAllows, secretMatches } from './key/api-key.ts'
+export { clickTagOf, clickTimeOf, createClickIds, parseClickId } from './link/click-id.ts'
+export { codeProblem, generateCode, LINK_CODE } from './link/code.ts'
+export {
+  CLICK_PARAMETER,
+  checkDestination,
+  locate,
+  type PreparedDestination,
+  prepareDestination,
+} from './link/destination.ts'
+export { type LinkClaim, type LinkReference, linkClaimOf } from './link/link-reference.ts'
+export { type LinkEnd, linkStateAt } from './link/link-state.ts'
+export { describeVisitor, fitsTarget, type LinkVisitor } from './link/link-target.ts'
+export { attributeTo, type LinkTouch } from './link/link-touch.ts'
+export { timeBuckets } from './stats/time-buckets.ts'

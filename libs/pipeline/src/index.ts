@@ -1,13 +1,37 @@
+export { type AssignedCoupon, createAssignCoupon, type NoCoupon } from './coupon/assign-coupon.ts'
+export { insertCoupons, type NewCode } from './coupon/insert-coupons.ts'
 export { type DemoProject, ensureDemoProject, hasDemoProject } from './demo-project.ts'
+export { eraseProfile } from './erasure/erase-profile.ts'
+export {
+  type AboutPeople,
+  aboutAnything,
+  aboutDeadLetter,
+  aboutEvent,
+  aboutIdentify,
+  aboutRecord,
+  findErased,
+  withoutErased,
+} from './erasure/erased-records.ts'
+export type { ErasureJob, PurgeDeps } from './erasure/erasure-job.ts'
+export { exportPerson, findPerson } from './erasure/export-person.ts'
+export { type PersonalData, personalData } from './erasure/personal-data.ts'
+export { createPurger } from './erasure/purge.ts'
 export { createEventPartitions, type EventPartitions } from './event-partitions.ts'
 export { applyIdentify } from './identity/apply-identify.ts'
 export { type PersonRef, resolveProfiles } from './identity/resolve-profiles.ts'
+export { retryConflicts } from './identity/retry-conflicts.ts'
 export { type TraitsToWrite, type WrittenProfile, writeTraits } from './identity/write-traits.ts'
 export { createIngestQueue, type IngestQueue } from './ingest-queue.ts'
+export { forgetVisitors } from './links/forget-visitors.ts'
+export { linkCopyKey } from './links/link-copy.ts'
+export { createResolveLinks, type ResolveLinks } from './links/resolve-links.ts'
+export { storeClicks } from './links/store-clicks.ts'
 export { addToOutbox, createOutboxRelay } from './outbox.ts'
 export { readOutboxDepth } from './outbox-depth.ts'
 export { createProcessAtOnce } from './process-at-once.ts'
 export { storeArrivals } from './store-arrivals.ts'
 export { storeDeadLetters } from './store-dead-letters.ts'
+export { createStoreInBoth, type StoreInBothDeps } from './store-in-both.ts'
 export { storeRejectedEvents } from './store-rejected-events.ts'
 export { storeUnavailable } from './store-unavailable.ts'
+export { rememberUserAgents } from './user-agents.ts'

@@ -19,14 +19,14 @@ export type IngestQueue = {
   watchSpool(): Promise<void>
 }
 
-/** The lane of spooled records in the outbox. */
+/** The lane of spooled records in the outbox, unless said otherwise. */
 const LANE = 'ingest-spool'
 /** How long nothing is sent to a bus that has just failed, in ms. */
 const OPEN_MS = 1_500
 /** More records than this in the spool, about, and it takes no more: the disk is not endless. */
 const MAX_SPOOLED = 5_000_000
 
-const SPOOLED = `SELECT coalesce(max(id) - min(id) + 1, 0)::text AS spooled FROM ingest.outbox WHERE lane = '${LANE}'`
+const SPOOLED = `SELECT coalesce(max(id) - min(id) + 1, 0)::text AS spooled FROM ingest.outbox WHERE lane = $1`
 
 /**
  * Publishes records, and spools them while the bus is away. As long as anything lies in the spool everything goes
@@ -37,11 +37,14 @@ export const createIngestQueue = ({
   db,
   log,
   now,
+  lane = LANE,
 }: {
   bus: EventBus
   db: Database
   log: Log
   now: () => number
+  /** Records of one lane wait for each other, those of different lanes do not. */
+  lane?: string
 }): IngestQueue => {
   let spooling = false
   let spooled = 0
@@ -61,7 +64,7 @@ export const createIngestQueue = ({
   const spool = async <T>(topic: Topic<T>, records: readonly OutgoingRecord<T>[]): Promise<void> => {
     if (spooled > MAX_SPOOLED) throw new BusUnavailableError('the spool is full')
     try {
-      await db.transaction((client) => addToOutbox(client, LANE, topic, records))
+      await db.transaction((client) => addToOutbox(client, lane, topic, records))
     } catch (error) {
       if (!isTransient(error)) throw error
       throw new BusUnavailableError('neither the bus nor the spool answers', { cause: error })
@@ -87,7 +90,7 @@ export const createIngestQueue = ({
     },
     watchSpool: async () => {
       const askedAt = now()
-      const { rows } = await db.pool.query<{ spooled: string }>(SPOOLED)
+      const { rows } = await db.pool.query<{ spooled: string }>(SPOOLED, [lane])
       spooled = Number(rows[0]?.spooled ?? 0)
       // Rows of other processes count too; an answer from before our own last row does not.
       if (spooled > 0) spooling = true

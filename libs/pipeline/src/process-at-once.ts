@@ -4,8 +4,9 @@ import { type Database, isTransient } from '@waymark/database'
 import { type EnrichmentLookups, enrichEvent, partitionKeyOf } from '@waymark/domain'
 import { createEventPartitions } from './event-partitions.ts'
 import { resolveProfiles } from './identity/resolve-profiles.ts'
+import { createResolveLinks } from './links/resolve-links.ts'
 import { addToOutbox } from './outbox.ts'
-import { storeArrivals } from './store-arrivals.ts'
+import { createStoreInBoth } from './store-in-both.ts'
 import { storeUnavailable } from './store-unavailable.ts'
 
 /** What the synchronous path needs. */
@@ -17,21 +18,30 @@ export type ProcessAtOnceDeps = { db: Database; analytics: Analytics; lookups?: 
  * @throws AppError store_unavailable when a store does not answer; repeating the request is safe
  */
 export const createProcessAtOnce = ({ db, analytics, lookups }: ProcessAtOnceDeps) => {
-  const partitions = createEventPartitions(db)
+  const storeInBoth = createStoreInBoth({ db, analytics, partitions: createEventPartitions(db) })
+  const resolveLinks = createResolveLinks(db)
   return async (records: readonly IngestRecord[]): Promise<void> => {
     try {
-      const people = records.map(({ projectId, event }) => ({ ...event, projectId }))
-      const profileIds = await resolveProfiles(db.pool, people)
+      const people = records.map(({ projectId, event, receivedAt }) => ({ ...event, projectId, receivedAt }))
+      const [profileIds, shortLinks] = await Promise.all([
+        resolveProfiles(db.pool, people),
+        resolveLinks(records),
+      ])
       const events = records.map((record, index) =>
-        enrichEvent(record, { ...lookups, profileId: profileIds[index] ?? null }),
+        enrichEvent(record, {
+          ...lookups,
+          profileId: profileIds[index] ?? null,
+          shortLink: shortLinks[index] ?? null,
+        }),
       )
-      const outgoing = events.map((event) => ({ key: partitionKeyOf(event.projectId, event), value: event }))
-      await partitions.ensureFor(events)
-      await db.transaction(async (client) => {
-        await storeArrivals(client, events)
-        await addToOutbox(client, 'processed-at-once', enrichedEvents, outgoing)
-      })
-      await analytics.storeEvents(events)
+      await storeInBoth(events, (client, stored) =>
+        addToOutbox(
+          client,
+          'processed-at-once',
+          enrichedEvents,
+          stored.map((event) => ({ key: partitionKeyOf(event.projectId, event), value: event })),
+        ),
+      )
     } catch (error) {
       if (!isTransient(error)) throw error
       throw storeUnavailable(error)

@@ -2,8 +2,9 @@ import type { ConversionClaim, EnrichedEvent } from '@waymark/contracts'
 import { bulkColumns } from '@waymark/database'
 import { eventKeyOf } from '@waymark/domain'
 import type { ClientBase } from 'pg'
+import { attributeConversions, type LinkAttribution } from './links/attribute-conversions.ts'
 
-type Row = { event: EnrichedEvent; claim: ConversionClaim }
+type Row = { event: EnrichedEvent; claim: ConversionClaim; links: LinkAttribution }
 
 const columns = bulkColumns<Row>([
   { name: 'project_id', type: 'uuid', of: ({ event }) => event.projectId },
@@ -17,7 +18,7 @@ const columns = bulkColumns<Row>([
   { name: 'visitor_id', type: 'text', of: ({ event }) => event.visitorId },
   { name: 'user_id', type: 'text', of: ({ event }) => event.userId },
   { name: 'profile_id', type: 'uuid', of: ({ event }) => event.profileId },
-  { name: 'attribution', type: 'jsonb', of: ({ event }) => JSON.stringify(attributionOf(event)) },
+  { name: 'attribution', type: 'jsonb', of: (row) => JSON.stringify(attributionOf(row)) },
   { name: 'occurred_at', type: 'timestamptz', of: ({ event }) => event.timestamp },
   { name: 'received_at', type: 'timestamptz', of: ({ event }) => event.receivedAt },
 ])
@@ -34,16 +35,21 @@ export const storeConversions = async (
   client: ClientBase,
   events: readonly EnrichedEvent[],
 ): Promise<void> => {
-  const rows = events.flatMap((event) => event.conversions.map((claim) => ({ event, claim })))
-  if (rows.length === 0) return
+  if (events.every(({ conversions }) => conversions.length === 0)) return
+  const attribute = await attributeConversions(client, events)
+  const rows = events.flatMap((event) =>
+    event.conversions.map((claim) => ({ event, claim, links: attribute(event) })),
+  )
   await client.query({ name: 'store-conversions', text: INSERT, values: columns.values(rows) })
 }
 
-/** Where the visit that converted came from, as far as the event itself tells. */
-const attributionOf = ({ context, shortLinkId, shortLinkCode }: EnrichedEvent) => ({
+/** Where the visit that converted came from, as the event itself tells, and the short links that led up to it. */
+const attributionOf = ({ event: { context, shortLinkId, shortLinkCode }, links }: Row) => ({
   utm: context.utm,
   clickIds: context.clickIds,
   referrer: context.referrer,
   shortLinkId,
   shortLinkCode,
+  firstLinkTouch: links.first,
+  lastLinkTouch: links.last,
 })

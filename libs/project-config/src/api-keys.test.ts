@@ -33,7 +33,7 @@ const unavailable = expect.objectContaining({
 /** A clock, a database with one key and a cache, and processes that share them, all in the hands of the test. */
 const setUp = (row: Partial<typeof storedRow> = {}) => {
   const rows = new Map([[keyId, { ...storedRow, ...row }]])
-  const changes: { change_id: string; project_id: string; at: number }[] = []
+  const changes: { change_id: string; subject: string; at: number }[] = []
   const cached = new Map<string, { value: string; until: number }>()
   const polls: (() => Promise<void>)[] = []
   const world = {
@@ -51,7 +51,7 @@ const setUp = (row: Partial<typeof storedRow> = {}) => {
     },
     revoke: () => {
       rows.set(keyId, { ...storedRow, revoked_at: new Date(world.now) })
-      changes.push({ change_id: `${changes.length}`, project_id: 'project-1', at: world.now })
+      changes.push({ change_id: `${changes.length}`, subject: 'project-1', at: world.now })
     },
   }
   const cache: Cache = {

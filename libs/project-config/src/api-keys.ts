@@ -3,6 +3,7 @@ import type { ApiKeyKind, ApiKeyScope, Log, ValidationMode } from '@waymark/cont
 import { parseApiKey, secretMatches } from '@waymark/domain'
 import type { Pool } from 'pg'
 import type { ConfigChanges } from './config-changes.ts'
+import { createKeyUsage } from './key-usage.ts'
 import { createRemembered } from './remembered.ts'
 
 /** An API key as the services know it; the secret itself is kept nowhere. */
@@ -48,6 +49,7 @@ export type ApiKeysDeps = { pool: Pool; cache: Cache; changes: ConfigChanges; lo
 
 /** Recognises API keys: from memory, else Postgres; while that is away from the copies that the cache holds. */
 export const createApiKeys = ({ pool, cache, changes, log, now }: ApiKeysDeps) => {
+  const usage = createKeyUsage(pool)
   const keys = createRemembered<StoredKey>({
     read: async (keyId) => {
       const { rows } = await pool.query<Row>({ name: 'api-key', text: SELECT, values: [keyId] })
@@ -78,12 +80,17 @@ export const createApiKeys = ({ pool, cache, changes, log, now }: ApiKeysDeps) =
       const key = await keys.get(parts.keyId)
       if (!key || key.kind !== parts.kind || key.revokedAt !== null) return undefined
       if (key.expiresAt !== null && key.expiresAt <= now()) return undefined
-      return secretMatches(parts.secret, Buffer.from(key.secretHash, 'base64')) ? key : undefined
+      if (!secretMatches(parts.secret, Buffer.from(key.secretHash, 'base64'))) return undefined
+      usage.note(key.id, now())
+      return key
     },
+    /** Writes when keys were used last; to be called once a minute and at the end. */
+    flushUsage: usage.flush,
   }
 }
 
-export type ApiKeys = ReturnType<typeof createApiKeys>
+/** What routes need of them. */
+export type ApiKeys = Pick<ReturnType<typeof createApiKeys>, 'authenticate'>
 
 const toStoredKey = (row: Row): StoredKey => ({
   id: row.id,

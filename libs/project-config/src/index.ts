@@ -1,3 +1,10 @@
 export { type ApiKey, type ApiKeys, createApiKeys } from './api-keys.ts'
-export { type ConfigChanges, createConfigChanges, noteConfigChange } from './config-changes.ts'
+export {
+  type ChangeNotices,
+  type ChangesQuery,
+  type ConfigChanges,
+  createChangeNotices,
+  createConfigChanges,
+  noteConfigChange,
+} from './config-changes.ts'
 export { createProjectConfigs, type ProjectConfig, type ProjectConfigs } from './project-configs.ts'

@@ -1,10 +1,18 @@
 import type { Cache } from '@waymark/cache'
-import { type Log, type MeteringSelector, type ProjectSettings, projectSettings } from '@waymark/contracts'
+import {
+  type EmailTrigger,
+  type Log,
+  type MeteringSelector,
+  type ProjectSettings,
+  projectSettings,
+} from '@waymark/contracts'
 import {
   type Catalog,
   type CompiledSelector,
+  type CompiledTrigger,
   compileEventSchema,
   compileSelector,
+  compileTrigger,
   type PropertyCheck,
 } from '@waymark/domain'
 import type { Pool } from 'pg'
@@ -16,6 +24,8 @@ export type ProjectConfig = Catalog & {
   projectId: string
   /** The selectors for events of that name. */
   selectorsFor: (eventName: string) => readonly CompiledSelector[]
+  /** The active email triggers for events of that name. */
+  triggersFor: (eventName: string) => readonly CompiledTrigger[]
 }
 
 /** What is stored and copied of a configuration. */
@@ -24,11 +34,12 @@ type Snapshot = {
   settings: ProjectSettings
   definitions: Record<string, object>
   selectors: MeteringSelector[]
+  triggers: EmailTrigger[]
 }
 
 const MAX_PROJECTS = 5_000
 const COPY_MS = 5 * 60_000
-const copyOf = (projectId: string) => `project-config:v1:${projectId}`
+const copyOf = (projectId: string) => `project-config:v2:${projectId}`
 
 // One statement, so that all of it is from one moment.
 const SELECT = `
@@ -38,7 +49,10 @@ const SELECT = `
     (SELECT coalesce(jsonb_agg(jsonb_build_object('id', s.id, 'eventName', s.event_name, 'filter', s.filter,
         'amountProperty', s.amount_property, 'currencyProperty', s.currency_property,
         'quantityProperty', s.quantity_property) ORDER BY s.id), '[]') FROM core.metering_selectors s
-      WHERE s.project_id = p.id AND s.archived_at IS NULL) AS selectors
+      WHERE s.project_id = p.id AND s.archived_at IS NULL) AS selectors,
+    (SELECT coalesce(jsonb_agg(jsonb_build_object('id', t.id, 'eventName', t.event_name, 'filter', t.filter,
+        'cooldownSeconds', t.cooldown_seconds, 'activatedAt', t.activated_at) ORDER BY t.id), '[]')
+      FROM email.triggers t WHERE t.project_id = p.id AND t.status = 'active') AS triggers
   FROM core.projects p WHERE p.id = $1 AND p.archived_at IS NULL`
 
 export type ProjectConfigsDeps = {
@@ -81,17 +95,22 @@ export const createProjectConfigs = ({ pool, cache, changes, log, now }: Project
      */
     get: async (projectId: string): Promise<ProjectConfig> =>
       (await configs.get(projectId)) ??
-      compile({ projectId, settings: {}, definitions: {}, selectors: [] }, log),
+      compile({ projectId, settings: {}, definitions: {}, selectors: [], triggers: [] }, log),
   }
 }
 
 export type ProjectConfigs = ReturnType<typeof createProjectConfigs>
 
-const compile = ({ projectId, settings, definitions, selectors }: Snapshot, log: Log): ProjectConfig => {
+const compile = (
+  { projectId, settings, definitions, selectors, triggers }: Snapshot,
+  log: Log,
+): ProjectConfig => {
   const schemas = new Map(Object.entries(definitions))
   const checks = new Map<string, PropertyCheck | undefined>()
   const byName = Map.groupBy(selectors, ({ eventName }) => eventName)
   const compiled = new Map<string, CompiledSelector[]>()
+  const triggersByName = Map.groupBy(triggers, ({ eventName }) => eventName)
+  const compiledTriggers = new Map<string, CompiledTrigger[]>()
 
   const compileOrSkip = <T>(what: string, work: () => T): T | undefined => {
     try {
@@ -131,7 +150,20 @@ const compile = ({ projectId, settings, definitions, selectors }: Snapshot, log:
       }
       return found
     },
+    triggersFor: (eventName) => {
+      const ofName = triggersByName.get(eventName)
+      if (ofName === undefined) return NO_TRIGGERS
+      let found = compiledTriggers.get(eventName)
+      if (found === undefined) {
+        found = ofName.flatMap(
+          (trigger) => compileOrSkip('email trigger', () => compileTrigger(trigger)) ?? [],
+        )
+        compiledTriggers.set(eventName, found)
+      }
+      return found
+    },
   }
 }
 
 const NONE: readonly CompiledSelector[] = []
+const NO_TRIGGERS: readonly CompiledTrigger[] = []

@@ -20,6 +20,12 @@ const accountLimit = (name: string, defaultLimit: number, description: string) =
 export const limitsConfig = {
   ingestPerMinute: perMinute('LIMIT_INGEST_PER_MINUTE', 3_000, 'Requests to `/api/v1/t`'),
   profilePerMinute: perMinute('LIMIT_PROFILE_PER_MINUTE', 60, 'Profile writes'),
+  redeemPerMinute: perMinute('LIMIT_REDEEM_PER_MINUTE', 30, 'Redemptions of coupons'),
+  couponMissesPerMinute: perMinute(
+    'LIMIT_COUPON_MISSES_PER_MINUTE',
+    30,
+    'Look-ups of coupons that do not exist',
+  ),
   registerPerHour: accountLimit('LIMIT_REGISTER_PER_HOUR', 10, 'Registrations per hour and client address.'),
   signInPerMinute: accountLimit('LIMIT_SIGN_IN_PER_MINUTE', 20, 'Sign-ins per minute and client address.'),
   signInFailures: accountLimit(

@@ -5,10 +5,13 @@ import {
   createLocallyCountingRateLimiter,
   createMemoryCache,
   createMemoryRateLimiter,
+  createMemoryTotals,
   createRedisCache,
+  createRedisTotals,
   createSharedRateLimiter,
   openRedisCounter,
   type RateLimiter,
+  type SharedTotals,
 } from '@waymark/cache'
 import type { Log } from '@waymark/contracts'
 import { type Database, openDatabase, requireMigrated } from '@waymark/database'
@@ -44,6 +47,8 @@ export type Platform = {
   rateLimiter: RateLimiter
   /** For the hot path: asks nobody, and learns a moment later what other processes counted. */
   ingestRateLimiter: RateLimiter
+  /** Counts that processes share and that begin where the database stands. */
+  totals: SharedTotals
   limits: Limits
   /** Where addresses are. */
   locate: Locate
@@ -56,6 +61,8 @@ export type Platform = {
 /** What composition roots know of the process: its name, for logs and connections, and where it logs to. */
 export type PlatformContext = { name: string; log: Log; scope: Scope }
 
+/** How far behind `lastUsedAt` of an API key may be, in ms. */
+const KEY_USAGE_MS = 60_000
 /** Pause between two looks for changed configuration, in ms; a change is to be known everywhere within 5 s. */
 const CONFIG_POLL_MS = 1_000
 
@@ -72,7 +79,7 @@ const openStores = (url: string, poolSize: number, { name, log, scope }: Platfor
 
 type Parts = Pick<
   Platform,
-  'db' | 'bus' | 'cache' | 'rateLimiter' | 'ingestRateLimiter' | 'limits' | 'locate' | 'metrics'
+  'db' | 'bus' | 'cache' | 'rateLimiter' | 'ingestRateLimiter' | 'totals' | 'limits' | 'locate' | 'metrics'
 >
 
 const assemble = (parts: Parts, { log, scope }: PlatformContext): Platform => {
@@ -88,12 +95,22 @@ const assemble = (parts: Parts, { log, scope }: PlatformContext): Platform => {
   }
   const polling = startLoop({ name: 'config-changes', everyMs: CONFIG_POLL_MS, run: poll }, log)
   scope.onStop('config changes', () => polling.stop())
+  const apiKeys = createApiKeys(config)
+  const noteUsage = async (): Promise<boolean> => {
+    await apiKeys.flushUsage()
+    return false
+  }
+  const usage = startLoop({ name: 'api-key-usage', everyMs: KEY_USAGE_MS, run: noteUsage }, log)
+  scope.onStop('api key usage', async () => {
+    await usage.stop()
+    await apiKeys.flushUsage()
+  })
   return {
     ...parts,
     cache,
     bus: measureBus(parts.bus, metrics, clock),
     analytics: createPostgresAnalytics(db.pool),
-    apiKeys: createApiKeys(config),
+    apiKeys,
     projectConfigs: createProjectConfigs(config),
     clock,
     log,
@@ -114,6 +131,8 @@ export const distributedPlatform = async (
   scope.onStop('rate limit counter', () => counter.close())
   const ingestRateLimiter = createLocallyCountingRateLimiter(counter)
   scope.onStop('rate limiter', () => ingestRateLimiter.close())
+  const totals = createRedisTotals(redis, log)
+  scope.onStop('totals', () => totals.close())
   const metrics = new Registry()
   const bus = createKafkaEventBus(
     { ...kafkaOptions(config.kafka), clientId: `waymark-${name}`, onLag: measureLag(metrics) },
@@ -123,10 +142,18 @@ export const distributedPlatform = async (
   await retryFor(config.database.waitMs, 'the database', () => requireMigrated(db.pool), log)
   const rateLimiter = createSharedRateLimiter(counter)
   const locate = await openGeoDatabase(config.geo.file)
-  return assemble(
-    { db, bus, cache, rateLimiter, ingestRateLimiter, limits: config.limits, locate, metrics },
-    context,
-  )
+  const parts = {
+    db,
+    bus,
+    cache,
+    rateLimiter,
+    ingestRateLimiter,
+    totals,
+    limits: config.limits,
+    locate,
+    metrics,
+  }
+  return assemble(parts, context)
 }
 
 /** One PostgreSQL that this process has to itself, its log in place of Kafka, memory in place of Redis. */
@@ -146,6 +173,7 @@ export const embeddedPlatform = async (
       cache: createMemoryCache(),
       rateLimiter,
       ingestRateLimiter: rateLimiter,
+      totals: createMemoryTotals(),
       limits,
       locate: await openGeoDatabase(geoFile),
       metrics: new Registry(),

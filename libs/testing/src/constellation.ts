@@ -14,6 +14,7 @@ const ROOT = path.resolve(import.meta.dirname, '../../..')
 
 // Tests send as fast as they can, all of it from one address.
 const MANY_REQUESTS = {
+  LIMIT_REDEEM_PER_MINUTE: '1000000',
   LIMIT_INGEST_PER_MINUTE: '1000000',
   LIMIT_REGISTER_PER_HOUR: '1000000',
   LIMIT_SIGN_IN_PER_MINUTE: '1000000',
@@ -37,6 +38,8 @@ export type AppName = (typeof APPS)[number] | 'standalone'
 export type Constellation = {
   apiKey: string
   projectId: string
+  /** Where emails are written to. */
+  mailDir: string
   /** Calls the app that serves `path`, with the project's key unless `init` has another. */
   request(path: string, init?: RequestInit): Promise<Response>
   /** Ends an app at once, as a power cut would. */
@@ -101,7 +104,7 @@ const operate = (
   start: (app: AppName, port: number) => Promise<Running>,
   appFor: (path: string) => AppName,
   cleanUp: () => Promise<void>,
-): Constellation => {
+): Omit<Constellation, 'mailDir'> => {
   const find = (app: AppName): Running => {
     const found = running.get(app)
     if (!found) throw new Error(`${app} is not part of this constellation`)
@@ -135,13 +138,9 @@ export const startStandalone = async (): Promise<Constellation> => {
   const running = new Map<AppName, Running>([['standalone', await start('standalone', await freePort())]])
   const demo = JSON.parse(await readFile(path.join(dataDir, 'demo.json'), 'utf8')) as Access
   const cleanUp = () => rm(dataDir, { recursive: true, force: true })
-  return operate(
-    { apiKey: demo.apiKey, projectId: demo.projectId },
-    running,
-    start,
-    () => 'standalone',
-    cleanUp,
-  )
+  const access = { apiKey: demo.apiKey, projectId: demo.projectId }
+  const mailDir = path.join(dataDir, 'mail')
+  return { ...operate(access, running, start, () => 'standalone', cleanUp), mailDir }
 }
 
 /**
@@ -160,18 +159,27 @@ export const startDistributed = async (servers: Services = requireServices()): P
     KAFKA_TOPIC_PREFIX: prefix,
     // The least that brokers allow, so that a killed consumer is missed soon.
     KAFKA_SESSION_TIMEOUT_MS: '6000',
+    MAIL_DIR: await mkdtemp(path.join(tmpdir(), 'waymark-mail-')),
+    MAIL_FROM: 'Waymark <no-reply@localhost>',
+    MAIL_SECRET: randomBytes(32).toString('base64url'),
+    PUBLIC_URL: 'http://localhost',
   }
   const access = await runSetup(env)
   const start = (app: AppName, port: number) => startApp(`apps/${app}/src/main.ts`, port, env, 30_000)
   const started = await Promise.all(
     APPS.map(async (app) => [app, await start(app, await freePort())] as const),
   )
-  return operate(access, new Map(started), start, appFor, () => database.drop())
+  const cleanUp = async () => {
+    await rm(env.MAIL_DIR, { recursive: true, force: true })
+    await database.drop()
+  }
+  return { ...operate(access, new Map(started), start, appFor, cleanUp), mailDir: env.MAIL_DIR }
 }
 
 /** As the proxy in front of the services routes. */
 const appFor = (requested: string): AppName => {
   if (requested.startsWith('/s/')) return 'link-redirector'
+  if (requested.startsWith('/u/') || requested.startsWith('/webhooks/email/')) return 'email-consumer'
   if (requested.startsWith('/api/v1/coupons/')) return 'coupon-service'
   if (requested.startsWith('/api/v1/decide') || requested.startsWith('/ofrep/')) return 'decision-service'
   if (requested.startsWith('/api/v1/') || requested.startsWith('/internal/')) return 'ingest-gateway'

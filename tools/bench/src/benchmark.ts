@@ -1,10 +1,11 @@
-/** One of the two sides of a benchmark: a server to start and a request to send to it. */
+/** One of the two sides of a benchmark: a server to start and a request to send to it. Without a body it is a GET. */
 export type Side = {
   entry: string
   env: Record<string, string>
-  path: string
+  /** The same for every request, or made anew for each. */
+  path: string | (() => string)
   headers: Record<string, string>
-  body: string
+  body?: string
 }
 
 /** Ours beside a bare baseline, with the least ratio of requests per second that is good enough. */

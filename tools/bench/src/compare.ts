@@ -54,18 +54,23 @@ const measure = async (
 ): Promise<Figures> => {
   const before = await server.usage()
   const result = await autocannon({
-    url: `http://localhost:${server.port}${path}`,
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', ...headers },
-    body,
+    url: `http://localhost:${server.port}${typeof path === 'string' ? path : ''}`,
+    headers,
+    ...(body === undefined
+      ? { method: 'GET' }
+      : { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body }),
+    ...(typeof path === 'function' && {
+      requests: [{ setupRequest: (request) => ({ ...request, path: path() }) }],
+    }),
     connections: CONNECTIONS,
     duration: seconds,
   })
   const after = await server.usage()
-  if (result.non2xx > 0 || result.errors > 0) {
-    throw new Error(`${result.non2xx} answers were not 2xx and ${result.errors} requests failed`)
+  const refused = result['4xx'] + result['5xx']
+  if (refused > 0 || result.errors > 0) {
+    throw new Error(`${refused} answers were errors and ${result.errors} requests failed`)
   }
-  const requests = result['2xx']
+  const requests = result['2xx'] + result['3xx']
   return {
     perSecond: requests / result.duration,
     cpuMicros: (after.cpuMicros - before.cpuMicros) / requests,

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { type Comparison, compare } from './compare.ts'
+import { redirectBenchmarks } from './redirect.ts'
 import { trackBenchmarks } from './track.ts'
 
 const { values, positionals } = parseArgs({
@@ -8,9 +9,10 @@ const { values, positionals } = parseArgs({
   options: { quick: { type: 'boolean', default: false }, out: { type: 'string' } },
 })
 
-const chosen = trackBenchmarks.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
+const benchmarks = [...trackBenchmarks, ...redirectBenchmarks]
+const chosen = benchmarks.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
 if (chosen.length === 0) {
-  process.stderr.write(`Choose from: ${trackBenchmarks.map(({ name }) => name).join(', ')}\n`)
+  process.stderr.write(`Choose from: ${benchmarks.map(({ name }) => name).join(', ')}\n`)
   process.exitCode = 2
 }
 

@@ -1,11 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { topics } from '@waymark/contracts'
-import { ensureEventPartitions, migrate, openDatabase } from '@waymark/database'
-import { ensureKafkaTopics } from '@waymark/event-bus'
-import { ensureDemoProject } from '@waymark/pipeline'
-import { createLog } from '@waymark/service-kit'
-import { startKafka, startPostgres, startRedis } from '@waymark/testing/servers'
 import type { Benchmark, Side } from './benchmark.ts'
+import { startServers } from './servers.ts'
 
 const PATH = '/api/v1/t'
 
@@ -24,39 +19,18 @@ const anEvent = () => ({
 
 const prepareWith =
   (body: string) => async (): Promise<{ ours: Side; baseline: Side; dispose: () => Promise<void> }> => {
-    process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true'
-    const [postgres, redis, kafka] = await Promise.all([startPostgres(), startRedis(), startKafka()])
-    await migrate(postgres.url)
-    const db = openDatabase({ url: postgres.url, poolSize: 2, applicationName: 'bench', onError: () => {} })
-    await ensureEventPartitions(db.pool, { now: new Date() })
-    const { apiKey } = await ensureDemoProject(db)
-    await db.close()
-    const log = createLog('bench', 'warn')
-    await ensureKafkaTopics(
-      { brokers: kafka.brokers, clientId: 'bench' },
-      topics,
-      { partitions: 12, replication: 1 },
-      log,
-    )
-    const env = {
-      DATABASE_URL: postgres.url,
-      REDIS_URL: redis.url,
-      KAFKA_BROKERS: kafka.brokers.join(','),
-      // All of the load comes from one address.
-      LIMIT_INGEST_PER_MINUTE: '1000000',
-    }
+    const { env, apiKey, dispose } = await startServers()
     return {
       ours: {
         entry: 'apps/ingest-gateway/src/main.ts',
-        env,
+        // All of the load comes from one address.
+        env: { ...env, LIMIT_INGEST_PER_MINUTE: '1000000' },
         path: PATH,
         headers: { 'X-API-Key': apiKey },
         body,
       },
       baseline: { entry: 'tools/bench/src/bare-express.ts', env: {}, path: PATH, headers: {}, body },
-      dispose: async () => {
-        await Promise.all([postgres, redis, kafka].map(({ container }) => container.stop({ timeout: 0 })))
-      },
+      dispose,
     }
   }
 

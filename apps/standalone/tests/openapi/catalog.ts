@@ -5,21 +5,28 @@ import {
   createApiKey,
   createEventDefinition,
   createMeteringSelector,
+  getApiKey,
   getEventDefinition,
+  getMeteringSelector,
   getRejectedEvent,
   getSettings,
+  inferEventSchema,
   listApiKeys,
   listConversions,
   listDeadLetters,
   listEventDefinitions,
+  listEventDefinitionVersions,
   listEvents,
   listMeteringSelectors,
-  listProfiles,
   listRejectedEvents,
   replayDeadLetter,
+  replayDeadLetters,
   replayRejectedEvent,
+  replayRejectedEvents,
   revokeApiKey,
+  rotateApiKey,
   trackEvents,
+  updateApiKey,
   updateEventDefinition,
   updateSettings,
 } from '@waymark/contracts'
@@ -33,6 +40,11 @@ const aSelector = () => ({ eventName: `ordered ${randomUUID()}`, amountProperty:
 
 const idOf = async (created: ReturnType<World['call']>) => ({ id: stringIn((await created).body, 'id') })
 const newDefinition = ({ call }: World) => idOf(call(createEventDefinition, { body: aDefinition() }))
+
+const newKey = async ({ call }: World) => ({ params: await idOf(call(createApiKey, { body: aKey() })) })
+const newSelector = async ({ call }: World) => ({
+  params: await idOf(call(createMeteringSelector, { body: aSelector() })),
+})
 
 /** An event in the quarantine, and the definition that put it there. */
 const reject = async ({ call }: World) => {
@@ -53,14 +65,16 @@ const reject = async ({ call }: World) => {
 
 export const catalogExamples: Example[] = [
   { operation: listEvents, good: () => ({ query: { limit: '2', visitorId: 'v' } }) },
-  { operation: listProfiles, good: () => ({ query: { visitorId: 'v' } }) },
   { operation: listConversions, good: () => ({}) },
   { operation: createApiKey, good: () => ({ body: aKey() }) },
   { operation: listApiKeys, good: () => ({}) },
+  { operation: getApiKey, good: newKey },
+  { operation: updateApiKey, good: async (world) => ({ ...(await newKey(world)), body: { name: 'New' } }) },
   {
-    operation: revokeApiKey,
-    good: async ({ call }) => ({ params: await idOf(call(createApiKey, { body: aKey() })) }),
+    operation: rotateApiKey,
+    good: async (world) => ({ ...(await newKey(world)), body: { overlapSeconds: 0 } }),
   },
+  { operation: revokeApiKey, good: newKey },
   { operation: createEventDefinition, good: () => ({ body: aDefinition() }) },
   { operation: listEventDefinitions, good: () => ({}) },
   { operation: getEventDefinition, good: async (world) => ({ params: await newDefinition(world) }) },
@@ -68,13 +82,22 @@ export const catalogExamples: Example[] = [
     operation: updateEventDefinition,
     good: async (world) => ({ params: await newDefinition(world), body: { description: 'New' } }),
   },
+  {
+    operation: listEventDefinitionVersions,
+    good: async (world) => ({ params: await newDefinition(world) }),
+  },
+  {
+    operation: inferEventSchema,
+    good: async ({ call }) => {
+      await call(trackEvents, { body: { eventName: 'learned', visitorId: 'v' }, query: { sync: '1' } })
+      return { body: { eventName: 'learned' } }
+    },
+  },
   { operation: archiveEventDefinition, good: async (world) => ({ params: await newDefinition(world) }) },
   { operation: createMeteringSelector, good: () => ({ body: aSelector() }) },
   { operation: listMeteringSelectors, good: () => ({}) },
-  {
-    operation: archiveMeteringSelector,
-    good: async ({ call }) => ({ params: await idOf(call(createMeteringSelector, { body: aSelector() })) }),
-  },
+  { operation: getMeteringSelector, good: newSelector },
+  { operation: archiveMeteringSelector, good: newSelector },
   { operation: getSettings, good: () => ({}) },
   { operation: updateSettings, good: () => ({ body: { ipStorage: 'drop' } }) },
   { operation: listRejectedEvents, good: () => ({}) },
@@ -92,6 +115,8 @@ export const catalogExamples: Example[] = [
     },
     others: { 422: async (world) => ({ params: { id: (await reject(world)).id } }) },
   },
+  { operation: replayRejectedEvents, good: () => ({ body: {} }) },
+  { operation: replayDeadLetters, good: () => ({ body: {} }) },
   { operation: listDeadLetters, good: () => ({}) },
   {
     operation: replayDeadLetter,

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import {
   type ApiKeyScope,
   answersOf,
@@ -7,6 +10,7 @@ import {
   type Operation,
 } from '@waymark/contracts'
 import { generateToken, hashPassword } from '@waymark/domain'
+import { createDirectoryTransport } from '@waymark/email-consumer'
 import { ensureDemoProject } from '@waymark/pipeline'
 import { createScope, embeddedPlatform, limitsConfig, readConfig, startService } from '@waymark/service-kit'
 import { anIngestRecord, createMemoryLog, createTestDatabase, startTcpProxy } from '@waymark/testing'
@@ -89,7 +93,20 @@ export const startWorld = async (limit: number): Promise<World> => {
   const log = createMemoryLog()
   const scope = createScope(log)
   const platform = await embeddedPlatform({ databaseUrl, limits }, { name: 'openapi', log, scope })
-  const service = createAllServices(platform)
+  const mailFolder = await mkdtemp(path.join(tmpdir(), 'waymark-mail-'))
+  scope.onStop('mail', () => rm(mailFolder, { recursive: true }))
+  const service = createAllServices(platform, {
+    shortLinkBaseUrl: 'http://localhost',
+    mail: {
+      transport: createDirectoryTransport(mailFolder),
+      from: 'shop@example.com',
+      publicUrl: 'http://localhost',
+      secrets: ['a secret of this test'],
+      connections: 1,
+      timeoutMs: 1_000,
+      retryAfterMs: 1_000,
+    },
+  })
   const http = { port: 0, metricsPort: 0, trustedProxies: 0 }
   const { port } = await startService(service, http, platform, scope)
   const { projectId, apiKey } = await ensureDemoProject(platform.db)

@@ -30,6 +30,24 @@ const NewApiKey = Type.Object({
   ),
 })
 
+const ApiKeyPatch = Type.Partial(
+  Type.Pick(NewApiKey, ['name', 'scopes', 'validationMode', 'allowedOrigins', 'expiresAt']),
+)
+
+/** How long a rotated key goes on working, in seconds: a day unless said, at most 30. */
+export const DEFAULT_OVERLAP_SECONDS = 24 * 60 * 60
+export const MAX_OVERLAP_SECONDS = 30 * DEFAULT_OVERLAP_SECONDS
+const Rotation = Type.Object({
+  overlapSeconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: MAX_OVERLAP_SECONDS,
+      default: DEFAULT_OVERLAP_SECONDS,
+      description: 'How long the old key goes on working; 0 ends it at once.',
+    }),
+  ),
+})
+
 const ApiKeyView = Type.Object({
   id: Id,
   keyId: Type.String({ description: 'The part of the key that may be shown.' }),
@@ -40,7 +58,14 @@ const ApiKeyView = Type.Object({
   allowedOrigins: Type.Array(Type.String()),
   expiresAt: NullableTimestamp,
   revokedAt: NullableTimestamp,
-  lastUsedAt: NullableTimestamp,
+  lastUsedAt: Type.Unsafe<string | null>({
+    ...NullableTimestamp,
+    description: 'About a minute behind; it does not change the `ETag`.',
+  }),
+  replacedBy: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    description: 'The id of the key that it was rotated to.',
+  }),
   createdAt: Timestamp,
 })
 export type ApiKeyView = Static<typeof ApiKeyView>
@@ -76,10 +101,48 @@ export const listApiKeys = defineOperation({
   answers: { 200: { description: 'A page of keys, the newest first', schema: pageOf(ApiKeyView) } },
 })
 
+const one = '/api/projects/{projectId}/api-keys/{id}'
+
+export const getApiKey = defineOperation({
+  id: 'getApiKey',
+  method: 'get',
+  path: one,
+  tag,
+  summary: 'Read an API key',
+  access,
+  answers: { 200: { description: 'The key, without its secret', schema: ApiKeyView } },
+})
+
+export const updateApiKey = defineOperation({
+  id: 'updateApiKey',
+  method: 'patch',
+  path: one,
+  tag,
+  summary: 'Change what an API key may do',
+  description:
+    'It holds everywhere within 5 seconds. A key may only give scopes that it holds itself; a revoked key stays as it is.',
+  access,
+  body: ApiKeyPatch,
+  answers: { 200: { description: 'The key, without its secret', schema: ApiKeyView } },
+})
+
+export const rotateApiKey = defineOperation({
+  id: 'rotateApiKey',
+  method: 'post',
+  path: `${one}/rotate`,
+  tag,
+  summary: 'Replace an API key by a new one with the same properties',
+  description:
+    'The old one expires after the overlap. A key is rotated once; rotate its successor after that.',
+  access,
+  body: Rotation,
+  answers: { 201: { description: 'The new key', schema: NewApiKeyView } },
+})
+
 export const revokeApiKey = defineOperation({
   id: 'revokeApiKey',
   method: 'delete',
-  path: '/api/projects/{projectId}/api-keys/{id}',
+  path: one,
   tag,
   summary: 'Revoke an API key',
   description: 'It is refused everywhere within 5 seconds.',
@@ -87,4 +150,11 @@ export const revokeApiKey = defineOperation({
   answers: { 204: { description: 'Revoked' } },
 })
 
-export const apiKeyOperations = [createApiKey, listApiKeys, revokeApiKey]
+export const apiKeyOperations = [
+  createApiKey,
+  listApiKeys,
+  getApiKey,
+  updateApiKey,
+  rotateApiKey,
+  revokeApiKey,
+]

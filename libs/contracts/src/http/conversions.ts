@@ -3,7 +3,8 @@ import { Id, JsonObject, NullableString, Timestamp } from '../schema-parts.ts'
 import { defineOperation } from './operation.ts'
 import { equalTo, pageOf, pageParameters } from './page.ts'
 
-const ConversionView = Type.Object({
+/** A conversion as the API shows it. */
+export const ConversionView = Type.Object({
   selectorId: Id,
   eventId: Type.String(),
   eventName: Type.String(),

@@ -2,7 +2,8 @@ import { Type } from 'typebox'
 import { JsonObject, NullableString, NullableTimestamp, Timestamp } from '../schema-parts.ts'
 import { Unprocessable } from './error-bodies.ts'
 import { defineOperation } from './operation.ts'
-import { PageQuery, pageOf } from './page.ts'
+import { equalTo, PageQuery, pageOf } from './page.ts'
+import { ReplayResult, replayFilter } from './replay.ts'
 
 const DeadLetterView = Type.Object({
   id: Type.String(),
@@ -48,4 +49,21 @@ export const replayDeadLetter = defineOperation({
   },
 })
 
-export const deadLetterOperations = [listDeadLetters, replayDeadLetter]
+export const replayDeadLetters = defineOperation({
+  id: 'replayDeadLetters',
+  method: 'post',
+  path: `${collection}/replay`,
+  tag,
+  summary: 'Send dead letters once more: those that are named, or match, or all',
+  description:
+    'Up to 1,000 a request; while `remaining` is not 0, go on with `nextCursor`. Those that were replayed before are left out.',
+  access: { by: 'project', role: 'editor' },
+  body: Type.Object({
+    ...replayFilter,
+    topic: equalTo('Those of this topic.'),
+    group: equalTo('Those of these consumers.'),
+  }),
+  answers: { 200: { description: 'What became of them', schema: ReplayResult } },
+})
+
+export const deadLetterOperations = [listDeadLetters, replayDeadLetter, replayDeadLetters]

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { Id, JsonObject, NullableString, Timestamp } from '../schema-parts.ts'
 import { defineOperation } from './operation.ts'
-import { PageQuery, pageOf } from './page.ts'
+import { PageQuery, pageOf, pageParameters } from './page.ts'
 
 const Description = Type.Optional(Type.String({ maxLength: 2_000 }))
 const PropertySchema = Type.Unsafe<Record<string, unknown>>({
@@ -27,6 +27,32 @@ const EventDefinitionView = Type.Object({
 })
 export type EventDefinitionView = Static<typeof EventDefinitionView>
 
+const VersionView = Type.Object({
+  version: Type.Integer(),
+  schema: JsonObject,
+  createdAt: Timestamp,
+})
+
+/** Events that a schema is inferred from, unless asked otherwise, and at most. */
+export const DEFAULT_SAMPLE_SIZE = 1_000
+export const MAX_SAMPLE_SIZE = 10_000
+const InferenceRequest = Type.Object({
+  eventName: Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000]*$' }),
+  sampleSize: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_SAMPLE_SIZE,
+      default: DEFAULT_SAMPLE_SIZE,
+      description: 'How many of the events received last are looked at.',
+    }),
+  ),
+})
+const Inference = Type.Object({
+  eventName: Type.String(),
+  sampled: Type.Integer({ description: 'How many events were looked at.' }),
+  schema: JsonObject,
+})
+
 const tag = 'Event definitions'
 const collection = '/api/projects/{projectId}/event-definitions'
 const one = `${collection}/{id}`
@@ -51,7 +77,10 @@ export const listEventDefinitions = defineOperation({
   tag,
   summary: 'List the catalog',
   access: { by: 'project', role: 'viewer' },
-  query: PageQuery,
+  query: Type.Object({
+    ...pageParameters,
+    archived: Type.Boolean({ default: false, description: 'Those that are archived instead of the others.' }),
+  }),
   answers: {
     200: { description: 'A page of definitions, the newest first', schema: pageOf(EventDefinitionView) },
   },
@@ -89,10 +118,35 @@ export const archiveEventDefinition = defineOperation({
   answers: { 204: { description: 'Archived' } },
 })
 
+export const listEventDefinitionVersions = defineOperation({
+  id: 'listEventDefinitionVersions',
+  method: 'get',
+  path: `${one}/versions`,
+  tag,
+  summary: 'List the schemas that a definition has had',
+  access: { by: 'project', role: 'viewer' },
+  query: PageQuery,
+  answers: { 200: { description: 'A page of versions, the newest first', schema: pageOf(VersionView) } },
+})
+
+export const inferEventSchema = defineOperation({
+  id: 'inferEventSchema',
+  method: 'post',
+  path: `${collection}/infer`,
+  tag,
+  summary: 'Propose a schema that the stored events of a name fit',
+  description: 'Nothing is saved. Every event that was looked at fits the schema.',
+  access: { by: 'project', role: 'viewer' },
+  body: InferenceRequest,
+  answers: { 200: { description: 'The proposed schema', schema: Inference } },
+})
+
 export const eventDefinitionOperations = [
   createEventDefinition,
   listEventDefinitions,
   getEventDefinition,
   updateEventDefinition,
   archiveEventDefinition,
+  listEventDefinitionVersions,
+  inferEventSchema,
 ]

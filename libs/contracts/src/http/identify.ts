@@ -22,7 +22,8 @@ const personId = (description: string) => ({
   description,
 })
 const id = (description: string) => Type.String(personId(description))
-const optionalId = (description: string) =>
+/** An id that may be left out; null means the same. */
+export const optionalId = (description: string) =>
   Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], ...personId(description) }))
 
 const TRAITS =

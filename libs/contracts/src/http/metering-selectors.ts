@@ -53,6 +53,16 @@ export const listMeteringSelectors = defineOperation({
   },
 })
 
+export const getMeteringSelector = defineOperation({
+  id: 'getMeteringSelector',
+  method: 'get',
+  path: `${collection}/{id}`,
+  tag,
+  summary: 'Read a metering selector',
+  access: { by: 'project', role: 'viewer' },
+  answers: { 200: { description: 'The selector', schema: MeteringSelectorView } },
+})
+
 export const archiveMeteringSelector = defineOperation({
   id: 'archiveMeteringSelector',
   method: 'delete',
@@ -67,5 +77,6 @@ export const archiveMeteringSelector = defineOperation({
 export const meteringSelectorOperations = [
   createMeteringSelector,
   listMeteringSelectors,
+  getMeteringSelector,
   archiveMeteringSelector,
 ]

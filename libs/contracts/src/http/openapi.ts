@@ -26,16 +26,24 @@ export const answersOf = ({
   const retry = MANAGEMENT.test(path) ? RetryAfterSeconds : RetryAfter
   const guarded = access.by !== 'anyone'
   const managed = MANAGEMENT.test(path)
+  const ofProject = access.by === 'project'
   return {
+    ...(ofProject &&
+      method === 'get' &&
+      !query && { 304: { description: 'It is what `If-None-Match` names' } }),
     ...(guarded && { 401: { description: describeMissing(access), schema: ErrorBody } }),
     // To whom a session is enough, only a page of another site is refused.
     ...(guarded &&
       (access.by !== 'session' || method !== 'get') && {
         403: { description: 'Not allowed', schema: Forbidden },
       }),
-    ...(access.by === 'project' && {
+    ...(ofProject && {
       404: { description: 'Not found, or in a project that the caller may not see', schema: ErrorBody },
     }),
+    ...(ofProject &&
+      (method === 'patch' || method === 'delete') && {
+        412: { description: 'It is not what `If-Match` names any more', schema: ErrorBody },
+      }),
     ...(body && {
       400: { description: 'Not JSON', schema: ErrorBody },
       413: { description: 'The body is too large', schema: ErrorBody },
@@ -84,8 +92,17 @@ export const openApiDocument = (operations: readonly Operation[], version: strin
   },
 })
 
+/** The headers that ask on a condition, for whatever of a project has an `ETag`. */
+const conditionsOf = ({ access, method, query }: Operation): Record<string, string> => {
+  if (access.by !== 'project') return {}
+  if (method === 'patch' || method === 'delete')
+    return { 'If-Match': 'The `ETag` that was read: when it is another by now, nothing is done.' }
+  return method === 'get' && !query ? { 'If-None-Match': 'The `ETag` that is known already.' } : {}
+}
+
 const describe = (operation: Operation): JsonObject => {
-  const { id, tag, summary, description, access, path, body, query, headers = {} } = operation
+  const { id, tag, summary, description, access, path, body, query, consumes } = operation
+  const headers = { ...conditionsOf(operation), ...operation.headers }
   return {
     operationId: id,
     tags: [tag],
@@ -107,6 +124,9 @@ const describe = (operation: Operation): JsonObject => {
         schema: { type: 'string' as const },
       })),
     ],
+    ...(consumes && {
+      requestBody: { required: true, content: Object.fromEntries(consumes.map((type) => [type, {}])) },
+    }),
     ...(body && {
       requestBody: { required: true, content: { 'application/json': { schema: plain(body.schema) } } },
     }),

@@ -36,6 +36,8 @@ export type Operation<Body = unknown, Query = unknown, A extends Access = Access
   readonly limited: boolean
   readonly body?: RequestPart<Body>
   readonly query?: RequestPart<Query>
+  /** Types of a body that is not JSON and is read as a stream. */
+  readonly consumes?: readonly string[]
   /** Request headers that mean something to it, by name. */
   readonly headers?: Readonly<Record<string, string>>
   /** Its own answers by status, those of every operation with its access and parts left out. */

@@ -2,19 +2,29 @@ import { accountOperations } from './accounts.ts'
 import { apiKeyOperations } from './api-keys.ts'
 import { auditLogOperations } from './audit-log.ts'
 import { conversionOperations } from './conversions.ts'
+import { couponOperations } from './coupon-operations.ts'
+import { couponPoolOperations } from './coupon-pools.ts'
+import { managedCouponOperations } from './coupons.ts'
 import { deadLetterOperations } from './dead-letters.ts'
 import { documentationOperations } from './documentation.ts'
+import { emailDeliveryOperations } from './email-deliveries.ts'
+import { emailFeedbackOperations } from './email-feedback.ts'
+import { emailTriggerOperations } from './email-triggers.ts'
 import { eventDefinitionOperations } from './event-definitions.ts'
 import { eventOperations } from './events.ts'
 import { ingestionOperations } from './ingestion-operations.ts'
 import { invitationOperations } from './invitations.ts'
+import { linkOperations } from './links.ts'
 import { memberOperations } from './members.ts'
 import { meteringSelectorOperations } from './metering-selectors.ts'
 import type { Operation } from './operation.ts'
 import { profileOperations } from './profile-view.ts'
 import { projectOperations } from './projects.ts'
+import { redemptionOperations } from './redemptions.ts'
 import { rejectedEventOperations } from './rejected-events.ts'
 import { settingsOperations } from './settings.ts'
+import { statsOperations } from './stats.ts'
+import { suppressionOperations } from './suppressions.ts'
 import { tenantOperations } from './tenants.ts'
 
 /** Everything that the API can do, in the order in which it is documented. */
@@ -29,11 +39,21 @@ export const operations: readonly Operation[] = [
   ...eventOperations,
   ...profileOperations,
   ...conversionOperations,
+  ...statsOperations,
+  ...couponOperations,
+  ...couponPoolOperations,
+  ...managedCouponOperations,
+  ...redemptionOperations,
   ...apiKeyOperations,
   ...eventDefinitionOperations,
   ...meteringSelectorOperations,
+  ...linkOperations,
   ...settingsOperations,
   ...rejectedEventOperations,
   ...deadLetterOperations,
   ...documentationOperations,
+  ...emailTriggerOperations,
+  ...emailDeliveryOperations,
+  ...suppressionOperations,
+  ...emailFeedbackOperations,
 ]

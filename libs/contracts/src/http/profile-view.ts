@@ -1,8 +1,11 @@
 import { type Static, Type } from 'typebox'
-import { Id, NullableString, StringMap, Timestamp } from '../schema-parts.ts'
+import { Id, JsonObject, NullableString, StringMap, Timestamp } from '../schema-parts.ts'
+import { ConversionView } from './conversions.ts'
+import { RetryAfterSeconds } from './error-bodies.ts'
+import { EventView } from './events.ts'
 import { Traits } from './identify.ts'
 import { defineOperation } from './operation.ts'
-import { equalTo, pageOf } from './page.ts'
+import { equalTo, PageQuery, pageOf } from './page.ts'
 
 /** Where a person came from at one time, as one event tells it. */
 export const Touch = Type.Object({
@@ -54,4 +57,75 @@ export const listProfiles = defineOperation({
   answers: { 200: { description: 'The profile', schema: pageOf(ProfileView) } },
 })
 
-export const profileOperations = [listProfiles]
+const one = '/api/projects/{projectId}/profiles/{id}'
+const tag = 'Profiles'
+
+export const getProfile = defineOperation({
+  id: 'getProfile',
+  method: 'get',
+  path: one,
+  tag,
+  summary: 'Read a profile',
+  description: 'The id of a profile that was merged answers with the one that it became.',
+  access: { by: 'project', role: 'viewer' },
+  answers: { 200: { description: 'The profile', schema: ProfileView } },
+})
+
+/** One thing that happened to a person, by its `type`. */
+const TimelineEntry = Type.Object({
+  type: Type.Unsafe<'event' | 'conversion' | 'identify'>({ enum: ['event', 'conversion', 'identify'] }),
+  /** When it was received. */
+  at: Timestamp,
+  event: Type.Optional(EventView),
+  conversion: Type.Optional(ConversionView),
+  identify: Type.Optional(Type.Object({ visitorId: Type.String(), userId: NullableString })),
+})
+export type TimelineEntry = Static<typeof TimelineEntry>
+
+export const getProfileTimeline = defineOperation({
+  id: 'getProfileTimeline',
+  method: 'get',
+  path: `${one}/timeline`,
+  tag,
+  summary: 'List what a person did',
+  description:
+    'Events, conversions and the identifies that linked visitors, with those of profiles that were merged into it.',
+  access: { by: 'project', role: 'viewer' },
+  query: PageQuery,
+  answers: { 200: { description: 'A page, the last received first', schema: pageOf(TimelineEntry) } },
+})
+
+export const exportProfile = defineOperation({
+  id: 'exportProfile',
+  method: 'post',
+  path: `${one}/export`,
+  tag,
+  summary: 'Export everything that is stored of a person',
+  description: 'One object with a list for each kind of data. Two exports at a time are made per process.',
+  access: { by: 'project', role: 'admin' },
+  answers: {
+    200: { description: 'The data', schema: JsonObject },
+    429: { description: 'Others are being made', schema: RetryAfterSeconds },
+  },
+})
+
+const ErasureView = Type.Object({
+  id: Id,
+  profileId: Id,
+  erasedAt: Timestamp,
+  done: Type.Boolean({ description: 'Whether nothing is left; else the rest goes in the background.' }),
+})
+
+export const eraseProfile = defineOperation({
+  id: 'eraseProfile',
+  method: 'delete',
+  path: one,
+  tag,
+  summary: 'Erase a person from every store',
+  description:
+    'Nothing that was received of them before is stored any more, not by a replay either; what is received later is a new person’s. Conversions stay, without saying whose.',
+  access: { by: 'project', role: 'admin' },
+  answers: { 202: { description: 'They are unknown from now on', schema: ErasureView } },
+})
+
+export const profileOperations = [listProfiles, getProfile, getProfileTimeline, exportProfile, eraseProfile]

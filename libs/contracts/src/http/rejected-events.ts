@@ -3,7 +3,8 @@ import { AcceptedEvent } from '../records/ingest-record.ts'
 import { Id, NullableTimestamp, Timestamp } from '../schema-parts.ts'
 import { Unprocessable } from './error-bodies.ts'
 import { defineOperation } from './operation.ts'
-import { PageQuery, pageOf } from './page.ts'
+import { equalTo, PageQuery, pageOf } from './page.ts'
+import { ReplayResult, replayFilter } from './replay.ts'
 import { ValidationItem } from './track-result.ts'
 
 const RejectedEventView = Type.Object({
@@ -56,4 +57,25 @@ export const replayRejectedEvent = defineOperation({
   },
 })
 
-export const rejectedEventOperations = [listRejectedEvents, getRejectedEvent, replayRejectedEvent]
+export const replayRejectedEvents = defineOperation({
+  id: 'replayRejectedEvents',
+  method: 'post',
+  path: `${collection}/replay`,
+  tag,
+  summary: 'Send rejected events once more: those that are named, or match, or all',
+  description:
+    'Up to 1,000 a request; while `remaining` is not 0, go on with `nextCursor`. Those that were replayed before are left out.',
+  access: { by: 'project', role: 'editor' },
+  body: Type.Object({
+    ...replayFilter,
+    eventName: equalTo('Those of this name.'),
+  }),
+  answers: { 200: { description: 'What became of them', schema: ReplayResult } },
+})
+
+export const rejectedEventOperations = [
+  listRejectedEvents,
+  getRejectedEvent,
+  replayRejectedEvent,
+  replayRejectedEvents,
+]

@@ -4,6 +4,15 @@ import { Id, NullableString, StringMap, Timestamp } from '../schema-parts.ts'
 import { ConversionClaim } from './conversion-claim.ts'
 import { AcceptedEvent } from './ingest-record.ts'
 
+/** The short link that an event is attributed to, and which click on it if that is known. */
+export const EventLink = Type.Object({
+  id: Id,
+  code: Type.String(),
+  campaign: NullableString,
+  clickId: NullableString,
+})
+export type EventLink = Static<typeof EventLink>
+
 /** What enrichment learned about where an event came from; `null` is unknown. */
 export const EventContext = Type.Object({
   bot: Type.Boolean(),
@@ -28,6 +37,8 @@ export const EventContext = Type.Object({
     content: NullableString,
   }),
   clickIds: StringMap,
+  /** Left out of events that no known link led to. */
+  shortLink: Type.Optional(EventLink),
 })
 export type EventContext = Static<typeof EventContext>
 

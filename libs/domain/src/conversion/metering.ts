@@ -12,19 +12,22 @@ export type CompiledSelector = { selector: MeteringSelector; matches: (event: Ac
 const engine = new LogicEngine(undefined, { maxArrayLength: 10_000, maxStringLength: 100_000 })
 
 /** Compiles a selector's filter, once per version of it. @throws Error when the filter is no JsonLogic */
-export const compileSelector = (selector: MeteringSelector): CompiledSelector => {
-  if (selector.filter === null) return { selector, matches: () => true }
-  const run = engine.build(selector.filter) as (data: unknown) => unknown
-  return {
-    selector,
-    matches: (event) => {
-      try {
-        return Boolean(engine.truthy(run({ event, properties: event.properties })))
-      } catch {
-        // A filter that stumbles over an event does not select it.
-        return false
-      }
-    },
+export const compileSelector = (selector: MeteringSelector): CompiledSelector => ({
+  selector,
+  matches: compileFilter(selector.filter),
+})
+
+/** Compiles a filter over `{ event, properties }`; null lets every event pass. @throws Error when it is no JsonLogic */
+export const compileFilter = (filter: unknown): ((event: AcceptedEvent) => boolean) => {
+  if (filter === null) return () => true
+  const run = engine.build(filter) as (data: unknown) => unknown
+  return (event) => {
+    try {
+      return Boolean(engine.truthy(run({ event, properties: event.properties })))
+    } catch {
+      // A filter that stumbles over an event does not select it.
+      return false
+    }
   }
 }
 

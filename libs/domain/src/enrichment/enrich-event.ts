@@ -1,4 +1,5 @@
-import type { EnrichedEvent, IngestRecord, IpStorage } from '@waymark/contracts'
+import type { EnrichedEvent, EventLink, IngestRecord, IpStorage } from '@waymark/contracts'
+import { CLICK_PARAMETER } from '../link/destination.ts'
 import { correctedTime } from './corrected-time.ts'
 import { storableIp } from './ip-address.ts'
 import { describePage, hostOf } from './page.ts'
@@ -11,8 +12,14 @@ export type EnrichmentLookups = {
   locate: Locate
 }
 
-/** What enrichment is given beside the record; `profileId` is whose event it is, `null` when it names nobody. */
-export type EnrichmentInputs = Partial<EnrichmentLookups> & { profileId: string | null }
+/**
+ * What enrichment is given beside the record; `profileId` is whose event it is, `null` when it names nobody, and
+ * `shortLink` the link of the project that led to it.
+ */
+export type EnrichmentInputs = Partial<EnrichmentLookups> & {
+  profileId: string | null
+  shortLink?: EventLink | null
+}
 
 /**
  * Derives everything that can be known about an event from its record and what is looked up for it. Pure: the consumer
@@ -20,7 +27,12 @@ export type EnrichmentInputs = Partial<EnrichmentLookups> & { profileId: string 
  */
 export const enrichEvent = (
   record: IngestRecord,
-  { profileId, describeUserAgent: describe = describeUserAgent, locate = locateNowhere }: EnrichmentInputs = {
+  {
+    profileId,
+    shortLink,
+    describeUserAgent: describe = describeUserAgent,
+    locate = locateNowhere,
+  }: EnrichmentInputs = {
     profileId: null,
   },
 ): EnrichedEvent => {
@@ -34,6 +46,8 @@ export const enrichEvent = (
     v: 1,
     projectId: record.projectId,
     ...event,
+    shortLinkId: shortLink?.id ?? event.shortLinkId,
+    shortLinkCode: shortLink?.code ?? event.shortLinkCode,
     properties: withStorableAddress(event.properties, record.ipStorage),
     receivedAt: record.receivedAt,
     timestamp: new Date(happenedAtMs).toISOString(),
@@ -49,8 +63,13 @@ export const enrichEvent = (
       path,
       referrer,
       referrerHost: hostOf(referrer),
-      utm,
-      clickIds: { ...clickIds, ...event.clickIds },
+      utm: shortLink ? { ...utm, campaign: utm.campaign ?? shortLink.campaign } : utm,
+      clickIds: {
+        ...clickIds,
+        ...event.clickIds,
+        ...(shortLink?.clickId && { [CLICK_PARAMETER]: shortLink.clickId }),
+      },
+      ...(shortLink && { shortLink }),
     },
   }
 }

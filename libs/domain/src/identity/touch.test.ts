@@ -75,7 +75,8 @@ describe('mergeTouches', () => {
         shortLinkId: null,
         shortLinkCode: null,
       }
-      return { first: one, last: one }
+      const link = { at: one.at, linkId: 'l', code: 'c', campaign: null, clickId: null, eventId }
+      return { first: one, last: one, links: [link] }
     })
   const touches = fc.array(touch, { maxLength: 4 }).map((all) => all.reduce(mergeTouches, noTouches))
 

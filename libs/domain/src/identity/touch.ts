@@ -1,10 +1,11 @@
 import type { EnrichedEvent, Touch } from '@waymark/contracts'
 import { hostOf } from '../enrichment/page.ts'
+import { type LinkTouch, linkTouchesOf, mergeLinkTouches } from '../link/link-touch.ts'
 
-/** The first and the last touch of a person; `null` while nothing is known. */
-export type Touches = { first: Touch | null; last: Touch | null }
+/** The first and the last touch of a person, `null` while nothing is known, and the latest ones by short links. */
+export type Touches = { first: Touch | null; last: Touch | null; links: readonly LinkTouch[] }
 
-export const noTouches: Touches = { first: null, last: null }
+export const noTouches: Touches = { first: null, last: null, links: [] }
 
 /**
  * Where a person came from, if an event tells: by a campaign, an ad's click id, a short link, or a page of another host.
@@ -30,13 +31,14 @@ export const touchesOf = (event: EnrichedEvent): Touches => {
     shortLinkId,
     shortLinkCode,
   }
-  return { first: touch, last: touch }
+  return { first: touch, last: touch, links: linkTouchesOf(event) }
 }
 
-/** The touches of both: the earliest and the latest, in whatever order they are learned. */
+/** The touches of both: the earliest and the latest ones, in whatever order they are learned. */
 export const mergeTouches = (a: Touches, b: Touches): Touches => ({
   first: pick(a.first, b.first, (order) => order <= 0),
   last: pick(a.last, b.last, (order) => order >= 0),
+  links: mergeLinkTouches(a.links, b.links),
 })
 
 const pick = (a: Touch | null, b: Touch | null, takesFirst: (order: number) => boolean): Touch | null => {

@@ -12,24 +12,39 @@ import {
   planLink,
   writtenTraits,
 } from '@waymark/domain'
-import { lockIdentities, pointIdentity } from './identity-rows.ts'
+import { aboutIdentify, findErased } from '../erasure/erased-records.ts'
+import { type LockedIdentity, lockIdentities, pointIdentity } from './identity-rows.ts'
 import { lockProfiles, newProfile, type Profile, saveProfiles } from './profile-rows.ts'
 import { retryConflicts } from './retry-conflicts.ts'
 
 /**
  * Links a visitor to a user and writes traits, in one transaction; applying a record twice is the same as once.
  * When it resolves, whoever resolves either id gets the user's profile.
- * @returns the id of the user's profile
+ * @returns the id of the user's profile, or `null` when it was received before one of the two was erased: nothing is done
  */
-export const applyIdentify = (
+export const applyIdentify = async (
   db: Pick<Database, 'transaction'>,
-  { id, projectId, visitorId, userId, traits, receivedAt }: IdentifyRecord,
-): Promise<string> =>
+  record: IdentifyRecord,
+): Promise<string | null> => {
+  try {
+    return await applyUnlessErased(db, record)
+  } catch (error) {
+    if (error === ERASED) return null
+    throw error
+  }
+}
+
+/** Undoes the transaction. */
+const ERASED = new Error('the person has been erased')
+
+const applyUnlessErased = (db: Pick<Database, 'transaction'>, record: IdentifyRecord): Promise<string> =>
   retryConflicts(() =>
     db.transaction(async (client) => {
+      const { id, projectId, visitorId, userId, traits, receivedAt } = record
       const asVisitor: Identity = { projectId, kind: 'visitor', value: visitorId }
       const asUser: Identity = { projectId, kind: 'user', value: userId }
       const identities = await lockIdentities(client, [asVisitor, asUser])
+      if ((await findErased(client, [aboutIdentify(record)])).size > 0) throw ERASED
       const known = identityOf(identities)
       const profiles = await lockProfiles(
         client,
@@ -48,7 +63,7 @@ export const applyIdentify = (
         users?.id ?? null,
         link,
       )
-      const linked = linkProfiles(plan, { visitors, users, asVisitor, asUser })
+      const linked = linkProfiles(plan, { visitors, users, visitor: known('visitor'), user: known('user') })
       const write = { at: receivedAt, by: id, own: true }
       const profile =
         Object.keys(traits).length === 0
@@ -75,15 +90,15 @@ export const applyIdentify = (
 type Known = {
   visitors: Profile | undefined
   users: Profile | undefined
-  asVisitor: Identity
-  asUser: Identity
+  visitor: LockedIdentity
+  user: LockedIdentity
 }
 
 /** The user's profile once the plan is carried out. */
-const linkProfiles = (plan: LinkPlan, { visitors, users, asVisitor, asUser }: Known): Profile => {
+const linkProfiles = (plan: LinkPlan, { visitors, users, visitor, user }: Known): Profile => {
   if (plan === 'create' || (plan === 'attach' && visitors))
-    return { ...(visitors ?? newProfile(asVisitor)), userId: asUser.value }
-  const profile = users ?? newProfile(asUser)
+    return { ...(visitors ?? newProfile(visitor)), userId: user.value }
+  const profile = users ?? newProfile(user)
   if (plan !== 'merge' || !visitors) return profile
   return {
     ...profile,

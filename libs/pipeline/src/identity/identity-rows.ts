@@ -1,6 +1,7 @@
 import { bulkColumns } from '@waymark/database'
 import { type Identity, type IdentityKind, type Link, profileIdOf } from '@waymark/domain'
 import type { ClientBase } from 'pg'
+import { joinErasure } from '../erasure/erased-records.ts'
 
 /** An identity that this transaction has to itself, and the profile that it belongs to. */
 export type LockedIdentity = Identity & { profileId: string; link: Link | null }
@@ -25,7 +26,8 @@ const columns = bulkColumns<Identity>([
 // update that changes nothing is there for its lock and for the row that it returns.
 const LOCK = `
   INSERT INTO ingest.identities AS known (${columns.names})
-  SELECT * FROM ${columns.unnest} AS wanted (${columns.names}) ORDER BY project_id, kind, value
+  SELECT wanted.project_id, wanted.kind, wanted.value, coalesce(erasure.successor, wanted.profile_id)
+  FROM ${columns.unnest} AS wanted (${columns.names}) ${joinErasure('wanted')} ORDER BY 1, 2, 3
   ON CONFLICT (project_id, kind, value) DO UPDATE SET profile_id = known.profile_id
   RETURNING project_id, kind, value, profile_id, linked_at, linked_by`
 
@@ -35,7 +37,7 @@ const POINT = `
 
 /**
  * Locks identities until the end of the transaction. One that was not known is entered as belonging to the profile that
- * is its own to create. Lock identities before profiles, and all of them at once.
+ * is its own to create, which is another one for somebody who was erased. Lock identities before profiles, and all of them at once.
  */
 export const lockIdentities = async (
   client: ClientBase,

@@ -2,9 +2,9 @@ import type { Touch } from '@waymark/contracts'
 import { bulkColumns } from '@waymark/database'
 import {
   type Identity,
+  type LinkTouch,
   noTouches,
   noTraits,
-  profileIdOf,
   type Touches,
   type TraitState,
 } from '@waymark/domain'
@@ -32,6 +32,7 @@ type Row = {
   trait_times: TraitState['writes']
   first_touch: Touch | null
   last_touch: Touch | null
+  link_touches: LinkTouch[]
   merged_into: string | null
 }
 
@@ -46,6 +47,7 @@ const columns = bulkColumns<Profile>([
   { name: 'trait_times', type: 'jsonb', of: ({ traits }) => json(traits.writes) },
   { name: 'first_touch', type: 'jsonb', of: ({ touches }) => json(touches.first) },
   { name: 'last_touch', type: 'jsonb', of: ({ touches }) => json(touches.last) },
+  { name: 'link_touches', type: 'jsonb', of: ({ touches }) => json(touches.links) },
   { name: 'merged_into', type: 'uuid', of: ({ mergedInto }) => mergedInto },
 ])
 
@@ -55,12 +57,13 @@ const SAVE = `
   SELECT * FROM ${columns.unnest} AS given (${columns.names}) ORDER BY id
   ON CONFLICT (id) DO UPDATE SET
     user_id = excluded.user_id, traits = excluded.traits, trait_times = excluded.trait_times,
-    first_touch = excluded.first_touch, last_touch = excluded.last_touch, merged_into = excluded.merged_into,
+    first_touch = excluded.first_touch, last_touch = excluded.last_touch,
+    link_touches = excluded.link_touches, merged_into = excluded.merged_into,
     updated_at = now()`
 
 /** A profile that nothing is known of yet but whom it is for. */
-export const newProfile = (identity: Identity): Profile => ({
-  id: profileIdOf(identity),
+export const newProfile = (identity: Identity & { profileId: string }): Profile => ({
+  id: identity.profileId,
   projectId: identity.projectId,
   bucketingId: identity.value,
   userId: identity.kind === 'user' ? identity.value : null,
@@ -78,7 +81,7 @@ export const lockProfiles = async (client: ClientBase, ids: readonly string[]): 
     bucketingId: row.bucketing_id,
     userId: row.user_id,
     traits: { traits: row.traits, writes: row.trait_times },
-    touches: { first: row.first_touch, last: row.last_touch },
+    touches: { first: row.first_touch, last: row.last_touch, links: row.link_touches },
     mergedInto: row.merged_into,
   }))
 }

@@ -58,7 +58,8 @@ const touch = async (
       return []
     }
     const merged = mergeTouches(profile.touches, touches)
-    const isNews = merged.first !== profile.touches.first || merged.last !== profile.touches.last
+    const { first, last, links } = profile.touches
+    const isNews = merged.first !== first || merged.last !== last || merged.links !== links
     return isNews ? [{ ...profile, touches: merged }] : []
   })
   if (changed.length > 0) await saveProfiles(client, changed)

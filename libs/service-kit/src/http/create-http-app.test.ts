@@ -21,6 +21,8 @@ const statuses: Record<ErrorCode, number> = {
   forbidden: 403,
   not_found: 404,
   method_not_allowed: 405,
+  conflict: 409,
+  precondition_failed: 412,
   payload_too_large: 413,
   unsupported_media_type: 415,
   unprocessable: 422,
@@ -73,6 +75,14 @@ const routes: Route[] = [
     handlers: [
       async (req) => {
         throw new AppError(req.params.code as ErrorCode, 'what happened', { retryAfter: 7, more: [1] })
+      },
+    ],
+  },
+  {
+    operation: { method: 'get', path: '/api/projects/away' },
+    handlers: [
+      async () => {
+        throw new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfter: 5 })
       },
     ],
   },
@@ -264,6 +274,12 @@ describe('a JSON body', () => {
 })
 
 describe('an error', () => {
+  it('tells management clients when to come back under the name that they know', async () => {
+    const response = await fetch(`${base}/api/projects/away`)
+    expect(await expectError(response, 503)).toEqual({ error: 'STORE_UNAVAILABLE', retryAfterSeconds: 5 })
+    expect(response.headers.get('Retry-After')).toBe('5')
+  })
+
   it.each(Object.entries(statuses))('%s is answered with %i', async (code, status) => {
     const response = await fetch(`${base}/fail/${code}`)
     expect(await expectError(response, status)).toEqual({ error: 'what happened', retryAfter: 7, more: [1] })

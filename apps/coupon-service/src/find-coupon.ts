@@ -1,0 +1,73 @@
+import type { Discount } from '@waymark/contracts'
+import { type CouponState, displayCode } from '@waymark/domain'
+import type { ClientBase, Pool } from 'pg'
+
+/** A coupon with what its pool says. `code` is as people read it. */
+export type Coupon = CouponState & {
+  id: string
+  projectId: string
+  code: string
+  assignedProfileId: string | null
+  redeemedAt: Date | null
+  pool: { id: string; name: string; discount: Discount; perProfileLimit: number | null }
+}
+
+type Row = {
+  id: string
+  code: string
+  display: string | null
+  status: Coupon['status']
+  assigned_profile_id: string | null
+  redeemed_at: Date | null
+  pool_id: string
+  name: string
+  kind: Coupon['pool']['kind']
+  pool_status: Coupon['pool']['status']
+  prefix: string
+  discount: Discount
+  starts_at: Date | null
+  expires_at: Date | null
+  per_profile_limit: number | null
+  max_redemptions: number | null
+  redeemed: number
+}
+
+const FIND = `
+  SELECT c.id, c.code, c.display, c.status, c.assigned_profile_id, c.redeemed_at, c.pool_id, p.name, p.kind,
+    p.status AS pool_status, p.prefix, p.discount, p.starts_at, p.expires_at, p.per_profile_limit, p.max_redemptions,
+    n.redeemed
+  FROM coupon.coupons c
+  JOIN coupon.pools p ON p.id = c.pool_id
+  JOIN coupon.pool_counts n ON n.pool_id = c.pool_id
+  WHERE c.project_id = $1 AND c.code = $2`
+
+/** A project's coupon by its normalized code. */
+export const findCoupon = async (
+  db: Pool | ClientBase,
+  projectId: string,
+  code: string,
+): Promise<Coupon | undefined> => {
+  const { rows } = await db.query<Row>({ name: 'find-coupon', text: FIND, values: [projectId, code] })
+  const [row] = rows
+  if (!row) return undefined
+  return {
+    id: row.id,
+    projectId,
+    code: displayCode(row, row.prefix),
+    status: row.status,
+    assignedProfileId: row.assigned_profile_id,
+    redeemedAt: row.redeemed_at,
+    pool: {
+      id: row.pool_id,
+      name: row.name,
+      kind: row.kind,
+      status: row.pool_status,
+      discount: row.discount,
+      startsAt: row.starts_at,
+      expiresAt: row.expires_at,
+      perProfileLimit: row.per_profile_limit,
+      maxRedemptions: row.max_redemptions,
+      redeemed: row.redeemed,
+    },
+  }
+}

@@ -1,0 +1,62 @@
+import { AppError } from '@waymark/contracts'
+import type { Database } from '@waymark/database'
+import type { ClientBase } from 'pg'
+
+/** An answer as it is sent, and repeated. */
+export type Answer = { status: number; body: string }
+/** A key that a client chose for a request, and a hash that tells the request from others. */
+export type IdempotentRequest = { projectId: string; key: string; requestHash: string; at: Date }
+
+/** How long answers are kept, in ms; 24 hours are promised. */
+const KEPT_MS = 48 * 60 * 60_000
+const FORGET_ROWS = 5_000
+
+const BEGIN = `
+  INSERT INTO coupon.idempotency_keys (project_id, key, request_hash, created_at) VALUES ($1, $2, $3, $4)
+  ON CONFLICT DO NOTHING`
+const RECALL =
+  'SELECT request_hash, status, body FROM coupon.idempotency_keys WHERE project_id = $1 AND key = $2'
+const KEEP = 'UPDATE coupon.idempotency_keys SET status = $3, body = $4 WHERE project_id = $1 AND key = $2'
+const FORGET = `
+  DELETE FROM coupon.idempotency_keys WHERE (project_id, key) IN (
+    SELECT project_id, key FROM coupon.idempotency_keys WHERE created_at < $1 ORDER BY created_at LIMIT ${FORGET_ROWS}
+    FOR UPDATE SKIP LOCKED)`
+
+type Kept = { request_hash: string; status: number; body: string }
+
+/**
+ * Answers a request once per key, in the transaction of `client`: what `work` changes and answers is kept together. A
+ * repeat at the same time waits until the first one is through, as long as the transaction's `lock_timeout` lets it.
+ * @throws AppError unprocessable when the key belongs to another request
+ */
+export const answerOnce = async (
+  client: ClientBase,
+  { projectId, key, requestHash, at }: IdempotentRequest,
+  work: () => Promise<Answer>,
+): Promise<Answer & { replayed: boolean }> => {
+  const begun = await client.query({
+    name: 'begin-idempotent',
+    text: BEGIN,
+    values: [projectId, key, requestHash, at],
+  })
+  if (begun.rowCount === 1) {
+    const { status, body } = await work()
+    await client.query({ name: 'keep-answer', text: KEEP, values: [projectId, key, status, body] })
+    return { status, body, replayed: false }
+  }
+  const { rows } = await client.query<Kept>({ name: 'recall-answer', text: RECALL, values: [projectId, key] })
+  const [kept] = rows
+  // Forgotten between the two statements, after two days: the client may try once more.
+  if (!kept) throw new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfter: 1 })
+  if (kept.request_hash !== requestHash)
+    throw new AppError('unprocessable', 'The Idempotency-Key was used with another request')
+  return { status: kept.status, body: kept.body, replayed: true }
+}
+
+/** Deletes answers that are over two days old, some thousands a run; answers whether there may be more. */
+export const createForgetAnswers =
+  ({ pool }: Pick<Database, 'pool'>, now: () => number) =>
+  async (): Promise<boolean> => {
+    const { rowCount } = await pool.query(FORGET, [new Date(now() - KEPT_MS)])
+    return rowCount === FORGET_ROWS
+  }

@@ -1,0 +1,146 @@
+import type { CouponRefusal, IngestRecord } from '@waymark/contracts'
+import type { Database } from '@waymark/database'
+import { type RecordConfig, refusalMessage, refusalOf } from '@waymark/domain'
+import { resolveProfiles, retryConflicts } from '@waymark/pipeline'
+import type { ProjectConfigs } from '@waymark/project-config'
+import type { ClientBase } from 'pg'
+import { v7 as uuidv7 } from 'uuid'
+import { lookupOf } from './coupon-lookup.ts'
+import { type Coupon, findCoupon } from './find-coupon.ts'
+import { type Answer, answerOnce, type IdempotentRequest } from './idempotency.ts'
+import type { Redeem } from './redeem-request.ts'
+import { publishRedemption } from './redemption-records.ts'
+import {
+  claimCoupon,
+  countForPool,
+  countForProfile,
+  type Redemption,
+  storeAttempt,
+  storeRedemption,
+} from './redemption-rows.ts'
+
+/** Whose key it is, and from which device the request comes as far as that is known. */
+export type Redeemer = { projectId: string; device: IngestRecord['client'] }
+/** The key that a client gave a request so that it can be repeated, and a hash of its body. */
+export type Idempotency = Pick<IdempotentRequest, 'key' | 'requestHash'>
+
+// A request waits this long for others that redeem the same, and is then answered 503.
+const LIMIT_WAITING = `SET LOCAL lock_timeout = '2s'`
+
+/**
+ * Redeems coupons. Everything that a redemption changes is committed together or not at all, the answer included.
+ * Locks are taken in one order (idempotency key, coupon, profile, pool), the hottest row last.
+ */
+export const createRedeemCoupon = ({
+  db,
+  projectConfigs,
+  clock,
+}: {
+  db: Database
+  projectConfigs: ProjectConfigs
+  clock: () => number
+}) => {
+  const resolve = async (projectId: string, { visitorId, userId }: Redeem): Promise<string | null> => {
+    const [profileId = null] = await resolveProfiles(db.pool, [{ projectId, visitorId, userId }])
+    return profileId
+  }
+
+  /** @throws AppError unprocessable when the idempotency key belongs to another request */
+  return async (
+    { projectId, device }: Redeemer,
+    request: Redeem,
+    idempotency?: Idempotency,
+  ): Promise<Answer & { replayed: boolean }> => {
+    const coupon = request.code === undefined ? undefined : await findCoupon(db.pool, projectId, request.code)
+    if (!coupon && !idempotency) return { ...NOT_FOUND, replayed: false }
+    const config = await projectConfigs.get(projectId)
+    // Only for a coupon that exists: whoever guesses codes is to leave no profiles.
+    const profileId = coupon ? await resolve(projectId, request) : null
+
+    return retryConflicts(() =>
+      db.transaction(async (client) => {
+        await client.query(LIMIT_WAITING)
+        const at = new Date(clock())
+        const attempt = { client, request, profileId, at, device, config }
+        const work = async () => (coupon ? redeemOrRefuse(coupon, attempt) : NOT_FOUND)
+        if (!idempotency) return { ...(await work()), replayed: false }
+        return answerOnce(client, { projectId, ...idempotency, at }, work)
+      }),
+    )
+  }
+}
+
+type Attempt = {
+  client: ClientBase
+  request: Redeem
+  profileId: string | null
+  at: Date
+  device: IngestRecord['client']
+  config: RecordConfig
+}
+
+const redeemOrRefuse = async (coupon: Coupon, attempt: Attempt): Promise<Answer> => {
+  const { client } = attempt
+  await client.query('SAVEPOINT attempt')
+  const redeemed = await redeem(coupon, attempt)
+  if (redeemed) return answer(200, redeemed)
+  await client.query('ROLLBACK TO SAVEPOINT attempt')
+  return refuse(coupon, attempt)
+}
+
+/** Undefined when the coupon or a limit does not allow it; then what was changed must be undone. */
+const redeem = async (coupon: Coupon, { client, request, profileId, at, device, config }: Attempt) => {
+  const { projectId, pool } = coupon
+  const limits = await claimCoupon(client, coupon, profileId, at)
+  if (!limits) return undefined
+  if (profileId !== null && !(await countForProfile(client, pool.id, profileId, limits.perProfileLimit)))
+    return undefined
+  const redemption = redemptionOf(coupon, request, profileId, at)
+  await storeRedemption(client, projectId, redemption)
+  await publishRedemption(client, coupon, redemption, config, device)
+  const count = await countForPool(client, pool.id, limits.maxRedemptions)
+  if (count === undefined) return undefined
+  const now: Coupon = {
+    ...coupon,
+    ...(pool.kind === 'unique' && { status: 'redeemed', redeemedAt: at }),
+    pool: { ...pool, ...limits, redeemed: count },
+  }
+  return { ok: true, coupon: lookupOf(now, at.getTime()), redemption }
+}
+
+const redemptionOf = (
+  { id: couponId, pool }: Coupon,
+  { code: _code, eventId, ...rest }: Redeem,
+  profileId: string | null,
+  redeemedAt: Date,
+): Redemption => {
+  const id = uuidv7()
+  return {
+    id,
+    couponId,
+    poolId: pool.id,
+    profileId,
+    ...rest,
+    eventId: eventId ?? `redemption:${id}`,
+    redeemedAt,
+  }
+}
+
+/** Says why, by what is true now that nothing was changed, and keeps the attempt with the reason. */
+const refuse = async (coupon: Coupon, { client, request, profileId, at }: Attempt): Promise<Answer> => {
+  const known =
+    request.code === undefined ? undefined : await findCoupon(client, coupon.projectId, request.code)
+  const current = known ?? coupon
+  const refusal = refusalOf(current, at.getTime())
+  const lacksPerson = profileId === null && current.pool.perProfileLimit !== null
+  if (!refusal && lacksPerson && current.assignedProfileId === null)
+    return answer(400, { error: 'This coupon is limited per person: userId or visitorId is required' })
+  // What is left: somebody else's, a limit of the person, or freed again in this very moment.
+  const reason: CouponRefusal = refusal ?? 'already_redeemed'
+  await storeAttempt(client, coupon, { ...request, reason, profileId, at })
+  return answer(409, { error: refusalMessage[reason], reason })
+}
+
+const answer = (status: number, body: object): Answer => ({ status, body: JSON.stringify(body) })
+
+const NOT_FOUND = answer(404, { error: 'Not found' })

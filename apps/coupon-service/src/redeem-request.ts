@@ -1,0 +1,63 @@
+import {
+  AppError,
+  MAX_COUPON_METADATA_BYTES,
+  MAX_COUPON_METADATA_DEPTH,
+  redeemCoupon as operation,
+  type RedeemRequest,
+} from '@waymark/contracts'
+import { isDeeperThan, normalizeCode } from '@waymark/domain'
+
+/** What is asked to be redeemed, for whom and for what; everything absent is null. */
+export type Redeem = {
+  /** Normalized; undefined when no coupon can have it. */
+  code: string | undefined
+  visitorId: string | null
+  userId: string | null
+  orderId: string | null
+  /** Minor units of the currency. */
+  amount: number | null
+  currency: string | null
+  eventId: string | null
+  metadata: Record<string, unknown>
+}
+
+const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/
+
+/** Reads the body of a request to redeem. @throws AppError bad_request */
+export const parseRedeem = (body: unknown): Redeem => {
+  const request = requireFitting(body)
+  const metadata = request.metadata ?? {}
+  if (isDeeperThan(metadata, MAX_COUPON_METADATA_DEPTH))
+    throw new AppError('bad_request', `metadata is nested deeper than ${MAX_COUPON_METADATA_DEPTH} levels`)
+  const bytes = Buffer.byteLength(JSON.stringify(metadata))
+  if (bytes > MAX_COUPON_METADATA_BYTES)
+    throw new AppError(
+      'bad_request',
+      `metadata takes ${bytes} bytes; ${MAX_COUPON_METADATA_BYTES} are allowed`,
+    )
+  return {
+    code: normalizeCode(request.code),
+    visitorId: request.visitorId ?? null,
+    userId: request.userId ?? null,
+    orderId: request.orderId ?? null,
+    amount: request.amount ?? null,
+    currency: request.currency?.toUpperCase() ?? null,
+    eventId: request.eventId ?? null,
+    metadata,
+  }
+}
+
+/** Reads the `Idempotency-Key` header. @throws AppError bad_request when it is not 1 to 255 printable characters */
+export const parseIdempotencyKey = (header: string | undefined): string | undefined => {
+  if (header === undefined || IDEMPOTENCY_KEY.test(header)) return header
+  throw new AppError('bad_request', 'The Idempotency-Key must be 1 to 255 printable ASCII characters')
+}
+
+const requireFitting = (body: unknown): RedeemRequest => {
+  const validator = operation.body?.validator
+  if (validator?.fits(body)) return body
+  const { field = '', rule, message = 'is invalid' } = validator?.check(body) ?? {}
+  // The schema's own words for it would be no help.
+  const reason = rule === 'not' ? 'looks like a bug in the client' : message
+  throw new AppError('bad_request', field === '' ? `The body ${reason}` : `${field} ${reason}`)
+}

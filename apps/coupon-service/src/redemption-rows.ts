@@ -1,0 +1,134 @@
+import type { CouponRefusal } from '@waymark/contracts'
+import type { ClientBase } from 'pg'
+import { v7 as uuidv7 } from 'uuid'
+import type { Coupon } from './find-coupon.ts'
+import type { Redeem } from './redeem-request.ts'
+
+/** Who redeems what, and when. */
+export type Redemption = Omit<Redeem, 'code' | 'eventId'> & {
+  id: string
+  couponId: string
+  poolId: string
+  profileId: string | null
+  eventId: string
+  redeemedAt: Date
+}
+/** The limits of a pool at the moment in which its coupon was claimed. */
+export type Limits = { perProfileLimit: number | null; maxRedemptions: number | null }
+
+// The same rules as `refusalOf`, for the row as it is when it is locked.
+const REDEEMABLE = `
+  c.id = $1 AND p.id = c.pool_id AND c.status IN ('available', 'assigned') AND p.status = 'ready'
+  AND (p.starts_at IS NULL OR p.starts_at <= $2) AND (p.expires_at IS NULL OR p.expires_at > $2)
+  AND (c.assigned_profile_id IS NULL OR c.assigned_profile_id = $3
+    OR EXISTS (SELECT 1 FROM ingest.profiles m WHERE m.id = c.assigned_profile_id AND m.merged_into = $3))
+  AND (p.per_profile_limit IS NULL OR $3::uuid IS NOT NULL)`
+const LIMITS = 'p.per_profile_limit AS "perProfileLimit", p.max_redemptions AS "maxRedemptions"'
+
+const CLAIM_UNIQUE = `
+  UPDATE coupon.coupons c SET status = 'redeemed', redeemed_at = $2 FROM coupon.pools p
+  WHERE ${REDEEMABLE} RETURNING ${LIMITS}`
+// Many redeem a shared one at once. It stays as it is, so that none of them waits before the pool's count.
+const CLAIM_SHARED = `SELECT ${LIMITS} FROM coupon.coupons c, coupon.pools p WHERE ${REDEEMABLE}`
+
+// What was counted for profiles that were merged into this one counts for it from now on.
+const TAKE_OVER = `
+  WITH given AS (
+    DELETE FROM coupon.profile_counts WHERE pool_id = $1
+      AND profile_id IN (SELECT id FROM ingest.profiles WHERE merged_into = $2) RETURNING redeemed
+  )
+  INSERT INTO coupon.profile_counts AS known (pool_id, profile_id, redeemed)
+  SELECT $1, $2, sum(redeemed) FROM given HAVING count(*) > 0
+  ON CONFLICT (pool_id, profile_id) DO UPDATE SET redeemed = known.redeemed + excluded.redeemed`
+const COUNT_PROFILE = `
+  INSERT INTO coupon.profile_counts AS known (pool_id, profile_id, redeemed) VALUES ($1, $2, 1)
+  ON CONFLICT (pool_id, profile_id) DO UPDATE SET redeemed = known.redeemed + 1
+    WHERE $3::int IS NULL OR known.redeemed < $3`
+const COUNT_POOL = `
+  UPDATE coupon.pool_counts SET redeemed = redeemed + 1
+  WHERE pool_id = $1 AND ($2::int IS NULL OR redeemed < $2) RETURNING redeemed`
+
+const STORE = `
+  INSERT INTO coupon.redemptions (id, project_id, pool_id, coupon_id, profile_id, visitor_id, user_id, order_id, amount,
+    currency, event_id, metadata, redeemed_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
+const STORE_ATTEMPT = `
+  INSERT INTO coupon.attempts (id, project_id, coupon_id, reason, profile_id, visitor_id, user_id, order_id, attempted_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+
+/** Takes a coupon for one redemption, whoever else asks; undefined when it cannot be had, whatever the reason. */
+export const claimCoupon = async (
+  client: ClientBase,
+  { id, pool }: Coupon,
+  profileId: string | null,
+  at: Date,
+): Promise<Limits | undefined> => {
+  const [name, text] =
+    pool.kind === 'shared' ? ['claim-shared-coupon', CLAIM_SHARED] : ['claim-coupon', CLAIM_UNIQUE]
+  return (await client.query<Limits>({ name, text, values: [id, at, profileId] })).rows[0]
+}
+
+/** Counts a redemption for a profile; false when that would be one too many. */
+export const countForProfile = async (
+  client: ClientBase,
+  poolId: string,
+  profileId: string,
+  limit: number | null,
+): Promise<boolean> => {
+  if (limit !== null)
+    await client.query({ name: 'take-over-counts', text: TAKE_OVER, values: [poolId, profileId] })
+  const { rowCount } = await client.query({
+    name: 'count-for-profile',
+    text: COUNT_PROFILE,
+    values: [poolId, profileId, limit],
+  })
+  return rowCount === 1
+}
+
+/** Counts a redemption for its pool and answers how many that are; undefined when it would be one too many. */
+export const countForPool = async (
+  client: ClientBase,
+  poolId: string,
+  limit: number | null,
+): Promise<number | undefined> => {
+  const { rows } = await client.query<{ redeemed: number }>({
+    name: 'count-for-pool',
+    text: COUNT_POOL,
+    values: [poolId, limit],
+  })
+  return rows[0]?.redeemed
+}
+
+/** Stores a redemption. */
+export const storeRedemption = async (
+  client: ClientBase,
+  projectId: string,
+  made: Redemption,
+): Promise<void> => {
+  const { id, poolId, couponId, profileId, visitorId, userId, orderId } = made
+  await client.query({
+    name: 'store-redemption',
+    text: STORE,
+    values: [
+      ...[id, projectId, poolId, couponId, profileId, visitorId, userId, orderId],
+      ...[made.amount, made.currency, made.eventId, JSON.stringify(made.metadata), made.redeemedAt],
+    ],
+  })
+}
+
+/** Stores that a redemption was refused. */
+export const storeAttempt = async (
+  client: ClientBase,
+  { id, projectId }: Coupon,
+  attempt: Pick<Redemption, 'profileId' | 'visitorId' | 'userId' | 'orderId'> & {
+    reason: CouponRefusal
+    at: Date
+  },
+): Promise<void> => {
+  const { reason, profileId, visitorId, userId, orderId, at } = attempt
+  await client.query({
+    name: 'store-attempt',
+    text: STORE_ATTEMPT,
+    values: [uuidv7(), projectId, id, reason, profileId, visitorId, userId, orderId, at],
+  })
+}

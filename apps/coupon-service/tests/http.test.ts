@@ -1,0 +1,161 @@
+import type { ApiKeyScope } from '@waymark/contracts'
+import { generateApiKey } from '@waymark/domain'
+import { embeddedPlatform, limitsConfig, type Platform, readConfig, startService } from '@waymark/service-kit'
+import { createMemoryLog, createTestDatabase, services } from '@waymark/testing'
+import { v7 as uuidv7 } from 'uuid'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createCouponService } from '../src/app.ts'
+import { createPool, createProject } from './pools.ts'
+
+const limits = readConfig(limitsConfig, {})
+
+describe.skipIf(!services)('the coupon service over HTTP', () => {
+  const disposals: (() => Promise<unknown>)[] = []
+  let platform: Platform
+  let baseUrl: string
+  let projectId: string
+  let key: string
+
+  beforeAll(async () => {
+    const database = await createTestDatabase()
+    disposals.push(() => database.drop())
+    const log = createMemoryLog()
+    const scope = {
+      onStop: (_name: string, dispose: () => Promise<unknown>) => void disposals.push(dispose),
+      dispose: async () => {},
+    }
+    platform = await embeddedPlatform({ databaseUrl: database.url, limits }, { name: 'test', log, scope })
+    const http = { port: 0, metricsPort: 0, trustedProxies: 1 }
+    const { port } = await startService(createCouponService(platform), http, platform, scope)
+    baseUrl = `http://localhost:${port}`
+  })
+  beforeEach(async () => {
+    projectId = await createProject(platform.db)
+    key = await createKey(['coupons:redeem', 'coupons:read'])
+  })
+  afterAll(async () => {
+    for (const dispose of disposals.reverse()) await dispose()
+  })
+
+  const createKey = async (scopes: ApiKeyScope[]): Promise<string> => {
+    const { key, keyId, secretHash } = generateApiKey('sec')
+    const data = {
+      id: uuidv7(),
+      keyId,
+      projectId,
+      name: 'k',
+      kind: 'sec',
+      scopes,
+      secretHash: new Uint8Array(secretHash),
+    }
+    await platform.db.prisma.apiKey.create({ data })
+    return key
+  }
+  const send = (path: string, init: RequestInit = {}, headers: Record<string, string> = {}) =>
+    fetch(`${baseUrl}${path}`, { ...init, headers: { 'X-API-Key': key, ...headers } })
+  const redeem = (body: unknown, headers: Record<string, string> = {}) =>
+    send(
+      '/api/v1/coupons/redeem',
+      { method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body) },
+      { 'Content-Type': 'application/json', ...headers },
+    )
+  const lookUp = (code: string, headers: Record<string, string> = {}) =>
+    send(`/api/v1/coupons/${encodeURIComponent(code)}`, {}, headers)
+
+  it('redeems, and repeats the answer for an idempotency key, readable to browsers', async () => {
+    await createPool(platform.db, projectId, { codes: ['HELLO'] })
+    const headers = { 'Idempotency-Key': 'order-1', Origin: 'https://shop.example' }
+    const first = await redeem({ code: 'hello' }, headers)
+    expect(first.status).toBe(200)
+    expect(first.headers.get('Idempotent-Replayed')).toBeNull()
+    const second = await redeem({ code: 'hello' }, headers)
+    expect(second.status).toBe(200)
+    expect(second.headers.get('Idempotent-Replayed')).toBe('true')
+    expect(second.headers.get('Access-Control-Expose-Headers')).toContain('Idempotent-Replayed')
+    expect(second.headers.get('Content-Type')).toBe(first.headers.get('Content-Type'))
+    expect(await second.text()).toBe(await first.text())
+    expect((await redeem({ code: 'hello', orderId: 'o' }, headers)).status).toBe(422)
+    const refused = await redeem({ code: 'hello' })
+    expect(refused.status).toBe(409)
+    expect(await refused.json()).toEqual({ error: expect.any(String), reason: 'already_redeemed' })
+  })
+
+  it('answers 401, 403, 429, 415, 413 and 400 in this order', async () => {
+    await createPool(platform.db, projectId, { kind: 'shared', codes: ['ALL'] })
+    expect((await redeem('not JSON', { 'X-API-Key': 'nonsense' })).status).toBe(401)
+    const reader = await createKey(['coupons:read'])
+    const forbidden = await redeem('not JSON', { 'X-API-Key': reader })
+    expect([forbidden.status, await forbidden.json()]).toEqual([
+      403,
+      { error: expect.any(String), requiredScope: 'coupons:redeem' },
+    ])
+    expect((await redeem('x', { 'Content-Type': 'text/plain' })).status).toBe(415)
+    expect((await redeem({ code: 'x'.repeat(20_000) })).status).toBe(413)
+    for (const body of [
+      'not JSON',
+      '[]',
+      {},
+      { code: 7 },
+      { code: 'ALL', amount: 0.5 },
+      { code: 'ALL', userId: 'NaN' },
+    ]) {
+      const response = await redeem(body)
+      expect(response.status).toBe(400)
+      expect(await response.json()).toEqual({ error: expect.any(String) })
+    }
+    expect((await redeem({ code: 'ALL' }, { 'Idempotency-Key': 'x'.repeat(256) })).status).toBe(400)
+    expect((await redeem({ code: 'ALL' }, { 'Idempotency-Key': 'x'.repeat(255) })).status).toBe(200)
+    const deep = { code: 'ALL', metadata: { a: { b: { c: { d: { e: {} } } } } } }
+    expect((await redeem(deep)).status).toBe(400)
+    expect((await redeem({ code: 'ALL', metadata: { a: 'x'.repeat(4_088) } })).status).toBe(200)
+    expect((await redeem({ code: 'ALL', metadata: { a: 'x'.repeat(4_089) } })).status).toBe(400)
+  })
+
+  it('takes 30 redemptions a minute from an address, and counts other addresses by themselves', async () => {
+    const statuses: number[] = []
+    for (let n = 0; n < 31; n++) statuses.push((await redeem({ code: 'NONE' })).status)
+    expect(statuses).toEqual([...Array(30).fill(404), 429])
+    const limited = await redeem('not JSON', { 'Content-Type': 'text/plain' })
+    expect(limited.status).toBe(429)
+    expect(await limited.json()).toEqual({ error: expect.any(String), retryAfter: expect.any(Number) })
+    expect(Number(limited.headers.get('Retry-After'))).toBeGreaterThan(0)
+    expect((await redeem({ code: 'NONE' }, { 'X-Forwarded-For': '198.51.100.7' })).status).toBe(404)
+  })
+
+  it('shows a coupon however it is typed, and foreign and missing ones alike', async () => {
+    const now = Date.now()
+    const expiresAt = new Date(now + 60_000)
+    await createPool(platform.db, projectId, { codes: ['HELLO'], prefix: 'HE', expiresAt })
+    const found = await lookUp(' he-llo ')
+    expect(found.status).toBe(200)
+    expect(await found.json()).toEqual({
+      code: 'HE-LLO',
+      status: 'available',
+      pool: { id: expect.any(String), name: 'Summer', kind: 'unique' },
+      discount: { type: 'percent', value: 10 },
+      startsAt: null,
+      expiresAt: expiresAt.toISOString(),
+    })
+    await redeem({ code: 'hello' })
+    expect(await (await lookUp('HELLO')).json()).toMatchObject({
+      status: 'redeemed',
+      redeemedAt: expect.any(String),
+    })
+    projectId = await createProject(platform.db)
+    const foreign = await lookUp('HELLO', { 'X-API-Key': await createKey(['coupons:read']) })
+    const missing = await lookUp('no such thing')
+    expect([foreign.status, await foreign.text()]).toEqual([404, await missing.text()])
+    expect((await lookUp('HELLO', { 'X-API-Key': await createKey(['coupons:redeem']) })).status).toBe(403)
+  })
+
+  it('limits look-ups by their misses only: 30 a minute, and then hits as well', async () => {
+    await createPool(platform.db, projectId, { codes: ['HELLO'] })
+    for (let n = 0; n < 60; n++) expect((await lookUp('HELLO')).status).toBe(200)
+    for (let n = 0; n < 30; n++) expect((await lookUp(`MISS${n}`)).status).toBe(404)
+    const limited = await lookUp('HELLO')
+    expect(limited.status).toBe(429)
+    expect(await limited.json()).toEqual({ error: expect.any(String), retryAfter: expect.any(Number) })
+    expect((await lookUp('MISS')).status).toBe(429)
+    expect((await lookUp('HELLO', { 'X-Forwarded-For': '198.51.100.8' })).status).toBe(200)
+  })
+})

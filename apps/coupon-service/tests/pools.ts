@@ -1,0 +1,62 @@
+import type { Database } from '@waymark/database'
+import { DEFAULT_ALPHABET, drawCodes, normalizeCode } from '@waymark/domain'
+import { insertCoupons } from '@waymark/pipeline'
+import { v7 as uuidv7 } from 'uuid'
+
+/** A project for pools to belong to. */
+export const createProject = async ({ prisma }: Database): Promise<string> => {
+  const { id } = await prisma.project.create({
+    data: { id: uuidv7(), name: 'Shop', tenant: { create: { id: uuidv7(), name: 'Shop' } } },
+  })
+  return id
+}
+
+type PoolValues = {
+  kind?: string
+  status?: string
+  size?: number
+  generated?: number
+  prefix?: string
+  alphabet?: string
+  length?: number
+  startsAt?: Date
+  expiresAt?: Date
+  perProfileLimit?: number
+  maxRedemptions?: number
+  /** Codes to put into it; as many are drawn when it is a number. */
+  codes?: readonly string[] | number
+}
+
+/** A pool that is ready, with coupons; answers its id and codes. */
+export const createPool = async (
+  db: Database,
+  projectId: string,
+  { codes = [], ...values }: PoolValues = {},
+): Promise<{ id: string; codes: string[] }> => {
+  const space = { alphabet: DEFAULT_ALPHABET, length: 16, prefix: '' }
+  const all =
+    typeof codes === 'number' ? drawCodes(space, codes) : codes.map((code) => normalizeCode(code) ?? '')
+  const { id } = await db.prisma.couponPool.create({
+    data: {
+      ...space,
+      id: uuidv7(),
+      projectId,
+      name: 'Summer',
+      kind: 'unique',
+      status: 'ready',
+      size: all.length,
+      generated: all.length,
+      discount: { type: 'percent', value: 10 },
+      ...values,
+      count: { create: {} },
+    },
+  })
+  await db.transaction((client) =>
+    insertCoupons(
+      client,
+      { id, projectId },
+      all.map((code) => ({ code, display: null })),
+    ),
+  )
+  return { id, codes: all }
+}

@@ -1,0 +1,311 @@
+import type { IngestRecord } from '@waymark/contracts'
+import { openDatabase } from '@waymark/database'
+import { compileSelector } from '@waymark/domain'
+import { applyIdentify } from '@waymark/pipeline'
+import type { ProjectConfigs } from '@waymark/project-config'
+import { createTestDatabase, eventually, services } from '@waymark/testing'
+import { v7 as uuidv7 } from 'uuid'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createForgetAnswers } from '../src/idempotency.ts'
+import { createRedeemCoupon } from '../src/redeem-coupon.ts'
+import { parseRedeem } from '../src/redeem-request.ts'
+import { createPool, createProject } from './pools.ts'
+
+const HOUR_MS = 60 * 60_000
+const device = { ip: null, userAgent: null }
+
+describe.skipIf(!services)('redeeming', () => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>
+  let db: ReturnType<typeof openDatabase>
+  let other: ReturnType<typeof openDatabase>
+  let projectId: string
+  let now: number
+
+  const selector = compileSelector({
+    id: uuidv7(),
+    eventName: 'coupon_redeemed',
+    filter: { '>': [{ var: 'properties.amount' }, 0] },
+    amountProperty: 'amount',
+    currencyProperty: 'currency',
+    quantityProperty: null,
+  })
+  const projectConfigs: ProjectConfigs = {
+    get: async (id) => ({
+      projectId: id,
+      settings: {},
+      checkFor: () => undefined,
+      triggersFor: () => [],
+      selectorsFor: (name) => (name === 'coupon_redeemed' ? [selector] : []),
+    }),
+  }
+
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    const open = () =>
+      openDatabase({ url: database.url, poolSize: 20, applicationName: 'test', onError: () => {} })
+    db = open()
+    other = open()
+  })
+  beforeEach(async () => {
+    now = Date.parse('2026-11-21T04:00:00Z')
+    await db.pool.query('DELETE FROM ingest.outbox')
+    projectId = await createProject(db)
+  })
+  afterAll(async () => {
+    await db.close()
+    await other.close()
+    await database.drop()
+  })
+
+  const redeemIn = async (
+    where: typeof db,
+    body: Record<string, unknown>,
+    key?: string,
+    requestHash = JSON.stringify(body),
+  ) => {
+    const redeem = createRedeemCoupon({ db: where, projectConfigs, clock: () => now })
+    const idempotency = key === undefined ? undefined : { key, requestHash }
+    const { body: text, ...rest } = await redeem({ projectId, device }, parseRedeem(body), idempotency)
+    return { ...rest, text, body: JSON.parse(text) }
+  }
+  const redeem = (body: Record<string, unknown>, key?: string) => redeemIn(db, body, key)
+  /** As many at once as there are bodies, half of them through another pool of connections. */
+  const redeemAll = (bodies: readonly Record<string, unknown>[], key?: string) =>
+    Promise.all(bodies.map((body, index) => redeemIn(index % 2 === 0 ? db : other, body, key)))
+  const statuses = (answers: readonly { status: number }[]) => {
+    const counts = Map.groupBy(answers, ({ status }) => status)
+    return Object.fromEntries([...counts].map(([status, of]) => [status, of.length]))
+  }
+  const count = async (table: string, where = 'true'): Promise<number> => {
+    const { rows } = await db.pool.query<{ n: number }>(
+      `SELECT count(*)::int AS n FROM coupon.${table} WHERE project_id = $1 AND ${where}`,
+      [projectId],
+    )
+    return rows[0]?.n ?? -1
+  }
+  const redeemedOf = async (poolId: string) =>
+    (await db.prisma.couponPoolCount.findUniqueOrThrow({ where: { poolId } })).redeemed
+  const outbox = async (topic: string) => {
+    const { rows } = await db.pool.query<{ value: string }>(
+      'SELECT value FROM ingest.outbox WHERE topic = $1 ORDER BY id',
+      [topic],
+    )
+    return rows.map(({ value }) => JSON.parse(value))
+  }
+
+  it('takes the coupon, counts it, and has it published with the conversion that it is', async () => {
+    const pool = await createPool(db, projectId, { codes: ['SUMMER2026'] })
+    const { status, body } = await redeem({
+      code: 'summer-2026',
+      userId: 'ann',
+      orderId: 'o-1',
+      amount: 4990,
+      currency: 'eur',
+      metadata: { till: 7 },
+    })
+    expect(status).toBe(200)
+    expect(body).toMatchObject({
+      ok: true,
+      coupon: { code: 'SUMM-ER20-26', status: 'redeemed', pool: { id: pool.id, kind: 'unique' } },
+      redemption: { userId: 'ann', orderId: 'o-1', amount: 4990, currency: 'EUR', metadata: { till: 7 } },
+    })
+    const { id, profileId, eventId } = body.redemption
+    expect(eventId).toBe(`redemption:${id}`)
+    expect(await redeemedOf(pool.id)).toBe(1)
+    expect(await outbox('coupons.redeemed.v1')).toEqual([
+      expect.objectContaining({ kind: 'redeemed', redemptionId: id, profileId, code: 'SUMM-ER20-26' }),
+    ])
+    const [record] = (await outbox('ingest.records.v1')) as IngestRecord[]
+    expect(record).toMatchObject({
+      projectId,
+      event: { eventId, eventName: 'coupon_redeemed', userId: 'ann', properties: { poolId: pool.id } },
+      conversions: [{ selectorId: selector.selector.id, amount: 4990, currency: 'EUR' }],
+    })
+  })
+
+  it('lets one of 200 win, whichever pool of connections they come through', async () => {
+    const pool = await createPool(db, projectId, { codes: ['ONLYONE'] })
+    const answers = await redeemAll(
+      Array.from({ length: 200 }, (_, n) => ({ code: 'only-one', userId: `u${n}` })),
+    )
+    expect(statuses(answers)).toEqual({ 200: 1, 409: 199 })
+    expect(new Set(answers.map(({ body }) => body.reason))).toEqual(new Set([undefined, 'already_redeemed']))
+    expect(await redeemedOf(pool.id)).toBe(1)
+    expect(await count('redemptions')).toBe(1)
+    expect(await count('attempts', "reason = 'already_redeemed'")).toBe(199)
+    expect(await outbox('coupons.redeemed.v1')).toHaveLength(1)
+    expect(await outbox('ingest.records.v1')).toHaveLength(1)
+  }, 60_000)
+
+  it('holds the limit of a person under concurrency, and counts nothing for a refusal', async () => {
+    const pool = await createPool(db, projectId, { codes: 40, perProfileLimit: 3 })
+    const answers = await redeemAll(pool.codes.map((code) => ({ code, userId: 'ann' })))
+    expect(statuses(answers)).toEqual({ 200: 3, 409: 37 })
+    expect(await redeemedOf(pool.id)).toBe(3)
+    expect(await count('coupons', "status = 'redeemed'")).toBe(3)
+    const left = pool.codes.find((_code, index) => answers[index]?.status === 409)
+    expect((await redeem({ code: left, userId: 'bea' })).status).toBe(200)
+  })
+
+  it('holds the limit of a pool under concurrency, for unique and for shared codes', async () => {
+    const unique = await createPool(db, projectId, { codes: 40, maxRedemptions: 7 })
+    const shared = await createPool(db, projectId, { kind: 'shared', codes: ['WELCOME'], maxRedemptions: 7 })
+    expect(statuses(await redeemAll(unique.codes.map((code) => ({ code }))))).toEqual({ 200: 7, 409: 33 })
+    const many = Array.from({ length: 60 }, (_, n) => ({ code: 'Welcome', visitorId: `v${n}` }))
+    expect(statuses(await redeemAll(many))).toEqual({ 200: 7, 409: 53 })
+    expect([await redeemedOf(unique.id), await redeemedOf(shared.id)]).toEqual([7, 7])
+    expect((await redeem({ code: 'WELCOME' })).body.reason).toBe('already_redeemed')
+  })
+
+  it('tells the first reason in the promised order', async () => {
+    const before = new Date(now - 1)
+    const after = new Date(now + 1)
+    const reasonOf = async (values: Parameters<typeof createPool>[2], status = 'available') => {
+      const { codes } = await createPool(db, projectId, { codes: 1, ...values })
+      await db.pool.query('UPDATE coupon.coupons SET status = $2 WHERE project_id = $1 AND code = $3', [
+        projectId,
+        status,
+        codes[0],
+      ])
+      const { body } = await redeem({ code: codes[0] })
+      return body.reason
+    }
+    for (const status of ['draft', 'generating', 'failed'])
+      expect(await reasonOf({ status, expiresAt: before }, 'revoked')).toBe('pool_not_ready')
+    expect(await reasonOf({ startsAt: after, expiresAt: before }, 'revoked')).toBe('pool_not_ready')
+    expect(await reasonOf({ expiresAt: before }, 'revoked')).toBe('revoked')
+    expect(await reasonOf({ expiresAt: new Date(now) }, 'redeemed')).toBe('expired')
+    expect(await reasonOf({ status: 'archived' }, 'redeemed')).toBe('expired')
+    expect(await reasonOf({}, 'redeemed')).toBe('already_redeemed')
+    expect(await reasonOf({ startsAt: new Date(now), expiresAt: after })).toBeUndefined()
+    expect(await count('attempts')).toBe(8)
+    expect((await redeem({ code: 'no-such-code' })).status).toBe(404)
+    expect((await redeem({ code: '☃' })).status).toBe(404)
+  })
+
+  it('keeps projects apart', async () => {
+    await createPool(db, projectId, { codes: ['MINE'] })
+    projectId = await createProject(db)
+    expect(await redeem({ code: 'MINE' })).toMatchObject({ status: 404, body: { error: 'Not found' } })
+  })
+
+  it('wants a person where a pool counts by person', async () => {
+    await createPool(db, projectId, { codes: ['PERPERSON'], perProfileLimit: 1 })
+    expect(await redeem({ code: 'PERPERSON' })).toMatchObject({ status: 400 })
+    expect((await redeem({ code: 'PERPERSON', visitorId: 'v' })).status).toBe(200)
+  })
+
+  it('counts a visitor’s redemptions for the user that the visitor turns out to be', async () => {
+    const pool = await createPool(db, projectId, { codes: 4, perProfileLimit: 2 })
+    const [a, b, c, d] = pool.codes
+    expect((await redeem({ code: a, visitorId: 'laptop' })).status).toBe(200)
+    expect((await redeem({ code: b, userId: 'ann' })).status).toBe(200)
+    await applyIdentify(db, {
+      v: 1,
+      kind: 'identify',
+      id: uuidv7(),
+      projectId,
+      receivedAt: new Date().toISOString(),
+      visitorId: 'laptop',
+      userId: 'ann',
+      traits: {},
+    })
+    expect((await redeem({ code: c, userId: 'ann' })).body.reason).toBe('already_redeemed')
+    expect((await redeem({ code: d, visitorId: 'laptop' })).body.reason).toBe('already_redeemed')
+    expect((await redeem({ code: c, userId: 'bea' })).status).toBe(200)
+  })
+
+  describe('with an idempotency key', () => {
+    it('repeats status and body, refusals and 404 included', async () => {
+      await createPool(db, projectId, { codes: ['ONCE'] })
+      const first = await redeem({ code: 'ONCE' }, 'k1')
+      const refused = await redeem({ code: 'ONCE' }, 'k2')
+      const missing = await redeem({ code: 'NEVER' }, 'k3')
+      expect([first, refused, missing].map(({ status, replayed }) => [status, replayed])).toEqual([
+        [200, false],
+        [409, false],
+        [404, false],
+      ])
+      await createPool(db, projectId, { codes: ['NEVER'] })
+      for (const [key, answered, code] of [
+        ['k1', first, 'ONCE'],
+        ['k2', refused, 'ONCE'],
+        ['k3', missing, 'NEVER'],
+      ] as const) {
+        const { status, text, replayed } = await redeem({ code }, key)
+        expect({ status, text, replayed }).toEqual({
+          status: answered.status,
+          text: answered.text,
+          replayed: true,
+        })
+      }
+      expect(await count('attempts')).toBe(1)
+    })
+
+    it('refuses the key for another body, and keeps projects apart', async () => {
+      await createPool(db, projectId, { codes: ['A-1', 'A-2'] })
+      await redeem({ code: 'A-1' }, 'key')
+      await expect(redeem({ code: 'A-2' }, 'key')).rejects.toMatchObject({ code: 'unprocessable' })
+      projectId = await createProject(db)
+      expect((await redeem({ code: 'A-2' }, 'key')).status).toBe(404)
+    })
+
+    it('redeems once for 40 equal requests at once, and answers all of them alike', async () => {
+      const pool = await createPool(db, projectId, { kind: 'shared', codes: ['SHARED'] })
+      const answers = await redeemAll(
+        Array.from({ length: 40 }, () => ({ code: 'SHARED', userId: 'u' })),
+        'key',
+      )
+      expect(statuses(answers)).toEqual({ 200: 40 })
+      expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+      expect(answers.filter(({ replayed }) => !replayed)).toHaveLength(1)
+      expect(await redeemedOf(pool.id)).toBe(1)
+    })
+
+    it('keeps no answer of a request that failed: it waited too long for another, and is redeemed when repeated', async () => {
+      const { codes } = await createPool(db, projectId, { codes: 1 })
+      const holder = await other.pool.connect()
+      await holder.query('BEGIN')
+      await holder.query('SELECT 1 FROM coupon.coupons WHERE code = $1 FOR UPDATE', codes)
+      await expect(redeem({ code: codes[0] }, 'key')).rejects.toMatchObject({ code: '55P03' })
+      await holder.query('ROLLBACK')
+      holder.release()
+      expect(await redeem({ code: codes[0] }, 'key')).toMatchObject({ status: 200, replayed: false })
+    })
+
+    it('forgets answers after two days and not after one', async () => {
+      await createPool(db, projectId, { kind: 'shared', codes: ['SHARED'] })
+      await redeem({ code: 'SHARED' }, 'key')
+      const forget = createForgetAnswers(db, () => now)
+      now += 24 * HOUR_MS
+      await forget()
+      expect((await redeem({ code: 'SHARED' }, 'key')).replayed).toBe(true)
+      now += 24 * HOUR_MS + 1
+      await forget()
+      expect((await redeem({ code: 'SHARED' }, 'key')).replayed).toBe(false)
+    })
+  })
+
+  it('takes nothing when the process dies in the middle', async () => {
+    const pool = await createPool(db, projectId, { codes: ['FRAGILE'] })
+    const holder = await other.pool.connect()
+    await holder.query('BEGIN')
+    await holder.query('SELECT 1 FROM coupon.pool_counts WHERE pool_id = $1 FOR UPDATE', [pool.id])
+    const dying = redeem({ code: 'FRAGILE' })
+    const died = expect(dying).rejects.toThrow()
+    // Everything but the count of the pool is done then.
+    await eventually('it waits for the last lock', async () => {
+      const { rowCount } = await other.pool.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%coupon.pool_counts%'`,
+      )
+      return rowCount === 1
+    })
+    await died
+    await holder.query('ROLLBACK')
+    holder.release()
+    expect(await count('redemptions')).toBe(0)
+    expect(await outbox('coupons.redeemed.v1')).toEqual([])
+    expect((await redeem({ code: 'FRAGILE' })).status).toBe(200)
+  })
+})

@@ -1,0 +1,59 @@
+import { AppError, type Bounce, MAX_BOUNCES_BODY_BYTES, reportBounces } from '@waymark/contracts'
+import { isEmailAddress } from '@waymark/domain'
+import { apiKeyOf, bodyOf, keyRoute, type Platform, type Route } from '@waymark/service-kit'
+import type { ClientBase } from 'pg'
+import { deliveryOfMessageId } from './compose-mail.ts'
+import { suppress } from './suppressions.ts'
+
+const MARK = `
+  UPDATE email.deliveries d SET status = 'bounced', reason = given.reason
+  FROM unnest($2::uuid[], $3::text[]) AS given (id, reason)
+  WHERE d.id = given.id AND d.project_id = $1 AND d.status IN ('sent', 'unconfirmed')`
+
+/** Takes reports of what came back: suppresses the addresses that it makes no sense to write to again. */
+export const bouncesRoute = ({ db, apiKeys }: Pick<Platform, 'db' | 'apiKeys'>): Route =>
+  keyRoute(reportBounces, { apiKeys, maxBodyBytes: MAX_BOUNCES_BODY_BYTES }, async (req, res) => {
+    const bounces = requireBounces(bodyOf(req).value)
+    const { projectId } = apiKeyOf(res)
+    const result = await db.transaction(async (client) => ({
+      suppressed: await suppress(
+        client,
+        bounces
+          .filter(({ type }) => type !== 'soft')
+          .map(({ address, type, reason }) => ({
+            projectId,
+            address,
+            reason: type === 'complaint' ? ('complained' as const) : ('bounced' as const),
+            detail: storable(reason),
+          })),
+      ),
+      bounced: await mark(client, projectId, bounces),
+    }))
+    res.json(result)
+  })
+
+const requireBounces = (body: unknown): Bounce[] => {
+  const validator = reportBounces.body?.validator
+  if (!validator?.fits(body)) {
+    const { field = '', message = 'is invalid' } = validator?.check(body) ?? {}
+    throw new AppError('bad_request', `${field || 'the body'} ${message}`)
+  }
+  const wrong = body.bounces.findIndex(({ address }) => !isEmailAddress(address.trim()))
+  if (wrong !== -1) throw new AppError('bad_request', `bounces.${wrong}.address is not an email address`)
+  return body.bounces
+}
+
+const mark = async (client: ClientBase, projectId: string, bounces: readonly Bounce[]): Promise<number> => {
+  const named = new Map<string, string | null>()
+  for (const { messageId, type, reason } of bounces) {
+    const id = messageId === undefined ? undefined : deliveryOfMessageId(messageId)
+    if (id !== undefined && type !== 'complaint') named.set(id, storable(reason))
+  }
+  if (named.size === 0) return 0
+  const { rowCount } = await client.query(MARK, [projectId, [...named.keys()], [...named.values()]])
+  return rowCount ?? 0
+}
+
+// PostgreSQL holds no U+0000.
+const storable = (text: string | undefined): string | null =>
+  text?.toWellFormed().replaceAll('\0', '\uFFFD') ?? null

@@ -1,0 +1,18 @@
+import { mkdir, rename, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { MailTransport } from './transport.ts'
+
+/**
+ * Leaves each message as `<delivery id>.eml` in a directory, where any mail program opens it. Doing so twice makes the same
+ * file, and a crash leaves a whole one or none.
+ */
+export const createDirectoryTransport = (directory: string): MailTransport => ({
+  send: async ({ id, raw }) => {
+    await mkdir(directory, { recursive: true })
+    const file = path.join(directory, `${id}.eml`)
+    await writeFile(`${file}.new`, raw, { mode: 0o600, flush: true })
+    await rename(`${file}.new`, file)
+    return { kind: 'accepted', response: `${id}.eml` }
+  },
+  close: async () => {},
+})

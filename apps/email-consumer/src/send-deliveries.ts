@@ -1,0 +1,146 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Log } from '@waymark/contracts'
+import type { Database } from '@waymark/database'
+import { nextAttemptIn, type RetryPlan, TemplateError, unsubscribeToken } from '@waymark/domain'
+import { composeMail } from './compose-mail.ts'
+import { createRenderers, readTriggers, type SendingTrigger } from './read-triggers.ts'
+import { findSuppressed } from './suppressions.ts'
+import { type ClaimedDelivery, LeaseLostError, type Settlement, type Timetable } from './timetable.ts'
+import type { HandOver, MailTransport, OutgoingMail } from './transport.ts'
+
+export type SenderOptions = {
+  db: Database
+  timetable: Timetable
+  transport: MailTransport
+  /** Deliveries under way at once. */
+  connections: number
+  from: string
+  publicUrl: string
+  /** Signs unsubscribe links. */
+  secret: string
+  retry: RetryPlan
+  log: Log
+  now: () => number
+  onSettled?: (settlement: Settlement) => void
+}
+
+/** A slow delivery does not keep others waiting that became due meanwhile. */
+const LOOK_AGAIN_MS = 500
+/** How often the outcome of an attempt is written again while the database is away; together some minutes. */
+const SETTLE_TRIES = 10
+
+/** Sends what is due, until nothing is or `signal` aborts; what is under way then is finished. */
+export const createSendDeliveries = ({ timetable, connections, ...options }: SenderOptions) => {
+  const attempt = createAttempt({ timetable, ...options })
+  return async (signal: AbortSignal): Promise<false> => {
+    const underWay = new Set<Promise<void>>()
+    do {
+      const free = connections - underWay.size
+      const claimed = signal.aborted || free === 0 ? [] : await timetable.claim(free)
+      if (claimed.length > 0) {
+        const triggers = await readTriggers(
+          options.db.pool,
+          claimed.map(({ triggerId }) => triggerId),
+        )
+        for (const delivery of claimed) {
+          const running = attempt(delivery, triggers.get(delivery.triggerId))
+            .catch((err) =>
+              options.log.warn({ deliveryId: delivery.id, err }, 'an email could not be settled'),
+            )
+            .finally(() => underWay.delete(running))
+          underWay.add(running)
+        }
+      }
+      if (underWay.size === connections || claimed.length < free)
+        await Promise.race([...underWay, sleep(underWay.size > 0 ? LOOK_AGAIN_MS : 0)])
+    } while (underWay.size > 0)
+    return false
+  }
+}
+
+const createAttempt = ({
+  db,
+  timetable,
+  transport,
+  from,
+  publicUrl,
+  secret,
+  retry,
+  log,
+  now,
+  onSettled = () => {},
+}: Omit<SenderOptions, 'connections'>) => {
+  const rendererOf = createRenderers()
+
+  const settle = async (delivery: ClaimedDelivery, settlement: Settlement): Promise<void> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        await timetable.settle(delivery, settlement)
+        return onSettled(settlement)
+      } catch (error) {
+        if (tries === SETTLE_TRIES) throw error
+        await sleep(Math.min(30_000, 250 * 2 ** tries))
+      }
+    }
+  }
+
+  const compose = async (delivery: ClaimedDelivery, trigger: SendingTrigger): Promise<OutgoingMail> => {
+    const { id, recipient, context, test } = delivery
+    const unsubscribeUrl = `${publicUrl}/u/${unsubscribeToken(id, secret)}`
+    const render = await rendererOf(trigger)
+    const message = render({ ...context, project: trigger.project, unsubscribeUrl })
+    const subject = test ? `[Test] ${message.subject}` : message.subject
+    return composeMail({
+      id,
+      from: trigger.from ?? from,
+      to: recipient,
+      message: { ...message, subject },
+      unsubscribeUrl,
+    })
+  }
+
+  const settlementOf = (delivery: ClaimedDelivery, handOver: HandOver): Settlement => {
+    switch (handOver.kind) {
+      case 'accepted':
+        return { status: 'sent', reason: handOver.response, attempted: true }
+      case 'unknown':
+        return { status: 'unconfirmed', reason: handOver.reason, attempted: true }
+      case 'refused': {
+        const age = now() - delivery.queuedAt.getTime()
+        const retryInMs = handOver.permanent
+          ? undefined
+          : nextAttemptIn(retry, delivery.attempts + 1, age, Math.random())
+        return retryInMs === undefined
+          ? { status: 'failed', reason: handOver.reason, attempted: true }
+          : { status: 'pending', reason: handOver.reason, retryInMs, attempted: true }
+      }
+    }
+  }
+
+  const handOver = async (delivery: ClaimedDelivery, trigger: SendingTrigger): Promise<HandOver> => {
+    let mail: OutgoingMail
+    try {
+      mail = await compose(delivery, trigger)
+    } catch (error) {
+      if (!(error instanceof TemplateError)) throw error
+      return { kind: 'refused', permanent: true, reason: `${error.field} template: ${error.message}` }
+    }
+    return transport.send(mail, () => timetable.begin(delivery))
+  }
+
+  return async (delivery: ClaimedDelivery, trigger: SendingTrigger | undefined): Promise<void> => {
+    const { projectId, recipient, test } = delivery
+    if (!trigger || (trigger.status !== 'active' && !test))
+      return settle(delivery, { status: 'canceled', reason: 'the trigger is not active', attempted: false })
+    const addressee = { projectId, address: recipient }
+    if ((await findSuppressed(db.pool, [addressee]))(addressee))
+      return settle(delivery, { status: 'suppressed', reason: null, attempted: false })
+    const outcome = await handOver(delivery, trigger).catch((error): HandOver | undefined => {
+      // Somebody else is at it, and it is theirs to settle.
+      if (error instanceof LeaseLostError) return undefined
+      log.warn({ deliveryId: delivery.id, err: error }, 'an email could not be attempted and is tried again')
+      return { kind: 'refused', permanent: false, reason: 'it could not be attempted' }
+    })
+    if (outcome) await settle(delivery, settlementOf(delivery, outcome))
+  }
+}

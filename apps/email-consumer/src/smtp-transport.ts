@@ -1,0 +1,153 @@
+import { Readable } from 'node:stream'
+import { parseConnectionUrl } from 'nodemailer/lib/shared'
+import SMTPConnection, { type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
+import type { HandOver, MailTransport, OutgoingMail } from './transport.ts'
+
+/** `url` as `smtp://user:password@host:587`; further options of nodemailer may stand in its query. */
+export type SmtpOptions = {
+  url: string
+  /** How long the server may be silent, in ms. */
+  timeoutMs: number
+}
+
+const CONNECT_TIMEOUT_MS = 30_000
+/** Servers hang up on idle clients after minutes; we do before. */
+const IDLE_MS = 30_000
+const MAX_REASON_LENGTH = 500
+
+/**
+ * Hands messages to an SMTP server and keeps connections for the next ones. On nodemailer's connection and not on its
+ * transporter, since only there a message can be held back until the server has asked for it: the answer to `DATA` is the
+ * last moment at which it is certain that nothing was delivered.
+ */
+export const createSmtpTransport = ({ url, timeoutMs }: SmtpOptions): MailTransport => {
+  const { auth, ...options } = parseConnectionUrl(url)
+  const idle = new Map<SMTPConnection, NodeJS.Timeout>()
+
+  const forget = (connection: SMTPConnection): void => {
+    clearTimeout(idle.get(connection))
+    idle.delete(connection)
+  }
+  const open = async (): Promise<SMTPConnection> => {
+    const connection = await openConnection({ ...optionsOf(options), socketTimeout: timeoutMs }, auth)
+    connection.once('end', () => forget(connection))
+    return connection
+  }
+  const keep = (connection: SMTPConnection): void => {
+    const leave = (): void => {
+      forget(connection)
+      connection.quit()
+    }
+    idle.set(connection, setTimeout(leave, IDLE_MS).unref())
+  }
+
+  const sendOver = async (connection: SMTPConnection, mail: OutgoingMail, begin: () => Promise<void>) => {
+    let begun = false
+    let refusedToBegin: { error: unknown } | undefined
+    const held = async function* (): AsyncGenerator<Buffer> {
+      await begin().catch((error) => {
+        refusedToBegin = { error }
+        throw error
+      })
+      begun = true
+      yield mail.raw
+    }
+    try {
+      const response = await send(connection, mail, Readable.from(held(), { objectMode: false }))
+      keep(connection)
+      return { outcome: { kind: 'accepted', response: plain(response) } satisfies HandOver, stale: false }
+    } catch (error) {
+      // Without the final dot the server has to forget what it was sent.
+      connection.close()
+      if (refusedToBegin) throw refusedToBegin.error
+      return { outcome: outcomeOf(error, begun), stale: !begun && !hasAnswer(error) }
+    }
+  }
+
+  return {
+    send: async (mail, begin) => {
+      const [known] = idle.keys()
+      if (known) {
+        forget(known)
+        const { outcome, stale } = await sendOver(known, mail, begin)
+        // The server had hung up meanwhile, which says nothing about this message.
+        if (!stale) return outcome
+      }
+      try {
+        const { outcome } = await sendOver(await open(), mail, begin)
+        return outcome
+      } catch (error) {
+        if (error instanceof ConnectError)
+          return { kind: 'refused', permanent: false, reason: plain(error.message) }
+        throw error
+      }
+    },
+    close: async () => {
+      for (const connection of [...idle.keys()]) {
+        forget(connection)
+        connection.quit()
+      }
+    },
+  }
+}
+
+/** No session came about; whatever the server said to that, it said nothing about a message. */
+class ConnectError extends Error {}
+
+const optionsOf = (options: object): SMTPConnectionOptions => ({
+  connectionTimeout: CONNECT_TIMEOUT_MS,
+  greetingTimeout: CONNECT_TIMEOUT_MS,
+  ...options,
+})
+
+const openConnection = (
+  options: SMTPConnectionOptions,
+  auth: { user: string; pass: string } | undefined,
+): Promise<SMTPConnection> =>
+  new Promise((resolve, reject) => {
+    const connection = new SMTPConnection(options)
+    const fail = (error: Error): void => {
+      reject(new ConnectError(error.message, { cause: error }))
+      connection.close()
+    }
+    // Listened to for good: an error that nobody hears would end the process.
+    connection.on('error', fail)
+    connection.once('end', () => fail(new Error('The server closed the connection')))
+    connection.connect((error) => {
+      if (error) fail(error)
+      else if (!auth) resolve(connection)
+      else connection.login(auth, (refused) => (refused ? fail(refused) : resolve(connection)))
+    })
+  })
+
+const send = (connection: SMTPConnection, mail: OutgoingMail, message: Readable): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const { from, to } = mail.envelope
+    connection.send({ from, to: [to], size: mail.raw.length }, message, (error, info) =>
+      error ? reject(error) : resolve(info.response),
+    )
+  })
+
+type SmtpFailure = { message: string; code?: string; responseCode?: number; response?: string }
+
+const hasAnswer = (error: unknown): boolean => (error as SmtpFailure).responseCode !== undefined
+
+// What the client refuses by itself and will refuse again: an address, or a message above the server's limit.
+const OWN_REFUSALS = new Set(['EENVELOPE', 'EMESSAGE'])
+
+const outcomeOf = (error: unknown, begun: boolean): HandOver => {
+  const { message, code = '', responseCode, response } = error as SmtpFailure
+  if (responseCode !== undefined) {
+    return { kind: 'refused', permanent: responseCode >= 500, reason: plain(response ?? message) }
+  }
+  if (begun) return { kind: 'unknown', reason: plain(message) }
+  return { kind: 'refused', permanent: OWN_REFUSALS.has(code), reason: plain(message) }
+}
+
+/** A server's words as one line. */
+const plain = (text: string): string =>
+  text
+    .replace(/\p{Cc}+/gu, ' ')
+    .trim()
+    .slice(0, MAX_REASON_LENGTH)
+    .toWellFormed()

@@ -1,0 +1,62 @@
+import type { SuppressionReason } from '@waymark/contracts'
+import { bulkColumns } from '@waymark/database'
+import { comparableAddress } from '@waymark/domain'
+import type { ClientBase, Pool } from 'pg'
+import { v7 as uuidv7 } from 'uuid'
+
+/** An address, as far as a project is concerned. */
+export type Addressee = { projectId: string; address: string }
+
+const columns = bulkColumns<Addressee>([
+  { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
+  { name: 'address', type: 'text', of: ({ address }) => comparableAddress(address) },
+])
+
+const FIND = `
+  SELECT project_id, address FROM ${columns.unnest} AS wanted (${columns.names})
+  JOIN email.suppressions USING (project_id, address)`
+
+/** Reads which of the addresses are suppressed, and answers the question for each of them. */
+export const findSuppressed = async (
+  db: Pool | ClientBase,
+  addressees: readonly Addressee[],
+): Promise<(addressee: Addressee) => boolean> => {
+  if (addressees.length === 0) return () => false
+  const { rows } = await db.query<{ project_id: string; address: string }>({
+    name: 'find-suppressed',
+    text: FIND,
+    values: columns.values(addressees),
+  })
+  const found = new Set(rows.map(({ project_id, address }) => `${project_id}/${address}`))
+  return ({ projectId, address }) => found.has(`${projectId}/${comparableAddress(address)}`)
+}
+
+/** An address that is to get nothing any more, and why. */
+export type NewSuppression = Addressee & { reason: SuppressionReason; detail: string | null }
+
+const newColumns = bulkColumns<NewSuppression>([
+  { name: 'id', type: 'uuid', of: () => uuidv7() },
+  { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
+  { name: 'address', type: 'text', of: ({ address }) => comparableAddress(address) },
+  { name: 'reason', type: 'text', of: ({ reason }) => reason },
+  { name: 'detail', type: 'text', of: ({ detail }) => detail },
+])
+
+const INSERT = `
+  INSERT INTO email.suppressions (${newColumns.names})
+  SELECT * FROM ${newColumns.unnest} AS given (${newColumns.names}) ORDER BY project_id, address
+  ON CONFLICT (project_id, address) DO NOTHING`
+
+/** Suppresses addresses and answers how many were not suppressed before. */
+export const suppress = async (
+  db: Pool | ClientBase,
+  suppressions: readonly NewSuppression[],
+): Promise<number> => {
+  if (suppressions.length === 0) return 0
+  const { rowCount } = await db.query({
+    name: 'suppress',
+    text: INSERT,
+    values: newColumns.values(suppressions),
+  })
+  return rowCount ?? 0
+}

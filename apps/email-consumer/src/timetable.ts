@@ -1,0 +1,102 @@
+import type { EmailDeliveryStatus } from '@waymark/contracts'
+import type { Pool } from 'pg'
+
+/** A delivery that is this process' to attempt, until its lease ends. */
+export type ClaimedDelivery = {
+  id: string
+  token: string
+  projectId: string
+  triggerId: string
+  recipient: string
+  test: boolean
+  attempts: number
+  queuedAt: Date
+  context: {
+    traits: Record<string, unknown>
+    event: Record<string, unknown>
+    profile: Record<string, unknown>
+  }
+}
+
+/** How an attempt ended. */
+export type Settlement = {
+  status: EmailDeliveryStatus
+  reason: string | null
+  /** In how many ms it is `pending` again. */
+  retryInMs?: number
+  /** False for one that was settled without trying. */
+  attempted: boolean
+}
+
+/** Somebody else has the delivery, since the lease had ended. */
+export class LeaseLostError extends Error {}
+
+// Enough to reach a server that takes its time before it asks for the message.
+const CLAIM_LEASE_MS = 5 * 60_000
+
+const CLAIM = `
+  WITH due AS (
+    SELECT id FROM email.deliveries WHERE next_attempt_at <= now() AND status = 'pending'
+    ORDER BY next_attempt_at LIMIT $1 FOR UPDATE SKIP LOCKED
+  )
+  UPDATE email.deliveries d SET attempt_token = gen_random_uuid(), next_attempt_at = now() + $2 * interval '1 ms'
+  FROM due WHERE d.id = due.id
+  RETURNING d.id, d.attempt_token AS token, d.project_id AS "projectId", d.trigger_id AS "triggerId", d.recipient, d.test,
+    d.attempts, d.queued_at AS "queuedAt", d.context`
+
+const BEGIN = `
+  UPDATE email.deliveries SET status = 'sending', next_attempt_at = now() + $3 * interval '1 ms'
+  WHERE id = $1 AND attempt_token = $2 AND status = 'pending'`
+
+// An answer that came after the delivery was given up as unconfirmed still counts when it is a yes.
+const SETTLE = `
+  UPDATE email.deliveries SET status = $3, reason = $4, attempt_token = NULL,
+    attempts = attempts + CASE WHEN $6 AND status <> 'unconfirmed' THEN 1 ELSE 0 END,
+    next_attempt_at = CASE WHEN $3 = 'pending' THEN now() + $5 * interval '1 ms' END,
+    context = CASE WHEN $3 IN ('pending', 'failed') THEN context END,
+    sent_at = CASE WHEN $3 = 'sent' THEN now() END
+  WHERE id = $1 AND attempt_token = $2 AND (status IN ('pending', 'sending') OR (status = 'unconfirmed' AND $3 = 'sent'))`
+
+const GIVE_UP_UNCONFIRMED = `
+  UPDATE email.deliveries SET status = 'unconfirmed', attempts = attempts + 1, next_attempt_at = NULL, context = NULL,
+    reason = 'the process ended before the answer of the mail server was noted'
+  WHERE next_attempt_at <= now() AND status = 'sending'`
+
+/**
+ * The timetable of deliveries. Who claims one has it for some minutes; whoever dies before `begin` leaves it to the next, whoever
+ * dies after it leaves it unconfirmed. It is never attempted by two, since `begin` succeeds for the latest claim only.
+ */
+export const createTimetable = (pool: Pool, { sendLeaseMs }: { sendLeaseMs: number }) => ({
+  /** Claims deliveries that are due, the longest waiting first, at most `limit`. */
+  claim: async (limit: number): Promise<ClaimedDelivery[]> => {
+    const { rows } = await pool.query<ClaimedDelivery>({
+      name: 'claim-deliveries',
+      text: CLAIM,
+      values: [limit, CLAIM_LEASE_MS],
+    })
+    return rows
+  },
+  /** Notes that the message is handed over from now on. @throws LeaseLostError when the delivery is no longer ours */
+  begin: async ({ id, token }: ClaimedDelivery): Promise<void> => {
+    const { rowCount } = await pool.query({
+      name: 'begin-delivery',
+      text: BEGIN,
+      values: [id, token, sendLeaseMs],
+    })
+    if (rowCount !== 1) throw new LeaseLostError('the lease of the delivery has ended')
+  },
+  settle: async (
+    { id, token }: ClaimedDelivery,
+    { status, reason, retryInMs = 0, attempted }: Settlement,
+  ): Promise<void> => {
+    await pool.query({
+      name: 'settle-delivery',
+      text: SETTLE,
+      values: [id, token, status, reason, retryInMs, attempted],
+    })
+  },
+  /** Puts down as unconfirmed what was being handed over when its process ended; answers how many that were. */
+  giveUpUnconfirmed: async (): Promise<number> => (await pool.query(GIVE_UP_UNCONFIRMED)).rowCount ?? 0,
+})
+
+export type Timetable = ReturnType<typeof createTimetable>

@@ -1,0 +1,42 @@
+/** What a page says; `action` is the button that it has. */
+export type PageText = { title: string; text: string; action?: string }
+
+// The page itself says what it may do, since it needs less than others, and a form that is sent over plain HTTP where that is
+// all there is.
+export const PAGE_HEADERS = {
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'",
+  'Cache-Control': 'no-store',
+  'X-Robots-Tag': 'noindex',
+} as const
+
+/** A small page in one file; whatever it is given is escaped. */
+export const unsubscribePage = ({ title, text, action }: PageText): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${escapeHtml(title)}</title>
+<style>
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 28rem; margin: 15vh auto; padding: 0 1rem; }
+button { font: inherit; padding: .5rem 1rem; }
+</style>
+</head>
+<body>
+<h1>${escapeHtml(title)}</h1>
+<p>${escapeHtml(text)}</p>
+${action === undefined ? '' : `<form method="post"><button>${escapeHtml(action)}</button></form>`}
+</body>
+</html>
+`
+
+const ENTITIES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '')

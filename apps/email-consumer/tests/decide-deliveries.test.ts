@@ -1,0 +1,224 @@
+import { createMemoryCache } from '@waymark/cache'
+import type { EnrichedEvent } from '@waymark/contracts'
+import type { Delivery } from '@waymark/event-bus'
+import { createConfigChanges, createProjectConfigs } from '@waymark/project-config'
+import { anEnrichedEvent, createMemoryLog, eventually, services } from '@waymark/testing'
+import { v7 as uuidv7 } from 'uuid'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createDecideDeliveries } from '../src/decide-deliveries.ts'
+import { type Harness, openHarness } from './harness.ts'
+
+describe.skipIf(!services)('deciding on deliveries', () => {
+  let harness: Harness
+  beforeAll(async () => {
+    harness = await openHarness()
+  })
+  afterAll(() => harness?.close())
+
+  /** One of the processes of the group, with connections and a memory of its own. */
+  const openConsumer = () => {
+    const db = harness.open()
+    const deps = { pool: db.pool, log: createMemoryLog(), now: Date.now }
+    const changes = createConfigChanges(deps)
+    const projectConfigs = createProjectConfigs({ ...deps, cache: createMemoryCache(), changes })
+    const decide = createDecideDeliveries({ db, projectConfigs })
+    const handle = (events: readonly EnrichedEvent[]) =>
+      decide(
+        events.map(
+          (value, index): Delivery<EnrichedEvent> => ({
+            topic: 'events.enriched.v1',
+            partition: 0,
+            offset: BigInt(index),
+            key: null,
+            value,
+            headers: {},
+          }),
+        ),
+      )
+    return { db, handle }
+  }
+  const withConsumer = async (...events: EnrichedEvent[]): Promise<void> => {
+    const { db, handle } = openConsumer()
+    await handle(events).finally(() => db.close())
+  }
+  /** A kind of event of its own for each test, so that no other trigger is fired by it. */
+  const someEvents = () => {
+    const eventName = uuidv7()
+    const by = (
+      profileId: string | null,
+      fields: { eventId?: string; projectId?: string; receivedAt?: string } = {},
+    ) => ({
+      ...anEnrichedEvent({
+        projectId: fields.projectId ?? harness.projectId,
+        ...(fields.receivedAt && { receivedAt: fields.receivedAt }),
+        event: { eventName, eventId: fields.eventId ?? uuidv7() },
+      }),
+      profileId,
+    })
+    return { eventName, by }
+  }
+  const statuses = async (triggerId: string) =>
+    (await harness.rows(triggerId)).map(({ status }) => status).sort()
+
+  it('decides once per trigger and event, however often and wherever the batch arrives', async () => {
+    const { eventName, by } = someEvents()
+    const triggers = [await harness.newTrigger({ eventName }), await harness.newTrigger({ eventName })]
+    const profileId = await harness.newProfile({ email: 'ann@example.com', name: 'Ann' })
+    const events = Array.from({ length: 50 }, () => by(profileId))
+    const consumers = Array.from({ length: 4 }, openConsumer)
+    const shuffled = () => [...events, ...events].sort(() => Math.random() - 0.5)
+    await Promise.all(consumers.map(({ handle }) => handle(shuffled())))
+    await Promise.all(consumers.map(({ handle }) => handle(shuffled())))
+    await Promise.all(consumers.map(({ db }) => db.close()))
+    for (const trigger of triggers) {
+      const rows = await harness.rows(trigger)
+      expect(rows).toHaveLength(50)
+      expect(
+        rows.every(({ status, recipient }) => status === 'pending' && recipient === 'ann@example.com'),
+      ).toBe(true)
+      expect(rows[0]?.context).toMatchObject({
+        traits: { name: 'Ann' },
+        event: { eventName },
+        profile: { id: profileId },
+      })
+    }
+  })
+
+  it('does not decide anew what has been sent meanwhile', async () => {
+    const { eventName, by } = someEvents()
+    const trigger = await harness.newTrigger({ eventName })
+    const event = by(await harness.newProfile({ email: 'ann@example.com' }))
+    await withConsumer(event)
+    await harness.db.pool.query(
+      `UPDATE email.deliveries SET status = 'sent', next_attempt_at = NULL WHERE trigger_id = $1`,
+      [trigger],
+    )
+    await withConsumer(event)
+    expect(await statuses(trigger)).toEqual(['sent'])
+  })
+
+  it('writes down why nobody gets an email', async () => {
+    const { eventName, by } = someEvents()
+    const trigger = await harness.newTrigger({ eventName })
+    await harness.db.prisma.emailSuppression.create({
+      data: { id: uuidv7(), projectId: harness.projectId, address: 'never@example.com', reason: 'manual' },
+    })
+    await withConsumer(
+      by(null),
+      by(uuidv7()),
+      by(await harness.newProfile({ name: 'Nobody' })),
+      by(await harness.newProfile({ email: 'a@x.example\r\nRCPT TO:<b@x.example>' })),
+      by(await harness.newProfile({ email: 'Never@Example.com' })),
+    )
+    const rows = await harness.rows(trigger)
+    expect(rows.map(({ status }) => status).sort()).toEqual([
+      'skipped_no_email',
+      'skipped_no_email',
+      'skipped_no_email',
+      'skipped_no_email',
+      'suppressed',
+    ])
+    expect(rows.filter(({ reason }) => reason === 'the trait is not an email address')).toHaveLength(1)
+    expect(rows.every(({ context }) => context === null)).toBe(true)
+  })
+
+  it('writes to the profile that an anonymous one went up in', async () => {
+    const { eventName, by } = someEvents()
+    const trigger = await harness.newTrigger({ eventName })
+    const user = await harness.newProfile({ email: 'user@example.com' }, { userId: uuidv7() })
+    const visitor = await harness.newProfile({}, { mergedInto: user })
+    await withConsumer(by(visitor))
+    expect(await harness.rows(trigger)).toMatchObject([{ profile_id: user, recipient: 'user@example.com' }])
+  })
+
+  it('keeps projects apart', async () => {
+    const { eventName, by } = someEvents()
+    const other = await harness.newProject()
+    const trigger = await harness.newTrigger({ eventName, projectId: other })
+    const profileId = await harness.newProfile({ email: 'ann@example.com' })
+    await withConsumer(by(profileId), by(profileId, { projectId: other }))
+    expect(await harness.rows(trigger)).toMatchObject([{ status: 'skipped_no_email', recipient: null }])
+  })
+
+  it('fires nothing that was received before the trigger became active, or once it is paused', async () => {
+    const { eventName, by } = someEvents()
+    const trigger = await harness.newTrigger({ eventName, activatedAt: new Date('2026-11-21T04:00:00.000Z') })
+    const profileId = await harness.newProfile({ email: 'ann@example.com' })
+    const at = (receivedAt: string) => by(profileId, { receivedAt })
+    await withConsumer(at('2026-11-21T03:59:59.999Z'), at('2026-11-21T04:00:00.000Z'))
+    expect(await statuses(trigger)).toEqual(['pending'])
+
+    // A consumer that has not heard of the pause yet fires nothing either.
+    const { db, handle } = openConsumer()
+    const stale = createDecideDeliveries({
+      db,
+      projectConfigs: {
+        get: async () => ({
+          projectId: harness.projectId,
+          settings: {},
+          checkFor: () => undefined,
+          selectorsFor: () => [],
+          triggersFor: () => [
+            {
+              trigger: {
+                id: trigger,
+                eventName,
+                filter: null,
+                cooldownSeconds: 0,
+                activatedAt: '2026-01-01T00:00:00Z',
+              },
+              matches: () => true,
+            },
+          ],
+        }),
+      },
+    })
+    await harness.db.prisma.emailTrigger.update({ where: { id: trigger }, data: { status: 'paused' } })
+    const value = by(profileId)
+    await stale([{ topic: 't', partition: 0, offset: 0n, key: null, value, headers: {} }])
+    await handle([value])
+    await db.close()
+    expect(await statuses(trigger)).toEqual(['pending'])
+  })
+
+  it('lets one of many through a cooldown, however many decide at once', async () => {
+    const { eventName, by } = someEvents()
+    const trigger = await harness.newTrigger({ eventName, cooldownSeconds: 3_600 })
+    const profiles = await Promise.all(
+      Array.from({ length: 10 }, (_, n) => harness.newProfile({ email: `p${n}@example.com` })),
+    )
+    const consumers = Array.from({ length: 8 }, openConsumer)
+    await Promise.all(
+      consumers.map(({ handle }) =>
+        handle(profiles.flatMap((id) => [by(id), by(id)]).sort(() => Math.random() - 0.5)),
+      ),
+    )
+    await Promise.all(consumers.map(({ db }) => db.close()))
+    const rows = await harness.rows(trigger)
+    expect(rows).toHaveLength(160)
+    for (const profile of profiles) {
+      const own = rows.filter(({ profile_id }) => profile_id === profile)
+      expect(own.filter(({ status }) => status === 'pending')).toHaveLength(1)
+      expect(own.filter(({ status }) => status === 'cooldown')).toHaveLength(15)
+    }
+  })
+
+  it('lets the next through when the cooldown is over, and spends none on who gets nothing', async () => {
+    const { eventName, by } = someEvents()
+    const trigger = await harness.newTrigger({ eventName, cooldownSeconds: 1 })
+    const profileId = await harness.newProfile({})
+    await withConsumer(by(profileId))
+    await harness.db.prisma.profile.update({
+      where: { id: profileId },
+      data: { traits: { email: 'ann@example.com' } },
+    })
+    const first = by(profileId)
+    await withConsumer(first, by(profileId))
+    expect(await statuses(trigger)).toEqual(['cooldown', 'pending', 'skipped_no_email'])
+    await eventually('the cooldown is over', async () => {
+      // Repeats of the first do not count as new events.
+      await withConsumer(first, by(profileId))
+      return (await statuses(trigger)).filter((status) => status === 'pending').length === 2
+    })
+  })
+})

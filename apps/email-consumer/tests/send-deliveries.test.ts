@@ -1,0 +1,363 @@
+import type { RetryPlan } from '@waymark/domain'
+import { createMemoryLog, eventually, freePort, services } from '@waymark/testing'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createSendDeliveries } from '../src/send-deliveries.ts'
+import { createSmtpTransport } from '../src/smtp-transport.ts'
+import { createTimetable } from '../src/timetable.ts'
+import { type Harness, openHarness } from './harness.ts'
+import { type Behaviour, type Caught, refusal, startSmtpCatcher } from './smtp-catcher.ts'
+
+/** A second attempt follows within one run, and a patient plan's only when time passes. */
+const PLAN: RetryPlan = { firstMs: 10, longestMs: 50, giveUpAfterMs: 24 * 60 * 60_000 }
+const PATIENT: RetryPlan = { ...PLAN, firstMs: 60_000, longestMs: 60_000 }
+
+describe.skipIf(!services)('sending deliveries', () => {
+  let harness: Harness
+  const cleanUps: (() => Promise<unknown>)[] = []
+  beforeAll(async () => {
+    harness = await openHarness()
+  })
+  // Whoever sends takes what is due, whichever test it is from.
+  beforeEach(() => harness.db.pool.query('DELETE FROM email.deliveries'))
+  afterAll(async () => {
+    for (const cleanUp of cleanUps.reverse()) await cleanUp()
+    await harness?.close()
+  })
+
+  const startServer = async (behaviour?: Behaviour) => {
+    const server = await startSmtpCatcher(behaviour)
+    cleanUps.push(() => server.stop())
+    return server
+  }
+  /** One of the processes that send, with connections of its own. */
+  const openSender = (url: string, { retry = PLAN, connections = 5 } = {}) => {
+    const db = harness.open()
+    const transport = createSmtpTransport({ url, timeoutMs: 5_000 })
+    cleanUps.push(
+      () => db.close(),
+      () => transport.close(),
+    )
+    const timetable = createTimetable(db.pool, { sendLeaseMs: 60_000 })
+    const log = createMemoryLog()
+    const run = createSendDeliveries({
+      db,
+      timetable,
+      transport,
+      connections,
+      from: 'Shöp <shop@sender.example>',
+      publicUrl: 'https://mail.example',
+      secret: 'a secret of thirty-two characters',
+      retry,
+      log,
+      now: Date.now,
+    })
+    return { send: () => run(new AbortController().signal), run, timetable, transport, log }
+  }
+  const sendUntil = async (send: () => Promise<unknown>, triggerId: string, done: string[]) =>
+    eventually('every delivery is done with', async () => {
+      await send()
+      const rows = await harness.rows(triggerId)
+      return rows.every(({ status }) => done.includes(status)) && rows
+    })
+  const addresses = (count: number) => Array.from({ length: count }, (_, n) => `p${n}@example.com`)
+  const countBy = (caught: readonly Caught[]) =>
+    new Map([...Map.groupBy(caught, ({ to }) => to)].map(([to, messages]) => [to, messages.length]))
+
+  it('sends what is due, with the headers that receivers ask for', async () => {
+    const server = await startServer()
+    const triggerId = await harness.newTrigger({ subject: 'Hi {{traits.name}} ✓' })
+    const [id] = await harness.enqueue(triggerId, ['ann@example.com'])
+    await openSender(server.url).send()
+    expect(await harness.rows(triggerId)).toMatchObject([
+      { status: 'sent', attempts: 1, context: null, next_attempt_at: null, sent_at: expect.any(Date) },
+    ])
+    const [{ raw, to } = { raw: '', to: '' }] = server.caught
+    expect(to).toBe('ann@example.com')
+    expect(raw).toMatch(/^From: =\?UTF-8\?Q\?Sh=C3=B6p\?= <shop@sender.example>\r$/m)
+    expect(raw).toMatch(new RegExp(`^Message-ID: <${id}@sender.example>\r$`, 'm'))
+    expect(raw).toMatch(/^List-Unsubscribe: <https:\/\/mail.example\/u\/[\w-]{43}>\r$/m)
+    expect(raw).toMatch(/^List-Unsubscribe-Post: List-Unsubscribe=One-Click\r$/m)
+    expect(raw).toContain('multipart/alternative')
+    expect(raw).toContain('Hello Ann of Shop &lt;&amp;&gt;')
+  })
+
+  it('cannot be made to send other headers or to other people by what fills it', async () => {
+    const server = await startServer()
+    const evil = 'x\r\nBcc: everybody@example.com\r\n\r\n<script>'
+    const triggerId = await harness.newTrigger({
+      subject: '{{traits.name}}',
+      from: 'Shop <shop@sender.example>',
+    })
+    await harness.enqueue(triggerId, ['ann@example.com'], {
+      context: { traits: { name: evil }, event: {}, profile: {} },
+    })
+    await openSender(server.url).send()
+    expect(server.caught).toHaveLength(1)
+    const [headers = ''] = server.caught[0]?.raw.split('\r\n\r\n') ?? []
+    expect(headers).not.toMatch(/^Bcc:/im)
+    expect(headers).toMatch(/^Subject: x Bcc: everybody@example.com <script>\r$/m)
+  })
+
+  it('signs in when the address says so', async () => {
+    let signedIn = ''
+    const server = await startServer({
+      options: {
+        authOptional: false,
+        allowInsecureAuth: true,
+        onAuth: ({ username, password }, _session, done) => {
+          signedIn = `${username}:${password}`
+          done(null, { user: username })
+        },
+      },
+    })
+    const triggerId = await harness.newTrigger()
+    await harness.enqueue(triggerId, ['ann@example.com'])
+    await openSender(server.url.replace('//', '//ann:p%40ss@')).send()
+    expect(signedIn).toBe('ann:p@ss')
+    expect(server.caught).toHaveLength(1)
+  })
+
+  it('tries again what was greylisted, until it is taken, and sends it once', async () => {
+    const refused = new Map<string, number>()
+    const server = await startServer({
+      onRecipient: (address) => {
+        const times = refused.get(address) ?? 0
+        refused.set(address, times + 1)
+        if (times < 2) throw refusal(451, '4.7.1 Greylisted, try again later')
+      },
+    })
+    const triggerId = await harness.newTrigger()
+    await harness.enqueue(triggerId, addresses(5))
+    const { send } = openSender(server.url, { retry: PATIENT })
+    for (const attempts of [1, 2]) {
+      await send()
+      for (const row of await harness.rows(triggerId)) {
+        expect(row).toMatchObject({
+          status: 'pending',
+          attempts,
+          reason: expect.stringContaining('Greylisted'),
+        })
+        expect(row.next_attempt_at?.getTime()).toBeGreaterThan(Date.now() + 20_000)
+      }
+      await harness.letTimePass()
+    }
+    await send()
+    const rows = await harness.rows(triggerId)
+    expect(rows.map(({ attempts }) => attempts)).toEqual([3, 3, 3, 3, 3])
+    expect([...countBy(server.caught).values()]).toEqual([1, 1, 1, 1, 1])
+  })
+
+  it('tries again what was refused for now after it was sent in full', async () => {
+    let times = 0
+    const server = await startServer({
+      onMessage: () => {
+        times += 1
+        if (times === 1) throw refusal(452, '4.3.1 Insufficient storage')
+      },
+    })
+    const triggerId = await harness.newTrigger()
+    await harness.enqueue(triggerId, ['ann@example.com'])
+    const rows = await sendUntil(openSender(server.url).send, triggerId, ['sent'])
+    expect(rows).toMatchObject([{ attempts: 2 }])
+    expect(server.caught).toHaveLength(1)
+  })
+
+  it('gives up what is refused for good, and keeps what another try needs', async () => {
+    const server = await startServer({
+      onRecipient: (address) => {
+        if (address.startsWith('p0')) throw refusal(550, '5.1.1 User unknown')
+      },
+      onMessage: ({ to }) => {
+        if (to.startsWith('p1')) throw refusal(554, '5.7.1 Looks like spam')
+      },
+    })
+    const triggerId = await harness.newTrigger()
+    await harness.enqueue(triggerId, addresses(3))
+    const { send } = openSender(server.url)
+    await send()
+    await harness.letTimePass()
+    await send()
+    expect(await harness.rows(triggerId)).toMatchObject([
+      {
+        status: 'failed',
+        attempts: 1,
+        reason: expect.stringContaining('5.1.1 User unknown'),
+        context: expect.any(Object),
+      },
+      { status: 'failed', attempts: 1, reason: expect.stringContaining('5.7.1 Looks like spam') },
+      { status: 'sent' },
+    ])
+  })
+
+  it('waits for a server that is away, and gives up when it has been for too long', async () => {
+    const port = await freePort()
+    const triggerId = await harness.newTrigger()
+    await harness.enqueue(triggerId, addresses(3))
+    const { send } = openSender(`smtp://127.0.0.1:${port}`, { retry: PATIENT })
+    await send()
+    expect(await harness.rows(triggerId)).toMatchObject([
+      { status: 'pending', attempts: 1, reason: expect.stringContaining('ECONNREFUSED') },
+      { status: 'pending' },
+      { status: 'pending' },
+    ])
+    const server = await startServer({ port })
+    await harness.letTimePass()
+    await send()
+    expect((await harness.rows(triggerId)).map(({ status }) => status)).toEqual(['sent', 'sent', 'sent'])
+    expect([...countBy(server.caught).values()]).toEqual([1, 1, 1])
+
+    const late = await harness.newTrigger()
+    await harness.enqueue(late, ['ann@example.com'], { queuedAt: new Date(Date.now() - PLAN.giveUpAfterMs) })
+    await openSender(`smtp://127.0.0.1:${await freePort()}`).send()
+    expect(await harness.rows(late)).toMatchObject([{ status: 'failed', attempts: 1 }])
+  })
+
+  it('does not send again what a server took without an answer', async () => {
+    let dropped = 0
+    const server = await startServer({
+      onMessage: () => {
+        dropped += 1
+        server.dropAll()
+      },
+    })
+    const triggerId = await harness.newTrigger()
+    await harness.enqueue(triggerId, ['ann@example.com'])
+    const { send } = openSender(server.url)
+    await send()
+    await harness.letTimePass()
+    await send()
+    expect(await harness.rows(triggerId)).toMatchObject([
+      { status: 'unconfirmed', attempts: 1, context: null },
+    ])
+    expect(dropped).toBe(1)
+  })
+
+  it('does send again when the connection broke before the message was asked for', async () => {
+    let times = 0
+    const server = await startServer({
+      onRecipient: () => {
+        times += 1
+        if (times === 1) server.dropAll()
+      },
+    })
+    const triggerId = await harness.newTrigger()
+    await harness.enqueue(triggerId, ['ann@example.com'])
+    await sendUntil(openSender(server.url).send, triggerId, ['sent'])
+    expect(server.caught).toHaveLength(1)
+  })
+
+  it('uses connections again, and does without those that the server has closed meanwhile', async () => {
+    const server = await startServer()
+    const triggerId = await harness.newTrigger()
+    const { send } = openSender(server.url, { connections: 1 })
+    await harness.enqueue(triggerId, addresses(10))
+    await sendUntil(send, triggerId, ['sent'])
+    expect(server.connections()).toBe(1)
+    server.dropAll()
+    await harness.enqueue(triggerId, ['late@example.com'])
+    const rows = await sendUntil(send, triggerId, ['sent'])
+    expect(rows.map(({ attempts }) => attempts)).toEqual(Array.from({ length: 11 }, () => 1))
+    expect(server.caught).toHaveLength(11)
+  })
+
+  it('waits for a slow server without keeping others waiting', async () => {
+    let release: () => void = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const server = await startServer({ onMessage: ({ to }) => (to.startsWith('slow') ? held : undefined) })
+    const triggerId = await harness.newTrigger()
+    await harness.enqueue(triggerId, ['slow@example.com', ...addresses(5)])
+    const sending = openSender(server.url, { connections: 2 }).send()
+    await eventually('the others were sent', () => server.caught.length === 5)
+    await harness.enqueue(triggerId, ['later@example.com'])
+    await eventually('so was what became due meanwhile', () => server.caught.length === 6)
+    release()
+    await sending
+    expect(server.caught.map(({ to }) => to)).toContain('slow@example.com')
+  })
+
+  it('sends each of 200 once when two processes send at once', async () => {
+    const server = await startServer()
+    const triggerId = await harness.newTrigger()
+    await harness.enqueue(triggerId, addresses(200))
+    await Promise.all([openSender(server.url), openSender(server.url)].map(({ send }) => send()))
+    const rows = await harness.rows(triggerId)
+    expect(rows.every(({ status, attempts }) => status === 'sent' && attempts === 1)).toBe(true)
+    expect(countBy(server.caught)).toEqual(new Map(server.caught.map(({ to }) => [to, 1])))
+    expect(server.caught).toHaveLength(200)
+  })
+
+  it('leaves a delivery to whoever claimed it after its lease had ended', async () => {
+    let release: () => void = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    let asked = 0
+    const server = await startServer({
+      onRecipient: () => {
+        asked += 1
+        return asked === 1 ? held : undefined
+      },
+    })
+    const triggerId = await harness.newTrigger()
+    await harness.enqueue(triggerId, ['ann@example.com'])
+    const slow = openSender(server.url).send()
+    await eventually('the first is at it', () => asked === 1)
+    await harness.letTimePass()
+    await openSender(server.url).send()
+    release()
+    await slow
+    expect(server.caught).toHaveLength(1)
+    expect(await harness.rows(triggerId)).toMatchObject([{ status: 'sent', attempts: 1 }])
+  })
+
+  it('sends nothing for a trigger that was paused meanwhile, or to who unsubscribed meanwhile, but tests', async () => {
+    const server = await startServer()
+    const paused = await harness.newTrigger({ status: 'paused' })
+    await harness.enqueue(paused, ['ann@example.com'])
+    await harness.enqueue(paused, ['tester@example.com'], { test: true })
+    const triggerId = await harness.newTrigger()
+    await harness.enqueue(triggerId, ['Gone@Example.com'])
+    await harness.db.prisma.emailSuppression.create({
+      data: {
+        id: crypto.randomUUID(),
+        projectId: harness.projectId,
+        address: 'gone@example.com',
+        reason: 'unsubscribed',
+      },
+    })
+    await openSender(server.url).send()
+    expect(await harness.rows(paused)).toMatchObject([
+      { status: 'canceled', attempts: 0, context: null },
+      { status: 'sent', recipient: 'tester@example.com' },
+    ])
+    expect(await harness.rows(triggerId)).toMatchObject([{ status: 'suppressed', attempts: 0 }])
+    expect(server.caught.map(({ to }) => to)).toEqual(['tester@example.com'])
+    expect(server.caught[0]?.raw).toMatch(/^Subject: \[Test\] Hi Ann\r$/m)
+  })
+
+  it('fails what a template makes too much of, with the reason', async () => {
+    const server = await startServer()
+    const triggerId = await harness.newTrigger({ html: '{{#each traits.l}}{{/each}}' })
+    const traits = { l: Array.from({ length: 10_001 }, () => 1) }
+    await harness.enqueue(triggerId, ['ann@example.com'], { context: { traits, event: {}, profile: {} } })
+    await openSender(server.url).send()
+    expect(await harness.rows(triggerId)).toMatchObject([
+      { status: 'failed', reason: expect.stringContaining('html template: loops go round') },
+    ])
+    expect(server.caught).toEqual([])
+  })
+
+  it('finishes what is under way when it is stopped, and begins nothing more', async () => {
+    const stopping = new AbortController()
+    const server = await startServer({ onMessage: () => stopping.abort() })
+    const triggerId = await harness.newTrigger()
+    await harness.enqueue(triggerId, addresses(20))
+    await openSender(server.url, { connections: 2 }).run(stopping.signal)
+    const rows = await harness.rows(triggerId)
+    expect(rows.filter(({ status }) => status === 'sent')).toHaveLength(2)
+    expect(rows.filter(({ status }) => status === 'pending')).toHaveLength(18)
+    expect(server.caught).toHaveLength(2)
+  })
+})

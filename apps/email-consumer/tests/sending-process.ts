@@ -1,0 +1,29 @@
+// The sending half of the email consumer as a process of its own, for tests that kill it.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openDatabase } from '@waymark/database'
+import { DEFAULT_RETRY_PLAN } from '@waymark/domain'
+import { createSendDeliveries } from '../src/send-deliveries.ts'
+import { createSmtpTransport } from '../src/smtp-transport.ts'
+import { createTimetable } from '../src/timetable.ts'
+
+const { DATABASE_URL = '', SMTP_URL = '' } = process.env
+const db = openDatabase({ url: DATABASE_URL, poolSize: 10, applicationName: 'sender', onError: () => {} })
+const timetable = createTimetable(db.pool, { sendLeaseMs: 60_000 })
+const ignore = () => {}
+const send = createSendDeliveries({
+  db,
+  timetable,
+  transport: createSmtpTransport({ url: SMTP_URL, timeoutMs: 30_000 }),
+  connections: 5,
+  from: 'shop@sender.example',
+  publicUrl: 'https://mail.example',
+  secret: 'a secret of thirty-two characters',
+  retry: DEFAULT_RETRY_PLAN,
+  log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
+  now: Date.now,
+})
+for (;;) {
+  await timetable.giveUpUnconfirmed()
+  await send(new AbortController().signal)
+  await sleep(50)
+}

@@ -1,0 +1,105 @@
+import type { SharedTotals } from '@waymark/cache'
+import type { Log } from '@waymark/contracts'
+import { LRUCache } from 'lru-cache'
+import type { Pool } from 'pg'
+
+/** A link that leads nowhere after `clickLimit` clicks; `clicks` had been stored when it was read. */
+export type LimitedLink = { id: string; clickLimit: number | null; clicks: number }
+
+/** `used`: clicks of all processes as far as known. `unshared`: those of this one that no other was told of. */
+type Usage = { used: number; unshared: number }
+
+const MAX_LINKS = 50_000
+
+const STORED = `SELECT link_id, clicks FROM link.counts WHERE link_id = ANY($1::uuid[])`
+
+export type ClickLimitsDeps = { totals: SharedTotals; pool: Pool; log: Log }
+
+/**
+ * Holds click limits: exactly in one process, and within a second or two across processes, which tell each other what
+ * they counted. While the shared totals are away each goes by its own count and by what is stored. A click has to be
+ * shared before it is handed on to be stored: what is stored can then never be more than what was shared, and a total
+ * that begins with it counts nothing twice.
+ */
+export const createClickLimits = ({ totals, pool, log }: ClickLimitsDeps) => {
+  const usages = new LRUCache<string, Usage>({ max: MAX_LINKS })
+  const asked = new Set<string>()
+  const unshared = new Set<string>()
+  let last = Promise.resolve()
+
+  const usageOf = ({ id, clicks }: LimitedLink): Usage => {
+    const known = usages.get(id)
+    if (known) return known
+    const usage = { used: clicks, unshared: 0 }
+    usages.set(id, usage)
+    return usage
+  }
+
+  const readStored = async (ids: readonly string[]): Promise<Map<string, number>> => {
+    try {
+      const { rows } = await pool.query<{ link_id: string; clicks: string }>({
+        name: 'read-link-counts',
+        text: STORED,
+        values: [ids],
+      })
+      return new Map(rows.map(({ link_id, clicks }) => [link_id, Number(clicks)]))
+    } catch (error) {
+      log.debug({ err: error }, 'click limits go without the stored counts')
+      return new Map()
+    }
+  }
+
+  const addUp = async (ids: readonly string[], stored: ReadonlyMap<string, number>): Promise<void> => {
+    const shares = ids.flatMap((id) => {
+      const usage = usages.get(id)
+      return usage ? [{ id, usage, added: usage.unshared, stored: stored.get(id) ?? 0 }] : []
+    })
+    for (const { id } of shares) unshared.delete(id)
+    const sums = await totals.add(
+      shares.map(({ id, usage, added, stored }) => ({
+        name: `link-clicks:${id}`,
+        added,
+        seed: Math.max(usage.used, stored),
+      })),
+    )
+    shares.forEach(({ usage, added, stored }, index) => {
+      // Totals may have been forgotten in part, and what is stored lags behind: the greatest is nearest to the truth.
+      usage.used = Math.max(usage.used + added, sums?.[index] ?? 0, stored)
+      usage.unshared -= added
+    })
+  }
+  // One after the other, so that nothing is added twice.
+  const afterOthers = (work: () => Promise<void>): Promise<void> => {
+    last = last.then(work)
+    return last
+  }
+
+  return {
+    /** Whether a click is within the link's limit. `counts` says whether it uses up some of it. */
+    allows: (link: LimitedLink, counts: boolean): boolean => {
+      if (link.clickLimit === null) return true
+      const usage = usageOf(link)
+      asked.add(link.id)
+      if (usage.used + usage.unshared >= link.clickLimit) return false
+      if (counts) {
+        usage.unshared += 1
+        unshared.add(link.id)
+      }
+      return true
+    },
+    /** Tells other processes what was counted; to be called before clicks are handed on. */
+    share: async (): Promise<void> => {
+      if (unshared.size > 0) await afterOthers(() => addUp([...unshared], new Map()))
+    },
+    /** Learns what other processes counted of links that were asked for; to be called every second or so. */
+    refresh: async (): Promise<void> => {
+      if (asked.size === 0) return
+      const ids = [...asked]
+      asked.clear()
+      const stored = await readStored(ids)
+      await afterOthers(() => addUp(ids, stored))
+    },
+  }
+}
+
+export type ClickLimits = ReturnType<typeof createClickLimits>

@@ -1,0 +1,137 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type IpStorage, type LinkClick, type Log, linkClicks } from '@waymark/contracts'
+import { hostOf, isBot, storableIp } from '@waymark/domain'
+import type { IngestQueue } from '@waymark/pipeline'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { VisitorHash } from './visitor-hash.ts'
+
+/** A click as the request tells it; whatever takes time to find out is found out later. */
+export type Click = {
+  id: string
+  projectId: string
+  linkId: string
+  code: string
+  /** In ms since the epoch. */
+  at: number
+  /** The complete address. It never leaves this process unless the project keeps addresses. */
+  ip: string | null
+  ipStorage: IpStorage
+  userAgent: string | null
+  referrer: string | null
+  prefetch: boolean
+}
+
+export type ClickRecorderDeps = {
+  queue: Pick<IngestQueue, 'enqueue'>
+  /** Waited for before clicks are handed over. */
+  beforeHandOver: () => Promise<void>
+  countryOf: (ip: string) => string | null
+  hashVisitor: VisitorHash['hashVisitor']
+  log: Log
+  metrics: Registry
+  maxWaiting?: number
+}
+
+const LINGER_MS = 5
+const MAX_BATCH = 1_000
+const MAX_WAITING = 100_000
+const RETRY_MS = 500
+/** How long clicks are still tried to be handed over at a stop, in ms. */
+const DRAIN_MS = 10_000
+const MAX_AGENT_LENGTH = 500
+const MAX_REFERRER_LENGTH = 2_000
+
+/**
+ * Takes clicks without holding anybody up, and hands them to the queue in batches. When neither the bus nor the spool
+ * takes them they wait in memory, as many as there is room for; those beyond are counted as dropped.
+ */
+export const createClickRecorder = ({
+  queue,
+  beforeHandOver,
+  countryOf,
+  hashVisitor,
+  log,
+  metrics,
+  maxWaiting = MAX_WAITING,
+}: ClickRecorderDeps) => {
+  const waiting: Click[] = []
+  let wake = (): void => {}
+  let stopBy = Number.POSITIVE_INFINITY
+  const dropped = new Counter({
+    name: 'waymark_link_clicks_dropped_total',
+    help: 'Clicks that were lost because neither the bus nor the spool took them for too long',
+    registers: [metrics],
+  })
+  new Gauge({
+    name: 'waymark_link_clicks_waiting',
+    help: 'Clicks that have yet to be handed to the queue',
+    registers: [metrics],
+    collect() {
+      this.set(waiting.length)
+    },
+  })
+
+  const toRecord = ({ at, ip, ipStorage, ...click }: Click): { key: string; value: LinkClick } => {
+    const userAgent = click.userAgent?.slice(0, MAX_AGENT_LENGTH) ?? null
+    return {
+      key: `${click.projectId}:${click.linkId}`,
+      value: {
+        v: 1,
+        ...click,
+        clickedAt: new Date(at).toISOString(),
+        ip: storableIp(ip, ipStorage),
+        userAgent,
+        country: ip === null ? null : countryOf(ip),
+        referrer: storableReferrer(click.referrer),
+        bot: isBot(userAgent),
+        visitor: ip === null ? null : hashVisitor(at, click.projectId, ip, userAgent ?? ''),
+      },
+    }
+  }
+
+  const handOver = async (): Promise<void> => {
+    const batch = waiting.slice(0, MAX_BATCH)
+    try {
+      await beforeHandOver()
+      await queue.enqueue(linkClicks, batch.map(toRecord))
+      waiting.splice(0, batch.length)
+    } catch (error) {
+      log.warn({ err: error, waiting: waiting.length }, 'clicks cannot be handed over and wait')
+      await sleep(RETRY_MS)
+    }
+  }
+
+  return {
+    /** Takes a click. Never fails and never waits. */
+    record: (click: Click): void => {
+      if (waiting.length >= maxWaiting) dropped.inc()
+      else waiting.push(click)
+      wake()
+    },
+    /** Hands clicks over until `signal` aborts and none are left. */
+    run: async (signal: AbortSignal): Promise<void> => {
+      signal.addEventListener('abort', () => {
+        stopBy = performance.now() + DRAIN_MS
+        wake()
+      })
+      while (!signal.aborted || (waiting.length > 0 && performance.now() < stopBy)) {
+        if (waiting.length === 0) {
+          await new Promise<void>((resolve) => {
+            wake = resolve
+          })
+          await sleep(LINGER_MS)
+        } else await handOver()
+      }
+      if (waiting.length > 0) {
+        dropped.inc(waiting.length)
+        log.error({ lost: waiting.length }, 'clicks are lost: neither the bus nor the spool took them')
+      }
+    },
+  }
+}
+
+export type ClickRecorder = ReturnType<typeof createClickRecorder>
+
+/** What names no host is noise. */
+const storableReferrer = (referrer: string | null): string | null =>
+  hostOf(referrer) === null ? null : (referrer?.slice(0, MAX_REFERRER_LENGTH) ?? null)

@@ -1,0 +1,93 @@
+import type { Cache } from '@waymark/cache'
+import type { LinkStatus, LinkTarget, LinkUtm } from '@waymark/contracts'
+import { linkCopyKey } from '@waymark/pipeline'
+import type { ChangesQuery } from '@waymark/project-config'
+import type { Pool } from 'pg'
+
+/** A link as stored, with all that following it needs. Times in ms since the epoch. */
+export type StoredLink = {
+  id: string
+  projectId: string
+  code: string
+  destination: string
+  status: LinkStatus
+  startsAt: number | null
+  expiresAt: number | null
+  clickLimit: number | null
+  /** Clicks that were stored when it was read. */
+  clicks: number
+  utm: LinkUtm
+  forwardQuery: boolean
+  targets: LinkTarget[]
+}
+
+type Row = {
+  id: string
+  project_id: string
+  code: string
+  destination: string
+  status: LinkStatus
+  starts_at: Date | null
+  expires_at: Date | null
+  click_limit: number | null
+  clicks: string
+  utm: LinkUtm
+  forward_query: boolean
+  targets: LinkTarget[]
+}
+
+const COPY_MS = 60 * 60_000
+
+const SELECT = `
+  SELECT l.id, l.project_id, l.code, l.destination, l.status, l.starts_at, l.expires_at, l.click_limit, l.utm,
+    l.forward_query, l.targets, coalesce(c.clicks, 0) AS clicks
+  FROM link.links l JOIN core.projects p ON p.id = l.project_id AND p.archived_at IS NULL
+  LEFT JOIN link.counts c ON c.link_id = l.id
+  WHERE l.code = $1`
+
+/** Asks which links were changed since they were made. */
+export const linkChanges: ChangesQuery = {
+  name: 'link-changes',
+  text: `
+    SELECT code || ' ' || updated_at AS change_id, code AS subject FROM link.links
+    WHERE updated_at > created_at AND updated_at > now() - $1 * interval '1 millisecond'`,
+}
+
+/** A copy of a link in the shared cache, and when it was read from the database. */
+export type LinkCopy = { readAt: number; link: StoredLink }
+
+/** Reads links from the database, and the copies of them that processes leave each other in the cache. */
+export const createLinkStore = ({ pool, cache }: { pool: Pool; cache: Cache }) => ({
+  /** The link with that code, `null` when there is none. Leaves a copy. @throws when the database is away */
+  read: async (code: string, readAt: number): Promise<StoredLink | null> => {
+    const { rows } = await pool.query<Row>({ name: 'read-link', text: SELECT, values: [code] })
+    const [row] = rows
+    if (!row) return null
+    const link = toStoredLink(row)
+    const copy: LinkCopy = { readAt, link }
+    void cache.set(linkCopyKey(code), JSON.stringify(copy), COPY_MS)
+    return link
+  },
+  /** The copy of a link, which may be an hour old. */
+  readCopy: async (code: string): Promise<LinkCopy | undefined> => {
+    const copy = await cache.get(linkCopyKey(code))
+    return copy === undefined ? undefined : (JSON.parse(copy) as LinkCopy)
+  },
+})
+
+export type LinkStore = ReturnType<typeof createLinkStore>
+
+const toStoredLink = (row: Row): StoredLink => ({
+  id: row.id,
+  projectId: row.project_id,
+  code: row.code,
+  destination: row.destination,
+  status: row.status,
+  startsAt: row.starts_at?.getTime() ?? null,
+  expiresAt: row.expires_at?.getTime() ?? null,
+  clickLimit: row.click_limit,
+  clicks: Number(row.clicks),
+  utm: row.utm,
+  forwardQuery: row.forward_query,
+  targets: row.targets,
+})

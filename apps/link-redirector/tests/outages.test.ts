@@ -1,0 +1,162 @@
+import { createOutboxRelay, linkCopyKey } from '@waymark/pipeline'
+import {
+  eventually,
+  requireServices,
+  services,
+  startKafka,
+  startTcpProxy,
+  type TcpProxy,
+} from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  addLink,
+  createWorld,
+  type Redirector,
+  startRedirector,
+  startStoringClicks,
+  type World,
+} from './redirector.ts'
+
+const DESKTOP =
+  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36'
+
+const doorTo = async (url: string): Promise<{ door: TcpProxy; url: string }> => {
+  const target = new URL(url)
+  const door = await startTcpProxy(url)
+  target.host = `localhost:${door.port}`
+  return { door, url: target.href }
+}
+
+describe.skipIf(!services)('a redirector whose servers go away', () => {
+  let world: World
+  let kafka: Awaited<ReturnType<typeof startKafka>>
+  let postgres: TcpProxy
+  let redis: TcpProxy
+  let redirector: Redirector
+  let store: Redirector
+  let storing: { stop(): Promise<void> }
+
+  beforeAll(async () => {
+    kafka = await startKafka()
+    world = await createWorld(kafka.brokers)
+    const throughPostgres = await doorTo(world.databaseUrl)
+    const throughRedis = await doorTo(requireServices().redisUrl)
+    postgres = throughPostgres.door
+    redis = throughRedis.door
+    redirector = await startRedirector({
+      ...world,
+      databaseUrl: throughPostgres.url,
+      redisUrl: throughRedis.url,
+    })
+    store = await startRedirector(world)
+    storing = await startStoringClicks(store.platform)
+  })
+  afterAll(async () => {
+    await redirector?.stop()
+    await storing?.stop()
+    await store?.stop()
+    await world?.stop()
+    await Promise.all([postgres?.stop(), redis?.stop(), kafka?.container.stop({ timeout: 0 })])
+  })
+
+  const visit = async (code: string, times = 50): Promise<{ slowestMs: number }> => {
+    let slowestMs = 0
+    for (let n = 0; n < times; n++) {
+      const start = performance.now()
+      const response = await redirector.get(`/s/${code}`, { headers: { 'User-Agent': DESKTOP } })
+      slowestMs = Math.max(slowestMs, performance.now() - start)
+      expect(response.status).toBe(302)
+    }
+    return { slowestMs }
+  }
+  const storedOf = (linkId: string) => world.db.prisma.linkClick.count({ where: { linkId } })
+  /** The relay of persistence-consumer, by hand. */
+  const relay = () =>
+    createOutboxRelay({ db: store.platform.db, bus: store.platform.bus, log: store.platform.log })(
+      new AbortController().signal,
+    )
+  const allStored = (linkId: string, count: number) =>
+    eventually(
+      `${count} clicks are stored`,
+      async () => {
+        await relay()
+        return (await storedOf(linkId)) === count
+      },
+      60_000,
+    )
+
+  it.each(['cut', 'freeze'] as const)(
+    'goes on from memory while PostgreSQL and Redis are away (%s), slows nobody down, and loses no click',
+    async (how) => {
+      const { id, code } = await addLink(world)
+      const cold = await addLink(world)
+      await visit(code)
+      await postgres[how]()
+      await redis[how]()
+      // Longer than it takes to find out.
+      for (let round = 0; round < 10; round++) {
+        const { slowestMs } = await visit(code, 20)
+        expect(slowestMs).toBeLessThan(1_000)
+        await new Promise((resolve) => setTimeout(resolve, 500))
+      }
+      const unknown = await redirector.get(`/s/${cold.code}`)
+      expect(unknown.status).toBe(503)
+      expect(await unknown.json()).toMatchObject({ retryAfter: expect.any(Number) })
+      await postgres.restore()
+      await redis.restore()
+      await eventually(
+        'the other link can be followed',
+        async () => (await redirector.get(`/s/${cold.code}`)).status === 302,
+        30_000,
+      )
+      await allStored(id, 250)
+    },
+    120_000,
+  )
+
+  it('answers from the shared copy while PostgreSQL is away, also what it never read itself', async () => {
+    const { code } = await addLink(world)
+    expect((await store.get(`/s/${code}`)).status).toBe(302)
+    await eventually('there is a copy that it can see', () =>
+      redirector.platform.cache.get(linkCopyKey(code)),
+    )
+    await postgres.cut()
+    try {
+      await visit(code, 1)
+    } finally {
+      await postgres.restore()
+    }
+  })
+
+  it('keeps clicks while Kafka is away, each of which is stored once in the end', async () => {
+    const { id, code } = await addLink(world)
+    await visit(code)
+    await kafka.container.stop({ remove: false, timeout: 0 })
+    for (let round = 0; round < 6; round++) {
+      const { slowestMs } = await visit(code)
+      expect(slowestMs).toBeLessThan(1_000)
+      await new Promise((resolve) => setTimeout(resolve, 1_000))
+    }
+    await eventually(
+      'they are spooled',
+      async () => {
+        const { rows } = await world.db.pool.query(`SELECT 1 FROM ingest.outbox WHERE lane = 'click-spool'`)
+        return rows.length > 0
+      },
+      30_000,
+    )
+    await kafka.container.restart({ timeout: 0 })
+    await visit(code)
+    await eventually('the spool is relayed', async () => (await relay().catch(() => -1)) >= 0, 60_000)
+    await allStored(id, 400)
+    const counts = await world.db.prisma.linkCount.findUniqueOrThrow({ where: { linkId: id } })
+    expect(counts.clicks).toBe(400n)
+  }, 180_000)
+
+  it('hands over what it has before it stops', async () => {
+    const { id, code } = await addLink(world)
+    await visit(code, 200)
+    await redirector.stop()
+    await allStored(id, 200)
+  })
+})

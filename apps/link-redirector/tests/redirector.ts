@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto'
+import { linkClicks, topics } from '@waymark/contracts'
+import { type Database, openDatabase } from '@waymark/database'
+import { ensureKafkaTopics } from '@waymark/event-bus'
+import { rememberUserAgents, storeClicks } from '@waymark/pipeline'
+import {
+  distributedPlatform,
+  type Platform,
+  platformConfig,
+  readConfig,
+  type Scope,
+  startService,
+} from '@waymark/service-kit'
+import { createMemoryLog, createTestDatabase, requireServices } from '@waymark/testing'
+import { v7 as uuidv7 } from 'uuid'
+import { createLinkRedirector } from '../src/app.ts'
+
+/** Where a redirector finds its servers; a test may put a door in between. */
+export type World = {
+  db: Database
+  projectId: string
+  databaseUrl: string
+  redisUrl: string
+  kafkaBrokers: string[]
+  prefix: string
+  stop(): Promise<void>
+}
+
+/** A fresh database with a project, and topics of its own. */
+export const createWorld = async (
+  kafkaBrokers: string[] = requireServices().kafkaBrokers,
+): Promise<World> => {
+  const database = await createTestDatabase()
+  const prefix = `t${randomBytes(5).toString('hex')}.`
+  await ensureKafkaTopics(
+    { brokers: kafkaBrokers, clientId: 'test', topicPrefix: prefix },
+    topics,
+    { partitions: 2, replication: 1 },
+    createMemoryLog(),
+  )
+  const db = openDatabase({ url: database.url, poolSize: 3, applicationName: 'test', onError: () => {} })
+  const projectId = uuidv7()
+  await db.prisma.project.create({
+    data: { id: projectId, name: 'p', tenant: { create: { id: uuidv7(), name: 't' } } },
+  })
+  return {
+    db,
+    projectId,
+    databaseUrl: database.url,
+    redisUrl: requireServices().redisUrl,
+    kafkaBrokers,
+    prefix,
+    stop: async () => {
+      await db.close()
+      await database.drop()
+    },
+  }
+}
+
+export type Redirector = {
+  get(path: string, init?: RequestInit): Promise<Response>
+  platform: Platform
+  stop(): Promise<void>
+}
+
+/** A redirector as a process of its own would be: on connections and a memory of its own. */
+export const startRedirector = async (
+  { databaseUrl, redisUrl, kafkaBrokers, prefix }: World,
+  countryOf?: (ip: string) => string | null,
+): Promise<Redirector> => {
+  const log = createMemoryLog()
+  const disposals: (() => Promise<unknown>)[] = []
+  const scope: Scope = {
+    onStop: (_name, dispose) => void disposals.push(dispose),
+    dispose: async () => {
+      for (const dispose of disposals.splice(0).reverse()) await dispose()
+    },
+  }
+  const platform = await distributedPlatform(
+    readConfig(platformConfig, {
+      DATABASE_URL: databaseUrl,
+      DATABASE_POOL_SIZE: '5',
+      REDIS_URL: redisUrl,
+      REDIS_KEY_PREFIX: prefix,
+      KAFKA_BROKERS: kafkaBrokers.join(','),
+      KAFKA_TOPIC_PREFIX: prefix,
+      KAFKA_COMPRESSION: 'none',
+      KAFKA_SESSION_TIMEOUT_MS: '6000',
+      KAFKA_PARTITIONS_AT_ONCE: '2',
+    }),
+    { name: 'test', log, scope },
+  )
+  const service = createLinkRedirector(platform, countryOf ? { countryOf } : {})
+  const { port } = await startService(
+    service,
+    { port: 0, metricsPort: 0, trustedProxies: 1 },
+    platform,
+    scope,
+  )
+  return {
+    get: (path, init = {}) => fetch(`http://localhost:${port}${path}`, { redirect: 'manual', ...init }),
+    platform,
+    stop: () => scope.dispose(),
+  }
+}
+
+/** Stores what the redirectors recorded, as persistence-consumer does. */
+export const startStoringClicks = async ({ bus, db }: Platform): Promise<{ stop(): Promise<void> }> => {
+  const describeUserAgent = rememberUserAgents()
+  const consumer = bus.subscribe({
+    group: 'clicks',
+    topic: linkClicks,
+    handle: async (batch) => {
+      await storeClicks(
+        db.pool,
+        batch.map(({ value }) => value),
+        describeUserAgent,
+      )
+      return undefined
+    },
+  })
+  await consumer.start()
+  return consumer
+}
+
+type Link = {
+  code: string
+  destination: string
+  status: string
+  startsAt: Date
+  expiresAt: Date
+  clickLimit: number
+  forwardQuery: boolean
+  utm: object
+  targets: object[]
+}
+
+/** Puts a link into the database. */
+export const addLink = async (
+  { db, projectId }: World,
+  { utm = {}, targets = [], ...link }: Partial<Link> = {},
+): Promise<{ id: string; code: string }> => {
+  const code = link.code ?? randomBytes(5).toString('hex')
+  const destination = link.destination ?? 'https://shop.example/'
+  const id = uuidv7()
+  await db.prisma.shortLink.create({
+    data: { id, projectId, ...link, code, destination, utm, targets, tags: [] },
+  })
+  return { id, code }
+}
+
+/** Changes a link as management does. */
+export const changeLink = async ({ db }: World, id: string, set: string): Promise<void> => {
+  await db.pool.query(`UPDATE link.links SET ${set}, updated_at = clock_timestamp() WHERE id = '${id}'`)
+}

@@ -1,0 +1,100 @@
+import {
+  AppError,
+  type EmailTriggerSample,
+  previewEmail,
+  previewEmailTrigger,
+  testEmailTrigger,
+} from '@waymark/contracts'
+import type { Prisma } from '@waymark/database'
+import { isEmailAddress, type MessageTemplates, requireUsableTemplates } from '@waymark/domain'
+import type { Platform, Route } from '@waymark/service-kit'
+import { v7 as uuidv7 } from 'uuid'
+import { deliveryView } from './email-deliveries.ts'
+import type { ProjectRouteFactory } from './project-route.ts'
+import { requireFound, requireId, unprocessable } from './validation.ts'
+
+/** Test emails of a project per minute. */
+const TESTS_PER_MINUTE = 10
+/** Where the unsubscribe link of a preview leads: nowhere, since nobody has got the email. */
+const NO_LINK = '#unsubscribe'
+
+type Deps = Pick<Platform, 'db' | 'clock' | 'rateLimiter'> & { projectRoute: ProjectRouteFactory }
+
+/** Trying an email: reading it, and getting it. */
+export const emailPreviewRoutes = ({ projectRoute, db, clock, rateLimiter }: Deps): Route[] => {
+  const find = async (projectId: string, id: string) =>
+    requireFound(await db.prisma.emailTrigger.findFirst({ where: { id: requireId(id), projectId } }))
+
+  const preview = async (
+    projectId: string,
+    templates: MessageTemplates,
+    context: ReturnType<typeof contextOf>,
+  ) => {
+    const project = requireFound(await db.prisma.project.findUnique({ where: { id: projectId } }))
+    const render = await requireUsableTemplates(templates)
+    return render({ ...context, project: { id: projectId, name: project.name }, unsubscribeUrl: NO_LINK })
+  }
+
+  const contextOf = (eventName: string, { traits, properties }: EmailTriggerSample) => {
+    const now = new Date(clock()).toISOString()
+    return {
+      traits: traits ?? {},
+      event: {
+        eventId: uuidv7(),
+        eventName,
+        visitorId: 'visitor-1',
+        userId: 'user-1',
+        sessionId: null,
+        properties: properties ?? {},
+        receivedAt: now,
+        timestamp: now,
+        clickIds: {},
+        context: {},
+      },
+      profile: { id: uuidv7(), userId: 'user-1' },
+    }
+  }
+
+  return [
+    projectRoute(previewEmail, async ({ projectId, body: { subject, html, ...sample } }) => ({
+      body: await preview(projectId, { subject, html }, contextOf('event', sample)),
+    })),
+    projectRoute(previewEmailTrigger, async ({ projectId, id, body: sample }) => {
+      const trigger = await find(projectId, id)
+      return { body: await preview(projectId, trigger, contextOf(trigger.eventName, sample)) }
+    }),
+    projectRoute(testEmailTrigger, async ({ projectId, id, body: { to, ...sample } }) => {
+      const trigger = await find(projectId, id)
+      if (!isEmailAddress(to)) throw unprocessable('to', 'email', 'must be an email address')
+      await limit(rateLimiter, projectId)
+      const context = contextOf(trigger.eventName, { traits: { email: to }, ...sample })
+      const deliveryId = uuidv7()
+      const delivery = await db.prisma.emailDelivery.create({
+        data: {
+          id: deliveryId,
+          projectId,
+          triggerId: trigger.id,
+          eventKey: deliveryId,
+          eventId: context.event.eventId,
+          recipient: to,
+          test: true,
+          status: 'pending',
+          nextAttemptAt: new Date(clock()),
+          context: context as unknown as Prisma.InputJsonObject,
+        },
+      })
+      return { status: 202, body: deliveryView(delivery) }
+    }),
+  ]
+}
+
+const limit = async (limiter: Platform['rateLimiter'], projectId: string): Promise<void> => {
+  const { allowed, resetMs } = await limiter.consume({
+    bucket: 'email-test',
+    key: projectId,
+    limit: TESTS_PER_MINUTE,
+    windowMs: 60_000,
+  })
+  const retryAfterSeconds = Math.max(1, Math.ceil(resetMs / 1000))
+  if (!allowed) throw new AppError('rate_limited', 'Too many requests', { retryAfterSeconds })
+}

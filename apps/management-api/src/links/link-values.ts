@@ -1,0 +1,55 @@
+import type { LinkTarget, LinkUtm, NewLink, ValidationItem } from '@waymark/contracts'
+import { checkDestination, codeProblem } from '@waymark/domain'
+
+/** What may be set of a link, normalised; absent values spelled out. Times are RFC 3339. */
+export type LinkValues = {
+  destination: string
+  startsAt: string | null
+  expiresAt: string | null
+  clickLimit: number | null
+  campaign: string | null
+  tags: string[]
+  utm: LinkUtm
+  forwardQuery: boolean
+  externalId: string | null
+  targets: LinkTarget[]
+}
+type Sent = Omit<NewLink, 'code'>
+export type CheckedLink = { values: LinkValues } | { errors: ValidationItem[] }
+
+/** Checks and normalises what was sent for a link; `baseUrl` is where short links are answered. */
+export const checkLink = (sent: Sent, baseUrl: string): CheckedLink => {
+  const errors: ValidationItem[] = []
+  const destination = (field: string, text: string): string => {
+    const checked = checkDestination(text)
+    if ('problem' in checked) errors.push({ field, rule: 'destination', message: checked.problem })
+    else if (checked.url.startsWith(`${baseUrl}/s/`))
+      errors.push({ field, rule: 'destination', message: 'is a short link itself' })
+    return 'url' in checked ? checked.url : text
+  }
+  const values: LinkValues = {
+    destination: destination('destination', sent.destination),
+    startsAt: sent.startsAt ?? null,
+    expiresAt: sent.expiresAt ?? null,
+    clickLimit: sent.clickLimit ?? null,
+    campaign: sent.campaign ?? null,
+    tags: sent.tags ?? [],
+    utm: sent.utm ?? {},
+    forwardQuery: sent.forwardQuery ?? false,
+    externalId: sent.externalId ?? null,
+    targets: (sent.targets ?? []).map((target, index) => ({
+      ...target,
+      destination: destination(`targets.${index}.destination`, target.destination),
+    })),
+  }
+  const { startsAt, expiresAt } = values
+  if (startsAt !== null && expiresAt !== null && Date.parse(expiresAt) <= Date.parse(startsAt))
+    errors.push({ field: 'expiresAt', rule: 'after', message: 'must be after startsAt' })
+  return errors.length === 0 ? { values } : { errors }
+}
+
+/** What is wrong with a code that somebody chose. */
+export const codeErrors = (code: string): ValidationItem[] => {
+  const problem = codeProblem(code)
+  return problem ? [{ field: 'code', ...problem }] : []
+}

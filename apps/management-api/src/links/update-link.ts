@@ -1,0 +1,72 @@
+import { AppError, type LinkPatch } from '@waymark/contracts'
+import type { Database } from '@waymark/database'
+import { requireFound, unprocessable } from '../validation.ts'
+import { checkLink } from './link-values.ts'
+import { LINK_COLUMNS, type LinkRow } from './link-view.ts'
+
+const LOCK = 'SELECT * FROM link.links WHERE id = $1 AND project_id = $2 FOR UPDATE'
+
+// Redirectors find changed links by updated_at, which has to be the database's own time and after created_at.
+const UPDATE = `
+  WITH changed AS (
+    UPDATE link.links SET status = $2, destination = $3, starts_at = $4, expires_at = $5, click_limit = $6,
+      campaign = $7, tags = $8::text[], utm = $9, forward_query = $10, external_id = $11, targets = $12,
+      updated_at = greatest(clock_timestamp(), created_at + interval '1 millisecond')
+    WHERE id = $1 RETURNING *
+  )
+  SELECT ${LINK_COLUMNS} FROM changed l LEFT JOIN link.counts c ON c.link_id = l.id`
+
+/**
+ * Changes what a patch names of a project's link.
+ * @throws AppError not_found, or unprocessable when the outcome is no usable link
+ */
+export const updateLink = async (
+  db: Database,
+  { projectId, id, patch, baseUrl }: { projectId: string; id: string; patch: LinkPatch; baseUrl: string },
+): Promise<LinkRow> =>
+  db.transaction(async (client) => {
+    const { rows } = await client.query<LinkRow>(LOCK, [id, projectId])
+    const known = requireFound(rows[0])
+    const { status = known.status, ...sent } = patch
+    const checked = checkLink({ ...settableOf(known), ...sent }, baseUrl)
+    if ('errors' in checked)
+      throw new AppError('unprocessable', 'The request is not valid', { errors: checked.errors })
+    const { values } = checked
+    const { rows: changed } = await client
+      .query<LinkRow>(UPDATE, [
+        id,
+        status,
+        values.destination,
+        values.startsAt,
+        values.expiresAt,
+        values.clickLimit,
+        values.campaign,
+        values.tags,
+        JSON.stringify(values.utm),
+        values.forwardQuery,
+        values.externalId,
+        JSON.stringify(values.targets),
+      ])
+      .catch(refuseTaken)
+    return requireFound(changed[0])
+  })
+
+const settableOf = (row: LinkRow) => ({
+  destination: row.destination,
+  startsAt: row.starts_at?.toISOString() ?? null,
+  expiresAt: row.expires_at?.toISOString() ?? null,
+  clickLimit: row.click_limit,
+  campaign: row.campaign,
+  tags: row.tags,
+  utm: row.utm,
+  forwardQuery: row.forward_query,
+  externalId: row.external_id,
+  targets: row.targets,
+})
+
+const refuseTaken = (error: unknown): never => {
+  const { code, constraint } = error as { code?: unknown; constraint?: unknown }
+  if (code === '23505' && constraint === 'links_project_id_external_id_key')
+    throw unprocessable('externalId', 'unique', 'belongs to another link')
+  throw error
+}

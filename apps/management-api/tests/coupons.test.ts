@@ -1,0 +1,253 @@
+import { Readable } from 'node:stream'
+import { openDatabase } from '@waymark/database'
+import { drawCodes } from '@waymark/domain'
+import { insertCoupons } from '@waymark/pipeline'
+import { createTestDatabase, eventually, services } from '@waymark/testing'
+import { v7 as uuidv7 } from 'uuid'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { newPoolValues } from '../src/coupon-pool-values.ts'
+import { createPool } from '../src/create-coupon-pool.ts'
+import { exportCodes } from '../src/export-codes.ts'
+import { importCodes } from '../src/import-codes.ts'
+import { listCoupons } from '../src/list-coupons.ts'
+import { revokeCoupons } from '../src/revoke-coupons.ts'
+import { rollBackRedemption } from '../src/roll-back-redemption.ts'
+
+const discount = { type: 'percent', value: 10 }
+
+describe.skipIf(!services)('managing coupons', () => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>
+  let db: ReturnType<typeof openDatabase>
+  let projectId: string
+
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    db = openDatabase({ url: database.url, poolSize: 20, applicationName: 'test', onError: () => {} })
+  })
+  beforeEach(async () => {
+    const tenant = { create: { id: uuidv7(), name: 'Shop' } }
+    projectId = (await db.prisma.project.create({ data: { id: uuidv7(), name: 'Shop', tenant } })).id
+  })
+  afterAll(async () => {
+    await db.close()
+    await database.drop()
+  })
+
+  const create = (values: Partial<Parameters<typeof newPoolValues>[0]> = {}) =>
+    createPool(db, projectId, newPoolValues({ name: 'Summer', kind: 'unique', discount, ...values }))
+  const fill = async (id: string, codes: readonly string[]) => {
+    await db.transaction((client) =>
+      insertCoupons(
+        client,
+        { id, projectId },
+        codes.map((code) => ({ code, display: null })),
+      ),
+    )
+    return db.prisma.coupon.findMany({ where: { poolId: id }, orderBy: { id: 'asc' } })
+  }
+  const poolOf = (id: string) =>
+    db.prisma.couponPool.findUniqueOrThrow({ where: { id }, include: { count: true } })
+  const draw = (count: number) =>
+    drawCodes({ alphabet: 'ABCDEFGHJKMNPQRSTVWXYZ23456789', length: 16, prefix: '' }, count)
+  const read = async (text: AsyncIterable<string>) => {
+    const parts: string[] = []
+    for await (const part of text) parts.push(part)
+    return parts
+  }
+
+  describe('importing', () => {
+    const importText = async (id: string, ...parts: string[]) =>
+      importCodes(db, { id, projectId }, Readable.from(parts))
+
+    it('takes the column `code` or the first, tells every line that it cannot use, and makes a draft ready', async () => {
+      const id = await create()
+      expect((await poolOf(id)).status).toBe('draft')
+      const csv =
+        '\uFEFFname,Code\r\nx,summer-1\r\nx,"SUMMER-2"\r\nx,SUMMER 1\r\nx,\r\nx,ä\r\n\r\nx,wi"n\r\nx,SUMMER3\r\n'
+      const result = await importText(id, csv.slice(0, 20), csv.slice(20))
+      expect(result).toMatchObject({ imported: 3, duplicates: 1, invalid: 3 })
+      expect(result.errors).toEqual([
+        { line: 4, code: 'SUMMER 1', reason: 'is a duplicate' },
+        { line: 5, code: '', reason: expect.stringContaining('3 to 64') },
+        { line: 6, code: 'ä', reason: expect.stringContaining('3 to 64') },
+        { line: 8, code: '', reason: 'is not CSV' },
+      ])
+      expect(await poolOf(id)).toMatchObject({ status: 'ready', size: 3, generated: 3 })
+      const again = await importText(id, 'SUMMER-1\nSUMMER-4\n')
+      expect(again).toMatchObject({ imported: 1, duplicates: 1, invalid: 0 })
+      const lines = (await read(exportCodes(db.pool, { id, prefix: '' }))).join('').trim().split('\n')
+      expect(lines.map((line) => line.split(',')[0]).sort()).toEqual(
+        ['code', 'SUMMER-1', 'SUMMER-2', 'SUMMER-4', 'SUMMER3'].sort(),
+      )
+    })
+
+    it('reads 10 MB without holding them, and exports what it read', async () => {
+      const id = await create()
+      const count = 200_000
+      const filling = 'x'.repeat(60)
+      const started = process.memoryUsage().rss
+      let most = 0
+      async function* csv() {
+        yield 'code,note\n'
+        for (let made = 0; made < count; made += 1_000) {
+          yield draw(1_000)
+            .map((code) => `${code},${filling}\n`)
+            .join('')
+          most = Math.max(most, process.memoryUsage().rss - started)
+        }
+      }
+      const result = await importCodes(db, { id, projectId }, Readable.from(csv()))
+      expect(result).toEqual({ imported: count, duplicates: 0, invalid: 0, errors: [] })
+      expect(most).toBeLessThan(300 * 1024 * 1024)
+      const parts = await read(exportCodes(db.pool, { id, prefix: '' }))
+      expect(parts.join('').split('\n')).toHaveLength(count + 2)
+      expect(Math.max(...parts.map((part) => part.length))).toBeLessThan(1024 * 1024)
+    }, 120_000)
+
+    it('tells at most a thousand lines, and counts all', async () => {
+      const id = await create()
+      const result = await importText(id, 'AB\n'.repeat(1_001))
+      expect(result.invalid).toBe(1_001)
+      expect(result.errors).toHaveLength(1_000)
+    })
+
+    it('keeps what came before the stream broke, and a repeat goes on', async () => {
+      const id = await create()
+      const codes = draw(6_000)
+      async function* broken() {
+        yield codes.map((code) => `${code}\n`).join('')
+        await eventually('a chunk is stored', async () => (await poolOf(id)).generated === 5_000)
+        throw new Error('connection lost')
+      }
+      await expect(importCodes(db, { id, projectId }, Readable.from(broken()))).rejects.toThrow(
+        'connection lost',
+      )
+      expect(await poolOf(id)).toMatchObject({ status: 'draft', generated: 5_000 })
+      const result = await importText(id, codes.join('\n'))
+      expect(result).toMatchObject({ imported: 1_000, duplicates: 5_000 })
+      expect(await poolOf(id)).toMatchObject({ status: 'ready', size: 6_000 })
+    })
+  })
+
+  describe('a list', () => {
+    const listAll = async (query: Partial<Parameters<typeof listCoupons>[2]>) => {
+      const found: string[] = []
+      for (let cursor: string | undefined; ; ) {
+        const page = await listCoupons(db.pool, projectId, { limit: 7, ...query, ...(cursor && { cursor }) })
+        found.push(...page.data.map(({ id }) => id))
+        if (page.nextCursor === null) return found
+        cursor = page.nextCursor
+      }
+    }
+
+    it('has every coupon once, the newest first, by pool, status and beginning of the code', async () => {
+      const [one, two] = [await create(), await create({ prefix: 'WIN' })]
+      const first = await fill(one, draw(20))
+      const second = await fill(
+        two,
+        draw(15).map((code) => `WIN${code}`),
+      )
+      await revokeCoupons(db, projectId, { ids: first.slice(0, 9).map(({ id }) => id) })
+      const newest = (coupons: { id: string }[]) =>
+        coupons
+          .map(({ id }) => id)
+          .sort()
+          .reverse()
+      expect(await listAll({})).toEqual(newest([...first, ...second]))
+      expect(await listAll({ poolId: one })).toEqual(newest(first))
+      expect(await listAll({ status: 'revoked' })).toEqual(newest(first.slice(0, 9)))
+      expect(await listAll({ poolId: one, status: 'available' })).toEqual(newest(first.slice(9)))
+      const byCode = [...second].sort((a, b) => (a.code < b.code ? -1 : 1))
+      expect(await listAll({ q: 'win-' })).toEqual(byCode.map(({ id }) => id))
+      expect(await listAll({ q: byCode[3]?.code.toLowerCase() ?? '' })).toEqual([byCode[3]?.id])
+      expect(await listAll({ q: 'win', poolId: one })).toEqual([])
+      expect(await listAll({ q: '%' })).toEqual([])
+      const foreign = await listCoupons(db.pool, uuidv7(), { limit: 7, poolId: one })
+      expect(foreign.data).toEqual([])
+    })
+  })
+
+  it('revokes a whole pool, and nothing that was redeemed or is another project’s', async () => {
+    const id = await create()
+    const coupons = await fill(id, draw(12_000))
+    await db.prisma.coupon.update({ where: { id: coupons[0]?.id ?? '' }, data: { status: 'redeemed' } })
+    expect(await revokeCoupons(db, uuidv7(), { poolId: id })).toBe(0)
+    expect(await revokeCoupons(db, projectId, { poolId: id, q: coupons[1]?.code ?? '' })).toBe(1)
+    expect(await revokeCoupons(db, projectId, { poolId: id })).toBe(11_998)
+    expect(await revokeCoupons(db, projectId, { poolId: id })).toBe(0)
+    await expect(revokeCoupons(db, projectId, {})).rejects.toMatchObject({ code: 'unprocessable' })
+  })
+
+  it('has one code of a kind in a project, whichever pool it is in', async () => {
+    await create({ kind: 'shared', code: 'Wel-come' })
+    await expect(create({ kind: 'shared', code: 'WELCOME' })).rejects.toMatchObject({
+      details: { errors: [{ field: 'code', rule: 'unique' }] },
+    })
+    expect(await db.prisma.couponPool.count({ where: { projectId } })).toBe(1)
+  })
+
+  describe('rolling back', () => {
+    const redeemed = async (profileId: string | null) => {
+      const poolId = await create()
+      const [coupon] = await fill(poolId, draw(1))
+      if (!coupon) throw new Error('no coupon')
+      await db.prisma.coupon.update({
+        where: { id: coupon.id },
+        data: { status: 'redeemed', redeemedAt: new Date() },
+      })
+      await db.prisma.couponPoolCount.update({ where: { poolId }, data: { redeemed: 3 } })
+      if (profileId !== null)
+        await db.prisma.couponProfileCount.create({ data: { poolId, profileId, redeemed: 2 } })
+      const id = uuidv7()
+      await db.prisma.couponRedemption.create({
+        data: {
+          ...{ id, projectId, poolId, couponId: coupon.id, profileId, amount: 4990n, currency: 'EUR' },
+          ...{ eventId: 'e', metadata: {}, redeemedAt: new Date() },
+        },
+      })
+      return { id, poolId, couponId: coupon.id }
+    }
+    const rollBack = (id: string, project = projectId) =>
+      rollBackRedemption(db, { projectId: project, id, reason: 'returned', at: new Date() })
+
+    it('restores coupon and counts once, however many ask at once, and tells of it once', async () => {
+      const profileId = uuidv7()
+      const { id, poolId, couponId } = await redeemed(profileId)
+      expect(await rollBack(id, uuidv7())).toBe(false)
+      const done = await Promise.all(Array.from({ length: 20 }, () => rollBack(id)))
+      expect(done.filter(Boolean)).toHaveLength(1)
+      expect(await db.prisma.coupon.findUnique({ where: { id: couponId } })).toMatchObject({
+        status: 'available',
+        redeemedAt: null,
+      })
+      expect((await poolOf(poolId)).count?.redeemed).toBe(2)
+      const counted = await db.prisma.couponProfileCount.findMany({ where: { poolId } })
+      expect(counted).toEqual([{ poolId, profileId, redeemed: 1 }])
+      const { rows } = await db.pool.query<{ value: string }>(
+        `SELECT value FROM ingest.outbox WHERE topic = 'coupons.redeemed.v1' AND value LIKE $1`,
+        [`%${id}%`],
+      )
+      expect(rows.map(({ value }) => JSON.parse(value))).toMatchObject([
+        { kind: 'rolled_back', amount: 4990 },
+      ])
+    })
+
+    it('gives an assigned coupon back to its owner, and leaves a revoked one revoked', async () => {
+      const assigned = await redeemed(null)
+      await db.prisma.coupon.update({
+        where: { id: assigned.couponId },
+        data: { assignedProfileId: uuidv7() },
+      })
+      await rollBack(assigned.id)
+      const revoked = await redeemed(null)
+      await db.prisma.coupon.update({ where: { id: revoked.couponId }, data: { status: 'revoked' } })
+      await rollBack(revoked.id)
+      const statusOf = async (id: string) =>
+        (await db.prisma.coupon.findUniqueOrThrow({ where: { id } })).status
+      expect([await statusOf(assigned.couponId), await statusOf(revoked.couponId)]).toEqual([
+        'assigned',
+        'revoked',
+      ])
+    })
+  })
+})

@@ -1,0 +1,90 @@
+import { ensureDemoProject } from '@waymark/pipeline'
+import {
+  createScope,
+  embeddedPlatform,
+  limitsConfig,
+  type Platform,
+  readConfig,
+  startService,
+} from '@waymark/service-kit'
+import { createMemoryLog, createTestDatabase } from '@waymark/testing'
+import { createManagementApi } from '../src/app.ts'
+
+export type Json = { [field: string]: unknown }
+export type Reply = { status: number; body: Json; etag: string; headers: Headers }
+export type Page = { data: Json[]; nextCursor: string | null }
+
+/** The management API on a database of its own, with a project and a key that may do everything. */
+export type World = {
+  platform: Platform
+  projectId: string
+  manage: (
+    method: string,
+    resource: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ) => Promise<Reply>
+  /** All pages of a list, with something done between each two. */
+  readAll: (resource: string, limit: number, between?: () => Promise<unknown>) => Promise<Json[]>
+  stop: () => Promise<void>
+}
+
+export const startWorld = async (): Promise<World> => {
+  const database = await createTestDatabase()
+  const log = createMemoryLog()
+  const scope = createScope(log)
+  const limits = readConfig(limitsConfig, {})
+  const platform = await embeddedPlatform(
+    { databaseUrl: database.url, limits },
+    { name: 'management', log, scope },
+  )
+  const http = { port: 0, metricsPort: 0, trustedProxies: 0 }
+  const { port } = await startService(
+    createManagementApi(platform, { shortLinkBaseUrl: 'http://localhost' }),
+    http,
+    platform,
+    scope,
+  )
+  const { projectId, apiKey } = await ensureDemoProject(platform.db)
+
+  const manage: World['manage'] = async (method, resource, body, headers = {}) => {
+    const response = await fetch(`http://localhost:${port}/api/projects/${projectId}/${resource}`, {
+      method,
+      headers: { 'X-API-Key': apiKey, 'Content-Type': 'application/json', ...headers },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return {
+      status: response.status,
+      body: text === '' ? {} : (JSON.parse(text) as Json),
+      etag: response.headers.get('ETag') ?? '',
+      headers: response.headers,
+    }
+  }
+
+  return {
+    platform,
+    projectId,
+    manage,
+    readAll: async (resource, limit, between = async () => {}) => {
+      const found: Json[] = []
+      const separator = resource.includes('?') ? '&' : '?'
+      for (let cursor: string | null = ''; cursor !== null; ) {
+        const { status, body } = await manage(
+          'GET',
+          `${resource}${separator}limit=${limit}${cursor && `&cursor=${cursor}`}`,
+        )
+        if (status !== 200) throw new Error(`${resource} answered ${status}: ${JSON.stringify(body)}`)
+        const page = body as Page
+        found.push(...page.data)
+        cursor = page.nextCursor
+        await between()
+      }
+      return found
+    },
+    stop: async () => {
+      await scope.dispose()
+      await database.drop()
+    },
+  }
+}

@@ -1,0 +1,331 @@
+import { randomUUID } from 'node:crypto'
+import { ingestRecords } from '@waymark/contracts'
+import { createEnrichmentConsumer } from '@waymark/enrichment-consumer'
+import { createIngestGateway } from '@waymark/ingest-gateway'
+import { createManagementApi } from '@waymark/management-api'
+import { createPersistenceConsumer } from '@waymark/persistence-consumer'
+import { ensureDemoProject, eraseProfile } from '@waymark/pipeline'
+import {
+  combineServices,
+  createScope,
+  embeddedPlatform,
+  limitsConfig,
+  type Platform,
+  readConfig,
+  type Scope,
+  startService,
+} from '@waymark/service-kit'
+import {
+  anIngestRecord,
+  createMemoryLog,
+  createTestDatabase,
+  eventually,
+  services,
+  type TestDatabase,
+} from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+type Json = { [field: string]: unknown }
+type Profile = { id: string; userId: string | null }
+
+const HTTP = { port: 0, metricsPort: 0, trustedProxies: 0 }
+
+const LAG = `
+  SELECT count(*)::int AS lagging FROM (SELECT DISTINCT consumer_group, topic FROM bus.log_offsets) read
+  JOIN (SELECT topic, partition, max("offset") AS last FROM bus.log GROUP BY 1, 2) written USING (topic)
+  LEFT JOIN bus.log_offsets USING (consumer_group, topic, partition) WHERE coalesce(next, 0) <= last`
+
+describe.skipIf(!services)('erasing a person', () => {
+  let database: TestDatabase
+  let platform: Platform
+  let front: Scope
+  let back: Scope
+  let base: string
+  let projectId: string
+  let apiKey: string
+  const log = createMemoryLog()
+
+  const startConsumers = async () => {
+    back = createScope(log)
+    // Two services share the platform, and each wants to measure.
+    platform.metrics.clear()
+    const consumers = [createEnrichmentConsumer(platform), createPersistenceConsumer(platform)]
+    await startService(combineServices(consumers), HTTP, platform, back)
+  }
+
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    front = createScope(log)
+    const limits = {
+      ...readConfig(limitsConfig, {}),
+      ingestPerMinute: 1_000_000,
+      profilePerMinute: 1_000_000,
+    }
+    platform = await embeddedPlatform(
+      { databaseUrl: database.url, limits },
+      { name: 'erasure', log, scope: front },
+    )
+    const answering = combineServices([
+      createIngestGateway(platform),
+      createManagementApi(platform, { shortLinkBaseUrl: 'http://localhost' }),
+    ])
+    const { port } = await startService(answering, HTTP, platform, front)
+    base = `http://localhost:${port}`
+    ;({ projectId, apiKey } = await ensureDemoProject(platform.db))
+    await startConsumers()
+  })
+  afterAll(async () => {
+    await back?.dispose()
+    await front?.dispose()
+    await database?.drop()
+  })
+
+  const call = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
+    const response = await fetch(`${base}${path}`, {
+      method,
+      headers: { 'X-API-Key': apiKey, 'Content-Type': 'application/json', ...headers },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return {
+      status: response.status,
+      body: (text === '' ? {} : JSON.parse(text)) as Json,
+      headers: response.headers,
+    }
+  }
+  const manage = (method: string, resource: string, body?: unknown, headers?: Record<string, string>) =>
+    call(method, `/api/projects/${projectId}/${resource}`, body, headers)
+  const track = (events: Json[], path = '/api/v1/t?sync=1') => call('POST', path, { events })
+  const profileOf = async (visitorId: string): Promise<Profile | undefined> => {
+    const { body } = await manage('GET', `profiles?visitorId=${encodeURIComponent(visitorId)}`)
+    return (body.data as Profile[])[0]
+  }
+  const knownProfile = async (visitorId: string): Promise<Profile> => {
+    const profile = await profileOf(visitorId)
+    if (!profile) throw new Error(`${visitorId} has no profile`)
+    return profile
+  }
+  const allHandled = () =>
+    eventually('the consumers have handled everything', async () => {
+      const { rows } = await platform.db.pool.query<{ lagging: number }>(LAG)
+      const { rows: waiting } = await platform.db.pool.query('SELECT FROM ingest.outbox')
+      return rows[0]?.lagging === 0 && waiting.length === 0
+    })
+
+  /** Every table with a row in which the text stands; the queue's own is emptied by age. */
+  const tablesWith = async (text: string): Promise<string[]> => {
+    const { rows } = await platform.db.pool.query<{ name: string }>(`
+      SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
+      WHERE table_type = 'BASE TABLE' AND table_schema IN ('analytics', 'core', 'coupon', 'decision', 'email', 'ingest', 'link')`)
+    const found: string[] = []
+    for (const { name } of rows) {
+      const column =
+        name === 'ingest.dead_letters' ? `encode(value, 'escape') || coalesce(key, '')` : 'stored::text'
+      const { rowCount } = await platform.db.pool.query(
+        `SELECT FROM ${name} AS stored WHERE ${column} LIKE '%' || $1 || '%' LIMIT 1`,
+        [text],
+      )
+      if (rowCount) found.push(name)
+    }
+    return found.sort()
+  }
+
+  it('reaches every store, what is still queued, and later replays; what comes after is a new person’s', async () => {
+    const mark = `mark-${randomUUID()}`
+    const laptop = `${mark}-laptop`
+    const phone = `${mark}-phone`
+    const orders = `ordered-${randomUUID()}`
+    const strict = `strict-${randomUUID()}`
+    const selector = await manage('POST', 'metering-selectors', {
+      eventName: orders,
+      amountProperty: 'total',
+      currencyProperty: 'currency',
+    })
+    await manage('POST', 'event-definitions', { name: strict, schema: { required: ['a'] } })
+    const order = () => ({
+      eventName: orders,
+      visitorId: laptop,
+      eventId: `${mark}-${randomUUID()}`,
+      properties: { total: 500, currency: 'EUR' },
+    })
+    await eventually('the selector is known', async () => (await track([order()])).body.queued === 1)
+
+    // A thousand events and more, two devices, traits, a conversion or more.
+    const past = Array.from({ length: 1_000 }, (_, n) => ({
+      eventName: 'seen',
+      visitorId: n % 2 ? laptop : phone,
+    }))
+    expect((await track(past, '/internal/backfill/events')).status).toBe(200)
+    for (const visitorId of [laptop, phone])
+      await call('POST', '/api/v1/identify?sync=1', {
+        visitorId,
+        userId: `${mark}-user`,
+        traits: { email: `${mark}@b.example` },
+      })
+    await track([
+      { eventName: 'seen', userId: `${mark}-user`, properties: { referrer: `https://${mark}.example/` } },
+    ])
+    // In the quarantine, and among the dead letters.
+    const { body: key } = await manage('POST', 'api-keys', {
+      name: 'k',
+      kind: 'sec',
+      scopes: ['events:write'],
+      validationMode: 'enforce',
+    })
+    const rejecting = { eventName: strict, visitorId: laptop }
+    await eventually('the definition is known', async () => {
+      const { status } = await call('POST', '/api/v1/t', rejecting, { 'X-API-Key': `${key.key}` })
+      return status === 202 && (await tablesWith(mark)).includes('ingest.rejected_events')
+    })
+    const record = anIngestRecord({
+      projectId,
+      event: { visitorId: `${mark}-unknown`, userId: `${mark}-user` },
+    })
+    const value = Buffer.from(JSON.stringify(record))
+    const dead = {
+      topic: ingestRecords.name,
+      consumerGroup: 'enrichment',
+      partition: 0,
+      projectId,
+      key: 'k',
+      value,
+    }
+    const letters = Array.from({ length: 450 }, (_, n) => ({ ...dead, offset: BigInt(n) }))
+    await platform.db.prisma.deadLetter.createMany({
+      data: letters.map((letter) => ({ ...letter, reason: 'a test', failedAt: new Date() })),
+    })
+    await allHandled()
+
+    const before = await knownProfile(laptop)
+    const events =
+      (await platform.db.pool.query('SELECT FROM ingest.events WHERE visitor_id LIKE $1', [`${mark}%`]))
+        .rowCount ?? 0
+    const exported = await manage('POST', `profiles/${before.id}/export`)
+    expect(exported.status).toBe(200)
+    expect(exported.body.events).toHaveLength(events + 1)
+    expect(exported.body).toMatchObject({
+      profiles: expect.arrayContaining([
+        expect.objectContaining({ userId: `${mark}-user`, traits: { email: `${mark}@b.example` } }),
+      ]),
+      rejectedEvents: [expect.objectContaining({ record: expect.objectContaining({ projectId }) })],
+    })
+    expect(exported.body.identities).toHaveLength(3)
+    const revenue = async () =>
+      (await manage('GET', 'stats?metric=revenue&from=2020-01-01T00:00:00Z&interval=month')).body.series
+    const earned = await revenue()
+
+    // What was sent before the erasure waits in the queue and in the outbox.
+    await back.dispose()
+    const queued = { eventName: 'seen', visitorId: laptop, eventId: `${mark}-queued` }
+    expect((await track([queued, order()], '/api/v1/t')).status).toBe(202)
+    expect((await call('POST', '/api/v1/t', rejecting, { 'X-API-Key': `${key.key}` })).status).toBe(202)
+    const spooled = anIngestRecord({ projectId, event: { visitorId: phone } })
+    await platform.db.prisma.outboxRecord.create({
+      data: {
+        lane: 'ingest-spool',
+        topic: ingestRecords.name,
+        key: `${projectId}:${phone}`,
+        value: JSON.stringify(spooled),
+      },
+    })
+    expect(await tablesWith(mark)).toEqual([
+      'analytics.conversions',
+      'analytics.events',
+      'ingest.conversions',
+      'ingest.dead_letters',
+      'ingest.events',
+      'ingest.identities',
+      'ingest.outbox',
+      'ingest.profiles',
+      'ingest.rejected_events',
+    ])
+
+    const stale = { 'If-Match': '"of another version"' }
+    expect((await manage('DELETE', `profiles/${before.id}`, undefined, stale)).status).toBe(412)
+    const erased = await manage('DELETE', `profiles/${before.id}`)
+    expect(erased.status).toBe(202)
+    expect(erased.body).toMatchObject({ profileId: before.id, done: true })
+    expect(await tablesWith(mark)).toEqual([])
+    // That somebody erased them stays known, by an id that leads nowhere any more.
+    expect(await tablesWith(before.id)).toEqual(['core.audit_log'])
+    expect((await manage('DELETE', `profiles/${before.id}`)).status).toBe(404)
+
+    await startConsumers()
+    // Somebody sends what was kept elsewhere once more.
+    await platform.bus.publish(ingestRecords, [{ key: `${projectId}:${laptop}`, value: record }])
+    await allHandled()
+    expect(await tablesWith(mark)).toEqual([])
+    expect(await revenue()).toEqual(earned)
+    expect(selector.status).toBe(201)
+
+    // They come again, as somebody new.
+    expect((await track([{ eventName: 'seen', visitorId: laptop }])).status).toBe(200)
+    const after = await knownProfile(laptop)
+    expect(after.id).not.toBe(before.id)
+    expect(after).toMatchObject({ userId: null, traits: {} })
+    await call('POST', '/api/v1/identify?sync=1', { visitorId: laptop, userId: `${mark}-user` })
+    const timeline = (await manage('GET', `profiles/${after.id}/timeline`)).body.data as Json[]
+    expect(timeline.map(({ type }) => type)).toEqual(['identify', 'event'])
+    // The id of an erased event stays taken.
+    await track([{ ...queued, eventId: order().eventId }])
+    expect((await manage('GET', `profiles/${before.id}`)).status).toBe(404)
+  }, 120_000)
+
+  it('is finished by the consumers when the process that began it is gone', async () => {
+    const visitorId = `gone-${randomUUID()}`
+    await track([{ eventName: 'seen', visitorId }])
+    const { id } = await knownProfile(visitorId)
+    await eraseProfile({ db: platform.db, now: Date.now }, { projectId, profileId: id })
+    expect(await profileOf(visitorId)).toBeUndefined()
+    await eventually('nothing is left', async () => (await tablesWith(visitorId)).length === 0)
+  })
+
+  it('leaves nothing behind of what is being stored at that moment, in neither store', async () => {
+    const visitorId = `busy-${randomUUID()}`
+    let stopped = false
+    let sent = 0
+    const send = async (path: string): Promise<void> => {
+      while (!stopped) {
+        await track(
+          [
+            { eventName: 'seen', visitorId },
+            { eventName: 'seen', visitorId },
+          ],
+          path,
+        )
+        sent += 2
+      }
+    }
+    const senders = ['/api/v1/t?sync=1', '/api/v1/t?sync=1', '/api/v1/t', '/api/v1/t'].map(send)
+    let erasedAt = ''
+    const ids: string[] = []
+    for (let round = 1; round <= 3; round++) {
+      await eventually('some were stored', () => sent > round * 100)
+      const { id } = await eventually('they are known', () => profileOf(visitorId))
+      const erased = await manage('DELETE', `profiles/${id}`)
+      expect(erased.status).toBe(202)
+      erasedAt = `${erased.body.erasedAt}`
+      ids.push(id)
+    }
+    await eventually('some were stored after it', () => sent > 400)
+    stopped = true
+    await Promise.all(senders)
+    await allHandled()
+    await eventually('the purges are through', async () => {
+      const { rowCount } = await platform.db.pool.query('SELECT FROM ingest.erasure_jobs')
+      return rowCount === 0
+    })
+    const stored = (table: string, condition = 'true') =>
+      platform.db.pool
+        .query<{ key: string }>(
+          `SELECT event_key::text AS key FROM ${table} WHERE visitor_id = $1 AND ${condition} ORDER BY 1`,
+          [visitorId],
+        )
+        .then(({ rows }) => rows)
+    expect(new Set(ids).size).toBe(3)
+    expect(await stored('ingest.events', `received_at <= '${new Date(erasedAt).toISOString()}'`)).toEqual([])
+    expect(await stored('analytics.events')).toEqual(await stored('ingest.events'))
+    expect((await stored('ingest.events')).length).toBeGreaterThan(0)
+    for (const id of ids) expect(await tablesWith(id)).toEqual(['core.audit_log'])
+  }, 120_000)
+})

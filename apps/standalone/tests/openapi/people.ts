@@ -1,0 +1,35 @@
+import { randomUUID } from 'node:crypto'
+import {
+  eraseProfile,
+  exportProfile,
+  getProfile,
+  getProfileTimeline,
+  getStats,
+  listProfiles,
+  trackEvents,
+} from '@waymark/contracts'
+import type { Example } from './example.ts'
+import type { World } from './world.ts'
+
+/** Somebody who was seen once. */
+const person = async ({ call }: World) => {
+  const visitorId = randomUUID()
+  await call(trackEvents, { body: { eventName: 'seen', visitorId }, query: { sync: '1' } })
+  const { body } = await call(listProfiles, { query: { visitorId } })
+  const [profile] = (body as { data: { id: string }[] }).data
+  if (!profile) throw new Error('the person has no profile')
+  return { params: { id: profile.id } }
+}
+
+export const peopleExamples: Example[] = [
+  { operation: listProfiles, good: () => ({ query: { visitorId: 'v' } }) },
+  { operation: getProfile, good: person },
+  { operation: getProfileTimeline, good: person },
+  { operation: exportProfile, good: person },
+  { operation: eraseProfile, good: person },
+  {
+    operation: getStats,
+    good: () => ({ query: { metric: 'events', groupBy: 'name' } }),
+    others: { 422: () => ({ query: { metric: 'events', interval: 'hour', from: '2020-01-01T00:00:00Z' } }) },
+  },
+]

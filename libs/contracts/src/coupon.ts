@@ -1,0 +1,15 @@
+/** A pool holds many codes for one redemption each, or one code for many. */
+export const poolKinds = ['unique', 'shared'] as const
+export type PoolKind = (typeof poolKinds)[number]
+
+/** `draft` has no codes yet; one that is topped up stays `ready`. */
+export const poolStatuses = ['draft', 'generating', 'ready', 'archived', 'failed'] as const
+export type PoolStatus = (typeof poolStatuses)[number]
+
+/** What is stored of a coupon; that it has expired follows from its pool. */
+export const couponStatuses = ['available', 'assigned', 'redeemed', 'revoked'] as const
+export type CouponStatus = (typeof couponStatuses)[number]
+
+/** Why a coupon that exists is not redeemed, the first that applies. */
+export const couponRefusals = ['pool_not_ready', 'revoked', 'expired', 'already_redeemed'] as const
+export type CouponRefusal = (typeof couponRefusals)[number]

@@ -1,0 +1,118 @@
+import { type Static, Type } from 'typebox'
+import { Id, JsonObject, NullableString, Timestamp } from '../schema-parts.ts'
+import { CouponLookup, CouponRefusalSchema } from './coupon-views.ts'
+import { ErrorBody } from './error-bodies.ts'
+import { optionalId } from './identify.ts'
+import { defineOperation } from './operation.ts'
+
+/** Bytes of a request to redeem, after decompression. */
+export const MAX_REDEEM_BODY_BYTES = 16 * 1024
+/** Bytes of its metadata as compact JSON, and levels of nesting in it. */
+export const MAX_COUPON_METADATA_BYTES = 4 * 1024
+export const MAX_COUPON_METADATA_DEPTH = 5
+
+const RedeemRequest = Type.Object({
+  code: Type.String({
+    minLength: 1,
+    maxLength: 200,
+    description: 'In upper or lower case, with dashes or without.',
+  }),
+  userId: optionalId('Who redeems it. Needed where a pool limits redemptions per person.'),
+  visitorId: optionalId('Who redeems it, when there is no userId.'),
+  orderId: optionalId('The order that it is redeemed for.'),
+  amount: Type.Optional(
+    Type.Unsafe<number | null>({
+      type: ['integer', 'null'],
+      minimum: -Number.MAX_SAFE_INTEGER,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'The amount of the order, in minor units of the currency.',
+    }),
+  ),
+  currency: Type.Optional(
+    Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      pattern: '^[A-Za-z]{3}$',
+      description: 'ISO 4217.',
+    }),
+  ),
+  eventId: optionalId('The id of the `coupon_redeemed` event; `redemption:<id>` unless given.'),
+  metadata: Type.Optional(
+    Type.Unsafe<Record<string, unknown> | null>({
+      type: ['object', 'null'],
+      description: 'Anything else, kept with the redemption. At most 4 KiB and 5 levels.',
+    }),
+  ),
+})
+export type RedeemRequest = Static<typeof RedeemRequest>
+
+const RedeemResult = Type.Object({
+  ok: Type.Literal(true),
+  coupon: CouponLookup,
+  redemption: Type.Object({
+    id: Id,
+    poolId: Id,
+    couponId: Id,
+    profileId: NullableString,
+    visitorId: NullableString,
+    userId: NullableString,
+    orderId: NullableString,
+    amount: Type.Unsafe<number | null>({ type: ['integer', 'null'] }),
+    currency: NullableString,
+    metadata: JsonObject,
+    eventId: Type.String(),
+    redeemedAt: Timestamp,
+  }),
+})
+export type RedeemResult = Static<typeof RedeemResult>
+
+const notFound = { description: 'There is no such coupon in the project', schema: ErrorBody }
+const tag = 'Coupons'
+
+export const redeemCoupon = defineOperation({
+  id: 'redeemCoupon',
+  method: 'post',
+  path: '/api/v1/coupons/redeem',
+  tag,
+  summary: 'Redeem a coupon',
+  description:
+    'Whatever is asked at the same time, a coupon is redeemed once, and limits per person and pool hold. The redemption ' +
+    'becomes an event `coupon_redeemed`, which metering selectors may make a conversion. With an `Idempotency-Key` the ' +
+    'same request gets the same answer for at least 24 hours, marked `Idempotent-Replayed: true`, refusals included; ' +
+    'another body with the same key is 422. What was answered 5xx is tried anew.',
+  access: { by: 'key', scope: 'coupons:redeem' },
+  limited: true,
+  headers: { 'Idempotency-Key': 'Up to 255 printable characters of your own, unique per redemption.' },
+  body: RedeemRequest,
+  answers: {
+    200: { description: 'Redeemed', schema: RedeemResult },
+    400: {
+      description:
+        'Not JSON, a field is missing or wrong, or the pool limits redemptions per person and none is named',
+      schema: ErrorBody,
+    },
+    404: notFound,
+    409: {
+      description:
+        'It cannot be redeemed. Of several reasons the first in this order: `pool_not_ready` (no codes yet, or before its ' +
+        'start), `revoked`, `expired` (or its pool was archived), `already_redeemed` (or a limit was reached, or it is ' +
+        'somebody else’s)',
+      schema: Type.Object({ error: Type.String(), reason: CouponRefusalSchema }),
+    },
+    422: { description: 'The Idempotency-Key belongs to another request', schema: ErrorBody },
+  },
+})
+
+export const lookUpCoupon = defineOperation({
+  id: 'lookUpCoupon',
+  method: 'get',
+  path: '/api/v1/coupons/{code}',
+  tag,
+  summary: 'Look a coupon up',
+  description:
+    'Looking up is not limited, but guessing is: after 30 codes in a minute that do not exist, everything is answered 429.',
+  access: { by: 'key', scope: 'coupons:read' },
+  limited: true,
+  answers: { 200: { description: 'The coupon', schema: CouponLookup }, 404: notFound },
+})
+
+export const couponOperations = [redeemCoupon, lookUpCoupon]

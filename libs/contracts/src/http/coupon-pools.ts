@@ -1,0 +1,236 @@
+import { type Static, Type } from 'typebox'
+
+import { CouponView, Discount, PoolKindSchema, PoolView } from './coupon-views.ts'
+import { ErrorBody } from './error-bodies.ts'
+import { optionalId } from './identify.ts'
+import { defineOperation } from './operation.ts'
+import { PageQuery, pageOf } from './page.ts'
+
+/** Codes in one pool. */
+export const MAX_POOL_SIZE = 100_000_000
+/** Lines that an import tells of one by one; all are counted. */
+export const MAX_REPORTED_LINES = 1_000
+
+const Name = Type.String({ minLength: 1, maxLength: 200 })
+const Limit = (description: string) =>
+  Type.Optional(
+    Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 1, maximum: 2 ** 31 - 1, description }),
+  )
+const Time = (description: string) =>
+  Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time', description }))
+const terms = {
+  startsAt: Time('Before it nothing is redeemed.'),
+  expiresAt: Time('From then on nothing is redeemed.'),
+  perProfileLimit: Limit('Redemptions by one person; then redeeming needs a userId or visitorId.'),
+  maxRedemptions: Limit('Redemptions in all.'),
+}
+
+const NewPool = Type.Object({
+  name: Name,
+  kind: PoolKindSchema,
+  size: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_POOL_SIZE,
+      description: 'Codes to generate. A unique pool without it stays a draft until codes are imported.',
+    }),
+  ),
+  code: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description:
+        'The code of a shared pool: 3 to 64 letters, digits, `_` and `.`, and dashes. Drawn unless given.',
+    }),
+  ),
+  prefix: Type.Optional(
+    Type.String({ maxLength: 20, pattern: '^[0-9A-Za-z-]*$', description: 'In front of generated codes.' }),
+  ),
+  alphabet: Type.Optional(
+    Type.String({
+      minLength: 2,
+      maxLength: 36,
+      description: 'An even number of letters and digits; those that look alike are left out unless given.',
+    }),
+  ),
+  length: Type.Optional(
+    Type.Integer({
+      minimum: 2,
+      maximum: 40,
+      description: 'Characters behind the prefix, the last of which checks the others; 16 unless given.',
+    }),
+  ),
+  discount: Discount,
+  ...terms,
+})
+export type NewPool = Static<typeof NewPool>
+
+const PoolPatch = Type.Object({
+  name: Type.Optional(Name),
+  discount: Type.Optional(Discount),
+  ...terms,
+})
+export type PoolPatch = Static<typeof PoolPatch>
+
+const tag = 'Coupon pools'
+const collection = '/api/projects/{projectId}/coupon-pools'
+const one = `${collection}/{id}`
+const pool = { description: 'The pool', schema: PoolView }
+const editor = { by: 'project', role: 'editor' } as const
+const viewer = { by: 'project', role: 'viewer' } as const
+
+export const createCouponPool = defineOperation({
+  id: 'createCouponPool',
+  method: 'post',
+  path: collection,
+  tag,
+  summary: 'Create a pool of coupons',
+  description:
+    'Codes are generated in the background, in chunks; `generated` and `size` tell how far it is. Refused with the figure ' +
+    'when alphabet and length leave fewer than 60 random bits, or too few for that many codes.',
+  access: editor,
+  body: NewPool,
+  answers: { 201: pool },
+})
+
+export const listCouponPools = defineOperation({
+  id: 'listCouponPools',
+  method: 'get',
+  path: collection,
+  tag,
+  summary: 'List pools',
+  access: viewer,
+  query: PageQuery,
+  answers: { 200: { description: 'A page of pools, the newest first', schema: pageOf(PoolView) } },
+})
+
+export const getCouponPool = defineOperation({
+  id: 'getCouponPool',
+  method: 'get',
+  path: one,
+  tag,
+  summary: 'Read a pool',
+  access: viewer,
+  answers: { 200: pool },
+})
+
+export const updateCouponPool = defineOperation({
+  id: 'updateCouponPool',
+  method: 'patch',
+  path: one,
+  tag,
+  summary: 'Change a pool',
+  description:
+    'A limit below what has been redeemed already takes nothing back. `null` removes a time or a limit.',
+  access: editor,
+  body: PoolPatch,
+  answers: { 200: pool },
+})
+
+export const archiveCouponPool = defineOperation({
+  id: 'archiveCouponPool',
+  method: 'delete',
+  path: one,
+  tag,
+  summary: 'Archive a pool',
+  description: 'Its coupons have expired then. What was redeemed stays.',
+  access: editor,
+  answers: { 204: { description: 'Archived' } },
+})
+
+export const topUpCouponPool = defineOperation({
+  id: 'topUpCouponPool',
+  method: 'post',
+  path: `${one}/top-up`,
+  tag,
+  summary: 'Generate more codes',
+  description: 'A pool that is ready stays so. One that has failed is tried again.',
+  access: editor,
+  body: Type.Object({ count: Type.Integer({ minimum: 1, maximum: MAX_POOL_SIZE }) }),
+  answers: { 200: pool },
+})
+
+export const assignCouponOfPool = defineOperation({
+  id: 'assignCoupon',
+  method: 'post',
+  path: `${one}/assign`,
+  tag,
+  summary: 'Give a person a coupon',
+  description:
+    'A person has one coupon of a pool: asking again gives the same. Nobody else can redeem it. Of a shared pool it is its code.',
+  access: editor,
+  body: Type.Object({
+    userId: optionalId('Whom to give it to.'),
+    visitorId: optionalId('The same, anonymous.'),
+  }),
+  answers: {
+    200: { description: 'The coupon', schema: CouponView },
+    409: {
+      description: 'There is none to give',
+      schema: Type.Object({
+        error: Type.String(),
+        reason: Type.Unsafe<string>({
+          type: 'string',
+          enum: ['pool_not_ready', 'expired', 'revoked', 'exhausted'],
+        }),
+      }),
+    },
+  },
+})
+
+export const importCoupons = defineOperation({
+  id: 'importCoupons',
+  method: 'post',
+  path: `${one}/import`,
+  tag,
+  summary: 'Import codes from CSV',
+  description:
+    'The column `code`, or the first one when there is no such header. Read as a stream of any length. Lines that cannot ' +
+    'be used are told, the rest is imported; what was imported before is a duplicate, so a repeat after a failure is safe.',
+  access: editor,
+  consumes: ['text/csv'],
+  answers: {
+    200: {
+      description: 'Imported',
+      schema: Type.Object({
+        imported: Type.Integer(),
+        duplicates: Type.Integer({ description: 'Codes that the project had, or that came twice.' }),
+        invalid: Type.Integer(),
+        errors: Type.Array(
+          Type.Object({ line: Type.Integer(), code: Type.String(), reason: Type.String() }),
+          { description: `The first ${MAX_REPORTED_LINES} duplicates and invalid lines.` },
+        ),
+      }),
+    },
+    415: { description: 'Not text/csv', schema: ErrorBody },
+    422: { description: 'The pool is shared or archived', schema: ErrorBody },
+  },
+})
+
+export const exportCoupons = defineOperation({
+  id: 'exportCoupons',
+  method: 'get',
+  path: `${one}/export`,
+  tag,
+  summary: 'Export codes as CSV',
+  description: 'All coupons of the pool as a stream, the oldest first.',
+  access: viewer,
+  answers: {
+    200: {
+      description: 'Columns: code, status, assignedProfileId, redeemedAt, revokedAt, createdAt',
+      contentTypes: ['text/csv'],
+    },
+  },
+})
+
+export const couponPoolOperations = [
+  createCouponPool,
+  listCouponPools,
+  getCouponPool,
+  updateCouponPool,
+  archiveCouponPool,
+  topUpCouponPool,
+  assignCouponOfPool,
+  importCoupons,
+  exportCoupons,
+]

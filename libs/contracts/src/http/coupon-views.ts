@@ -1,0 +1,127 @@
+import { type Static, Type } from 'typebox'
+import {
+  type CouponRefusal,
+  type CouponStatus,
+  couponRefusals,
+  couponStatuses,
+  type PoolKind,
+  type PoolStatus,
+  poolKinds,
+  poolStatuses,
+} from '../coupon.ts'
+import { Id, JsonObject, NullableString, NullableTimestamp, Timestamp } from '../schema-parts.ts'
+
+const oneOf = <T extends string>(values: readonly T[], description?: string) =>
+  Type.Unsafe<T>({ type: 'string', enum: [...values], ...(description && { description }) })
+const nullableInteger = (description: string) =>
+  Type.Unsafe<number | null>({ type: ['integer', 'null'], description })
+
+export const PoolKindSchema = oneOf<PoolKind>(poolKinds)
+export const CouponStatusSchema = oneOf<CouponStatus>(couponStatuses)
+export const CouponRefusalSchema = oneOf<CouponRefusal>(couponRefusals)
+
+/** What a coupon is worth. Waymark carries it along; the shop applies it. */
+export const Discount = Type.Object(
+  {
+    type: Type.String({
+      pattern: '^[A-Za-z][A-Za-z0-9_-]{0,49}$',
+      description:
+        '`percent` (value up to 100), `amount` (value in minor units, with a currency), or any word of yours.',
+    }),
+    value: Type.Optional(Type.Number({ minimum: 0 })),
+    currency: Type.Optional(Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217.' })),
+    data: Type.Optional(
+      Type.Unsafe<Record<string, unknown>>({ type: 'object', description: 'Anything else, up to 4 KiB.' }),
+    ),
+  },
+  { description: 'What a coupon is worth. The shop applies it.' },
+)
+export type Discount = Static<typeof Discount>
+
+const LOOK_UP = [...couponStatuses, 'expired', 'pool_not_ready'] as const
+
+/** A coupon as a shop sees it: `status` says what redeeming it would meet. */
+export const CouponLookup = Type.Object({
+  code: Type.String(),
+  status: oneOf(LOOK_UP, '`available` and `assigned` can be redeemed, the latter by one person.'),
+  pool: Type.Object({ id: Id, name: Type.String(), kind: PoolKindSchema }),
+  discount: Discount,
+  startsAt: NullableTimestamp,
+  expiresAt: NullableTimestamp,
+  redeemedAt: Type.Optional(Timestamp),
+})
+
+export const PoolView = Type.Object({
+  id: Id,
+  name: Type.String(),
+  kind: PoolKindSchema,
+  status: oneOf<PoolStatus>(
+    poolStatuses,
+    'Codes are generated in the background: `generating` until all are there. One that is topped up stays `ready`.',
+  ),
+  failure: NullableString,
+  code: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'That of a shared pool.' }),
+  prefix: Type.String(),
+  alphabet: Type.String(),
+  length: Type.Integer({ description: 'Characters behind the prefix, the check character included.' }),
+  size: Type.Integer({ description: 'Codes that it is to have.' }),
+  generated: Type.Integer({ description: 'Codes that it has; `generated / size` is the progress.' }),
+  redeemed: Type.Integer({ description: 'Redemptions, those that were rolled back left out.' }),
+  discount: Discount,
+  startsAt: NullableTimestamp,
+  expiresAt: NullableTimestamp,
+  perProfileLimit: nullableInteger('Redemptions by one person.'),
+  maxRedemptions: nullableInteger('Redemptions in all.'),
+  archivedAt: NullableTimestamp,
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+})
+
+const couponFields = {
+  id: Id,
+  poolId: Id,
+  code: Type.String(),
+  status: CouponStatusSchema,
+  assignedProfileId: NullableString,
+  assignedAt: NullableTimestamp,
+  redeemedAt: NullableTimestamp,
+  revokedAt: NullableTimestamp,
+  createdAt: Timestamp,
+}
+export const CouponView = Type.Object(couponFields)
+
+export const RedemptionView = Type.Object({
+  id: Id,
+  couponId: Id,
+  poolId: Id,
+  code: Type.String(),
+  profileId: NullableString,
+  visitorId: NullableString,
+  userId: NullableString,
+  orderId: NullableString,
+  amount: nullableInteger('In minor units of the currency.'),
+  currency: NullableString,
+  metadata: JsonObject,
+  eventId: Type.String({ description: 'The `coupon_redeemed` event that tells of it.' }),
+  redeemedAt: Timestamp,
+  rolledBackAt: NullableTimestamp,
+  rollbackReason: NullableString,
+})
+export type RedemptionView = Static<typeof RedemptionView>
+
+/** An attempt that was refused. */
+export const AttemptView = Type.Object({
+  id: Id,
+  reason: CouponRefusalSchema,
+  profileId: NullableString,
+  visitorId: NullableString,
+  userId: NullableString,
+  orderId: NullableString,
+  attemptedAt: Timestamp,
+})
+
+export const CouponHistory = Type.Object({
+  ...couponFields,
+  redemptions: Type.Array(RedemptionView, { description: 'The last 100, the newest first.' }),
+  attempts: Type.Array(AttemptView, { description: 'The last 100 that were refused, the newest first.' }),
+})

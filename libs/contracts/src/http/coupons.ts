@@ -1,0 +1,86 @@
+import { type Static, Type } from 'typebox'
+import { Id } from '../schema-parts.ts'
+import { CouponHistory, CouponStatusSchema, CouponView } from './coupon-views.ts'
+import { defineOperation } from './operation.ts'
+import { equalTo, pageOf, pageParameters } from './page.ts'
+
+/** Coupons that one request may name to be revoked. */
+export const MAX_REVOKED_IDS = 1_000
+
+const filters = {
+  poolId: Type.Optional(Id),
+  status: Type.Optional(CouponStatusSchema),
+  q: equalTo(
+    'Codes that begin with it, in any case and with dashes or without; these come in the order of codes.',
+  ),
+}
+const CouponQuery = Type.Object({ ...pageParameters, ...filters })
+export type CouponQuery = Static<typeof CouponQuery>
+
+const Revocation = Type.Object({
+  ids: Type.Optional(
+    Type.Array(Id, { minItems: 1, maxItems: MAX_REVOKED_IDS, description: 'These coupons.' }),
+  ),
+  poolId: Type.Optional(Id),
+  status: Type.Optional(
+    Type.Unsafe<'available' | 'assigned'>({ type: 'string', enum: ['available', 'assigned'] }),
+  ),
+  q: filters.q,
+})
+export type Revocation = Static<typeof Revocation>
+
+const tag = 'Coupons'
+const collection = '/api/projects/{projectId}/coupons'
+
+export const listCoupons = defineOperation({
+  id: 'listCoupons',
+  method: 'get',
+  path: collection,
+  tag,
+  summary: 'List coupons',
+  access: { by: 'project', role: 'viewer' },
+  query: CouponQuery,
+  answers: {
+    200: { description: 'A page of coupons, the newest first; with `q` by code', schema: pageOf(CouponView) },
+  },
+})
+
+export const getCoupon = defineOperation({
+  id: 'getCoupon',
+  method: 'get',
+  path: `${collection}/{id}`,
+  tag,
+  summary: 'Read a coupon with its history',
+  access: { by: 'project', role: 'viewer' },
+  answers: { 200: { description: 'The coupon, redemptions and refused attempts', schema: CouponHistory } },
+})
+
+export const updateCoupon = defineOperation({
+  id: 'updateCoupon',
+  method: 'patch',
+  path: `${collection}/{id}`,
+  tag,
+  summary: 'Revoke a coupon',
+  description: 'For good. One that was redeemed cannot be revoked; roll its redemption back first.',
+  access: { by: 'project', role: 'editor' },
+  body: Type.Object({ status: Type.Literal('revoked') }),
+  answers: { 200: { description: 'The coupon', schema: CouponView } },
+})
+
+export const revokeCoupons = defineOperation({
+  id: 'revokeCoupons',
+  method: 'post',
+  path: `${collection}/revoke`,
+  tag,
+  summary: 'Revoke many coupons',
+  description:
+    'Those named by `ids`, or all of a pool, narrowed by `status` and `q`. What was redeemed or revoked already is left ' +
+    'as it is. Safe to repeat.',
+  access: { by: 'project', role: 'editor' },
+  body: Revocation,
+  answers: {
+    200: { description: 'How many were revoked now', schema: Type.Object({ revoked: Type.Integer() }) },
+  },
+})
+
+export const managedCouponOperations = [listCoupons, getCoupon, updateCoupon, revokeCoupons]

@@ -1,0 +1,62 @@
+import { Type } from 'typebox'
+import { emailDeliveryStatuses } from '../email.ts'
+import { Id, NullableString, NullableTimestamp, Timestamp } from '../schema-parts.ts'
+import { Unprocessable } from './error-bodies.ts'
+import { defineOperation } from './operation.ts'
+import { pageOf, pageParameters } from './page.ts'
+
+const Status = Type.Enum(emailDeliveryStatuses)
+
+/** A delivery as the management API shows it. */
+export const EmailDeliveryView = Type.Object({
+  id: Id,
+  triggerId: Id,
+  eventId: Type.String(),
+  profileId: NullableString,
+  recipient: NullableString,
+  status: Status,
+  reason: Type.Unsafe<string | null>({ ...NullableString, description: 'Why it stands as it does.' }),
+  attempts: Type.Integer(),
+  nextAttemptAt: NullableTimestamp,
+  test: Type.Boolean(),
+  createdAt: Timestamp,
+  sentAt: NullableTimestamp,
+})
+
+const DeliveryQuery = Type.Object({
+  ...pageParameters,
+  triggerId: Type.Optional(Type.String({ format: 'uuid' })),
+  status: Type.Optional(Status),
+})
+
+const tag = 'Email deliveries'
+const collection = '/api/projects/{projectId}/email-deliveries'
+
+export const listEmailDeliveries = defineOperation({
+  id: 'listEmailDeliveries',
+  method: 'get',
+  path: collection,
+  tag,
+  summary: 'List what became of the events that fired a trigger',
+  description: 'With `status=failed` it is the list of dead letters.',
+  access: { by: 'project', role: 'viewer' },
+  query: DeliveryQuery,
+  answers: {
+    200: { description: 'A page of deliveries, the newest first', schema: pageOf(EmailDeliveryView) },
+  },
+})
+
+export const retryEmailDelivery = defineOperation({
+  id: 'retryEmailDelivery',
+  method: 'post',
+  path: `${collection}/{id}/retry`,
+  tag,
+  summary: 'Try a failed delivery once more',
+  access: { by: 'project', role: 'editor' },
+  answers: {
+    202: { description: 'It is on its way', schema: EmailDeliveryView },
+    422: { description: 'It has not failed: it was sent, or may have been', schema: Unprocessable },
+  },
+})
+
+export const emailDeliveryOperations = [listEmailDeliveries, retryEmailDelivery]

@@ -1,0 +1,71 @@
+import { type Static, Type } from 'typebox'
+import { ErrorBody } from './error-bodies.ts'
+import { defineOperation } from './operation.ts'
+
+/** Reports of one request, and bytes of it. */
+export const MAX_BOUNCES = 1_000
+export const MAX_BOUNCES_BODY_BYTES = 1024 * 1024
+
+const tag = 'Email feedback'
+const page = { description: 'A page for people', contentTypes: ['text/html'] }
+const unknownLink = { description: 'Not a link of an email', schema: ErrorBody }
+
+export const showUnsubscribe = defineOperation({
+  id: 'showUnsubscribe',
+  method: 'get',
+  path: '/u/{token}',
+  tag,
+  summary: 'Ask whether to unsubscribe',
+  description: 'Changes nothing, since mail scanners follow links.',
+  access: { by: 'anyone' },
+  answers: { 200: page, 404: unknownLink },
+})
+
+export const unsubscribe = defineOperation({
+  id: 'unsubscribe',
+  method: 'post',
+  path: '/u/{token}',
+  tag,
+  summary: 'Unsubscribe the recipient of an email',
+  description: 'With one click, by RFC 8058; repeating it changes nothing.',
+  access: { by: 'anyone' },
+  answers: { 200: page, 404: unknownLink },
+})
+
+const Bounce = Type.Object({
+  address: Type.String({ minLength: 3, maxLength: 254 }),
+  type: Type.Enum(['hard', 'soft', 'complaint'], {
+    description: '`hard` and `complaint` suppress the address.',
+  }),
+  reason: Type.Optional(Type.String({ maxLength: 2_000 })),
+  messageId: Type.Optional(
+    Type.String({
+      maxLength: 1_000,
+      description: 'The `Message-ID` of what came back: its delivery is marked.',
+    }),
+  ),
+})
+export type Bounce = Static<typeof Bounce>
+
+export const reportBounces = defineOperation({
+  id: 'reportBounces',
+  method: 'post',
+  path: '/webhooks/email/bounces',
+  tag,
+  summary: 'Report what came back',
+  description: `Up to ${MAX_BOUNCES} at once. Repeating a report changes nothing.`,
+  access: { by: 'key', scope: 'manage:write' },
+  body: Type.Object({ bounces: Type.Array(Bounce, { minItems: 1, maxItems: MAX_BOUNCES }) }),
+  answers: {
+    200: {
+      description: 'Noted',
+      schema: Type.Object({
+        suppressed: Type.Integer({ description: 'Addresses that were not suppressed before.' }),
+        bounced: Type.Integer({ description: 'Deliveries that were marked.' }),
+      }),
+    },
+    400: { description: 'Not JSON, or not reports', schema: ErrorBody },
+  },
+})
+
+export const emailFeedbackOperations = [showUnsubscribe, unsubscribe, reportBounces]

@@ -1,0 +1,215 @@
+import { type Static, Type } from 'typebox'
+import { emailDeliveryStatuses, emailTriggerStatuses } from '../email.ts'
+import { Id, JsonObject, NullableString, NullableTimestamp, Timestamp } from '../schema-parts.ts'
+import { EmailDeliveryView } from './email-deliveries.ts'
+import { defineOperation } from './operation.ts'
+import { PageQuery, pageOf } from './page.ts'
+
+const Status = Type.Enum(emailTriggerStatuses, {
+  description: 'Only an active trigger sends. Archiving is for ever.',
+})
+const templates = {
+  subject: Type.String({
+    minLength: 1,
+    maxLength: 500,
+    description: 'Handlebars; becomes one line of text.',
+  }),
+  html: Type.String({
+    minLength: 1,
+    maxLength: 102_400,
+    description:
+      'Handlebars over `traits`, `event`, `profile`, `project` and `unsubscribeUrl`. Values are escaped. ' +
+      'Without the unsubscribe link one is added at the end.',
+  }),
+}
+const optional = {
+  filter: Type.Optional(
+    Type.Unknown({ description: 'JsonLogic over the event; without one, all of that name.' }),
+  ),
+  from: Type.Optional(
+    Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      maxLength: 500,
+      description: 'Such as `Shop <hello@shop.example>`; null is the installation’s.',
+    }),
+  ),
+  cooldownSeconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 31_536_000,
+      description: 'At least this long between two emails to one profile.',
+    }),
+  ),
+  status: Type.Optional(Status),
+}
+const name = Type.String({ minLength: 1, maxLength: 200 })
+const eventName = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000]*$' })
+
+const NewEmailTrigger = Type.Object({ name, eventName, ...templates, ...optional })
+const EmailTriggerPatch = Type.Partial(NewEmailTrigger)
+
+const EmailTriggerView = Type.Object({
+  id: Id,
+  name: Type.String(),
+  eventName: Type.String(),
+  filter: Type.Unknown(),
+  subject: Type.String(),
+  html: Type.String(),
+  from: NullableString,
+  cooldownSeconds: Type.Integer(),
+  status: Status,
+  activatedAt: Type.Unsafe<string | null>({
+    ...NullableTimestamp,
+    description: 'Events received before fire nothing.',
+  }),
+  version: Type.Integer({ description: 'Counts the changes.' }),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+})
+
+const sample = {
+  traits: Type.Optional(JsonObject),
+  properties: Type.Optional(
+    Type.Unsafe<Record<string, unknown>>({ type: 'object', description: 'Of the event.' }),
+  ),
+}
+const PreviewOfTemplates = Type.Object({ ...templates, ...sample })
+const PreviewOfTrigger = Type.Object(sample)
+const Preview = Type.Object({ subject: Type.String(), html: Type.String(), text: Type.String() })
+
+const TestSend = Type.Object({ to: Type.String({ minLength: 3, maxLength: 254 }), ...sample })
+
+const Stats = Type.Object({
+  triggerId: Id,
+  counts: Type.Object(Object.fromEntries(emailDeliveryStatuses.map((status) => [status, Type.Integer()])), {
+    description: 'Deliveries by status, tests left out.',
+  }),
+})
+
+const StatusQuery = Type.Object({ ...PageQuery.properties, status: Type.Optional(Status) })
+export type EmailTriggerSample = Static<typeof PreviewOfTrigger>
+
+const tag = 'Email triggers'
+const collection = '/api/projects/{projectId}/email-triggers'
+const one = `${collection}/{id}`
+const trigger = { description: 'The trigger', schema: EmailTriggerView }
+const rendered = { description: 'What would be sent', schema: Preview }
+
+export const createEmailTrigger = defineOperation({
+  id: 'createEmailTrigger',
+  method: 'post',
+  path: collection,
+  tag,
+  summary: 'Send an email whenever an event arrives',
+  description:
+    'A draft unless said otherwise. Events that were received before it became active fire nothing, ' +
+    'nor do those of bots, or of a backfill. A profile without the trait `email` is skipped.',
+  access: { by: 'project', role: 'editor' },
+  body: NewEmailTrigger,
+  answers: { 201: trigger },
+})
+
+export const listEmailTriggers = defineOperation({
+  id: 'listEmailTriggers',
+  method: 'get',
+  path: collection,
+  tag,
+  summary: 'List email triggers',
+  description: 'Archived ones only when they are asked for.',
+  access: { by: 'project', role: 'viewer' },
+  query: StatusQuery,
+  answers: {
+    200: { description: 'A page of triggers, the newest first', schema: pageOf(EmailTriggerView) },
+  },
+})
+
+export const getEmailTrigger = defineOperation({
+  id: 'getEmailTrigger',
+  method: 'get',
+  path: one,
+  tag,
+  summary: 'Read an email trigger',
+  access: { by: 'project', role: 'viewer' },
+  answers: { 200: trigger },
+})
+
+export const updateEmailTrigger = defineOperation({
+  id: 'updateEmailTrigger',
+  method: 'patch',
+  path: one,
+  tag,
+  summary: 'Change an email trigger',
+  description:
+    'What waits to be sent is sent with the new templates, or not at all once the trigger is paused or archived.',
+  access: { by: 'project', role: 'editor' },
+  body: EmailTriggerPatch,
+  answers: { 200: trigger },
+})
+
+export const archiveEmailTrigger = defineOperation({
+  id: 'archiveEmailTrigger',
+  method: 'delete',
+  path: one,
+  tag,
+  summary: 'Archive an email trigger',
+  access: { by: 'project', role: 'editor' },
+  answers: { 204: { description: 'Archived' } },
+})
+
+export const previewEmail = defineOperation({
+  id: 'previewEmail',
+  method: 'post',
+  path: `${collection}/preview`,
+  tag,
+  summary: 'See what templates make of an event, before they are saved',
+  access: { by: 'project', role: 'viewer' },
+  body: PreviewOfTemplates,
+  answers: { 200: rendered },
+})
+
+export const previewEmailTrigger = defineOperation({
+  id: 'previewEmailTrigger',
+  method: 'post',
+  path: `${one}/preview`,
+  tag,
+  summary: 'See what a trigger makes of an event',
+  access: { by: 'project', role: 'viewer' },
+  body: PreviewOfTrigger,
+  answers: { 200: rendered },
+})
+
+export const testEmailTrigger = defineOperation({
+  id: 'testEmailTrigger',
+  method: 'post',
+  path: `${one}/test`,
+  tag,
+  summary: 'Send a trigger’s email to yourself',
+  description:
+    'At most 10 a minute in a project. Whatever the trigger’s status; the subject begins with `[Test]`.',
+  access: { by: 'project', role: 'editor' },
+  limited: true,
+  body: TestSend,
+  answers: { 202: { description: 'It is on its way', schema: EmailDeliveryView } },
+})
+
+export const getEmailTriggerStats = defineOperation({
+  id: 'getEmailTriggerStats',
+  method: 'get',
+  path: `${one}/stats`,
+  tag,
+  summary: 'Count what became of a trigger’s deliveries',
+  access: { by: 'project', role: 'viewer' },
+  answers: { 200: { description: 'The counts', schema: Stats } },
+})
+
+export const emailTriggerOperations = [
+  createEmailTrigger,
+  listEmailTriggers,
+  getEmailTrigger,
+  updateEmailTrigger,
+  archiveEmailTrigger,
+  previewEmail,
+  previewEmailTrigger,
+  testEmailTrigger,
+  getEmailTriggerStats,
+]

@@ -1,0 +1,30 @@
+import { type Static, Type } from 'typebox'
+
+/** Records that one request names, and that it sends at most; the next request goes on. */
+export const MAX_REPLAY_RECORDS = 1_000
+
+const time = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
+
+/** What many are chosen by; none of it means all that have not been replayed yet. */
+export const replayFilter = {
+  ids: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 1_000, pattern: '^[^\\u0000]*$' }), {
+      minItems: 1,
+      maxItems: MAX_REPLAY_RECORDS,
+    }),
+  ),
+  from: time('Those since then.'),
+  to: time('Those before then.'),
+  cursor: Type.Optional(
+    Type.String({ maxLength: 1_000, description: '`nextCursor` of the request before, to go on behind it.' }),
+  ),
+}
+
+/** What became of them. */
+export const ReplayResult = Type.Object({
+  replayed: Type.Integer({ description: 'How many were sent once more.' }),
+  stillInvalid: Type.Integer({ description: 'How many were looked at and would fail again.' }),
+  remaining: Type.Integer({ description: 'How many are left to look at; at most 10,000 are counted.' }),
+  nextCursor: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
+})
+export type ReplayResult = Static<typeof ReplayResult>

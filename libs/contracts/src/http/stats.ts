@@ -1,0 +1,85 @@
+import { type Static, Type } from 'typebox'
+import { NullableString, Timestamp } from '../schema-parts.ts'
+import { defineOperation } from './operation.ts'
+import { equalTo } from './page.ts'
+
+/** What can be measured. */
+export const statsMetrics = ['events', 'visitors', 'conversions', 'revenue'] as const
+export type StatsMetric = (typeof statsMetrics)[number]
+
+/** What a bucket can be. */
+export const statsIntervals = ['hour', 'day', 'week', 'month'] as const
+export type StatsInterval = (typeof statsIntervals)[number]
+
+/** What groups can have in common. */
+export const statsGroups = ['name', 'link', 'campaign', 'country', 'device', 'selector'] as const
+export type StatsGroup = (typeof statsGroups)[number]
+
+/** Buckets in one answer. */
+export const MAX_STATS_BUCKETS = 1_000
+
+const time = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
+
+const StatsQuery = Type.Object({
+  metric: Type.Unsafe<StatsMetric>({
+    type: 'string',
+    enum: statsMetrics,
+    description: 'Visitors are counted by visitor id, else by user id. Revenue is told by currency.',
+  }),
+  interval: Type.Unsafe<StatsInterval>({
+    type: 'string',
+    enum: statsIntervals,
+    default: 'day',
+    description: 'In UTC; weeks begin on Monday.',
+  }),
+  from: time('From then on; 30 days before `to` unless said.'),
+  to: time('Before then; now unless said.'),
+  groupBy: Type.Optional(
+    Type.Unsafe<StatsGroup>({
+      type: 'string',
+      enum: statsGroups,
+      description: '`selector` is for conversions and revenue only.',
+    }),
+  ),
+  eventName: equalTo('Only events of this name, or the conversions that they are.'),
+  includeBots: Type.Boolean({ default: false, description: 'Whether bots count as well.' }),
+})
+export type StatsQuery = Static<typeof StatsQuery>
+
+const Series = Type.Object({
+  group: Type.Unsafe<string | null>({
+    ...NullableString,
+    description: 'What the group has in common; null when that is unknown, or when nothing was grouped.',
+  }),
+  other: Type.Boolean({ description: 'Whether this is all that is in none of the 100 greatest groups.' }),
+  currency: NullableString,
+  total: Type.Number({ description: 'For the whole time; of visitors not the sum, as they come again.' }),
+  values: Type.Array(Type.Number(), { description: 'One for each bucket; of revenue in minor units.' }),
+})
+
+export const StatsView = Type.Object({
+  metric: Type.String(),
+  interval: Type.String(),
+  from: Timestamp,
+  to: Timestamp,
+  groupBy: NullableString,
+  buckets: Type.Array(Timestamp, {
+    description: 'The beginning of each; the first and last may be partial.',
+  }),
+  series: Type.Array(Series, { description: 'The greatest total first.' }),
+})
+export type StatsView = Static<typeof StatsView>
+
+export const getStats = defineOperation({
+  id: 'getStats',
+  method: 'get',
+  path: '/api/projects/{projectId}/stats',
+  tag: 'Statistics',
+  summary: 'Measure events, visitors, conversions or revenue over time',
+  description: `At most ${MAX_STATS_BUCKETS} buckets. Times are those of the events. Without groups there is always a series, except of revenue that there was none of.`,
+  access: { by: 'project', role: 'viewer' },
+  query: StatsQuery,
+  answers: { 200: { description: 'The series', schema: StatsView } },
+})
+
+export const statsOperations = [getStats]

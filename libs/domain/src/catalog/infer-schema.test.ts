@@ -1,0 +1,137 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { compileEventSchema, requireUsableSchema } from './event-schema.ts'
+import { createSchemaInference } from './infer-schema.ts'
+
+type Properties = Record<string, unknown>
+
+const inferred = (events: readonly Properties[]) => {
+  const inference = createSchemaInference()
+  for (const event of events) inference.add(event)
+  return inference.schema()
+}
+const times = (count: number, make: (n: number) => Properties) =>
+  Array.from({ length: count }, (_, n) => make(n))
+
+const names = fc.constantFrom(
+  'a',
+  'b',
+  'price',
+  '__proto__',
+  'constructor',
+  'toString',
+  'items',
+  '/',
+  '~1',
+  '',
+)
+const texts = fc.constantFrom(
+  '2026-01-01T00:00:00Z',
+  '2026-01-01',
+  'a@b.example',
+  'https://b.example/',
+  'x',
+  '',
+  '9',
+)
+const { value: json } = fc.letrec<{ value: unknown; object: Properties }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small' },
+    fc.constant(null),
+    fc.boolean(),
+    fc.integer(),
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    texts,
+    fc.string(),
+    fc.array(tie('value'), { maxLength: 4 }),
+    tie('object'),
+  ),
+  object: fc.dictionary(names, tie('value'), { maxKeys: 5 }),
+}))
+const anEvent = fc.dictionary(fc.oneof(names, fc.string()), json, { maxKeys: 8 })
+// As it comes out of the database.
+const stored = (events: Properties[]) => JSON.parse(JSON.stringify(events)) as Properties[]
+
+describe('inferring a schema', () => {
+  it('never proposes what a sampled event violates, and always something that can be saved', () => {
+    fc.assert(
+      fc.property(
+        fc.array(anEvent, { minLength: 1, maxLength: 30 }),
+        fc.integer({ min: 1, max: 8 }),
+        (made, repeat) => {
+          const events = stored(made).flatMap((event) => times(repeat, () => event))
+          const schema = inferred(events)
+          requireUsableSchema(schema)
+          const check = compileEventSchema(schema)
+          for (const event of events) expect(check(event)).toEqual([])
+        },
+      ),
+      { numRuns: 150 },
+    )
+  })
+
+  it('requires what is always there, and tells integers from numbers', () => {
+    expect(
+      inferred([
+        { total: 1, weight: 1 },
+        { total: 2, weight: 0.5, note: 'x' },
+      ]),
+    ).toEqual({
+      type: 'object',
+      properties: { note: { type: 'string' }, total: { type: 'integer' }, weight: { type: 'number' } },
+      required: ['total', 'weight'],
+    })
+  })
+
+  it('knows formats that all texts have, and none that one has not', () => {
+    const at = '2026-11-21T04:00:00Z'
+    const { properties } = inferred([
+      { at, email: 'a@b.example', mixed: at },
+      { at, email: 'c@d.example', mixed: 'soon' },
+    ]) as { properties: Record<string, unknown> }
+    expect(properties).toEqual({
+      at: { type: 'string', format: 'date-time' },
+      email: { type: 'string', format: 'email' },
+      mixed: { type: 'string' },
+    })
+  })
+
+  it('enumerates texts only when they are few and repeated', () => {
+    const few = inferred(
+      times(20, (n) => ({ plan: n % 2 ? 'free' : 'paid', id: `id-${n}`, maybe: n % 2 ? 'yes' : null })),
+    )
+    expect(few.properties).toEqual({
+      plan: { type: 'string', enum: ['free', 'paid'] },
+      id: { type: 'string' },
+      maybe: { type: ['null', 'string'], enum: ['yes', null] },
+    })
+    expect(inferred(times(4, () => ({ plan: 'free' }))).properties).toEqual({ plan: { type: 'string' } })
+    const eleven = inferred(times(110, (n) => ({ city: `city ${n % 11}` })))
+    expect(eleven.properties).toEqual({ city: { type: 'string' } })
+  })
+
+  it('takes names that vary for data, and leaves what is very deep open', () => {
+    expect(inferred(times(201, (n) => ({ [`id-${n}`]: 1 })))).toEqual({ type: 'object' })
+    let deep: Properties = { end: 1 }
+    for (let level = 0; level < 18; level++) deep = { deep }
+    expect(compileEventSchema(inferred([deep]))(deep)).toEqual([])
+  })
+
+  it('looks into lists', () => {
+    expect(inferred([{ items: [{ sku: 'a', n: 1 }, { sku: 'b' }], tags: [] }])).toEqual({
+      type: 'object',
+      properties: {
+        items: {
+          type: 'array',
+          items: {
+            type: 'object',
+            properties: { n: { type: 'integer' }, sku: { type: 'string' } },
+            required: ['sku'],
+          },
+        },
+        tags: { type: 'array' },
+      },
+      required: ['items', 'tags'],
+    })
+  })
+})

@@ -1,0 +1,181 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { checkCharacterOf, hasCheckCharacter } from './check-character.ts'
+import { formatCode, normalizeCode, normalizeCodePrefix } from './code.ts'
+import {
+  DEFAULT_ALPHABET,
+  DEFAULT_CODE_LENGTH,
+  randomBitsOf,
+  requireUnguessable,
+  requireUsableAlphabet,
+} from './code-space.ts'
+import { drawCodes } from './draw-codes.ts'
+
+const space = { alphabet: DEFAULT_ALPHABET, length: DEFAULT_CODE_LENGTH }
+const ALL = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ'
+/** Alphabets of an even number of letters and digits. */
+const alphabets = fc
+  .shuffledSubarray([...ALL], { minLength: 2 })
+  .map((characters) => characters.slice(0, characters.length - (characters.length % 2)).join(''))
+const detailsOf = (work: () => unknown) => {
+  try {
+    work()
+  } catch (error) {
+    return (error as { details: { errors: Record<string, unknown>[] } }).details.errors[0]
+  }
+  return undefined
+}
+
+describe('the check character', () => {
+  it('is that of ISO/IEC 7064 for its own alphabets', () => {
+    // Published examples of MOD 11,10, and of MOD 37,36 in a Global Release Identifier.
+    expect(checkCharacterOf('0794', '0123456789')).toBe('5')
+    expect(hasCheckCharacter('A12425GABC1234002M', ALL)).toBe(true)
+  })
+
+  it('tells any single wrong character', () => {
+    fc.assert(
+      fc.property(alphabets, fc.nat(), fc.nat(), fc.nat(), (alphabet, lengthSeed, placeSeed, shift) => {
+        const [code = ''] = drawCodes({ alphabet, length: 2 + (lengthSeed % 20), prefix: '' }, 1)
+        expect(hasCheckCharacter(code, alphabet)).toBe(true)
+        const place = placeSeed % code.length
+        const value = alphabet.indexOf(code.charAt(place))
+        const wrong = alphabet.charAt((value + 1 + (shift % (alphabet.length - 1))) % alphabet.length)
+        expect(hasCheckCharacter(code.slice(0, place) + wrong + code.slice(place + 1), alphabet)).toBe(false)
+      }),
+    )
+  })
+
+  it('tells swapped neighbours but for about one in a thousand', () => {
+    let missed = 0
+    let swaps = 0
+    for (const code of drawCodes({ ...space, prefix: '' }, 3_000)) {
+      for (let place = 1; place < code.length; place++) {
+        const [a = '', b = ''] = [code.charAt(place - 1), code.charAt(place)]
+        if (a === b) continue
+        swaps++
+        const swapped = code.slice(0, place - 1) + b + a + code.slice(place + 1)
+        if (hasCheckCharacter(swapped, space.alphabet)) missed++
+      }
+    }
+    expect(missed / swaps).toBeLessThan(0.01)
+  })
+})
+
+describe('drawn codes', () => {
+  it('have the prefix, the length and nothing but the alphabet', () => {
+    fc.assert(
+      fc.property(alphabets, fc.integer({ min: 2, max: 40 }), (alphabet, length) => {
+        for (const code of drawCodes({ alphabet, length, prefix: 'ab-1' }, 5))
+          expect(code).toMatch(new RegExp(`^AB1[${alphabet}]{${length}}$`))
+      }),
+    )
+  })
+
+  it('are all different', () => {
+    const codes = drawCodes({ ...space, prefix: '' }, 200_000)
+    expect(new Set(codes).size).toBe(200_000)
+  })
+
+  it.each([DEFAULT_ALPHABET, '0123456789', ALL, 'AB'])(
+    'use all of %s equally, in every place',
+    (alphabet) => {
+      const n = 60_000
+      const codes = drawCodes({ alphabet, length: 6, prefix: '' }, n)
+      for (let place = 0; place < 6; place++) {
+        const counts = Map.groupBy(codes, (code) => code.charAt(place))
+        const expected = n / alphabet.length
+        const chiSquare = [...alphabet]
+          .map((character) => ((counts.get(character)?.length ?? 0) - expected) ** 2 / expected)
+          .reduce((sum, part) => sum + part, 0)
+        // Mean k-1 and deviation √(2(k-1)); seven deviations come by chance about once in billions of runs.
+        const freedom = alphabet.length - 1
+        expect(chiSquare).toBeLessThan(freedom + 7 * Math.sqrt(2 * freedom) + 10)
+      }
+    },
+  )
+})
+
+describe('a code', () => {
+  it.each(['abcd-efgh', ' ABCD efgh', 'AB–CD—EF‑GH', 'ＡＢＣＤＥＦＧＨ'])('%s is ABCDEFGH', (typed) => {
+    expect(normalizeCode(typed)).toBe('ABCDEFGH')
+  })
+
+  it.each(['', 'AB', '☃☃☃', 'A\0BC', "A'B;C", 'A'.repeat(65), `${'-'.repeat(300)}ABC`])(
+    'is not %j',
+    (typed) => {
+      expect(normalizeCode(typed)).toBeUndefined()
+    },
+  )
+
+  it('has 3 to 64 characters', () => {
+    for (const length of [3, 64]) expect(normalizeCode('A'.repeat(length))).toBe('A'.repeat(length))
+  })
+
+  it('is found as it is shown, in lower case, and with dashes anywhere', () => {
+    fc.assert(
+      fc.property(
+        alphabets,
+        fc.integer({ min: 3, max: 40 }),
+        fc.stringMatching(/^[A-Za-z0-9-]{0,20}$/),
+        fc.nat(),
+        (alphabet, length, prefix, seed) => {
+          const [code = ''] = drawCodes({ alphabet, length, prefix }, 1)
+          const shown = formatCode(code, prefix)
+          const dashed = `${code.slice(0, seed % code.length)}-${code.slice(seed % code.length)}`
+          for (const typed of [shown, shown.toLowerCase(), dashed]) expect(normalizeCode(typed)).toBe(code)
+        },
+      ),
+    )
+  })
+
+  it('is shown in groups, none of them a single character', () => {
+    expect(formatCode('SUMMERABCDEFGHJKMN', 'SUMMER')).toBe('SUMMER-ABCD-EFGH-JKMN')
+    expect(formatCode('ABCDEFGHJ', '')).toBe('ABCD-EFGHJ')
+    expect(formatCode('ABC', '')).toBe('ABC')
+  })
+
+  it('begins with what people type of it', () => {
+    expect(normalizeCodePrefix('sum-')).toBe('SUM')
+    expect(normalizeCodePrefix("'; DROP")).toBeUndefined()
+  })
+})
+
+describe('a code space', () => {
+  it('has 73.6 random bits by default, the check character not counted', () => {
+    expect(randomBitsOf(space)).toBeCloseTo(15 * Math.log2(30))
+    expect(DEFAULT_ALPHABET).not.toMatch(/[ILOU01]/)
+    expect(() => requireUnguessable(space, 100_000_000)).not.toThrow()
+  })
+
+  it('is refused below 60 bits, with the figure', () => {
+    const alphabet = ALL.slice(0, 32)
+    expect(() => requireUnguessable({ alphabet, length: 13 }, 1)).not.toThrow()
+    expect(detailsOf(() => requireUnguessable({ alphabet, length: 12 }, 1))).toMatchObject({
+      field: 'length',
+      rule: 'random_bits',
+      expected: 60,
+      actual: 55,
+    })
+  })
+
+  it('is refused when so many codes make it too dense', () => {
+    const dense = { alphabet: ALL.slice(0, 32), length: 13 }
+    expect(() => requireUnguessable(dense, 2 ** 24)).not.toThrow()
+    expect(detailsOf(() => requireUnguessable(dense, 2 ** 24 + 1_000_000))).toMatchObject({ actual: 60 })
+  })
+
+  it.each([
+    ['ABC', 'even'],
+    ['ABAC', 'unique'],
+    ['aA', 'unique'],
+    ['AB-C', 'characters'],
+    ['ÄB', 'characters'],
+  ])('has no alphabet %s', (alphabet, rule) => {
+    expect(detailsOf(() => requireUsableAlphabet(alphabet))).toMatchObject({ field: 'alphabet', rule })
+  })
+
+  it('takes an alphabet in any case', () => {
+    expect(requireUsableAlphabet('ab12')).toBe('AB12')
+  })
+})

@@ -1,0 +1,39 @@
+import type { CouponRefusal, CouponStatus, PoolKind, PoolStatus } from '@waymark/contracts'
+
+/** What decides whether a coupon can be redeemed. */
+export type CouponState = {
+  status: CouponStatus
+  pool: {
+    kind: PoolKind
+    status: PoolStatus
+    startsAt: Date | null
+    expiresAt: Date | null
+    maxRedemptions: number | null
+    /** Redemptions of all its coupons that were not rolled back. */
+    redeemed: number
+  }
+}
+
+/**
+ * Why nobody can redeem a coupon at `now` (ms since the epoch), the first reason in the order that the API promises;
+ * `undefined` when somebody can.
+ */
+export const refusalOf = ({ status, pool }: CouponState, now: number): CouponRefusal | undefined => {
+  const { startsAt, expiresAt, maxRedemptions } = pool
+  if (NOT_READY.has(pool.status) || (startsAt !== null && startsAt.getTime() > now)) return 'pool_not_ready'
+  if (status === 'revoked') return 'revoked'
+  if (pool.status === 'archived' || (expiresAt !== null && expiresAt.getTime() <= now)) return 'expired'
+  if (status === 'redeemed' || (maxRedemptions !== null && pool.redeemed >= maxRedemptions))
+    return 'already_redeemed'
+  return undefined
+}
+
+const NOT_READY: ReadonlySet<PoolStatus> = new Set<PoolStatus>(['draft', 'generating', 'failed'])
+
+/** How a refusal is put into words. */
+export const refusalMessage: Record<CouponRefusal, string> = {
+  pool_not_ready: 'The coupon cannot be redeemed yet',
+  revoked: 'The coupon was revoked',
+  expired: 'The coupon has expired',
+  already_redeemed: 'The coupon has already been redeemed',
+}

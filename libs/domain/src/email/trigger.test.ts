@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest'
+import { enrichEvent } from '../enrichment/enrich-event.ts'
+import { compileTrigger, triggersFiredBy } from './trigger.ts'
+
+const AT = '2026-11-21T04:00:00.000Z'
+const event = (
+  change: { receivedAt?: string; backfill?: boolean; bot?: boolean; properties?: object } = {},
+) => {
+  const enriched = enrichEvent({
+    v: 1,
+    kind: 'event',
+    projectId: '01900000-0000-7000-8000-000000000001',
+    receivedAt: change.receivedAt ?? AT,
+    sentAt: null,
+    client: { ip: null, userAgent: change.bot ? 'Googlebot/2.1' : null },
+    ipStorage: 'truncate',
+    backfill: change.backfill ?? false,
+    warnings: [],
+    conversions: [],
+    event: {
+      eventId: 'e1',
+      eventName: 'signed_up',
+      visitorId: 'v',
+      userId: null,
+      sessionId: null,
+      properties: { ...change.properties },
+      clientTimestamp: null,
+      shortLinkId: null,
+      shortLinkCode: null,
+      clickIds: {},
+    },
+  })
+  return enriched
+}
+const trigger = (filter: unknown = null, activatedAt = AT) =>
+  compileTrigger({ id: 't', eventName: 'signed_up', filter, cooldownSeconds: 0, activatedAt })
+
+describe('triggersFiredBy', () => {
+  it('takes the triggers whose filter holds', () => {
+    const paid = trigger({ '==': [{ var: 'properties.plan' }, 'paid'] })
+    expect(triggersFiredBy(event({ properties: { plan: 'paid' } }), [paid, trigger()])).toHaveLength(2)
+    expect(triggersFiredBy(event({ properties: { plan: 'free' } }), [paid, trigger()])).toHaveLength(1)
+  })
+
+  it('takes none for bots and backfills', () => {
+    expect(triggersFiredBy(event({ bot: true }), [trigger()])).toEqual([])
+    expect(triggersFiredBy(event({ backfill: true }), [trigger()])).toEqual([])
+  })
+
+  it('takes none that became active after the event was received', () => {
+    expect(triggersFiredBy(event(), [trigger(null, '2026-11-21T04:00:00.000+00:00')])).toHaveLength(1)
+    expect(triggersFiredBy(event(), [trigger(null, '2026-11-21T04:00:00.001+00:00')])).toEqual([])
+  })
+})

@@ -1,0 +1,41 @@
+import fc from 'fast-check'
+import { v7 as uuidv7, validate, version } from 'uuid'
+import { describe, expect, it } from 'vitest'
+import { clickTagOf, clickTimeOf, createClickIds, parseClickId } from './click-id.ts'
+
+const LINK = '01900000-0000-7000-8000-0123456789ab'
+
+describe('click ids', () => {
+  it('are UUIDv7 that tell their time and the link', () => {
+    const newClickId = createClickIds()
+    fc.assert(
+      fc.property(fc.nat(2 ** 31 - 1), (seconds) => {
+        const linkId = uuidv7()
+        const id = newClickId(linkId, seconds * 1_000 + 7)
+        expect(validate(id) && version(id)).toBe(7)
+        expect(parseClickId(id)).toBe(id)
+        expect(clickTimeOf(id)).toBe(seconds * 1_000 + 7)
+        expect(clickTagOf(id)).toBe(clickTagOf(linkId))
+      }),
+    )
+  })
+
+  it('are not made twice: 4,096 on one link in one ms', () => {
+    const ids = new Set<string>()
+    const newClickId = createClickIds()
+    for (let n = 0; n < 4_096; n++) ids.add(newClickId(LINK, 1_000))
+    expect(ids.size).toBe(4_096)
+  })
+
+  it.each([undefined, 7, '', 'x', uuidv7().slice(1), '01900000-0000-4000-8000-0123456789ab', `${uuidv7()} `])(
+    'are not %j',
+    (text) => {
+      expect(parseClickId(text)).toBeNull()
+    },
+  )
+
+  it('are read in either case', () => {
+    const id = createClickIds()(LINK, Date.now())
+    expect(parseClickId(id.toUpperCase())).toBe(id)
+  })
+})

@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest'
+import { codeProblem, generateCode, LINK_CODE } from './code.ts'
+
+describe('codeProblem', () => {
+  it.each(['abc', 'A_b-9', 'x'.repeat(64), 'spring-sale', 'class-pass', '_a_'])('takes %s', (code) => {
+    expect(codeProblem(code)).toBeUndefined()
+  })
+
+  it.each([
+    ['ab', 'pattern'],
+    ['x'.repeat(65), 'pattern'],
+    ['___', 'pattern'],
+    ['a b c', 'pattern'],
+    ['äöü', 'pattern'],
+    ['a/b', 'pattern'],
+    ['a.b', 'pattern'],
+    ['abc\n', 'pattern'],
+    ['api', 'reserved'],
+    ['DOCS', 'reserved'],
+    ['healthz', 'reserved'],
+    ['fuck', 'offensive'],
+    ['5h1t', 'offensive'],
+  ])('refuses %j: %s', (code, rule) => {
+    expect(codeProblem(code)?.rule).toBe(rule)
+  })
+})
+
+describe('generateCode', () => {
+  it('makes codes of 7 characters that nobody mistakes, each place evenly', () => {
+    const codes = Array.from({ length: 20_000 }, generateCode)
+    expect(new Set(codes).size).toBe(codes.length)
+    const counts = new Map<string, number>()
+    for (const code of codes) {
+      expect(code).toMatch(LINK_CODE)
+      expect(code).toMatch(/^[^0O1IilLo]{7}$/)
+      for (const character of code) counts.set(character, (counts.get(character) ?? 0) + 1)
+    }
+    // 140,000 characters over 54: six standard deviations are about 300, and words that offend take a few away.
+    expect(counts.size).toBe(54)
+    for (const count of counts.values()) expect(Math.abs(count - 140_000 / 54)).toBeLessThan(350)
+  })
+})

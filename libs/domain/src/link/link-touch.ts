@@ -1,0 +1,64 @@
+import type { EnrichedEvent } from '@waymark/contracts'
+import { clickTimeOf } from './click-id.ts'
+
+/** That a person came through a short link. `at` is when (RFC 3339): the click's time if it is known. */
+export type LinkTouch = {
+  at: string
+  linkId: string
+  code: string
+  campaign: string | null
+  clickId: string | null
+  eventId: string
+}
+
+/** Touches of one person that are remembered, the latest ones. */
+export const MAX_LINK_TOUCHES = 20
+/** How long after a touch a conversion is attributed to it, unless the project says otherwise. */
+export const DEFAULT_ATTRIBUTION_DAYS = 30
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/** The touch that an event is, if a known link led to it. Bots are nobody's touch. */
+export const linkTouchesOf = ({ context, timestamp, eventId }: EnrichedEvent): LinkTouch[] => {
+  const { shortLink, bot } = context
+  if (!shortLink || bot) return []
+  const { id, code, campaign, clickId } = shortLink
+  // Pages that are loaded again with the same click in their address are not another touch.
+  const clickedAt = clickId === null ? Number.NaN : clickTimeOf(clickId)
+  const at = clickedAt <= Date.parse(timestamp) ? new Date(clickedAt).toISOString() : timestamp
+  return [{ at, linkId: id, code, campaign, clickId, eventId }]
+}
+
+/**
+ * The latest touches of both, the earliest first; a click counts once. Commutative, associative and idempotent, so that
+ * the order in which touches are learned makes no difference. Answers `a` itself when `b` has no news.
+ */
+export const mergeLinkTouches = (a: readonly LinkTouch[], b: readonly LinkTouch[]): readonly LinkTouch[] => {
+  if (b.length === 0) return a
+  if (a.length === 0 && b.length === 1) return b
+  const byKey = new Map<string, LinkTouch>()
+  for (const touch of [...a, ...b]) {
+    const known = byKey.get(keyOf(touch))
+    if (!known || compare(touch, known) < 0) byKey.set(keyOf(touch), touch)
+  }
+  const merged = [...byKey.values()].sort(compare).slice(-MAX_LINK_TOUCHES)
+  const isNews = merged.length !== a.length || merged.some((touch, index) => touch !== a[index])
+  return isNews ? merged : a
+}
+
+/** The first and the last touch that a conversion at `at` is attributed to: those of the `windowDays` before it. */
+export const attributeTo = (
+  touches: readonly LinkTouch[],
+  at: string,
+  windowDays: number = DEFAULT_ATTRIBUTION_DAYS,
+): { first: LinkTouch | null; last: LinkTouch | null } => {
+  const until = Date.parse(at)
+  const since = until - windowDays * DAY_MS
+  const within = touches.filter((touch) => Date.parse(touch.at) >= since && Date.parse(touch.at) <= until)
+  return { first: within[0] ?? null, last: within.at(-1) ?? null }
+}
+
+const keyOf = ({ clickId, eventId }: LinkTouch): string => clickId ?? `event ${eventId}`
+
+const compare = (a: LinkTouch, b: LinkTouch): number =>
+  Date.parse(a.at) - Date.parse(b.at) || (a.eventId < b.eventId ? -1 : a.eventId > b.eventId ? 1 : 0)

@@ -1,0 +1,236 @@
+import type { IngestRecord, LinkClick } from '@waymark/contracts'
+import { openDatabase } from '@waymark/database'
+import { createClickIds, describeUserAgent, enrichEvent } from '@waymark/domain'
+import { anIngestRecord, createTestDatabase, services } from '@waymark/testing'
+import { v7 as uuidv7 } from 'uuid'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { resolveProfiles } from '../src/identity/resolve-profiles.ts'
+import { createResolveLinks } from '../src/links/resolve-links.ts'
+import { storeClicks } from '../src/links/store-clicks.ts'
+import { storeArrivals } from '../src/store-arrivals.ts'
+
+const SELECTOR = '01900000-0000-7000-8000-0000000000ee'
+
+describe.skipIf(!services)('short links', () => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>
+  let db: ReturnType<typeof openDatabase>
+  const newClickId = createClickIds()
+  const [ours, theirs] = [uuidv7(), uuidv7()]
+
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    db = openDatabase({ url: database.url, poolSize: 8, applicationName: 'test', onError: () => {} })
+    const tenant = await db.prisma.tenant.create({ data: { id: uuidv7(), name: 't' } })
+    for (const id of [ours, theirs])
+      await db.prisma.project.create({ data: { id, name: 'p', tenantId: tenant.id } })
+  })
+  afterAll(async () => {
+    await db.close()
+    await database.drop()
+  })
+
+  const addLink = async (projectId = ours): Promise<{ id: string; code: string }> => {
+    const id = uuidv7()
+    const link = { id, projectId, code: `c-${id}`, destination: 'https://a.example/', tags: [] }
+    return db.prisma.shortLink.create({ data: { ...link, campaign: 'spring' } })
+  }
+  const aClick = (linkId: string, fields: Partial<LinkClick> = {}): LinkClick => ({
+    v: 1,
+    id: newClickId(linkId, Date.now()),
+    projectId: ours,
+    linkId,
+    code: 'code',
+    clickedAt: '2026-11-20T23:59:59.999Z',
+    ip: '198.51.100.0',
+    userAgent: null,
+    country: 'DE',
+    referrer: 'https://News.example/x',
+    bot: false,
+    prefetch: false,
+    visitor: 'somebody',
+    ...fields,
+  })
+  const store = (clicks: LinkClick[]) => storeClicks(db.pool, clicks, describeUserAgent)
+
+  describe('storing clicks', () => {
+    it('counts each once, whoever delivers it again: within a batch, in another, or at the same moment', async () => {
+      const { id } = await addLink()
+      const clicks = Array.from({ length: 300 }, (_, n) => aClick(id, { visitor: `v${n % 10}` }))
+      const batches = Array.from({ length: 8 }, (_, n) => [...clicks.slice(n * 20), ...clicks.slice(0, 200)])
+      const stored = await Promise.all(batches.map(store))
+      expect(stored.reduce((sum, count) => sum + count, 0)).toBe(300)
+      const totals = { clicks: 300n, botClicks: 0n, uniqueVisitors: 10n }
+      expect(await db.prisma.linkCount.findUnique({ where: { linkId: id } })).toMatchObject(totals)
+      expect(await db.prisma.linkDailyCount.findMany({ where: { linkId: id } })).toMatchObject([
+        { ...totals, day: new Date('2026-11-20') },
+      ])
+      const breakdowns = await db.prisma.linkDailyBreakdown.findMany({
+        where: { linkId: id },
+        orderBy: { dimension: 'asc' },
+      })
+      expect(breakdowns.map(({ dimension, value, clicks }) => [dimension, value, clicks])).toEqual([
+        ['country', 'DE', 300n],
+        ['referrer', 'news.example', 300n],
+      ])
+    })
+
+    it('keeps bots and prefetches apart, and counts a visitor again on another day', async () => {
+      const { id } = await addLink()
+      await store([aClick(id, { bot: true }), aClick(id, { prefetch: true, visitor: null })])
+      await store([aClick(id), aClick(id, { clickedAt: '2026-11-21T00:00:00.000Z' }), aClick(id)])
+      expect(await db.prisma.linkCount.findUnique({ where: { linkId: id } })).toMatchObject({
+        clicks: 3n,
+        botClicks: 2n,
+        uniqueVisitors: 2n,
+        lastClickedAt: new Date('2026-11-21T00:00:00.000Z'),
+      })
+    })
+  })
+
+  describe('finding the link that led to an event', () => {
+    const about = (event: Partial<IngestRecord['event']>, projectId = ours) =>
+      anIngestRecord({ projectId, event })
+
+    it('knows the click before it is stored, the id and the code, of the own project only', async () => {
+      const resolveLinks = createResolveLinks(db)
+      const [mine, foreign] = [await addLink(), await addLink(theirs)]
+      const clickId = newClickId(mine.id, Date.now())
+      const foreignClick = newClickId(foreign.id, Date.now())
+      const found = { id: mine.id, code: mine.code, campaign: 'spring' }
+      expect(
+        await resolveLinks([
+          about({ clickIds: { wm_click: clickId } }),
+          about({ shortLinkId: mine.id }),
+          about({ shortLinkCode: mine.code }),
+          about({ clickIds: { wm_click: foreignClick }, shortLinkCode: mine.code }),
+          about({
+            clickIds: { wm_click: foreignClick },
+            shortLinkId: foreign.id,
+            shortLinkCode: foreign.code,
+          }),
+          about({}),
+          about({ shortLinkCode: foreign.code }, theirs),
+        ]),
+      ).toEqual([
+        { ...found, clickId },
+        { ...found, clickId: null },
+        { ...found, clickId: null },
+        { ...found, clickId: null },
+        null,
+        null,
+        { id: foreign.id, code: foreign.code, campaign: 'spring', clickId: null },
+      ])
+    })
+
+    it('asks once for what it knows, and finds a link that was made after somebody asked', async () => {
+      let queries = 0
+      let now = 1_000
+      const pool = Object.create(db.pool, {
+        query: {
+          value: (query: never) => {
+            queries++
+            return db.pool.query(query)
+          },
+        },
+      }) as typeof db.pool
+      const resolveLinks = createResolveLinks({ pool, now: () => now })
+      const id = uuidv7()
+      const ask = () => resolveLinks([about({ shortLinkCode: `c-${id}` })])
+      expect(await ask()).toEqual([null])
+      const link = { id, projectId: ours, code: `c-${id}`, destination: 'https://a.example/', tags: [] }
+      await db.prisma.shortLink.create({ data: link })
+      expect(await ask()).toEqual([null])
+      expect(queries).toBe(1)
+      now += 2_000
+      expect(await ask()).toMatchObject([{ id }])
+      expect(await ask()).toMatchObject([{ id }])
+      expect(queries).toBe(2)
+    })
+  })
+
+  describe('attributing conversions', () => {
+    const enrich = async (records: IngestRecord[]) => {
+      const people = records.map(({ projectId, event }) => ({ ...event, projectId }))
+      const profiles = await resolveProfiles(db.pool, people)
+      const links = await createResolveLinks(db)(records)
+      return records.map((record, index) =>
+        enrichEvent(record, { profileId: profiles[index] ?? null, shortLink: links[index] ?? null }),
+      )
+    }
+    const arrive = async (...records: IngestRecord[]) => {
+      const events = await enrich(records)
+      await db.transaction((client) => storeArrivals(client, events))
+    }
+    const at = (minute: number) => new Date(Date.UTC(2026, 10, 20, 12, minute)).toISOString()
+    const landed = (visitorId: string, shortLinkId: string, minute: number) =>
+      anIngestRecord({ projectId: ours, receivedAt: at(minute), event: { visitorId, shortLinkId } })
+    const ordered = (
+      visitorId: string,
+      minute: number,
+      amount: number | null = 10,
+      currency: string | null = 'EUR',
+    ) =>
+      anIngestRecord({
+        projectId: ours,
+        receivedAt: at(minute),
+        event: { visitorId, eventName: 'order' },
+        conversions: [{ selectorId: SELECTOR, amount, currency, quantity: null }],
+      })
+    const countsOf = async (linkId: string) =>
+      (await db.prisma.linkDailyConversion.findMany({ where: { linkId }, orderBy: { touch: 'asc' } })).map(
+        ({ touch, currency, conversions, revenue }) => [touch, currency, conversions, revenue],
+      )
+
+    it('knows touches of the same batch, and only those before the conversion', async () => {
+      const [a, b] = [await addLink(), await addLink()]
+      const visitor = uuidv7()
+      await arrive(landed(visitor, a.id, 1), ordered(visitor, 2), landed(visitor, b.id, 3))
+      expect(await countsOf(a.id)).toEqual([
+        ['first', 'EUR', 1n, 10n],
+        ['last', 'EUR', 1n, 10n],
+      ])
+      expect(await countsOf(b.id)).toEqual([])
+      await arrive(ordered(visitor, 4, 5, null), ordered(visitor, 5, null, 'USD'))
+      expect(await countsOf(b.id)).toEqual([
+        ['last', '', 1n, 5n],
+        ['last', 'USD', 1n, 0n],
+      ])
+    })
+
+    it('counts nothing when the batch is delivered again', async () => {
+      const link = await addLink()
+      const visitor = uuidv7()
+      const batch = [landed(visitor, link.id, 1), ordered(visitor, 2)]
+      await arrive(...batch)
+      await arrive(...batch)
+      expect(await countsOf(link.id)).toEqual([
+        ['first', 'EUR', 1n, 10n],
+        ['last', 'EUR', 1n, 10n],
+      ])
+    })
+
+    it('keeps to the window that the project has set', async () => {
+      const link = await addLink()
+      const visitor = uuidv7()
+      const settings = { links: { attributionWindowDays: 1 } }
+      await db.prisma.project.update({ where: { id: ours }, data: { settings } })
+      try {
+        await arrive(landed(visitor, link.id, 0))
+        await arrive(ordered(visitor, 24 * 60 + 1), ordered(visitor, 24 * 60))
+      } finally {
+        await db.prisma.project.update({ where: { id: ours }, data: { settings: {} } })
+      }
+      expect(await countsOf(link.id)).toEqual([
+        ['first', 'EUR', 1n, 10n],
+        ['last', 'EUR', 1n, 10n],
+      ])
+    })
+
+    it('never counts for a link of another project', async () => {
+      const foreign = await addLink(theirs)
+      const visitor = uuidv7()
+      await arrive(landed(visitor, foreign.id, 1), ordered(visitor, 2))
+      expect(await countsOf(foreign.id)).toEqual([])
+    })
+  })
+})

@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto'
+import { openDatabase } from '@waymark/database'
+import { generateApiKey } from '@waymark/domain'
+import { createTestDatabase, services, type TestDatabase } from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createKeyUsage } from '../src/key-usage.ts'
+
+describe.skipIf(!services)('when a key was used last', () => {
+  let database: TestDatabase
+  let db: ReturnType<typeof openDatabase>
+  let ids: string[] = []
+
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    db = openDatabase({ url: database.url, poolSize: 4, applicationName: 'test', onError: () => {} })
+    const project = await db.prisma.project.create({
+      data: { id: randomUUID(), name: 'p', tenant: { create: { id: randomUUID(), name: 't' } } },
+    })
+    ids = Array.from({ length: 20 }, () => randomUUID())
+    await db.prisma.apiKey.createMany({
+      data: ids.map((id) => {
+        const { keyId, secretHash } = generateApiKey('sec')
+        return {
+          id,
+          keyId,
+          projectId: project.id,
+          name: 'k',
+          kind: 'sec',
+          scopes: [],
+          secretHash: new Uint8Array(secretHash),
+        }
+      }),
+    })
+  })
+  afterAll(async () => {
+    await db.close()
+    await database.drop()
+  })
+
+  const usedAt = async (id: string) =>
+    (await db.prisma.apiKey.findUniqueOrThrow({ where: { id } })).lastUsedAt?.getTime()
+
+  it('is written in one statement however many requests there were, and only when there were any', async () => {
+    let statements = 0
+    const usage = createKeyUsage({
+      query: (statement) => {
+        statements++
+        return db.pool.query(statement)
+      },
+    })
+    const [one = '', two = ''] = ids
+    for (let n = 1; n <= 1_000; n++) usage.note(n % 2 ? one : two, n)
+    await usage.flush()
+    await usage.flush()
+    expect(statements).toBe(1)
+    expect([await usedAt(one), await usedAt(two)]).toEqual([999, 1_000])
+  })
+
+  it('is the latest that any process knows of, whichever writes first', async () => {
+    const processes = Array.from({ length: 8 }, () => createKeyUsage(db.pool))
+    const shuffled = () => [...ids].sort(() => Math.random() - 0.5)
+    processes.forEach((usage, n) => {
+      for (const id of shuffled()) usage.note(id, 10_000 + n)
+    })
+    await Promise.all(processes.map((usage) => usage.flush()))
+    for (const id of ids) expect(await usedAt(id)).toBe(10_007)
+  })
+
+  it('is not lost while the database is away', async () => {
+    let away = true
+    const [id = ''] = ids
+    const usage = createKeyUsage({
+      query: (statement) => (away ? Promise.reject(new Error('away')) : db.pool.query(statement)),
+    })
+    usage.note(id, 20_000)
+    await expect(usage.flush()).rejects.toThrow('away')
+    away = false
+    await usage.flush()
+    expect(await usedAt(id)).toBe(20_000)
+  })
+})
