@@ -1,6 +1,6 @@
 import type { IngestRecord } from '@waymark/contracts'
 import { openDatabase } from '@waymark/database'
-import { compileSelector } from '@waymark/domain'
+import { compileDecision, compileSelector, createDecisionSet } from '@waymark/domain'
 import { applyIdentify } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
 import { createTestDatabase, eventually, services } from '@waymark/testing'
@@ -35,6 +35,7 @@ describe.skipIf(!services)('redeeming', () => {
       settings: {},
       checkFor: () => undefined,
       triggersFor: () => [],
+      decisions: createDecisionSet([], compileDecision),
       selectorsFor: (name) => (name === 'coupon_redeemed' ? [selector] : []),
     }),
   }

@@ -1,4 +1,45 @@
-import type { Platform, Service } from '@waymark/service-kit'
+import { exposures } from '@waymark/contracts'
+import { createAssignCoupon, createBackgroundPublisher, resolveProfiles } from '@waymark/pipeline'
+import { type Platform, rateLimit, type Service } from '@waymark/service-kit'
+import { createDecide } from './decide.ts'
+import { decideRoute } from './decide-route.ts'
+import { createExpose } from './expose.ts'
+import { createFindPerson } from './find-person.ts'
+import { createGiveCoupon } from './give-coupon.ts'
+import { ofrepRoutes } from './ofrep-routes.ts'
 
 /** Decides which variant a person sees. */
-export const createDecisionService = (_platform: Platform): Service => ({ routes: [] })
+export const createDecisionService = (platform: Platform): Service => {
+  const { db, bus, cache, log, apiKeys, projectConfigs, frequencyCaps, rateLimiter, limits, clock } = platform
+  const publisher = createBackgroundPublisher({ topic: exposures, lane: 'exposures', bus, db, log })
+  const decide = createDecide({
+    projectConfigs,
+    findPerson: createFindPerson({ pool: db.pool, cache, log, now: clock }),
+    createProfile: async ({ projectId, kind, value }) => {
+      const person = { projectId, visitorId: null, userId: null, [`${kind}Id`]: value }
+      return (await resolveProfiles(db.pool, [person]))[0] ?? null
+    },
+    frequencyCaps,
+    giveCoupon: createGiveCoupon({ assignCoupon: createAssignCoupon(db, clock), cache, log }),
+    expose: createExpose(publisher),
+    clock,
+  })
+  const limit = (bucket: string) =>
+    rateLimit({ limiter: rateLimiter, bucket, limitFor: () => limits.decidePerMinute })
+  return {
+    routes: [
+      decideRoute({ apiKeys, limitRequests: limit('decide'), decide }),
+      ...ofrepRoutes({ apiKeys, limitRequests: limit('ofrep'), decide }),
+    ],
+    loops: [
+      {
+        name: 'exposures',
+        everyMs: 0,
+        run: async (signal) => {
+          await publisher.run(signal)
+          return false
+        },
+      },
+    ],
+  }
+}

@@ -1,5 +1,6 @@
 import { createMemoryCache } from '@waymark/cache'
 import type { EnrichedEvent } from '@waymark/contracts'
+import { compileDecision, createDecisionSet } from '@waymark/domain'
 import type { Delivery } from '@waymark/event-bus'
 import { createConfigChanges, createProjectConfigs } from '@waymark/project-config'
 import { anEnrichedEvent, createMemoryLog, eventually, services } from '@waymark/testing'
@@ -158,6 +159,7 @@ describe.skipIf(!services)('deciding on deliveries', () => {
           settings: {},
           checkFor: () => undefined,
           selectorsFor: () => [],
+          decisions: createDecisionSet([], compileDecision),
           triggersFor: () => [
             {
               trigger: {

@@ -15,7 +15,7 @@ const WATCH_SPOOL_MS = 1_000
 export const createIngestGateway = (platform: Platform): Service => {
   const { db, bus, cache, analytics, apiKeys, projectConfigs, locate, clock, log } = platform
   const queue = createIngestQueue({ bus, db, log, now: clock })
-  const processAtOnce = createProcessAtOnce({ db, analytics, lookups: { locate } })
+  const processAtOnce = createProcessAtOnce({ db, analytics, projectConfigs, lookups: { locate } })
   const intake = createIntake({ projectConfigs, cache, clock })
   const trackEvents = createTrackEvents({ intake, queue, processAtOnce })
   const { identify, writeProfile } = createIdentify({ db, queue, projectConfigs, clock })

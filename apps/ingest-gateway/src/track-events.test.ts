@@ -1,5 +1,6 @@
 import { createMemoryCache } from '@waymark/cache'
 import { AppError, type IngestRecord, ingestRecords, type Topic } from '@waymark/contracts'
+import { compileDecision, createDecisionSet } from '@waymark/domain'
 import { BusUnavailableError, type OutgoingRecord } from '@waymark/event-bus'
 import type { IngestQueue } from '@waymark/pipeline'
 import type { ProjectConfig } from '@waymark/project-config'
@@ -37,6 +38,7 @@ const setUp = ({ fault }: { fault?: Error } = {}) => {
     checkFor: () => () => [],
     selectorsFor: () => [],
     triggersFor: () => [],
+    decisions: createDecisionSet([], compileDecision),
   }
   const intake = createIntake({
     projectConfigs: { get: async () => config },

@@ -10,6 +10,9 @@ import { couponCsvRoutes } from './coupon-csv.ts'
 import { couponPoolRoutes } from './coupon-pools.ts'
 import { couponRoutes } from './coupons.ts'
 import { deadLetterRoutes } from './dead-letters.ts'
+import { decisionPreviewRoute } from './decision-preview.ts'
+import { decisionStatsRoute } from './decision-stats.ts'
+import { decisionRoutes } from './decisions.ts'
 import { documentationRoutes } from './documentation.ts'
 import { emailDeliveryRoutes } from './email-deliveries.ts'
 import { emailPreviewRoutes } from './email-previews.ts'
@@ -75,6 +78,9 @@ export const createManagementApi = (platform: Platform, { shortLinkBaseUrl }: Ma
       ...settingsRoutes(deps),
       ...profileRoutes(deps),
       ...conversionRoutes(deps),
+      ...decisionRoutes(deps),
+      decisionPreviewRoute(deps),
+      decisionStatsRoute(deps),
       ...statsRoutes(deps),
       ...couponPoolRoutes(deps),
       ...couponCsvRoutes(deps),

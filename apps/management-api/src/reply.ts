@@ -16,6 +16,7 @@ export type Parts<Body, Query> = {
   query: Query
   projectId: string
   id: string
+  key: string
   /** The body as it arrives, for an operation that `consumes` something else than JSON. */
   stream: Readable
 }
@@ -33,6 +34,7 @@ export const partsOf = <B, Q>({ body, query }: Operation<B, Q>, req: Request): P
     query: query && requireValid(query.validator, { ...req.query }),
     projectId: pathPart(req, 'projectId'),
     id: pathPart(req, 'id'),
+    key: pathPart(req, 'key'),
     stream: req,
   }
   // Where the operation has no schema for a part, its type is unknown, and undefined will do.

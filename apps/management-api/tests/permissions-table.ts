@@ -107,6 +107,21 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   getLinkQrCode: 'viewer',
   getLinkStats: 'viewer',
 
+  createDecision: 'editor',
+  listDecisions: 'viewer',
+  getDecision: 'viewer',
+  replaceDecision: 'editor',
+  updateDecision: 'editor',
+  activateDecision: 'editor',
+  pauseDecision: 'editor',
+  archiveDecision: 'editor',
+  getDecisionHistory: 'viewer',
+  rollbackDecision: 'editor',
+  previewDecision: 'viewer',
+  getDecisionStats: 'viewer',
+
+
+
   getOpenApi: 'anyone',
   getDocs: 'anyone',
   getDocsFile: 'anyone',

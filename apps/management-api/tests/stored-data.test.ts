@@ -21,8 +21,8 @@ describe.skipIf(!services)('what was stored of a project', () => {
   let storeInBoth: ReturnType<typeof createStoreInBoth>
   beforeAll(async () => {
     world = await startWorld()
-    const { db, analytics } = world.platform
-    storeInBoth = createStoreInBoth({ db, analytics, partitions: createEventPartitions(db) })
+    const { db, analytics, projectConfigs } = world.platform
+    storeInBoth = createStoreInBoth({ db, analytics, projectConfigs, partitions: createEventPartitions(db) })
   })
   afterAll(() => world?.stop())
 

@@ -1,14 +1,17 @@
-import { deadLetters, enrichedEvents, linkClicks, rejectedEvents } from '@waymark/contracts'
+import { deadLetters, enrichedEvents, exposures, linkClicks, rejectedEvents } from '@waymark/contracts'
 import {
   aboutDeadLetter,
+  aboutExposure,
   aboutRecord,
   createEventPartitions,
   createOutboxRelay,
   createPurger,
+  forgetOldCounts,
   forgetVisitors,
   rememberUserAgents,
   storeClicks,
   storeDeadLetters,
+  storeExposures,
   storeRejectedEvents,
   withoutErased,
 } from '@waymark/pipeline'
@@ -20,10 +23,11 @@ const RELAY_INTERVAL_MS = 500
 const PURGE_INTERVAL_MS = 1_000
 const FORGET_INTERVAL_MS = 10 * 60 * 1000
 const PARTITIONS_INTERVAL_MS = 60 * 60 * 1000
+const FORGET_COUNTS_INTERVAL_MS = 60 * 60 * 1000
 
 /** The only writer of events and of what follows from them; it also empties the outbox. */
 export const createPersistenceConsumer = (platform: Platform): Service => {
-  const { db, bus, cache, analytics, clock, log } = platform
+  const { db, bus, cache, analytics, projectConfigs, clock, log } = platform
   const partitions = createEventPartitions(db)
   const describeUserAgent = rememberUserAgents()
   const relay = createOutboxRelay({ db, bus, log })
@@ -33,7 +37,7 @@ export const createPersistenceConsumer = (platform: Platform): Service => {
       bus.subscribe({
         group: 'persistence',
         topic: enrichedEvents,
-        handle: createPersistEvents({ db, analytics, partitions }),
+        handle: createPersistEvents({ db, analytics, projectConfigs, partitions }),
       }),
       bus.subscribe({
         group: 'persistence-rejected',
@@ -56,6 +60,18 @@ export const createPersistenceConsumer = (platform: Platform): Service => {
             batch.map(({ value }) => value),
             describeUserAgent,
           )
+          return undefined
+        },
+      }),
+      bus.subscribe({
+        group: 'persistence-exposures',
+        topic: exposures,
+        handle: async (batch) => {
+          const exposed = batch.map(({ value }) => value)
+          await db.transaction(async (client) => {
+            const { kept } = await withoutErased(client, exposed, aboutExposure)
+            await storeExposures(client, kept)
+          })
           return undefined
         },
       }),
@@ -85,6 +101,11 @@ export const createPersistenceConsumer = (platform: Platform): Service => {
           await partitions.makeAhead(new Date(clock()))
           return false
         },
+      },
+      {
+        name: 'forget-counts',
+        everyMs: FORGET_COUNTS_INTERVAL_MS,
+        run: () => forgetOldCounts(db.pool, clock()),
       },
     ],
   }

@@ -1,6 +1,7 @@
 import { services, startDistributed } from '@waymark/testing'
 import { describe } from 'vitest'
 import { describeCoupons } from './coupons.ts'
+import { describeDecisions } from './decisions.ts'
 import { describeEmail } from './email.ts'
 import { describeIdentity } from './identity.ts'
 import { describeIngestion } from './ingestion.ts'
@@ -15,5 +16,6 @@ describe.skipIf(!services)('Waymark as separate processes on Kafka, PostgreSQL a
   describe('people', () => describeIdentity(startDistributed))
   describe('coupons', () => describeCoupons(startDistributed, 'coupon-service'))
   describe('short links', () => describeShortLinks(startDistributed))
+  describe('decisions', () => describeDecisions(startDistributed))
   describePowerCut(startDistributed, ['ingest-gateway', 'enrichment-consumer', 'persistence-consumer'])
 })

@@ -4,6 +4,7 @@ import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { accountExamples } from './openapi/accounts.ts'
 import { catalogExamples } from './openapi/catalog.ts'
+import { decisionExamples } from './openapi/decisions.ts'
 import { documentationExamples } from './openapi/documentation.ts'
 import type { Example } from './openapi/example.ts'
 import { ingestionExamples } from './openapi/ingestion.ts'
@@ -11,7 +12,14 @@ import { peopleExamples } from './openapi/people.ts'
 import { type Call, startWorld, type World } from './openapi/world.ts'
 
 const examples = new Map<string, Example>(
-  [ingestionExamples, accountExamples, catalogExamples, peopleExamples, documentationExamples]
+  [
+    ingestionExamples,
+    accountExamples,
+    catalogExamples,
+    decisionExamples,
+    peopleExamples,
+    documentationExamples,
+  ]
     .flat()
     .map((example) => [example.operation.id, example]),
 )
@@ -88,7 +96,9 @@ describe.skipIf(!services)('every documented answer can be had, and no other is 
   })
 
   it('503 of each, when the database is away', async () => {
-    const affected = operations.filter((operation) => 503 in answersOf(operation))
+    const affected = operations.filter(
+      (operation) => 503 in answersOf(operation) && !examples.get(operation.id)?.goesOn,
+    )
     const calls = await Promise.all(
       affected.map(async (operation) => {
         const example = examples.get(operation.id)

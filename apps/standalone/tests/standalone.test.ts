@@ -1,6 +1,7 @@
 import { startStandalone } from '@waymark/testing'
 import { describe } from 'vitest'
 import { describeCoupons } from './coupons.ts'
+import { describeDecisions } from './decisions.ts'
 import { describeEmail } from './email.ts'
 import { describeIdentity } from './identity.ts'
 import { describeIngestion } from './ingestion.ts'
@@ -15,5 +16,6 @@ describe('Waymark in one process on embedded parts', () => {
   describe('people', () => describeIdentity(startStandalone))
   describe('coupons', () => describeCoupons(startStandalone, 'standalone'))
   describe('short links', () => describeShortLinks(startStandalone))
+  describe('decisions', () => describeDecisions(startStandalone))
   describePowerCut(startStandalone, ['standalone'])
 })

@@ -10,8 +10,8 @@ export type Analytics = {
   /** How many events a project has between two times, `from` included and `to` not; by name when one is given. */
   countEvents(query: { projectId: string; from: Date; to: Date; eventName?: string }): Promise<number>
   /**
-   * What a project's metric was over time, bots left out unless asked for. Groups beyond the greatest `MAX_GROUPS` are
-   * one group together.
+   * What a project's metric was over time, bots left out unless asked for. Groups beyond the greatest `MAX_GROUPS`
+   * are one group together; those of visitors are compared by their events.
    */
   measure(query: MetricQuery): Promise<MetricRow[]>
   /** Takes events out; the conversions that they were stay, without saying whose. Erasing what is not there is fine. */

@@ -1,6 +1,14 @@
 export { type ApiKeyKind, type ApiKeyScope, apiKeyScopes } from './api-key.ts'
 export { AppError, type ErrorCode } from './app-error.ts'
 export * from './coupon.ts'
+export type {
+  Decision,
+  DecisionDefinition,
+  DecisionParts,
+  DecisionRule,
+  DecisionStatus,
+  DecisionVariant,
+} from './decision-definition.ts'
 export * from './email.ts'
 export type { AccountView, ProjectView, TenantView, UserView } from './http/account-parts.ts'
 export * from './http/accounts.ts'
@@ -12,6 +20,8 @@ export * from './http/coupon-pools.ts'
 export type { Discount, RedemptionView } from './http/coupon-views.ts'
 export * from './http/coupons.ts'
 export * from './http/dead-letters.ts'
+export * from './http/decide.ts'
+export * from './http/decisions.ts'
 export * from './http/documentation.ts'
 export * from './http/email-deliveries.ts'
 export * from './http/email-feedback.ts'
@@ -73,6 +83,7 @@ export type { ConversionClaim, MeteringSelector } from './records/conversion-cla
 export type { CouponRedemptionRecord } from './records/coupon-redemption.ts'
 export type { DeadLetter } from './records/dead-letter.ts'
 export type { EnrichedEvent, EventContext, EventLink } from './records/enriched-event.ts'
+export type { Exposure } from './records/exposure.ts'
 export type { IdentifyRecord, QueuedRecord } from './records/identify-record.ts'
 export type { AcceptedEvent, IngestRecord } from './records/ingest-record.ts'
 export type { LinkClick } from './records/link-click.ts'
@@ -81,6 +92,7 @@ export {
   couponsRedeemed,
   deadLetters,
   enrichedEvents,
+  exposures,
   ingestRecords,
   linkClicks,
   rejectedEvents,

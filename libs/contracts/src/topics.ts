@@ -2,6 +2,7 @@ import type { Static, TSchema } from 'typebox'
 import { CouponRedemptionRecord } from './records/coupon-redemption.ts'
 import { DeadLetter } from './records/dead-letter.ts'
 import { EnrichedEvent } from './records/enriched-event.ts'
+import { Exposure } from './records/exposure.ts'
 import { QueuedRecord } from './records/identify-record.ts'
 import { LinkClick } from './records/link-click.ts'
 import { RejectedEvent } from './records/rejected-event.ts'
@@ -30,6 +31,7 @@ export const rejectedEvents = defineTopic('ingest.rejected.v1', RejectedEvent)
 export const enrichedEvents = defineTopic('events.enriched.v1', EnrichedEvent)
 export const couponsRedeemed = defineTopic('coupons.redeemed.v1', CouponRedemptionRecord)
 export const linkClicks = defineTopic('links.clicked.v1', LinkClick)
+export const exposures = defineTopic('decisions.exposed.v1', Exposure)
 /** A dead letter wraps another record in base64, so it may be larger than any of them. */
 export const deadLetters = defineTopic('dead-letters.v1', DeadLetter, { maxMessageBytes: 4 * 1024 * 1024 })
 
@@ -40,5 +42,6 @@ export const topics: readonly Topic<unknown>[] = [
   enrichedEvents,
   couponsRedeemed,
   linkClicks,
+  exposures,
   deadLetters,
 ]

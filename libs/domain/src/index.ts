@@ -7,6 +7,7 @@ export { createSchemaInference } from './catalog/infer-schema.ts'
 export { type Catalog, validateEvent, validationModeOf } from './catalog/validate-event.ts'
 export {
   type CompiledSelector,
+  compileFilter,
   compileSelector,
   conversionsOf,
   requireUsableFilter,
@@ -22,6 +23,25 @@ export {
 } from './coupon/code-space.ts'
 export { drawCodes } from './coupon/draw-codes.ts'
 export { type CouponState, refusalMessage, refusalOf } from './coupon/refusal.ts'
+export { requireUsableDecision } from './decision/check-decision.ts'
+export { type Comparison, compareRates, type Group, rateOf } from './decision/compare-rates.ts'
+export {
+  type CompiledDecision,
+  compileDecision,
+  createDecisionSet,
+  type DecisionSet,
+} from './decision/compiled-decision.ts'
+export { type CountRef, MAX_COUNT_DAYS } from './decision/condition.ts'
+export { countsOf, type DayCount } from './decision/counts.ts'
+export {
+  type BucketCheck,
+  type Choice,
+  createDecider,
+  isDeciding,
+  type RuleOutcome,
+} from './decision/decide.ts'
+export { type KnownPerson, type Subject, subjectOf } from './decision/subject.ts'
+export { type DecisionWarning, reshufflesOf, writeDecision } from './decision/write-decision.ts'
 export {
   comparableAddress,
   emailAddressIn,

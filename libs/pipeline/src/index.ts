@@ -1,5 +1,14 @@
+export { type BackgroundPublisher, createBackgroundPublisher } from './background-publisher.ts'
 export { type AssignedCoupon, createAssignCoupon, type NoCoupon } from './coupon/assign-coupon.ts'
 export { insertCoupons, type NewCode } from './coupon/insert-coupons.ts'
+export { findPeople, type Person, personCacheKey, type Wanted } from './decisions/find-people.ts'
+export {
+  type CountedEvents,
+  countedEventsIn,
+  forgetOldCounts,
+  storeCounts,
+} from './decisions/store-counts.ts'
+export { storeExposures } from './decisions/store-exposures.ts'
 export { type DemoProject, ensureDemoProject, hasDemoProject } from './demo-project.ts'
 export { eraseProfile } from './erasure/erase-profile.ts'
 export {
@@ -7,6 +16,7 @@ export {
   aboutAnything,
   aboutDeadLetter,
   aboutEvent,
+  aboutExposure,
   aboutIdentify,
   aboutRecord,
   findErased,

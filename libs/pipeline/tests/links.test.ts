@@ -159,7 +159,7 @@ describe.skipIf(!services)('short links', () => {
     }
     const arrive = async (...records: IngestRecord[]) => {
       const events = await enrich(records)
-      await db.transaction((client) => storeArrivals(client, events))
+      await db.transaction((client) => storeArrivals(client, events, () => new Set()))
     }
     const at = (minute: number) => new Date(Date.UTC(2026, 10, 20, 12, minute)).toISOString()
     const landed = (visitorId: string, shortLinkId: string, minute: number) =>

@@ -1,5 +1,6 @@
 import type { Cache } from '@waymark/cache'
 import {
+  type Decision,
   type EmailTrigger,
   type Log,
   type MeteringSelector,
@@ -13,10 +14,13 @@ import {
   compileEventSchema,
   compileSelector,
   compileTrigger,
+  createDecisionSet,
+  type DecisionSet,
   type PropertyCheck,
 } from '@waymark/domain'
 import type { Pool } from 'pg'
 import type { ConfigChanges } from './config-changes.ts'
+import { type CompileDecision, createDecisionCompiler } from './decision-compiler.ts'
 import { createRemembered } from './remembered.ts'
 
 /** A project's configuration as the hot path uses it; everything in it is compiled when first needed. */
@@ -24,6 +28,7 @@ export type ProjectConfig = Catalog & {
   projectId: string
   /** The selectors for events of that name. */
   selectorsFor: (eventName: string) => readonly CompiledSelector[]
+  decisions: DecisionSet
   /** The active email triggers for events of that name. */
   triggersFor: (eventName: string) => readonly CompiledTrigger[]
 }
@@ -34,12 +39,14 @@ type Snapshot = {
   settings: ProjectSettings
   definitions: Record<string, object>
   selectors: MeteringSelector[]
+  decisions: Omit<Decision, 'projectId'>[]
   triggers: EmailTrigger[]
 }
 
 const MAX_PROJECTS = 5_000
 const COPY_MS = 5 * 60_000
-const copyOf = (projectId: string) => `project-config:v2:${projectId}`
+// The version changes with the shape, since old and new processes share the cache during a roll-out.
+const copyOf = (projectId: string) => `project-config:v3:${projectId}`
 
 // One statement, so that all of it is from one moment.
 const SELECT = `
@@ -52,7 +59,10 @@ const SELECT = `
       WHERE s.project_id = p.id AND s.archived_at IS NULL) AS selectors,
     (SELECT coalesce(jsonb_agg(jsonb_build_object('id', t.id, 'eventName', t.event_name, 'filter', t.filter,
         'cooldownSeconds', t.cooldown_seconds, 'activatedAt', t.activated_at) ORDER BY t.id), '[]')
-      FROM email.triggers t WHERE t.project_id = p.id AND t.status = 'active') AS triggers
+      FROM email.triggers t WHERE t.project_id = p.id AND t.status = 'active') AS triggers,
+    (SELECT coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'status', d.status, 'version', d.version,
+        'definition', d.definition) ORDER BY d.id), '[]') FROM decision.decisions d
+      WHERE d.project_id = p.id) AS decisions
   FROM core.projects p WHERE p.id = $1 AND p.archived_at IS NULL`
 
 export type ProjectConfigsDeps = {
@@ -65,6 +75,7 @@ export type ProjectConfigsDeps = {
 
 /** Knows the configuration of projects: from memory, else Postgres; while that is away from the cache's copies. */
 export const createProjectConfigs = ({ pool, cache, changes, log, now }: ProjectConfigsDeps) => {
+  const compileDecision = createDecisionCompiler()
   const configs = createRemembered<ProjectConfig>({
     read: async (projectId) => {
       const { rows } = await pool.query<Omit<Snapshot, 'projectId'>>({
@@ -76,11 +87,11 @@ export const createProjectConfigs = ({ pool, cache, changes, log, now }: Project
       if (!row) return null
       const snapshot = { projectId, ...row }
       await cache.set(copyOf(projectId), JSON.stringify(snapshot), COPY_MS)
-      return compile(snapshot, log)
+      return compile(snapshot, log, compileDecision)
     },
     readCopy: async (projectId) => {
       const copy = await cache.get(copyOf(projectId))
-      return copy === undefined ? null : compile(JSON.parse(copy) as Snapshot, log)
+      return copy === undefined ? null : compile(JSON.parse(copy) as Snapshot, log, compileDecision)
     },
     isCurrent: ({ projectId }, readAt) => changes.isCurrent(projectId, readAt),
     max: MAX_PROJECTS,
@@ -94,16 +105,16 @@ export const createProjectConfigs = ({ pool, cache, changes, log, now }: Project
      * @throws AppError store_unavailable when it is not remembered and no store answers
      */
     get: async (projectId: string): Promise<ProjectConfig> =>
-      (await configs.get(projectId)) ??
-      compile({ projectId, settings: {}, definitions: {}, selectors: [], triggers: [] }, log),
+      (await configs.get(projectId)) ?? compile({ ...NOTHING, projectId }, log, compileDecision),
   }
 }
 
 export type ProjectConfigs = ReturnType<typeof createProjectConfigs>
 
 const compile = (
-  { projectId, settings, definitions, selectors, triggers }: Snapshot,
+  { projectId, settings, definitions, selectors, triggers, decisions }: Snapshot,
   log: Log,
+  compileDecision: CompileDecision,
 ): ProjectConfig => {
   const schemas = new Map(Object.entries(definitions))
   const checks = new Map<string, PropertyCheck | undefined>()
@@ -150,6 +161,10 @@ const compile = (
       }
       return found
     },
+    decisions: createDecisionSet(
+      decisions.map((decision) => ({ ...decision, projectId })),
+      (decision) => compileOrSkip('decision', () => compileDecision(decision)),
+    ),
     triggersFor: (eventName) => {
       const ofName = triggersByName.get(eventName)
       if (ofName === undefined) return NO_TRIGGERS
@@ -166,4 +181,5 @@ const compile = (
 }
 
 const NONE: readonly CompiledSelector[] = []
+const NOTHING = { settings: {}, definitions: {}, selectors: [], triggers: [], decisions: [] }
 const NO_TRIGGERS: readonly CompiledTrigger[] = []

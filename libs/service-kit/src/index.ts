@@ -7,7 +7,7 @@ export {
   type Variable,
   variable,
 } from './config.ts'
-export { allowApiKey, apiKeyOf, requireApiKey } from './http/authenticate.ts'
+export { allowApiKey, apiKeyOf, keyHeaderOrBearer, requireApiKey } from './http/authenticate.ts'
 export { bodyOf, jsonBody, rawBodyOf } from './http/json-body.ts'
 export { keyRoute } from './http/key-route.ts'
 export { type RateLimitOptions, rateLimit } from './http/rate-limit.ts'

@@ -49,6 +49,8 @@ export type Platform = {
   ingestRateLimiter: RateLimiter
   /** Counts that processes share and that begin where the database stands. */
   totals: SharedTotals
+  /** Counts how often people were given something, across processes. */
+  frequencyCaps: RateLimiter
   limits: Limits
   /** Where addresses are. */
   locate: Locate
@@ -65,6 +67,8 @@ export type PlatformContext = { name: string; log: Log; scope: Scope }
 const KEY_USAGE_MS = 60_000
 /** Pause between two looks for changed configuration, in ms; a change is to be known everywhere within 5 s. */
 const CONFIG_POLL_MS = 1_000
+/** Frequency caps that a process knows of; beyond that those used least recently are forgotten. */
+const MAX_CAPS = 200_000
 
 const openStores = (url: string, poolSize: number, { name, log, scope }: PlatformContext): Database => {
   const db = openDatabase({
@@ -79,7 +83,16 @@ const openStores = (url: string, poolSize: number, { name, log, scope }: Platfor
 
 type Parts = Pick<
   Platform,
-  'db' | 'bus' | 'cache' | 'rateLimiter' | 'ingestRateLimiter' | 'totals' | 'limits' | 'locate' | 'metrics'
+  | 'db'
+  | 'bus'
+  | 'cache'
+  | 'rateLimiter'
+  | 'ingestRateLimiter'
+  | 'frequencyCaps'
+  | 'totals'
+  | 'limits'
+  | 'locate'
+  | 'metrics'
 >
 
 const assemble = (parts: Parts, { log, scope }: PlatformContext): Platform => {
@@ -141,19 +154,10 @@ export const distributedPlatform = async (
   scope.onStop('kafka', () => bus.close())
   await retryFor(config.database.waitMs, 'the database', () => requireMigrated(db.pool), log)
   const rateLimiter = createSharedRateLimiter(counter)
+  const frequencyCaps = createSharedRateLimiter(counter, { maxKeys: MAX_CAPS })
   const locate = await openGeoDatabase(config.geo.file)
-  const parts = {
-    db,
-    bus,
-    cache,
-    rateLimiter,
-    ingestRateLimiter,
-    totals,
-    limits: config.limits,
-    locate,
-    metrics,
-  }
-  return assemble(parts, context)
+  const counters = { rateLimiter, ingestRateLimiter, frequencyCaps, totals }
+  return assemble({ db, bus, cache, ...counters, limits: config.limits, locate, metrics }, context)
 }
 
 /** One PostgreSQL that this process has to itself, its log in place of Kafka, memory in place of Redis. */
@@ -174,6 +178,7 @@ export const embeddedPlatform = async (
       rateLimiter,
       ingestRateLimiter: rateLimiter,
       totals: createMemoryTotals(),
+      frequencyCaps: createMemoryRateLimiter({ maxKeys: MAX_CAPS }),
       limits,
       locate: await openGeoDatabase(geoFile),
       metrics: new Registry(),

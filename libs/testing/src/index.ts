@@ -1,17 +1,11 @@
 export { anEnrichedEvent, anIngestRecord } from './builders.ts'
 export { makeCertificate, type TestCertificate } from './certificate.ts'
 export { type AppName, type Constellation, startDistributed, startStandalone } from './constellation.ts'
-export {
-  images,
-  startKafka,
-  startKafkaCluster,
-  startNginx,
-  startPostgres,
-  startRedis,
-} from './containers.ts'
+export { images, startKafka, startKafkaCluster, startNginx, startPostgres, startRedis } from './containers.ts'
 export { eventually } from './eventually.ts'
 export { freePort } from './free-port.ts'
 export { createMemoryLog } from './memory-log.ts'
+export { pauseServer } from './pause-server.ts'
 export { placesFile } from './places.ts'
 export { requireServices, type Services, services } from './services.ts'
 export { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'

@@ -5,7 +5,8 @@ export type Side = {
   /** The same for every request, or made anew for each. */
   path: string | (() => string)
   headers: Record<string, string>
-  body?: string
+  /** One body for all requests, or several that take turns. */
+  body?: string | readonly string[]
 }
 
 /** Ours beside a bare baseline, with the least ratio of requests per second that is good enough. */

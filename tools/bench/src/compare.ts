@@ -55,10 +55,11 @@ const measure = async (
   const before = await server.usage()
   const result = await autocannon({
     url: `http://localhost:${server.port}${typeof path === 'string' ? path : ''}`,
-    headers,
     ...(body === undefined
-      ? { method: 'GET' }
-      : { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body }),
+      ? { method: 'GET', headers }
+      : { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers } }),
+    ...(typeof body === 'string' && { body }),
+    ...(Array.isArray(body) && { requests: body.map((one) => ({ body: one })) }),
     ...(typeof path === 'function' && {
       requests: [{ setupRequest: (request) => ({ ...request, path: path() }) }],
     }),

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { type Comparison, compare } from './compare.ts'
+import { decideBenchmark } from './decide.ts'
 import { redirectBenchmarks } from './redirect.ts'
 import { trackBenchmarks } from './track.ts'
 
@@ -9,7 +10,7 @@ const { values, positionals } = parseArgs({
   options: { quick: { type: 'boolean', default: false }, out: { type: 'string' } },
 })
 
-const benchmarks = [...trackBenchmarks, ...redirectBenchmarks]
+const benchmarks = [...trackBenchmarks, decideBenchmark, ...redirectBenchmarks]
 const chosen = benchmarks.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
 if (chosen.length === 0) {
   process.stderr.write(`Choose from: ${benchmarks.map(({ name }) => name).join(', ')}\n`)

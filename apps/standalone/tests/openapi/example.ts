@@ -6,6 +6,8 @@ export type Example = {
   operation: Operation
   /** A request that succeeds, however often it is sent. */
   good: (world: World) => Promise<Call> | Call
+  /** Whether it is answered all the same when the database is away, by what is remembered. */
+  goesOn?: true
   /** Other requests, by the status that they are answered with. */
   others?: Record<number, (world: World) => Promise<Call> | Call>
 }

@@ -5,7 +5,14 @@
 export type RateLimitedUse = { bucket: string; key: string; limit: number; windowMs: number }
 
 /** Whether a use was allowed, how many more are, and in how many ms the window ends. */
-export type RateLimitResult = { allowed: boolean; limit: number; remaining: number; resetMs: number }
+export type RateLimitResult = {
+  allowed: boolean
+  limit: number
+  remaining: number
+  resetMs: number
+  /** Whether other processes could not be asked, so that only this one's uses count. */
+  alone?: true
+}
 
 /** Counts uses and says when there were too many. */
 export type RateLimiter = {

@@ -17,7 +17,9 @@ export const createSharedRateLimiter = (
       const local = use(window, wanted.limit)
       if (!local.allowed) return local
       const used = await share(window, counter)
-      return used === undefined ? local : resultOf(window, wanted.limit, used <= wanted.limit)
+      return used === undefined
+        ? { ...local, alone: true }
+        : resultOf(window, wanted.limit, used <= wanted.limit)
     },
     close: async () => {},
   }

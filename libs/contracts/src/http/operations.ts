@@ -6,6 +6,8 @@ import { couponOperations } from './coupon-operations.ts'
 import { couponPoolOperations } from './coupon-pools.ts'
 import { managedCouponOperations } from './coupons.ts'
 import { deadLetterOperations } from './dead-letters.ts'
+import { decideOperations } from './decide.ts'
+import { decisionOperations } from './decisions.ts'
 import { documentationOperations } from './documentation.ts'
 import { emailDeliveryOperations } from './email-deliveries.ts'
 import { emailFeedbackOperations } from './email-feedback.ts'
@@ -49,6 +51,8 @@ export const operations: readonly Operation[] = [
   ...meteringSelectorOperations,
   ...linkOperations,
   ...settingsOperations,
+  ...decideOperations,
+  ...decisionOperations,
   ...rejectedEventOperations,
   ...deadLetterOperations,
   ...documentationOperations,

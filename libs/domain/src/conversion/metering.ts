@@ -20,25 +20,31 @@ export const compileSelector = (selector: MeteringSelector): CompiledSelector =>
 /** Compiles a filter over `{ event, properties }`; null lets every event pass. @throws Error when it is no JsonLogic */
 export const compileFilter = (filter: unknown): ((event: AcceptedEvent) => boolean) => {
   if (filter === null) return () => true
-  const run = engine.build(filter) as (data: unknown) => unknown
-  return (event) => {
+  const holds = compileLogic(filter)
+  return (event) => holds({ event, properties: event.properties })
+}
+
+/** Compiles JsonLogic to whether it holds for data. @throws Error when it is no JsonLogic */
+export const compileLogic = (logic: unknown): ((data: unknown) => boolean) => {
+  const run = engine.build(logic) as (data: unknown) => unknown
+  return (data) => {
     try {
-      return Boolean(engine.truthy(run({ event, properties: event.properties })))
+      return Boolean(engine.truthy(run(data)))
     } catch {
-      // A filter that stumbles over an event does not select it.
+      // What stumbles over data does not hold for it.
       return false
     }
   }
 }
 
 /**
- * Checks that a filter may be saved.
+ * Checks that a filter may be saved; `field` is where it is in the request.
  * @throws AppError unprocessable when it is no JsonLogic, or too large or deep
  */
-export const requireUsableFilter = (filter: unknown): void => {
+export const requireUsableFilter = (filter: unknown, field = 'filter'): void => {
   const refuse = (message: string): never => {
     throw new AppError('unprocessable', 'The filter cannot be used', {
-      errors: [{ field: 'filter', rule: 'json_logic', message }],
+      errors: [{ field, rule: 'json_logic', message }],
     })
   }
   if (isDeeperThan(filter, MAX_FILTER_DEPTH)) refuse(`is nested deeper than ${MAX_FILTER_DEPTH} levels`)

@@ -1,4 +1,4 @@
-import type { DeadLetter, EnrichedEvent, IdentifyRecord, IngestRecord } from '@waymark/contracts'
+import type { DeadLetter, EnrichedEvent, Exposure, IdentifyRecord, IngestRecord } from '@waymark/contracts'
 import { bulkColumns } from '@waymark/database'
 import { type IdentityKind, parseJson } from '@waymark/domain'
 import type { ClientBase, Pool } from 'pg'
@@ -108,6 +108,12 @@ export const aboutRecord = ({ projectId, receivedAt, event }: IngestRecord): Abo
   projectId,
   receivedAt,
   people: peopleIn(event),
+})
+
+export const aboutExposure = ({ projectId, exposedAt, ...exposure }: Exposure): AboutPeople => ({
+  projectId,
+  receivedAt: exposedAt,
+  people: peopleIn(exposure),
 })
 
 /** An identify is about both. */

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg'
+import { personCacheKey } from '../decisions/find-people.ts'
 import type { ErasureJob, PurgeDeps } from './erasure-job.ts'
 import { purgeDeadLetters } from './purge-dead-letters.ts'
 import { purgeEvents } from './purge-events.ts'
@@ -60,6 +61,24 @@ export const personalData: readonly PersonalData[] = [
       WHERE (project_id, event_key, selector_id) IN (
         SELECT project_id, event_key, selector_id FROM ingest.conversions
         WHERE project_id = {projectId} AND profile_id = ANY({profileIds}) LIMIT 1000)`,
+  },
+  {
+    name: 'exposures',
+    read: `SELECT decision_id, variant, day, reason, rule_id, version, subject, profile_id, exposed_at
+      FROM decision.exposures WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`,
+    purge: `DELETE FROM decision.exposures WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM decision.exposures
+        WHERE project_id = {projectId} AND profile_id = ANY({profileIds}) LIMIT 1000))`,
+  },
+  {
+    name: 'eventCounts',
+    read: `SELECT event, day, n FROM decision.profile_event_counts WHERE profile_id = ANY({profileIds})`,
+    purge: `DELETE FROM decision.profile_event_counts WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM decision.profile_event_counts WHERE profile_id = ANY({profileIds}) LIMIT 1000))`,
+    cacheKeys: ({ projectId, visitorIds, userIds }) => [
+      ...visitorIds.map((value) => personCacheKey({ projectId, kind: 'visitor', value })),
+      ...userIds.map((value) => personCacheKey({ projectId, kind: 'user', value })),
+    ],
   },
   {
     name: 'rejectedEvents',

@@ -4,10 +4,19 @@ import type { ApiKey, ApiKeys } from '@waymark/project-config'
 import type { Request, RequestHandler, Response } from 'express'
 import { requireAllowedOrigin } from './cors.ts'
 
+/** Finds the key in a request. */
+export type ReadKey = (req: Request) => string | undefined
+
+const keyHeader: ReadKey = (req) => req.get('X-API-Key')
+
+/** For protocols whose clients may also send the key as `Authorization: Bearer`. */
+export const keyHeaderOrBearer: ReadKey = (req) =>
+  keyHeader(req) ?? /^Bearer +(\S+)$/i.exec(req.get('Authorization') ?? '')?.[1]
+
 /**
- * The key of a request's `X-API-Key`, if it is valid and holds `scope`; null is what no key may do. Throws 401 with one
- * body for every kind of bad key, 403 when the scope is missing or the key may not be used from the browser's
- * origin; none of them reads the request's body.
+ * The key of a request, `X-API-Key` unless `readKey` says otherwise, if it is valid and holds `scope`; null is what no
+ * key may do. Throws 401 with one body for every kind of bad key, 403 when the scope is missing or the key may not be
+ * used from the browser's origin; none of them reads the request's body.
  * @throws AppError unauthorized or forbidden
  */
 export const allowApiKey = async (
@@ -15,8 +24,9 @@ export const allowApiKey = async (
   scope: ApiKeyScope | null,
   req: Request,
   res: Response,
+  readKey: ReadKey = keyHeader,
 ): Promise<ApiKey> => {
-  const key = await apiKeys.authenticate(req.get('X-API-Key') ?? '')
+  const key = await apiKeys.authenticate(readKey(req) ?? '')
   if (!key) throw new AppError('unauthorized', 'Missing or invalid API key')
   if (scope === null) {
     throw new AppError('forbidden', 'Only an owner may do this, with a session', { requiredRole: 'owner' })
@@ -30,9 +40,9 @@ export const allowApiKey = async (
 
 /** Lets a request pass whose key `allowApiKey` allows. */
 export const requireApiKey =
-  (apiKeys: ApiKeys, scope: ApiKeyScope): RequestHandler =>
+  (apiKeys: ApiKeys, scope: ApiKeyScope, readKey: ReadKey = keyHeader): RequestHandler =>
   async (req, res, next) => {
-    res.locals.apiKey = await allowApiKey(apiKeys, scope, req, res)
+    res.locals.apiKey = await allowApiKey(apiKeys, scope, req, res, readKey)
     next()
   }
 

@@ -17,7 +17,7 @@ export type HttpAppOptions = {
 }
 
 /** Paths that pages of any site may call with a key. */
-const PUBLIC_API = '/api/v1'
+const PUBLIC_API = ['/api/v1', '/ofrep/v1']
 const REQUEST_ID = /^[\w.:-]{1,100}$/
 
 /** An Express app with the given routes, health endpoints, security headers, and JSON for every error. */

@@ -1,13 +1,20 @@
 import type { ApiKeyScope, Operation } from '@waymark/contracts'
 import type { ApiKeys } from '@waymark/project-config'
 import type { RequestHandler } from 'express'
-import { requireApiKey } from './authenticate.ts'
+import { type ReadKey, requireApiKey } from './authenticate.ts'
 import { jsonBody } from './json-body.ts'
 import type { Route } from './route.ts'
 
 type KeyOperation = Operation<unknown, unknown, { by: 'key'; scope: ApiKeyScope }>
 /** `limitRequests` belongs to every operation that is documented as limited; `maxBodyBytes` to one with a body. */
-type KeyRouteOptions = { apiKeys: ApiKeys; limitRequests?: RequestHandler; maxBodyBytes?: number }
+type KeyRouteOptions = {
+  apiKeys: ApiKeys
+  limitRequests?: RequestHandler
+  maxBodyBytes?: number
+  readKey?: ReadKey
+  /** In place of reading JSON of at most `maxBodyBytes`. */
+  readBody?: RequestHandler[]
+}
 
 /**
  * A route for whoever holds an API key. In this order it answers 401 for a bad key, 403 for a missing scope,
@@ -15,14 +22,14 @@ type KeyRouteOptions = { apiKeys: ApiKeys; limitRequests?: RequestHandler; maxBo
  */
 export const keyRoute = (
   operation: KeyOperation,
-  { apiKeys, limitRequests, maxBodyBytes }: KeyRouteOptions,
+  { apiKeys, limitRequests, maxBodyBytes, readKey, readBody }: KeyRouteOptions,
   answer: RequestHandler,
 ): Route => ({
   operation,
   handlers: [
-    requireApiKey(apiKeys, operation.access.scope),
+    requireApiKey(apiKeys, operation.access.scope, readKey),
     ...(limitRequests ? [limitRequests] : []),
-    ...(maxBodyBytes === undefined ? [] : jsonBody(maxBodyBytes)),
+    ...(readBody ?? (maxBodyBytes === undefined ? [] : jsonBody(maxBodyBytes))),
     answer,
   ],
 })

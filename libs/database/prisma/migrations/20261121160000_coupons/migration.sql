@@ -129,8 +129,6 @@ CREATE TABLE "coupon"."profile_counts" (
     CONSTRAINT "profile_counts_pkey" PRIMARY KEY ("pool_id", "profile_id"),
     CONSTRAINT "profile_counts_redeemed" CHECK ("redeemed" >= 0)
 );
--- Whose counts and assignments a profile has taken over.
-CREATE INDEX "profiles_merged_into_idx" ON "ingest"."profiles"("merged_into") WHERE "merged_into" IS NOT NULL;
 
 -- Answers to be repeated. The body is text, so that it is repeated to the byte.
 CREATE TABLE "coupon"."idempotency_keys" (

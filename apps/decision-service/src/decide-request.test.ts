@@ -1,0 +1,58 @@
+import { AppError, MAX_CONTEXT_DEPTH } from '@waymark/contracts'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { parseDecide } from './decide-request.ts'
+
+const nested = (levels: number): unknown => (levels === 0 ? 1 : { deeper: nested(levels - 1) })
+
+describe('a decide request', () => {
+  it('names a person, decisions and a context, all but the person optional', () => {
+    expect(parseDecide({ visitorId: 'v', userId: null, keys: ['a', 'b', 'a'], context: { x: 1 } })).toEqual({
+      visitorId: 'v',
+      userId: null,
+      keys: ['a', 'b'],
+      context: { x: 1 },
+    })
+    expect(parseDecide({ userId: 'u' })).toEqual({ visitorId: null, userId: 'u', keys: null, context: {} })
+  })
+
+  it.each([
+    ['an id of 200 characters', { visitorId: 'x'.repeat(200) }],
+    ['100 keys', { visitorId: 'v', keys: Array.from({ length: 100 }, (_, n) => `${n}`) }],
+    ['no keys at all', { visitorId: 'v', keys: [] }],
+    [`a context of ${MAX_CONTEXT_DEPTH} levels`, { visitorId: 'v', context: nested(MAX_CONTEXT_DEPTH) }],
+  ])('may have %s', (_what, body) => {
+    expect(() => parseDecide(body)).not.toThrow()
+  })
+
+  it.each([
+    ['nobody', {}, 'visitorId or userId is required'],
+    ['nobody by name', { visitorId: null, userId: null }, 'visitorId or userId is required'],
+    ['an id of 201 characters', { visitorId: 'x'.repeat(201) }, /^visitorId /],
+    ['an id that is a bug', { visitorId: 'undefined' }, 'visitorId looks like a bug in the client'],
+    ['an id that is a number', { userId: 7 }, /^userId /],
+    ['101 keys', { visitorId: 'v', keys: Array.from({ length: 101 }, (_, n) => `${n}`) }, /^keys /],
+    ['one key that is no list', { visitorId: 'v', keys: 'a' }, /^keys /],
+    ['a context that is a list', { visitorId: 'v', context: [] }, /^context /],
+    [
+      `a context of ${MAX_CONTEXT_DEPTH + 1} levels`,
+      { visitorId: 'v', context: nested(MAX_CONTEXT_DEPTH + 1) },
+      /^context is nested deeper/,
+    ],
+    ['a list', [], /^The body /],
+  ])('must not have %s', (_what, body, message) => {
+    expect(() => parseDecide(body)).toThrow(message)
+  })
+
+  it('is read or refused, whatever it is', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (body) => {
+        try {
+          parseDecide(body)
+        } catch (error) {
+          expect(error).toBeInstanceOf(AppError)
+        }
+      }),
+    )
+  })
+})

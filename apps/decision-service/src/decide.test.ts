@@ -1,0 +1,207 @@
+import { createMemoryCache, createMemoryRateLimiter } from '@waymark/cache'
+import type { Decision, Exposure } from '@waymark/contracts'
+import { compileDecision, createDecisionSet } from '@waymark/domain'
+import type { Person } from '@waymark/pipeline'
+import { createMemoryLog } from '@waymark/testing'
+import { describe, expect, it } from 'vitest'
+import { createDecide } from './decide.ts'
+import { createExpose } from './expose.ts'
+import { type AssignCoupon, createGiveCoupon } from './give-coupon.ts'
+
+const PROJECT_ID = '01900000-0000-7000-8000-000000000001'
+const POOL = '01900000-0000-7000-8000-000000000009'
+const NOW = Date.parse('2026-11-21T12:00:00.000Z')
+
+const aDecision = (key: string, change: Partial<Decision['definition']> = {}): Decision => ({
+  id: `01900000-0000-7000-8000-00000000${key.padStart(4, '0')}`,
+  projectId: PROJECT_ID,
+  key,
+  status: 'active',
+  version: 1,
+  definition: {
+    name: null,
+    description: null,
+    variants: [
+      { key: 'off', value: 0, couponPoolId: null },
+      { key: 'on', value: 1, couponPoolId: null },
+      { key: 'gift', value: 2, couponPoolId: POOL },
+    ],
+    fallbackVariant: 'off',
+    rules: [
+      {
+        id: 'r',
+        description: null,
+        condition: null,
+        prerequisites: [],
+        rollout: 100,
+        variant: 'on',
+        split: null,
+      },
+    ],
+    holdout: 0,
+    frequencyCap: null,
+    schedule: null,
+    exclusionGroup: null,
+    salt: 'salt',
+    ...change,
+  },
+})
+const giving = (variant: string) => aDecision('0').definition.rules.map((rule) => ({ ...rule, variant }))
+
+type Options = {
+  decisions: Decision[]
+  late?: boolean
+  person?: Person
+  assignCoupon?: AssignCoupon
+  alone?: boolean
+}
+
+const setUp = ({ decisions, late = false, person, assignCoupon, alone = false }: Options) => {
+  const exposed: Exposure[] = []
+  const assigned: string[] = []
+  const caps = createMemoryRateLimiter()
+  const set = createDecisionSet(decisions, compileDecision)
+  const decide = createDecide({
+    projectConfigs: { get: async () => ({ decisions: set }) as never },
+    findPerson: async () => ({ person, late }),
+    createProfile: async ({ value }) => `made for ${value}`,
+    frequencyCaps: {
+      ...caps,
+      consume: async (use) => ({ ...(await caps.consume(use)), ...(alone && { alone: true as const }) }),
+    },
+    giveCoupon: createGiveCoupon({
+      assignCoupon:
+        assignCoupon ??
+        (async (_project, pool, profile) => {
+          assigned.push(profile)
+          return { code: `${pool}/${profile}`, expiresAt: new Date(NOW) }
+        }),
+      cache: createMemoryCache(),
+      log: createMemoryLog(),
+    }),
+    expose: createExpose({
+      add: ({ value }) => {
+        exposed.push(value)
+        return true
+      },
+    }),
+    clock: () => NOW,
+  })
+  const ask = (keys: string[], { visitorId = 'v', shown = true } = {}) =>
+    decide({ projectId: PROJECT_ID, visitorId, userId: null, context: {}, which: keys, shown })
+  return { ask, exposed, assigned }
+}
+
+describe('deciding', () => {
+  it('answers in the order of the keys', async () => {
+    const { ask } = setUp({ decisions: [aDecision('1'), aDecision('2')] })
+    const { decisions, evaluatedAt, degraded } = await ask(['2', 'nope', '1'])
+    expect(decisions.map(({ key, reason }) => [key, reason])).toEqual([
+      ['2', 'TARGETING_MATCH'],
+      ['nope', 'ERROR'],
+      ['1', 'TARGETING_MATCH'],
+    ])
+    expect(evaluatedAt).toBe('2026-11-21T12:00:00.000Z')
+    expect(degraded).toBeUndefined()
+  })
+
+  it('says so when not all could be known in time', async () => {
+    const { ask } = setUp({ decisions: [aDecision('1')], late: true })
+    expect(await ask(['1'])).toMatchObject({ degraded: true, decisions: [{ variant: 'on' }] })
+  })
+
+  it('tells of each variant that is shown once a day and person', async () => {
+    const { ask, exposed } = setUp({ decisions: [aDecision('1'), aDecision('2', { rules: [] })] })
+    for (let n = 0; n < 3; n++) await ask(['1', '2'])
+    await ask(['1'], { visitorId: 'w' })
+    expect(exposed.map(({ decisionKey, variant, visitorId }) => [decisionKey, variant, visitorId])).toEqual([
+      ['1', 'on', 'v'],
+      ['1', 'on', 'w'],
+    ])
+  })
+
+  it('tells nothing and counts nothing when it is not shown', async () => {
+    const capped = aDecision('1', { frequencyCap: { count: 1, windowSeconds: 60 }, rules: giving('gift') })
+    const { ask, exposed, assigned } = setUp({ decisions: [capped] })
+    for (let n = 0; n < 3; n++) {
+      const { decisions } = await ask(['1'], { shown: false })
+      expect(decisions).toMatchObject([{ variant: 'gift', reason: 'TARGETING_MATCH' }])
+    }
+    expect([exposed, assigned]).toEqual([[], []])
+  })
+})
+
+describe('a frequency cap', () => {
+  const capped = aDecision('1', { frequencyCap: { count: 2, windowSeconds: 60 } })
+
+  it('lets a person have it as often as it says, and then gives the fallback variant', async () => {
+    const { ask } = setUp({ decisions: [capped] })
+    const reasons: string[] = []
+    for (let n = 0; n < 3; n++) reasons.push((await ask(['1'])).decisions[0]?.reason ?? '')
+    expect(reasons).toEqual(['TARGETING_MATCH', 'TARGETING_MATCH', 'CAPPED'])
+    expect((await ask(['1'])).decisions[0]).toMatchObject({ variant: 'off', value: 0, ruleId: null })
+    expect((await ask(['1'], { visitorId: 'w' })).decisions[0]?.reason).toBe('TARGETING_MATCH')
+  })
+
+  it('holds for all who ask at once', async () => {
+    const { ask } = setUp({ decisions: [capped] })
+    const answers = await Promise.all(Array.from({ length: 50 }, () => ask(['1'])))
+    expect(answers.filter(({ decisions }) => decisions[0]?.reason !== 'CAPPED')).toHaveLength(2)
+  })
+
+  it('that only this process counts is said to be so', async () => {
+    const { ask } = setUp({ decisions: [capped], alone: true })
+    expect(await ask(['1'])).toMatchObject({ degraded: true })
+  })
+})
+
+describe('a variant with a coupon pool', () => {
+  const gift = aDecision('1', { rules: giving('gift') })
+
+  it('gives a person one code, also when they ask many times at once', async () => {
+    const { ask, assigned } = setUp({ decisions: [gift] })
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ask(['1'])))
+    const codes = answers.map(({ decisions }) => decisions[0]?.coupon?.code)
+    expect(new Set(codes)).toEqual(new Set([`${POOL}/made for v`]))
+    await ask(['1'])
+    expect(assigned).toEqual(['made for v'])
+  })
+
+  it('goes to the profile that the person has', async () => {
+    const person = { profileId: 'known', bucketingId: 'v', isUsers: true, traits: {}, counts: [] }
+    const { ask, assigned } = setUp({ decisions: [gift], person })
+    await ask(['1'])
+    expect(assigned).toEqual(['known'])
+  })
+
+  it.each<[string, AssignCoupon, string]>([
+    ['when there is none left', async () => ({ reason: 'exhausted' }), 'exhausted'],
+    ['when it cannot be assigned', () => Promise.reject(new Error('away')), 'unavailable'],
+    ['when that takes too long', () => new Promise(() => {}), 'unavailable'],
+  ])('says why there is none: %s', async (_when, assignCoupon, couponReason) => {
+    const { ask } = setUp({ decisions: [gift], assignCoupon })
+    expect((await ask(['1'])).decisions[0]).toMatchObject({ variant: 'gift', coupon: null, couponReason })
+  })
+
+  it('asks again after there was none', async () => {
+    let left = 0
+    const assignCoupon: AssignCoupon = async () => (left > 0 ? { code: 'c' } : { reason: 'exhausted' })
+    const { ask } = setUp({ decisions: [gift], assignCoupon })
+    expect((await ask(['1'])).decisions[0]?.coupon).toBeNull()
+    left = 1
+    expect((await ask(['1'])).decisions[0]?.coupon).toEqual({ code: 'c', expiresAt: null })
+  })
+
+  it('gives none while the decision is paused', async () => {
+    const paused = { ...aDecision('1', { fallbackVariant: 'gift' }), status: 'paused' as const }
+    const { ask, assigned } = setUp({ decisions: [paused] })
+    const [decided] = (await ask(['1'])).decisions
+    expect(decided).toMatchObject({
+      variant: 'gift',
+      reason: 'DISABLED',
+      coupon: null,
+      couponReason: 'disabled',
+    })
+    expect(assigned).toEqual([])
+  })
+})

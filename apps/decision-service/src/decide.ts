@@ -1,0 +1,152 @@
+import type { RateLimiter } from '@waymark/cache'
+import type { Decided, DecideResult, Decision } from '@waymark/contracts'
+import {
+  type Choice,
+  type CompiledDecision,
+  countsOf,
+  createDecider,
+  type DecisionSet,
+  type Identity,
+  type Subject,
+  subjectOf,
+} from '@waymark/domain'
+import type { Person } from '@waymark/pipeline'
+import type { ProjectConfigs } from '@waymark/project-config'
+import { type Asker, cappedBy, decidedBy, unknownKey } from './answers.ts'
+import type { Expose } from './expose.ts'
+import type { FindPerson, FoundPerson } from './find-person.ts'
+import type { CouponAnswer, GiveCoupon } from './give-coupon.ts'
+
+/** For whom to decide what; at least one of the ids is there. */
+export type DecisionQuestion = {
+  projectId: string
+  visitorId: string | null
+  userId: string | null
+  context: Record<string, unknown>
+  /** Keys of the decisions to make, or which of the project's. */
+  which: readonly string[] | ((decisions: DecisionSet) => readonly Decision[])
+  /** Whether it is shown to the person: exposures and caps count, coupons are handed out. */
+  shown: boolean
+}
+
+export type DecideDeps = {
+  projectConfigs: ProjectConfigs
+  findPerson: FindPerson
+  /** The profile of somebody who had none; creates it. */
+  createProfile: (identity: Identity) => Promise<string | null>
+  frequencyCaps: RateLimiter
+  giveCoupon: GiveCoupon
+  expose: Expose
+  clock: () => number
+}
+
+type Capped = { capped: boolean; alone: boolean }
+type ShownDecision = { decided: Decided; alone: boolean }
+
+/**
+ * Makes decisions: rules come from memory, people from memory or in time, or else the answer is `degraded`.
+ * @throws AppError store_unavailable when nothing is known of the project and no store answers
+ */
+export const createDecide = (deps: DecideDeps) => {
+  const { projectConfigs, findPerson, frequencyCaps, giveCoupon, createProfile, expose, clock } = deps
+
+  const find = async (
+    question: DecisionQuestion,
+    countedEvents: ReadonlySet<string>,
+  ): Promise<{ subject: Subject; person: Person | undefined; late: boolean }> => {
+    const { projectId, visitorId, userId } = question
+    const look = (kind: 'visitor' | 'user', value: string | null): Promise<FoundPerson> | FoundPerson =>
+      value === null ? NOBODY : findPerson({ projectId, kind, value, countedEvents })
+    const [visitor, user] = await Promise.all([look('visitor', visitorId), look('user', userId)])
+    const subject = subjectOf(question, visitor.person, user.person)
+    if (!subject) throw new Error('a decision needs a visitor or a user')
+    const person = [user.person, visitor.person].find((one) => one && one.profileId === subject.profileId)
+    return { subject, person, late: visitor.late || user.late }
+  }
+
+  const cap = async ({ decision }: CompiledDecision, subject: string): Promise<Capped> => {
+    const limit = decision.definition.frequencyCap
+    if (limit === null) return NOT_CAPPED
+    const use = { bucket: 'decision-cap', key: `${decision.id}:${subject}` }
+    const { allowed, alone } = await frequencyCaps.consume({
+      ...use,
+      limit: limit.count,
+      windowMs: limit.windowSeconds * 1_000,
+    })
+    return { capped: !allowed, alone: alone === true }
+  }
+
+  const couponFor = async (poolId: string, asker: Asker): Promise<CouponAnswer> => {
+    try {
+      const profileId = asker.profileId ?? (await createProfile(asker.identity))
+      return profileId === null ? NO_COUPON : await giveCoupon(asker.projectId, poolId, profileId)
+    } catch {
+      return NO_COUPON
+    }
+  }
+
+  /** What was decided, now that the person is shown it. */
+  const show = (
+    compiled: CompiledDecision,
+    choice: Choice,
+    asker: Asker,
+  ): ShownDecision | Promise<ShownDecision> => {
+    const poolId = compiled.variants.get(choice.variant)?.couponPoolId ?? null
+    const capped = choice.ruleId !== null && compiled.decision.definition.frequencyCap !== null
+    if (capped || poolId !== null) return showLimited(compiled, choice, asker, poolId)
+    if (choice.eligible) expose(compiled, choice, asker)
+    return { decided: decidedBy(compiled, choice), alone: false }
+  }
+
+  const showLimited = async (
+    compiled: CompiledDecision,
+    choice: Choice,
+    asker: Asker,
+    poolId: string | null,
+  ): Promise<ShownDecision> => {
+    const { capped, alone } = choice.ruleId === null ? NOT_CAPPED : await cap(compiled, asker.subject)
+    if (capped) return { decided: cappedBy(compiled), alone }
+    if (choice.eligible) expose(compiled, choice, asker)
+    const decided = decidedBy(compiled, choice)
+    if (poolId === null) return { decided, alone }
+    const answer = choice.reason === 'DISABLED' ? NOT_DECIDING : await couponFor(poolId, asker)
+    return { decided: { ...decided, ...answer }, alone }
+  }
+
+  return async (question: DecisionQuestion): Promise<DecideResult> => {
+    const { projectId, which, context, shown } = question
+    const { decisions } = await projectConfigs.get(projectId)
+    const { subject, person, late } = await find(question, decisions.countedEvents)
+    const now = clock()
+    const data = {
+      traits: person?.traits ?? {},
+      context,
+      counts: countsOf(decisions.counts, person?.counts ?? [], now),
+    }
+    const decider = createDecider(decisions, { projectId, subject: subject.subject, data, now })
+    const decidedAt = new Date(now).toISOString()
+    const asker = { ...subject, projectId, decidedAt }
+    const keys = typeof which === 'function' ? which(decisions).map(({ key }) => key) : which
+    const answers = await Promise.all(
+      keys.map((key) => {
+        const compiled = decisions.get(key)
+        if (!compiled) return { decided: unknownKey(key), alone: false }
+        const choice = decider.decide(compiled)
+        return shown ? show(compiled, choice, asker) : { decided: decidedBy(compiled, choice), alone: false }
+      }),
+    )
+    const degraded = late || answers.some(({ alone }) => alone)
+    return {
+      decisions: answers.map(({ decided }) => decided),
+      evaluatedAt: decidedAt,
+      ...(degraded && { degraded }),
+    }
+  }
+}
+
+export type Decide = ReturnType<typeof createDecide>
+
+const NOBODY: FoundPerson = { person: undefined, late: false }
+const NOT_CAPPED: Capped = { capped: false, alone: false }
+const NO_COUPON: CouponAnswer = { coupon: null, couponReason: 'unavailable' }
+const NOT_DECIDING: CouponAnswer = { coupon: null, couponReason: 'disabled' }

@@ -1,0 +1,131 @@
+import { createMemoryCache } from '@waymark/cache'
+import type { Wanted } from '@waymark/pipeline'
+import { createMemoryLog } from '@waymark/testing'
+import type { Pool } from 'pg'
+import { describe, expect, it } from 'vitest'
+import { createFindPerson } from './find-person.ts'
+
+const wanted = (value: string): Wanted => ({
+  projectId: '01900000-0000-7000-8000-000000000001',
+  kind: 'visitor',
+  value,
+  countedEvents: new Set(),
+})
+
+/** A finder on a database that knows `known` by their visitor ids, or fails or hangs as `database.fault` says. */
+const setUp = (cache = createMemoryCache()) => {
+  const database = { fault: undefined as 'away' | 'hangs' | undefined, asked: [] as string[][] }
+  let time = 1_000_000
+  const query = async ({ values }: { values: [unknown, unknown, string[], number[]] }) => {
+    const [, , visitors, places] = values
+    database.asked.push(visitors)
+    if (database.fault === 'away') throw Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
+    if (database.fault === 'hangs') await new Promise(() => {})
+    const rows = visitors.flatMap((visitor, index) =>
+      visitor.startsWith('unknown')
+        ? []
+        : {
+            place: places[index],
+            profile_id: `profile of ${visitor}`,
+            bucketing_id: `first of ${visitor}`,
+            is_users: true,
+            traits: { plan: 'pro' },
+            counts: null,
+          },
+    )
+    return { rows }
+  }
+  const find = createFindPerson({
+    pool: { query } as unknown as Pool,
+    cache,
+    log: createMemoryLog(),
+    now: () => time,
+  })
+  const pass = (ms: number) => {
+    time += ms
+  }
+  return { find: (value: string) => find(wanted(value)), database, pass, cache }
+}
+
+describe('finding people', () => {
+  it('asks the database once for all who are wanted at one moment', async () => {
+    const { find, database } = setUp()
+    const found = await Promise.all(['a', 'b', 'unknown', 'a'].map(find))
+    expect(found.map(({ person }) => person?.bucketingId)).toEqual([
+      'first of a',
+      'first of b',
+      undefined,
+      'first of a',
+    ])
+    expect(found.every(({ late }) => !late)).toBe(true)
+    expect(database.asked).toHaveLength(1)
+  })
+
+  it.each([['a'], ['unknown']])('remembers %s for 5 s, and no longer', async (visitor) => {
+    const { find, database, pass } = setUp()
+    await find(visitor)
+    pass(4_999)
+    await find(visitor)
+    expect(database.asked).toHaveLength(1)
+    pass(1)
+    await find(visitor)
+    expect(database.asked).toHaveLength(2)
+  })
+
+  it('takes what another process has read, for 5 s since then', async () => {
+    const first = setUp()
+    await first.find('a')
+    const second = setUp(first.cache)
+    second.pass(3_000)
+    expect((await second.find('a')).person?.traits).toEqual({ plan: 'pro' })
+    expect(second.database.asked).toEqual([])
+    second.pass(2_000)
+    await second.find('a')
+    expect(second.database.asked).toHaveLength(1)
+  })
+
+  it.each(['away', 'hangs'] as const)(
+    'knows who somebody is, and nothing of them, while the database is %s',
+    async (fault) => {
+      const { find, database, pass, cache } = setUp()
+      await find('a')
+      pass(60_000)
+      database.fault = fault
+      const startedAt = performance.now()
+      expect(await find('a')).toEqual({
+        person: {
+          profileId: 'profile of a',
+          bucketingId: 'first of a',
+          isUsers: true,
+          traits: {},
+          counts: [],
+        },
+        late: true,
+      })
+      expect(await find('never seen')).toEqual({ person: undefined, late: true })
+      expect(performance.now() - startedAt).toBeLessThan(1_000)
+      // A process that has just been started learns it from the cache.
+      const other = setUp(cache)
+      other.pass(60_000)
+      other.database.fault = fault
+      expect(await other.find('a')).toMatchObject({ person: { bucketingId: 'first of a' }, late: true })
+    },
+  )
+
+  it('leaves a failing database alone for a while, and then tries again', async () => {
+    const { find, database, pass } = setUp()
+    database.fault = 'away'
+    for (const visitor of ['a', 'b', 'c', 'd', 'e']) await find(visitor)
+    expect(database.asked).toHaveLength(3)
+    database.fault = undefined
+    pass(1_500)
+    expect((await find('a')).late).toBe(false)
+    expect((await find('b')).late).toBe(false)
+  })
+
+  it('does without a cache that hangs', async () => {
+    const hanging = { ...createMemoryCache(), get: () => new Promise<undefined>(() => {}) }
+    const { find } = setUp(hanging)
+    expect(await find('a')).toMatchObject({ person: { bucketingId: 'first of a' }, late: false })
+  })
+})

@@ -1,0 +1,119 @@
+import type { Cache } from '@waymark/cache'
+import type { Log } from '@waymark/contracts'
+import type { KnownPerson } from '@waymark/domain'
+import { findPeople, type Person, personCacheKey, type Wanted } from '@waymark/pipeline'
+import DataLoader from 'dataloader'
+import { LRUCache } from 'lru-cache'
+import type { Pool } from 'pg'
+
+/** Somebody as far as known. `late`: the stores did not answer in time, and what is missing may be known to them. */
+export type FoundPerson = { person: Person | undefined; late: boolean }
+/** Finds whom an identity belongs to: at once where that is known, and within about 65 ms otherwise; never rejects. */
+export type FindPerson = (wanted: Wanted) => FoundPerson | Promise<FoundPerson>
+
+/** What is known of somebody, and when it was read, in ms since the epoch. `null`: nobody has been seen by that id. */
+type Entry = { person: Person | null; readAt: number }
+
+const MAX_PEOPLE = 50_000
+/** How old what is known may be, in ms. */
+const FRESH_MS = 5_000
+/** How long a copy is kept for the time when the database is away, in ms: then it tells who somebody is. */
+const COPY_MS = 10 * 60_000
+const CACHE_DEADLINE_MS = 15
+const DATABASE_DEADLINE_MS = 50
+/** So many failures in a row, and the database is left alone for a while, in ms. */
+const FAILURES = 3
+const OPEN_MS = 1_500
+
+export type FindPersonDeps = { pool: Pool; cache: Cache; log: Log; now: () => number }
+
+/**
+ * Finds people: in memory, else in the cache, else in the database, all who are asked for at one moment by one
+ * statement. When the database is away or slow, who somebody is counts as remembered, however old, so that they keep
+ * their variants; their traits and counts are left out.
+ */
+export const createFindPerson = ({ pool, cache, log, now }: FindPersonDeps): FindPerson => {
+  const entries = new LRUCache<string, Entry>({ max: MAX_PEOPLE })
+  let failures = 0
+  let openUntil = 0
+
+  const isFresh = ({ readAt }: Entry): boolean => now() - readAt < FRESH_MS
+
+  const remember = (wanted: Wanted, person: Person | undefined, readAt: number): Entry => {
+    const entry = { person: person ?? null, readAt }
+    entries.set(personCacheKey(wanted), entry)
+    // Who is not known yet may be in a moment, and costs nobody anything.
+    if (person) void cache.set(personCacheKey(wanted), JSON.stringify(entry), COPY_MS)
+    return entry
+  }
+
+  const readCopy = async (wanted: Wanted): Promise<Entry | undefined> => {
+    const copy = await within(CACHE_DEADLINE_MS, cache.get(personCacheKey(wanted)))
+    return copy ? (JSON.parse(copy) as Entry) : undefined
+  }
+
+  /** Undefined when the database is not to be asked, fails or is late; what comes late is remembered all the same. */
+  const readDatabase = async (wanted: readonly Wanted[]): Promise<Entry[] | undefined> => {
+    if (now() < openUntil) return undefined
+    const readAt = now()
+    const reading = findPeople(pool, wanted).then((people) =>
+      wanted.map((one, index) => remember(one, people[index], readAt)),
+    )
+    try {
+      const found = await within(DATABASE_DEADLINE_MS, reading)
+      if (!found) throw new Error(`the database did not answer within ${DATABASE_DEADLINE_MS} ms`)
+      failures = 0
+      return found
+    } catch (error) {
+      reading.catch(() => {})
+      failures += 1
+      if (failures >= FAILURES) openUntil = now() + OPEN_MS
+      log.warn({ err: error, failures }, 'people are decided for without their traits')
+      return undefined
+    }
+  }
+
+  const readBatch = async (wanted: readonly Wanted[]): Promise<FoundPerson[]> => {
+    const known = await Promise.all(wanted.map(readCopy))
+    const missing = wanted.filter((_one, index) => !known[index] || !isFresh(known[index]))
+    const read = missing.length === 0 ? [] : await readDatabase(missing)
+    const readOf = new Map(missing.map((one, index) => [one, read?.[index]]))
+    return wanted.map((one, index) => {
+      const fresh = readOf.get(one) ?? (readOf.has(one) ? undefined : known[index])
+      if (fresh) {
+        if (!readOf.has(one)) entries.set(personCacheKey(one), fresh)
+        return { person: fresh.person ?? undefined, late: false }
+      }
+      const stale = entries.get(personCacheKey(one)) ?? known[index]
+      return { person: stale?.person ? withoutPast(stale.person) : undefined, late: true }
+    })
+  }
+
+  const loader = new DataLoader<Wanted, FoundPerson>(readBatch, {
+    cache: false,
+    maxBatchSize: 500,
+    batchScheduleFn: setImmediate,
+  })
+
+  return (wanted) => {
+    const entry = entries.get(personCacheKey(wanted))
+    if (entry && isFresh(entry)) return { person: entry.person ?? undefined, late: false }
+    return loader.load(wanted)
+  }
+}
+
+const withoutPast = ({ profileId, bucketingId, isUsers }: KnownPerson): Person => ({
+  profileId,
+  bucketingId,
+  isUsers,
+  traits: {},
+  counts: [],
+})
+
+/** What `work` resolves to, or undefined when it takes longer than `ms`. */
+const within = <T>(ms: number, work: Promise<T>): Promise<T | undefined> =>
+  new Promise((resolve, reject) => {
+    // After a pause of this process the answer may lie there unread: it is looked for before giving up.
+    const timer = setTimeout(() => setImmediate(resolve, undefined), ms)
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })

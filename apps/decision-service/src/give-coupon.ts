@@ -1,0 +1,90 @@
+import type { Cache } from '@waymark/cache'
+import type { Log } from '@waymark/contracts'
+import { LRUCache } from 'lru-cache'
+
+/**
+ * Gives a profile one coupon of a pool, the same whenever it is asked, or says why it cannot. `profileId` is one that
+ * exists.
+ */
+export type AssignCoupon = (
+  projectId: string,
+  poolId: string,
+  profileId: string,
+) => Promise<{ code: string; expiresAt?: Date | null } | { reason: string }>
+
+/** A coupon as decisions show it. */
+export type GivenCoupon = { code: string; expiresAt: string | null }
+export type CouponAnswer = { coupon: GivenCoupon } | { coupon: null; couponReason: string }
+
+const MAX_COUPONS = 50_000
+const REMEMBERED_MS = 60_000
+const COPY_MS = 10 * 60_000
+const DEADLINE_MS = 1_000
+
+export type GiveCouponDeps = { assignCoupon: AssignCoupon; cache: Cache; log: Log }
+
+/**
+ * Gives coupons, and remembers whose is which: a decision is asked for much more often than a coupon is assigned. All
+ * who ask for the same one at the same time wait for the same answer; nobody waits longer than a second.
+ */
+export const createGiveCoupon = ({ assignCoupon, cache, log }: GiveCouponDeps) => {
+  const given = new LRUCache<string, GivenCoupon>({ max: MAX_COUPONS, ttl: REMEMBERED_MS })
+  const underWay = new Map<string, Promise<CouponAnswer>>()
+
+  const assign = async (
+    name: string,
+    projectId: string,
+    poolId: string,
+    profileId: string,
+  ): Promise<CouponAnswer> => {
+    const copy = await cache.get(name)
+    if (copy !== undefined) {
+      const coupon = JSON.parse(copy) as GivenCoupon
+      given.set(name, coupon)
+      return { coupon }
+    }
+    const answer = await assignCoupon(projectId, poolId, profileId)
+    if ('reason' in answer) return { coupon: null, couponReason: answer.reason }
+    const coupon = { code: answer.code, expiresAt: answer.expiresAt?.toISOString() ?? null }
+    given.set(name, coupon)
+    void cache.set(name, JSON.stringify(coupon), COPY_MS)
+    return { coupon }
+  }
+
+  const assignOnce = (
+    name: string,
+    projectId: string,
+    poolId: string,
+    profileId: string,
+  ): Promise<CouponAnswer> => {
+    const known = underWay.get(name)
+    if (known !== undefined) return known
+    const fresh = assign(name, projectId, poolId, profileId)
+      .catch((error: unknown): CouponAnswer => {
+        log.warn({ err: error, poolId }, 'a coupon could not be assigned')
+        return UNAVAILABLE
+      })
+      .finally(() => underWay.delete(name))
+    underWay.set(name, fresh)
+    return fresh
+  }
+
+  return async (projectId: string, poolId: string, profileId: string): Promise<CouponAnswer> => {
+    const name = `given-coupon:v1:${projectId}:${poolId}:${profileId}`
+    const known = given.get(name)
+    if (known) return { coupon: known }
+    return orUnavailable(assignOnce(name, projectId, poolId, profileId))
+  }
+}
+
+export type GiveCoupon = ReturnType<typeof createGiveCoupon>
+
+const UNAVAILABLE: CouponAnswer = { coupon: null, couponReason: 'unavailable' }
+
+const orUnavailable = async (work: Promise<CouponAnswer>): Promise<CouponAnswer> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<CouponAnswer>((resolve) => {
+    timer = setTimeout(() => resolve(UNAVAILABLE), DEADLINE_MS)
+  })
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+}

@@ -1,0 +1,203 @@
+import { randomUUID } from 'node:crypto'
+import { exposures, topics } from '@waymark/contracts'
+import { ensureEventPartitions, migrate, openDatabase } from '@waymark/database'
+import { ensureKafkaTopics } from '@waymark/event-bus'
+import { applyIdentify, ensureDemoProject, resolveProfiles } from '@waymark/pipeline'
+import {
+  distributedPlatform,
+  type Platform,
+  platformConfig,
+  readConfig,
+  startService,
+} from '@waymark/service-kit'
+import {
+  createMemoryLog,
+  eventually,
+  pauseServer,
+  services,
+  startKafka,
+  startPostgres,
+  startRedis,
+} from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createDecisionService } from '../src/app.ts'
+
+type Server = Awaited<ReturnType<typeof startPostgres>>['container']
+type Answer = { decisions: { variant: string; reason: string }[]; degraded?: true }
+
+/** Longer than anybody waits for a decision, whatever is away; the machine of the test is slow. */
+const PATIENCE_MS = 3_000
+
+describe.skipIf(!services)('deciding while a store is away', () => {
+  const servers: Server[] = []
+  const stops: (() => Promise<unknown>)[] = []
+  let platform: Platform
+  let port: number
+  let apiKey: string
+  let projectId: string
+  let postgres: Server
+  let redis: Server
+  let kafka: Server
+
+  beforeAll(async () => {
+    const [pg, cache, broker] = await Promise.all([startPostgres(), startRedis(), startKafka()])
+    postgres = pg.container
+    redis = cache.container
+    kafka = broker.container
+    servers.push(postgres, redis, kafka)
+    await migrate(pg.url)
+    const db = openDatabase({ url: pg.url, poolSize: 2, applicationName: 'test', onError: () => {} })
+    await ensureEventPartitions(db.pool, { now: new Date() })
+    ;({ apiKey, projectId } = await ensureDemoProject(db))
+    await db.close()
+    const log = createMemoryLog()
+    await ensureKafkaTopics(
+      { brokers: broker.brokers, clientId: 'test' },
+      topics,
+      { partitions: 4, replication: 1 },
+      log,
+    )
+    const scope = {
+      onStop: (_name: string, stop: () => Promise<unknown>) => void stops.unshift(stop),
+      dispose: async () => {},
+    }
+    const config = readConfig(platformConfig, {
+      DATABASE_URL: pg.url,
+      REDIS_URL: cache.url,
+      KAFKA_BROKERS: broker.brokers.join(','),
+      LIMIT_DECIDE_PER_MINUTE: '100000',
+    })
+    platform = await distributedPlatform(config, { name: 'test', log, scope })
+    const http = { port: 0, metricsPort: 0, trustedProxies: 0 }
+    ;({ port } = await startService(createDecisionService(platform), http, platform, scope))
+  }, 120_000)
+  afterAll(async () => {
+    for (const stop of stops) await stop().catch(() => {})
+    await Promise.all(servers.map((server) => server.stop({ timeout: 0 }).catch(() => {})))
+  }, 60_000)
+
+  const decide = async (person: object, keys?: string[]): Promise<Answer> => {
+    const startedAt = performance.now()
+    const response = await fetch(`http://localhost:${port}/api/v1/decide`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'X-API-Key': apiKey },
+      body: JSON.stringify({ ...person, keys }),
+    })
+    expect(response.status).toBe(200)
+    const answer = (await response.json()) as Answer
+    expect(performance.now() - startedAt).toBeLessThan(PATIENCE_MS)
+    return answer
+  }
+  const addDecision = async (key: string, more: object = {}): Promise<void> => {
+    const variants = [
+      { key: 'off', value: 0, couponPoolId: null },
+      { key: 'on', value: 1, couponPoolId: null },
+    ]
+    const shares = variants.map((variant) => ({ variant: variant.key, weight: 1 }))
+    const rule = { id: 'r', description: null, condition: null, prerequisites: [], rollout: 100 }
+    const definition = {
+      name: null,
+      description: null,
+      variants,
+      fallbackVariant: 'off',
+      rules: [{ ...rule, variant: null, split: shares }],
+      holdout: 0,
+      frequencyCap: null,
+      schedule: null,
+      exclusionGroup: null,
+      salt: 'salt',
+      ...more,
+    }
+    const { prisma } = platform.db
+    await prisma.decision.create({ data: { id: randomUUID(), projectId, key, status: 'active', definition } })
+    await prisma.configChange.create({ data: { projectId } })
+    await eventually(
+      'it is known',
+      async () => (await decide({ visitorId: 'x' }, [key])).decisions[0]?.reason !== 'ERROR',
+    )
+  }
+  /** A user whose variant is not the one that their id by itself would give, so that forgetting them would show. */
+  const someoneWhoLoggedIn = async (key: string): Promise<{ userId: string; variant: string }> => {
+    for (;;) {
+      const [visitorId, userId] = [randomUUID(), randomUUID()]
+      const of = async (person: object) => (await decide(person, [key])).decisions[0]?.variant ?? ''
+      const [variant, byItself] = [await of({ visitorId }), await of({ visitorId: userId })]
+      if (variant === byItself) continue
+      await resolveProfiles(platform.db.pool, [{ projectId, visitorId, userId: null }])
+      const record = {
+        v: 1,
+        kind: 'identify',
+        id: randomUUID(),
+        projectId,
+        visitorId,
+        userId,
+        traits: {},
+      } as const
+      await applyIdentify(platform.db, { ...record, receivedAt: new Date().toISOString() })
+      expect(await of({ userId })).toBe(variant)
+      return { userId, variant }
+    }
+  }
+
+  it('goes on without Redis, caps held by this process alone, and says so', async () => {
+    await addDecision('capped', { frequencyCap: { count: 2, windowSeconds: 600 } })
+    const visitorId = randomUUID()
+    expect(await decide({ visitorId }, ['capped'])).not.toHaveProperty('degraded')
+    const goOn = await pauseServer(redis)
+    try {
+      const another = randomUUID()
+      const reasons: string[] = []
+      for (let n = 0; n < 3; n++) {
+        const { degraded, decisions } = await decide({ visitorId: another }, ['capped'])
+        if (n < 2) expect(degraded).toBe(true)
+        reasons.push(decisions[0]?.reason ?? '')
+      }
+      expect(reasons).toEqual(['SPLIT', 'SPLIT', 'CAPPED'])
+    } finally {
+      await goOn()
+    }
+  }, 60_000)
+
+  it('goes on without Kafka, and tells of exposures later', async () => {
+    await addDecision('told')
+    const goOn = await pauseServer(kafka)
+    try {
+      const visitorId = randomUUID()
+      expect(await decide({ visitorId }, ['told'])).toMatchObject({ decisions: [{ reason: 'SPLIT' }] })
+      const spooled = async () => {
+        const { rows } = await platform.db.pool.query<{ value: string }>(
+          'SELECT value FROM ingest.outbox WHERE topic = $1',
+          [exposures.name],
+        )
+        return rows.some(({ value }) => value.includes(visitorId))
+      }
+      await eventually('it lies in the outbox', spooled, 20_000)
+    } finally {
+      await goOn()
+    }
+  }, 60_000)
+
+  it('goes on without PostgreSQL, everybody with the variant that they had, and says so', async () => {
+    await addDecision('kept')
+    const { userId, variant } = await someoneWhoLoggedIn('kept')
+    const goOn = await pauseServer(postgres)
+    try {
+      const known = await eventually(
+        'what was read is too old',
+        async () => {
+          const answer = await decide({ userId }, ['kept'])
+          expect(answer.decisions).toMatchObject([{ variant, reason: 'SPLIT' }])
+          return answer.degraded && answer
+        },
+        20_000,
+      )
+      expect(known.degraded).toBe(true)
+      const stranger = await decide({ visitorId: randomUUID() }, ['kept'])
+      expect(stranger).toMatchObject({ degraded: true, decisions: [{ reason: 'SPLIT' }] })
+    } finally {
+      await goOn()
+    }
+    await eventually('all is well again', async () => !(await decide({ userId }, ['kept'])).degraded, 20_000)
+    expect(await decide({ userId }, ['kept'])).toMatchObject({ decisions: [{ variant }] })
+  }, 60_000)
+})

@@ -1,0 +1,177 @@
+import { type Static, type TSchema, Type } from 'typebox'
+import { NullableString } from './schema-parts.ts'
+
+/** Whether a decision decides. Only an `active` one does, within its schedule; an archived one never will again. */
+export const decisionStatuses = ['draft', 'active', 'paused', 'archived'] as const
+export type DecisionStatus = (typeof decisionStatuses)[number]
+
+const strict = { additionalProperties: false }
+const nullable = <S extends TSchema>(schema: S, description: string) =>
+  Type.Unsafe<Static<S> | null>({ anyOf: [schema, { type: 'null' }], description })
+
+/** What names a decision, a variant, a rule or a group. No colon: it separates the parts of what is hashed. */
+export const DecisionKey = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$' })
+const Percentage = { type: 'number', minimum: 0, maximum: 100 }
+
+const Variant = Type.Object(
+  {
+    key: DecisionKey,
+    value: Type.Unknown({ description: 'Any JSON.' }),
+    couponPoolId: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        format: 'uuid',
+        description: 'Whoever gets this variant gets one code of this pool, always the same.',
+      }),
+    ),
+  },
+  strict,
+)
+
+const Prerequisite = Type.Object(
+  { decision: DecisionKey, variants: Type.Array(DecisionKey, { minItems: 1, maxItems: 50 }) },
+  strict,
+)
+const Share = Type.Object(
+  { variant: DecisionKey, weight: Type.Number({ minimum: 0, maximum: 1_000_000 }) },
+  strict,
+)
+
+const Rule = Type.Object(
+  {
+    id: Type.Optional(DecisionKey),
+    description: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: 500 })),
+    condition: Type.Optional(
+      Type.Unknown({
+        description:
+          'JsonLogic over `traits`, `context` and `counts`; without one, everybody. ' +
+          '`{ "var": "counts.order_placed.30d" }` is how often the person did that in 30 whole days (UTC) up to and with ' +
+          'today, 90 at most; for a name with dots `{ "val": ["counts", "order.placed", "30d"] }`. ' +
+          'Counting begins when the decision is activated.',
+      }),
+    ),
+    prerequisites: Type.Optional(
+      nullable(
+        Type.Array(Prerequisite, { maxItems: 10 }),
+        'Other decisions that must be active and have given the person one of these variants.',
+      ),
+    ),
+    rollout: Type.Optional(
+      Type.Unsafe<number | null>({
+        ...Percentage,
+        type: ['number', 'null'],
+        description:
+          'Percentage of those whom the rule is for, in steps of 0.01. Raising it only adds people.',
+      }),
+    ),
+    variant: Type.Optional(NullableString),
+    split: Type.Optional(
+      nullable(
+        Type.Array(Share, { minItems: 1, maxItems: 50 }),
+        'Variants by weight, in place of one variant.',
+      ),
+    ),
+  },
+  strict,
+)
+
+const FrequencyCap = Type.Object(
+  {
+    count: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
+    windowSeconds: Type.Integer({ minimum: 1, maximum: 90 * 24 * 60 * 60 }),
+  },
+  strict,
+)
+const Time = Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }))
+const Schedule = Type.Object({ startsAt: Time, endsAt: Time }, strict)
+const ExclusionGroup = Type.Object(
+  {
+    name: DecisionKey,
+    from: Type.Number({ minimum: 0, maximum: 100 }),
+    to: Type.Number({ minimum: 0, maximum: 100 }),
+  },
+  strict,
+)
+
+/** A decision as it is written, without its key and status. */
+export const decisionParts = {
+  name: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: 200 })),
+  description: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: 2_000 })),
+  variants: Type.Array(Variant, { minItems: 1, maxItems: 50 }),
+  fallbackVariant: Type.String({ description: 'Whoever no rule gives a variant gets this one.' }),
+  rules: Type.Array(Rule, { maxItems: 50, description: 'In order: the first that applies decides.' }),
+  holdout: Type.Optional(
+    Type.Unsafe<number | null>({
+      ...Percentage,
+      type: ['number', 'null'],
+      description: 'Percentage of people whom no rule is asked for, in steps of 0.01.',
+    }),
+  ),
+  frequencyCap: Type.Optional(
+    nullable(FrequencyCap, 'How often rules may give a person a variant, in a window from the first on.'),
+  ),
+  schedule: Type.Optional(nullable(Schedule, 'Decides from `startsAt` on and before `endsAt`.')),
+  exclusionGroup: Type.Optional(
+    nullable(
+      ExclusionGroup,
+      'Rules are asked only for people in this slice of the group, `from` and before `to` in percent. Slices of one ' +
+        'group do not overlap, so that nobody is in two of its decisions.',
+    ),
+  ),
+  salt: Type.Optional(
+    Type.String({
+      pattern: '^[A-Za-z0-9_.-]{1,64}$',
+      description: 'Part of what is hashed; another one reshuffles everybody.',
+    }),
+  ),
+}
+const DecisionParts = Type.Object(decisionParts)
+/** A decision as a client writes it. */
+export type DecisionParts = Static<typeof DecisionParts>
+
+/** One of the values that a decision chooses from. */
+export type DecisionVariant = { key: string; value: unknown; couponPoolId: string | null }
+
+/** One step of a decision: whom it is for, and what they get. Exactly one of `variant` and `split` is set. */
+export type DecisionRule = {
+  id: string
+  description: string | null
+  /** JsonLogic; null is everybody. */
+  condition: unknown
+  prerequisites: { decision: string; variants: string[] }[]
+  /** Percent. */
+  rollout: number
+  variant: string | null
+  split: { variant: string; weight: number }[] | null
+}
+
+/** A decision as stored and evaluated: everything that may be left out is spelled out. Percentages from 0 to 100. */
+export type DecisionDefinition = {
+  name: string | null
+  description: string | null
+  variants: DecisionVariant[]
+  fallbackVariant: string
+  rules: DecisionRule[]
+  holdout: number
+  frequencyCap: { count: number; windowSeconds: number } | null
+  schedule: { startsAt: string | null; endsAt: string | null } | null
+  exclusionGroup: { name: string; from: number; to: number } | null
+  salt: string
+}
+
+/** One version of a decision of a project. */
+export type Decision = {
+  id: string
+  projectId: string
+  key: string
+  status: DecisionStatus
+  /** Counts all changes, those of the status included. */
+  version: number
+  definition: DecisionDefinition
+}
+
+/** Whether it decides, as the API shows it. */
+export const DecisionStatusSchema = Type.Unsafe<DecisionStatus>({
+  type: 'string',
+  enum: [...decisionStatuses],
+})

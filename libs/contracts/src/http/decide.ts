@@ -1,0 +1,171 @@
+import { type Static, type TUnsafe, Type } from 'typebox'
+import { DecisionKey } from '../decision-definition.ts'
+import { NullableString, Timestamp } from '../schema-parts.ts'
+import { ErrorBody, RetryAfter } from './error-bodies.ts'
+import { optionalId } from './identify.ts'
+import { defineOperation } from './operation.ts'
+
+/** Bytes of one request, after decompression. */
+export const MAX_DECIDE_BODY_BYTES = 64 * 1024
+/** Levels of nesting in a context; the context object itself is level 1. */
+export const MAX_CONTEXT_DEPTH = 10
+
+/** Why a decision chose what it chose. */
+export const decisionReasons = [
+  'SPLIT',
+  'TARGETING_MATCH',
+  'DEFAULT',
+  'HOLDOUT',
+  'CAPPED',
+  'DISABLED',
+  'ERROR',
+] as const
+export type DecisionReason = (typeof decisionReasons)[number]
+
+/** What the caller knows of the moment; conditions read it below `context`. */
+export const DecisionContext: TUnsafe<Record<string, unknown>> = Type.Unsafe<Record<string, unknown>>({
+  type: 'object',
+  description: 'What conditions find below `context`.',
+})
+
+const DecideRequest = Type.Object(
+  {
+    visitorId: optionalId('The visitor to decide for.'),
+    userId: optionalId('The user to decide for; known ones come before the visitor.'),
+    keys: Type.Optional(
+      Type.Unsafe<string[] | null>({
+        type: ['array', 'null'],
+        items: { type: 'string', minLength: 1, maxLength: 200 },
+        maxItems: 100,
+        description: 'Which decisions; all that are active, unless given.',
+      }),
+    ),
+    context: Type.Optional(Type.Unsafe<Record<string, unknown> | null>({ type: ['object', 'null'] })),
+  },
+  { description: 'At least one of the ids is needed.' },
+)
+export type DecideRequest = Static<typeof DecideRequest>
+
+const AssignedCoupon = Type.Object({
+  code: Type.String(),
+  expiresAt: Type.Optional(NullableString),
+})
+
+const Decided = Type.Object({
+  key: Type.String(),
+  variant: NullableString,
+  value: Type.Unknown(),
+  reason: Type.Unsafe<DecisionReason>({ type: 'string', enum: [...decisionReasons] }),
+  ruleId: NullableString,
+  decisionId: NullableString,
+  coupon: Type.Optional(
+    Type.Unsafe<Static<typeof AssignedCoupon> | null>({
+      anyOf: [AssignedCoupon, { type: 'null' }],
+      description: 'The person’s code, where the variant has a coupon pool; null when there is none now.',
+    }),
+  ),
+  couponReason: Type.Optional(Type.String({ description: 'Why there is no coupon.' })),
+})
+export type Decided = Static<typeof Decided>
+
+const DecideResult = Type.Object({
+  decisions: Type.Array(Decided),
+  evaluatedAt: Timestamp,
+  degraded: Type.Optional(
+    Type.Literal(true, {
+      description:
+        'Something could not be read in time: traits and counts were taken for empty, or caps held per process.',
+    }),
+  ),
+})
+export type DecideResult = Static<typeof DecideResult>
+
+export const decide = defineOperation({
+  id: 'decide',
+  method: 'post',
+  path: '/api/v1/decide',
+  tag: 'Decisions',
+  summary: 'Ask which variants a person gets',
+  description:
+    'A person keeps a variant for as long as the rules that gave it stay as they are, also through a login. Whoever is ' +
+    'given a variant by a rule is counted as exposed. An unknown key is answered with the reason `ERROR`.',
+  access: { by: 'key', scope: 'decide' },
+  limited: true,
+  body: DecideRequest,
+  answers: {
+    200: { description: 'A decision for each key, in the order of the keys', schema: DecideResult },
+    400: { description: 'Not JSON, no id, or a field of a wrong type', schema: ErrorBody },
+    503: { description: 'Nothing is known of the project and no store answers', schema: RetryAfter },
+  },
+})
+
+const EvaluationRequest = Type.Object({
+  context: Type.Optional(
+    Type.Unsafe<Record<string, unknown> | null>({
+      type: ['object', 'null'],
+      description:
+        '`targetingKey` is the visitor, `userId` the user. All of it is what conditions find below `context`.',
+    }),
+  ),
+})
+/** A flag as the OpenFeature Remote Evaluation Protocol has it. */
+const EvaluatedFlag = Type.Object({
+  key: Type.String(),
+  value: Type.Optional(Type.Unknown()),
+  variant: Type.Optional(Type.String()),
+  reason: Type.String(),
+  metadata: Type.Object({}, { additionalProperties: true }),
+})
+export type EvaluatedFlag = Static<typeof EvaluatedFlag>
+const EvaluationFailure = Type.Object({
+  error: Type.String(),
+  key: Type.Optional(DecisionKey),
+  errorCode: Type.String({
+    description: '`PARSE_ERROR`, `INVALID_CONTEXT`, `TARGETING_KEY_MISSING` or `GENERAL`.',
+  }),
+  errorDetails: Type.String(),
+})
+const bearer = { Authorization: '`Bearer` with the API key, in place of `X-API-Key`.' }
+
+export const evaluateFlag = defineOperation({
+  id: 'evaluateFlag',
+  method: 'post',
+  path: '/ofrep/v1/evaluate/flags/{key}',
+  tag: 'OpenFeature',
+  summary: 'Evaluate one flag (OFREP)',
+  description: 'The same as deciding for that one key: exposure and frequency cap count.',
+  access: { by: 'key', scope: 'decide' },
+  limited: true,
+  headers: bearer,
+  body: EvaluationRequest,
+  answers: {
+    200: { description: 'The flag', schema: EvaluatedFlag },
+    400: { description: 'The context is not usable', schema: EvaluationFailure },
+    404: { description: 'There is no such decision: `FLAG_NOT_FOUND`', schema: EvaluationFailure },
+  },
+})
+
+export const evaluateFlags = defineOperation({
+  id: 'evaluateFlags',
+  method: 'post',
+  path: '/ofrep/v1/evaluate/flags',
+  tag: 'OpenFeature',
+  summary: 'Evaluate all flags (OFREP)',
+  description:
+    'What a client keeps to answer from: it counts no exposures and neither counts nor holds frequency caps. ' +
+    'Drafts and archived decisions are left out.',
+  access: { by: 'key', scope: 'decide' },
+  limited: true,
+  headers: { ...bearer, 'If-None-Match': 'The `ETag` of an earlier answer.' },
+  body: EvaluationRequest,
+  answers: {
+    200: {
+      description: 'The flags, with an `ETag`',
+      schema: Type.Object({ flags: Type.Array(EvaluatedFlag) }),
+    },
+    304: { description: 'As before' },
+    400: { description: 'The context is not usable', schema: EvaluationFailure },
+  },
+})
+
+export const decideOperations = [decide, evaluateFlag, evaluateFlags]

@@ -1,0 +1,317 @@
+import { type Static, Type } from 'typebox'
+import { DecisionKey, DecisionStatusSchema, decisionParts } from '../decision-definition.ts'
+import { Id, NullableString, Timestamp } from '../schema-parts.ts'
+import { DecisionContext, type DecisionReason, decisionReasons } from './decide.ts'
+import { ErrorBody } from './error-bodies.ts'
+import { optionalId } from './identify.ts'
+import { defineOperation } from './operation.ts'
+import { PageQuery, pageOf, pageParameters } from './page.ts'
+
+const version = {
+  version: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: 'The version that the change is made to; 412 when it is not the newest.',
+    }),
+  ),
+}
+const status = { status: Type.Optional(DecisionStatusSchema) }
+
+const NewDecision = Type.Object({ key: DecisionKey, ...status, ...decisionParts })
+const DecisionReplacement = Type.Object({ ...version, ...status, ...decisionParts })
+const { variants, fallbackVariant, rules, ...optionalParts } = decisionParts
+const DecisionPatch = Type.Object({
+  ...version,
+  ...status,
+  ...optionalParts,
+  variants: Type.Optional(variants),
+  fallbackVariant: Type.Optional(fallbackVariant),
+  rules: Type.Optional(rules),
+})
+export type DecisionPatch = Static<typeof DecisionPatch>
+
+const Warnings = Type.Array(
+  Type.Object({ code: Type.String(), ruleId: NullableString, message: Type.String() }),
+  { description: 'What a change does that its author may not expect, such as giving people other variants.' },
+)
+
+const parts = { ...decisionParts, salt: Type.String() }
+const DecisionView = Type.Object({
+  id: Id,
+  key: Type.String(),
+  status: DecisionStatusSchema,
+  version: Type.Integer({ description: 'Counts all changes, those of the status included.' }),
+  ...parts,
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+  warnings: Type.Optional(Warnings),
+})
+
+const DecisionVersion = Type.Object({
+  version: Type.Integer(),
+  change: Type.String({
+    description: '`created`, `updated`, `activated`, `paused`, `archived` or `rolled_back`.',
+  }),
+  status: DecisionStatusSchema,
+  ...parts,
+  changedBy: Type.Object({ kind: Type.String(), id: Type.String() }),
+  changedAt: Timestamp,
+})
+
+const PreviewRequest = Type.Object({
+  visitorId: optionalId('The visitor to explain it for.'),
+  userId: optionalId('The user to explain it for.'),
+  traits: Type.Optional(
+    Type.Unsafe<Record<string, unknown> | null>({
+      type: ['object', 'null'],
+      description: 'In place of the traits of the person’s profile.',
+    }),
+  ),
+  context: Type.Optional(DecisionContext),
+})
+
+const BucketView = Type.Object({
+  bucket: Type.Integer({ description: 'Of 10,000, counted from 0.' }),
+  below: Type.Number({ description: 'Buckets below this one are in.' }),
+  in: Type.Boolean(),
+})
+const NullableBucket = Type.Unsafe<Static<typeof BucketView> | null>({
+  anyOf: [BucketView, { type: 'null' }],
+})
+const Choice = Type.Object({
+  variant: Type.String(),
+  value: Type.Unknown(),
+  reason: Type.Unsafe<DecisionReason>({ type: 'string', enum: [...decisionReasons] }),
+  ruleId: NullableString,
+})
+const Preview = Type.Object({
+  key: Type.String(),
+  version: Type.Integer(),
+  subject: Type.String({ description: 'What is hashed for this person.' }),
+  profileId: NullableString,
+  answer: Choice,
+  ifActive: Type.Object(
+    { ...Choice.properties },
+    { description: 'The answer if it were active and within its schedule now.' },
+  ),
+  status: DecisionStatusSchema,
+  scheduled: Type.Boolean({ description: 'Whether now is within its schedule.' }),
+  holdout: BucketView,
+  exclusionGroup: Type.Unsafe<unknown>({
+    anyOf: [
+      Type.Object({
+        name: Type.String(),
+        bucket: Type.Integer(),
+        from: Type.Number(),
+        to: Type.Number(),
+        in: Type.Boolean(),
+      }),
+      { type: 'null' },
+    ],
+  }),
+  rules: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      condition: Type.Boolean({ description: 'Whether the condition holds; true without one.' }),
+      prerequisites: Type.Array(
+        Type.Object({
+          decision: Type.String(),
+          variants: Type.Array(Type.String()),
+          variant: NullableString,
+          met: Type.Boolean(),
+        }),
+      ),
+      rollout: BucketView,
+      split: NullableBucket,
+      variant: Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description: 'What the rule gives; null when it does not apply.',
+      }),
+      why: Type.String(),
+    }),
+  ),
+  traits: Type.Object({}, { additionalProperties: true }),
+  counts: Type.Object({}, { additionalProperties: true }),
+})
+export type DecisionPreview = Static<typeof Preview>
+
+const Interval = Type.Unsafe<[number, number] | null>({
+  type: ['array', 'null'],
+  items: { type: 'number' },
+  description: 'At 95 %.',
+})
+const NullableNumber = (description: string) =>
+  Type.Unsafe<number | null>({ type: ['number', 'null'], description })
+const VariantStats = Type.Object({
+  variant: Type.String(),
+  control: Type.Boolean(),
+  exposures: Type.Integer({
+    description: 'Days on which people were given the variant, summed over people.',
+  }),
+  people: Type.Integer({ description: 'Who were given this variant and no other.' }),
+  converted: Type.Integer({ description: 'Of these, who converted after they were first given it.' }),
+  conversions: Type.Integer({ description: 'Conversions of these people since then.' }),
+  rate: NullableNumber('`converted` of `people`.'),
+  rateInterval: Interval,
+  lift: NullableNumber('How much higher the rate is than that of the control, as a part of that.'),
+  difference: NullableNumber('Rate less the rate of the control.'),
+  differenceInterval: Interval,
+  pValue: NullableNumber(
+    'Of a difference this large or larger if there were none (two-sided z-test of proportions).',
+  ),
+})
+const Stats = Type.Object({
+  key: Type.String(),
+  control: Type.String({ description: 'The fallback variant: what others are compared with.' }),
+  mixed: Type.Integer({
+    description: 'People who were given several variants; they are left out of the comparison.',
+  }),
+  variants: Type.Array(VariantStats),
+})
+export type DecisionStats = Static<typeof Stats>
+
+const tag = 'Decisions'
+const collection = '/api/projects/{projectId}/decisions'
+const one = `${collection}/{key}`
+const decision = { description: 'The decision', schema: DecisionView }
+const stale = { description: 'Somebody else has changed it meanwhile', schema: ErrorBody }
+const archived = { description: 'It is archived', schema: ErrorBody }
+const editor = { by: 'project', role: 'editor' } as const
+const viewer = { by: 'project', role: 'viewer' } as const
+
+export const createDecision = defineOperation({
+  id: 'createDecision',
+  method: 'post',
+  path: collection,
+  tag,
+  summary: 'Create a decision',
+  description: 'A draft, unless its status says otherwise. Rules get ids, which what they decide depends on.',
+  access: editor,
+  body: NewDecision,
+  answers: { 201: decision },
+})
+
+export const listDecisions = defineOperation({
+  id: 'listDecisions',
+  method: 'get',
+  path: collection,
+  tag,
+  summary: 'List decisions',
+  access: viewer,
+  query: Type.Object({ ...pageParameters, status: Type.Optional(DecisionStatusSchema) }),
+  answers: { 200: { description: 'A page of decisions, the newest first', schema: pageOf(DecisionView) } },
+})
+
+export const getDecision = defineOperation({
+  id: 'getDecision',
+  method: 'get',
+  path: one,
+  tag,
+  summary: 'Read a decision',
+  access: viewer,
+  answers: { 200: decision },
+})
+
+export const replaceDecision = defineOperation({
+  id: 'replaceDecision',
+  method: 'put',
+  path: one,
+  tag,
+  summary: 'Change a decision as a whole',
+  description:
+    'A rule without an id is taken for the one that was at its place. Changed weights reshuffle people; the answer says so in `warnings`.',
+  access: editor,
+  body: DecisionReplacement,
+  answers: { 200: decision, 409: archived, 412: stale },
+})
+
+export const updateDecision = defineOperation({
+  id: 'updateDecision',
+  method: 'patch',
+  path: one,
+  tag,
+  summary: 'Change parts of a decision',
+  description: 'What is left out stays. As for the whole, changed weights reshuffle people.',
+  access: editor,
+  body: DecisionPatch,
+  answers: { 200: decision, 409: archived, 412: stale },
+})
+
+const statusChange = (id: string, verb: string, summary: string) =>
+  defineOperation({
+    id,
+    method: 'post',
+    path: `${one}/${verb}`,
+    tag,
+    summary,
+    access: editor,
+    answers: { 200: decision, 409: archived },
+  })
+export const activateDecision = statusChange('activateDecision', 'activate', 'Have a decision decide')
+export const pauseDecision = statusChange('pauseDecision', 'pause', 'Have everybody get the fallback variant')
+export const archiveDecision = statusChange('archiveDecision', 'archive', 'Put a decision away for good')
+
+export const getDecisionHistory = defineOperation({
+  id: 'getDecisionHistory',
+  method: 'get',
+  path: `${one}/history`,
+  tag,
+  summary: 'List the versions of a decision',
+  access: viewer,
+  query: PageQuery,
+  answers: { 200: { description: 'A page of versions, the newest first', schema: pageOf(DecisionVersion) } },
+})
+
+export const rollbackDecision = defineOperation({
+  id: 'rollbackDecision',
+  method: 'post',
+  path: `${one}/rollback`,
+  tag,
+  summary: 'Go back to an earlier version',
+  description: 'Makes a new version like that one; the status stays as it is.',
+  access: editor,
+  body: Type.Object({ version: Type.Integer({ minimum: 1 }) }),
+  answers: { 200: decision, 409: archived },
+})
+
+export const previewDecision = defineOperation({
+  id: 'previewDecision',
+  method: 'post',
+  path: `${one}/preview`,
+  tag,
+  summary: 'Explain what a person gets, and why',
+  description: 'Counts no exposure and no frequency cap, and hands out no coupon.',
+  access: viewer,
+  body: PreviewRequest,
+  answers: { 200: { description: 'Each step of the decision', schema: Preview } },
+})
+
+export const getDecisionStats = defineOperation({
+  id: 'getDecisionStats',
+  method: 'get',
+  path: `${one}/stats`,
+  tag,
+  summary: 'Count who was given which variant, and who converted',
+  access: viewer,
+  query: Type.Object({
+    selectorId: Type.Optional(
+      Type.String({ format: 'uuid', description: 'Only conversions by this metering selector.' }),
+    ),
+  }),
+  answers: { 200: { description: 'The variants, the control first', schema: Stats } },
+})
+
+export const decisionOperations = [
+  createDecision,
+  listDecisions,
+  getDecision,
+  replaceDecision,
+  updateDecision,
+  activateDecision,
+  pauseDecision,
+  archiveDecision,
+  getDecisionHistory,
+  rollbackDecision,
+  previewDecision,
+  getDecisionStats,
+]

@@ -1,0 +1,228 @@
+import { AppError, type DecisionParts } from '@waymark/contracts'
+import { describe, expect, it } from 'vitest'
+import { MAX_DECISION_BYTES, requireUsableDecision } from './check-decision.ts'
+import { reshufflesOf, writeDecision } from './write-decision.ts'
+
+let made = 0
+const generated = { newRuleId: () => `made-${++made}`, newSalt: () => 'made-salt' }
+const parts = (change: Partial<DecisionParts> = {}): DecisionParts => ({
+  variants: [
+    { key: 'a', value: 1 },
+    { key: 'b', value: 2 },
+  ],
+  fallbackVariant: 'a',
+  rules: [{ variant: 'b' }],
+  ...change,
+})
+const write = (change: Partial<DecisionParts> = {}) => writeDecision(parts(change), null, generated)
+const named = (key: string, change: Partial<DecisionParts> = {}) => ({ key, definition: write(change) })
+
+/** The fields at fault, with what is said of them. */
+const problemsOf = (
+  change: Partial<DecisionParts>,
+  others: ReturnType<typeof named>[] = [],
+): Record<string, string> => {
+  try {
+    requireUsableDecision(named('d', change), others)
+    return {}
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    expect(error.code).toBe('unprocessable')
+    const errors = error.details.errors as { field: string; message: string }[]
+    return Object.fromEntries(errors.map(({ field, message }) => [field, message]))
+  }
+}
+const needs = (decision: string, variant = 'b') => ({
+  rules: [{ variant: 'b', prerequisites: [{ decision, variants: [variant] }] }],
+})
+
+describe('a decision may be saved', () => {
+  it.each<[string, Partial<DecisionParts>]>([
+    ['as it is', {}],
+    ['without rules', { rules: [] }],
+    ['with a condition', { rules: [{ variant: 'b', condition: { '==': [{ var: 'traits.x' }, 1] } }] }],
+    ['with a count', { rules: [{ variant: 'b', condition: { '>': [{ var: 'counts.order.90d' }, 1] } }] }],
+    [
+      'with a count of an event whose name has dots',
+      { rules: [{ variant: 'b', condition: { '>': [{ val: ['counts', 'order.placed', '7d'] }, 1] } }] },
+    ],
+    [
+      'with a look through a list',
+      {
+        rules: [
+          { variant: 'b', condition: { some: [{ var: 'traits.tags' }, { '==': [{ var: '' }, 'x'] }] } },
+        ],
+      },
+    ],
+    ['with a percentage of two decimals', { holdout: 0.07, rules: [{ variant: 'b', rollout: 33.33 }] }],
+  ])('%s', (_what, change) => {
+    expect(problemsOf(change)).toEqual({})
+  })
+})
+
+describe('a decision is refused', () => {
+  const condition = (logic: unknown) => ({ rules: [{ variant: 'b', condition: logic }] })
+  it.each<[string, Partial<DecisionParts>, string]>([
+    ['whose fallback is no variant', { fallbackVariant: 'x' }, 'fallbackVariant'],
+    [
+      'with two variants of one key',
+      { variants: [...parts().variants, { key: 'a', value: 3 }] },
+      'variants.2.key',
+    ],
+    [
+      'with two rules of one id',
+      {
+        rules: [
+          { id: 'r', variant: 'a' },
+          { id: 'r', variant: 'b' },
+        ],
+      },
+      'rules.1.id',
+    ],
+    ['whose rule gives nothing', { rules: [{}] }, 'rules.0'],
+    ['whose rule gives both', { rules: [{ variant: 'a', split: [{ variant: 'a', weight: 1 }] }] }, 'rules.0'],
+    ['whose rule gives no variant of it', { rules: [{ variant: 'x' }] }, 'rules.0.variant'],
+    [
+      'whose split has no variant of it',
+      { rules: [{ split: [{ variant: 'x', weight: 1 }] }] },
+      'rules.0.split.0.variant',
+    ],
+    ['whose split weighs nothing', { rules: [{ split: [{ variant: 'a', weight: 0 }] }] }, 'rules.0.split'],
+    [
+      'whose split has a variant twice',
+      {
+        rules: [
+          {
+            split: [
+              { variant: 'a', weight: 1 },
+              { variant: 'a', weight: 1 },
+            ],
+          },
+        ],
+      },
+      'rules.0.split.1.variant',
+    ],
+    ['with a percentage of three decimals', { holdout: 0.005 }, 'holdout'],
+    [
+      'that ends before it begins',
+      { schedule: { startsAt: '2026-01-02T00:00:00Z', endsAt: '2026-01-02T00:00:00Z' } },
+      'schedule.endsAt',
+    ],
+    [
+      'with an empty slice of a group',
+      { exclusionGroup: { name: 'g', from: 10, to: 10 } },
+      'exclusionGroup.to',
+    ],
+    ['with an unknown operation', condition({ explode: [1] }), 'rules.0.condition'],
+    ['with a window of 91 days', condition({ '>': [{ var: 'counts.order.91d' }, 1] }), 'rules.0.condition'],
+    ['with a window of no days', condition({ '>': [{ var: 'counts.order.0d' }, 1] }), 'rules.0.condition'],
+    ['with a count of nothing', condition({ '>': [{ var: 'counts.order' }, 1] }), 'rules.0.condition'],
+    ['with a count of a dotted name', condition({ '>': [{ var: 'counts.a.b.7d' }, 1] }), 'rules.0.condition'],
+    [
+      'that says only when asked what it reads',
+      condition({ var: { cat: ['counts.', 'x'] } }),
+      'rules.0.condition',
+    ],
+    [
+      'that goes through lists within lists',
+      condition({ some: [{ var: 'context.l' }, { some: [{ var: 'context.l' }, true] }] }),
+      'rules.0.condition',
+    ],
+    [
+      'that is too large',
+      {
+        variants: [
+          { key: 'a', value: 'x'.repeat(MAX_DECISION_BYTES) },
+          { key: 'b', value: 1 },
+        ],
+      },
+      '',
+    ],
+    ['that depends on nobody', needs('nope'), 'rules.0.prerequisites.0.decision'],
+  ])('%s', (_what, change, field) => {
+    expect(Object.keys(problemsOf(change))).toContain(field)
+  })
+
+  it('that wants a variant which the other has not', () => {
+    expect(problemsOf(needs('other', 'x'), [named('other')])).toHaveProperty([
+      'rules.0.prerequisites.0.variants',
+    ])
+  })
+
+  it('that overlaps in a group with another, and only then', () => {
+    const slice = (from: number, to: number) => ({ exclusionGroup: { name: 'g', from, to } })
+    const others = [named('other', slice(0, 50))]
+    expect(problemsOf(slice(49.99, 60), others).exclusionGroup).toContain('other')
+    expect(problemsOf(slice(50, 60), others)).toEqual({})
+    expect(problemsOf({ exclusionGroup: { name: 'another', from: 0, to: 60 } }, others)).toEqual({})
+  })
+
+  it('that closes a circle of prerequisites, which is named', () => {
+    expect(problemsOf(needs('x'), [named('x', needs('y')), named('y', needs('d'))]).rules).toContain(
+      'd → x → y → d',
+    )
+    expect(problemsOf(needs('d'), []).rules).toContain('d → d')
+  })
+
+  it('not for a circle that it is no part of, nor for two ways to one decision', () => {
+    expect(problemsOf(needs('x'), [named('x', needs('y')), named('y', needs('x'))])).toEqual({})
+    const ways = { rules: [...needs('x').rules, ...needs('y').rules] }
+    expect(problemsOf(ways, [named('x', needs('z')), named('y', needs('z')), named('z')])).toEqual({})
+  })
+})
+
+describe('rules keep their ids', () => {
+  const before = write({ rules: [{ variant: 'a' }, { id: 'mine', variant: 'b' }] })
+
+  it('by their place, when they are written without', () => {
+    const after = writeDecision(
+      parts({ rules: [{ variant: 'a', rollout: 50 }, { variant: 'b' }, { variant: 'a' }] }),
+      before,
+      generated,
+    )
+    expect(after.rules.map(({ id }) => id).slice(0, 2)).toEqual(before.rules.map(({ id }) => id))
+    expect(after.rules[2]?.id).toMatch(/^made-/)
+    expect(after.salt).toBe(before.salt)
+  })
+
+  it('when they are moved by them', () => {
+    const after = writeDecision(
+      parts({ rules: [{ id: 'mine', variant: 'b' }, { variant: 'a' }] }),
+      before,
+      generated,
+    )
+    expect(after.rules[0]?.id).toBe('mine')
+    expect(after.rules[1]?.id).not.toBe('mine')
+  })
+})
+
+describe('a change is warned about', () => {
+  const split = (b: number) => [
+    {
+      id: 'r',
+      split: [
+        { variant: 'a', weight: 1 },
+        { variant: 'b', weight: b },
+      ],
+    },
+  ]
+
+  it.each([
+    ['when weights change', { rules: split(1) }, { rules: split(2) }, ['weights_changed']],
+    [
+      'when a split takes the place of a variant',
+      { rules: [{ id: 'r', variant: 'a' }] },
+      { rules: split(1) },
+      ['weights_changed'],
+    ],
+    ['when the salt changes', { salt: 'x' }, { salt: 'y' }, ['salt_changed']],
+    [
+      'not when a rollout grows',
+      { rules: [{ id: 'r', variant: 'a', rollout: 5 }] },
+      { rules: [{ id: 'r', variant: 'a' }] },
+      [],
+    ],
+  ])('%s', (_what, before, after, codes) => {
+    expect(reshufflesOf(write(before), write(after)).map(({ code }) => code)).toEqual(codes)
+  })
+})

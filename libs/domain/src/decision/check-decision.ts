@@ -1,0 +1,164 @@
+import { AppError, type Decision, type DecisionDefinition, type DecisionRule } from '@waymark/contracts'
+import { isDeeperThan } from '../ingestion/json-depth.ts'
+import { requireUsableCondition } from './condition.ts'
+
+/** Bytes of a decision's JSON. */
+export const MAX_DECISION_BYTES = 64 * 1024
+const MAX_DEPTH = 30
+
+type Problem = { field: string; rule: string; message: string }
+type Named = Pick<Decision, 'key' | 'definition'>
+
+/**
+ * Checks that a decision may be saved beside the project's others, those that are not archived.
+ * @throws AppError unprocessable naming every problem; for a circle of prerequisites the decisions in it
+ */
+export const requireUsableDecision = (decision: Named, others: readonly Named[]): void => {
+  const { definition } = decision
+  if (isDeeperThan(definition, MAX_DEPTH))
+    refuse([problem('', 'max_depth', `is nested deeper than ${MAX_DEPTH} levels`)])
+  const problems = [
+    ...sizeProblems(definition),
+    ...variantProblems(definition),
+    ...definition.rules.flatMap((rule, place) => ruleProblems(rule, place, definition)),
+    ...idProblems(definition),
+    ...percentageProblems('holdout', definition.holdout),
+    ...scheduleProblems(definition),
+    ...groupProblems(decision, others),
+    ...prerequisiteProblems(decision, others),
+  ]
+  if (problems.length > 0) refuse(problems)
+}
+
+const problem = (field: string, rule: string, message: string): Problem => ({ field, rule, message })
+
+const refuse = (errors: Problem[]): never => {
+  throw new AppError('unprocessable', 'The decision cannot be used', { errors })
+}
+
+const sizeProblems = (definition: DecisionDefinition): Problem[] =>
+  Buffer.byteLength(JSON.stringify(definition)) > MAX_DECISION_BYTES
+    ? [problem('', 'max_size', `is larger than ${MAX_DECISION_BYTES} bytes`)]
+    : []
+
+const variantProblems = ({ variants, fallbackVariant }: DecisionDefinition): Problem[] => [
+  ...repeatsIn(variants.map(({ key }) => key)).map((place) =>
+    problem(`variants.${place}.key`, 'unique', 'is the key of another variant'),
+  ),
+  ...(variants.some(({ key }) => key === fallbackVariant)
+    ? []
+    : [problem('fallbackVariant', 'exists', 'is not one of the variants')]),
+]
+
+const idProblems = ({ rules }: DecisionDefinition): Problem[] =>
+  repeatsIn(rules.map(({ id }) => id)).map((place) =>
+    problem(`rules.${place}.id`, 'unique', 'is the id of another rule'),
+  )
+
+const repeatsIn = (names: readonly string[]): number[] =>
+  names.flatMap((name, place) => (names.indexOf(name) < place ? [place] : []))
+
+const ruleProblems = (rule: DecisionRule, place: number, { variants }: DecisionDefinition): Problem[] => {
+  const at = `rules.${place}`
+  const isVariant = (name: string) => variants.some(({ key }) => key === name)
+  const { variant, split, rollout, condition } = rule
+  return [
+    ...((variant === null) === (split === null)
+      ? [problem(at, 'exclusive', 'needs either a variant or a split')]
+      : []),
+    ...(variant !== null && !isVariant(variant)
+      ? [problem(`${at}.variant`, 'exists', 'is not one of the variants')]
+      : []),
+    ...(split ?? []).flatMap((share, index) =>
+      isVariant(share.variant)
+        ? []
+        : [problem(`${at}.split.${index}.variant`, 'exists', 'is not one of the variants')],
+    ),
+    ...repeatsIn((split ?? []).map((share) => share.variant)).map((index) =>
+      problem(`${at}.split.${index}.variant`, 'unique', 'is in the split already'),
+    ),
+    ...(split?.every(({ weight }) => weight === 0)
+      ? [problem(`${at}.split`, 'minimum', 'needs a weight above 0')]
+      : []),
+    ...percentageProblems(`${at}.rollout`, rollout),
+    ...conditionProblems(condition, `${at}.condition`),
+  ]
+}
+
+const conditionProblems = (condition: unknown, field: string): Problem[] => {
+  if (condition === null) return []
+  try {
+    requireUsableCondition(condition, field)
+    return []
+  } catch (error) {
+    if (error instanceof AppError && Array.isArray(error.details.errors)) return error.details.errors
+    throw error
+  }
+}
+
+const percentageProblems = (field: string, percentage: number): Problem[] => {
+  const hundredths = percentage * 100
+  return Math.abs(hundredths - Math.round(hundredths)) < 1e-6
+    ? []
+    : [problem(field, 'multipleOf', 'has more than two decimals')]
+}
+
+const scheduleProblems = ({ schedule }: DecisionDefinition): Problem[] => {
+  const { startsAt, endsAt } = schedule ?? {}
+  return startsAt && endsAt && Date.parse(startsAt) >= Date.parse(endsAt)
+    ? [problem('schedule.endsAt', 'order', 'is not after startsAt')]
+    : []
+}
+
+const groupProblems = ({ key, definition }: Named, others: readonly Named[]): Problem[] => {
+  const group = definition.exclusionGroup
+  if (group === null) return []
+  const { name, from, to } = group
+  const overlapping = others.find(({ key: other, definition: { exclusionGroup: slice } }) => {
+    return other !== key && slice?.name === name && from < slice.to && slice.from < to
+  })
+  return [
+    ...percentageProblems('exclusionGroup.from', from),
+    ...percentageProblems('exclusionGroup.to', to),
+    ...(from >= to ? [problem('exclusionGroup.to', 'order', 'is not above from')] : []),
+    ...(overlapping
+      ? [problem('exclusionGroup', 'overlap', `overlaps with the slice of ${overlapping.key}`)]
+      : []),
+  ]
+}
+
+const prerequisiteProblems = (decision: Named, others: readonly Named[]): Problem[] => {
+  const named = new Map([...others, decision].map((one) => [one.key, one]))
+  const problems = decision.definition.rules.flatMap(({ prerequisites }, place) =>
+    prerequisites.flatMap(({ decision: key, variants }, index) => {
+      const at = `rules.${place}.prerequisites.${index}`
+      const other = named.get(key)
+      if (!other)
+        return [problem(`${at}.decision`, 'exists', 'is not a decision of this project, or archived')]
+      const known = new Set(other.definition.variants.map((variant) => variant.key))
+      return variants
+        .filter((variant) => !known.has(variant))
+        .map((variant) => problem(`${at}.variants`, 'exists', `has ${variant}, which ${key} has not`))
+    }),
+  )
+  const cycle = cycleThrough(decision.key, named)
+  if (!cycle) return problems
+  return [...problems, problem('rules', 'cycle', `depend on each other in a circle: ${cycle.join(' → ')}`)]
+}
+
+/** The way along prerequisites from a decision back to itself, if there is one. */
+const cycleThrough = (start: string, named: ReadonlyMap<string, Named>): string[] | undefined => {
+  const seen = new Set<string>()
+  const search = (way: string[]): string[] | undefined => {
+    const rules = named.get(way.at(-1) ?? '')?.definition.rules ?? []
+    for (const next of rules.flatMap(({ prerequisites }) => prerequisites.map(({ decision }) => decision))) {
+      if (next === start) return [...way, next]
+      if (seen.has(next)) continue
+      seen.add(next)
+      const found = search([...way, next])
+      if (found) return found
+    }
+    return undefined
+  }
+  return search([start])
+}

@@ -1,0 +1,78 @@
+import type { Decision, DecisionRule, DecisionVariant } from '@waymark/contracts'
+import { type CompiledCondition, type CountRef, compileCondition } from './condition.ts'
+
+/** A rule with its condition ready. */
+export type CompiledRule = { rule: DecisionRule; condition: CompiledCondition }
+
+/** One version of a decision, ready to decide. */
+export type CompiledDecision = {
+  decision: Decision
+  variants: ReadonlyMap<string, DecisionVariant>
+  rules: readonly CompiledRule[]
+  /** What its conditions read of a person's past. */
+  counts: readonly CountRef[]
+  /** Its schedule, in ms since the epoch. */
+  startsAt: number
+  endsAt: number
+}
+
+/** Compiles a decision, once per version. @throws Error when a condition is no JsonLogic */
+export const compileDecision = (decision: Decision): CompiledDecision => {
+  const { variants, rules, schedule } = decision.definition
+  const compiled = rules.map((rule) => ({ rule, condition: compileCondition(rule.condition) }))
+  return {
+    decision,
+    variants: new Map(variants.map((variant) => [variant.key, variant])),
+    rules: compiled,
+    counts: compiled.flatMap(({ condition }) => condition.counts),
+    startsAt: schedule?.startsAt ? Date.parse(schedule.startsAt) : Number.NEGATIVE_INFINITY,
+    endsAt: schedule?.endsAt ? Date.parse(schedule.endsAt) : Number.POSITIVE_INFINITY,
+  }
+}
+
+/** A project's decisions. */
+export type DecisionSet = {
+  get: (key: string) => CompiledDecision | undefined
+  /** All of them, the oldest first. */
+  all: readonly Decision[]
+  /** Those that are active, whatever their schedules say. */
+  active: readonly Decision[]
+  /** What active decisions read of people's pasts, each once, and the events that this takes. */
+  counts: readonly CountRef[]
+  countedEvents: ReadonlySet<string>
+}
+
+/** `compile` may remember what it has compiled; what it answers `undefined` for is left out. */
+export const createDecisionSet = (
+  decisions: readonly Decision[],
+  compile: (decision: Decision) => CompiledDecision | undefined,
+): DecisionSet => {
+  const byKey = new Map(decisions.map((decision) => [decision.key, decision]))
+  const compiled = new Map<string, CompiledDecision | undefined>()
+  const get = (key: string): CompiledDecision | undefined => {
+    const decision = byKey.get(key)
+    if (decision === undefined) return undefined
+    if (!compiled.has(key)) compiled.set(key, compile(decision))
+    return compiled.get(key)
+  }
+  const active = decisions.filter(({ status }) => status === 'active')
+  let counts: readonly CountRef[] | undefined
+  let countedEvents: ReadonlySet<string> | undefined
+  return {
+    get,
+    all: decisions,
+    active,
+    get counts() {
+      counts ??= distinct(active.flatMap(({ key }) => get(key)?.counts ?? []))
+      return counts
+    },
+    get countedEvents() {
+      countedEvents ??= new Set(this.counts.map(({ event }) => event))
+      return countedEvents
+    },
+  }
+}
+
+const distinct = (refs: readonly CountRef[]): CountRef[] => [
+  ...new Map(refs.map((ref) => [`${ref.days}:${ref.event}`, ref])).values(),
+]

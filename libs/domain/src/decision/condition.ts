@@ -1,0 +1,91 @@
+import { AppError } from '@waymark/contracts'
+import { compileLogic, requireUsableFilter } from '../conversion/metering.ts'
+
+/** Longest window of a count, in whole days. */
+export const MAX_COUNT_DAYS = 90
+
+/** A count that a condition reads: how often a person's event happened in that many whole days, today included. */
+export type CountRef = { event: string; days: number }
+
+/** What a condition is held against. */
+export type ConditionData = {
+  traits: Readonly<Record<string, unknown>>
+  context: Readonly<Record<string, unknown>>
+  /** By event and window, such as `counts.order_placed['30d']`. */
+  counts: Readonly<Record<string, Readonly<Record<string, number>>>>
+}
+
+/** A condition ready to be asked, and the counts that it will read. */
+export type CompiledCondition = { holds: (data: ConditionData) => boolean; counts: readonly CountRef[] }
+
+const WINDOW = /^([1-9]\d?)d$/
+/** Operations that go through a list: one within another multiplies the work. */
+const ITERATING = new Set(['map', 'filter', 'reduce', 'all', 'none', 'some', 'every'])
+
+/** Compiles a condition, once per version of its decision. @throws Error when it is no JsonLogic */
+export const compileCondition = (condition: unknown): CompiledCondition =>
+  condition === null || condition === undefined
+    ? EVERYBODY
+    : { holds: compileLogic(condition), counts: readCounts(condition, () => {}) }
+
+const EVERYBODY: CompiledCondition = { holds: () => true, counts: [] }
+
+/**
+ * Checks that a condition may be saved; `field` is where it is in the request.
+ * @throws AppError unprocessable when it is no JsonLogic, too large or deep, goes through lists within lists, or reads
+ * a count that is not one
+ */
+export const requireUsableCondition = (condition: unknown, field: string): void => {
+  requireUsableFilter(condition, field)
+  const refuse = (message: string): never => {
+    throw new AppError('unprocessable', 'The condition cannot be used', {
+      errors: [{ field, rule: 'json_logic', message }],
+    })
+  }
+  if (iterationDepth(condition) > 1) refuse('goes through a list within going through a list')
+  readCounts(condition, refuse)
+}
+
+const iterationDepth = (logic: unknown): number => {
+  if (typeof logic !== 'object' || logic === null) return 0
+  return Math.max(
+    0,
+    ...Object.entries(logic).map(
+      ([name, part]) => iterationDepth(part) + (!Array.isArray(logic) && ITERATING.has(name) ? 1 : 0),
+    ),
+  )
+}
+
+/** The counts that a condition names; `complain` is told of what looks like one and is none. */
+const readCounts = (logic: unknown, complain: (message: string) => void): CountRef[] => {
+  if (typeof logic !== 'object' || logic === null) return []
+  const inside = Object.values(logic).flatMap((part) => readCounts(part, complain))
+  if (Array.isArray(logic)) return inside
+  return [...Object.entries(logic).flatMap(([name, path]) => countAt(name, path, complain)), ...inside]
+}
+
+const countAt = (operation: string, path: unknown, complain: (message: string) => void): CountRef[] => {
+  if (operation !== 'var' && operation !== 'val') return []
+  const parts = pathOf(operation, path)
+  if (parts === undefined) complain(`names what it reads by ${operation} only when it is asked`)
+  if (parts?.[0] !== 'counts') return []
+  const [, event = '', window = '', ...more] = parts
+  const days = Number(WINDOW.exec(window)?.[1])
+  if (event !== '' && more.length === 0 && days <= MAX_COUNT_DAYS) return [{ event, days }]
+  complain(
+    `reads ${parts.join('.')}, which is not counts.<event>.<n>d with 1 to ${MAX_COUNT_DAYS} days; ` +
+      'for an event whose name has dots use val with a list',
+  )
+  return []
+}
+
+/** A path that is known beforehand, in its parts. */
+const pathOf = (operation: string, path: unknown): string[] | undefined => {
+  const list = Array.isArray(path) ? path : [path]
+  // The second argument of `var` is what counts when there is nothing at its path.
+  const named = operation === 'var' ? list.slice(0, 1) : list
+  if (named.some((part) => typeof part === 'object' && part !== null && !Array.isArray(part)))
+    return undefined
+  if (operation === 'var') return String(named[0] ?? '').split('.')
+  return named.flat().map(String)
+}

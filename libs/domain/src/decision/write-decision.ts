@@ -1,0 +1,66 @@
+import type { DecisionDefinition, DecisionParts, DecisionRule } from '@waymark/contracts'
+
+/** Makes what a new decision needs that its author left out. */
+export type Generated = { newRuleId: () => string; newSalt: () => string }
+
+/**
+ * Spells out what a client wrote. Rules keep their ids, since people's buckets depend on them: one without an id is
+ * taken for the rule that was at its place before, unless that is among the others.
+ */
+export const writeDecision = (
+  parts: DecisionParts,
+  previous: DecisionDefinition | null,
+  { newRuleId, newSalt }: Generated,
+): DecisionDefinition => {
+  const named = new Set(parts.rules.map(({ id }) => id))
+  const idAt = (place: number): string => {
+    const before = previous?.rules[place]?.id
+    return before === undefined || named.has(before) ? newRuleId() : before
+  }
+  return {
+    name: parts.name ?? null,
+    description: parts.description ?? null,
+    variants: parts.variants.map(({ key, value, couponPoolId }) => ({
+      key,
+      value,
+      couponPoolId: couponPoolId ?? null,
+    })),
+    fallbackVariant: parts.fallbackVariant,
+    rules: parts.rules.map((rule, place) => ({
+      id: rule.id ?? idAt(place),
+      description: rule.description ?? null,
+      condition: rule.condition ?? null,
+      prerequisites: rule.prerequisites ?? [],
+      rollout: rule.rollout ?? 100,
+      variant: rule.variant ?? null,
+      split: rule.split ?? null,
+    })),
+    holdout: parts.holdout ?? 0,
+    frequencyCap: parts.frequencyCap ?? null,
+    schedule: parts.schedule
+      ? { startsAt: parts.schedule.startsAt ?? null, endsAt: parts.schedule.endsAt ?? null }
+      : null,
+    exclusionGroup: parts.exclusionGroup ?? null,
+    salt: parts.salt ?? previous?.salt ?? newSalt(),
+  }
+}
+
+/** Something that a change does and that its author may not expect. */
+export type DecisionWarning = { code: string; ruleId: string | null; message: string }
+
+/** Tells how a change gives people other variants than those that they had by the same rules. */
+export const reshufflesOf = (before: DecisionDefinition, after: DecisionDefinition): DecisionWarning[] => {
+  if (before.salt !== after.salt) {
+    const message = 'The salt has changed: everybody is dealt anew.'
+    return [{ code: 'salt_changed', ruleId: null, message }]
+  }
+  const rulesBefore = new Map(before.rules.map((rule) => [rule.id, rule]))
+  return after.rules.flatMap((rule) => {
+    const old = rulesBefore.get(rule.id)
+    if (!old || sharesOf(old) === sharesOf(rule)) return []
+    const message = 'The weights have changed: some people get another variant than before.'
+    return [{ code: 'weights_changed', ruleId: rule.id, message }]
+  })
+}
+
+const sharesOf = ({ variant, split }: DecisionRule): string => JSON.stringify(split ?? variant)

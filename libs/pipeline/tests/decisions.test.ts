@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto'
+import type { Exposure } from '@waymark/contracts'
+import { openDatabase } from '@waymark/database'
+import { profileIdOf } from '@waymark/domain'
+import { anEnrichedEvent, createTestDatabase, services } from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findPeople } from '../src/decisions/find-people.ts'
+import { forgetOldCounts } from '../src/decisions/store-counts.ts'
+import { storeExposures } from '../src/decisions/store-exposures.ts'
+import { applyIdentify } from '../src/identity/apply-identify.ts'
+import { resolveProfiles } from '../src/identity/resolve-profiles.ts'
+import { storeArrivals } from '../src/store-arrivals.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+const projectId = '01900000-0000-7000-8000-000000000001'
+const countedEvents = new Set(['order.placed', 'seen'])
+
+describe.skipIf(!services)('decisions in the database', () => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>
+  let db: ReturnType<typeof openDatabase>
+
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    db = openDatabase({ url: database.url, poolSize: 10, applicationName: 'test', onError: () => {} })
+  })
+  afterAll(async () => {
+    await db.close()
+    await database.drop()
+  })
+
+  const profileOf = async (visitorId: string): Promise<string> => {
+    const [profileId] = await resolveProfiles(db.pool, [{ projectId, visitorId, userId: null }])
+    if (!profileId) throw new Error('no profile')
+    return profileId
+  }
+  const identify = (visitorId: string, userId: string) =>
+    applyIdentify(db, {
+      v: 1,
+      kind: 'identify',
+      id: randomUUID(),
+      projectId,
+      receivedAt: new Date().toISOString(),
+      visitorId,
+      userId,
+      traits: { plan: 'pro' },
+    })
+  const anEvent = (
+    visitorId: string,
+    profileId: string,
+    eventName: string,
+    clientTimestamp: string | null = null,
+  ) => ({
+    ...anEnrichedEvent({ event: { visitorId, eventName, clientTimestamp } }),
+    profileId,
+  })
+  const store = (events: ReturnType<typeof anEvent>[]) =>
+    db.transaction((client) => storeArrivals(client, events, () => countedEvents))
+  const find = async (kind: 'visitor' | 'user', value: string) =>
+    (await findPeople(db.pool, [{ projectId, kind, value, countedEvents }]))[0]
+  const sumOf = (counts: { event: string; n: number }[] | undefined, event: string) =>
+    (counts ?? []).reduce((sum, count) => (count.event === event ? sum + count.n : sum), 0)
+
+  it('counts an event once, however often and by how many it is stored, and only events that are asked about', async () => {
+    const visitorId = randomUUID()
+    const profileId = await profileOf(visitorId)
+    const events = ['order.placed', 'order.placed', 'seen', 'other'].map((name) =>
+      anEvent(visitorId, profileId, name),
+    )
+    await Promise.all(Array.from({ length: 8 }, () => store([...events].sort(() => Math.random() - 0.5))))
+    const person = await find('visitor', visitorId)
+    expect(['order.placed', 'seen', 'other'].map((name) => sumOf(person?.counts, name))).toEqual([2, 1, 0])
+  })
+
+  it('counts for the user what was done before the login, and by the visitor since', async () => {
+    const [visitorId, userId] = [randomUUID(), randomUUID()]
+    const visitors = await profileOf(visitorId)
+    await store([anEvent(visitorId, visitors, 'seen')])
+    const [users] = await resolveProfiles(db.pool, [{ projectId, visitorId: null, userId }])
+    await store([anEvent(visitorId, users ?? '', 'seen')])
+    await identify(visitorId, userId)
+    // An event that was resolved before the login and stored after it.
+    await store([anEvent(visitorId, visitors, 'seen')])
+    const person = await find('user', userId)
+    expect(person).toMatchObject({
+      profileId: users,
+      bucketingId: userId,
+      isUsers: true,
+      traits: { plan: 'pro' },
+    })
+    expect(sumOf(person?.counts, 'seen')).toBe(3)
+    expect(await find('visitor', visitorId)).toEqual(person)
+  })
+
+  it('finds people in the order in which they are wanted, unknown ones too', async () => {
+    const visitorId = randomUUID()
+    await profileOf(visitorId)
+    const wanted = ['nobody', visitorId, visitorId, 'nobody else'].map((value) => ({
+      projectId,
+      kind: 'visitor' as const,
+      value,
+      countedEvents: new Set<string>(),
+    }))
+    const found = await findPeople(db.pool, wanted)
+    expect(found.map((person) => person?.bucketingId)).toEqual([undefined, visitorId, visitorId, undefined])
+    expect(await findPeople(db.pool, [])).toEqual([])
+  })
+
+  it('forgets counts that are too old to be asked about, and neither stores nor reads them', async () => {
+    const visitorId = randomUUID()
+    const profileId = await profileOf(visitorId)
+    const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString()
+    await store([89, 120].map((days) => anEvent(visitorId, profileId, 'seen', daysAgo(days))))
+    expect(sumOf((await find('visitor', visitorId))?.counts, 'seen')).toBe(1)
+    expect(await forgetOldCounts(db.pool, Date.now())).toBe(false)
+    expect(sumOf((await find('visitor', visitorId))?.counts, 'seen')).toBe(1)
+    await forgetOldCounts(db.pool, Date.now() + 2 * DAY_MS)
+    expect(sumOf((await find('visitor', visitorId))?.counts, 'seen')).toBe(0)
+  })
+
+  const decisionId = randomUUID()
+  const anExposure = (change: Partial<Exposure>): Exposure => ({
+    v: 1,
+    projectId,
+    decisionId,
+    decisionKey: 'd',
+    version: 1,
+    variant: 'on',
+    reason: 'SPLIT',
+    ruleId: 'r',
+    subject: 's',
+    visitorId: null,
+    userId: null,
+    profileId: null,
+    exposedAt: '2026-11-21T12:00:00.000Z',
+    ...change,
+  })
+  const exposedIn = async (id: string) =>
+    (
+      await db.pool.query(
+        'SELECT variant, profile_id, day::text, exposed_at FROM decision.exposures WHERE decision_id = $1 ORDER BY 1, 3',
+        [id],
+      )
+    ).rows
+
+  it('stores an exposure once a day, the first one, in whichever order and however often they come', async () => {
+    const profileId = randomUUID()
+    const at = (exposedAt: string, variant = 'on') => anExposure({ profileId, variant, exposedAt })
+    const exposures = [
+      at('2026-11-21T12:00:00.000Z'),
+      at('2026-11-21T11:00:00.000Z'),
+      at('2026-11-21T23:59:59.999Z'),
+      at('2026-11-22T00:00:00.000Z'),
+      at('2026-11-21T12:00:00.000Z', 'off'),
+    ]
+    await Promise.all(
+      Array.from({ length: 6 }, () =>
+        storeExposures(
+          db.pool,
+          [...exposures].sort(() => Math.random() - 0.5),
+        ),
+      ),
+    )
+    const stored = (variant: string, day: string, exposedAt: string) => ({
+      variant,
+      profile_id: profileId,
+      day,
+      exposed_at: new Date(exposedAt),
+    })
+    expect(await exposedIn(decisionId)).toEqual([
+      stored('off', '2026-11-21', '2026-11-21T12:00:00.000Z'),
+      stored('on', '2026-11-21', '2026-11-21T11:00:00.000Z'),
+      stored('on', '2026-11-22', '2026-11-22T00:00:00.000Z'),
+    ])
+  })
+
+  it('stores who had no profile under the one that their id belongs to by then', async () => {
+    const [visitorId, userId, stranger, id] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()]
+    const [users] = await resolveProfiles(db.pool, [{ projectId, visitorId: null, userId }])
+    await identify(visitorId, userId)
+    await storeExposures(db.pool, [
+      anExposure({ decisionId: id, visitorId, variant: 'a' }),
+      anExposure({ decisionId: id, visitorId: stranger, variant: 'b' }),
+    ])
+    const newProfile = profileIdOf({ projectId, kind: 'visitor', value: stranger })
+    expect(await exposedIn(id)).toMatchObject([
+      { variant: 'a', profile_id: users },
+      { variant: 'b', profile_id: newProfile },
+    ])
+    expect((await find('visitor', stranger))?.profileId).toBe(newProfile)
+  })
+})
