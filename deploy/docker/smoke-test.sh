@@ -8,7 +8,7 @@ readonly max_bytes=$((350 * 1000 * 1000)) max_compressed_bytes=$((120 * 1000 * 1
 version="$(sed -n 's/^  "version": "\(.*\)",$/\1/p' package.json)"
 export WAYMARK_VERSION=${WAYMARK_VERSION:-$version}
 export WAYMARK_PORT=18080 POSTGRES_PORT=15432 REDIS_PORT=16379 KAFKA_PORT=19092 SMTP_PORT=11025 MAIL_PORT=18025
-export PUBLIC_URL="http://localhost:$WAYMARK_PORT"
+export WAYMARK_URL="http://localhost:$WAYMARK_PORT"
 
 if docker compose version >/dev/null 2>&1; then compose=(docker compose); else compose=(docker-compose); fi
 compose+=(--project-name "$project")
@@ -43,7 +43,7 @@ check_sizes() {
 }
 
 send_and_read() {
-  local demo key id url="$PUBLIC_URL" deadline=$((SECONDS + 30)) found=''
+  local demo key id url="$WAYMARK_URL" deadline=$((SECONDS + 30)) found=''
   demo="$("${compose[@]}" run --rm demo 2>/dev/null)" || fail 'demo.json was not printed'
   key="$(field apiKey <<<"$demo")"
   id="$(field projectId <<<"$demo")"

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { deadLetters } from '@waymark/contracts'
-import { createMemoryLog, requireServices, services } from '@waymark/testing'
+import { createMemoryLog, eventually, requireServices, services } from '@waymark/testing'
 import kafkajs from 'kafkajs'
 import { describe, expect, it } from 'vitest'
 import { createKafkaEventBus, ensureKafkaTopics, type KafkaOptions } from '../src/kafka/kafka-event-bus.ts'
@@ -37,6 +37,39 @@ describe.skipIf(!services)('the event bus on Kafka', () => {
       ensureKafkaTopics(own, [numbered], { partitions: 3, replication: 1 }, createMemoryLog())
     await create()
     await expect(create()).resolves.toBeUndefined()
+  })
+
+  it("tells how far a group is behind on each partition, until the partition is another consumer's", async () => {
+    const own = options()
+    await ensureKafkaTopics(own, [numbered], { partitions: 2, replication: 1 }, createMemoryLog())
+    const open = () => {
+      const lag = new Map<number, number | undefined>()
+      const told: number[] = []
+      const onLag = ({ partition }: { partition: number }, records: number | undefined): void => {
+        lag.set(partition, records)
+        if (records !== undefined) told.push(records)
+      }
+      const bus = createKafkaEventBus({ ...own, onLag }, createMemoryLog())
+      const consumer = bus.subscribe({ group: 'test', topic: numbered, handle: async () => undefined })
+      const close = async () => {
+        await consumer.stop()
+        await bus.close()
+      }
+      return { lag, told, bus, consumer, close }
+    }
+    const first = open()
+    const records = Array.from({ length: 20 }, (_, n) => ({ key: `${n}`, value: { n, person: `${n}` } }))
+    await first.bus.publish(numbered, records)
+    await first.consumer.start()
+    await eventually('both are handled', () => first.lag.get(0) === 0 && first.lag.get(1) === 0)
+    // What was waiting when the first batches came.
+    expect(Math.max(...first.told)).toBeGreaterThan(0)
+
+    const second = open()
+    await second.consumer.start()
+    const others = (): number[] => [0, 1].filter((partition) => first.lag.get(partition) === undefined)
+    await eventually('one partition is handed over', () => others().length === 1)
+    await Promise.all([first.close(), second.close()])
   })
 
   it('rejects within its deadline when no broker answers', async () => {

@@ -22,7 +22,8 @@ export const describeConfiguration = (sections: readonly Section[]): string => {
   const told = new Set<string>()
   const parts = sections.flatMap(({ title, text, spec }) => {
     const rows = variablesOf(spec)
-      .filter(({ variable }) => !told.has(variable))
+      // Those in lower case are other programs' doing, and not for people to set.
+      .filter(({ variable }) => !told.has(variable) && /^[A-Z]/.test(variable))
       .map((entry) => {
         told.add(entry.variable)
         return rowFor(entry)
