@@ -77,6 +77,11 @@ export const linkExamples: Example[] = [
   {
     operation: getLinkQrCode,
     good: async (world) => ({ ...(await onOne(world)), query: { format: 'png' } }),
+    others: { 422: async (world) => ({ ...(await onOne(world)), query: { size: '1' } }) },
   },
-  { operation: getLinkStats, good: async (world) => ({ ...(await onOne(world)), query: {} }) },
+  {
+    operation: getLinkStats,
+    good: onOne,
+    others: { 422: async (world) => ({ ...(await onOne(world)), query: { from: 'yesterday' } }) },
+  },
 ]
