@@ -55,16 +55,16 @@ describe.skipIf(!services)('who may do what in the management API', () => {
   const ask = (id: string, caller: CallerName, project = projectId): Promise<Response> => {
     const operation = operations.find((known) => known.id === id)
     if (!operation) throw new Error(`no operation ${id}`)
+    const type = operation.body ? 'application/json' : operation.consumes?.[0]
     const path = operation.path.replace('{projectId}', project).replace(/\{\w+\}/g, () => randomUUID())
     return fetch(`${management.url}${path}`, {
       method: operation.method.toUpperCase(),
       headers: {
         Origin: management.url,
         ...headers.get(caller),
-        ...(operation.body && { 'Content-Type': 'application/json' }),
-        ...(operation.consumes && { 'Content-Type': `${operation.consumes[0]}` }),
+        ...(type && { 'Content-Type': type }),
       },
-      ...((operation.body || operation.consumes) && { body: '{}' }),
+      ...(type && { body: '{}' }),
     })
   }
 

@@ -77,11 +77,11 @@ export const linkExamples: Example[] = [
   {
     operation: getLinkQrCode,
     good: async (world) => ({ ...(await onOne(world)), query: { format: 'png' } }),
-    others: { 422: async (world) => ({ ...(await onOne(world)), query: { format: 'gif' } }) },
+    others: { 422: async (world) => ({ ...(await onOne(world)), query: { size: '1' } }) },
   },
   {
     operation: getLinkStats,
-    good: async (world) => ({ ...(await onOne(world)), query: {} }),
+    good: onOne,
     others: { 422: async (world) => ({ ...(await onOne(world)), query: { from: 'yesterday' } }) },
   },
 ]
