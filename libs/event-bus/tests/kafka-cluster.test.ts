@@ -86,7 +86,7 @@ describe.skipIf(!services)('three brokers, of which one at a time goes away unde
     )
   }, 180_000)
 
-  it('goes on with the partitions of the others while one hangs, and with all when they have new leaders', async () => {
+  it('takes every key again when one hangs and the others lead its partitions, and loses nothing', async () => {
     const load = startLoad()
     await sleep(1_000)
     const [frozen] = cluster.containers
@@ -96,12 +96,8 @@ describe.skipIf(!services)('three brokers, of which one at a time goes away unde
       Boolean(await docker('docker', ['pause', frozen.getId()])),
     )
     try {
-      // It takes the cluster 9 s to notice; meanwhile the partitions that others lead go on.
-      await sleep(3_000)
-      const before = load.acknowledged.length
-      await sleep(4_000)
-      expect(load.acknowledged.length).toBeGreaterThan(before)
-      await sleep(13_000)
+      // It takes the cluster 9 s to notice; until then every partition waits for this replica of it.
+      await sleep(20_000)
       // By now the cluster has given its partitions to the others: whatever key it is, it is taken.
       const publish = (person: string) =>
         bus.publish(numbered, [{ key: person, value: { n: next++, person } }])
