@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { type Constellation, eventually } from '@waymark/testing'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createClient, type Json } from './client.ts'
 
-type Json = { [field: string]: unknown }
-type Reply = { status: number; body: Json }
 type Decided = { key: string; variant: string; value: unknown; reason: string; ruleId: string | null }
 
 /** What people are shown, asserted on whichever way of running `start` begins. */
@@ -15,16 +14,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
   }, 60_000)
   afterAll(() => waymark?.stop())
 
-  const call = async (method: string, path: string, body?: unknown): Promise<Reply> => {
-    const response = await waymark.request(path, {
-      method,
-      headers: { 'Content-Type': 'application/json' },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
-    return { status: response.status, body: (await response.json()) as Json }
-  }
-  const manage = (method: string, resource: string, body?: unknown) =>
-    call(method, `/api/projects/${waymark.projectId}/${resource}`, body)
+  const { call, manage } = createClient(() => waymark)
   const decide = async (body: Json): Promise<Decided[]> => {
     const reply = await call('POST', '/api/v1/decide', body)
     expect(reply).toMatchObject({ status: 200 })

@@ -3,9 +3,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { type Constellation, eventually } from '@waymark/testing'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createClient, type Json } from './client.ts'
 
-type Json = { [field: string]: unknown }
-type Reply = { status: number; body: Json }
 type Delivery = {
   id: string
   eventId: string
@@ -23,17 +22,7 @@ export const describeEmail = (start: () => Promise<Constellation>): void => {
   }, 60_000)
   afterAll(() => waymark?.stop())
 
-  const call = async (method: string, resource: string, body?: unknown): Promise<Reply> => {
-    const response = await waymark.request(resource, {
-      method,
-      headers: { 'Content-Type': 'application/json' },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
-    const text = await response.text()
-    return { status: response.status, body: text === '' ? {} : JSON.parse(text) }
-  }
-  const manage = (method: string, resource: string, body?: unknown) =>
-    call(method, `/api/projects/${waymark.projectId}/${resource}`, body)
+  const { call, manage } = createClient(() => waymark)
   const deliveriesOf = async (triggerId: string): Promise<Delivery[]> =>
     (await manage('GET', `email-deliveries?triggerId=${triggerId}`)).body.data as Delivery[]
   const finished = (triggerId: string, eventId: string) =>

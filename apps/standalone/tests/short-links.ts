@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { type Constellation, eventually } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createClient, type Json } from './client.ts'
 
-type Json = { [field: string]: unknown }
-type Reply = { status: number; body: Json }
 type Link = { id: string; code: string; shortUrl: string; [field: string]: unknown }
 type Attributed = { conversions: number; revenue: { currency: string; amount: number }[] }
 
@@ -19,17 +18,7 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
   }, 60_000)
   afterAll(() => waymark?.stop())
 
-  const call = async (method: string, path: string, body?: unknown): Promise<Reply> => {
-    const response = await waymark.request(path, {
-      method,
-      headers: { 'Content-Type': 'application/json' },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
-    const text = await response.text()
-    return { status: response.status, body: text === '' ? {} : JSON.parse(text) }
-  }
-  const manage = (method: string, resource: string, body?: unknown) =>
-    call(method, `/api/projects/${waymark.projectId}/${resource}`, body)
+  const { call, manage } = createClient(() => waymark)
   const create = async (body: Json): Promise<Link> => {
     const created = await manage('POST', 'links', { destination: 'https://shop.example/', ...body })
     expect(created).toMatchObject({ status: 201 })
