@@ -115,7 +115,9 @@ export const createProjectConfigs = ({ pool, cache, changes, log, now }: Project
   }
 }
 
-export type ProjectConfigs = ReturnType<typeof createProjectConfigs>
+/** Reads configurations, also as they are at this moment. */
+export type LatestProjectConfigs = ReturnType<typeof createProjectConfigs>
+export type ProjectConfigs = Pick<LatestProjectConfigs, 'get'>
 
 const compile = (
   { projectId, settings, definitions, selectors, triggers, decisions }: Snapshot,

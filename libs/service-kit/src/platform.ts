@@ -22,7 +22,7 @@ import {
   createApiKeys,
   createConfigChanges,
   createProjectConfigs,
-  type ProjectConfigs,
+  type LatestProjectConfigs,
 } from '@waymark/project-config'
 import { Registry } from 'prom-client'
 import { openGeoDatabase } from './geo-database.ts'
@@ -42,7 +42,7 @@ export type Platform = {
   cache: Cache
   analytics: Analytics
   apiKeys: ApiKeys
-  projectConfigs: ProjectConfigs
+  projectConfigs: LatestProjectConfigs
   /** Holds limits exactly, across processes. */
   rateLimiter: RateLimiter
   /** For the hot path: asks nobody, and learns a moment later what other processes counted. */
