@@ -56,12 +56,13 @@ export const startTracing = (name: string, config: TracingConfig, log: Log): Tra
   })
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   propagation.setGlobalPropagator(new W3CTraceContextPropagator())
-  setGlobalErrorHandler(complainTo(log))
+  const complain = complainTo(log)
+  setGlobalErrorHandler(complain)
   return {
     tracer: provider.getTracer('waymark'),
     stop: async () => {
       const patience = sleep(EXPORT_MS, undefined, { ref: false })
-      await Promise.race([provider.shutdown().catch(complainTo(log)), patience])
+      await Promise.race([provider.shutdown().catch(complain), patience])
       context.disable()
       propagation.disable()
     },
