@@ -27,9 +27,13 @@ type Handle = (batch: Delivery<unknown>[], signal: AbortSignal) => Promise<Outco
 
 const createFakeBus = () => {
   const published: OutgoingRecord<unknown>[] = []
+  const loggedByBus: object[] = []
   let deliver: Handle | undefined
   const bus: EventBus = {
-    publish: async (_topic, records) => void published.push(...records),
+    publish: async (_topic, records) => {
+      published.push(...records)
+      loggedByBus.push(traceLogFields())
+    },
     subscribe: (subscription) => {
       deliver = subscription.handle as Handle
       return { start: async () => {}, stop: async () => {} }
@@ -48,7 +52,7 @@ const createFakeBus = () => {
       })),
       new AbortController().signal,
     )
-  return { bus: traceBus(bus, tracer), published, deliverAll }
+  return { bus: traceBus(bus, tracer), published, loggedByBus, deliverAll }
 }
 
 const traceId = (digit: string) => digit.repeat(32)
@@ -60,7 +64,7 @@ const record = (headers?: Record<string, string>) => ({
 })
 
 it('puts what is published for a request into its trace, and leaves what belongs to another one', async () => {
-  const { bus, published } = createFakeBus()
+  const { bus, published, loggedByBus } = createFakeBus()
   const request = tracer.startSpan('request')
   await context.with(trace.setSpan(ROOT_CONTEXT, request), () =>
     bus.publish(ingestRecords, [record({ other: 'kept' }), record({ traceparent: parent('a') })]),
@@ -72,6 +76,8 @@ it('puts what is published for a request into its trace, and leaves what belongs
     { other: 'kept', traceparent: `00-${ofRequest}-${send?.spanContext().spanId}-01` },
     { traceparent: parent('a') },
   ])
+  // A bus sends records of many requests together.
+  expect(loggedByBus).toEqual([{}])
 })
 
 it('leaves alone what a loop publishes', async () => {

@@ -32,7 +32,8 @@ export const traceBus = (bus: EventBus, tracer: Tracer): EventBus => ({
         ? { ...record, headers: { ...record.headers, ...headers } }
         : record,
     )
-    return during([span], () => bus.publish(topic, traced))
+    // Below here records of many requests travel together: what is logged of that belongs to none of them.
+    return during([span], () => context.with(ROOT_CONTEXT, () => bus.publish(topic, traced)))
   },
   subscribe: (subscription) => {
     const { group, topic } = subscription
