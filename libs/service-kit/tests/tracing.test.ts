@@ -20,7 +20,8 @@ const startProcess = async (env: Record<string, string>) => {
   onTestFinished(() => void child.kill('SIGKILL'))
   const lines: Line[] = []
   createInterface(child.stdout).on('line', (line) => lines.push(JSON.parse(line)))
-  const said = (msg: string) => eventually(`"${msg}" is said`, () => lines.find((line) => line.msg === msg))
+  const said = (msg: string) =>
+    eventually(`"${msg}" is said`, () => lines.find((line) => line.msg === msg), 30_000)
   const { port } = await said('listening')
   return {
     lines,
@@ -138,10 +139,10 @@ describe('a traced process', () => {
     await said('traces cannot be handed to the collector')
     const askedAt = performance.now()
     expect((await post('thing')).status).toBe(200)
-    expect(performance.now() - askedAt).toBeLessThan(1_000)
+    expect(performance.now() - askedAt).toBeLessThan(2_500)
     const stoppedAt = performance.now()
     expect(await stop()).toBe(0)
-    expect(performance.now() - stoppedAt).toBeLessThan(8_000)
+    expect(performance.now() - stoppedAt).toBeLessThan(10_000)
     expect(lines.filter(({ msg }) => msg.startsWith('traces cannot')).length).toBe(1)
   })
 })
