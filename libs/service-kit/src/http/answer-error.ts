@@ -1,4 +1,4 @@
-import { AppError, type ErrorCode, type Log } from '@waymark/contracts'
+import { AppError, type ErrorCode, type Log, traceIdOf } from '@waymark/contracts'
 import { isTransient } from '@waymark/database'
 import type { ErrorRequestHandler } from 'express'
 
@@ -28,8 +28,15 @@ export const answerError =
     if (res.headersSent) return next(error)
     const known = error instanceof AppError ? error : isTransient(error) ? storeAway() : fromLibrary(error)
     const status = statusOf[known.code]
-    if (status >= 500)
-      log.error({ requestId: res.get('X-Request-Id'), method: req.method, err: error }, 'a request failed')
+    if (status >= 500) {
+      const requestId = res.get('X-Request-Id')
+      // Known by what the client sent even where nothing is traced.
+      const traceId = traceIdOf(req.headers)
+      log.error(
+        { requestId, ...(traceId && { traceId }), method: req.method, err: error },
+        'a request failed',
+      )
+    }
     const { retryAfterSeconds, retryAfter = retryAfterSeconds, ...details } = known.details
     const waiting = typeof retryAfter === 'number' ? retryIn(retryAfter, req.path) : {}
     if (typeof retryAfter === 'number') res.set('Retry-After', `${retryAfter}`)

@@ -4,7 +4,7 @@ import type { Request, RequestHandler, Response } from 'express'
 
 const ALLOWED_METHODS = 'GET, POST, PUT'
 const ALLOWED_HEADERS =
-  'Authorization, Content-Encoding, Content-Type, Idempotency-Key, If-None-Match, X-API-Key, X-Request-Id, X-Service-Sync'
+  'Authorization, Content-Encoding, Content-Type, Idempotency-Key, If-None-Match, Traceparent, Tracestate, X-API-Key, X-Request-Id, X-Service-Sync'
 const EXPOSED_HEADERS =
   'ETag, Idempotent-Replayed, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id'
 /** How long a browser may remember a preflight's answer, in seconds; most remember it for less. */

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import type { Tracer } from '@opentelemetry/api'
 import { AppError, type Endpoint, type Log } from '@waymark/contracts'
 import express, { type Express, type RequestHandler } from 'express'
 import helmet from 'helmet'
 import { Histogram, type Registry } from 'prom-client'
+import { traceRequests } from '../tracing/trace-requests.ts'
 import { answerError } from './answer-error.ts'
 import { allowBrowsers } from './cors.ts'
 import type { Route } from './route.ts'
@@ -14,6 +16,8 @@ export type HttpAppOptions = {
   isReady: () => boolean
   log: Log
   metrics: Registry
+  /** Gives requests spans; nothing is traced without. */
+  tracer?: Tracer | undefined
 }
 
 /** Paths that pages of any site may call with a key. */
@@ -21,7 +25,14 @@ const PUBLIC_API = ['/api/v1', '/ofrep/v1']
 const REQUEST_ID = /^[\w.:-]{1,100}$/
 
 /** An Express app with the given routes, health endpoints, security headers, and JSON for every error. */
-export const createHttpApp = ({ routes, trustedProxies, isReady, log, metrics }: HttpAppOptions): Express => {
+export const createHttpApp = ({
+  routes,
+  trustedProxies,
+  isReady,
+  log,
+  metrics,
+  tracer,
+}: HttpAppOptions): Express => {
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
@@ -53,8 +64,14 @@ export const createHttpApp = ({ routes, trustedProxies, isReady, log, metrics }:
       next()
     }
 
+  const traced = tracer ? traceRequests(tracer) : undefined
   for (const { operation, handlers } of routes)
-    app[operation.method](expressPath(operation.path), measure(operation), ...handlers)
+    app[operation.method](
+      expressPath(operation.path),
+      ...(traced ? [traced(operation)] : []),
+      measure(operation),
+      ...handlers,
+    )
   for (const [path, methods] of methodsByPath(routes)) app.all(expressPath(path), refuseMethod(methods))
   app.use(() => {
     throw new AppError('not_found', 'Not found')
