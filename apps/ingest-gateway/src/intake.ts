@@ -48,7 +48,7 @@ const MADE_IDS_MS = 10 * 60_000
 
 /** Sorts the events of a request by structure, catalog and metering selectors. */
 export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
-  const anEventId = createEventIds()
+  const anEventId = createEventIds(clock)
 
   const configOf = async (projectId: string): Promise<ProjectConfig> => {
     try {

@@ -156,7 +156,7 @@ export const ensureKafkaTopics = async (
 }
 
 /** Bytes that a partition's batch must have before compressing it costs less than it saves. */
-const MIN_COMPRESSED_BYTES = 4_096
+const MIN_COMPRESSED_BYTES = 8_192
 
 /** The batches of the partitions, each as one message that is encoded already. */
 const encode = (records: readonly PartitionedRecord[], compression: BatchCompression | undefined) => {

@@ -1,8 +1,4 @@
-import { createRequire } from 'node:module'
-
-const crc32c = createRequire(import.meta.url)('kafkajs/src/protocol/recordBatch/crc32C/index.js') as (
-  bytes: Buffer,
-) => number
+import { crc32c } from './crc32c.ts'
 
 /** What a record holds when it is sent: texts, in UTF-8. */
 export type BatchRecord = { key: string; value: string; headers?: Record<string, string> | undefined }
