@@ -1,6 +1,7 @@
 import { AppError, type ErrorCode, type Log, traceIdOf } from '@waymark/contracts'
 import { isTransient } from '@waymark/database'
 import type { ErrorRequestHandler } from 'express'
+import { OriginRefusedError } from './cors.ts'
 
 /** The HTTP status of each error code. */
 const statusOf: Record<ErrorCode, number> = {
@@ -37,6 +38,7 @@ export const answerError =
         'a request failed',
       )
     }
+    if (error instanceof OriginRefusedError) res.removeHeader('Access-Control-Allow-Origin')
     const { retryAfterSeconds, retryAfter = retryAfterSeconds, ...details } = known.details
     const waiting = typeof retryAfter === 'number' ? retryIn(retryAfter, req.path) : {}
     if (typeof retryAfter === 'number') res.set('Retry-After', `${retryAfter}`)
