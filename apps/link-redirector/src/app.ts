@@ -30,7 +30,7 @@ export const createLinkRedirector = (
   const limits = createClickLimits({ totals, pool, log })
   const { shareSalts, hashVisitor } = createVisitorHash({ pool, now: clock })
   const describeUserAgent = rememberUserAgents()
-  const queue = createIngestQueue({ bus, db, log, now: clock, lane: 'click-spool' })
+  const queue = createIngestQueue({ bus, db, log, now: () => performance.now(), lane: 'click-spool' })
   const clicks = createClickRecorder({
     queue,
     beforeHandOver: limits.share,
