@@ -4,6 +4,7 @@ import express, { type Express, type RequestHandler } from 'express'
 import helmet from 'helmet'
 import { Histogram, type Registry } from 'prom-client'
 import { answerError } from './answer-error.ts'
+import { answerWithin } from './answer-within.ts'
 import { allowBrowsers } from './cors.ts'
 import type { Route } from './route.ts'
 
@@ -53,13 +54,19 @@ export const createHttpApp = ({ routes, trustedProxies, isReady, log, metrics }:
       next()
     }
 
+  const failed = answerError(log)
   for (const { operation, handlers } of routes)
-    app[operation.method](expressPath(operation.path), measure(operation), ...handlers)
+    app[operation.method](
+      expressPath(operation.path),
+      measure(operation),
+      answerWithin(operation, failed),
+      ...handlers,
+    )
   for (const [path, methods] of methodsByPath(routes)) app.all(expressPath(path), refuseMethod(methods))
   app.use(() => {
     throw new AppError('not_found', 'Not found')
   })
-  app.use(answerError(log))
+  app.use(failed)
   return app
 }
 
