@@ -17,3 +17,12 @@ export const senderOf = (req: Request, res: Response): Sender => {
 /** Whether the client asks for the synchronous path. */
 export const wantsSync = (req: Request): boolean =>
   req.query.sync === '1' || req.get('X-Service-Sync') === '1'
+
+/** Has `then` called if the client is told to repeat its request. */
+export const whenGivenUp =
+  (res: Response) =>
+  (then: () => void): void => {
+    res.once('finish', () => {
+      if (res.statusCode === 503) then()
+    })
+  }

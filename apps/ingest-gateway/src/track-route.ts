@@ -1,7 +1,7 @@
 import { MAX_TRACK_BODY_BYTES, trackEvents as operation } from '@waymark/contracts'
 import { bodyOf, keyRoute, type Platform, type Route } from '@waymark/service-kit'
 import type { RequestHandler } from 'express'
-import { senderOf, wantsSync } from './sender.ts'
+import { senderOf, wantsSync, whenGivenUp } from './sender.ts'
 import type { createTrackEvents } from './track-events.ts'
 import { parseTrackRequest } from './track-request.ts'
 
@@ -17,7 +17,7 @@ export const trackRoute = ({ trackEvents, ...deps }: Deps): Route =>
     const { value, bytes, digest } = bodyOf(req)
     const request = parseTrackRequest(value)
     const sender = senderOf(req, res)
-    const options = { bodyBytes: bytes, bodyDigest: digest, backfill: false }
+    const options = { bodyBytes: bytes, bodyDigest: digest, backfill: false, whenGivenUp: whenGivenUp(res) }
     if (wantsSync(req)) res.json(await trackEvents.process(request, sender, options))
     else res.status(202).json(await trackEvents.enqueue(request, sender, options))
   })
