@@ -36,7 +36,7 @@ export type LoadOptions = {
 const CLIENT_PATIENCE_MS = 20_000
 
 /**
- * A careful client: sends events, every fourth request a conversion, and repeats the identical request until it is
+ * A careful client: sends events, every fourth sender conversions, and repeats the identical request until it is
  * acknowledged, as the interface tells it to. `stop` waits for the last acknowledgement.
  */
 export const startLoad = ({
@@ -73,8 +73,9 @@ export const startLoad = ({
   }
 
   const work = async (sender: number): Promise<void> => {
+    // Conversions have a sender of their own: it is refused while the others go on.
+    const metering = sender % 4 === 3
     for (let n = 0; going; n++) {
-      const metering = n % 4 === 3
       const events = Array.from({ length: batch }, (_, index) => {
         const eventId = `${prefix}-${sender}-${n}-${index}`
         const eventName = metering ? METERED : 'page_view'
