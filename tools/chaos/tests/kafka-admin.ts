@@ -1,3 +1,5 @@
+// Teaches kafkajs Zstandard, by which services compress.
+import '@waymark/event-bus'
 import { eventually } from '@waymark/testing'
 import kafkajs from 'kafkajs'
 import type { Fleet } from './fleet.ts'

@@ -46,7 +46,11 @@ describe.skipIf(!services)('poison in every topic', () => {
   let fleet: Fleet
   let gateway: Replica
   beforeAll(async () => {
-    fleet = await createFleet(undefined, { KAFKA_PARTITIONS: `${PARTITIONS}` })
+    fleet = await createFleet(undefined, {
+      KAFKA_PARTITIONS: `${PARTITIONS}`,
+      // A dead letter is to fit by itself.
+      KAFKA_COMPRESSION: 'none',
+    })
     gateway = (await fleet.startPipeline()).gateway
     await fleet.start('email-consumer')
   })
@@ -79,7 +83,7 @@ describe.skipIf(!services)('poison in every topic', () => {
     }
     await eventually(
       'every poison is a dead letter',
-      async () => [...expected.keys()].every((id) => !id || true) && (await read()).size >= expected.size,
+      async () => (await read()).size >= expected.size,
       120_000,
     ).catch(() => {})
     const letters = await read()
