@@ -6,7 +6,6 @@ import { describeEmail } from './email.ts'
 import { describeIdentity } from './identity.ts'
 import { describeIngestion } from './ingestion.ts'
 import { describeMainJob } from './main-job.ts'
-import { describePowerCut } from './power-cut.ts'
 import { describeShortLinks } from './short-links.ts'
 
 describe.skipIf(!services)('Waymark as separate processes on Kafka, PostgreSQL and Redis', () => {
@@ -17,5 +16,4 @@ describe.skipIf(!services)('Waymark as separate processes on Kafka, PostgreSQL a
   describe('coupons', () => describeCoupons(startDistributed, 'coupon-service'))
   describe('short links', () => describeShortLinks(startDistributed))
   describe('decisions', () => describeDecisions(startDistributed))
-  describePowerCut(startDistributed, ['ingest-gateway', 'enrichment-consumer', 'persistence-consumer'])
 })
