@@ -24,12 +24,14 @@ export const startTcpProxy = async (url: string): Promise<TcpProxy> => {
   const sockets = new Set<Socket>()
   let frozen = false
   let swallowing = false
-  let slow: { bytesPerSecond: number; latencyMs: number } | undefined
+  let slow: { bytesPerSecond: number; latencyMs: number; over: AbortSignal } | undefined
+  let endSlowness = (): void => {}
 
   const carry = async (chunk: Buffer, from: Socket, to: Socket): Promise<void> => {
     if (slow) {
       from.pause()
-      await sleep(slow.latencyMs + (chunk.length / slow.bytesPerSecond) * 1000)
+      const tookMs = slow.latencyMs + (chunk.length / slow.bytesPerSecond) * 1000
+      await sleep(tookMs, undefined, { signal: slow.over }).catch(() => {})
       if (!frozen) from.resume()
     }
     to.write(chunk)
@@ -51,10 +53,15 @@ export const startTcpProxy = async (url: string): Promise<TcpProxy> => {
         [client, upstream],
         [upstream, client],
       ] as const) {
+        // What comes while a chunk is held up stays behind it.
+        let last = Promise.resolve()
         from.on('data', (chunk) => {
-          if (!swallowing || from === client) void carry(chunk, from, to)
+          if (swallowing && from !== client) return
+          last = last.then(() => carry(chunk, from, to))
         })
-        from.on('end', () => to.end())
+        from.on('end', () => {
+          last = last.then(() => void to.end())
+        })
         from.once('close', () => to.destroy())
       }
     })
@@ -82,13 +89,16 @@ export const startTcpProxy = async (url: string): Promise<TcpProxy> => {
       swallowing = true
     },
     slowDown: (options) => {
-      slow = options
+      const slowness = new AbortController()
+      slow = { ...options, over: slowness.signal }
+      endSlowness = () => slowness.abort()
     },
     restore: async () => {
       if (swallowing) for (const socket of sockets) socket.destroy()
       frozen = false
       swallowing = false
       slow = undefined
+      endSlowness()
       for (const socket of sockets) socket.resume()
       if (server.listening) return
       server = open()
