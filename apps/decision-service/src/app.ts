@@ -10,12 +10,23 @@ import { ofrepRoutes } from './ofrep-routes.ts'
 
 /** Decides which variant a person sees. */
 export const createDecisionService = (platform: Platform): Service => {
-  const { db, bus, cache, log, apiKeys, projectConfigs, frequencyCaps, ingestRateLimiter, limits, clock } =
-    platform
+  const {
+    db,
+    bus,
+    cache,
+    log,
+    apiKeys,
+    projectConfigs,
+    frequencyCaps,
+    ingestRateLimiter,
+    limits,
+    clock,
+    steadyClock,
+  } = platform
   const publisher = createBackgroundPublisher({ topic: exposures, lane: 'exposures', bus, db, log })
   const decide = createDecide({
     projectConfigs,
-    findPerson: createFindPerson({ pool: db.pool, cache, log, now: clock }),
+    findPerson: createFindPerson({ pool: db.pool, cache, log, now: steadyClock }),
     createProfile: async ({ projectId, kind, value }) => {
       const person = { projectId, visitorId: null, userId: null, [`${kind}Id`]: value }
       return (await resolveProfiles(db.pool, [person]))[0] ?? null

@@ -26,6 +26,8 @@ const statusOf: Record<ErrorCode, number> = {
 export const answerError =
   (log: Log): ErrorRequestHandler =>
   (error: unknown, req, res, next) => {
+    // Somebody else has answered, since this took too long; the connection goes on.
+    if (res.writableEnded) return
     if (res.headersSent) return next(error)
     const known = error instanceof AppError ? error : isTransient(error) ? storeAway() : fromLibrary(error)
     const status = statusOf[known.code]
