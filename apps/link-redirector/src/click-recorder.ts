@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type IpStorage, type LinkClick, type Log, linkClicks } from '@waymark/contracts'
-import { hostOf, isBot, storableIp } from '@waymark/domain'
-import type { IngestQueue } from '@waymark/pipeline'
+import { hostOf, storableIp } from '@waymark/domain'
+import { type IngestQueue, rememberBots } from '@waymark/pipeline'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { VisitorHash } from './visitor-hash.ts'
 
@@ -55,6 +55,7 @@ export const createClickRecorder = ({
   maxWaiting = MAX_WAITING,
 }: ClickRecorderDeps) => {
   const waiting: Click[] = []
+  const isBot = rememberBots()
   let wake = (): void => {}
   let stopBy = Number.POSITIVE_INFINITY
   const dropped = new Counter({
