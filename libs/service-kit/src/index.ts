@@ -9,11 +9,10 @@ export {
 } from './config.ts'
 export { allowApiKey, apiKeyOf, keyHeaderOrBearer, requireApiKey } from './http/authenticate.ts'
 export { directKeyRoute, type KeyAnswer, type KeyCall } from './http/direct-key-route.ts'
-export type { DirectHandler, Exchange } from './http/direct-route.ts'
 export { bodyOf, jsonBody, rawBodyOf } from './http/json-body.ts'
 export { keyRoute } from './http/key-route.ts'
 export { type LimitRequests, type RateLimitOptions, rateLimit } from './http/rate-limit.ts'
-export type { Route } from './http/route.ts'
+export type { DirectHandler, Exchange, Route } from './http/route.ts'
 export { createLog, logConfig } from './log.ts'
 export { distributedPlatform, embeddedPlatform, type Platform } from './platform.ts'
 export {

@@ -1,28 +1,9 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Endpoint } from '@waymark/contracts'
 import type { RequestHandler } from 'express'
 import { crossOriginHeaders, isPublicApi } from './cors.ts'
 import { requestIdOf } from './request-id.ts'
-import type { Route } from './route.ts'
-
-/** A request that is answered without Express, and what is needed for that. */
-export type Exchange = {
-  req: IncomingMessage
-  res: ServerResponse
-  /** What stands for the parameter that the route's path ends with; empty when it has none. */
-  parameter: string
-  /** The client's address, with regard to trusted proxies; empty when its connection is gone. */
-  ip: string
-  /** Headers of the answer, names and values in turn. Those of an error too. */
-  headers: string[]
-}
-
-/**
- * Answers a request without Express, whose router, security headers for pages and response methods cost more than what a
- * busy route does itself. `false` leaves it to the route's handlers; only before the body is read. What is thrown
- * becomes the answer that it becomes everywhere.
- */
-export type DirectHandler = (exchange: Exchange) => boolean | Promise<boolean>
+import type { DirectHandler, Exchange, Route } from './route.ts'
 
 type DirectRoute = Route & { direct: DirectHandler }
 /** A request that a direct route has begun and Express is to finish. */
