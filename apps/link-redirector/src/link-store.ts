@@ -2,6 +2,7 @@ import type { Cache } from '@waymark/cache'
 import type { LinkStatus, LinkTarget, LinkUtm } from '@waymark/contracts'
 import { linkCopyKey } from '@waymark/pipeline'
 import type { ChangesQuery } from '@waymark/project-config'
+import DataLoader from 'dataloader'
 import type { Pool } from 'pg'
 
 /** A link as stored, with all that following it needs. Times in ms since the epoch. */
@@ -37,13 +38,15 @@ type Row = {
 }
 
 const COPY_MS = 60 * 60_000
+/** Most links that are read by one statement. */
+const MAX_BATCH = 500
 
 const SELECT = `
   SELECT l.id, l.project_id, l.code, l.destination, l.status, l.starts_at, l.expires_at, l.click_limit, l.utm,
     l.forward_query, l.targets, coalesce(c.clicks, 0) AS clicks
   FROM link.links l JOIN core.projects p ON p.id = l.project_id AND p.archived_at IS NULL
   LEFT JOIN link.counts c ON c.link_id = l.id
-  WHERE l.code = $1`
+  WHERE l.code = ANY($1::text[])`
 
 /** Asks which links were changed since they were made. */
 export const linkChanges: ChangesQuery = {
@@ -56,24 +59,41 @@ export const linkChanges: ChangesQuery = {
 /** A copy of a link in the shared cache, and when it was read from the database. */
 export type LinkCopy = { readAt: number; link: StoredLink }
 
-/** Reads links from the database, and the copies of them that processes leave each other in the cache. */
-export const createLinkStore = ({ pool, cache }: { pool: Pool; cache: Cache }) => ({
-  /** The link with that code, `null` when there is none. Leaves a copy. @throws when the database is away */
-  read: async (code: string, readAt: number): Promise<StoredLink | null> => {
-    const { rows } = await pool.query<Row>({ name: 'read-link', text: SELECT, values: [code] })
-    const [row] = rows
-    if (!row) return null
-    const link = toStoredLink(row)
-    const copy: LinkCopy = { readAt, link }
-    void cache.set(linkCopyKey(code), JSON.stringify(copy), COPY_MS)
-    return link
-  },
-  /** The copy of a link, which may be an hour old. */
-  readCopy: async (code: string): Promise<LinkCopy | undefined> => {
-    const copy = await cache.get(linkCopyKey(code))
-    return copy === undefined ? undefined : (JSON.parse(copy) as LinkCopy)
-  },
-})
+type Wanted = { code: string; readAt: number }
+
+/**
+ * Reads links from the database, all that are asked for at one moment by one statement, and the copies of them that
+ * processes leave each other in the cache.
+ */
+export const createLinkStore = ({ pool, cache }: { pool: Pool; cache: Cache }) => {
+  const readBatch = async (wanted: readonly Wanted[]): Promise<(StoredLink | null)[]> => {
+    const codes = wanted.map(({ code }) => code)
+    const { rows } = await pool.query<Row>({ name: 'read-link', text: SELECT, values: [codes] })
+    const links = new Map(rows.map((row) => [row.code, toStoredLink(row)]))
+    return wanted.map(({ code, readAt }) => {
+      const link = links.get(code)
+      if (!link) return null
+      const copy: LinkCopy = { readAt, link }
+      void cache.set(linkCopyKey(code), JSON.stringify(copy), COPY_MS)
+      return link
+    })
+  }
+  const loader = new DataLoader<Wanted, StoredLink | null>(readBatch, {
+    cache: false,
+    maxBatchSize: MAX_BATCH,
+    batchScheduleFn: setImmediate,
+  })
+
+  return {
+    /** The link with that code, `null` when there is none. Leaves a copy. @throws when the database is away */
+    read: (code: string, readAt: number): Promise<StoredLink | null> => loader.load({ code, readAt }),
+    /** The copy of a link, which may be an hour old. */
+    readCopy: async (code: string): Promise<LinkCopy | undefined> => {
+      const copy = await cache.get(linkCopyKey(code))
+      return copy === undefined ? undefined : (JSON.parse(copy) as LinkCopy)
+    },
+  }
+}
 
 export type LinkStore = ReturnType<typeof createLinkStore>
 
