@@ -81,6 +81,7 @@ export const expectStoredOnce = async (fleet: Fleet, load: Load, what: string): 
     twice: sum('twice'),
     'slowest answer': `${slowestMs(load)} ms`,
   })
+  if (sum('missing') + sum('twice') + sum('unknown') > 0) process.stdout.write(fleet.lastWords())
   for (const [where, { missing, twice, unknown }] of Object.entries(counts))
     expect({ where, missing, twice, unknown }).toEqual({ where, missing: [], twice: [], unknown: [] })
   expect(load.acknowledged.size).toBe(load.sent.length)

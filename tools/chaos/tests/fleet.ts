@@ -106,6 +106,9 @@ export const createFleet = async (
       ])
       return { gateway, enrichment, persistence }
     },
+    /** The last that each process wrote, for whoever wonders why something failed. */
+    lastWords: (): string =>
+      replicas.map(({ app, output }) => `--- ${app}\n${output().slice(-3_000)}`).join('\n'),
     stop: async () => {
       await Promise.all(replicas.map((replica) => replica.kill()))
       await db.close()
