@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { AppError, type Operation } from '@waymark/contracts'
+import { AppError, type Operation, type RequestPart } from '@waymark/contracts'
 import { bodyOf, jsonBody } from '@waymark/service-kit'
 import type { Request, RequestHandler, Response } from 'express'
 import { requireValid } from './validation.ts'
@@ -27,11 +27,15 @@ export const readBody = ({ body, consumes }: Operation, maxBodyBytes = MAX_BODY_
   return body ? jsonBody(maxBodyBytes) : []
 }
 
-/** The parts of a request whose body was read. @throws AppError unprocessable when one does not fit */
+/**
+ * The parts of a request whose body was read. Members that their schemas do not declare are left out: what is written
+ * may be named after what was sent.
+ * @throws AppError unprocessable when one does not fit
+ */
 export const partsOf = <B, Q>({ body, query }: Operation<B, Q>, req: Request): Parts<B, Q> => {
   const parts = {
-    body: body && requireValid(body.validator, bodyOf(req).value),
-    query: query && requireValid(query.validator, { ...req.query }),
+    body: body && declared(body, requireValid(body.validator, bodyOf(req).value)),
+    query: query && declared(query, requireValid(query.validator, { ...req.query })),
     projectId: pathPart(req, 'projectId'),
     id: pathPart(req, 'id'),
     key: pathPart(req, 'key'),
@@ -39,6 +43,14 @@ export const partsOf = <B, Q>({ body, query }: Operation<B, Q>, req: Request): P
   }
   // Where the operation has no schema for a part, its type is unknown, and undefined will do.
   return parts as Parts<B, Q>
+}
+
+const declared = <T>({ schema }: RequestPart<T>, value: T): T => {
+  const { properties } = schema as { properties?: object }
+  if (properties === undefined || typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value).filter(([name]) => Object.hasOwn(properties, name))
+  // What is declared is all that the type speaks of.
+  return Object.fromEntries(members) as T
 }
 
 const pathPart = ({ params }: Request, name: string): string => {

@@ -48,7 +48,14 @@ export * from './http/links.ts'
 export * from './http/members.ts'
 export * from './http/metering-selectors.ts'
 export { answersOf, openApiDocument } from './http/openapi.ts'
-export { type Access, type Answer, defineOperation, type Endpoint, type Operation } from './http/operation.ts'
+export {
+  type Access,
+  type Answer,
+  defineOperation,
+  type Endpoint,
+  type Operation,
+  type RequestPart,
+} from './http/operation.ts'
 export { operations } from './http/operations.ts'
 export * from './http/profile-view.ts'
 export * from './http/projects.ts'

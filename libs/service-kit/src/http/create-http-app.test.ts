@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { request } from 'node:http'
+import { type OutgoingHttpHeaders, request } from 'node:http'
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib'
 import { AppError, type ErrorCode, MAX_TRACK_BODY_BYTES } from '@waymark/contracts'
 import type { ApiKey } from '@waymark/project-config'
@@ -225,6 +225,28 @@ describe('a JSON body', () => {
       await fetch(`${base}/echo`, { ...streamed, headers: { 'Content-Type': 'application/json' } }),
       413,
     )
+  })
+
+  const endless = gzipSync('{}')
+  it.each<[string, OutgoingHttpHeaders, Buffer]>([
+    ['by its length', { 'Content-Length': BODY_LIMIT + 1 }, Buffer.from('{')],
+    ['by what has come', {}, Buffer.alloc(BODY_LIMIT + 1, ' ')],
+    ['by what it is decompressed to', { 'Content-Encoding': 'gzip' }, gzipSync(Buffer.alloc(100_000, ' '))],
+    [
+      'by what is compressed of nothing',
+      { 'Content-Encoding': 'gzip' },
+      Buffer.concat(Array.from({ length: 100 }, () => endless)),
+    ],
+  ])('is refused before all of it has arrived, %s', async (_how, headers, part) => {
+    const asked = request(`${base}/echo`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...headers },
+    })
+    asked.on('error', () => {})
+    asked.write(part)
+    const [response] = await once(asked, 'response')
+    expect(response.statusCode).toBe(413)
+    asked.destroy()
   })
 
   it('is no bomb: ten megabytes of nothing in ten kilobytes', async () => {
