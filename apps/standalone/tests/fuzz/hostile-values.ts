@@ -9,6 +9,13 @@ const verbatim = (text: string): Verbatim => ({ [VERBATIM]: text })
 const isVerbatim = (value: unknown): value is Verbatim =>
   typeof value === 'object' && value !== null && VERBATIM in value
 
+/** A copy of a value that shares nothing with it. */
+export const copyOf = (value: unknown): unknown => {
+  if (typeof value !== 'object' || value === null || isVerbatim(value)) return value
+  if (Array.isArray(value)) return value.map(copyOf)
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copyOf(member)]))
+}
+
 /** JSON text of a value, or of what stands for one; empty for undefined. */
 export const writeJson = (value: unknown): string => {
   const texts: string[] = []

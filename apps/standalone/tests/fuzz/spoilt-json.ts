@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { hostileText, hostileValue } from './hostile-values.ts'
+import { copyOf, hostileText, hostileValue } from './hostile-values.ts'
 
 /** A change of one place in a JSON value; `at` picks the place. */
 export type Change = {
@@ -26,7 +26,7 @@ export const changes: fc.Arbitrary<Change[]> = fc.array(
 
 /** The value with the changes made. */
 export const changed = (value: unknown, changes: readonly Change[]): unknown => {
-  const whole = { value: structuredClone(value) }
+  const whole = { value: copyOf(value) }
   for (const change of changes) {
     const places = placesIn(whole)
     const place = places[change.at % places.length]
@@ -48,7 +48,8 @@ const set = (holder: object, name: string, value: unknown): void => {
   Object.defineProperty(holder, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
-const changeAt = ({ holder, name }: Place, { how, name: added, value }: Change): void => {
+const changeAt = ({ holder, name }: Place, { how, name: added, value: given }: Change): void => {
+  const value = copyOf(given)
   const member: unknown = Reflect.get(holder, name)
   const isObject = typeof member === 'object' && member !== null
   if (how === 'remove' && !Array.isArray(holder)) Reflect.deleteProperty(holder, name)
@@ -58,11 +59,8 @@ const changeAt = ({ holder, name }: Place, { how, name: added, value }: Change):
     set(
       holder,
       name,
-      Array.from({ length: 3 }, () => structuredClone(plain(member))),
+      Array.from({ length: 3 }, () => copyOf(member)),
     )
   else if (how === 'wrap') set(holder, name, { [added]: member })
   else set(holder, name, value)
 }
-
-// What stands for text that is no JSON has only a symbol, which a clone would lose anyway.
-const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value) ?? 'null') as unknown

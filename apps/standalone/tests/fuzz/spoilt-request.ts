@@ -175,7 +175,7 @@ export const spoilt = (
 
 // Lone surrogates have no percent-encoding of their own; the bytes that WTF-8 has for them are no UTF-8.
 const escaped = (text: string): string =>
-  text.isWellFormed() ? encodeURIComponent(text.slice(0, 4_000)) : '%ed%a0%80'
+  text.isWellFormed() ? encodeURIComponent([...text].slice(0, 4_000).join('')) : '%ed%a0%80'
 
 const bytesOf = (body: unknown, { base, changes, bytes, at }: Spoiling): Buffer => {
   const value = base.from === 'example' ? body : base.value

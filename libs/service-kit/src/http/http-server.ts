@@ -53,11 +53,16 @@ export const listen = async (
   server.on('connect', (_req, connection) => {
     // Nobody listens to it any more.
     connection.on('error', () => connection.destroy())
-    refuseConnection(connection, { status: 405, message: 'This is no proxy' })
+    connection.resume()
+    refuseConnection(connection, { status: 405, message: 'This is no proxy' }, restMs)
   })
+  const refused = new WeakSet<object>()
   server.on('clientError', (error, connection) => {
+    // Whatever still comes on it is no better.
+    if (refused.has(connection)) return
+    refused.add(connection)
     const answering = [...underWay].some((res) => res.socket === connection && res.headersSent)
-    if (connection.writable && !answering) refuseConnection(connection, reasonFor(error))
+    if (connection.writable && !answering) refuseConnection(connection, reasonFor(error), restMs)
     else connection.destroy()
   })
   const connections = new Set<Socket>()
@@ -97,8 +102,11 @@ const refuse = (res: ServerResponse, status: number, message: string): void => {
 const dropRest = (req: IncomingMessage, ms: number): void => {
   if (req.complete) return
   req.resume()
-  const impatient = setTimeout(() => req.socket.destroy(), ms)
-  req.once('close', () => clearTimeout(impatient))
+  const impatient = setTimeout(() => {
+    // By now the connection may be another request's.
+    if (!req.complete) req.socket.destroy()
+  }, ms)
+  impatient.unref()
 }
 
 /** Tells the client not to send another request on this connection, which ends with the answer. */

@@ -13,10 +13,14 @@ const MALFORMED = { status: 400, message: 'The request is not HTTP' }
 export const reasonFor = (error: Error): { status: number; message: string } =>
   REASONS[`${(error as NodeJS.ErrnoException).code}`] ?? MALFORMED
 
-/** Answers on a bare connection in the form that every error has, and closes it. */
+/**
+ * Answers on a bare connection in the form that every error has, and closes it. A client that is still sending has
+ * `restMs` to read the answer: closed at once, it could miss it.
+ */
 export const refuseConnection = (
   connection: Duplex,
   { status, message }: { status: number; message: string },
+  restMs: number,
 ): void => {
   const body = JSON.stringify({ error: message })
   const head = [
@@ -26,5 +30,7 @@ export const refuseConnection = (
     'X-Content-Type-Options: nosniff',
     'Connection: close',
   ]
-  connection.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => connection.destroy())
+  connection.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  const impatient = setTimeout(() => connection.destroy(), restMs)
+  connection.once('close', () => clearTimeout(impatient))
 }
