@@ -9,7 +9,7 @@ import { examples } from './openapi/examples.ts'
 import { type Call, startWorld, type World } from './openapi/world.ts'
 
 /** Requests to each operation: a part of them at every test run, the whole by `npm run test:fuzz`. */
-const RUNS = Number(process.env.FUZZ_RUNS || 300)
+const RUNS = Number(process.env.FUZZ_RUNS || 100)
 /** Repeats a run that failed, whose seed it printed. */
 const SEED = Number(process.env.FUZZ_SEED || Date.now() % 2 ** 31)
 /** After so many requests one that would succeed is made anew: what it was about may be gone. */

@@ -9,6 +9,7 @@ export type {
   DecisionStatus,
   DecisionVariant,
 } from './decision-definition.ts'
+export { decisionStatuses } from './decision-definition.ts'
 export * from './email.ts'
 export type { AccountView, ProjectView, TenantView, UserView } from './http/account-parts.ts'
 export * from './http/accounts.ts'

@@ -24,8 +24,16 @@ const statusOf: Record<ErrorCode, number> = {
 /** Answers whatever a handler threw as JSON `{ error, … }`. What we did not foresee is logged and told to nobody. */
 export const answerError =
   (log: Log): ErrorRequestHandler =>
-  (error: unknown, req, res, next) => {
-    if (res.headersSent) return next(error)
+  (error: unknown, req, res, _next) => {
+    if (res.headersSent) {
+      // Half an answer cannot be taken back, only broken off; the client may have done so before.
+      if (!req.destroyed)
+        log.error(
+          { requestId: res.get('X-Request-Id'), method: req.method, err: error },
+          'an answer breaks off',
+        )
+      return void req.socket.destroySoon()
+    }
     const known = error instanceof AppError ? error : isTransient(error) ? storeAway() : fromLibrary(error)
     const status = statusOf[known.code]
     if (status >= 500)

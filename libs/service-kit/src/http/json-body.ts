@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto'
 import { AppError } from '@waymark/contracts'
-import { parseJson } from '@waymark/domain'
+import { holdsNumberOutOfRange, parseJson } from '@waymark/domain'
 import type { Request, RequestHandler, Response } from 'express'
 import { readBytes } from './read-bytes.ts'
+
+/** `numbers`: whether one that is out of range makes the whole body unusable, or is left as infinite to be refused later. */
+export type JsonBodyOptions = { numbers?: 'in range' | 'any' }
 
 /** A JSON body, how many bytes it had after decompression, and on demand a digest of them. */
 export type JsonBody = { value: unknown; bytes: number; digest: () => string }
@@ -10,9 +13,12 @@ export type JsonBody = { value: unknown; bytes: number; digest: () => string }
 /**
  * Reads a JSON body of at most `limit` bytes, counted after decompression (gzip, deflate, br).
  * Leaves a JsonBody on `req.body` and its bytes for `rawBodyOf`. Answers 415 for other types, 413 above the limit, 400
- * for what is not JSON.
+ * for what is not JSON or holds a number that is out of range.
  */
-export const jsonBody = (limit: number): RequestHandler[] => [requireJson, readJson(limit)]
+export const jsonBody = (limit: number, { numbers = 'in range' }: JsonBodyOptions = {}): RequestHandler[] => [
+  requireJson,
+  readJson(limit, numbers),
+]
 
 /** The body that `jsonBody` left. */
 export const bodyOf = (req: Request): JsonBody => req.body as JsonBody
@@ -32,18 +38,22 @@ const utf8 = new TextDecoder()
 const digestOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('base64url')
 
 const readJson =
-  (limit: number): RequestHandler =>
+  (limit: number, numbers: JsonBodyOptions['numbers']): RequestHandler =>
   async (req, res, next) => {
     const bytes = await readBytes(req, limit)
     res.locals.rawBody = bytes
-    req.body = { value: parse(bytes), bytes: bytes.length, digest: () => digestOf(bytes) } satisfies JsonBody
+    const text = utf8.decode(bytes)
+    const value = parse(text)
+    if (numbers === 'in range' && holdsNumberOutOfRange(text, value))
+      throw new AppError('bad_request', 'The body holds a number that is out of range')
+    req.body = { value, bytes: bytes.length, digest: () => digestOf(bytes) } satisfies JsonBody
     next()
   }
 
-const parse = (bytes: Buffer): unknown => {
+const parse = (text: string): unknown => {
   try {
-    return parseJson(utf8.decode(bytes))
+    return parseJson(text)
   } catch {
-    throw new AppError('bad_request', bytes.length === 0 ? 'The body is empty' : 'The body is not valid JSON')
+    throw new AppError('bad_request', text.length === 0 ? 'The body is empty' : 'The body is not valid JSON')
   }
 }
