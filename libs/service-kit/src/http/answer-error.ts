@@ -41,6 +41,8 @@ export const answerError =
     const { retryAfterSeconds, retryAfter = retryAfterSeconds, ...details } = known.details
     const waiting = typeof retryAfter === 'number' ? retryIn(retryAfter, req.path) : {}
     if (typeof retryAfter === 'number') res.set('Retry-After', `${retryAfter}`)
+    // Whatever was meant to be answered may have said otherwise.
+    res.type('json').set('Cache-Control', 'no-store')
     res.status(status).json({ error: known.message, ...details, ...waiting })
   }
 

@@ -95,6 +95,15 @@ const routes: Route[] = [
     ],
   },
   {
+    operation: { method: 'get', path: '/page' },
+    handlers: [
+      (_req, res) => {
+        res.type('css').set('Cache-Control', 'public, max-age=3600')
+        throw new AppError('unprocessable', 'not this page')
+      },
+    ],
+  },
+  {
     operation: { method: 'get', path: '/half' },
     handlers: [
       (_req, res) => {
@@ -177,6 +186,17 @@ describe('a request id', () => {
   it.each(['', 'a'.repeat(101), 'with space', '<script>'])('is replaced: %j', async (given) => {
     expect(await idFor(given)).toMatch(UUID)
   })
+})
+
+it.each(['/items/%00', '/items/a%00b', '/%00'])('%s is not found: nothing is called so', async (path) => {
+  await expectError(await fetch(`${base}${path}`), 404)
+})
+
+it('answers an error as JSON that nobody keeps, whatever the answer was to be', async () => {
+  const response = await fetch(`${base}/page`)
+  expect(response.status).toBe(422)
+  expect(response.headers.get('Content-Type')).toMatch(/^application\/json/)
+  expect(response.headers.get('Cache-Control')).toBe('no-store')
 })
 
 describe('a JSON body', () => {

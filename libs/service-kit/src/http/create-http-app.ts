@@ -30,6 +30,7 @@ export const createHttpApp = ({ routes, trustedProxies, isReady, log, metrics }:
   app.use(helmet())
   app.use(identifyRequest)
   app.use(PUBLIC_API, allowBrowsers)
+  app.use(refuseNul)
   app.get('/healthz', (_req, res) => void res.json({ status: 'ok' }))
   app.get('/readyz', (_req, res) => {
     const ready = isReady()
@@ -66,6 +67,12 @@ export const createHttpApp = ({ routes, trustedProxies, isReady, log, metrics }:
 const identifyRequest: RequestHandler = (req, res, next) => {
   const given = req.get('X-Request-Id') ?? ''
   res.set('X-Request-Id', REQUEST_ID.test(given) ? given : randomUUID())
+  next()
+}
+
+/** Nothing has a name with U+0000 in it: PostgreSQL refuses such a text, also one to compare with. */
+const refuseNul: RequestHandler = (req, _res, next) => {
+  if (req.path.includes('%00')) throw new AppError('not_found', 'Not found')
   next()
 }
 
