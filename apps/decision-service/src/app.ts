@@ -10,7 +10,8 @@ import { ofrepRoutes } from './ofrep-routes.ts'
 
 /** Decides which variant a person sees. */
 export const createDecisionService = (platform: Platform): Service => {
-  const { db, bus, cache, log, apiKeys, projectConfigs, frequencyCaps, rateLimiter, limits, clock } = platform
+  const { db, bus, cache, log, apiKeys, projectConfigs, frequencyCaps, ingestRateLimiter, limits, clock } =
+    platform
   const publisher = createBackgroundPublisher({ topic: exposures, lane: 'exposures', bus, db, log })
   const decide = createDecide({
     projectConfigs,
@@ -25,7 +26,7 @@ export const createDecisionService = (platform: Platform): Service => {
     clock,
   })
   const limit = (bucket: string) =>
-    rateLimit({ limiter: rateLimiter, bucket, limitFor: () => limits.decidePerMinute })
+    rateLimit({ limiter: ingestRateLimiter, bucket, limitFor: () => limits.decidePerMinute })
   return {
     routes: [
       decideRoute({ apiKeys, limitRequests: limit('decide'), decide }),

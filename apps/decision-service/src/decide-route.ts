@@ -1,19 +1,18 @@
 import { MAX_DECIDE_BODY_BYTES, decide as operation } from '@waymark/contracts'
 import type { DecisionSet } from '@waymark/domain'
-import { apiKeyOf, bodyOf, keyRoute, type Platform, type Route } from '@waymark/service-kit'
-import type { RequestHandler } from 'express'
+import { directKeyRoute, type LimitRequests, type Platform, type Route } from '@waymark/service-kit'
 import type { Decide } from './decide.ts'
 import { parseDecide } from './decide-request.ts'
 
-type Deps = { apiKeys: Platform['apiKeys']; limitRequests: RequestHandler; decide: Decide }
+type Deps = { apiKeys: Platform['apiKeys']; limitRequests: LimitRequests; decide: Decide }
 
 /** 200 with a decision for each key, or for all that are active. */
 export const decideRoute = ({ decide, ...deps }: Deps): Route =>
-  keyRoute(operation, { ...deps, maxBodyBytes: MAX_DECIDE_BODY_BYTES }, async (req, res) => {
-    const { keys, ...request } = parseDecide(bodyOf(req).value)
-    const { projectId } = apiKeyOf(res)
+  directKeyRoute(operation, { ...deps, maxBodyBytes: MAX_DECIDE_BODY_BYTES }, async ({ apiKey, body }) => {
+    const { keys, ...request } = parseDecide(body.value)
+    const { projectId } = apiKey
     const which = keys ?? allActive
-    res.json(await decide({ ...request, projectId, which, shown: true }))
+    return { status: 200, json: JSON.stringify(await decide({ ...request, projectId, which, shown: true })) }
   })
 
 const allActive = ({ active }: DecisionSet) => active

@@ -15,6 +15,7 @@ import {
   jsonBody,
   keyHeaderOrBearer,
   keyRoute,
+  type LimitRequests,
   type Platform,
   type Route,
 } from '@waymark/service-kit'
@@ -22,7 +23,7 @@ import type { RequestHandler } from 'express'
 import type { Decide } from './decide.ts'
 import { ofrepError, parseEvaluation } from './ofrep-request.ts'
 
-type Deps = { apiKeys: Platform['apiKeys']; limitRequests: RequestHandler; decide: Decide }
+type Deps = { apiKeys: Platform['apiKeys']; limitRequests: LimitRequests; decide: Decide }
 
 /**
  * The OpenFeature Remote Evaluation Protocol over the same decisions. One flag is evaluated because somebody is about

@@ -2,13 +2,17 @@ import type { EmailTrigger, EnrichedEvent } from '@waymark/contracts'
 import { emailAddressIn, eventKeyOf, triggersFiredBy } from '@waymark/domain'
 import type { Delivery } from '@waymark/event-bus'
 import { aboutEvent, withoutErased } from '@waymark/pipeline'
+import type { ProjectConfigs } from '@waymark/project-config'
 import type { Platform } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { type Person, readPeople } from './read-people.ts'
 import { type NewDelivery, storeDeliveries } from './store-deliveries.ts'
 import { findSuppressed } from './suppressions.ts'
 
-type Deps = Pick<Platform, 'db' | 'projectConfigs'> & { onDecided?: (deliveries: NewDelivery[]) => void }
+type Deps = Pick<Platform, 'db'> & {
+  projectConfigs: ProjectConfigs
+  onDecided?: (deliveries: NewDelivery[]) => void
+}
 type Firing = { event: EnrichedEvent; trigger: EmailTrigger }
 type Decided = NewDelivery & { event: EnrichedEvent }
 

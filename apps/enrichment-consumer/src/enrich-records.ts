@@ -4,10 +4,11 @@ import {
   type IdentifyRecord,
   type IngestRecord,
   type QueuedRecord,
+  traceHeadersOf,
 } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
 import { enrichEvent, type Locate, partitionKeyOf } from '@waymark/domain'
-import type { Delivery, EventBus } from '@waymark/event-bus'
+import type { Delivery, EventBus, OutgoingRecord } from '@waymark/event-bus'
 import {
   aboutRecord,
   applyIdentify,
@@ -27,7 +28,10 @@ export const createEnrichRecords = ({ bus, db, locate }: EnrichRecordsDeps) => {
   const describeUserAgent = rememberUserAgents()
   const resolveLinks = createResolveLinks(db)
 
-  const enrich = async (received: readonly IngestRecord[]): Promise<EnrichedEvent[]> => {
+  const enrich = async (
+    received: readonly IngestRecord[],
+    traces: Traces,
+  ): Promise<OutgoingRecord<EnrichedEvent>[]> => {
     const erased = await findErased(db.pool, received.map(aboutRecord))
     const records = received.filter((_, place) => !erased.has(place))
     const people = records.map(({ projectId, event, receivedAt }) => ({ ...event, projectId, receivedAt }))
@@ -35,27 +39,39 @@ export const createEnrichRecords = ({ bus, db, locate }: EnrichRecordsDeps) => {
       resolveProfiles(db.pool, people),
       resolveLinks(records),
     ])
-    return records.map((record, index) =>
-      enrichEvent(record, {
+    return records.map((record, index) => {
+      const value = enrichEvent(record, {
         profileId: profileIds[index] ?? null,
         shortLink: shortLinks[index] ?? null,
         describeUserAgent,
         ...(locate && { locate }),
-      }),
-    )
+      })
+      const headers = traces.get(record)
+      return { key: partitionKeyOf(value.projectId, value), value, ...(headers && { headers }) }
+    })
   }
 
   return async (batch: readonly Delivery<QueuedRecord>[]): Promise<undefined> => {
-    const events: EnrichedEvent[] = []
+    const events: OutgoingRecord<EnrichedEvent>[] = []
+    const traces = tracesOf(batch)
     for (const run of runsOf(batch.map(({ value }) => value))) {
-      events.push(...(await enrich(run.events)))
+      events.push(...(await enrich(run.events, traces)))
       if (run.identify) await applyIdentify(db, run.identify)
     }
-    await bus.publish(
-      enrichedEvents,
-      events.map((value) => ({ key: partitionKeyOf(value.projectId, value), value })),
-    )
+    await bus.publish(enrichedEvents, events)
   }
+}
+
+/** The trace of each record that has one: what becomes of the record stays in it. */
+type Traces = ReadonlyMap<QueuedRecord, { traceparent: string }>
+
+const tracesOf = (batch: readonly Delivery<QueuedRecord>[]): Traces => {
+  const traces = new Map<QueuedRecord, { traceparent: string }>()
+  for (const { value, headers } of batch) {
+    const trace = traceHeadersOf(headers)
+    if (trace) traces.set(value, trace)
+  }
+  return traces
 }
 
 /** Events that may be resolved together, and the identify behind them. */

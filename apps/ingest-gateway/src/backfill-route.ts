@@ -1,5 +1,5 @@
 import { MAX_BACKFILL_EVENTS, backfillEvents as operation } from '@waymark/contracts'
-import { bodyOf, jsonBody, keyRoute, type Platform, type Route } from '@waymark/service-kit'
+import { apiKeyOf, bodyOf, jsonBody, keyRoute, type Platform, type Route } from '@waymark/service-kit'
 import { senderOf } from './sender.ts'
 import type { createTrackEvents } from './track-events.ts'
 import { parseTrackRequest } from './track-request.ts'
@@ -21,7 +21,7 @@ export const backfillRoute = ({ apiKeys, trackEvents }: Deps): Route =>
       const { value, bytes, digest } = bodyOf(req)
       const request = parseTrackRequest(value, MAX_BACKFILL_EVENTS)
       res.json(
-        await trackEvents.process(request, senderOf(req, res), {
+        await trackEvents.process(request, senderOf({ apiKey: apiKeyOf(res), ip: req.ip ?? '', req }), {
           bodyBytes: bytes,
           bodyDigest: digest,
           backfill: true,

@@ -1,13 +1,20 @@
 import { MAX_IDENTIFY_BODY_BYTES, identify as operation } from '@waymark/contracts'
-import { apiKeyOf, bodyOf, keyRoute, type Platform, type Route, rawBodyOf } from '@waymark/service-kit'
-import type { RequestHandler } from 'express'
+import {
+  apiKeyOf,
+  bodyOf,
+  keyRoute,
+  type LimitRequests,
+  type Platform,
+  type Route,
+  rawBodyOf,
+} from '@waymark/service-kit'
 import type { createIdentify } from './identify.ts'
 import { parseIdentify } from './identify-request.ts'
 import { wantsSync } from './sender.ts'
 
 type Deps = {
   apiKeys: Platform['apiKeys']
-  limitRequests: RequestHandler
+  limitRequests: LimitRequests
   identify: ReturnType<typeof createIdentify>['identify']
 }
 

@@ -12,6 +12,7 @@ import {
 import { acceptEvent, ingestRecordOf, sampleOf, validateEvent, validationModeOf } from '@waymark/domain'
 import type { ProjectConfig, ProjectConfigs } from '@waymark/project-config'
 import { v7 as uuidv7 } from 'uuid'
+import { createEventIds } from './event-ids.ts'
 import type { TrackRequest } from './track-request.ts'
 
 /** Who sends the events, as far as the key and the connection tell. */
@@ -47,6 +48,8 @@ const MADE_IDS_MS = 10 * 60_000
 
 /** Sorts the events of a request by structure, catalog and metering selectors. */
 export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
+  const anEventId = createEventIds(clock)
+
   const configOf = async (projectId: string): Promise<ProjectConfig> => {
     try {
       return await projectConfigs.get(projectId)
@@ -92,8 +95,8 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
       const lackingId: number[] = []
       let made = 0
       const newEventId = (): string => {
-        if (madeIds === undefined) return uuidv7()
-        const id = madeIds.ids[made] ?? uuidv7()
+        if (madeIds === undefined) return anEventId()
+        const id = madeIds.ids[made] ?? anEventId()
         madeIds.ids[made++] = id
         return id
       }

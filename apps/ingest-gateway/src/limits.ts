@@ -1,4 +1,4 @@
-import { apiKeyOf, type Platform, rateLimit } from '@waymark/service-kit'
+import { type Platform, rateLimit } from '@waymark/service-kit'
 
 /** How often clients may send events, as the project set it or else the deployment, and write profiles. */
 export const createLimits = ({
@@ -11,8 +11,8 @@ export const createLimits = ({
     rateLimit({
       limiter: ingestRateLimiter,
       bucket,
-      limitFor: async (_req, res) => {
-        const { settings } = await projectConfigs.get(apiKeyOf(res).projectId)
+      limitFor: async ({ projectId }) => {
+        const { settings } = await projectConfigs.get(projectId)
         return settings.ingestRequestsPerMinute ?? limits.ingestPerMinute
       },
     })

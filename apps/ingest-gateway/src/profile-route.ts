@@ -1,12 +1,19 @@
 import { MAX_IDENTIFY_BODY_BYTES, writeProfile as operation } from '@waymark/contracts'
-import { apiKeyOf, bodyOf, keyRoute, type Platform, type Route, rawBodyOf } from '@waymark/service-kit'
-import type { RequestHandler } from 'express'
+import {
+  apiKeyOf,
+  bodyOf,
+  keyRoute,
+  type LimitRequests,
+  type Platform,
+  type Route,
+  rawBodyOf,
+} from '@waymark/service-kit'
 import type { createIdentify } from './identify.ts'
 import { parseProfileWrite } from './identify-request.ts'
 
 type Deps = {
   apiKeys: Platform['apiKeys']
-  limitRequests: RequestHandler
+  limitRequests: LimitRequests
   writeProfile: ReturnType<typeof createIdentify>['writeProfile']
 }
 

@@ -1,19 +1,21 @@
-import { apiKeyOf } from '@waymark/service-kit'
-import type { Request, Response } from 'express'
+import type { IncomingMessage } from 'node:http'
+import type { KeyCall } from '@waymark/service-kit'
 import type { Sender } from './intake.ts'
 
 /** Who sends a request whose key was let pass. */
-export const senderOf = (req: Request, res: Response): Sender => {
-  const { projectId, kind, validationMode } = apiKeyOf(res)
-  return {
-    projectId,
-    validationMode,
-    speaksForOthers: kind === 'sec',
-    ip: req.ip ?? null,
-    userAgent: req.get('User-Agent') ?? null,
-  }
-}
+export const senderOf = ({ apiKey, ip, req }: Pick<KeyCall, 'apiKey' | 'ip' | 'req'>): Sender => ({
+  projectId: apiKey.projectId,
+  validationMode: apiKey.validationMode,
+  speaksForOthers: apiKey.kind === 'sec',
+  ip: ip === '' ? null : ip,
+  userAgent: req.headers['user-agent'] ?? null,
+})
 
 /** Whether the client asks for the synchronous path. */
-export const wantsSync = (req: Request): boolean =>
-  req.query.sync === '1' || req.get('X-Service-Sync') === '1'
+export const wantsSync = ({ url = '', headers }: IncomingMessage): boolean =>
+  headers['x-service-sync'] === '1' || syncOf(url) === '1'
+
+const syncOf = (url: string): string | null => {
+  const query = url.indexOf('?')
+  return query === -1 ? null : new URLSearchParams(url.slice(query)).get('sync')
+}

@@ -1,27 +1,26 @@
 import { MAX_TRACK_BODY_BYTES, trackEvents as operation } from '@waymark/contracts'
-import { bodyOf, jsonBody, keyRoute, type Platform, type Route } from '@waymark/service-kit'
-import type { RequestHandler } from 'express'
+import { directKeyRoute, type LimitRequests, type Platform, type Route } from '@waymark/service-kit'
 import { senderOf, wantsSync } from './sender.ts'
 import type { createTrackEvents } from './track-events.ts'
 import { parseTrackRequest } from './track-request.ts'
 
 type Deps = {
   apiKeys: Platform['apiKeys']
-  limitRequests: RequestHandler
+  limitRequests: LimitRequests
   trackEvents: ReturnType<typeof createTrackEvents>
 }
 
 /** 202 when the events are durable; 200 with `sync=1` or `X-Service-Sync: 1` when they are stored. */
 export const trackRoute = ({ trackEvents, ...deps }: Deps): Route =>
-  keyRoute(
+  directKeyRoute(
     operation,
-    { ...deps, readBody: jsonBody(MAX_TRACK_BODY_BYTES, { numbers: 'any' }) },
-    async (req, res) => {
-      const { value, bytes, digest } = bodyOf(req)
-      const request = parseTrackRequest(value)
-      const sender = senderOf(req, res)
-      const options = { bodyBytes: bytes, bodyDigest: digest, backfill: false }
-      if (wantsSync(req)) res.json(await trackEvents.process(request, sender, options))
-      else res.status(202).json(await trackEvents.enqueue(request, sender, options))
+    { ...deps, maxBodyBytes: MAX_TRACK_BODY_BYTES, numbers: 'any' },
+    async ({ body, req, ...by }) => {
+      const request = parseTrackRequest(body.value)
+      const sender = senderOf({ req, ...by })
+      const options = { bodyBytes: body.bytes, bodyDigest: body.digest, backfill: false }
+      if (wantsSync(req))
+        return { status: 200, json: JSON.stringify(await trackEvents.process(request, sender, options)) }
+      return { status: 202, json: JSON.stringify(await trackEvents.enqueue(request, sender, options)) }
     },
   )

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type IpStorage, type LinkClick, type Log, linkClicks } from '@waymark/contracts'
 import { hostOf, isBot, storableIp } from '@waymark/domain'
-import type { IngestQueue } from '@waymark/pipeline'
+import type { OutgoingRecord } from '@waymark/event-bus'
+import { type IngestQueue, traceHeaders } from '@waymark/pipeline'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { VisitorHash } from './visitor-hash.ts'
 
@@ -54,7 +55,7 @@ export const createClickRecorder = ({
   metrics,
   maxWaiting = MAX_WAITING,
 }: ClickRecorderDeps) => {
-  const waiting: Click[] = []
+  const waiting: { click: Click; headers: { traceparent: string } | undefined }[] = []
   let wake = (): void => {}
   let stopBy = Number.POSITIVE_INFINITY
   const dropped = new Counter({
@@ -71,9 +72,13 @@ export const createClickRecorder = ({
     },
   })
 
-  const toRecord = ({ at, ip, ipStorage, ...click }: Click): { key: string; value: LinkClick } => {
+  const toRecord = ({
+    click: { at, ip, ipStorage, ...click },
+    headers,
+  }: (typeof waiting)[number]): OutgoingRecord<LinkClick> => {
     const userAgent = click.userAgent?.slice(0, MAX_AGENT_LENGTH) ?? null
     return {
+      ...(headers && { headers }),
       key: `${click.projectId}:${click.linkId}`,
       value: {
         v: 1,
@@ -105,7 +110,7 @@ export const createClickRecorder = ({
     /** Takes a click. Never fails and never waits. */
     record: (click: Click): void => {
       if (waiting.length >= maxWaiting) dropped.inc()
-      else waiting.push(click)
+      else waiting.push({ click, headers: traceHeaders() })
       wake()
     },
     /** Hands clicks over until `signal` aborts and none are left. */

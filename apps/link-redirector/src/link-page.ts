@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 
 /** What a visitor is told when a link leads nowhere. */
-type Refusal = { status: 404 | 410; error: string; reason?: string }
+export type Refusal = { status: 404 | 410; error: string; reason?: string }
 
 /** Answers that a link leads nowhere: as a small page to a browser, as JSON to everybody else. */
 export const refuse = (req: Request, res: Response, { status, error, reason }: Refusal): void => {

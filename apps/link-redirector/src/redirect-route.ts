@@ -1,11 +1,12 @@
+import type { IncomingMessage } from 'node:http'
 import { resolveLink } from '@waymark/contracts'
 import { createClickIds, LINK_CODE, type LinkEnd, linkStateAt, locate } from '@waymark/domain'
-import type { Route } from '@waymark/service-kit'
-import type { Request, Response } from 'express'
+import type { DirectHandler, Exchange, Route } from '@waymark/service-kit'
+import type { RequestHandler } from 'express'
 import type { ClickLimits } from './click-limits.ts'
 import type { ClickRecorder } from './click-recorder.ts'
 import type { LinkCache } from './link-cache.ts'
-import { refuse } from './link-page.ts'
+import { type Refusal, refuse } from './link-page.ts'
 import { destinationFor, type PreparedLink } from './prepared-link.ts'
 import type { ProjectOptions } from './project-options.ts'
 import type { VisitorReader } from './visitor.ts'
@@ -30,50 +31,72 @@ const UNKNOWN = { status: 404, error: 'There is no such link' } as const
 /** `GET /s/{code}`: sends a visitor where the link leads. */
 export const redirectRoute = ({ links, optionsOf, limits, visitors, clicks, clock }: RedirectDeps): Route => {
   const newClickId = createClickIds()
+  const refusals = new WeakMap<IncomingMessage, Refusal>()
 
   /** Why a link leads this visitor nowhere; otherwise the click counts from here on. */
-  const endOf = (link: PreparedLink, state: LinkEnd | 'open', req: Request): LinkEnd | undefined => {
-    if (state !== 'open') return state
+  const refusalOf = (link: PreparedLink | null, at: number, req: IncomingMessage): Refusal | undefined => {
+    const state = link === null ? 'not_started' : linkStateAt(link, at)
+    if (link === null || state === 'not_started') return UNKNOWN
+    const end = state === 'open' ? limitOf(link, req) : state
+    return end && { status: 410, error: ENDED[end], reason: end }
+  }
+  const limitOf = (link: PreparedLink, req: IncomingMessage): LinkEnd | undefined => {
     if (link.clickLimit === null) return undefined
     const counts = req.method !== 'HEAD' && visitors.isHuman(req)
     return limits.allows(link, counts) ? undefined : 'click_limit_reached'
   }
 
-  const follow = async (req: Request, res: Response): Promise<void> => {
-    const { code } = req.params
-    if (typeof code !== 'string' || !LINK_CODE.test(code)) return refuse(req, res, UNKNOWN)
-    const link = await links.get(code)
+  const follow = (link: PreparedLink | null, exchange: Exchange): boolean | Promise<boolean> => {
+    const { req } = exchange
     const at = clock()
-    const state = link === null ? 'not_started' : linkStateAt(link, at)
-    if (link === null || state === 'not_started') return refuse(req, res, UNKNOWN)
-    const end = endOf(link, state, req)
-    if (end !== undefined) return refuse(req, res, { status: 410, error: ENDED[end], reason: end })
-
-    const { appendClickId, ipStorage } = await optionsOf(link.projectId)
-    const destination = destinationFor(link, () => visitors.describe(req))
-    // Whoever asks by HEAD has not clicked.
-    const clickId = req.method === 'HEAD' ? null : newClickId(link.id, at)
-    const location = locate(
-      destination,
-      appendClickId ? clickId : null,
-      link.forwardQuery ? queryOf(req.url) : '',
-    )
-    // Otherwise browsers would not tell the destination where their visitors come from.
-    res.removeHeader('Referrer-Policy')
-    res.writeHead(302, { Location: location, 'Cache-Control': 'no-store', 'Content-Length': 0 }).end()
-    if (clickId === null) return
-    clicks.record({
-      id: clickId,
-      projectId: link.projectId,
-      linkId: link.id,
-      code: link.code,
-      at,
-      ipStorage,
-      ...visitors.read(req),
-    })
+    const refusal = refusalOf(link, at, req)
+    if (link === null || refusal !== undefined) {
+      refusals.set(req, refusal ?? UNKNOWN)
+      return false
+    }
+    const options = optionsOf(link.projectId)
+    return options instanceof Promise
+      ? options.then((known) => redirect(link, known, at, exchange))
+      : redirect(link, options, at, exchange)
   }
 
-  return { operation: resolveLink, handlers: [follow] }
+  const redirect = (
+    link: PreparedLink,
+    { appendClickId, ipStorage }: ProjectOptions,
+    at: number,
+    { req, res, ip, headers }: Exchange,
+  ): true => {
+    const destination = destinationFor(link, () => visitors.describe(req, ip))
+    // Whoever asks by HEAD has not clicked.
+    const clickId = req.method === 'HEAD' ? null : newClickId(link.id, at)
+    const query = link.forwardQuery ? queryOf(req.url ?? '') : ''
+    const location = locate(destination, appendClickId ? clickId : null, query)
+    headers.push('Location', location, 'Cache-Control', 'no-store', 'Content-Length', '0')
+    // Otherwise browsers would not tell the destination where their visitors come from.
+    res.removeHeader('Referrer-Policy')
+    res.writeHead(302, headers).end()
+    if (clickId !== null) {
+      clicks.record({
+        id: clickId,
+        projectId: link.projectId,
+        linkId: link.id,
+        code: link.code,
+        at,
+        ipStorage,
+        ...visitors.read(req, ip),
+      })
+    }
+    return true
+  }
+
+  const direct: DirectHandler = (exchange) => {
+    if (!LINK_CODE.test(exchange.parameter)) return false
+    const link = links.get(exchange.parameter)
+    return link instanceof Promise ? link.then((found) => follow(found, exchange)) : follow(link, exchange)
+  }
+  const refuseVisitor: RequestHandler = (req, res) => refuse(req, res, refusals.get(req) ?? UNKNOWN)
+
+  return { operation: resolveLink, direct, handlers: [refuseVisitor] }
 }
 
 const queryOf = (url: string): string => {

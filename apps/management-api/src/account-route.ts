@@ -71,7 +71,7 @@ export const createAccountRoutes = ({ apiKeys, sessions }: Deps) => {
     ): Route => {
       const find = async (req: Request, res: Response): Promise<Caller> => {
         if (req.get('X-API-Key')) {
-          const { projectId } = await allowApiKey(apiKeys, operation.access.scope, req, res)
+          const { projectId } = await allowApiKey(apiKeys, operation.access.scope, req)
           return { kind: 'key', projectId }
         }
         const session = await findSession(sessions, req, res)

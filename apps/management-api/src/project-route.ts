@@ -51,8 +51,8 @@ export const createProjectRoute =
     { maxBodyBytes }: { maxBodyBytes?: number } = {},
   ): Route => {
     const { role: needed } = operation.access
-    const byKey = async (req: Request, res: Response): Promise<Actor> => {
-      const { id, projectId, scopes } = await allowApiKey(apiKeys, scopeForRole[needed], req, res)
+    const byKey = async (req: Request): Promise<Actor> => {
+      const { id, projectId, scopes } = await allowApiKey(apiKeys, scopeForRole[needed], req)
       if (req.params.projectId !== projectId) throw new AppError('not_found', 'Not found')
       return { kind: 'key', id, scopes }
     }
@@ -65,7 +65,7 @@ export const createProjectRoute =
       return { kind: 'user', id: session.user.id, role, scopes: scopesOfRole(role) }
     }
     const allow: RequestHandler = async (req, res, next) => {
-      res.locals.actor = req.get('X-API-Key') ? await byKey(req, res) : await bySession(req, res)
+      res.locals.actor = req.get('X-API-Key') ? await byKey(req) : await bySession(req, res)
       next()
     }
     const reply: RequestHandler = async (req, res) => {

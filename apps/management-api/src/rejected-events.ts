@@ -26,7 +26,7 @@ const RETRY_AFTER_S = 30
 export const rejectedEventRoutes = ({ projectRoute, db, bus, projectConfigs, clock }: Deps): Route[] => {
   /** Sends those that are valid now, and answers what is wrong with the others. */
   const replay = async (projectId: string, rejected: readonly Rejected[]) => {
-    const config = await projectConfigs.get(projectId)
+    const config = await projectConfigs.getLatest(projectId)
     const records = rejected.map(recordOf)
     const erased = await findErased(db.pool, records.map(aboutRecord))
     const verdicts = records.map(({ event }) => validateEvent(event, [], 'enforce', config).violations)

@@ -8,6 +8,7 @@ import { describeIngestion } from './ingestion.ts'
 import { describeMainJob } from './main-job.ts'
 import { describePowerCut } from './power-cut.ts'
 import { describeShortLinks } from './short-links.ts'
+import { describeTraces } from './traces.ts'
 
 describe.skipIf(!services)('Waymark as separate processes on Kafka, PostgreSQL and Redis', () => {
   describeMainJob(startDistributed)
@@ -17,5 +18,6 @@ describe.skipIf(!services)('Waymark as separate processes on Kafka, PostgreSQL a
   describe('coupons', () => describeCoupons(startDistributed, 'coupon-service'))
   describe('short links', () => describeShortLinks(startDistributed))
   describe('decisions', () => describeDecisions(startDistributed))
+  describe('traces', () => describeTraces((env) => startDistributed(undefined, env)))
   describePowerCut(startDistributed, ['ingest-gateway', 'enrichment-consumer', 'persistence-consumer'])
 })

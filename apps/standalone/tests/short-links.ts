@@ -305,11 +305,12 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
       const backfill = (events: Json[]) => call('POST', '/internal/backfill/events', { events })
       // A click 31 days before a purchase is too old, one 29 days before it is not.
       const old = { ...anEvent(`v-${randomUUID()}`), userId: `u-${randomUUID()}` }
-      await backfill([
+      const backfilled = await backfill([
         { ...old, shortLinkId: link.id, clientTimestamp: '2024-01-01T00:00:00.000Z' },
         { ...anOrder(old.visitorId, 7), userId: old.userId, clientTimestamp: '2024-02-01T00:00:00.000Z' },
         { ...anOrder(old.visitorId, 5), userId: old.userId, clientTimestamp: '2024-01-30T00:00:00.000Z' },
       ])
+      expect(backfilled.status).toBe(200)
       await track({ ...anOrder(visitorId, 100), userId })
       const revenue = await eventually('the order counts', async () => {
         const { body } = await manage('GET', `links/${link.id}/stats`)

@@ -8,6 +8,7 @@ import { describeIngestion } from './ingestion.ts'
 import { describeMainJob } from './main-job.ts'
 import { describePowerCut } from './power-cut.ts'
 import { describeShortLinks } from './short-links.ts'
+import { describeTraces } from './traces.ts'
 
 describe('Waymark in one process on embedded parts', () => {
   describeMainJob(startStandalone)
@@ -17,5 +18,6 @@ describe('Waymark in one process on embedded parts', () => {
   describe('coupons', () => describeCoupons(startStandalone, 'standalone'))
   describe('short links', () => describeShortLinks(startStandalone))
   describe('decisions', () => describeDecisions(startStandalone))
+  describe('traces', () => describeTraces(startStandalone))
   describePowerCut(startStandalone, ['standalone'])
 })

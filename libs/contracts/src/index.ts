@@ -107,4 +107,5 @@ export {
   type Topic,
   topics,
 } from './topics.ts'
+export { traceHeadersOf, traceIdOf } from './trace-context.ts'
 export { compileValidator, type SchemaProblem, type Validator } from './validator.ts'

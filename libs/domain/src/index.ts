@@ -106,5 +106,5 @@ export {
 export { type LinkClaim, type LinkReference, linkClaimOf } from './link/link-reference.ts'
 export { type LinkEnd, linkStateAt } from './link/link-state.ts'
 export { describeVisitor, fitsTarget, type LinkVisitor } from './link/link-target.ts'
-export { attributeTo, type LinkTouch } from './link/link-touch.ts'
+export { attributeTo, DEFAULT_ATTRIBUTION_DAYS, type LinkTouch, mergeLinkTouches } from './link/link-touch.ts'
 export { timeBuckets } from './stats/time-buckets.ts'

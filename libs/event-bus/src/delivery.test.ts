@@ -2,8 +2,8 @@ import { compileValidator, type DeadLetter, deadLetters, type Topic } from '@way
 import { createMemoryLog } from '@waymark/testing'
 import { type Static, Type } from 'typebox'
 import { describe, expect, it } from 'vitest'
-import { createDelivery, type RawRecord } from './delivery.ts'
-import { BusUnavailableError, type Outcome, type Subscription } from './port.ts'
+import { createDelivery, deadLettersTo, type RawRecord } from './delivery.ts'
+import { BusUnavailableError, type Outcome, type OutgoingRecord, type Subscription } from './port.ts'
 
 const Letter = Type.Object({ id: Type.Integer() })
 type Letter = Static<typeof Letter>
@@ -254,6 +254,39 @@ describe('a record that the store refuses', () => {
       ['0', 'the store refused it: SQLSTATE 22003'],
       ['2', 'TypeError: a bug'],
     ])
+  })
+})
+
+describe('a record of a trace', () => {
+  const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+  const traceparent = `00-${traceId}-00f067aa0ba902b7-01`
+  const traced = { ...raw(0), headers: { traceparent } }
+
+  it('names it in whatever the log says of the record', async () => {
+    const { deliver, log } = setUp((_, call) => {
+      if (call === 1) throw databaseError('57P01')
+      return [
+        { kind: 'drop', reason: 'seen' },
+        { kind: 'dead', reason: 'odd' },
+      ]
+    })
+    await deliver([traced, { ...traced, offset: 1n }])
+    expect(log.lines.map(({ message, details }) => [message, details])).toMatchObject([
+      ['handling failed and is tried again', { traceId }],
+      ['dropped a record', { traceId }],
+      ['record goes to the dead letters', { traceId }],
+    ])
+  })
+
+  it('leaves a dead letter that belongs to it as well', async () => {
+    const published: OutgoingRecord<unknown>[] = []
+    const publishDeadLetters = deadLettersTo({
+      publish: async (_topic, letters) => void published.push(...letters),
+    })
+    const { deliver, letters } = setUp(() => undefined)
+    await deliver([{ ...traced, value: Buffer.from('poison') }, raw(1, 'poison')])
+    await publishDeadLetters(letters)
+    expect(published.map(({ headers }) => headers)).toEqual([{ traceparent }, undefined])
   })
 })
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type DeadLetter, deadLetters, type Log } from '@waymark/contracts'
+import { type DeadLetter, deadLetters, type Log, traceHeadersOf, traceIdOf } from '@waymark/contracts'
 import { isDataError, isTransient } from '@waymark/database'
 import { BusUnavailableError, type Delivery, type EventBus, type Subscription } from './port.ts'
 
@@ -29,7 +29,10 @@ export const deadLettersTo =
   (letters) =>
     bus.publish(
       deadLetters,
-      letters.map((value) => ({ key: value.key ?? value.topic, value })),
+      letters.map((value) => {
+        const headers = traceHeadersOf(value.headers)
+        return { key: value.key ?? value.topic, value, ...(headers && { headers }) }
+      }),
     )
 
 /**
@@ -82,7 +85,10 @@ export const createDelivery = <T>(
     return batch.flatMap(({ record }, index) => {
       const outcome = outcomes[index]
       if (outcome?.kind === 'drop')
-        log.warn({ group, reason: outcome.reason, offset: `${record.offset}` }, 'dropped a record')
+        log.warn(
+          { group, ...traceOf(record), reason: outcome.reason, offset: `${record.offset}` },
+          'dropped a record',
+        )
       return outcome?.kind === 'dead' ? [letterFor(record, outcome.reason)] : []
     })
   }
@@ -99,7 +105,11 @@ export const createDelivery = <T>(
         signal.throwIfAborted()
         const dataAtFault = isDataError(error) || (isBug(error) && attempt >= attempts)
         if (!dataAtFault) {
-          log.warn({ group, topic: topic.name, attempt, err: error }, 'handling failed and is tried again')
+          const trace = traceOf(batch[0]?.record)
+          log.warn(
+            { group, topic: topic.name, ...trace, attempt, err: error },
+            'handling failed and is tried again',
+          )
           await backOff(attempt, signal)
           continue
         }
@@ -115,8 +125,12 @@ export const createDelivery = <T>(
   }
 
   const publishLetters = async (letters: DeadLetter[], signal: AbortSignal): Promise<void> => {
-    for (const { partition, offset, reason } of letters) {
-      log.error({ group, topic: topic.name, partition, offset, reason }, 'record goes to the dead letters')
+    for (const letter of letters) {
+      const { partition, offset, reason } = letter
+      log.error(
+        { group, topic: topic.name, ...traceOf(letter), partition, offset, reason },
+        'record goes to the dead letters',
+      )
     }
     for (let attempt = 1; letters.length > 0; attempt++) {
       try {
@@ -140,6 +154,11 @@ export const createDelivery = <T>(
       await publishLetters(letters, signal)
     }
   }
+}
+
+const traceOf = (record: Pick<RawRecord, 'headers'> | undefined): { traceId?: string } => {
+  const traceId = record && traceIdOf(record.headers)
+  return traceId === undefined ? {} : { traceId }
 }
 
 // What comes from a dependency has a code. Its faults are never the record's, a wrong password or a missing table

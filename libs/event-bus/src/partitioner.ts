@@ -5,4 +5,4 @@ const POSITIVE = 0x7fffffff
 
 /** The partition of a key, as the Java clients compute it: murmur2 of its UTF-8 bytes, modulo the number of partitions. */
 export const partitionOf = (key: string, partitions: number): number =>
-  (murmurhash.v2(key, KAFKA_SEED) & POSITIVE) % partitions
+  (murmurhash.v2(Buffer.from(key), KAFKA_SEED) & POSITIVE) % partitions

@@ -3,6 +3,7 @@ import type { Log, Topic } from '@waymark/contracts'
 import { type Database, isTransient } from '@waymark/database'
 import { BusUnavailableError, type EventBus, type OutgoingRecord } from '@waymark/event-bus'
 import { addToOutbox } from './outbox.ts'
+import { traceHeaders } from './trace-headers.ts'
 
 /** Publishes what nobody waits for. */
 export type BackgroundPublisher<T> = {
@@ -78,7 +79,8 @@ export const createBackgroundPublisher = <T>({
   return {
     add: (record) => {
       if (waiting.length < maxWaiting) {
-        waiting.push(record)
+        const headers = record.headers ?? traceHeaders()
+        waiting.push(headers ? { ...record, headers } : record)
         return true
       }
       dropped += 1

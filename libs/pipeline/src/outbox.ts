@@ -2,6 +2,7 @@ import { type Log, type Topic, topics } from '@waymark/contracts'
 import { bulkColumns, type Database } from '@waymark/database'
 import type { EventBus, OutgoingRecord } from '@waymark/event-bus'
 import type { ClientBase } from 'pg'
+import { traceHeaders } from './trace-headers.ts'
 
 type OutboxRow = { lane: string; topic: string; key: string; value: string; headers: string | null }
 type StoredRow = {
@@ -36,7 +37,8 @@ export const addToOutbox = async <T>(
   topic: Topic<T>,
   records: readonly OutgoingRecord<T>[],
 ): Promise<void> => {
-  const rows = records.map(({ key, value, headers }) => ({
+  const trace = traceHeaders()
+  const rows = records.map(({ key, value, headers = trace }) => ({
     lane,
     topic: topic.name,
     key,

@@ -15,7 +15,6 @@ export const storeArrivals = async (
   countedEvents: CountedEvents,
 ): Promise<void> => {
   const stored = await storeEvents(client, events)
-  await storeConversions(client, stored)
   await storeCounts(client, stored, countedEvents)
-  await storeTouches(client, stored)
+  await storeConversions(client, stored, await storeTouches(client, stored))
 }

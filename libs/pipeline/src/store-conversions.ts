@@ -2,7 +2,8 @@ import type { ConversionClaim, EnrichedEvent } from '@waymark/contracts'
 import { bulkColumns } from '@waymark/database'
 import { eventKeyOf } from '@waymark/domain'
 import type { ClientBase } from 'pg'
-import { attributeConversions, type LinkAttribution } from './links/attribute-conversions.ts'
+import type { TouchedPeople } from './identity/store-touches.ts'
+import { attributeConversions, type LinkAttribution, linkFieldsOf } from './links/attribute-conversions.ts'
 
 type Row = { event: EnrichedEvent; claim: ConversionClaim; links: LinkAttribution }
 
@@ -28,18 +29,19 @@ const INSERT = `
   ORDER BY 1, 2, 3 ON CONFLICT (project_id, event_key, selector_id) DO NOTHING`
 
 /**
- * Stores the conversions that events are. Give it only events that were new, in the transaction that stored them:
- * that is what makes a conversion count exactly once.
+ * Stores the conversions that events are. Give it only events that were new, in the transaction that stored them and the
+ * touches of their people: that is what makes a conversion count exactly once, and for the right link.
  */
 export const storeConversions = async (
   client: ClientBase,
   events: readonly EnrichedEvent[],
+  people: TouchedPeople,
 ): Promise<void> => {
-  if (events.every(({ conversions }) => conversions.length === 0)) return
-  const attribute = await attributeConversions(client, events)
+  const attribute = await attributeConversions(client, events, people)
   const rows = events.flatMap((event) =>
     event.conversions.map((claim) => ({ event, claim, links: attribute(event) })),
   )
+  if (rows.length === 0) return
   await client.query({ name: 'store-conversions', text: INSERT, values: columns.values(rows) })
 }
 
@@ -50,6 +52,5 @@ const attributionOf = ({ event: { context, shortLinkId, shortLinkCode }, links }
   referrer: context.referrer,
   shortLinkId,
   shortLinkCode,
-  firstLinkTouch: links.first,
-  lastLinkTouch: links.last,
+  ...linkFieldsOf(links),
 })

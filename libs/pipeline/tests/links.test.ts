@@ -4,6 +4,7 @@ import { createClickIds, describeUserAgent, enrichEvent } from '@waymark/domain'
 import { anIngestRecord, createTestDatabase, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { applyIdentify } from '../src/identity/apply-identify.ts'
 import { resolveProfiles } from '../src/identity/resolve-profiles.ts'
 import { createResolveLinks } from '../src/links/resolve-links.ts'
 import { storeClicks } from '../src/links/store-clicks.ts'
@@ -177,9 +178,12 @@ describe.skipIf(!services)('short links', () => {
         conversions: [{ selectorId: SELECTOR, amount, currency, quantity: null }],
       })
     const countsOf = async (linkId: string) =>
-      (await db.prisma.linkDailyConversion.findMany({ where: { linkId }, orderBy: { touch: 'asc' } })).map(
-        ({ touch, currency, conversions, revenue }) => [touch, currency, conversions, revenue],
-      )
+      (
+        await db.prisma.linkDailyConversion.findMany({
+          where: { linkId, conversions: { not: 0 } },
+          orderBy: { touch: 'asc' },
+        })
+      ).map(({ touch, currency, conversions, revenue }) => [touch, currency, conversions, revenue])
 
     it('knows touches of the same batch, and only those before the conversion', async () => {
       const [a, b] = [await addLink(), await addLink()]
@@ -220,6 +224,60 @@ describe.skipIf(!services)('short links', () => {
       } finally {
         await db.prisma.project.update({ where: { id: ours }, data: { settings: {} } })
       }
+      expect(await countsOf(link.id)).toEqual([
+        ['first', 'EUR', 1n, 10n],
+        ['last', 'EUR', 1n, 10n],
+      ])
+    })
+
+    it('comes to the same in whatever order events arrive, also at the same moment', async () => {
+      const [a, b] = [await addLink(), await addLink()]
+      const visitors = Array.from({ length: 24 }, () => uuidv7())
+      await Promise.all(
+        visitors.flatMap((visitor, turn) => {
+          const events = [
+            landed(visitor, a.id, 1),
+            ordered(visitor, 2),
+            landed(visitor, b.id, 3),
+            ordered(visitor, 4),
+          ]
+          const [first, ...others] = [...events.slice(turn % 4), ...events.slice(0, turn % 4)]
+          return [arrive(first as IngestRecord, ...others.slice(0, turn % 3)), arrive(...others.reverse())]
+        }),
+      )
+      expect(await countsOf(a.id)).toEqual([
+        ['first', 'EUR', 48n, 480n],
+        ['last', 'EUR', 24n, 240n],
+      ])
+      expect(await countsOf(b.id)).toEqual([['last', 'EUR', 24n, 240n]])
+      const stored = await db.prisma.conversion.findMany({
+        where: { visitorId: { in: visitors } },
+        select: { occurredAt: true, attribution: true },
+      })
+      for (const { occurredAt, attribution } of stored)
+        expect(attribution).toMatchObject({
+          firstLinkTouch: { linkId: a.id },
+          lastLinkTouch: { linkId: occurredAt.toISOString() === at(2) ? a.id : b.id },
+        })
+    })
+
+    it('reaches back to what a person bought before they were known to be the visitor who came by the link', async () => {
+      const link = await addLink()
+      const [visitor, user] = [uuidv7(), uuidv7()]
+      const bought = anIngestRecord({
+        projectId: ours,
+        receivedAt: at(2),
+        event: { visitorId: null, userId: user, eventName: 'order' },
+        conversions: [{ selectorId: SELECTOR, amount: 10, currency: 'EUR', quantity: null }],
+      })
+      await arrive(bought)
+      await arrive(landed(visitor, link.id, 1))
+      expect(await countsOf(link.id)).toEqual([])
+      const identify = { v: 1, kind: 'identify', id: uuidv7(), projectId: ours, receivedAt: at(3) } as const
+      const known = { ...identify, visitorId: visitor, userId: user, traits: {} }
+      await applyIdentify(db, known)
+      await applyIdentify(db, known)
+      await arrive(bought, landed(visitor, link.id, 1))
       expect(await countsOf(link.id)).toEqual([
         ['first', 'EUR', 1n, 10n],
         ['last', 'EUR', 1n, 10n],

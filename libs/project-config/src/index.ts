@@ -7,4 +7,9 @@ export {
   createConfigChanges,
   noteConfigChange,
 } from './config-changes.ts'
-export { createProjectConfigs, type ProjectConfig, type ProjectConfigs } from './project-configs.ts'
+export {
+  createProjectConfigs,
+  type LatestProjectConfigs,
+  type ProjectConfig,
+  type ProjectConfigs,
+} from './project-configs.ts'

@@ -83,17 +83,25 @@ export const createProjectConfigs = ({ pool, cache, changes, log, now }: Project
     log,
   })
 
+  const orNothing = (projectId: string, config: ProjectConfig | null): ProjectConfig =>
+    config ?? compile({ ...NOTHING, projectId }, log, compileDecision)
+
   return {
     /**
      * The configuration of a project that a valid key belongs to. An archived one has an empty configuration.
      * @throws AppError store_unavailable when it is not remembered and no store answers
      */
     get: async (projectId: string): Promise<ProjectConfig> =>
-      (await configs.get(projectId)) ?? compile({ ...NOTHING, projectId }, log, compileDecision),
+      orNothing(projectId, await configs.get(projectId)),
+    /** The same, read again: for somebody who has just changed it and expects the next request to know. @throws as `get` */
+    getLatest: async (projectId: string): Promise<ProjectConfig> =>
+      orNothing(projectId, await configs.getLatest(projectId)),
   }
 }
 
-export type ProjectConfigs = ReturnType<typeof createProjectConfigs>
+/** Reads configurations, also as they are at this moment. */
+export type LatestProjectConfigs = ReturnType<typeof createProjectConfigs>
+export type ProjectConfigs = Pick<LatestProjectConfigs, 'get'>
 
 const compile = (
   { projectId, settings, definitions, selectors, triggers, decisions }: Snapshot,

@@ -102,6 +102,11 @@ export const createRemembered = <V extends object>({
       if (!entry && unknownSince !== undefined && now() - unknownSince < NEGATIVE_MS) return null
       return readOnce(key)
     },
+    /**
+     * The value as it is after every change that was answered before; what is remembered only if the store is away.
+     * @throws AppError store_unavailable when nobody can tell
+     */
+    getLatest: readAndKeep,
   }
 }
 

@@ -8,10 +8,11 @@ export {
   variable,
 } from './config.ts'
 export { allowApiKey, apiKeyOf, keyHeaderOrBearer, requireApiKey } from './http/authenticate.ts'
+export { directKeyRoute, type KeyAnswer, type KeyCall } from './http/direct-key-route.ts'
 export { bodyOf, jsonBody, rawBodyOf } from './http/json-body.ts'
 export { keyRoute } from './http/key-route.ts'
-export { type RateLimitOptions, rateLimit } from './http/rate-limit.ts'
-export type { Route } from './http/route.ts'
+export { type LimitRequests, type RateLimitOptions, rateLimit } from './http/rate-limit.ts'
+export type { DirectHandler, Exchange, Route } from './http/route.ts'
 export { createLog, logConfig } from './log.ts'
 export { distributedPlatform, embeddedPlatform, type Platform } from './platform.ts'
 export {
@@ -30,3 +31,4 @@ export { combineServices, type Loop, type Service } from './service.ts'
 export { startService } from './start-service.ts'
 export { databaseConfig, kafkaConfig, redisConfig } from './stores-config.ts'
 export { databaseUrl, kafkaOptions, redisOptions } from './stores-options.ts'
+export { tracingConfig } from './tracing/tracing-config.ts'

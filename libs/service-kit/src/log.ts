@@ -13,9 +13,13 @@ export const logConfig = {
   ),
 } as const
 
-/** A logger that writes JSON lines to standard output, each with the service's name. */
-export const createLog = (name: string, level: string) =>
+/**
+ * A logger that writes JSON lines to standard output, each with the service's name and with what `fieldsOf` says when it
+ * is written.
+ */
+export const createLog = (name: string, level: string, fieldsOf?: () => object) =>
   pino({
+    ...(fieldsOf && { mixin: fieldsOf }),
     serializers: { err: describeError },
     name,
     level,

@@ -1,3 +1,4 @@
+import type { Tracer } from '@opentelemetry/api'
 import type { Analytics } from '@waymark/analytics'
 import { createPostgresAnalytics } from '@waymark/analytics'
 import {
@@ -22,7 +23,7 @@ import {
   createApiKeys,
   createConfigChanges,
   createProjectConfigs,
-  type ProjectConfigs,
+  type LatestProjectConfigs,
 } from '@waymark/project-config'
 import { Registry } from 'prom-client'
 import { openGeoDatabase } from './geo-database.ts'
@@ -34,6 +35,7 @@ import type { Limits, PlatformConfig } from './platform-config.ts'
 import { retryFor } from './retry-for.ts'
 import type { Scope } from './scope.ts'
 import { databaseUrl, kafkaOptions, redisOptions } from './stores-options.ts'
+import { traceBus } from './tracing/trace-bus.ts'
 
 /** What every app is given to stand on; which parts are behind it, only composition roots know. */
 export type Platform = {
@@ -42,7 +44,7 @@ export type Platform = {
   cache: Cache
   analytics: Analytics
   apiKeys: ApiKeys
-  projectConfigs: ProjectConfigs
+  projectConfigs: LatestProjectConfigs
   /** Holds limits exactly, across processes. */
   rateLimiter: RateLimiter
   /** For the hot path: asks nobody, and learns a moment later what other processes counted. */
@@ -58,10 +60,12 @@ export type Platform = {
   clock: () => number
   log: Log
   metrics: Registry
+  /** Makes spans; undefined when nothing is traced. */
+  tracer?: Tracer | undefined
 }
 
-/** What composition roots know of the process: its name, for logs and connections, and where it logs to. */
-export type PlatformContext = { name: string; log: Log; scope: Scope }
+/** What composition roots know of the process: its name, for logs and connections, where it logs to, and how it is traced. */
+export type PlatformContext = { name: string; log: Log; scope: Scope; tracer?: Tracer | undefined }
 
 /** How far behind `lastUsedAt` of an API key may be, in ms. */
 const KEY_USAGE_MS = 60_000
@@ -95,7 +99,7 @@ type Parts = Pick<
   | 'metrics'
 >
 
-const assemble = (parts: Parts, { log, scope }: PlatformContext): Platform => {
+const assemble = (parts: Parts, { log, scope, tracer }: PlatformContext): Platform => {
   const { db, metrics } = parts
   const clock = Date.now
   measureDatabase(db, metrics)
@@ -118,15 +122,17 @@ const assemble = (parts: Parts, { log, scope }: PlatformContext): Platform => {
     await usage.stop()
     await apiKeys.flushUsage()
   })
+  const measured = measureBus(parts.bus, metrics, clock)
   return {
     ...parts,
     cache,
-    bus: measureBus(parts.bus, metrics, clock),
+    bus: tracer ? traceBus(measured, tracer) : measured,
     analytics: createPostgresAnalytics(db.pool),
     apiKeys,
     projectConfigs: createProjectConfigs(config),
     clock,
     log,
+    tracer,
   }
 }
 

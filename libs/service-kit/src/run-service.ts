@@ -1,13 +1,18 @@
+import type { Tracer } from '@opentelemetry/api'
 import type { Log } from '@waymark/contracts'
-import { ConfigError, readConfig } from './config.ts'
+import { type Config, ConfigError, readConfig } from './config.ts'
 import { createLog, logConfig } from './log.ts'
 import { createScope, type Scope } from './scope.ts'
+import { traceLogFields } from './tracing/log-fields.ts'
+import { tracingConfig } from './tracing/tracing-config.ts'
 
 /** What a composition root is given to build its service with. */
 export type ServiceContext = {
   name: string
   log: Log
   scope: Scope
+  /** Makes spans; undefined when nothing is traced. */
+  tracer: Tracer | undefined
   env: NodeJS.ProcessEnv
   /** Ends the process with exit code 1, for a part that it cannot go on without. */
   fail: (error: unknown) => void
@@ -25,9 +30,10 @@ export const runService = async (
   env: NodeJS.ProcessEnv,
   start: (context: ServiceContext) => Promise<void>,
 ): Promise<void> => {
-  const level = readLogLevel(env)
-  if (level === undefined) return
-  const log = createLog(name, level)
+  const config = readOwnConfig(env)
+  if (config === undefined) return
+  const traced = config.tracing.endpoint !== ''
+  const log = createLog(name, config.log.level, traced ? traceLogFields : undefined)
   const scope = createScope(log)
   let starting: Promise<void> | undefined
   let stopping: Promise<void> | undefined
@@ -57,8 +63,20 @@ export const runService = async (
   process.on('uncaughtException', fail)
   process.on('unhandledRejection', fail)
 
+  const traceAndStart = async (): Promise<void> => {
+    let tracer: Tracer | undefined
+    if (traced) {
+      // The SDK is loaded only where it is used. It is the last to stop, for the others have spans to send.
+      const { startTracing } = await import('./tracing/start-tracing.ts')
+      const tracing = startTracing(name, config.tracing, log)
+      scope.onStop('tracing', () => tracing.stop())
+      tracer = tracing.tracer
+    }
+    await start({ name, log, scope, tracer, env, fail })
+  }
+
   try {
-    starting = start({ name, log, scope, env, fail })
+    starting = traceAndStart()
     await starting
     log.info({}, 'started')
   } catch (error) {
@@ -66,10 +84,12 @@ export const runService = async (
   }
 }
 
-/** Undefined when the environment names no level that there is; then the process has said so and is to end. */
-const readLogLevel = (env: NodeJS.ProcessEnv): string | undefined => {
+const ownConfig = { log: logConfig, tracing: tracingConfig }
+
+/** Undefined when the environment is at fault; then the process has said so and is to end. */
+const readOwnConfig = (env: NodeJS.ProcessEnv): Config<typeof ownConfig> | undefined => {
   try {
-    return readConfig(logConfig, env).level
+    return readConfig(ownConfig, env)
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : error}\n`)
     process.exitCode = 1

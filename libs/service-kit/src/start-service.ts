@@ -19,7 +19,7 @@ export type StartedService = { port: number; metricsPort: number }
 export const startService = async (
   { routes = [], consumers = [], loops = [] }: Service,
   http: Omit<HttpConfig, 'drainMs'> & Partial<Pick<HttpConfig, 'drainMs'>>,
-  { log, metrics }: Pick<Platform, 'log' | 'metrics'>,
+  { log, metrics, tracer }: Pick<Platform, 'log' | 'metrics' | 'tracer'>,
   scope: Scope,
 ): Promise<StartedService> => {
   scope.onStop('consumers', () => Promise.all(consumers.map((consumer) => consumer.stop())))
@@ -37,6 +37,7 @@ export const startService = async (
     isReady: () => ready,
     log,
     metrics,
+    tracer,
   })
   const server = await listen(app, http.port)
   scope.onStop('http', () => {

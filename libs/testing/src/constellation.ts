@@ -129,13 +129,13 @@ const operate = (
   }
 }
 
-/** Everything in one process on embedded parts, in a fresh data directory. Needs no Docker. */
-export const startStandalone = async (): Promise<Constellation> => {
+/** Everything in one process on embedded parts, in a fresh data directory. Needs no Docker. `more` is added to its environment. */
+export const startStandalone = async (more: Record<string, string> = {}): Promise<Constellation> => {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'waymark-'))
   // As root the database runs as another user, and would keep its data elsewhere if it could not get in here.
   await chmod(dataDir, 0o755)
   const start = (_app: AppName, port: number) =>
-    startApp('apps/standalone/src/main.ts', port, { WAYMARK_DATA_DIR: dataDir }, 30_000)
+    startApp('apps/standalone/src/main.ts', port, { WAYMARK_DATA_DIR: dataDir, ...more }, 30_000)
   const running = new Map<AppName, Running>([['standalone', await start('standalone', await freePort())]])
   const demo = JSON.parse(await readFile(path.join(dataDir, 'demo.json'), 'utf8')) as Access
   const cleanUp = () => rm(dataDir, { recursive: true, force: true })
@@ -146,9 +146,12 @@ export const startStandalone = async (): Promise<Constellation> => {
 
 /**
  * Every app as a process of its own on real Kafka, PostgreSQL and Redis: on those that the tests share, or on the given
- * ones, which a test may stop.
+ * ones, which a test may stop. `more` is added to the environment of each.
  */
-export const startDistributed = async (servers: Services = requireServices()): Promise<Constellation> => {
+export const startDistributed = async (
+  servers: Services = requireServices(),
+  more: Record<string, string> = {},
+): Promise<Constellation> => {
   const { kafkaBrokers, redisUrl, postgresUrl } = servers
   const database = await createTestDatabase({ empty: true, postgresUrl })
   const prefix = `t${randomBytes(5).toString('hex')}.`
@@ -164,6 +167,7 @@ export const startDistributed = async (servers: Services = requireServices()): P
     MAIL_FROM: 'Waymark <no-reply@localhost>',
     MAIL_SECRET: randomBytes(32).toString('base64url'),
     PUBLIC_URL: 'http://localhost',
+    ...more,
   }
   const access = await runSetup(env)
   const start = (app: AppName, port: number) => startApp(`apps/${app}/src/main.ts`, port, env, 30_000)

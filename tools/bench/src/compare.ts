@@ -19,10 +19,10 @@ const CONNECTIONS = 64
 /** Runs both sides in turn, `rounds` times `seconds` each after a warm-up, on one core, with the load from another. */
 export const compare = async (
   { name, goal, prepare }: Benchmark,
-  { rounds, seconds }: { rounds: number; seconds: number },
+  { rounds, seconds, profileTo }: { rounds: number; seconds: number; profileTo?: string | undefined },
 ): Promise<Comparison> => {
   const { ours, baseline, dispose } = await prepare()
-  const sides = [await startMeasured(ours), await startMeasured(baseline)] as const
+  const sides = [await startMeasured(ours, { profileTo }), await startMeasured(baseline)] as const
   try {
     const rows: [Figures, Figures][] = []
     await measure(sides[0], ours, seconds)

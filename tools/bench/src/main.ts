@@ -7,7 +7,11 @@ import { trackBenchmarks } from './track.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: 'boolean', default: false }, out: { type: 'string' } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    out: { type: 'string' },
+    profile: { type: 'string' },
+  },
 })
 
 const benchmarks = [...trackBenchmarks, decideBenchmark, ...redirectBenchmarks]
@@ -19,10 +23,10 @@ if (chosen.length === 0) {
 
 const results: Comparison[] = []
 for (const benchmark of chosen) {
-  const result = await compare(
-    benchmark,
-    values.quick ? { rounds: 2, seconds: 3 } : { rounds: 5, seconds: 10 },
-  )
+  const result = await compare(benchmark, {
+    ...(values.quick ? { rounds: 2, seconds: 3 } : { rounds: 5, seconds: 10 }),
+    profileTo: values.profile,
+  })
   results.push(result)
   const { name, ours, baseline, ratio, ratios, goal, met } = result
   process.stdout.write(`${name}\n`)

@@ -10,6 +10,7 @@ import {
   logConfig,
   platformConfig,
   redisConfig,
+  tracingConfig,
 } from '@waymark/service-kit'
 import type { Section } from './configuration.ts'
 
@@ -24,6 +25,7 @@ export const allSections = async (): Promise<Section[]> => {
       text: 'Each app has a default port of its own, from 8080 on, and its metrics as far from 9464; images use 8080 and 9464.',
       spec: { ...logConfig, ...httpConfig(8080) },
     },
+    { title: 'Traces', spec: tracingConfig },
     { title: 'PostgreSQL', spec: databaseConfig },
     { title: 'Redis', spec: redisConfig },
     { title: 'Kafka', spec: kafkaConfig },

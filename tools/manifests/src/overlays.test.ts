@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { schemaProblems, unknownFields } from './models.ts'
 import { findKustomize, type KubernetesObject, render } from './render.ts'
-import { restrictedProblems, type Workload, workloadsOf } from './workloads.ts'
+import { type Container, restrictedProblems, type Workload, workloadsOf } from './workloads.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 const SERVICES = readdirSync(path.join(ROOT, 'apps'), { withFileTypes: true })
@@ -159,6 +159,41 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
     // Where the management API says that there is no such thing.
     expect(serviceFor('/internal/backfill/events')).toBe('management-api')
     expect(services).toContain('ingest-internal')
+  })
+
+  it('takes bodies as large as the proxy of docker compose does', () => {
+    const [ingress] = objects.filter(({ kind }) => kind === 'Ingress')
+    const proxy = readFileSync(path.join(ROOT, 'deploy/docker/nginx.conf'), 'utf8')
+    expect(ingress?.metadata.annotations?.['nginx.ingress.kubernetes.io/proxy-body-size']).toBe(
+      /client_max_body_size (\w+);/.exec(proxy)?.[1],
+    )
+  })
+})
+
+describe.skipIf(!kustomize)('the servers of operators', () => {
+  type Template = Record<
+    string,
+    { securityContext?: Container['securityContext'] & { runAsNonRoot?: boolean } }
+  >
+  type Strimzi = { template?: Template; entityOperator?: { template?: Template } }
+
+  it('run in pods that the namespace takes', () => {
+    const specs = (kustomize ? render(kustomize, 'overlays/operators') : [])
+      .filter(({ apiVersion, kind }) => apiVersion.startsWith('kafka.strimzi.io/') && kind !== 'KafkaUser')
+      .map(({ spec }) => spec as Strimzi)
+    const contexts = specs.flatMap(({ template, entityOperator }) =>
+      Object.values({ ...template, ...entityOperator?.template }).map(
+        ({ securityContext }) => securityContext,
+      ),
+    )
+    expect(contexts.length).toBe(2)
+    for (const context of contexts)
+      expect(context).toEqual({
+        allowPrivilegeEscalation: false,
+        runAsNonRoot: true,
+        capabilities: { drop: ['ALL'] },
+        seccompProfile: { type: 'RuntimeDefault' },
+      })
   })
 })
 

@@ -8,7 +8,12 @@ const K8S = path.resolve(import.meta.dirname, '../../../deploy/k8s')
 export type KubernetesObject = {
   apiVersion: string
   kind: string
-  metadata: { name: string; namespace?: string; labels?: Record<string, string> }
+  metadata: {
+    name: string
+    namespace?: string
+    labels?: Record<string, string>
+    annotations?: Record<string, string>
+  }
   [field: string]: unknown
 }
 

@@ -17,7 +17,7 @@ const BREAKDOWNS = `
   ) ranked WHERE place <= ${MAX_VALUES} ORDER BY place`
 const CONVERSIONS = `
   SELECT touch, currency, sum(conversions) AS conversions, sum(revenue) AS revenue FROM link.daily_conversions
-  WHERE link_id = $1 AND day BETWEEN $2 AND $3 GROUP BY touch, currency ORDER BY currency`
+  WHERE link_id = $1 AND day BETWEEN $2 AND $3 GROUP BY touch, currency HAVING sum(conversions) > 0 ORDER BY currency`
 
 type DayRow = { day: string; clicks: string; bot_clicks: string; unique_visitors: string }
 type BreakdownRow = { dimension: 'country' | 'device' | 'referrer'; value: string; clicks: string }

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import { enrichedEvents, type IngestRecord } from '@waymark/contracts'
 import { describe, expect, it } from 'vitest'
 import { enrichEvent } from './enrich-event.ts'
@@ -36,7 +38,17 @@ const aRecord = (
   },
 })
 
+const golden = (topic: string) =>
+  JSON.parse(readFileSync(path.join(import.meta.dirname, `../../../contracts/golden/${topic}.json`), 'utf8'))
+
 describe('enrichEvent', () => {
+  it('makes the golden record of the public stream of the golden record from the gateway', () => {
+    const [record] = golden('ingest.records.v1')
+    const [enriched] = golden('events.enriched.v1')
+    const { profileId, context } = enriched
+    expect(enrichEvent(record, { profileId, shortLink: context.shortLink })).toEqual(enriched)
+  })
+
   it('keeps the event and its warnings as they came', () => {
     const warnings = [{ field: 'visitorId', rule: 'missing_visitor_id', message: 'visitorId is missing' }]
     const record = aRecord({ properties: { plan: 'free', list: [1, null] } }, { warnings })

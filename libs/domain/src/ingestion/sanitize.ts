@@ -8,7 +8,8 @@ const NUL = /\0/g
  */
 export const parseJson = (text: string): unknown => {
   const value: unknown = JSON.parse(text)
-  return SUSPECT_ESCAPE.test(text) ? sanitize(value) : value
+  // Looking for a fixed text first is many times faster.
+  return text.includes('\\u') && SUSPECT_ESCAPE.test(text) ? sanitize(value) : value
 }
 
 const sanitizeString = (text: string): string => text.toWellFormed().replace(NUL, '\uFFFD')

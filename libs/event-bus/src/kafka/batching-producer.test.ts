@@ -19,9 +19,9 @@ const valuesIn = (partition: number, records: readonly PartitionedRecord[] = [])
 
 /** A producer whose sends are answered by hand: `answer(n)` settles the n-th one, counted from 0. */
 const setUp = () => {
-  const sends: PartitionedRecord[][] = []
+  const sends: (readonly PartitionedRecord[])[] = []
   const answers: PromiseWithResolvers<RecordMetadata[]>[] = []
-  const send = (records: PartitionedRecord[]) => {
+  const send = (records: readonly PartitionedRecord[]) => {
     const answer = Promise.withResolvers<RecordMetadata[]>()
     sends.push(records)
     answers.push(answer)
@@ -345,7 +345,7 @@ describe('whatever the brokers do', () => {
           mostInFlight = Math.max(mostInFlight, now)
         }
         let number = 0
-        const send = async (records: PartitionedRecord[], leader: number) => {
+        const send = async (records: readonly PartitionedRecord[], leader: number) => {
           const { stored, acknowledged: answered, rejects, takesMs } = upcoming.shift() ?? {}
           const lanes = [
             `leader ${leader}`,

@@ -1,12 +1,17 @@
 import type { Log } from '@waymark/contracts'
-import type { IHeaders, RecordMetadata } from 'kafkajs'
+import type { RecordMetadata } from 'kafkajs'
 import { BusUnavailableError } from '../port.ts'
 
 /** A record with its partition chosen and its value serialised. */
-export type PartitionedRecord = { partition: number; key: string; value: string; headers?: IHeaders }
+export type PartitionedRecord = {
+  partition: number
+  key: string
+  value: string
+  headers?: Record<string, string>
+}
 
 /** Sends records of one topic, all of partitions that `leader` leads, once, and answers what was acknowledged. */
-export type SendOnce = (records: PartitionedRecord[], leader: number) => Promise<RecordMetadata[]>
+export type SendOnce = (records: readonly PartitionedRecord[], leader: number) => Promise<RecordMetadata[]>
 
 /** Times in ms, sizes in bytes. */
 export type BatchingOptions = {
@@ -22,7 +27,7 @@ const MAX_RETRY_MS = 500
 
 /** One call of `publish`: settled when each of its records is acknowledged, or when its deadline passes. */
 type Request = { unacknowledged: number; settled: boolean; acknowledge(): void; expire(error: Error): void }
-type Entry = PartitionedRecord & { bytes: number; request: Request }
+type Entry = { record: PartitionedRecord; bytes: number; request: Request }
 
 /**
  * Gathers records of one topic into batches and sends one batch at a time to each leader, so that a partition keeps its
@@ -64,23 +69,18 @@ export const createBatchingProducer = (send: SendOnce, options: BatchingOptions,
 
   const sendBatch = async (batch: Entry[], leader: number): Promise<Entry[]> => {
     if (batch.length === 0) return []
-    const partitions = new Set(batch.map(({ partition }) => partition))
+    const partitions = new Set(batch.map(({ record }) => record.partition))
     for (const partition of partitions) underWay.add(partition)
     try {
       const answers = await send(
-        batch.map(({ partition, key, value, headers }) => ({
-          partition,
-          key,
-          value,
-          ...(headers && { headers }),
-        })),
+        batch.map(({ record }) => record),
         leader,
       )
       const stored = new Set(
         answers.filter(({ errorCode }) => errorCode === 0).map(({ partition }) => partition),
       )
-      for (const entry of batch) if (stored.has(entry.partition)) entry.request.acknowledge()
-      return batch.filter(({ partition }) => !stored.has(partition))
+      for (const entry of batch) if (stored.has(entry.record.partition)) entry.request.acknowledge()
+      return batch.filter(({ record }) => !stored.has(record.partition))
     } catch (error) {
       log.warn({ err: error, leader, records: batch.length }, 'sending to Kafka failed and is tried again')
       return batch
@@ -90,7 +90,7 @@ export const createBatchingProducer = (send: SendOnce, options: BatchingOptions,
   }
 
   const putBack = (entries: Entry[]): void => {
-    const byPartition = Map.groupBy(entries, ({ partition }) => partition)
+    const byPartition = Map.groupBy(entries, ({ record }) => record.partition)
     for (const [partition, failed] of byPartition)
       queues.set(partition, [...failed, ...(queues.get(partition) ?? [])])
   }
@@ -160,7 +160,7 @@ export const createBatchingProducer = (send: SendOnce, options: BatchingOptions,
         const request = createRequest(records.length, resolve, reject)
         for (const record of records) {
           const entry = {
-            ...record,
+            record,
             bytes: Buffer.byteLength(record.value) + Buffer.byteLength(record.key),
             request,
           }

@@ -1,18 +1,23 @@
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import type { Log, Topic } from '@waymark/contracts'
 import kafkajs, { type Kafka, type KafkaConfig, type logCreator, type SASLOptions } from 'kafkajs'
 import { createDelivery, DEFAULT_BATCH_RECORDS, deadLettersTo } from '../delivery.ts'
 import { partitionOf } from '../partitioner.ts'
 import { BusUnavailableError, type EventBus } from '../port.ts'
 import { createBatchingProducer, type PartitionedRecord, type SendOnce } from './batching-producer.ts'
+import { asEncoded, sendEncodedBatches } from './encoded-batches.ts'
 import { createKafkaConsumer } from './kafka-consumer.ts'
 import { createPartitionLeaders } from './partition-leaders.ts'
 import { createProducers } from './producers.ts'
 import { quietRequestQueue } from './quiet-request-queue.ts'
-import { registerZstd } from './zstd-codec.ts'
+import { type BatchCompression, encodeRecordBatch } from './record-batch.ts'
+import { registerZstd, zstd } from './zstd-codec.ts'
 
-// Both change kafkajs itself, for every client of this process.
+// They change kafkajs itself, for every client of this process.
 registerZstd()
 quietRequestQueue()
+sendEncodedBatches()
 
 /** How to reach Kafka and how long to wait for it. Times in ms. */
 export type KafkaOptions = {
@@ -40,7 +45,7 @@ const MAX_FETCH_BYTES_PER_PARTITION = 1_048_576
 export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus => {
   const { topicPrefix = '', publishDeadlineMs = 4_000 } = options
   const client = createKafka(options, log)
-  const preferred = compressionTypes[options.compression ?? 'zstd']
+  const compression = compressions[options.compression ?? 'zstd']
   const producers = createProducers(() => createKafka(options, log))
   const leaders = createPartitionLeaders(() => createKafka(options, log))
   const lanes = new Map<string, ReturnType<typeof createBatchingProducer>>()
@@ -49,13 +54,13 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
     const known = lanes.get(topic)
     if (known !== undefined) return known
     const send: SendOnce = async (records, leader) => {
+      const messages = await encode(records, compression)
       try {
         return await producers.use(leader, (producer) =>
           producer.sendBatch({
             acks: -1,
             timeout: publishDeadlineMs,
-            compression: isWorthCompressing(records) ? preferred : compressionTypes.none,
-            topicMessages: [{ topic, messages: records }],
+            topicMessages: [{ topic, messages }],
           }),
         )
       } catch (error) {
@@ -150,17 +155,19 @@ export const ensureKafkaTopics = async (
   }
 }
 
-/** Bytes that a partition's batch must have on average before compressing it costs less than it saves. */
-const MIN_COMPRESSED_BYTES = 4_096
+/** Bytes that a partition's batch must have before compressing it costs less than it saves. */
+const MIN_COMPRESSED_BYTES = 8_192
 
-const isWorthCompressing = (records: readonly PartitionedRecord[]): boolean => {
-  let characters = 0
-  const partitions = new Set<number>()
-  for (const { partition, value } of records) {
-    characters += value.length
-    partitions.add(partition)
-  }
-  return characters >= MIN_COMPRESSED_BYTES * partitions.size
+/** The batches of the partitions, each as one message that is encoded already. */
+const encode = (records: readonly PartitionedRecord[], compression: BatchCompression | undefined) => {
+  const now = Date.now()
+  return Promise.all(
+    [...Map.groupBy(records, ({ partition }) => partition)].map(async ([partition, ofPartition]) => {
+      const characters = ofPartition.reduce((sum, { value }) => sum + value.length, 0)
+      const fitting = characters >= MIN_COMPRESSED_BYTES ? compression : undefined
+      return { partition, value: asEncoded(await encodeRecordBatch(ofPartition, now, fitting)) }
+    }),
+  )
 }
 
 const within = async <T>(deadlineMs: number, work: Promise<T>): Promise<T> => {
@@ -174,10 +181,12 @@ const within = async <T>(deadlineMs: number, work: Promise<T>): Promise<T> => {
   return Promise.race([work, expired]).finally(() => clearTimeout(timer))
 }
 
-const compressionTypes = {
-  none: kafkajs.CompressionTypes.None,
-  gzip: kafkajs.CompressionTypes.GZIP,
-  zstd: kafkajs.CompressionTypes.ZSTD,
+const gzipped = promisify(gzip)
+
+const compressions: Record<NonNullable<KafkaOptions['compression']>, BatchCompression | undefined> = {
+  none: undefined,
+  gzip: { codec: kafkajs.CompressionTypes.GZIP, compress: (bytes) => gzipped(bytes) },
+  zstd: { codec: kafkajs.CompressionTypes.ZSTD, compress: zstd },
 }
 
 const createKafka = (

@@ -13,6 +13,7 @@ import {
   writtenTraits,
 } from '@waymark/domain'
 import { aboutIdentify, findErased } from '../erasure/erased-records.ts'
+import { attributeMerged } from '../links/attribute-conversions.ts'
 import { type LockedIdentity, lockIdentities, pointIdentity } from './identity-rows.ts'
 import { lockProfiles, newProfile, type Profile, saveProfiles } from './profile-rows.ts'
 import { retryConflicts } from './retry-conflicts.ts'
@@ -75,6 +76,8 @@ const applyUnlessErased = (db: Pick<Database, 'transaction'>, record: IdentifyRe
           ? [{ ...visitors, traits: noTraits, touches: noTouches, mergedInto: profile.id }]
           : []
       if (profile !== users) await saveProfiles(client, [profile, ...emptied])
+      if (emptied.length > 0)
+        await attributeMerged(client, { projectId, profileId: profile.id, touches: profile.touches.links })
       const staysElsewhere = plan === 'none' && visitors !== undefined && visitors.id !== profile.id
       await pointIdentity(client, {
         ...known('visitor'),

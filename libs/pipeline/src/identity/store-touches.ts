@@ -1,67 +1,93 @@
 import type { EnrichedEvent } from '@waymark/contracts'
-import { mergeTouches, type Touches, touchesOf } from '@waymark/domain'
+import { type LinkTouch, mergeTouches, type Touches, touchesOf } from '@waymark/domain'
 import type { ClientBase } from 'pg'
-import { lockProfiles, saveProfiles } from './profile-rows.ts'
+import { lockProfiles, type Profile, saveProfiles } from './profile-rows.ts'
+
+/** What a person has just been learned to have come by. */
+export type LinkNews = { projectId: string; profileId: string; touches: readonly LinkTouch[] }
+
+/** The people behind a batch of events, who stay as they are until the end of the transaction. */
+export type TouchedPeople = {
+  /** The short links that somebody came by, the batch's own included, by the profile id that an event names. */
+  linkTouchesOf: (profileId: string) => readonly LinkTouch[] | undefined
+  news: readonly LinkNews[]
+}
 
 const FOLLOW = `SELECT id, coalesce(merged_into, id) AS living FROM ingest.profiles WHERE id = ANY($1::uuid[])`
 
 /**
- * Has the profiles of events know their first and last touch. Give it only events that were new, in the transaction
- * that stored them, and after everything else in it: profiles are locked last, as everywhere.
+ * Has the profiles of events know their first and last touch, and keeps what is known of people who convert from
+ * changing. Give it only events that were new, in the transaction that stored them; profiles are locked after everything
+ * that others lock before theirs.
  */
-export const storeTouches = async (client: ClientBase, events: readonly EnrichedEvent[]): Promise<void> => {
+export const storeTouches = async (
+  client: ClientBase,
+  events: readonly EnrichedEvent[],
+): Promise<TouchedPeople> => {
+  const touched = touchesByProfile(events)
+  const living = new Map<string, Profile>()
+  const livingOf = new Map<string, string>()
+  const news: LinkNews[] = []
+
+  /** Writes touches, and answers whose profile turned out to be merged, by the profile to write to. */
+  const touch = async (named: ReadonlyMap<string, string>): Promise<Map<string, string>> => {
+    const left = new Map<string, string>()
+    const changed = new Set<string>()
+    const locked = await lockProfiles(client, [...new Set(named.values())])
+    for (const profile of locked) living.set(profile.id, profile)
+    for (const [id, profileId] of named) {
+      const profile = living.get(profileId)
+      const touches = touched.get(id)
+      if (!profile || !touches) continue
+      if (profile.mergedInto !== null) {
+        left.set(id, profile.mergedInto)
+        continue
+      }
+      livingOf.set(id, profileId)
+      const merged = mergeTouches(profile.touches, touches)
+      const { first, last, links } = profile.touches
+      if (merged.first === first && merged.last === last && merged.links === links) continue
+      living.set(profileId, { ...profile, touches: merged })
+      changed.add(profileId)
+      if (merged.links !== links) news.push({ ...profile, profileId, touches: touches.links })
+    }
+    if (changed.size > 0)
+      await saveProfiles(
+        client,
+        [...changed].flatMap((id) => living.get(id) ?? []),
+      )
+    return left
+  }
+
+  if (touched.size > 0) {
+    const left = await touch(await followMerges(client, [...touched.keys()]))
+    // Merged between the two statements; a profile that others are merged into never is itself.
+    if (left.size > 0) await touch(left)
+  }
+  return {
+    linkTouchesOf: (profileId) => living.get(livingOf.get(profileId) ?? '')?.touches.links,
+    news,
+  }
+}
+
+/** What a batch tells of people, those who only convert included, by the profile id that their events name. */
+const touchesByProfile = (events: readonly EnrichedEvent[]): Map<string, Touches> => {
   const touched = new Map<string, Touches>()
   for (const event of events) {
     const touches = touchesOf(event)
-    if (event.profileId === null || touches.first === null) continue
+    if (event.profileId === null || (touches.first === null && event.conversions.length === 0)) continue
     const known = touched.get(event.profileId)
     touched.set(event.profileId, known ? mergeTouches(known, touches) : touches)
   }
-  if (touched.size === 0) return
-  const left = await touch(client, await followMerges(client, touched))
-  // Merged between the two statements; a profile that others are merged into never is itself.
-  if (left.size > 0) await touch(client, left)
+  return touched
 }
 
-/** Moves touches of profiles that were merged to those that they were merged into. */
-const followMerges = async (
-  client: ClientBase,
-  touched: ReadonlyMap<string, Touches>,
-): Promise<Map<string, Touches>> => {
+/** The profiles that have everything, by those that are named. */
+const followMerges = async (client: ClientBase, ids: readonly string[]): Promise<Map<string, string>> => {
   const { rows } = await client.query<{ id: string; living: string }>({
     name: 'follow-merges',
     text: FOLLOW,
-    values: [[...touched.keys()]],
+    values: [ids],
   })
-  const moved = new Map<string, Touches>()
-  for (const { id, living } of rows) {
-    const touches = touched.get(id)
-    const known = moved.get(living)
-    if (touches) moved.set(living, known ? mergeTouches(known, touches) : touches)
-  }
-  return moved
-}
-
-/** Writes touches, and answers those of profiles that turned out to be merged, by the profile to write them to. */
-const touch = async (
-  client: ClientBase,
-  touched: ReadonlyMap<string, Touches>,
-): Promise<Map<string, Touches>> => {
-  const left = new Map<string, Touches>()
-  const profiles = await lockProfiles(client, [...touched.keys()])
-  const changed = profiles.flatMap((profile) => {
-    const touches = touched.get(profile.id)
-    if (!touches) return []
-    if (profile.mergedInto !== null) {
-      const known = left.get(profile.mergedInto)
-      left.set(profile.mergedInto, known ? mergeTouches(known, touches) : touches)
-      return []
-    }
-    const merged = mergeTouches(profile.touches, touches)
-    const { first, last, links } = profile.touches
-    const isNews = merged.first !== first || merged.last !== last || merged.links !== links
-    return isNews ? [{ ...profile, touches: merged }] : []
-  })
-  if (changed.length > 0) await saveProfiles(client, changed)
-  return left
+  return new Map(rows.map(({ id, living }) => [id, living]))
 }

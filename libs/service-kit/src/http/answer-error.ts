@@ -1,6 +1,7 @@
-import { AppError, type ErrorCode, type Log } from '@waymark/contracts'
+import { AppError, type ErrorCode, type Log, traceIdOf } from '@waymark/contracts'
 import { isTransient } from '@waymark/database'
 import type { ErrorRequestHandler } from 'express'
+import { OriginRefusedError } from './cors.ts'
 
 /** The HTTP status of each error code. */
 const statusOf: Record<ErrorCode, number> = {
@@ -36,8 +37,16 @@ export const answerError =
     }
     const known = error instanceof AppError ? error : isTransient(error) ? storeAway() : fromLibrary(error)
     const status = statusOf[known.code]
-    if (status >= 500)
-      log.error({ requestId: res.get('X-Request-Id'), method: req.method, err: error }, 'a request failed')
+    if (status >= 500) {
+      const requestId = res.get('X-Request-Id')
+      // Known by what the client sent even where nothing is traced.
+      const traceId = traceIdOf(req.headers)
+      log.error(
+        { requestId, ...(traceId && { traceId }), method: req.method, err: error },
+        'a request failed',
+      )
+    }
+    if (error instanceof OriginRefusedError) res.removeHeader('Access-Control-Allow-Origin')
     const { retryAfterSeconds, retryAfter = retryAfterSeconds, ...details } = known.details
     const waiting = typeof retryAfter === 'number' ? retryIn(retryAfter, req.path) : {}
     if (typeof retryAfter === 'number') res.set('Retry-After', `${retryAfter}`)

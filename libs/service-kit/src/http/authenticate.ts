@@ -1,17 +1,21 @@
+import type { IncomingMessage } from 'node:http'
 import { type ApiKeyScope, AppError } from '@waymark/contracts'
 import { scopeAllows } from '@waymark/domain'
 import type { ApiKey, ApiKeys } from '@waymark/project-config'
-import type { Request, RequestHandler, Response } from 'express'
+import type { RequestHandler, Response } from 'express'
 import { requireAllowedOrigin } from './cors.ts'
 
 /** Finds the key in a request. */
-export type ReadKey = (req: Request) => string | undefined
+export type ReadKey = (req: IncomingMessage) => string | undefined
 
-const keyHeader: ReadKey = (req) => req.get('X-API-Key')
+const keyHeader: ReadKey = ({ headers }) => {
+  const key = headers['x-api-key']
+  return typeof key === 'string' ? key : undefined
+}
 
 /** For protocols whose clients may also send the key as `Authorization: Bearer`. */
 export const keyHeaderOrBearer: ReadKey = (req) =>
-  keyHeader(req) ?? /^Bearer +(\S+)$/i.exec(req.get('Authorization') ?? '')?.[1]
+  keyHeader(req) ?? /^Bearer +(\S+)$/i.exec(req.headers.authorization ?? '')?.[1]
 
 /**
  * The key of a request, `X-API-Key` unless `readKey` says otherwise, if it is valid and holds `scope`; null is what no
@@ -22,8 +26,7 @@ export const keyHeaderOrBearer: ReadKey = (req) =>
 export const allowApiKey = async (
   apiKeys: ApiKeys,
   scope: ApiKeyScope | null,
-  req: Request,
-  res: Response,
+  req: IncomingMessage,
   readKey: ReadKey = keyHeader,
 ): Promise<ApiKey> => {
   const key = await apiKeys.authenticate(readKey(req) ?? '')
@@ -34,7 +37,7 @@ export const allowApiKey = async (
   if (!scopeAllows(key.scopes, scope)) {
     throw new AppError('forbidden', 'The API key lacks the scope that this needs', { requiredScope: scope })
   }
-  requireAllowedOrigin(key, req, res)
+  requireAllowedOrigin(key, req.headers.origin)
   return key
 }
 
@@ -42,7 +45,7 @@ export const allowApiKey = async (
 export const requireApiKey =
   (apiKeys: ApiKeys, scope: ApiKeyScope, readKey: ReadKey = keyHeader): RequestHandler =>
   async (req, res, next) => {
-    res.locals.apiKey = await allowApiKey(apiKeys, scope, req, res, readKey)
+    res.locals.apiKey = await allowApiKey(apiKeys, scope, req, readKey)
     next()
   }
 

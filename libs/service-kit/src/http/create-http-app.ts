@@ -1,10 +1,15 @@
-import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, RequestListener } from 'node:http'
+import type { Tracer } from '@opentelemetry/api'
 import { AppError, type Endpoint, type Log } from '@waymark/contracts'
-import express, { type Express, type RequestHandler } from 'express'
+import express, { type RequestHandler } from 'express'
 import helmet from 'helmet'
 import { Histogram, type Registry } from 'prom-client'
+import proxyAddr from 'proxy-addr'
+import { traceRequests } from '../tracing/trace-requests.ts'
 import { answerError } from './answer-error.ts'
-import { allowBrowsers } from './cors.ts'
+import { allowBrowsers, PUBLIC_API } from './cors.ts'
+import { createDirectRoutes } from './direct-route.ts'
+import { requestIdOf } from './request-id.ts'
 import type { Route } from './route.ts'
 
 /** What an HTTP app needs beside its routes. `isReady` is asked at every `/readyz`. */
@@ -14,14 +19,22 @@ export type HttpAppOptions = {
   isReady: () => boolean
   log: Log
   metrics: Registry
+  /** Gives requests spans; nothing is traced without. */
+  tracer?: Tracer | undefined
 }
 
-/** Paths that pages of any site may call with a key. */
-const PUBLIC_API = ['/api/v1', '/ofrep/v1']
-const REQUEST_ID = /^[\w.:-]{1,100}$/
-
-/** An Express app with the given routes, health endpoints, security headers, and JSON for every error. */
-export const createHttpApp = ({ routes, trustedProxies, isReady, log, metrics }: HttpAppOptions): Express => {
+/**
+ * An app with the given routes, health endpoints, security headers, and JSON for every error. Busy routes are answered
+ * at once, everything else by Express.
+ */
+export const createHttpApp = ({
+  routes,
+  trustedProxies,
+  isReady,
+  log,
+  metrics,
+  tracer,
+}: HttpAppOptions): RequestListener => {
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
@@ -44,29 +57,42 @@ export const createHttpApp = ({ routes, trustedProxies, isReady, log, metrics }:
     buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 1, 5],
     registers: [metrics],
   })
+  const observe = ({ method, path }: Endpoint, status: number, startedAt: number): void =>
+    duration.observe({ method, route: path, status }, (performance.now() - startedAt) / 1000)
   const measure =
-    ({ method, path }: Endpoint): RequestHandler =>
+    (operation: Endpoint): RequestHandler =>
     (_req, res, next) => {
-      const start = performance.now()
-      res.once('finish', () =>
-        duration.observe({ method, route: path, status: res.statusCode }, (performance.now() - start) / 1000),
-      )
+      const startedAt = performance.now()
+      res.once('finish', () => observe(operation, res.statusCode, startedAt))
       next()
     }
 
-  for (const { operation, handlers } of routes)
-    app[operation.method](expressPath(operation.path), measure(operation), ...handlers)
+  const clientOf = (req: IncomingMessage): string =>
+    (trustedProxies === 0
+      ? req.socket.remoteAddress
+      : proxyAddr(req, (_address, hop) => hop < trustedProxies)) ?? ''
+  const trace = tracer && traceRequests(tracer)
+  const direct = createDirectRoutes({ routes, clientOf, observe, trace })
+  for (const route of routes) {
+    const { operation, handlers } = route
+    const traced = trace?.(operation)
+    const first: RequestHandler[] = [
+      ...(traced ? [((req, res, next) => traced(req, res, next)) satisfies RequestHandler] : []),
+      measure(operation),
+      ...(route.direct ? [direct.handlerOf(route.direct)] : []),
+    ]
+    app[operation.method](expressPath(operation.path), ...first, ...handlers)
+  }
   for (const [path, methods] of methodsByPath(routes)) app.all(expressPath(path), refuseMethod(methods))
   app.use(() => {
     throw new AppError('not_found', 'Not found')
   })
   app.use(answerError(log))
-  return app
+  return direct.before(app)
 }
 
 const identifyRequest: RequestHandler = (req, res, next) => {
-  const given = req.get('X-Request-Id') ?? ''
-  res.set('X-Request-Id', REQUEST_ID.test(given) ? given : randomUUID())
+  res.set('X-Request-Id', requestIdOf(req.headers['x-request-id']))
   next()
 }
 

@@ -1,24 +1,43 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import { AppError } from '@waymark/contracts'
 import { holdsNumberOutOfRange, parseJson } from '@waymark/domain'
 import type { Request, RequestHandler, Response } from 'express'
 import { readBytes } from './read-bytes.ts'
 
-/** `numbers`: whether one that is out of range makes the whole body unusable, or is left as infinite to be refused later. */
-export type JsonBodyOptions = { numbers?: 'in range' | 'any' }
-
 /** A JSON body, how many bytes it had after decompression, and on demand a digest of them. */
 export type JsonBody = { value: unknown; bytes: number; digest: () => string }
+
+/** `numbers`: whether one that is out of range makes the whole body unusable, or is left as infinite to be refused later. */
+export type JsonBodyOptions = { numbers?: 'in range' | 'any' }
 
 /**
  * Reads a JSON body of at most `limit` bytes, counted after decompression (gzip, deflate, br).
  * Leaves a JsonBody on `req.body` and its bytes for `rawBodyOf`. Answers 415 for other types, 413 above the limit, 400
  * for what is not JSON or holds a number that is out of range.
  */
-export const jsonBody = (limit: number, { numbers = 'in range' }: JsonBodyOptions = {}): RequestHandler[] => [
-  requireJson,
-  readJson(limit, numbers),
+export const jsonBody = (limit: number, options: JsonBodyOptions = {}): RequestHandler[] => [
+  (req, _res, next) => {
+    requireJson(req)
+    next()
+  },
+  async (req, res, next) => {
+    const bytes = await readBytes(req, limit)
+    res.locals.rawBody = bytes
+    req.body = parseBody(bytes, options)
+    next()
+  },
 ]
+
+/** The same for a request without Express. @throws AppError */
+export const readJsonBody = async (
+  req: IncomingMessage,
+  limit: number,
+  options: JsonBodyOptions = {},
+): Promise<JsonBody> => {
+  requireJson(req)
+  return parseBody(await readBytes(req, limit), options)
+}
 
 /** The body that `jsonBody` left. */
 export const bodyOf = (req: Request): JsonBody => req.body as JsonBody
@@ -26,29 +45,25 @@ export const bodyOf = (req: Request): JsonBody => req.body as JsonBody
 /** The bytes that `jsonBody` parsed: the body after decompression, as it was sent. */
 export const rawBodyOf = (res: Response): Buffer => res.locals.rawBody as Buffer
 
-const requireJson: RequestHandler = (req, _res, next) => {
-  const type = req.headers['content-type'] ?? ''
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json$/
+
+const requireJson = ({ headers }: IncomingMessage): void => {
+  const type = headers['content-type'] ?? ''
+  if (type === 'application/json') return
   const [essence = ''] = type.toLowerCase().split(';', 1)
-  if (/^application\/(?:[\w.-]+\+)?json$/.test(essence.trim())) return next()
+  if (JSON_TYPE.test(essence.trim())) return
   throw new AppError('unsupported_media_type', 'The body must be JSON, with Content-Type: application/json')
 }
 
 const utf8 = new TextDecoder()
 
-const digestOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('base64url')
-
-const readJson =
-  (limit: number, numbers: JsonBodyOptions['numbers']): RequestHandler =>
-  async (req, res, next) => {
-    const bytes = await readBytes(req, limit)
-    res.locals.rawBody = bytes
-    const text = utf8.decode(bytes)
-    const value = parse(text)
-    if (numbers === 'in range' && holdsNumberOutOfRange(text, value))
-      throw new AppError('bad_request', 'The body holds a number that is out of range')
-    req.body = { value, bytes: bytes.length, digest: () => digestOf(bytes) } satisfies JsonBody
-    next()
-  }
+const parseBody = (bytes: Buffer, { numbers = 'in range' }: JsonBodyOptions): JsonBody => {
+  const text = utf8.decode(bytes)
+  const value = parse(text)
+  if (numbers === 'in range' && holdsNumberOutOfRange(text, value))
+    throw new AppError('bad_request', 'The body holds a number that is out of range')
+  return { value, bytes: bytes.length, digest: () => hash('sha256', bytes, 'base64url') }
+}
 
 const parse = (text: string): unknown => {
   try {

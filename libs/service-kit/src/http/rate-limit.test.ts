@@ -1,14 +1,15 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { createMemoryRateLimiter } from '@waymark/cache'
+import { createMemoryRateLimiter, type RateLimiter } from '@waymark/cache'
+import { trackEvents } from '@waymark/contracts'
 import type { ApiKey } from '@waymark/project-config'
 import { createMemoryLog } from '@waymark/testing'
 import { Registry } from 'prom-client'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { apiKeyOf, requireApiKey } from './authenticate.ts'
 import { createHttpApp } from './create-http-app.ts'
+import { directKeyRoute } from './direct-key-route.ts'
 import { type HttpServer, listen } from './http-server.ts'
-import { jsonBody } from './json-body.ts'
+import { keyRoute } from './key-route.ts'
 import { rateLimit } from './rate-limit.ts'
 import type { Route } from './route.ts'
 
@@ -23,155 +24,171 @@ const authenticate = async (text: string): Promise<ApiKey | undefined> => {
   return { id: text, projectId, kind: 'pub', scopes, validationMode: null, allowedOrigins: [] }
 }
 
-const limited = (path: string, bucket: string, limiter = createMemoryRateLimiter()): Route => ({
-  operation: { method: 'post', path },
-  handlers: [
-    requireApiKey({ authenticate }, 'events:write'),
-    rateLimit({ limiter, bucket, limitFor: async (_req, res) => LIMITS[apiKeyOf(res).projectId] ?? 0 }),
-    ...jsonBody(BODY_LIMIT),
-    (_req, res) => void res.status(202).json({ ok: true }),
-  ],
+const operation = (path: string) => ({
+  ...trackEvents,
+  path,
+  access: { by: 'key', scope: 'events:write' } as const,
+})
+const limitBy = (bucket: string, limiter: RateLimiter) => ({
+  apiKeys: { authenticate },
+  limitRequests: rateLimit({ limiter, bucket, limitFor: async ({ projectId }) => LIMITS[projectId] ?? 0 }),
+  maxBodyBytes: BODY_LIMIT,
 })
 
-let server: HttpServer
-let base: string
-beforeEach(async () => {
-  const limiter = createMemoryRateLimiter()
-  const app = createHttpApp({
-    routes: [limited('/api/v1/t', 'ingest', limiter), limited('/api/v1/other', 'other', limiter)],
-    trustedProxies: 1,
-    isReady: () => true,
-    log: createMemoryLog(),
-    metrics: new Registry(),
+const direct = (path: string, bucket: string, limiter: RateLimiter): Route =>
+  directKeyRoute(operation(path), limitBy(bucket, limiter), async () => ({
+    status: 202,
+    json: '{"ok":true}',
+  }))
+const inExpress = (path: string, bucket: string, limiter: RateLimiter): Route =>
+  keyRoute(operation(path), limitBy(bucket, limiter), (_req, res) => void res.status(202).json({ ok: true }))
+
+describe.each([
+  { way: 'directly', limited: direct },
+  { way: 'in Express', limited: inExpress },
+])('answered $way', ({ limited }) => {
+  let server: HttpServer
+  let base: string
+  beforeEach(async () => {
+    const limiter = createMemoryRateLimiter()
+    const app = createHttpApp({
+      routes: [limited('/api/v1/t', 'ingest', limiter), limited('/api/v1/other', 'other', limiter)],
+      trustedProxies: 1,
+      isReady: () => true,
+      log: createMemoryLog(),
+      metrics: new Registry(),
+    })
+    server = await listen(app, 0)
+    base = `http://127.0.0.1:${server.port}`
   })
-  server = await listen(app, 0)
-  base = `http://127.0.0.1:${server.port}`
-})
-afterEach(() => server.stop())
+  afterEach(() => server.stop())
 
-type Call = { key?: string; from?: string; path?: string; headers?: Record<string, string>; body?: string }
-const call = ({
-  key = 'small',
-  from = '203.0.113.1',
-  path = '/api/v1/t',
-  headers = {},
-  body = '{}',
-}: Call = {}) =>
-  fetch(base + path, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', 'X-API-Key': key, 'X-Forwarded-For': from, ...headers },
-    body,
-  })
+  type Call = { key?: string; from?: string; path?: string; headers?: Record<string, string>; body?: string }
+  const call = ({
+    key = 'small',
+    from = '203.0.113.1',
+    path = '/api/v1/t',
+    headers = {},
+    body = '{}',
+  }: Call = {}) =>
+    fetch(base + path, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'X-API-Key': key, 'X-Forwarded-For': from, ...headers },
+      body,
+    })
 
-const statuses = async (calls: Call[]): Promise<number[]> => {
-  const seen: number[] = []
-  for (const each of calls) seen.push((await call(each)).status)
-  return seen
-}
+  const statuses = async (calls: Call[]): Promise<number[]> => {
+    const seen: number[] = []
+    for (const each of calls) seen.push((await call(each)).status)
+    return seen
+  }
 
-const rateOf = ({ headers }: Response) =>
-  ['Limit', 'Remaining', 'Reset']
-    .map((name) => headers.get(`RateLimit-${name}`))
-    .map((text) => text && Number(text))
+  const rateOf = ({ headers }: Response) =>
+    ['Limit', 'Remaining', 'Reset']
+      .map((name) => headers.get(`RateLimit-${name}`))
+      .map((text) => text && Number(text))
 
-describe('a limited path', () => {
-  it('tells at each answer how much is left', async () => {
-    for (const remaining of [1, 0]) {
+  describe('a limited path', () => {
+    it('tells at each answer how much is left', async () => {
+      for (const remaining of [1, 0]) {
+        const response = await call()
+        expect(response.status).toBe(202)
+        expect(rateOf(response)).toEqual([2, remaining, 60])
+        expect(response.headers.get('Retry-After')).toBeNull()
+      }
+    })
+
+    it('answers 429 beyond the limit, and when to come back', async () => {
+      await statuses([{}, {}])
       const response = await call()
-      expect(response.status).toBe(202)
-      expect(rateOf(response)).toEqual([2, remaining, 60])
-      expect(response.headers.get('Retry-After')).toBeNull()
-    }
+      expect(response.status).toBe(429)
+      const retryAfter = Number(response.headers.get('Retry-After'))
+      expect(retryAfter).toSatisfy(Number.isInteger)
+      expect(retryAfter).toBeGreaterThanOrEqual(1)
+      expect(retryAfter).toBeLessThanOrEqual(60)
+      expect(await response.json()).toEqual({ error: 'Too many requests', retryAfter })
+      expect(rateOf(response)).toEqual([2, 0, retryAfter])
+    })
+
+    it('tells a page in a browser as well', async () => {
+      await statuses([{}, {}])
+      const response = await call({ headers: { Origin: 'https://shop.example' } })
+      expect(response.status).toBe(429)
+      expect(response.headers.get('Access-Control-Allow-Origin')).toBe('https://shop.example')
+      expect(response.headers.get('Access-Control-Expose-Headers')).toContain('Retry-After')
+    })
+
+    it('has the limit of the project', async () => {
+      expect(await statuses(Array(6).fill({ key: 'large' }))).toEqual([202, 202, 202, 202, 202, 429])
+      expect(await statuses([{ key: 'of no limit known' }])).toEqual([429])
+    })
+
+    it('counts each project, address and bucket by itself', async () => {
+      expect(await statuses([{}, {}, {}])).toEqual([202, 202, 429])
+      expect(
+        await statuses([{ key: 'large' }, { from: '203.0.113.2' }, { path: '/api/v1/other' }, {}]),
+      ).toEqual([202, 202, 202, 429])
+    })
+
+    it('takes the keys of a project together', async () => {
+      expect(await statuses([{ key: 'small' }, { key: 'small/events:write' }, { key: 'small' }])).toEqual([
+        202, 202, 429,
+      ])
+    })
+
+    it('believes no address that the client made up', async () => {
+      expect(
+        await statuses(['1.1.1.1', '2.2.2.2', '3.3.3.3'].map((made) => ({ from: `${made}, 203.0.113.1` }))),
+      ).toEqual([202, 202, 429])
+    })
+
+    it('takes an IPv6 network for one client', async () => {
+      expect(
+        await statuses(
+          ['2001:db8::1', '2001:db8::ffff:2', '2001:db8:0:0:3::', '2001:db8:0:1::1'].map((from) => ({
+            from,
+          })),
+        ),
+      ).toEqual([202, 202, 429, 202])
+    })
   })
 
-  it('answers 429 beyond the limit, and when to come back', async () => {
-    await statuses([{}, {}])
-    const response = await call()
-    expect(response.status).toBe(429)
-    const retryAfter = Number(response.headers.get('Retry-After'))
-    expect(retryAfter).toSatisfy(Number.isInteger)
-    expect(retryAfter).toBeGreaterThanOrEqual(1)
-    expect(retryAfter).toBeLessThanOrEqual(60)
-    expect(await response.json()).toEqual({ error: 'Too many requests', retryAfter })
-    expect(rateOf(response)).toEqual([2, 0, retryAfter])
-  })
+  describe('the order of checks', () => {
+    const tooLarge = { body: `"${'x'.repeat(BODY_LIMIT)}"` }
+    const notJson = { headers: { 'Content-Type': 'text/plain' } }
 
-  it('tells a page in a browser as well', async () => {
-    await statuses([{}, {}])
-    const response = await call({ headers: { Origin: 'https://shop.example' } })
-    expect(response.status).toBe(429)
-    expect(response.headers.get('Access-Control-Allow-Origin')).toBe('https://shop.example')
-    expect(response.headers.get('Access-Control-Expose-Headers')).toContain('Retry-After')
-  })
+    it('is 401, 403, 429, then 413 and 415, then 400', async () => {
+      expect(
+        await statuses([
+          { ...tooLarge, key: '' },
+          { ...tooLarge, key: 'small/decide' },
+        ]),
+      ).toEqual([401, 403])
+      expect(await statuses([tooLarge, notJson])).toEqual([413, 415])
+      expect(await statuses([tooLarge, notJson, { body: '{' }])).toEqual([429, 429, 429])
+      expect(await statuses([{ body: '{', from: '203.0.113.2' }])).toEqual([400])
+    })
 
-  it('has the limit of the project', async () => {
-    expect(await statuses(Array(6).fill({ key: 'large' }))).toEqual([202, 202, 202, 202, 202, 429])
-    expect(await statuses([{ key: 'of no limit known' }])).toEqual([429])
-  })
+    it('counts no request without a valid key, and says nothing of limits', async () => {
+      for (const key of ['', 'small/decide', '', 'small/decide']) {
+        expect(rateOf(await call({ key }))).toEqual([null, null, null])
+      }
+      expect(rateOf(await call())).toEqual([2, 1, 60])
+    })
 
-  it('counts each project, address and bucket by itself', async () => {
-    expect(await statuses([{}, {}, {}])).toEqual([202, 202, 429])
-    expect(
-      await statuses([{ key: 'large' }, { from: '203.0.113.2' }, { path: '/api/v1/other' }, {}]),
-    ).toEqual([202, 202, 202, 429])
-  })
-
-  it('takes the keys of a project together', async () => {
-    expect(await statuses([{ key: 'small' }, { key: 'small/events:write' }, { key: 'small' }])).toEqual([
-      202, 202, 429,
-    ])
-  })
-
-  it('believes no address that the client made up', async () => {
-    expect(
-      await statuses(['1.1.1.1', '2.2.2.2', '3.3.3.3'].map((made) => ({ from: `${made}, 203.0.113.1` }))),
-    ).toEqual([202, 202, 429])
-  })
-
-  it('takes an IPv6 network for one client', async () => {
-    expect(
-      await statuses(
-        ['2001:db8::1', '2001:db8::ffff:2', '2001:db8:0:0:3::', '2001:db8:0:1::1'].map((from) => ({ from })),
-      ),
-    ).toEqual([202, 202, 429, 202])
-  })
-})
-
-describe('the order of checks', () => {
-  const tooLarge = { body: `"${'x'.repeat(BODY_LIMIT)}"` }
-  const notJson = { headers: { 'Content-Type': 'text/plain' } }
-
-  it('is 401, 403, 429, then 413 and 415, then 400', async () => {
-    expect(
-      await statuses([
-        { ...tooLarge, key: '' },
-        { ...tooLarge, key: 'small/decide' },
-      ]),
-    ).toEqual([401, 403])
-    expect(await statuses([tooLarge, notJson])).toEqual([413, 415])
-    expect(await statuses([tooLarge, notJson, { body: '{' }])).toEqual([429, 429, 429])
-    expect(await statuses([{ body: '{', from: '203.0.113.2' }])).toEqual([400])
-  })
-
-  it('counts no request without a valid key, and says nothing of limits', async () => {
-    for (const key of ['', 'small/decide', '', 'small/decide']) {
-      expect(rateOf(await call({ key }))).toEqual([null, null, null])
-    }
-    expect(rateOf(await call())).toEqual([2, 1, 60])
-  })
-
-  it('reads no body of a request beyond the limit', async () => {
-    await statuses([{}, {}])
-    const headers = {
-      'X-API-Key': 'small',
-      'X-Forwarded-For': '203.0.113.1',
-      'Content-Type': 'application/json',
-      'Content-Length': 50,
-    }
-    const withheld = request(`${base}/api/v1/t`, { method: 'POST', headers })
-    withheld.flushHeaders()
-    const [response] = await once(withheld, 'response')
-    expect(response.statusCode).toBe(429)
-    withheld.destroy()
+    it('reads no body of a request beyond the limit', async () => {
+      await statuses([{}, {}])
+      const headers = {
+        'X-API-Key': 'small',
+        'X-Forwarded-For': '203.0.113.1',
+        'Content-Type': 'application/json',
+        'Content-Length': 50,
+      }
+      const withheld = request(`${base}/api/v1/t`, { method: 'POST', headers })
+      withheld.flushHeaders()
+      const [response] = await once(withheld, 'response')
+      expect(response.statusCode).toBe(429)
+      withheld.destroy()
+    })
   })
 })

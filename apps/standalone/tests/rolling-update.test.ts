@@ -1,0 +1,215 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { Agent, request } from 'node:http'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { topics } from '@waymark/contracts'
+import { type Database, openDatabase } from '@waymark/database'
+import { DEFAULT_ALPHABET, drawCodes } from '@waymark/domain'
+import { ensureKafkaTopics } from '@waymark/event-bus'
+import { ensureDemoProject, insertCoupons } from '@waymark/pipeline'
+import {
+  createMemoryLog,
+  createTestDatabase,
+  eventually,
+  freePort,
+  requireServices,
+  services,
+  startNginx,
+} from '@waymark/testing'
+import { describe, expect, it, onTestFinished } from 'vitest'
+
+const APPS = path.resolve(import.meta.dirname, '../..')
+const SENDERS = 4
+const DRAIN_MS = 2_000
+/** How much later than the replica itself the proxy hears that it stops, as between a kubelet and an Ingress. */
+const PROXY_IS_TOLD_AFTER_MS = 300
+
+type Replica = { process: ChildProcess; port: number }
+type Call = { method?: string; path: string; body?: object; headers?: Record<string, string> }
+
+/** A service as its clients know it: what it is asked, as often as they like, and what it answers. */
+type Asked = { app: string; status: number; prepare(db: Database, projectId: string): Promise<() => Call> }
+
+const SERVICES: Asked[] = [
+  {
+    app: 'ingest-gateway',
+    status: 202,
+    prepare: async () => () => ({
+      path: '/api/v1/t',
+      body: { eventName: 'page_view', visitorId: 'visitor-1' },
+    }),
+  },
+  {
+    app: 'link-redirector',
+    status: 302,
+    prepare: async ({ prisma }, projectId) => {
+      const destination = 'https://shop.example/'
+      await prisma.shortLink.create({
+        data: { id: randomUUID(), projectId, code: 'shoes', destination, utm: {}, targets: [], tags: [] },
+      })
+      return () => ({ method: 'GET', path: '/s/shoes' })
+    },
+  },
+  {
+    app: 'decision-service',
+    status: 200,
+    prepare: async () => () => ({ path: '/api/v1/decide', body: { visitorId: 'visitor-1' } }),
+  },
+  {
+    app: 'coupon-service',
+    status: 200,
+    prepare: async (db, projectId) => {
+      const space = { alphabet: DEFAULT_ALPHABET, length: 16, prefix: '' }
+      const codes = drawCodes(space, 50_000)
+      const [id, size] = [randomUUID(), codes.length]
+      const discount = { type: 'percent', value: 10 }
+      const pool = { ...space, id, projectId, name: 'Summer', kind: 'unique', status: 'ready', discount }
+      await db.prisma.couponPool.create({ data: { ...pool, size, generated: size, count: { create: {} } } })
+      const rows = codes.map((code) => ({ code, display: null }))
+      await db.transaction((client) => insertCoupons(client, { id, projectId }, rows))
+      // Each is redeemed once, so that none of the answers is a repeated one.
+      return () => ({
+        path: '/api/v1/coupons/redeem',
+        body: { code: codes.pop(), userId: 'ann' },
+        headers: { 'Idempotency-Key': randomUUID() },
+      })
+    },
+  },
+  {
+    app: 'management-api',
+    status: 200,
+    prepare: async (_, projectId) => () => ({
+      method: 'GET',
+      path: `/api/projects/${projectId}/event-definitions`,
+    }),
+  },
+]
+
+/** What a proxy in front of the replicas is told, which keeps its connections to them. */
+const proxyConfig = (port: number, replicas: readonly Replica[]): string => `
+  pid /tmp/nginx-${port}.pid;
+  events {}
+  http {
+    access_log off;
+    # A Service of Kubernetes tries no second replica either.
+    proxy_next_upstream off;
+    upstream replicas {
+      ${replicas.map((replica) => `server 127.0.0.1:${replica.port};`).join(' ')}
+      keepalive 32;
+    }
+    server {
+      listen 127.0.0.1:${port};
+      location / { proxy_pass http://replicas; proxy_http_version 1.1; proxy_set_header Connection ""; }
+    }
+  }`
+
+const prepare = async ({ prepare: prepareCalls }: Asked) => {
+  const { kafkaBrokers, redisUrl } = requireServices()
+  const database = await createTestDatabase()
+  const prefix = `t${randomBytes(5).toString('hex')}.`
+  const db = openDatabase({ url: database.url, poolSize: 2, applicationName: 'test', onError: () => {} })
+  const { apiKey, projectId } = await ensureDemoProject(db)
+  const nextCall = await prepareCalls(db, projectId)
+  await db.close()
+  const kafka = { brokers: kafkaBrokers, clientId: 'test', topicPrefix: prefix }
+  await ensureKafkaTopics(kafka, topics, { partitions: 2, replication: 1 }, createMemoryLog())
+  const env = {
+    PATH: process.env.PATH,
+    LOG_LEVEL: 'warn',
+    DATABASE_URL: database.url,
+    REDIS_URL: redisUrl,
+    REDIS_KEY_PREFIX: prefix,
+    KAFKA_BROKERS: kafkaBrokers.join(','),
+    KAFKA_TOPIC_PREFIX: prefix,
+    LIMIT_INGEST_PER_MINUTE: '1000000',
+    LIMIT_DECIDE_PER_MINUTE: '1000000',
+    LIMIT_REDEEM_PER_MINUTE: '1000000',
+    METRICS_PORT: '0',
+    DRAIN_MS: `${DRAIN_MS}`,
+  }
+  return { database, apiKey, nextCall, env }
+}
+
+const startReplica = async (app: string, env: NodeJS.ProcessEnv): Promise<Replica> => {
+  const port = await freePort()
+  const main = path.join(APPS, app, 'src/main.ts')
+  const child = spawn(process.execPath, [main], { env: { ...env, PORT: `${port}` }, stdio: 'inherit' })
+  await eventually('the replica is ready', async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok)
+  return { process: child, port }
+}
+
+const end = async ({ process: child }: Replica): Promise<number | null> => {
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  const [code] = await ended
+  return code
+}
+
+const ask = async (
+  port: number,
+  apiKey: string,
+  agent: Agent,
+  { method = 'POST', path, body, headers }: Call,
+): Promise<number> => {
+  const asked = request({
+    port,
+    agent,
+    method,
+    path,
+    headers: { 'X-API-Key': apiKey, 'Content-Type': 'application/json', ...headers },
+  })
+  asked.end(body && JSON.stringify(body))
+  const [response] = await once(asked, 'response')
+  response.resume()
+  return response.statusCode
+}
+
+describe.skipIf(!services).each(SERVICES)('a rolling update of $app behind a proxy', (asked) => {
+  const { app, status } = asked
+
+  it('fails no request', async () => {
+    const { database, apiKey, nextCall, env } = await prepare(asked)
+    onTestFinished(() => database.drop())
+    let replicas = await Promise.all([startReplica(app, env), startReplica(app, env)])
+    const proxyPort = await freePort()
+    const proxy = await startNginx(proxyConfig(proxyPort, replicas))
+    onTestFinished(async () => {
+      await proxy.container.stop({ timeout: 0 })
+      await Promise.all(replicas.map(end))
+    })
+    // How a proxy ends the connections of its own clients is not the question here.
+    const agent = new Agent({ keepAlive: false })
+    const call = () => ask(proxyPort, apiKey, agent, nextCall())
+    await eventually('the proxy answers', async () => (await call()) === status)
+
+    const answers: (number | string)[] = []
+    let sending = true
+    const send = async (): Promise<void> => {
+      while (sending) answers.push(await call().catch((error) => `${error.message}`))
+    }
+    const senders = Array.from({ length: SENDERS }, send)
+
+    const exitCodes: (number | null)[] = []
+    for (let update = 0; update < 2; update++) {
+      const [oldest, ...others] = replicas
+      if (!oldest) throw new Error('there is always a replica')
+      const fresh = await startReplica(app, env)
+      await proxy.configure(proxyConfig(proxyPort, [...others, oldest, fresh]))
+      const answeredBefore = answers.length
+      await eventually('more is answered', () => answers.length > answeredBefore + 50)
+      const ended = end(oldest)
+      await sleep(PROXY_IS_TOLD_AFTER_MS)
+      await proxy.configure(proxyConfig(proxyPort, [...others, fresh]))
+      exitCodes.push(await ended)
+      replicas = [...others, fresh]
+    }
+    sending = false
+    await Promise.all(senders)
+
+    expect(answers.filter((answer) => answer !== status)).toEqual([])
+    expect(answers.length).toBeGreaterThan(100)
+    expect(exitCodes).toEqual([0, 0])
+  })
+})

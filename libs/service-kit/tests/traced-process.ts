@@ -1,0 +1,65 @@
+import { EventEmitter } from 'node:events'
+import { compileValidator, type Topic } from '@waymark/contracts'
+import type { Delivery, EventBus } from '@waymark/event-bus'
+import { Registry } from 'prom-client'
+import { Type } from 'typebox'
+import { jsonBody } from '../src/http/json-body.ts'
+import type { Route } from '../src/http/route.ts'
+import { runService } from '../src/run-service.ts'
+import { startService } from '../src/start-service.ts'
+import { traceBus } from '../src/tracing/trace-bus.ts'
+
+const things: Topic<string> = {
+  name: 'things.v1',
+  validator: compileValidator(Type.String()),
+  retentionMs: 1,
+  maxMessageBytes: 1,
+}
+
+const sent = new EventEmitter()
+
+/** Hands over what is published, one record at a time, and keeps nothing. */
+const passingBus: EventBus = {
+  publish: async ({ name: topic }, records) => {
+    for (const { key, value, headers = {} } of records)
+      setImmediate(() => sent.emit('record', { topic, partition: 0, offset: 0n, key, value, headers }))
+  },
+  subscribe: ({ handle }) => ({
+    start: async () =>
+      void sent.on('record', (delivery: Delivery<never>) =>
+        handle([delivery], new AbortController().signal).catch(() => {}),
+      ),
+    stop: async () => {},
+  }),
+  close: async () => {},
+}
+
+// A service that publishes a record for each request and consumes it itself; what it does it says in its log.
+await runService('traced', process.env, async ({ log, scope, tracer }) => {
+  const bus = tracer ? traceBus(passingBus, tracer) : passingBus
+  const consumer = bus.subscribe({
+    group: 'readers',
+    topic: things,
+    handle: async ([delivery]) => {
+      log.info({}, 'in the batch')
+      if (delivery?.key === 'fail') throw Object.assign(new Error('quotes hunter2'), { code: '22001' })
+      return undefined
+    },
+  })
+  const route: Route = {
+    operation: { method: 'post', path: '/things/{id}' },
+    handlers: [
+      ...jsonBody(1_000),
+      async (req, res) => {
+        await bus.publish(things, [{ key: `${req.params.id}`, value: 'thing' }])
+        log.info({}, 'in the request')
+        if (req.params.id === 'fail') throw new Error('quotes hunter2')
+        res.json({})
+      },
+    ],
+  }
+  const http = { port: 0, metricsPort: 0, trustedProxies: 0 }
+  const service = { routes: [route], consumers: [consumer] }
+  const { port } = await startService(service, http, { log, metrics: new Registry(), tracer }, scope)
+  log.info({ port }, 'listening')
+})

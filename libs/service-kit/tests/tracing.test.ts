@@ -1,0 +1,179 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { type CollectedSpan, eventually, freePort, startCollector } from '@waymark/testing'
+import { describe, expect, it, onTestFinished } from 'vitest'
+
+type Line = { msg: string; port?: number; traceId?: string; spanId?: string; requestId?: string }
+
+const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
+const CALLER = '00f067aa0ba902b7'
+const traceparent = (flags = '01') => `00-${TRACE_ID}-${CALLER}-${flags}`
+
+/** A process of `traced-process.ts`, with the lines that it logs. */
+const startProcess = async (env: Record<string, string>) => {
+  const child = spawn(process.execPath, [path.join(import.meta.dirname, 'traced-process.ts')], {
+    env: { LOG_LEVEL: 'info', NODE_NO_WARNINGS: '1', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const lines: Line[] = []
+  createInterface(child.stdout).on('line', (line) => lines.push(JSON.parse(line)))
+  const said = (msg: string) =>
+    eventually(`"${msg}" is said`, () => lines.find((line) => line.msg === msg), 30_000)
+  const { port } = await said('listening')
+  return {
+    lines,
+    said,
+    post: (id: string, headers: Record<string, string> = {}) =>
+      fetch(`http://127.0.0.1:${port}/things/${id}?token=hunter2`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', ...headers },
+        body: JSON.stringify({ secret: 'hunter2' }),
+      }),
+    stop: async () => {
+      child.kill('SIGTERM')
+      const [code] = await once(child, 'exit')
+      return code
+    },
+  }
+}
+
+const startTraced = async (env: Record<string, string> = {}) => {
+  const collector = await startCollector()
+  onTestFinished(() => collector.stop())
+  const started = await startProcess({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env })
+  return { ...started, collector }
+}
+
+const named = (spans: readonly CollectedSpan[], name: string): CollectedSpan => {
+  const [found, another] = spans.filter((span) => span.name === name)
+  if (!found || another) throw new Error(`${another ? 'several spans are' : 'no span is'} called ${name}`)
+  return found
+}
+
+describe('a traced process', () => {
+  it('continues the trace of a request, through the queue, and sends everything before it ends', async () => {
+    const { collector, post, said, stop } = await startTraced({
+      OTEL_SERVICE_NAME: 'shop',
+      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20secret',
+    })
+    await post('hunter2', { traceparent: traceparent(), 'X-Request-Id': 'request-1' })
+    const inRequest = await said('in the request')
+    const inBatch = await said('in the batch')
+    expect(await stop()).toBe(0)
+
+    const request = named(collector.spans, 'POST /things/{id}')
+    const send = named(collector.spans, 'send things.v1')
+    const handle = named(collector.spans, 'process things.v1')
+    expect(request).toMatchObject({ service: 'shop', traceId: TRACE_ID, parentSpanId: CALLER })
+    expect(request.attributes).toEqual({
+      'http.request.method': 'POST',
+      'http.route': '/things/{id}',
+      'http.response.status_code': 200,
+    })
+    expect(send).toMatchObject({ traceId: TRACE_ID, parentSpanId: request.spanId })
+    expect(handle).toMatchObject({ traceId: TRACE_ID, parentSpanId: send.spanId })
+    expect(handle.attributes).toMatchObject({
+      'messaging.destination.name': 'things.v1',
+      'messaging.consumer.group.name': 'readers',
+    })
+    expect(inRequest).toMatchObject({ requestId: 'request-1', traceId: TRACE_ID, spanId: request.spanId })
+    expect(inBatch).toMatchObject({ traceId: TRACE_ID, spanId: handle.spanId })
+    expect(inBatch.requestId).toBeUndefined()
+    expect(collector.headers()).toMatchObject({ authorization: 'Bearer secret' })
+    expect(JSON.stringify(collector.spans)).not.toContain('hunter2')
+  })
+
+  it('marks what fails, and keeps the message to itself', async () => {
+    const { collector, post, said, stop } = await startTraced()
+    expect((await post('fail')).status).toBe(500)
+    const failed = await said('a request failed')
+    await said('in the batch')
+    await stop()
+    const request = named(collector.spans, 'POST /things/{id}')
+    const handle = named(collector.spans, 'process things.v1')
+    expect(request).toMatchObject({ status: { code: 2 }, attributes: { 'error.type': '500' } })
+    expect(handle).toMatchObject({ status: { code: 2 }, attributes: { 'error.type': '22001' } })
+    expect(failed).toMatchObject({ traceId: request.traceId, spanId: request.spanId })
+    expect(failed.requestId).toBeDefined()
+    expect(JSON.stringify(collector.spans)).not.toContain('hunter2')
+  })
+
+  it('sends no span of a trace that is not sampled, and has its id in the log all the same', async () => {
+    const { collector, post, said, stop } = await startTraced()
+    await post('thing', { traceparent: traceparent('00') })
+    expect(await said('in the request')).toMatchObject({ traceId: TRACE_ID })
+    expect(await said('in the batch')).toMatchObject({ traceId: TRACE_ID })
+    await stop()
+    expect(collector.spans).toEqual([])
+  })
+
+  it('leaves it to the sampler, which may ignore what callers want', async () => {
+    const { collector, post, said, stop } = await startTraced({
+      OTEL_TRACES_SAMPLER: 'traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: '0',
+    })
+    await post('thing', { traceparent: traceparent() })
+    await said('in the batch')
+    await stop()
+    expect(collector.spans).toEqual([])
+  })
+
+  it.each([
+    ['refuses', async () => `http://127.0.0.1:${await freePort()}`],
+    [
+      'hangs',
+      async () => {
+        const collector = await startCollector({ hangs: true })
+        onTestFinished(() => collector.stop())
+        return collector.url
+      },
+    ],
+  ])('answers as ever and ends in time while the collector %s', async (_, urlOf) => {
+    const { post, said, stop, lines } = await startProcess({ OTEL_EXPORTER_OTLP_ENDPOINT: await urlOf() })
+    // More than may wait for the collector.
+    for (let round = 0; round < 20; round++)
+      await Promise.all(Array.from({ length: 100 }, async () => (await post('thing')).arrayBuffer()))
+    await said('traces cannot be handed to the collector')
+    const askedAt = performance.now()
+    expect((await post('thing')).status).toBe(200)
+    expect(performance.now() - askedAt).toBeLessThan(2_500)
+    const stoppedAt = performance.now()
+    expect(await stop()).toBe(0)
+    expect(performance.now() - stoppedAt).toBeLessThan(10_000)
+    expect(lines.filter(({ msg }) => msg.startsWith('traces cannot')).length).toBe(1)
+  })
+})
+
+describe('a process without a collector', () => {
+  it('logs the trace that a failed request belongs to, if its client says so', async () => {
+    const { post, lines, said, stop } = await startProcess({})
+    await post('fail')
+    await post('fail', { traceparent: traceparent() })
+    await eventually(
+      'both are logged',
+      () => lines.filter(({ msg }) => msg === 'a request failed').length === 2,
+    )
+    const [without, withOne] = lines.filter(({ msg }) => msg === 'a request failed')
+    expect(without?.traceId).toBeUndefined()
+    expect(withOne?.traceId).toBe(TRACE_ID)
+    expect((await said('in the request')).traceId).toBeUndefined()
+    expect(await stop()).toBe(0)
+  })
+})
+
+it('an endpoint that is none is a fault of the configuration', async () => {
+  const child = spawn(process.execPath, [path.join(import.meta.dirname, 'traced-process.ts')], {
+    env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318', OTEL_TRACES_SAMPLER_ARG: '2' },
+  })
+  let errors = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text
+  })
+  const [code] = await once(child, 'close')
+  expect(code).toBe(1)
+  expect(errors).toContain('OTEL_EXPORTER_OTLP_ENDPOINT')
+  expect(errors).toContain('OTEL_TRACES_SAMPLER_ARG')
+})

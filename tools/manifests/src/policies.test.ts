@@ -1,0 +1,148 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { type End, lets } from './policies.ts'
+import { findKustomize, type KubernetesObject, render } from './render.ts'
+import { workloadsOf } from './workloads.ts'
+
+const K8S = path.resolve(import.meta.dirname, '../../../deploy/k8s')
+const PUBLIC = [
+  'ingest-gateway',
+  'management-api',
+  'link-redirector',
+  'coupon-service',
+  'decision-service',
+  'email-consumer',
+]
+const CONSUMERS = ['enrichment-consumer', 'persistence-consumer']
+
+const kustomize = findKustomize()
+
+const podsOf = (objects: readonly KubernetesObject[]) => {
+  const pods = workloadsOf(objects).map(({ name, podLabels, pod }): [string, End] => [
+    name,
+    { labels: podLabels, ports: pod.containers.flatMap(({ ports = [] }) => ports) },
+  ])
+  return (name: string): End => {
+    const found = pods.find(([own]) => own === name)
+    if (!found) throw new Error(`${name} runs no pods`)
+    return found[1]
+  }
+}
+const outside = (namespace: string, labels = {}): End => ({ labels, namespace })
+const stranger: End = { labels: { app: 'stranger' } }
+
+describe.skipIf(!kustomize)('the policies of the local overlay', () => {
+  const objects = kustomize ? render(kustomize, 'overlays/local') : []
+  const pod = podsOf(objects)
+
+  it('let every app and the setup reach the servers, and nobody else', () => {
+    for (const [server, port] of Object.entries({ postgres: 5432, redis: 6379, kafka: 9092 })) {
+      for (const name of [...PUBLIC, ...CONSUMERS, 'migrate', 'topics', 'demo'])
+        expect([name, server, lets(objects, { from: pod(name), to: pod(server), port })]).toEqual([
+          name,
+          server,
+          true,
+        ])
+      expect(lets(objects, { from: stranger, to: pod(server), port })).toBe(false)
+      expect(lets(objects, { from: outside('elsewhere'), to: pod(server), port })).toBe(false)
+    }
+    expect(lets(objects, { from: pod('ingest-gateway'), to: pod('postgres'), port: 22 })).toBe(false)
+  })
+
+  it('let names be asked for by both protocols', () => {
+    for (const protocol of ['UDP', 'TCP'] as const)
+      for (const from of [pod('ingest-gateway'), pod('migrate'), pod('kafka')])
+        expect(lets(objects, { from, to: outside('kube-system'), port: 53, protocol })).toBe(true)
+  })
+
+  it('let only the email consumer send mail', () => {
+    expect(lets(objects, { from: pod('email-consumer'), to: pod('mail'), port: 1025 })).toBe(true)
+    expect(lets(objects, { from: pod('ingest-gateway'), to: pod('mail'), port: 1025 })).toBe(false)
+    expect(lets(objects, { from: pod('email-consumer'), to: outside('internet'), port: 587 })).toBe(true)
+    expect(lets(objects, { from: pod('coupon-service'), to: outside('internet'), port: 587 })).toBe(false)
+  })
+
+  it('let an Ingress controller of any namespace in, and Prometheus to the figures', () => {
+    for (const name of PUBLIC)
+      expect(lets(objects, { from: outside('traefik'), to: pod(name), port: 8080 })).toBe(true)
+    for (const name of CONSUMERS)
+      expect(lets(objects, { from: outside('traefik'), to: pod(name), port: 8080 })).toBe(false)
+    expect(lets(objects, { from: outside('monitoring'), to: pod('ingest-gateway'), port: 9464 })).toBe(true)
+    expect(lets(objects, { from: outside('traefik'), to: pod('ingest-gateway'), port: 9464 })).toBe(false)
+  })
+
+  it('let only the demo reach the API server', () => {
+    for (const port of [443, 6443, 8443]) {
+      expect(lets(objects, { from: pod('demo'), to: outside('api-server'), port })).toBe(true)
+      expect(lets(objects, { from: pod('migrate'), to: outside('api-server'), port })).toBe(false)
+    }
+  })
+})
+
+describe.skipIf(!kustomize)('the policies of the overlay operators', () => {
+  const objects = kustomize ? render(kustomize, 'overlays/operators') : []
+  const pod = podsOf(objects)
+  const broker: End = { labels: { 'strimzi.io/cluster': 'waymark', 'strimzi.io/kind': 'Kafka' } }
+  const database: End = { labels: { 'cnpg.io/cluster': 'waymark-db' } }
+
+  it('let apps, KEDA and the operators reach the servers, and servers each other', () => {
+    const operator = outside('strimzi', { 'strimzi.io/kind': 'cluster-operator' })
+    for (const flow of [
+      { from: pod('persistence-consumer'), to: broker, port: 9093 },
+      { from: pod('topics'), to: broker, port: 9093 },
+      { from: outside('keda', { app: 'keda-operator' }), to: broker, port: 9093 },
+      { from: operator, to: broker, port: 9091 },
+      { from: broker, to: broker, port: 9090 },
+      { from: broker, to: outside('api-server'), port: 443 },
+      { from: pod('migrate'), to: database, port: 5432 },
+      { from: database, to: database, port: 5432 },
+      { from: outside('cnpg-system'), to: database, port: 8000 },
+    ])
+      expect([flow, lets(objects, flow)]).toEqual([flow, true])
+    expect(lets(objects, { from: stranger, to: broker, port: 9093 })).toBe(false)
+    expect(lets(objects, { from: outside('keda'), to: database, port: 5432 })).toBe(false)
+  })
+
+  it('let in the Ingress controller from its namespace only, and backfills by their label', () => {
+    const to = pod('ingest-gateway')
+    expect(lets(objects, { from: outside('ingress-nginx'), to, port: 8080 })).toBe(true)
+    expect(lets(objects, { from: outside('elsewhere'), to, port: 8080 })).toBe(false)
+    const backfill = { 'waymark/backfill': 'true' }
+    expect(lets(objects, { from: outside('elsewhere', backfill), to, port: 8080 })).toBe(true)
+    expect(
+      lets(objects, { from: outside('elsewhere', backfill), to: pod('management-api'), port: 8080 }),
+    ).toBe(false)
+  })
+})
+
+describe.skipIf(!kustomize)('the component tracing', () => {
+  const collector = outside('monitoring', { app: 'otel-collector' })
+
+  /** An overlay of somebody's own, which adds the component to the production overlay. */
+  const renderWithTracing = () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'overlay-'))
+    const resource = path.relative(folder, path.join(K8S, 'overlays/production'))
+    const component = path.relative(folder, path.join(K8S, 'components/tracing'))
+    const overlay = `namespace: waymark\nresources: [${resource}]\ncomponents: [${component}]\n`
+    writeFileSync(path.join(folder, 'kustomization.yaml'), overlay)
+    return kustomize ? render(kustomize, path.relative(K8S, folder)) : []
+  }
+
+  it('tells every process of the collector, and lets pods reach it', () => {
+    const traced = renderWithTracing()
+    const from = podsOf(traced)('ingest-gateway')
+    expect(lets(traced, { from, to: collector, port: 4318 })).toBe(true)
+    const plain = kustomize ? render(kustomize, 'overlays/production') : []
+    expect(lets(plain, { from, to: collector, port: 4318 })).toBe(false)
+    const config = traced.find(
+      ({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.startsWith('waymark-config'),
+    )
+    expect(config?.data).toMatchObject({
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://otel-collector.monitoring:4318',
+      DATABASE_POOL_SIZE: '8',
+      KAFKA_TLS: 'true',
+    })
+  })
+})

@@ -1,0 +1,61 @@
+import type { KubernetesObject } from './render.ts'
+
+type Labels = Readonly<Record<string, string>>
+type Selector = {
+  matchLabels?: Labels
+  matchExpressions?: { key: string; operator: string; values?: string[] }[]
+}
+type Port = { protocol?: string; port: number | string; endPort?: number }
+type Peer = { podSelector?: Selector; namespaceSelector?: Selector }
+type Rule = { ports?: Port[]; from?: Peer[]; to?: Peer[] }
+type Policy = { podSelector: Selector; policyTypes: string[]; ingress?: Rule[]; egress?: Rule[] }
+
+/** A pod, or whatever else is at the end of a connection; `namespace` is that of the policies unless given. */
+export type End = { labels: Labels; namespace?: string; ports?: { name: string; containerPort: number }[] }
+export type Flow = { from: End; to: End; port: number; protocol?: 'TCP' | 'UDP' }
+
+const matches = ({ matchLabels = {}, matchExpressions = [] }: Selector, labels: Labels): boolean =>
+  Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
+  matchExpressions.every(({ key, operator, values = [] }) => {
+    if (operator !== 'In') throw new Error(`selectors with ${operator} are not understood here`)
+    return values.includes(labels[key] ?? '')
+  })
+
+/** Selects nothing of another namespace unless it says which. */
+const isPeer = ({ podSelector = {}, namespaceSelector }: Peer, { labels, namespace }: End): boolean =>
+  matches(podSelector, labels) &&
+  (namespaceSelector
+    ? matches(namespaceSelector, { 'kubernetes.io/metadata.name': namespace ?? 'waymark' })
+    : namespace === undefined)
+
+const isPort = ({ protocol = 'TCP', port, endPort }: Port, flow: Flow): boolean => {
+  if (protocol !== (flow.protocol ?? 'TCP')) return false
+  if (typeof port === 'string')
+    return (flow.to.ports ?? []).some(
+      ({ name, containerPort }) => name === port && containerPort === flow.port,
+    )
+  return flow.port >= port && flow.port <= (endPort ?? port)
+}
+
+/** Whether the policies of the namespace `waymark` let a connection through, at whichever ends are there. */
+export const lets = (objects: readonly KubernetesObject[], flow: Flow): boolean => {
+  const policies = objects.filter(({ kind }) => kind === 'NetworkPolicy').map(({ spec }) => spec as Policy)
+  const passes = (type: 'Ingress' | 'Egress', own: End, other: End): boolean => {
+    if (own.namespace !== undefined) return true
+    const ofPod = policies.filter(
+      ({ podSelector, policyTypes }) => policyTypes.includes(type) && matches(podSelector, own.labels),
+    )
+    const rules = ofPod.flatMap(({ ingress = [], egress = [] }) => (type === 'Ingress' ? ingress : egress))
+    return (
+      ofPod.length === 0 ||
+      rules.some(({ ports, from, to }) => {
+        const peers = type === 'Ingress' ? from : to
+        return (
+          (ports?.some((port) => isPort(port, flow)) ?? true) &&
+          (peers?.some((peer) => isPeer(peer, other)) ?? true)
+        )
+      })
+    )
+  }
+  return passes('Egress', flow.from, flow.to) && passes('Ingress', flow.to, flow.from)
+}

@@ -1,0 +1,84 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import * as contracts from '@waymark/contracts'
+import { describe, expect, it } from 'vitest'
+import { findKustomize, type KubernetesObject, render } from './render.ts'
+import { workloadsOf } from './workloads.ts'
+
+const APPS = path.resolve(import.meta.dirname, '../../../apps')
+const kustomize = findKustomize()
+
+/** What the apps subscribe to, from their own code: app, group and topic, sorted. */
+const subscriptions = (): string[] => {
+  const topicOf = (identifier: string): string => {
+    const topic = contracts.topics.find((one) => one === (contracts as Record<string, unknown>)[identifier])
+    if (!topic) throw new Error(`${identifier} is no topic of the contracts`)
+    return topic.name
+  }
+  const services = readdirSync(APPS).filter((app) => app !== 'standalone')
+  return services.flatMap((app) => {
+    const source = readFileSync(path.join(APPS, app, 'src/app.ts'), 'utf8')
+    const found = [...source.matchAll(/group: '([\w-]+)',\s+topic: (\w+),/g)]
+    const calls = source.match(/bus\.subscribe\(/g) ?? []
+    if (found.length !== calls.length) throw new Error(`not every subscription of ${app} is understood`)
+    return found.map(([, group, topic]) => [app, group, topicOf(`${topic}`)].join(' '))
+  })
+}
+
+type ScaledObject = {
+  scaleTargetRef: { name: string }
+  minReplicaCount: number
+  maxReplicaCount: number
+  triggers: { type: string; metadata: { consumerGroup: string; topic: string; lagThreshold: string } }[]
+}
+type Autoscaler = { scaleTargetRef: { name: string }; minReplicas: number; maxReplicas: number }
+
+const specsOf = <T>(objects: readonly KubernetesObject[], kind: string): T[] =>
+  objects.filter((object) => object.kind === kind).map(({ spec }) => spec as T)
+
+describe.skipIf(!kustomize)('scaling', () => {
+  const objects = kustomize ? render(kustomize, 'overlays/operators') : []
+  const byLag = specsOf<ScaledObject>(objects, 'ScaledObject')
+  const byCpu = specsOf<Autoscaler>(objects, 'HorizontalPodAutoscaler')
+
+  it('follows the lag of every group of every consumer', () => {
+    const triggers = byLag.flatMap((scaled) =>
+      scaled.triggers.map(({ type, metadata: { consumerGroup, topic } }) => {
+        expect(type).toBe('kafka')
+        return [scaled.scaleTargetRef.name, consumerGroup, topic].join(' ')
+      }),
+    )
+    expect(subscriptions().length).toBeGreaterThan(5)
+    expect(triggers.toSorted()).toEqual(subscriptions().toSorted())
+  })
+
+  it('keeps two of everything that answers requests, so that one can be replaced', () => {
+    const least = [
+      ...byCpu.map(({ scaleTargetRef, minReplicas }) => [scaleTargetRef.name, minReplicas] as const),
+      ...byLag.map(({ scaleTargetRef, minReplicaCount }) => [scaleTargetRef.name, minReplicaCount] as const),
+    ]
+    expect(least.length).toBe(8)
+    expect(least.filter(([, replicas]) => replicas < 2)).toEqual([])
+  })
+
+  it('stays within the connections of the database and the partitions of topics', () => {
+    const config = objects.find(
+      ({ kind, metadata }) => kind === 'ConfigMap' && /^waymark-config/.test(metadata.name),
+    )
+    const { DATABASE_POOL_SIZE, KAFKA_PARTITIONS } = (config?.data ?? {}) as Record<string, string>
+    const surge = workloadsOf(objects).reduce(
+      (sum, { rollingUpdate }) => sum + (rollingUpdate?.maxSurge ?? 0),
+      0,
+    )
+    const most =
+      byCpu.reduce((sum, { maxReplicas }) => sum + maxReplicas, surge) +
+      byLag.reduce((sum, { maxReplicaCount }) => sum + maxReplicaCount, 0)
+    const [cluster] = specsOf<{ postgresql: { parameters: { max_connections: string } } }>(objects, 'Cluster')
+    // Some are left for the setup, the operator and people.
+    expect(most * Number(DATABASE_POOL_SIZE)).toBeLessThan(
+      Number(cluster?.postgresql.parameters.max_connections) - 50,
+    )
+    for (const { maxReplicaCount } of byLag)
+      expect(maxReplicaCount).toBeLessThanOrEqual(Number(KAFKA_PARTITIONS))
+  })
+})
