@@ -1,11 +1,14 @@
 import type { Readable } from 'node:stream'
 import { AppError, type Operation, type RequestPart } from '@waymark/contracts'
+import { isDeeperThan } from '@waymark/domain'
 import { bodyOf, jsonBody } from '@waymark/service-kit'
 import type { Request, RequestHandler, Response } from 'express'
-import { requireValid } from './validation.ts'
+import { requireValid, unprocessable } from './validation.ts'
 
 /** Bytes of one request body, unless said otherwise. */
 const MAX_BODY_BYTES = 256 * 1024
+/** Levels of nesting in one, itself the first: what goes through deeper ones may run out of stack. */
+const MAX_BODY_DEPTH = 50
 
 /** What is answered: 200 unless said, and no body at all for 204. */
 export type Reply = { status?: number; body?: unknown }
@@ -34,7 +37,7 @@ export const readBody = ({ body, consumes }: Operation, maxBodyBytes = MAX_BODY_
  */
 export const partsOf = <B, Q>({ body, query }: Operation<B, Q>, req: Request): Parts<B, Q> => {
   const parts = {
-    body: body && declared(body, requireValid(body.validator, bodyOf(req).value)),
+    body: body && declared(body, requireValid(body.validator, requireShallow(bodyOf(req).value))),
     query: query && declared(query, requireValid(query.validator, { ...req.query })),
     projectId: pathPart(req, 'projectId'),
     id: pathPart(req, 'id'),
@@ -43,6 +46,12 @@ export const partsOf = <B, Q>({ body, query }: Operation<B, Q>, req: Request): P
   }
   // Where the operation has no schema for a part, its type is unknown, and undefined will do.
   return parts as Parts<B, Q>
+}
+
+const requireShallow = (value: unknown): unknown => {
+  if (isDeeperThan(value, MAX_BODY_DEPTH))
+    throw unprocessable('', 'depth', `is nested deeper than ${MAX_BODY_DEPTH} levels`)
+  return value
 }
 
 const declared = <T>({ schema }: RequestPart<T>, value: T): T => {

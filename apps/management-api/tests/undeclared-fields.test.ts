@@ -81,4 +81,18 @@ describe.skipIf(!services)('fields that an operation does not declare', () => {
       expect((await owner.request('GET', `/api/projects/${project?.id}`)).status).toBe(200)
     },
   )
+
+  it('may lie 50 levels deep with all that is around them, and no level more', async () => {
+    const owner = await management.register()
+    const [project] = owner.account.projects
+    const rename = (levels: number) => {
+      let deep: unknown = 1
+      for (let level = 1; level < levels; level++) deep = { deep }
+      return owner.request('PATCH', `/api/projects/${project?.id}`, { name: 'Shop', deep })
+    }
+    expect((await rename(50)).status).toBe(200)
+    const refused = await rename(51)
+    expect(refused.status).toBe(422)
+    expect(await refused.json()).toMatchObject({ errors: [{ rule: 'depth' }] })
+  })
 })
