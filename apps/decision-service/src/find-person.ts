@@ -1,10 +1,11 @@
-import type { Cache } from '@waymark/cache'
-import type { Log } from '@waymark/contracts'
+import { type Cache, readCopy } from '@waymark/cache'
+import { compileValidator, type Log } from '@waymark/contracts'
 import type { KnownPerson } from '@waymark/domain'
 import { findPeople, type Person, personCacheKey, type Wanted } from '@waymark/pipeline'
 import DataLoader from 'dataloader'
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
+import { Type } from 'typebox'
 
 /** Somebody as far as known. `late`: the stores did not answer in time, and what is missing may be known to them. */
 export type FoundPerson = { person: Person | undefined; late: boolean }
@@ -13,6 +14,18 @@ export type FindPerson = (wanted: Wanted) => FoundPerson | Promise<FoundPerson>
 
 /** What is known of somebody, and when it was read, in ms since the epoch. `null`: nobody has been seen by that id. */
 type Entry = { person: Person | null; readAt: number }
+
+const Copy = Type.Object({
+  person: Type.Object({
+    profileId: Type.String(),
+    bucketingId: Type.String(),
+    isUsers: Type.Boolean(),
+    traits: Type.Unsafe<Record<string, unknown>>({ type: 'object' }),
+    counts: Type.Array(Type.Object({ event: Type.String(), day: Type.String(), n: Type.Number() })),
+  }),
+  readAt: Type.Number(),
+})
+const copyShape = compileValidator(Copy)
 
 const MAX_PEOPLE = 50_000
 /** How old what is known may be, in ms. */
@@ -47,10 +60,8 @@ export const createFindPerson = ({ pool, cache, log, now }: FindPersonDeps): Fin
     return entry
   }
 
-  const readCopy = async (wanted: Wanted): Promise<Entry | undefined> => {
-    const copy = await within(CACHE_DEADLINE_MS, cache.get(personCacheKey(wanted)))
-    return copy ? (JSON.parse(copy) as Entry) : undefined
-  }
+  const readCopyOf = (wanted: Wanted): Promise<Entry | undefined> =>
+    within(CACHE_DEADLINE_MS, readCopy(cache, personCacheKey(wanted), copyShape))
 
   /** Undefined when the database is not to be asked, fails or is late; what comes late is remembered all the same. */
   const readDatabase = async (wanted: readonly Wanted[]): Promise<Entry[] | undefined> => {
@@ -74,7 +85,7 @@ export const createFindPerson = ({ pool, cache, log, now }: FindPersonDeps): Fin
   }
 
   const readBatch = async (wanted: readonly Wanted[]): Promise<FoundPerson[]> => {
-    const known = await Promise.all(wanted.map(readCopy))
+    const known = await Promise.all(wanted.map(readCopyOf))
     const missing = wanted.filter((_one, index) => !known[index] || !isFresh(known[index]))
     const read = missing.length === 0 ? [] : await readDatabase(missing)
     const readOf = new Map(missing.map((one, index) => [one, read?.[index]]))

@@ -1,7 +1,8 @@
-import type { Cache } from '@waymark/cache'
-import type { Log } from '@waymark/contracts'
+import { type Cache, readCopy } from '@waymark/cache'
+import { compileValidator, type Log } from '@waymark/contracts'
 import { givenCouponKey } from '@waymark/pipeline'
 import { LRUCache } from 'lru-cache'
+import { type Static, Type } from 'typebox'
 
 /**
  * Gives a profile one coupon of a pool, the same whenever it is asked, or says why it cannot. `profileId` is one that
@@ -14,7 +15,13 @@ export type AssignCoupon = (
 ) => Promise<{ code: string; expiresAt?: Date | null } | { reason: string }>
 
 /** A coupon as decisions show it. */
-export type GivenCoupon = { code: string; expiresAt: string | null }
+const GivenCoupon = Type.Object({
+  code: Type.String(),
+  expiresAt: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
+})
+export type GivenCoupon = Static<typeof GivenCoupon>
+const givenCoupon = compileValidator(GivenCoupon)
+
 export type CouponAnswer = { coupon: GivenCoupon } | { coupon: null; couponReason: string }
 
 const MAX_COUPONS = 50_000
@@ -38,11 +45,10 @@ export const createGiveCoupon = ({ assignCoupon, cache, log }: GiveCouponDeps) =
     poolId: string,
     profileId: string,
   ): Promise<CouponAnswer> => {
-    const copy = await cache.get(name)
+    const copy = await readCopy(cache, name, givenCoupon)
     if (copy !== undefined) {
-      const coupon = JSON.parse(copy) as GivenCoupon
-      given.set(name, coupon)
-      return { coupon }
+      given.set(name, copy)
+      return { coupon: copy }
     }
     const answer = await assignCoupon(projectId, poolId, profileId)
     if ('reason' in answer) return { coupon: null, couponReason: answer.reason }

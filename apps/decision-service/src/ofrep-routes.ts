@@ -93,11 +93,11 @@ const asParseError = (error: unknown): unknown =>
   error instanceof AppError && error.code === 'bad_request' ? ofrepError('PARSE_ERROR', error.message) : error
 
 const readBody: RequestHandler[] = jsonBody(MAX_DECIDE_BODY_BYTES).map((read): RequestHandler => {
-  return (req, res, next) => {
+  return async (req, res, next) => {
     try {
-      void read(req, res, (error?: unknown) => (error === undefined ? next() : next(asParseError(error))))
+      await read(req, res, next)
     } catch (error) {
-      next(asParseError(error))
+      throw asParseError(error)
     }
   }
 })

@@ -1,5 +1,5 @@
 import { MAX_BACKFILL_EVENTS, backfillEvents as operation } from '@waymark/contracts'
-import { apiKeyOf, bodyOf, keyRoute, type Platform, type Route } from '@waymark/service-kit'
+import { apiKeyOf, bodyOf, jsonBody, keyRoute, type Platform, type Route } from '@waymark/service-kit'
 import { senderOf, whenGivenUp } from './sender.ts'
 import type { createTrackEvents } from './track-events.ts'
 import { parseTrackRequest } from './track-request.ts'
@@ -14,15 +14,19 @@ type Deps = { apiKeys: Platform['apiKeys']; trackEvents: ReturnType<typeof creat
  * repeated backfill has nothing else to be recognised by.
  */
 export const backfillRoute = ({ apiKeys, trackEvents }: Deps): Route =>
-  keyRoute(operation, { apiKeys, maxBodyBytes: MAX_BACKFILL_BODY_BYTES }, async (req, res) => {
-    const { value, bytes, digest } = bodyOf(req)
-    const request = parseTrackRequest(value, MAX_BACKFILL_EVENTS)
-    res.json(
-      await trackEvents.process(request, senderOf({ apiKey: apiKeyOf(res), ip: req.ip ?? '', req }), {
-        bodyBytes: bytes,
-        bodyDigest: digest,
-        backfill: true,
-        whenGivenUp: whenGivenUp(res),
-      }),
-    )
-  })
+  keyRoute(
+    operation,
+    { apiKeys, readBody: jsonBody(MAX_BACKFILL_BODY_BYTES, { numbers: 'any' }) },
+    async (req, res) => {
+      const { value, bytes, digest } = bodyOf(req)
+      const request = parseTrackRequest(value, MAX_BACKFILL_EVENTS)
+      res.json(
+        await trackEvents.process(request, senderOf({ apiKey: apiKeyOf(res), ip: req.ip ?? '', req }), {
+          bodyBytes: bytes,
+          bodyDigest: digest,
+          backfill: true,
+          whenGivenUp: whenGivenUp(res),
+        }),
+      )
+    },
+  )

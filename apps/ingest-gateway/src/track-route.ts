@@ -14,7 +14,7 @@ type Deps = {
 export const trackRoute = ({ trackEvents, ...deps }: Deps): Route =>
   directKeyRoute(
     operation,
-    { ...deps, maxBodyBytes: MAX_TRACK_BODY_BYTES },
+    { ...deps, maxBodyBytes: MAX_TRACK_BODY_BYTES, numbers: 'any' },
     async ({ body, req, res, ...by }) => {
       const request = parseTrackRequest(body.value)
       const sender = senderOf({ req, ...by })

@@ -1,26 +1,31 @@
-import type { Cache } from '@waymark/cache'
-import type { LinkStatus, LinkTarget, LinkUtm } from '@waymark/contracts'
+import { type Cache, readCopy } from '@waymark/cache'
+import { compileValidator, type LinkStatus, LinkTarget, type LinkUtm } from '@waymark/contracts'
+import { checkDestination } from '@waymark/domain'
 import { linkCopyKey } from '@waymark/pipeline'
 import type { ChangesQuery } from '@waymark/project-config'
 import DataLoader from 'dataloader'
 import type { Pool } from 'pg'
+import { type Static, Type } from 'typebox'
+
+const NullableInteger = Type.Unsafe<number | null>({ type: ['integer', 'null'] })
 
 /** A link as stored, with all that following it needs. Times in ms since the epoch. */
-export type StoredLink = {
-  id: string
-  projectId: string
-  code: string
-  destination: string
-  status: LinkStatus
-  startsAt: number | null
-  expiresAt: number | null
-  clickLimit: number | null
+const StoredLink = Type.Object({
+  id: Type.String(),
+  projectId: Type.String(),
+  code: Type.String(),
+  destination: Type.String(),
+  status: Type.Unsafe<LinkStatus>({ enum: ['active', 'paused', 'archived'] }),
+  startsAt: NullableInteger,
+  expiresAt: NullableInteger,
+  clickLimit: NullableInteger,
   /** Clicks that were stored when it was read. */
-  clicks: number
-  utm: LinkUtm
-  forwardQuery: boolean
-  targets: LinkTarget[]
-}
+  clicks: Type.Integer(),
+  utm: Type.Unsafe<LinkUtm>({ type: 'object', additionalProperties: { type: 'string' } }),
+  forwardQuery: Type.Boolean(),
+  targets: Type.Array(LinkTarget),
+})
+export type StoredLink = Static<typeof StoredLink>
 
 type Row = {
   id: string
@@ -57,7 +62,9 @@ export const linkChanges: ChangesQuery = {
 }
 
 /** A copy of a link in the shared cache, and when it was read from the database. */
-export type LinkCopy = { readAt: number; link: StoredLink }
+const LinkCopy = Type.Object({ readAt: Type.Number(), link: StoredLink })
+export type LinkCopy = Static<typeof LinkCopy>
+const linkCopy = compileValidator(LinkCopy)
 
 type Wanted = { code: string; readAt: number }
 
@@ -89,11 +96,14 @@ export const createLinkStore = ({ pool, cache }: { pool: Pool; cache: Cache }) =
     read: (code: string, readAt: number): Promise<StoredLink | null> => loader.load({ code, readAt }),
     /** The copy of a link, which may be an hour old. */
     readCopy: async (code: string): Promise<LinkCopy | undefined> => {
-      const copy = await cache.get(linkCopyKey(code))
-      return copy === undefined ? undefined : (JSON.parse(copy) as LinkCopy)
+      const copy = await readCopy(cache, linkCopyKey(code), linkCopy)
+      return copy?.link.code === code && leadsSomewhere(copy.link) ? copy : undefined
     },
   }
 }
+
+const leadsSomewhere = ({ destination, targets }: StoredLink): boolean =>
+  [destination, ...targets.map((target) => target.destination)].every((url) => 'url' in checkDestination(url))
 
 export type LinkStore = ReturnType<typeof createLinkStore>
 

@@ -37,7 +37,12 @@ export const documentationRoutes = (): Route[] => {
     if (file === 'start.js') return void res.type('js').send(START)
     const found = UI_FILES.find((name) => name === file)
     if (!found) throw new AppError('not_found', 'Not found')
-    res.sendFile(require.resolve(`swagger-ui-dist/${found}`), { cacheControl: false }, next)
+    // Called at the end of a file that was sent, too.
+    res.sendFile(
+      require.resolve(`swagger-ui-dist/${found}`),
+      { cacheControl: false },
+      (error) => error && next(error),
+    )
   }
   return [
     { operation: getOpenApi, handlers: [answerDocument] },

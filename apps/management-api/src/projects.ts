@@ -67,10 +67,13 @@ export const projectRoutes = ({ projectRoute, accountRoutes, auditLog, db, clock
     return { body: projectView(requireFound(project), roleAs(actor)) }
   }),
 
-  projectRoute(updateProject, async ({ projectId, actor, body, requireMatch }) =>
+  projectRoute(updateProject, async ({ projectId, actor, body: { name }, requireMatch }) =>
     db.prisma.$transaction(async (tx) => {
       requireMatch(projectView(await lockProject(tx, projectId), roleAs(actor)))
-      const project = await tx.project.update({ where: { id: projectId }, data: body })
+      const project = await tx.project.update({
+        where: { id: projectId },
+        data: name === undefined ? {} : { name },
+      })
       return { body: projectView(project, roleAs(actor)) }
     }),
   ),

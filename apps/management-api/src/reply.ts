@@ -1,11 +1,14 @@
 import type { Readable } from 'node:stream'
-import { AppError, type Operation } from '@waymark/contracts'
+import { AppError, type Operation, type RequestPart } from '@waymark/contracts'
+import { isDeeperThan } from '@waymark/domain'
 import { bodyOf, jsonBody } from '@waymark/service-kit'
 import type { Request, RequestHandler, Response } from 'express'
-import { requireValid } from './validation.ts'
+import { requireValid, unprocessable } from './validation.ts'
 
 /** Bytes of one request body, unless said otherwise. */
 const MAX_BODY_BYTES = 256 * 1024
+/** Levels of nesting in one, itself the first: what goes through deeper ones may run out of stack. */
+const MAX_BODY_DEPTH = 50
 
 /** What is answered: 200 unless said, and no body at all for 204. */
 export type Reply = { status?: number; body?: unknown }
@@ -27,11 +30,15 @@ export const readBody = ({ body, consumes }: Operation, maxBodyBytes = MAX_BODY_
   return body ? jsonBody(maxBodyBytes) : []
 }
 
-/** The parts of a request whose body was read. @throws AppError unprocessable when one does not fit */
+/**
+ * The parts of a request whose body was read. Members that their schemas do not declare are left out: what is written
+ * may be named after what was sent.
+ * @throws AppError unprocessable when one does not fit
+ */
 export const partsOf = <B, Q>({ body, query }: Operation<B, Q>, req: Request): Parts<B, Q> => {
   const parts = {
-    body: body && requireValid(body.validator, bodyOf(req).value),
-    query: query && requireValid(query.validator, { ...req.query }),
+    body: body && declared(body, requireValid(body.validator, requireShallow(bodyOf(req).value))),
+    query: query && declared(query, requireValid(query.validator, { ...req.query })),
     projectId: pathPart(req, 'projectId'),
     id: pathPart(req, 'id'),
     key: pathPart(req, 'key'),
@@ -39,6 +46,20 @@ export const partsOf = <B, Q>({ body, query }: Operation<B, Q>, req: Request): P
   }
   // Where the operation has no schema for a part, its type is unknown, and undefined will do.
   return parts as Parts<B, Q>
+}
+
+const requireShallow = (value: unknown): unknown => {
+  if (isDeeperThan(value, MAX_BODY_DEPTH))
+    throw unprocessable('', 'depth', `is nested deeper than ${MAX_BODY_DEPTH} levels`)
+  return value
+}
+
+const declared = <T>({ schema }: RequestPart<T>, value: T): T => {
+  const { properties } = schema as { properties?: object }
+  if (properties === undefined || typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value).filter(([name]) => Object.hasOwn(properties, name))
+  // What is declared is all that the type speaks of.
+  return Object.fromEntries(members) as T
 }
 
 const pathPart = ({ params }: Request, name: string): string => {

@@ -33,7 +33,11 @@ export const tenantRoutes = ({ accountRoutes, auditLog, db }: Deps): Route[] => 
     accountRoutes.signedIn(updateTenantProfile, async ({ session, query, body, client }) => {
       const { id, owned } = await tenantOf(session.user.id, query.tenantId)
       if (!owned) throw lacksRole('owner')
-      const tenant = await db.prisma.tenant.update({ where: { id }, data: body })
+      const { name } = body
+      const tenant = await db.prisma.tenant.update({
+        where: { id },
+        data: name === undefined ? {} : { name },
+      })
       await auditLog.recordOfUser(session.user.id, {
         operation: updateTenantProfile.id,
         resourceId: id,

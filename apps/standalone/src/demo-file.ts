@@ -17,6 +17,9 @@ export type DemoFile = Static<typeof DemoFile>
 
 const demoFile = compileValidator(DemoFile)
 
+/** How to get into the demo project, and whether nobody has been told its key before. */
+export type Demo = DemoFile & { isNew: boolean }
+
 /**
  * Sees to it that `file` tells how to reach the demo project, which is made at the first start. Without a
  * file whose key is valid the demo project gets a new key and password, since the old ones cannot be recovered.
@@ -25,14 +28,13 @@ export const keepDemoFile = async (
   file: string,
   baseUrl: string,
   { db, apiKeys }: Pick<Platform, 'db' | 'apiKeys'>,
-): Promise<DemoFile> => {
+): Promise<Demo> => {
   const found = await read(file)
   // The file may have outlived the database that its key belongs to.
   const known = found && (await apiKeys.authenticate(found.apiKey)) ? found : undefined
-  if (known?.baseUrl === baseUrl) return known
   const demo = { ...(known ?? (await ensureDemoProject(db))), baseUrl }
-  await write(file, demo)
-  return demo
+  if (known?.baseUrl !== baseUrl) await write(file, demo)
+  return { ...demo, isNew: known === undefined }
 }
 
 const read = async (file: string): Promise<DemoFile | undefined> => {

@@ -1,7 +1,12 @@
-import type { DemoFile } from './demo-file.ts'
+import type { Demo } from './demo-file.ts'
 
-/** What a start prints for the person at the console: where Waymark answers, and a first event to paste. */
-export const greeting = ({ baseUrl, apiKey, projectId }: DemoFile): string => `
+/**
+ * What a start prints for the person at the console: where Waymark answers, and a first event to paste. The key stands in
+ * it when it is new; later starts say where it is kept, since consoles are often logged.
+ */
+export const greeting = ({ baseUrl, apiKey, projectId, isNew }: Demo, file: string): string =>
+  isNew
+    ? `
 Waymark answers on ${baseUrl}
 
 Send a first event:
@@ -13,5 +18,11 @@ Send a first event:
 and read it back:
 
   curl '${baseUrl}/api/projects/${projectId}/events?limit=1' -H 'X-API-Key: ${apiKey}'
+
+`
+    : `
+Waymark answers on ${baseUrl}
+
+The key of the demo project is in ${file}
 
 `

@@ -51,7 +51,8 @@ await runService('standalone', env, async (context) => {
       secrets: [await keepMailSecret(path.join(dataDir, 'mail-secret'))],
     },
   })
-  const demo = await keepDemoFile(path.join(dataDir, 'demo.json'), baseUrl, platform)
+  const demoFile = path.join(dataDir, 'demo.json')
+  const demo = await keepDemoFile(demoFile, baseUrl, platform)
   await startService(service, config.http, platform, context.scope)
-  process.stdout.write(greeting(demo))
+  process.stdout.write(greeting(demo, demoFile))
 })

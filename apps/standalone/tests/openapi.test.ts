@@ -2,33 +2,9 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { answersOf, type Operation, openApiDocument, operations } from '@waymark/contracts'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { accountExamples } from './openapi/accounts.ts'
-import { catalogExamples } from './openapi/catalog.ts'
-import { couponExamples } from './openapi/coupons.ts'
-import { decisionExamples } from './openapi/decisions.ts'
-import { documentationExamples } from './openapi/documentation.ts'
-import { emailExamples } from './openapi/email.ts'
 import type { Example, Way } from './openapi/example.ts'
-import { ingestionExamples } from './openapi/ingestion.ts'
-import { linkExamples } from './openapi/links.ts'
-import { peopleExamples } from './openapi/people.ts'
+import { examples } from './openapi/examples.ts'
 import { type Call, startWorld, type World } from './openapi/world.ts'
-
-const examples = new Map<string, Example>(
-  [
-    ingestionExamples,
-    accountExamples,
-    catalogExamples,
-    decisionExamples,
-    peopleExamples,
-    linkExamples,
-    couponExamples,
-    emailExamples,
-    documentationExamples,
-  ]
-    .flat()
-    .map((example) => [example.operation.id, example]),
-)
 
 /** The requests of an example that have a status answered, one for each reason that the answer may give. */
 const waysTo = (status: number, example?: Example): { reason: string; special: Way | undefined }[] => {

@@ -9,6 +9,7 @@ export type {
   DecisionStatus,
   DecisionVariant,
 } from './decision-definition.ts'
+export { decisionStatuses } from './decision-definition.ts'
 export * from './email.ts'
 export type { AccountView, ProjectView, TenantView, UserView } from './http/account-parts.ts'
 export * from './http/accounts.ts'
@@ -48,7 +49,14 @@ export * from './http/links.ts'
 export * from './http/members.ts'
 export * from './http/metering-selectors.ts'
 export { answersOf, openApiDocument } from './http/openapi.ts'
-export { type Access, type Answer, defineOperation, type Endpoint, type Operation } from './http/operation.ts'
+export {
+  type Access,
+  type Answer,
+  defineOperation,
+  type Endpoint,
+  type Operation,
+  type RequestPart,
+} from './http/operation.ts'
 export { operations } from './http/operations.ts'
 export * from './http/profile-view.ts'
 export * from './http/projects.ts'

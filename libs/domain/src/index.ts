@@ -89,6 +89,7 @@ export { type Acceptance, acceptEvent, sampleOf } from './ingestion/accept-event
 export { eventKeyOf } from './ingestion/event-key.ts'
 export { ingestRecordOf, type RecordConfig } from './ingestion/ingest-record.ts'
 export { isDeeperThan } from './ingestion/json-depth.ts'
+export { holdsNumberOutOfRange } from './ingestion/out-of-range.ts'
 export { partitionKeyOf } from './ingestion/partition-key.ts'
 export { parseRfc3339 } from './ingestion/rfc3339.ts'
 export { parseJson } from './ingestion/sanitize.ts'

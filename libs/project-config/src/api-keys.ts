@@ -1,7 +1,15 @@
-import type { Cache } from '@waymark/cache'
-import type { ApiKeyKind, ApiKeyScope, Log, ValidationMode } from '@waymark/contracts'
+import { type Cache, readCopy } from '@waymark/cache'
+import {
+  type ApiKeyKind,
+  type ApiKeyScope,
+  apiKeyScopes,
+  compileValidator,
+  type Log,
+  type ValidationMode,
+} from '@waymark/contracts'
 import { parseApiKey, secretMatches } from '@waymark/domain'
 import type { Pool } from 'pg'
+import { type Static, Type } from 'typebox'
 import type { ConfigChanges } from './config-changes.ts'
 import { createKeyUsage } from './key-usage.ts'
 import { createRemembered } from './remembered.ts'
@@ -18,8 +26,21 @@ export type ApiKey = {
   allowedOrigins: readonly string[]
 }
 
+const NullableTime = Type.Unsafe<number | null>({ type: ['integer', 'null'] })
 /** A key as stored: what may be shared through the cache. Times in ms since the epoch. */
-type StoredKey = ApiKey & { secretHash: string; expiresAt: number | null; revokedAt: number | null }
+const StoredKey = Type.Object({
+  id: Type.String(),
+  projectId: Type.String(),
+  kind: Type.Enum(['pub', 'sec']),
+  scopes: Type.Array(Type.Enum(apiKeyScopes)),
+  validationMode: Type.Unsafe<ValidationMode | null>({ enum: ['off', 'warn', 'enforce', null] }),
+  allowedOrigins: Type.Array(Type.String()),
+  secretHash: Type.String(),
+  expiresAt: NullableTime,
+  revokedAt: NullableTime,
+})
+type StoredKey = Static<typeof StoredKey>
+const storedKey = compileValidator(StoredKey)
 
 const MAX_KEYS = 50_000
 const COPY_MS = 5 * 60_000
@@ -68,10 +89,7 @@ export const createApiKeys = ({ pool, cache, changes, log, now, clock }: ApiKeys
       await cache.set(copyOf(keyId), JSON.stringify(key), COPY_MS)
       return key
     },
-    readCopy: async (keyId) => {
-      const copy = await cache.get(copyOf(keyId))
-      return copy === undefined ? null : (JSON.parse(copy) as StoredKey)
-    },
+    readCopy: async (keyId) => (await readCopy(cache, copyOf(keyId), storedKey)) ?? null,
     isCurrent: ({ projectId }, readAt) => changes.isCurrent(projectId, readAt),
     max: MAX_KEYS,
     now,

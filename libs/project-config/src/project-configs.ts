@@ -1,12 +1,5 @@
-import type { Cache } from '@waymark/cache'
-import {
-  type Decision,
-  type EmailTrigger,
-  type Log,
-  type MeteringSelector,
-  type ProjectSettings,
-  projectSettings,
-} from '@waymark/contracts'
+import { type Cache, readCopy } from '@waymark/cache'
+import { type Log, projectSettings } from '@waymark/contracts'
 import {
   type Catalog,
   type CompiledSelector,
@@ -22,6 +15,7 @@ import type { Pool } from 'pg'
 import type { ConfigChanges } from './config-changes.ts'
 import { type CompileDecision, createDecisionCompiler } from './decision-compiler.ts'
 import { createRemembered } from './remembered.ts'
+import { type Snapshot, snapshot } from './snapshot.ts'
 
 /** A project's configuration as the hot path uses it; everything in it is compiled when first needed. */
 export type ProjectConfig = Catalog & {
@@ -31,16 +25,6 @@ export type ProjectConfig = Catalog & {
   decisions: DecisionSet
   /** The active email triggers for events of that name. */
   triggersFor: (eventName: string) => readonly CompiledTrigger[]
-}
-
-/** What is stored and copied of a configuration. */
-type Snapshot = {
-  projectId: string
-  settings: ProjectSettings
-  definitions: Record<string, object>
-  selectors: MeteringSelector[]
-  decisions: Omit<Decision, 'projectId'>[]
-  triggers: EmailTrigger[]
 }
 
 const MAX_PROJECTS = 5_000
@@ -85,13 +69,13 @@ export const createProjectConfigs = ({ pool, cache, changes, log, now }: Project
       })
       const [row] = rows
       if (!row) return null
-      const snapshot = { projectId, ...row }
-      await cache.set(copyOf(projectId), JSON.stringify(snapshot), COPY_MS)
-      return compile(snapshot, log, compileDecision)
+      const read = { projectId, ...row }
+      await cache.set(copyOf(projectId), JSON.stringify(read), COPY_MS)
+      return compile(read, log, compileDecision)
     },
     readCopy: async (projectId) => {
-      const copy = await cache.get(copyOf(projectId))
-      return copy === undefined ? null : compile(JSON.parse(copy) as Snapshot, log, compileDecision)
+      const copy = await readCopy(cache, copyOf(projectId), snapshot)
+      return copy?.projectId === projectId ? compile(copy, log, compileDecision) : null
     },
     isCurrent: ({ projectId }, readAt) => changes.isCurrent(projectId, readAt),
     max: MAX_PROJECTS,

@@ -50,6 +50,12 @@ const PASSWORD = 'what somebody chose long ago'
 
 /** Waymark at work in this process, whose answers are held against the document. */
 export type World = {
+  /** Where it answers. */
+  baseUrl: string
+  /** The key of the project. */
+  apiKey: string
+  /** What its parts have said so far. */
+  said: ReturnType<typeof createMemoryLog>['lines']
   projectId: string
   /** A project that exists, and that the key of this world is not for. */
   foreignProjectId: string
@@ -205,6 +211,9 @@ export const startWorld = async (limit: number): Promise<World> => {
   }
 
   return {
+    baseUrl: `http://localhost:${port}`,
+    apiKey,
+    said: log.lines,
     projectId,
     foreignProjectId: other.id,
     call,

@@ -270,7 +270,7 @@ export const rollbackDecision = defineOperation({
   summary: 'Go back to an earlier version',
   description: 'Makes a new version like that one; the status stays as it is.',
   access: editor,
-  body: Type.Object({ version: Type.Integer({ minimum: 1 }) }),
+  body: Type.Object({ version: Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 }) }),
   answers: { 200: decision, 409: archived },
 })
 

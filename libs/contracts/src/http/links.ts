@@ -37,7 +37,8 @@ const Utm = Type.Object(
 )
 export type LinkUtm = Static<typeof Utm>
 
-const LinkTarget = Type.Object(
+/** Where a link leads some of its visitors. */
+export const LinkTarget = Type.Object(
   {
     device: Type.Optional(
       Type.Union([Type.Literal('desktop'), Type.Literal('mobile'), Type.Literal('tablet')]),

@@ -2,17 +2,24 @@ import { AppError, type ValidationItem } from '@waymark/contracts'
 import type { ErrorObject } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { schemaProblems } from './schema-safety.ts'
+import { isHeavierThan } from '../ingestion/value-weight.ts'
+import { expandedSize, schemaProblems } from './schema-safety.ts'
+import { uniqueItems } from './unique-items.ts'
 
 const MAX_ERRORS = 20
-const MAX_ACTUAL_LENGTH = 200
+const MAX_SHOWN_LENGTH = 200
+/** Parts of a schema times values of an event: each pair may cost a step, and an error to tell of. */
+const MAX_STEPS = 2_000_000
 
 /** Holds an event's properties against a schema: empty when they fit. */
 export type PropertyCheck = (properties: Record<string, unknown>) => ValidationItem[]
 
 // Unknown keywords and formats are ignored, as the standard has it; `logger` would print about them.
 const newAjv = () =>
-  addFormats.default(new Ajv2020({ strict: false, allErrors: true, verbose: true, logger: false }))
+  addFormats
+    .default(new Ajv2020({ strict: false, allErrors: true, verbose: true, logger: false }))
+    .removeKeyword('uniqueItems')
+    .addKeyword(uniqueItems)
 
 /**
  * Compiles the schema of an event's properties. Costs milliseconds: do it once per version of a definition.
@@ -21,8 +28,18 @@ const newAjv = () =>
 export const compileEventSchema = (schema: object): PropertyCheck => {
   // An instance of its own, so that a schema which is forgotten takes its compiled code along.
   const validate = newAjv().compile(schema)
-  return (properties) =>
-    validate(properties) ? [] : (validate.errors ?? []).slice(0, MAX_ERRORS).map(toItem)
+  const size = expandedSize({ ...schema })
+  const maxWeight = MAX_STEPS / (size === 'recursive' ? 1 : size)
+  return (properties) => {
+    if (isHeavierThan(properties, maxWeight)) return [TOO_COMPLEX]
+    return validate(properties) ? [] : (validate.errors ?? []).slice(0, MAX_ERRORS).map(toItem)
+  }
+}
+
+const TOO_COMPLEX: ValidationItem = {
+  field: 'properties',
+  rule: 'too_complex',
+  message: 'has too many values to be held against a schema with as many parts',
 }
 
 /**
@@ -51,7 +68,7 @@ const toItem = (error: ErrorObject): ValidationItem => {
   return {
     field: `properties${path}${inside === undefined ? '' : `.${inside}`}`,
     rule: error.keyword,
-    expected: error.schema,
+    expected: shortened(error.schema),
     ...(inside === undefined && { actual: shortened(error.data) }),
     message: error.message ?? 'is invalid',
   }
@@ -66,7 +83,7 @@ const missingOrUnexpected = ({ keyword, params }: ErrorObject): string | undefin
 
 const shortened = (value: unknown): unknown => {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return text === undefined || text.length <= MAX_ACTUAL_LENGTH
+  return text === undefined || text.length <= MAX_SHOWN_LENGTH
     ? value
-    : text.slice(0, MAX_ACTUAL_LENGTH).toWellFormed()
+    : text.slice(0, MAX_SHOWN_LENGTH).toWellFormed()
 }

@@ -49,6 +49,7 @@ describe('a schema is refused', () => {
     ],
     ['with a remote reference', { items: { $ref: 'https://example.com/s.json' } }, 'only point into'],
     ['with a relative reference', { $ref: 'other.json' }, 'only point into'],
+    ['with a reference that is no pointer', { $ref: '#/%' }, 'pointer'],
     ['with an id', { $id: 'https://example.com/s.json' }, '$id'],
     ['with a reference to itself', { properties: { a: { $ref: '#' } } }, 'back to itself'],
     [

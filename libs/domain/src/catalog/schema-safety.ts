@@ -42,6 +42,8 @@ export const schemaProblems = (schema: unknown): ValidationItem[] => {
     if (refused) return problem(`${refused} is not supported`)
     if (typeof node.$ref === 'string' && !node.$ref.startsWith('#'))
       return problem('$ref may only point into the schema', node.$ref)
+    if (typeof node.$ref === 'string' && !isPointer(node.$ref))
+      return problem('$ref is not a JSON pointer', node.$ref)
   }
   const size = expandedSize(schema)
   if (size === 'recursive') return problem('$ref must not lead back to itself')
@@ -62,6 +64,15 @@ const allNodes = (root: unknown): Node[] => {
   return isNode(root) ? [root, ...Object.values(root).flatMap(allNodes)] : []
 }
 
+const isPointer = (text: string): boolean => {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 const resolve = (root: Node, pointer: string): unknown => {
   const steps = pointer.slice(1).split('/').slice(1)
   return steps.reduce<unknown>((value, step) => {
@@ -72,7 +83,8 @@ const resolve = (root: Node, pointer: string): unknown => {
   }, root)
 }
 
-const expandedSize = (root: Node): number | 'recursive' => {
+/** How many objects a schema consists of once its references are followed, or that this would never end. */
+export const expandedSize = (root: Record<string, unknown>): number | 'recursive' => {
   const known = new Map<string, number>()
   const following = new Set<string>()
   let recursive = false

@@ -80,3 +80,28 @@ describe('a filter', () => {
     expect(() => requireUsableFilter(filter)).toThrow('The filter cannot be used')
   })
 })
+
+describe('a filter that goes through lists', () => {
+  const some = (list: unknown, holds: unknown) => ({ some: [list, holds] })
+  const list = { var: 'properties.items' }
+  const isOne = { '===': [{ var: '' }, 1] }
+  const filterOf = (filter: unknown) => compileSelector(selector({ filter }))
+
+  it('holds for one of its items', () => {
+    const { matches } = filterOf(some(list, isOne))
+    expect(matches(order({ items: [0, 1] }))).toBe(true)
+    expect(matches(order({ items: [0] }))).toBe(false)
+  })
+
+  it('may not do so within another list', () => {
+    const nested = some(list, some({ var: '../../properties.items' }, isOne))
+    expect(() => requireUsableFilter(nested)).toThrow('The filter cannot be used')
+  })
+
+  it('holds for no more of them than it could go through in a moment', () => {
+    const holds = { or: Array.from({ length: 200 }, (_, index) => ({ '===': [{ var: '' }, -1 - index] })) }
+    const { matches } = filterOf(some(list, { or: [isOne, holds] }))
+    expect(matches(order({ items: [1] }))).toBe(true)
+    expect(matches(order({ items: Array.from({ length: 10_000 }, () => 1) }))).toBe(false)
+  })
+})

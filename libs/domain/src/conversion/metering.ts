@@ -1,9 +1,14 @@
 import { type AcceptedEvent, AppError, type ConversionClaim, type MeteringSelector } from '@waymark/contracts'
 import { LogicEngine } from 'json-logic-engine'
 import { isDeeperThan } from '../ingestion/json-depth.ts'
+import { isHeavierThan, weightOf } from '../ingestion/value-weight.ts'
 
 const MAX_FILTER_BYTES = 8 * 1024
 const MAX_FILTER_DEPTH = 20
+/** Parts of the logic times values of the data, where it goes through lists: each pair may cost a step. */
+const MAX_STEPS = 1_000_000
+/** Operations that go through a list: one within another multiplies the work. */
+const ITERATING = new Set(['map', 'filter', 'reduce', 'all', 'none', 'some', 'every'])
 const CURRENCY = /^[A-Z]{3}$/
 
 /** A selector with its filter compiled. */
@@ -24,10 +29,15 @@ export const compileFilter = (filter: unknown): ((event: AcceptedEvent) => boole
   return (event) => holds({ event, properties: event.properties })
 }
 
-/** Compiles JsonLogic to whether it holds for data. @throws Error when it is no JsonLogic */
+/**
+ * Compiles JsonLogic to whether it holds for data; what goes through lists does not hold for very much of it.
+ * @throws Error when it is no JsonLogic
+ */
 export const compileLogic = (logic: unknown): ((data: unknown) => boolean) => {
   const run = engine.build(logic) as (data: unknown) => unknown
+  const maxWeight = iterationDepth(logic) > 0 ? MAX_STEPS / weightOf(logic) : Number.POSITIVE_INFINITY
   return (data) => {
+    if (maxWeight < Number.POSITIVE_INFINITY && isHeavierThan(data, maxWeight)) return false
     try {
       return Boolean(engine.truthy(run(data)))
     } catch {
@@ -39,7 +49,7 @@ export const compileLogic = (logic: unknown): ((data: unknown) => boolean) => {
 
 /**
  * Checks that a filter may be saved; `field` is where it is in the request.
- * @throws AppError unprocessable when it is no JsonLogic, or too large or deep
+ * @throws AppError unprocessable when it is no JsonLogic, too large or deep, or goes through lists within lists
  */
 export const requireUsableFilter = (filter: unknown, field = 'filter'): void => {
   const refuse = (message: string): never => {
@@ -50,11 +60,22 @@ export const requireUsableFilter = (filter: unknown, field = 'filter'): void => 
   if (isDeeperThan(filter, MAX_FILTER_DEPTH)) refuse(`is nested deeper than ${MAX_FILTER_DEPTH} levels`)
   if (Buffer.byteLength(JSON.stringify(filter)) > MAX_FILTER_BYTES)
     refuse(`is larger than ${MAX_FILTER_BYTES} bytes`)
+  if (iterationDepth(filter) > 1) refuse('goes through a list within going through a list')
   try {
     engine.build(filter)
   } catch (error) {
     refuse(`is not JsonLogic: ${(error as Error).message ?? error}`.slice(0, 300))
   }
+}
+
+const iterationDepth = (logic: unknown): number => {
+  if (typeof logic !== 'object' || logic === null) return 0
+  return Math.max(
+    0,
+    ...Object.entries(logic).map(
+      ([name, part]) => iterationDepth(part) + (!Array.isArray(logic) && ITERATING.has(name) ? 1 : 0),
+    ),
+  )
 }
 
 /** The conversions that an event is: one per matching selector. */

@@ -19,8 +19,6 @@ export type ConditionData = {
 export type CompiledCondition = { holds: (data: ConditionData) => boolean; counts: readonly CountRef[] }
 
 const WINDOW = /^([1-9]\d?)d$/
-/** Operations that go through a list: one within another multiplies the work. */
-const ITERATING = new Set(['map', 'filter', 'reduce', 'all', 'none', 'some', 'every'])
 
 /** Compiles a condition, once per version of its decision. @throws Error when it is no JsonLogic */
 export const compileCondition = (condition: unknown): CompiledCondition =>
@@ -42,18 +40,7 @@ export const requireUsableCondition = (condition: unknown, field: string): void 
       errors: [{ field, rule: 'json_logic', message }],
     })
   }
-  if (iterationDepth(condition) > 1) refuse('goes through a list within going through a list')
   readCounts(condition, refuse)
-}
-
-const iterationDepth = (logic: unknown): number => {
-  if (typeof logic !== 'object' || logic === null) return 0
-  return Math.max(
-    0,
-    ...Object.entries(logic).map(
-      ([name, part]) => iterationDepth(part) + (!Array.isArray(logic) && ITERATING.has(name) ? 1 : 0),
-    ),
-  )
 }
 
 /** The counts that a condition names; `complain` is told of what looks like one and is none. */

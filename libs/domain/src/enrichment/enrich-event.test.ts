@@ -111,8 +111,8 @@ describe('enrichEvent', () => {
 
   it.each([
     ['unknown', null],
-    [7, 7],
-  ])('makes the property ip %j %j', (ip, stored) => {
+    [7, null],
+  ])('stores the property ip %j as %j', (ip, stored) => {
     expect(enrichEvent(aRecord({ properties: { ip } })).properties).toEqual({ ip: stored })
   })
 
@@ -159,5 +159,24 @@ describe('enrichEvent', () => {
     })
     expect(context).toMatchObject(agent)
     expect(asked).toEqual(['B/1'])
+  })
+})
+
+describe('an address among the properties', () => {
+  const kept = (ip: unknown, ipStorage: 'keep' | 'truncate' | 'drop') =>
+    enrichEvent(aRecord({ properties: { ip } }, { ipStorage })).properties.ip
+
+  it.each([
+    ['203.0.113.7', 'truncate', '203.0.113.0'],
+    [['203.0.113.7', '2001:db8:1:2::3'], 'truncate', ['203.0.113.0', '2001:db8:1::']],
+    [['203.0.113.7', ['203.0.113.8']], 'truncate', ['203.0.113.0', ['203.0.113.0']]],
+    [['203.0.113.7'], 'drop', [null]],
+    [['203.0.113.7'], 'keep', ['203.0.113.7']],
+    [{ v4: '203.0.113.7' }, 'truncate', null],
+    [3405803783, 'truncate', null],
+    [3405803783, 'keep', 3405803783],
+    [null, 'truncate', null],
+  ] as const)('%j by %s is stored as %j', (ip, ipStorage, stored) => {
+    expect(kept(ip, ipStorage)).toEqual(stored)
   })
 })

@@ -79,4 +79,13 @@ const withStorableAddress = (
   properties: Record<string, unknown>,
   storage: IpStorage,
 ): Record<string, unknown> =>
-  typeof properties.ip === 'string' ? { ...properties, ip: storableIp(properties.ip, storage) } : properties
+  (properties.ip ?? null) === null
+    ? properties
+    : { ...properties, ip: storableAddress(properties.ip, storage) }
+
+const storableAddress = (value: unknown, storage: IpStorage): unknown => {
+  if (typeof value === 'string') return storableIp(value, storage)
+  if (Array.isArray(value)) return value.map((item) => storableAddress(item, storage))
+  // A number or an object may be an address in a form that nobody could cut off.
+  return storage === 'keep' ? value : null
+}

@@ -238,3 +238,17 @@ describe('any JSON value', () => {
     )
   })
 })
+
+describe('a number that no double can hold', () => {
+  it.each([
+    '{"properties":{"total":1e999}}',
+    '{"properties":{"list":[{"a":-1e999}]}}',
+    '{"visitorId":1e999}',
+  ])('makes an event structurally wrong: %s', (members) => {
+    const raw: unknown = { eventName: 'order', ...(JSON.parse(members) as object) }
+    expect(acceptEvent(raw, context)).toMatchObject({
+      accepted: false,
+      problem: { rule: 'structure', message: 'holds a number that is out of range' },
+    })
+  })
+})

@@ -8,6 +8,7 @@ import {
   type ValidationItem,
 } from '@waymark/contracts'
 import { isDeeperThan } from './json-depth.ts'
+import { holdsInfinity } from './out-of-range.ts'
 import { parseRfc3339 } from './rfc3339.ts'
 
 const MAX_SAMPLE_LENGTH = 256
@@ -61,6 +62,7 @@ const structuralProblem = (raw: unknown, mayExceedSize: boolean): ValidationItem
   if (isDeeperThan(raw, MAX_EVENT_DEPTH)) {
     return structural('', `is nested deeper than ${MAX_EVENT_DEPTH} levels`)
   }
+  if (holdsInfinity(raw)) return structural('', 'holds a number that is out of range')
   const problem = trackedEvent.check(raw)
   if (problem) return structural(problem.field, problem.message)
   if (mayExceedSize && Buffer.byteLength(JSON.stringify(raw)) > MAX_EVENT_BYTES) {

@@ -25,10 +25,18 @@ const statusOf: Record<ErrorCode, number> = {
 /** Answers whatever a handler threw as JSON `{ error, … }`. What we did not foresee is logged and told to nobody. */
 export const answerError =
   (log: Log): ErrorRequestHandler =>
-  (error: unknown, req, res, next) => {
+  (error: unknown, req, res, _next) => {
     // Somebody else has answered, since this took too long; the connection goes on.
     if (res.writableEnded) return
-    if (res.headersSent) return next(error)
+    if (res.headersSent) {
+      // Half an answer cannot be taken back, only broken off; the client may have done so before.
+      if (!req.destroyed)
+        log.error(
+          { requestId: res.get('X-Request-Id'), method: req.method, err: error },
+          'an answer breaks off',
+        )
+      return void req.socket.destroySoon()
+    }
     const known = error instanceof AppError ? error : isTransient(error) ? storeAway() : fromLibrary(error)
     const status = statusOf[known.code]
     if (status >= 500) {
@@ -44,6 +52,8 @@ export const answerError =
     const { retryAfterSeconds, retryAfter = retryAfterSeconds, ...details } = known.details
     const waiting = typeof retryAfter === 'number' ? retryIn(retryAfter, req.path) : {}
     if (typeof retryAfter === 'number') res.set('Retry-After', `${retryAfter}`)
+    // Whatever was meant to be answered may have said otherwise.
+    res.type('json').set('Cache-Control', 'no-store')
     res.status(status).json({ error: known.message, ...details, ...waiting })
   }
 

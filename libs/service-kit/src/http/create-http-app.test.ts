@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { request } from 'node:http'
+import { type OutgoingHttpHeaders, request } from 'node:http'
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib'
 import { AppError, type ErrorCode, MAX_TRACK_BODY_BYTES } from '@waymark/contracts'
 import type { ApiKey } from '@waymark/project-config'
@@ -95,6 +95,15 @@ const routes: Route[] = [
     ],
   },
   {
+    operation: { method: 'get', path: '/page' },
+    handlers: [
+      (_req, res) => {
+        res.type('css').set('Cache-Control', 'public, max-age=3600')
+        throw new AppError('unprocessable', 'not this page')
+      },
+    ],
+  },
+  {
     operation: { method: 'get', path: '/half' },
     handlers: [
       (_req, res) => {
@@ -179,6 +188,17 @@ describe('a request id', () => {
   })
 })
 
+it.each(['/items/%00', '/items/a%00b', '/%00'])('%s is not found: nothing is called so', async (path) => {
+  await expectError(await fetch(`${base}${path}`), 404)
+})
+
+it('answers an error as JSON that nobody keeps, whatever the answer was to be', async () => {
+  const response = await fetch(`${base}/page`)
+  expect(response.status).toBe(422)
+  expect(response.headers.get('Content-Type')).toMatch(/^application\/json/)
+  expect(response.headers.get('Cache-Control')).toBe('no-store')
+})
+
 describe('a JSON body', () => {
   it('is read with its size', async () => {
     const response = await post('/echo', '{"a":"ä\\u0000"}')
@@ -225,6 +245,28 @@ describe('a JSON body', () => {
       await fetch(`${base}/echo`, { ...streamed, headers: { 'Content-Type': 'application/json' } }),
       413,
     )
+  })
+
+  const endless = gzipSync('{}')
+  it.each<[string, OutgoingHttpHeaders, Buffer]>([
+    ['by its length', { 'Content-Length': BODY_LIMIT + 1 }, Buffer.from('{')],
+    ['by what has come', {}, Buffer.alloc(BODY_LIMIT + 1, ' ')],
+    ['by what it is decompressed to', { 'Content-Encoding': 'gzip' }, gzipSync(Buffer.alloc(100_000, ' '))],
+    [
+      'by what is compressed of nothing',
+      { 'Content-Encoding': 'gzip' },
+      Buffer.concat(Array.from({ length: 100 }, () => endless)),
+    ],
+  ])('is refused before all of it has arrived, %s', async (_how, headers, part) => {
+    const asked = request(`${base}/echo`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...headers },
+    })
+    asked.on('error', () => {})
+    asked.write(part)
+    const [response] = await once(asked, 'response')
+    expect(response.statusCode).toBe(413)
+    asked.destroy()
   })
 
   it('is no bomb: ten megabytes of nothing in ten kilobytes', async () => {

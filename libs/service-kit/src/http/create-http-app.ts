@@ -44,6 +44,7 @@ export const createHttpApp = ({
   app.use(helmet())
   app.use(identifyRequest)
   app.use(PUBLIC_API, allowBrowsers)
+  app.use(refuseNul)
   app.get('/healthz', (_req, res) => void res.json({ status: 'ok' }))
   app.get('/readyz', (_req, res) => {
     const ready = isReady()
@@ -95,6 +96,12 @@ export const createHttpApp = ({
 
 const identifyRequest: RequestHandler = (req, res, next) => {
   res.set('X-Request-Id', requestIdOf(req.headers['x-request-id']))
+  next()
+}
+
+/** Nothing has a name with U+0000 in it: PostgreSQL refuses such a text, also one to compare with. */
+const refuseNul: RequestHandler = (req, _res, next) => {
+  if (req.path.includes('%00')) throw new AppError('not_found', 'Not found')
   next()
 }
 

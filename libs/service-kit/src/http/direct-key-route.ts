@@ -3,12 +3,16 @@ import type { ApiKeyScope, Operation } from '@waymark/contracts'
 import type { ApiKey, ApiKeys } from '@waymark/project-config'
 import { allowApiKey } from './authenticate.ts'
 import { answerJson } from './direct-route.ts'
-import { type JsonBody, readJsonBody } from './json-body.ts'
+import { type JsonBody, type JsonBodyOptions, readJsonBody } from './json-body.ts'
 import type { LimitRequests } from './rate-limit.ts'
 import type { Route } from './route.ts'
 
 type KeyOperation = Operation<unknown, unknown, { by: 'key'; scope: ApiKeyScope }>
-type DirectKeyRouteOptions = { apiKeys: ApiKeys; limitRequests: LimitRequests; maxBodyBytes: number }
+type DirectKeyRouteOptions = JsonBodyOptions & {
+  apiKeys: ApiKeys
+  limitRequests: LimitRequests
+  maxBodyBytes: number
+}
 
 /** A request with a valid key, within its limit, and its body. */
 export type KeyCall = {
@@ -24,7 +28,7 @@ export type KeyAnswer = { status: number; json: string; headers?: string[] }
 /** Like `keyRoute`, in the same order, for busy operations: without Express. */
 export const directKeyRoute = (
   operation: KeyOperation,
-  { apiKeys, limitRequests, maxBodyBytes }: DirectKeyRouteOptions,
+  { apiKeys, limitRequests, maxBodyBytes, ...options }: DirectKeyRouteOptions,
   answer: (call: KeyCall) => Promise<KeyAnswer>,
 ): Route => ({
   operation,
@@ -33,7 +37,7 @@ export const directKeyRoute = (
     const { req, res, ip } = exchange
     const apiKey = await allowApiKey(apiKeys, operation.access.scope, req)
     await limitRequests(apiKey, ip, exchange.headers)
-    const body = await readJsonBody(req, maxBodyBytes)
+    const body = await readJsonBody(req, maxBodyBytes, options)
     const { status, json, headers = [] } = await answer({ apiKey, ip, req, res, body })
     exchange.headers.push(...headers)
     answerJson(exchange, status, json)

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
-import { connect } from 'node:net'
-import { afterEach, describe, expect, it } from 'vitest'
-import { listen } from './http-server.ts'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { type HttpServer, listen } from './http-server.ts'
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 afterEach(() => agent.destroy())
@@ -74,4 +75,72 @@ it('says that a port is taken', async () => {
   const first = await listen((_req, res) => void res.end(), 0)
   await expect(listen((_req, res) => void res.end(), first.port)).rejects.toThrow('EADDRINUSE')
   await first.stop()
+})
+
+describe('what is no request', () => {
+  const patience = { headersMs: 100, requestMs: 200, restMs: 200 }
+  let server: HttpServer
+  beforeAll(async () => {
+    server = await listen(
+      (req, res) => {
+        if (req.url === '/early') return void res.end('answer')
+        req.resume()
+        req.on('end', () => res.end('answer'))
+      },
+      0,
+      patience,
+    )
+  })
+  afterAll(() => server.stop())
+
+  const answerTo = async (text: string): Promise<{ head: string; body: string }> => {
+    const connection: Socket = connect(server.port)
+    connection.write(text)
+    let answer = ''
+    for await (const chunk of connection) answer += chunk
+    const [head = '', body = ''] = answer.split('\r\n\r\n')
+    return { head, body }
+  }
+
+  it.each([
+    ['a line that is no request', 'what?\r\n\r\n', 400],
+    ['a header that is none', 'GET / HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n', 400],
+    ['two lengths', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400],
+    [
+      'a length and chunks',
+      'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      400,
+    ],
+    ['chunks that are none', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n', 400],
+    ['no host', 'GET / HTTP/1.1\r\n\r\n', 400],
+    ['headers without an end', `GET / HTTP/1.1\r\nHost: a\r\nA: ${'a'.repeat(1_000_000)}\r\n\r\n`, 431],
+    ['headers that never come', 'GET / HTTP/1.1\r\nHost: a\r\n', 408],
+    ['a body that never comes', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab', 408],
+    ['an expectation', 'POST / HTTP/1.1\r\nHost: a\r\nExpect: wonders\r\nContent-Length: 0\r\n\r\n', 417],
+    ['a tunnel', 'CONNECT example.com:80 HTTP/1.1\r\nHost: example.com\r\n\r\n', 405],
+  ])('%s is answered as JSON, and the connection closed', async (_what, text, status) => {
+    const { head, body } = await answerTo(text)
+    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+    expect(head.toLowerCase()).toContain('content-type: application/json')
+    expect(JSON.parse(body)).toEqual({ error: expect.any(String) })
+  })
+
+  it('closes a connection whose client goes on sending after the answer', async () => {
+    const { head, body } = await answerTo('POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab')
+    expect(head).toMatch(/^HTTP\/1.1 200 /)
+    expect(body).toBe('answer')
+  })
+
+  it('keeps a connection whose client sends the rest in time', async () => {
+    const connection = connect(server.port)
+    connection.write('POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab')
+    await once(connection, 'data')
+    connection.write('cde')
+    // It is up to the next request by then.
+    await sleep(patience.restMs + 100)
+    connection.write('GET /early HTTP/1.1\r\nHost: a\r\n\r\n')
+    const [answer] = await once(connection, 'data')
+    expect(String(answer)).toMatch(/^HTTP\/1.1 200 /)
+    connection.destroy()
+  })
 })

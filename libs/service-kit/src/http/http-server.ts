@@ -1,7 +1,8 @@
 import { once } from 'node:events'
-import { createServer, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { reasonFor, refuseConnection } from './refuse-malformed.ts'
 
 /**
  * A server that listens. `stop` first goes on for `drainMs`, telling every client on a kept connection to open another
@@ -14,17 +15,55 @@ const KEEP_ALIVE_MS = 75_000
 /** How long requests that are under way at a stop have to finish, in ms. */
 const FINISH_MS = 5_000
 
-/** Listens on `port`, or on a free one when it is 0. @throws when the port is taken */
-export const listen = async (handler: RequestListener, port: number): Promise<HttpServer> => {
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, requestTimeout: 60_000 })
+/** How long a client may take for what it sends, in ms: its headers, the whole request, and what is left of one that was answered. */
+export type Patience = { headersMs: number; requestMs: number; restMs: number }
+const PATIENCE: Patience = { headersMs: 20_000, requestMs: 60_000, restMs: 1_000 }
+
+/**
+ * Listens on `port`, or on a free one when it is 0. What is not HTTP, too large or too slow is answered as JSON.
+ * @throws when the port is taken
+ */
+export const listen = async (
+  handler: RequestListener,
+  port: number,
+  { headersMs, requestMs, restMs }: Patience = PATIENCE,
+): Promise<HttpServer> => {
+  const server = createServer({
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: Math.min(headersMs, 5_000),
+    // Node would answer without a body; `handle` does it.
+    requireHostHeader: false,
+  })
   const underWay = new Set<ServerResponse>()
   let stopping = false
 
-  server.on('request', (req, res) => {
+  const handle = (req: IncomingMessage, res: ServerResponse): void => {
     underWay.add(res)
     res.once('close', () => underWay.delete(res))
+    res.once('finish', () => dropRest(req, restMs))
     if (stopping) lastOfItsConnection(res)
-    handler(req, res)
+    if (req.headers.host === undefined && req.httpVersion === '1.1')
+      refuse(res, 400, 'The Host header is missing')
+    else handler(req, res)
+  }
+  server.on('request', handle)
+  server.on('checkExpectation', (_req, res) => refuse(res, 417, 'No such expectation can be met'))
+  server.on('connect', (_req, connection) => {
+    // Nobody listens to it any more.
+    connection.on('error', () => connection.destroy())
+    connection.resume()
+    refuseConnection(connection, { status: 405, message: 'This is no proxy' }, restMs)
+  })
+  const refused = new WeakSet<object>()
+  server.on('clientError', (error, connection) => {
+    // Whatever still comes on it is no better.
+    if (refused.has(connection)) return
+    refused.add(connection)
+    const answering = [...underWay].some((res) => res.socket === connection && res.headersSent)
+    if (connection.writable && !answering) refuseConnection(connection, reasonFor(error), restMs)
+    else connection.destroy()
   })
   const connections = new Set<Socket>()
   server.on('connection', (connection) => {
@@ -50,6 +89,24 @@ export const listen = async (handler: RequestListener, port: number): Promise<Ht
       clearTimeout(impatient)
     },
   }
+}
+
+const refuse = (res: ServerResponse, status: number, message: string): void => {
+  const body = JSON.stringify({ error: message })
+  const type = 'application/json; charset=utf-8'
+  res.writeHead(status, { 'Content-Type': type, 'Content-Length': body.length, Connection: 'close' })
+  res.end(body)
+}
+
+/** Reads on for a moment after an answer that did not wait for the whole request: closed at once, a client could miss it. */
+const dropRest = (req: IncomingMessage, ms: number): void => {
+  if (req.complete) return
+  req.resume()
+  const impatient = setTimeout(() => {
+    // By now the connection may be another request's.
+    if (!req.complete) req.socket.destroy()
+  }, ms)
+  impatient.unref()
 }
 
 /** Tells the client not to send another request on this connection, which ends with the answer. */

@@ -1,35 +1,42 @@
 import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { AppError } from '@waymark/contracts'
-import { parseJson } from '@waymark/domain'
-import express, { type Request, type RequestHandler, type Response } from 'express'
-import { readBody } from './read-body.ts'
+import { holdsNumberOutOfRange, parseJson } from '@waymark/domain'
+import type { Request, RequestHandler, Response } from 'express'
+import { readBytes } from './read-bytes.ts'
 
 /** A JSON body, how many bytes it had after decompression, and on demand a digest of them. */
 export type JsonBody = { value: unknown; bytes: number; digest: () => string }
 
+/** `numbers`: whether one that is out of range makes the whole body unusable, or is left as infinite to be refused later. */
+export type JsonBodyOptions = { numbers?: 'in range' | 'any' }
+
 /**
  * Reads a JSON body of at most `limit` bytes, counted after decompression (gzip, deflate, br).
- * Leaves a JsonBody on `req.body` and its bytes for `rawBodyOf`. Answers 415 for other types, 413 above the limit, 400 for what is not JSON.
+ * Leaves a JsonBody on `req.body` and its bytes for `rawBodyOf`. Answers 415 for other types, 413 above the limit, 400
+ * for what is not JSON or holds a number that is out of range.
  */
-export const jsonBody = (limit: number): RequestHandler[] => [
+export const jsonBody = (limit: number, options: JsonBodyOptions = {}): RequestHandler[] => [
   (req, _res, next) => {
     requireJson(req)
     next()
   },
-  express.raw({ type: () => true, limit }),
-  (req, res, next) => {
-    const bytes: Buffer = Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0)
+  async (req, res, next) => {
+    const bytes = await readBytes(req, limit)
     res.locals.rawBody = bytes
-    req.body = parseBody(bytes)
+    req.body = parseBody(bytes, options)
     next()
   },
 ]
 
-/** The same for a request without Express. @throws AppError, and what `readBody` throws */
-export const readJsonBody = async (req: IncomingMessage, limit: number): Promise<JsonBody> => {
+/** The same for a request without Express. @throws AppError */
+export const readJsonBody = async (
+  req: IncomingMessage,
+  limit: number,
+  options: JsonBodyOptions = {},
+): Promise<JsonBody> => {
   requireJson(req)
-  return parseBody(await readBody(req, limit))
+  return parseBody(await readBytes(req, limit), options)
 }
 
 /** The body that `jsonBody` left. */
@@ -50,14 +57,18 @@ const requireJson = ({ headers }: IncomingMessage): void => {
 
 const utf8 = new TextDecoder()
 
-const parseBody = (bytes: Buffer): JsonBody => {
+const parseBody = (bytes: Buffer, { numbers = 'in range' }: JsonBodyOptions): JsonBody => {
+  const text = utf8.decode(bytes)
+  const value = parse(text)
+  if (numbers === 'in range' && holdsNumberOutOfRange(text, value))
+    throw new AppError('bad_request', 'The body holds a number that is out of range')
+  return { value, bytes: bytes.length, digest: () => hash('sha256', bytes, 'base64url') }
+}
+
+const parse = (text: string): unknown => {
   try {
-    return {
-      value: parseJson(utf8.decode(bytes)),
-      bytes: bytes.length,
-      digest: () => hash('sha256', bytes, 'base64url'),
-    }
+    return parseJson(text)
   } catch {
-    throw new AppError('bad_request', bytes.length === 0 ? 'The body is empty' : 'The body is not valid JSON')
+    throw new AppError('bad_request', text.length === 0 ? 'The body is empty' : 'The body is not valid JSON')
   }
 }

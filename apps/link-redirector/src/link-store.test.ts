@@ -1,0 +1,54 @@
+import { createMemoryCache } from '@waymark/cache'
+import { linkCopyKey } from '@waymark/pipeline'
+import type { Pool } from 'pg'
+import { describe, expect, it } from 'vitest'
+import { createLinkStore, type LinkCopy } from './link-store.ts'
+
+const copy: LinkCopy = {
+  readAt: 1_000,
+  link: {
+    id: '01900000-0000-7000-8000-00000000000a',
+    projectId: '01900000-0000-7000-8000-000000000001',
+    code: 'sale',
+    destination: 'https://shop.example/sale?a={b}|c',
+    status: 'active',
+    startsAt: null,
+    expiresAt: 2_000,
+    clickLimit: null,
+    clicks: 3,
+    utm: { source: 'mail' },
+    forwardQuery: false,
+    targets: [{ os: 'ios', destination: 'https://apps.example/' }],
+  },
+}
+const pool = { query: async () => ({ rows: [] }) } as unknown as Pool
+
+describe('a copy of a link', () => {
+  const read = async (text: string) => {
+    const cache = createMemoryCache()
+    await cache.set(linkCopyKey('sale'), text, 1_000)
+    return createLinkStore({ pool, cache }).readCopy('sale')
+  }
+
+  it('is what another process left', async () => {
+    expect(await read(JSON.stringify(copy))).toEqual(copy)
+  })
+
+  it.each([
+    ['no JSON', '{'],
+    ['nothing', '{}'],
+    ['an older shape', JSON.stringify(copy.link)],
+    ['that of another link', JSON.stringify({ ...copy, link: { ...copy.link, code: 'other' } })],
+    ['one that leads nowhere', JSON.stringify({ ...copy, link: { ...copy.link, destination: 'nowhere' } })],
+    [
+      'one that runs a script',
+      JSON.stringify({ ...copy, link: { ...copy.link, destination: 'javascript:alert(1)' } }),
+    ],
+    [
+      'one whose target leads nowhere',
+      JSON.stringify({ ...copy, link: { ...copy.link, targets: [{ os: 'ios', destination: '' }] } }),
+    ],
+  ])('does not count when it is %s', async (_what, text) => {
+    expect(await read(text)).toBeUndefined()
+  })
+})

@@ -1,0 +1,86 @@
+import { type Operation, operations, updateSettings } from '@waymark/contracts'
+import { services } from '@waymark/testing'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSender, type RawAnswer } from './fuzz/send.ts'
+import { type RawRequest, spoilings, spoilt } from './fuzz/spoilt-request.ts'
+import { asOwner } from './openapi/example.ts'
+import { examples } from './openapi/examples.ts'
+import { type Call, startWorld, type World } from './openapi/world.ts'
+
+/** Requests to each operation: a part of them at every test run, the whole by `npm run test:fuzz`. */
+const RUNS = Number(process.env.FUZZ_RUNS || 100)
+/** Repeats a run that failed, whose seed it printed. */
+const SEED = Number(process.env.FUZZ_SEED || Date.now() % 2 ** 31)
+/** After so many requests one that would succeed is made anew: what it was about may be gone. */
+const RENEW_AFTER = 100
+
+/** What the insides of a server look like. */
+const LEAK = /node_modules|\.ts:\d+|PrismaClient|violates \w+ constraint|syntax error at or near/
+
+const tags = [...new Set(operations.map(({ tag }) => tag))]
+const describeRequest = ({ method, path, headers, body }: RawRequest): string =>
+  `${method} ${path.slice(0, 500)} ${JSON.stringify(headers).slice(0, 500)} ${body?.subarray(0, 500).toString('latin1')}`
+
+const complaintAbout = ({ answers }: Operation, { status, type, text }: RawAnswer): string | undefined => {
+  if (status >= 500) return 'is a failure of the server'
+  if (LEAK.test(text)) return 'shows the insides of the server'
+  if (status < 400 || answers[status]?.contentTypes) return undefined
+  if (!type.startsWith('application/json')) return 'is not JSON'
+  const error: unknown = Reflect.get(Object(JSON.parse(text)), 'error')
+  return typeof error === 'string' ? undefined : 'does not say what is wrong'
+}
+
+describe.skipIf(!services)(`whatever is sent, nothing breaks (FUZZ_SEED=${SEED})`, () => {
+  describe.each(tags)('%s', (tag) => {
+    let world: World
+    let sender: ReturnType<typeof createSender>
+    beforeAll(async () => {
+      world = await startWorld(1_000_000)
+      sender = createSender(world.baseUrl)
+    })
+    afterAll(async () => {
+      sender?.close()
+      await world?.stop()
+    })
+
+    const goodCall = async ({ id }: Operation): Promise<Call> => {
+      const example = examples.get(id)
+      if (!example) throw new Error(`${id} has no example`)
+      const good = await example.good(world)
+      // Settings of the project that the others use would have them refused.
+      return id === updateSettings.id ? asOwner(world, good) : good
+    }
+
+    const ofTag = operations.filter((operation) => operation.tag === tag)
+    it.each(ofTag)('$id', { timeout: 60_000 + RUNS * 100 }, async (operation) => {
+      let sent = 0
+      const statuses = new Map<number, number>()
+      let good = await goodCall(operation)
+      await fc.assert(
+        fc.asyncProperty(spoilings(operation), async (spoiling) => {
+          if (++sent % RENEW_AFTER === 0) good = await goodCall(operation)
+          const request = spoilt(operation, good, spoiling, world)
+          const answer = await sender.send(request).catch((error: unknown) => {
+            throw new Error(`no answer to ${describeRequest(request)}`, { cause: error })
+          })
+          statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+          const complaint = complaintAbout(operation, answer)
+          if (complaint !== undefined)
+            throw new Error(
+              `${answer.status} ${answer.text.slice(0, 300)} ${complaint}, to ${describeRequest(request)}`,
+            )
+        }),
+        { numRuns: RUNS, seed: SEED },
+      )
+      if (process.env.FUZZ_REPORT)
+        process.stdout.write(`${operation.id} ${sent} ${JSON.stringify(Object.fromEntries(statuses))}\n`)
+      const { status } = await world.call(operation, await goodCall(operation))
+      expect(status).toBeLessThan(400)
+    })
+
+    it('nothing went wrong behind the answers', () => {
+      expect(world.said.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([])
+    })
+  })
+})

@@ -1,0 +1,42 @@
+import { Agent, request } from 'node:http'
+import type { RawRequest } from './spoilt-request.ts'
+
+/** Every request is answered within this time, in ms. */
+const DEADLINE_MS = 5_000
+
+export type RawAnswer = { status: number; type: string; text: string }
+
+/** Sends requests over connections that are kept. @throws when one is not answered in time, or not at all */
+export const createSender = (baseUrl: string) => {
+  const agent = new Agent({ keepAlive: true })
+  const { port } = new URL(baseUrl)
+
+  const send = ({ method, path, headers, body }: RawRequest): Promise<RawAnswer> =>
+    new Promise((resolve, reject) => {
+      // Node's client leaves it out for a GET, and then the body reads like another request.
+      const length = body && { 'Content-Length': body.length }
+      const asked = { agent, host: 'localhost', port, method, path, headers: { ...headers, ...length } }
+      const outgoing = request(asked, (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('error', fail)
+        response.on('end', () => {
+          clearTimeout(deadline)
+          const { statusCode: status = 0, headers } = response
+          resolve({ status, type: headers['content-type'] ?? '', text: Buffer.concat(chunks).toString() })
+        })
+      })
+      const fail = (error: Error): void => {
+        clearTimeout(deadline)
+        reject(error)
+      }
+      const deadline = setTimeout(
+        () => outgoing.destroy(new Error(`not answered within ${DEADLINE_MS} ms`)),
+        DEADLINE_MS,
+      )
+      outgoing.on('error', fail)
+      outgoing.end(body)
+    })
+
+  return { send, close: () => agent.destroy() }
+}

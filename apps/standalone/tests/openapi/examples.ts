@@ -1,0 +1,27 @@
+import { accountExamples } from './accounts.ts'
+import { catalogExamples } from './catalog.ts'
+import { couponExamples } from './coupons.ts'
+import { decisionExamples } from './decisions.ts'
+import { documentationExamples } from './documentation.ts'
+import { emailExamples } from './email.ts'
+import type { Example } from './example.ts'
+import { ingestionExamples } from './ingestion.ts'
+import { linkExamples } from './links.ts'
+import { peopleExamples } from './people.ts'
+
+/** Requests to each operation, by its id. */
+export const examples: ReadonlyMap<string, Example> = new Map(
+  [
+    ingestionExamples,
+    accountExamples,
+    catalogExamples,
+    decisionExamples,
+    peopleExamples,
+    linkExamples,
+    couponExamples,
+    emailExamples,
+    documentationExamples,
+  ]
+    .flat()
+    .map((example) => [example.operation.id, example]),
+)

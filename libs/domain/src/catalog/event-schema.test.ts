@@ -1,0 +1,87 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { compileEventSchema } from './event-schema.ts'
+
+/** Milliseconds that something takes. */
+const timeOf = (work: () => unknown): number => {
+  const start = performance.now()
+  work()
+  return performance.now() - start
+}
+
+describe('uniqueItems', () => {
+  const check = compileEventSchema({ properties: { a: { uniqueItems: true } } })
+
+  it.each([
+    [[], true],
+    [[1, '1', true, 'true', null, 'null'], true],
+    [[1, 2, 1], false],
+    [
+      [
+        { a: 1, b: 2 },
+        { b: 2, a: 1 },
+      ],
+      false,
+    ],
+    [[{ a: [1, 2] }, { a: [2, 1] }], true],
+    [[[], {}], true],
+    [[{ a: { c: 1, d: 2 } }, { a: { d: 2, c: 1 } }], false],
+  ])('of %j is %j', (items, unique) => {
+    expect(check({ a: items }).length === 0).toBe(unique)
+  })
+
+  it('is told in the words of the standard', () => {
+    expect(check({ a: [1, 1] })).toEqual([
+      {
+        field: 'properties.a',
+        rule: 'uniqueItems',
+        expected: true,
+        actual: [1, 1],
+        message: 'must NOT have duplicate items',
+      },
+    ])
+  })
+
+  it('holds for values that differ, and for no list that repeats one', () => {
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(fc.jsonValue(), { minLength: 1, selector: (value) => JSON.stringify(value) }),
+        (items) => {
+          expect(check({ a: [...items, structuredClone(items[0])] })).toHaveLength(1)
+        },
+      ),
+    )
+  })
+
+  it('takes no longer than a moment for ten thousand objects', () => {
+    const items = Array.from({ length: 10_000 }, (_, index) => ({ index }))
+    expect(timeOf(() => check({ a: items }))).toBeLessThan(1_000)
+  })
+})
+
+describe('a check is bounded', () => {
+  const parts = (count: number) => ({
+    $defs: { text: { type: 'string' } },
+    properties: { a: { items: { allOf: Array.from({ length: count }, () => ({ $ref: '#/$defs/text' })) } } },
+  })
+
+  it('whatever a schema makes of a list', () => {
+    const check = compileEventSchema(parts(3_000))
+    const items = Array.from({ length: 10_000 }, () => 1)
+    let found: { rule: string }[] = []
+    expect(timeOf(() => (found = check({ a: items })))).toBeLessThan(1_000)
+    expect(found).toMatchObject([{ field: 'properties', rule: 'too_complex' }])
+  })
+
+  it('and leaves large events to ordinary schemas', () => {
+    const check = compileEventSchema(parts(100))
+    expect(check({ a: Array.from({ length: 5_000 }, () => 'text') })).toEqual([])
+  })
+
+  it('also in what it tells: long expectations are cut off', () => {
+    const values = Array.from({ length: 3_000 }, (_, index) => `value number ${index}`)
+    const found = compileEventSchema({ properties: { a: { enum: values } } })({ a: 1 })
+    expect(found).toMatchObject([{ field: 'properties.a', rule: 'enum', actual: 1 }])
+    expect(JSON.stringify(found).length).toBeLessThan(1_000)
+  })
+})
