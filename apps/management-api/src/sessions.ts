@@ -5,6 +5,8 @@ import type { Client } from './client.ts'
 
 /** How long a session lasts when it is not used, in ms. */
 export const SESSION_MS = 7 * 24 * 3_600_000
+/** How long it lasts at the most, however much it is used: then one signs in again. */
+const MAX_SESSION_DAYS = 30
 /** A session's use is written down at most this often, in ms. */
 const TOUCH_MS = 3_600_000
 const MAX_USER_AGENT_LENGTH = 300
@@ -21,7 +23,9 @@ const FIND = `
   FROM core.sessions s JOIN core.users u ON u.id = s.user_id
   WHERE s.token_hash = $1 AND s.expires_at > $2`
 
-const TOUCH = 'UPDATE core.sessions SET last_seen_at = $2, expires_at = $3 WHERE id = $1'
+const TOUCH = `
+  UPDATE core.sessions SET last_seen_at = $2, expires_at = least($3, created_at + interval '${MAX_SESSION_DAYS} days')
+  WHERE id = $1`
 
 // FOR SHARE waits for a change of the password that is under way, and then finds another hash.
 const START = `

@@ -226,6 +226,20 @@ describe.skipIf(!services)('accounts', () => {
       }
     })
 
+    it('ends 30 days after it was begun, however much it is used', async () => {
+      const browser = await management.register()
+      const statusAfter = async (days: number) => {
+        aheadMs = days * DAY_MS
+        return (await browser.request('GET', '/api/auth/me')).status
+      }
+      try {
+        for (const day of [6, 12, 18, 24, 29.9]) expect(await statusAfter(day)).toBe(200)
+        expect(await statusAfter(30.1)).toBe(401)
+      } finally {
+        aheadMs = 0
+      }
+    })
+
     it('outlives a change of the password only where that was made', async () => {
       const one = await management.register()
       const other = management.browser()
