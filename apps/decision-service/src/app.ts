@@ -13,8 +13,7 @@ const EXACT_BELOW_PER_MINUTE = 1_000
 
 /** Decides which variant a person sees. */
 export const createDecisionService = (platform: Platform): Service => {
-  const { db, bus, cache, log, apiKeys, projectConfigs, frequencyCaps, ingestRateLimiter, limits, clock } =
-    platform
+  const { db, bus, cache, log, apiKeys, projectConfigs, frequencyCaps, limits, clock } = platform
   const publisher = createBackgroundPublisher({ topic: exposures, lane: 'exposures', bus, db, log })
   const decide = createDecide({
     projectConfigs,
