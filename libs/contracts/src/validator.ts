@@ -1,4 +1,4 @@
-import type { ErrorObject } from 'ajv'
+import type { ErrorObject, ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { Static, TSchema } from 'typebox'
@@ -18,7 +18,10 @@ export type Validator<T> = {
   readonly check: (value: unknown) => SchemaProblem | undefined
 }
 
-/** Compiles a schema into a validator. Costs milliseconds: do it once, at module load. */
+/**
+ * Makes a validator of a schema, to be kept. It is compiled when it is first asked, which costs milliseconds and some
+ * hundred kilobytes: most processes need few of them.
+ */
 export const compileValidator = <S extends TSchema>(schema: S): Validator<Static<S>> =>
   compileWith(ajv, schema)
 
@@ -50,10 +53,17 @@ const fromText = (text: string, type: string | undefined): unknown => {
 }
 
 const compileWith = <S extends TSchema>(compiler: Ajv2020, schema: S): Validator<Static<S>> => {
-  const validate = compiler.compile<Static<S>>(schema)
+  let compiled: ValidateFunction<Static<S>> | undefined
+  const compile = (): ValidateFunction<Static<S>> => {
+    compiled ??= compiler.compile<Static<S>>(schema)
+    return compiled
+  }
   return {
-    fits: (value): value is Static<S> => validate(value),
-    check: (value) => (validate(value) ? undefined : toProblem(validate.errors?.[0])),
+    fits: (value): value is Static<S> => (compiled ?? compile())(value),
+    check: (value) => {
+      const validate = compiled ?? compile()
+      return validate(value) ? undefined : toProblem(validate.errors?.[0])
+    },
   }
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Options } from './benchmark.ts'
-import { startMeasured } from './measured-process.ts'
+import { type Measured, startMeasured } from './measured-process.ts'
 import { startServers } from './servers.ts'
 
 const SERVICES = [
@@ -13,6 +13,13 @@ const SERVICES = [
   'management-api',
   'email-consumer',
 ]
+/** What the email consumer does not start without. */
+const MAIL = {
+  MAIL_FROM: 'Bench <bench@shop.example>',
+  MAIL_SECRET: 'not-a-secret-for-a-benchmark-only-0000',
+  PUBLIC_URL: 'https://waymark.example',
+  SMTP_URL: 'smtp://localhost:25',
+}
 const SETTLING_S = 30
 const MEASURED_S = 30
 /** A core that is busy all the time, in µs per second. */
@@ -21,21 +28,27 @@ const ALL = 1_000_000
 /** Prints what each service takes while nobody asks anything of it: CPU in per cent of a core, and memory. */
 export const measureIdle = async (options: Options, print: (line: string) => void): Promise<void> => {
   const { env, dispose } = await startServers(options)
+  const running: { service: string; server: Measured }[] = []
   try {
     for (const service of SERVICES) {
-      const server = await startMeasured({ entry: `apps/${service}/src/main.ts`, env }, options)
-      try {
-        await sleep((options.quick ? 10 : SETTLING_S) * 1_000)
-        const before = await server.usage()
-        await sleep(MEASURED_S * 1_000)
-        const after = await server.usage()
-        const cpu = (after.cpuMicros - before.cpuMicros) / MEASURED_S / ALL
-        print(`${service}: ${(cpu * 100).toFixed(1)} % CPU, ${after.rssMb} MB`)
-      } finally {
-        await server.stop()
-      }
+      const server = await startMeasured(
+        { entry: `apps/${service}/src/main.ts`, env: { ...env, ...MAIL } },
+        options,
+      )
+      running.push({ service, server })
+    }
+    await sleep(SETTLING_S * 1_000)
+    const usages = () => Promise.all(running.map(({ server }) => server.usage()))
+    const before = await usages()
+    await sleep(MEASURED_S * 1_000)
+    const after = await usages()
+    for (const [index, { service }] of running.entries()) {
+      const used = (after[index]?.cpuMicros ?? 0) - (before[index]?.cpuMicros ?? 0)
+      const percent = (used / MEASURED_S / ALL) * 100
+      print(`${service}: ${percent.toFixed(1)} % CPU, ${after[index]?.rssMb} MB`)
     }
   } finally {
+    await Promise.all(running.map(({ server }) => server.stop()))
     await dispose()
   }
 }

@@ -31,7 +31,7 @@ export const startMeasured = async (
     env: {
       PATH: process.env.PATH,
       NODE_ENV: 'production',
-      LOG_LEVEL: 'warn',
+      LOG_LEVEL: 'error',
       METRICS_PORT: '0',
       ...env,
       PORT: `${port}`,
