@@ -24,6 +24,18 @@ export default defineConfig({
           maxWorkers: 2,
         },
       },
+      {
+        test: {
+          // What of `integration` breaks things, each for as long as it takes to be sure, and nothing else beside it.
+          name: 'chaos',
+          include: ['tools/chaos/tests/**/*.test.ts'],
+          globalSetup: './libs/testing/src/global-setup.ts',
+          env: { CHAOS: 'whole' },
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
     ],
   },
 })

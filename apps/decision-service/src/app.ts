@@ -8,14 +8,16 @@ import { createFindPerson } from './find-person.ts'
 import { createGiveCoupon } from './give-coupon.ts'
 import { ofrepRoutes } from './ofrep-routes.ts'
 
+/** Smaller limits are held exactly over all processes, which takes a question to Redis for each request. */
+const EXACT_BELOW_PER_MINUTE = 1_000
+
 /** Decides which variant a person sees. */
 export const createDecisionService = (platform: Platform): Service => {
-  const { db, bus, cache, log, apiKeys, projectConfigs, frequencyCaps, ingestRateLimiter, limits, clock } =
-    platform
+  const { db, bus, cache, log, apiKeys, projectConfigs, frequencyCaps, limits, clock, steadyClock } = platform
   const publisher = createBackgroundPublisher({ topic: exposures, lane: 'exposures', bus, db, log })
   const decide = createDecide({
     projectConfigs,
-    findPerson: createFindPerson({ pool: db.pool, cache, log, now: clock }),
+    findPerson: createFindPerson({ pool: db.pool, cache, log, now: steadyClock }),
     createProfile: async ({ projectId, kind, value }) => {
       const person = { projectId, visitorId: null, userId: null, [`${kind}Id`]: value }
       return (await resolveProfiles(db.pool, [person]))[0] ?? null
@@ -25,8 +27,10 @@ export const createDecisionService = (platform: Platform): Service => {
     expose: createExpose(publisher),
     clock,
   })
-  const limit = (bucket: string) =>
-    rateLimit({ limiter: ingestRateLimiter, bucket, limitFor: () => limits.decidePerMinute })
+  // What a generous limit lets pass too much, until processes have told each other, is a small part of it.
+  const limiter =
+    limits.decidePerMinute < EXACT_BELOW_PER_MINUTE ? platform.rateLimiter : platform.ingestRateLimiter
+  const limit = (bucket: string) => rateLimit({ limiter, bucket, limitFor: () => limits.decidePerMinute })
   return {
     routes: [
       decideRoute({ apiKeys, limitRequests: limit('decide'), decide }),

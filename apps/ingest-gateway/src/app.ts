@@ -13,8 +13,8 @@ const WATCH_SPOOL_MS = 1_000
 
 /** Takes events in: what it has answered 2xx is durable. */
 export const createIngestGateway = (platform: Platform): Service => {
-  const { db, bus, cache, analytics, apiKeys, projectConfigs, locate, clock, log } = platform
-  const queue = createIngestQueue({ bus, db, log, now: clock })
+  const { db, bus, cache, analytics, apiKeys, projectConfigs, locate, clock, steadyClock, log } = platform
+  const queue = createIngestQueue({ bus, db, log, now: steadyClock })
   const processAtOnce = createProcessAtOnce({ db, analytics, projectConfigs, lookups: { locate } })
   const intake = createIntake({ projectConfigs, cache, clock })
   const trackEvents = createTrackEvents({ intake, queue, processAtOnce })

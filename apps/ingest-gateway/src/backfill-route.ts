@@ -1,6 +1,6 @@
 import { MAX_BACKFILL_EVENTS, backfillEvents as operation } from '@waymark/contracts'
 import { apiKeyOf, bodyOf, jsonBody, keyRoute, type Platform, type Route } from '@waymark/service-kit'
-import { senderOf } from './sender.ts'
+import { senderOf, whenGivenUp } from './sender.ts'
 import type { createTrackEvents } from './track-events.ts'
 import { parseTrackRequest } from './track-request.ts'
 
@@ -25,6 +25,7 @@ export const backfillRoute = ({ apiKeys, trackEvents }: Deps): Route =>
           bodyBytes: bytes,
           bodyDigest: digest,
           backfill: true,
+          whenGivenUp: whenGivenUp(res),
         }),
       )
     },

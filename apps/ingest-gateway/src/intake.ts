@@ -34,12 +34,20 @@ export type Intake = {
   invalid: InvalidEvent[]
   /** Everything that is wrong or doubtful. */
   problems: EventErrors[]
-  /** The ids that were made here for conversions without one, in order, and under which name they are remembered. */
+  /** The ids that were made here for events without one, in order, and under which name they are remembered. */
   madeIds: { name: string; ids: string[] } | undefined
 }
 
-/** The size of the request's body, a digest that tells a repeat of it, and whether it tells of the past. */
-export type IntakeOptions = { bodyBytes: number; bodyDigest: () => string; backfill: boolean }
+/** What is to be known of a request beside its events. */
+export type IntakeOptions = {
+  bodyBytes: number
+  /** Tells a repeat of the body. */
+  bodyDigest: () => string
+  /** Whether it tells of the past. */
+  backfill: boolean
+  /** Has `then` called if the client is told to repeat the request while somebody is still at work on it. */
+  whenGivenUp: (then: () => void) => void
+}
 export type IntakeDeps = { projectConfigs: ProjectConfigs; cache: Cache; clock: () => number }
 
 const SELECTOR_RETRY_AFTER_S = 30
@@ -64,10 +72,15 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
   }
 
   /** A client that was told to repeat a request must get the same ids, or a conversion would count twice. */
-  const idsFor = async (rawEvents: readonly unknown[], config: ProjectConfig, bodyDigest: () => string) => {
+  const idsFor = async (
+    rawEvents: readonly unknown[],
+    config: ProjectConfig,
+    { bodyDigest, repeatable }: Pick<IntakeOptions, 'bodyDigest'> & { repeatable: boolean },
+  ) => {
     const lacksId = rawEvents.some((raw) => {
       const { eventName } = (raw ?? {}) as { eventName?: unknown }
-      return typeof eventName === 'string' && !hasEventId(raw) && config.selectorsFor(eventName).length > 0
+      if (typeof eventName !== 'string' || hasEventId(raw)) return false
+      return repeatable || config.selectorsFor(eventName).length > 0
     })
     if (!lacksId) return undefined
     const name = `made-ids:v1:${config.projectId}:${bodyDigest()}`
@@ -77,6 +90,7 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
 
   return {
     /**
+     * With `repeatable`, all events and not only conversions get the same ids again when the request is repeated.
      * @throws AppError bad_request when no event is structurally valid or a conversion of a backfill lacks its id
      * (MISSING_EVENT_ID); store_unavailable when nobody can say which events are conversions (SELECTOR_LOOKUP_FAILED)
      */
@@ -84,11 +98,12 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
       { rawEvents, sentAt }: TrackRequest,
       sender: Sender,
       options: IntakeOptions,
+      { repeatable = false } = {},
     ): Promise<Intake> => {
       const { projectId } = sender
       const config = await configOf(projectId)
       const mode = validationModeOf(sender.validationMode, config.settings)
-      const madeIds = await idsFor(rawEvents, config, options.bodyDigest)
+      const madeIds = await idsFor(rawEvents, config, { ...options, repeatable })
       const receivedAtMs = clock()
       const receivedAt = new Date(receivedAtMs).toISOString()
       const intake: Intake = { records: [], rejected: [], invalid: [], problems: [], madeIds }

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { KeyCall } from '@waymark/service-kit'
 import type { Sender } from './intake.ts'
 
@@ -19,3 +19,12 @@ const syncOf = (url: string): string | null => {
   const query = url.indexOf('?')
   return query === -1 ? null : new URLSearchParams(url.slice(query)).get('sync')
 }
+
+/** Has `then` called if the client is told to repeat its request. */
+export const whenGivenUp =
+  (res: ServerResponse) =>
+  (then: () => void): void => {
+    res.once('finish', () => {
+      if (res.statusCode === 503) then()
+    })
+  }

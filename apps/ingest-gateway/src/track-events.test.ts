@@ -23,6 +23,7 @@ const server: Sender = { ...browser, speaksForOthers: true }
 
 /** A gateway on fakes that remember what they were given; `fault` is what they throw. */
 const setUp = ({ fault }: { fault?: Error } = {}) => {
+  const faults: { afterStoring?: Error; givenUp?: boolean } = {}
   const published: OutgoingRecord<unknown>[] = []
   const processed: IngestRecord[] = []
   const publish = async <T>(topic: Topic<T>, records: readonly OutgoingRecord<T>[]) => {
@@ -48,6 +49,7 @@ const setUp = ({ fault }: { fault?: Error } = {}) => {
   const processAtOnce = async (records: readonly IngestRecord[]) => {
     if (fault) throw fault
     processed.push(...records)
+    if (faults.afterStoring) throw faults.afterStoring
   }
   const trackEvents = createTrackEvents({ intake, queue, processAtOnce })
   const using =
@@ -57,8 +59,11 @@ const setUp = ({ fault }: { fault?: Error } = {}) => {
         bodyBytes,
         bodyDigest: () => 'digest',
         backfill: false,
+        whenGivenUp: (then) => {
+          if (faults.givenUp) then()
+        },
       })
-  return { published, processed, enqueue: using('enqueue'), process: using('process') }
+  return { published, processed, faults, enqueue: using('enqueue'), process: using('process') }
 }
 
 const good = { eventName: 'page_view', visitorId: 'visitor-1' }
@@ -183,6 +188,30 @@ describe('process', () => {
     })
     expect(result).not.toHaveProperty('invalid')
     expect(processed).toHaveLength(2)
+  })
+
+  it('gives the events of a repeated request the ids that the failed one had, and a new request new ones', async () => {
+    const { process, processed, faults } = setUp()
+    const away = new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfter: 30 })
+    // It was stored, and nobody heard of it.
+    faults.afterStoring = away
+    expect(await reasonOf(process([good, good]))).toBe(away)
+    delete faults.afterStoring
+    await process([good, good])
+    await process([good, good])
+    const ids = processed.map(({ event }) => event.eventId)
+    expect(ids.slice(2, 4)).toEqual(ids.slice(0, 2))
+    expect(new Set(ids).size).toBe(4)
+  })
+
+  it('does so also when the request succeeds after its client was told to repeat it', async () => {
+    const { process, processed, faults } = setUp()
+    faults.givenUp = true
+    await process([good])
+    faults.givenUp = false
+    await process([good])
+    const [first, second] = processed.map(({ event }) => event.eventId)
+    expect(second).toBe(first)
   })
 
   it('says so when a store is away', async () => {

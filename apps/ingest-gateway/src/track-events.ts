@@ -45,14 +45,27 @@ export const createTrackEvents = ({ intake, queue, processAtOnce }: TrackEventsD
     )
 
   /** All of a request in one batch, so that it is acknowledged as a whole or repeated as a whole. */
-  const enqueueMetering = async (sorted: Intake, records: readonly IngestRecord[]): Promise<void> => {
+  const enqueueMetering = (records: readonly IngestRecord[]): Promise<void> =>
+    orUnavailable(queue.enqueueOnBus(ingestRecords, outgoing(records)))
+
+  /** Whoever has to repeat the request gets the ids again that were made for it, also when it succeeds too late. */
+  const keepingIds = async (
+    sorted: Intake,
+    { whenGivenUp }: Pick<IntakeOptions, 'whenGivenUp'>,
+    work: () => Promise<void>,
+  ): Promise<void> => {
+    let givenUp = false
+    whenGivenUp(() => {
+      givenUp = true
+      void intake.rememberIds(sorted)
+    })
     try {
-      await orUnavailable(queue.enqueueOnBus(ingestRecords, outgoing(records)))
+      await work()
     } catch (error) {
       await intake.rememberIds(sorted)
       throw error
     }
-    await intake.forgetIds(sorted)
+    if (!givenUp) await intake.forgetIds(sorted)
   }
 
   return {
@@ -67,7 +80,7 @@ export const createTrackEvents = ({ intake, queue, processAtOnce }: TrackEventsD
     ): Promise<AsyncTrackResult> => {
       const sorted = await intake.sort(request, sender, options)
       const { records, invalid } = sorted
-      if (records.some(isMetering)) await enqueueMetering(sorted, records)
+      if (records.some(isMetering)) await keepingIds(sorted, options, () => enqueueMetering(records))
       else await orUnavailable(queue.enqueue(ingestRecords, outgoing(records)))
       await quarantine(sorted)
       const accepted = records.length
@@ -90,12 +103,14 @@ export const createTrackEvents = ({ intake, queue, processAtOnce }: TrackEventsD
       sender: Sender,
       options: IntakeOptions,
     ): Promise<SyncTrackResult> => {
-      const sorted = await intake.sort(request, sender, options)
+      const sorted = await intake.sort(request, sender, options, { repeatable: true })
       const { records, rejected, invalid, problems } = sorted
       await quarantine(sorted)
       const metering = records.filter(isMetering)
-      if (metering.length > 0) await enqueueMetering(sorted, metering)
-      if (records.length > 0) await processAtOnce(records)
+      await keepingIds(sorted, options, async () => {
+        if (metering.length > 0) await enqueueMetering(metering)
+        if (records.length > 0) await processAtOnce(records)
+      })
       const result: SyncTrackResult = {
         accepted: records.length,
         failed: invalid.length,

@@ -21,16 +21,22 @@ const SHARE_SALTS_MS = 60_000
 
 /** Resolves short links and records their clicks. */
 export const createLinkRedirector = (
-  { db, bus, cache, totals, projectConfigs, locate, clock, log, metrics }: Platform,
+  { db, bus, cache, totals, projectConfigs, locate, clock, steadyClock, log, metrics }: Platform,
   { countryOf = (ip) => locate(ip).country }: LinkRedirectorOptions = {},
 ): Service => {
   const { pool } = db
-  const changes = createChangeNotices({ pool, log, now: clock, query: linkChanges, maxAgeMs: MAX_AGE_MS })
-  const links = createLinkCache({ store: createLinkStore({ pool, cache }), changes, now: clock, log })
+  const changes = createChangeNotices({
+    pool,
+    log,
+    now: steadyClock,
+    query: linkChanges,
+    maxAgeMs: MAX_AGE_MS,
+  })
+  const links = createLinkCache({ store: createLinkStore({ pool, cache }), changes, now: steadyClock, log })
   const limits = createClickLimits({ totals, pool, log })
   const { shareSalts, hashVisitor } = createVisitorHash({ pool, now: clock })
   const describeUserAgent = rememberUserAgents()
-  const queue = createIngestQueue({ bus, db, log, now: clock, lane: 'click-spool' })
+  const queue = createIngestQueue({ bus, db, log, now: steadyClock, lane: 'click-spool' })
   const clicks = createClickRecorder({
     queue,
     beforeHandOver: limits.share,
@@ -40,7 +46,7 @@ export const createLinkRedirector = (
     metrics,
   })
   const visitors = createVisitorReader({ describeUserAgent, countryOf })
-  const optionsOf = createProjectOptions(projectConfigs, clock)
+  const optionsOf = createProjectOptions(projectConfigs, steadyClock)
 
   const regularly = (name: string, everyMs: number, run: (signal: AbortSignal) => Promise<void>): Loop => ({
     name,

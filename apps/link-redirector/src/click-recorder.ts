@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type IpStorage, type LinkClick, type Log, linkClicks } from '@waymark/contracts'
-import { hostOf, isBot, storableIp } from '@waymark/domain'
+import { hostOf, storableIp } from '@waymark/domain'
 import type { OutgoingRecord } from '@waymark/event-bus'
-import { type IngestQueue, traceHeaders } from '@waymark/pipeline'
+import { type IngestQueue, rememberBots, traceHeaders } from '@waymark/pipeline'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { VisitorHash } from './visitor-hash.ts'
 
@@ -56,6 +56,7 @@ export const createClickRecorder = ({
   maxWaiting = MAX_WAITING,
 }: ClickRecorderDeps) => {
   const waiting: { click: Click; headers: { traceparent: string } | undefined }[] = []
+  const isBot = rememberBots()
   let wake = (): void => {}
   let stopBy = Number.POSITIVE_INFINITY
   const dropped = new Counter({

@@ -3,6 +3,7 @@ import { compileValidator, type LinkStatus, LinkTarget, type LinkUtm } from '@wa
 import { checkDestination } from '@waymark/domain'
 import { linkCopyKey } from '@waymark/pipeline'
 import type { ChangesQuery } from '@waymark/project-config'
+import DataLoader from 'dataloader'
 import type { Pool } from 'pg'
 import { type Static, Type } from 'typebox'
 
@@ -42,13 +43,15 @@ type Row = {
 }
 
 const COPY_MS = 60 * 60_000
+/** Most links that are read by one statement. */
+const MAX_BATCH = 500
 
 const SELECT = `
   SELECT l.id, l.project_id, l.code, l.destination, l.status, l.starts_at, l.expires_at, l.click_limit, l.utm,
     l.forward_query, l.targets, coalesce(c.clicks, 0) AS clicks
   FROM link.links l JOIN core.projects p ON p.id = l.project_id AND p.archived_at IS NULL
   LEFT JOIN link.counts c ON c.link_id = l.id
-  WHERE l.code = $1`
+  WHERE l.code = ANY($1::text[])`
 
 /** Asks which links were changed since they were made. */
 export const linkChanges: ChangesQuery = {
@@ -63,24 +66,41 @@ const LinkCopy = Type.Object({ readAt: Type.Number(), link: StoredLink })
 export type LinkCopy = Static<typeof LinkCopy>
 const linkCopy = compileValidator(LinkCopy)
 
-/** Reads links from the database, and the copies of them that processes leave each other in the cache. */
-export const createLinkStore = ({ pool, cache }: { pool: Pool; cache: Cache }) => ({
-  /** The link with that code, `null` when there is none. Leaves a copy. @throws when the database is away */
-  read: async (code: string, readAt: number): Promise<StoredLink | null> => {
-    const { rows } = await pool.query<Row>({ name: 'read-link', text: SELECT, values: [code] })
-    const [row] = rows
-    if (!row) return null
-    const link = toStoredLink(row)
-    const copy: LinkCopy = { readAt, link }
-    void cache.set(linkCopyKey(code), JSON.stringify(copy), COPY_MS)
-    return link
-  },
-  /** The copy of a link, which may be an hour old. */
-  readCopy: async (code: string): Promise<LinkCopy | undefined> => {
-    const copy = await readCopy(cache, linkCopyKey(code), linkCopy)
-    return copy?.link.code === code && leadsSomewhere(copy.link) ? copy : undefined
-  },
-})
+type Wanted = { code: string; readAt: number }
+
+/**
+ * Reads links from the database, all that are asked for at one moment by one statement, and the copies of them that
+ * processes leave each other in the cache.
+ */
+export const createLinkStore = ({ pool, cache }: { pool: Pool; cache: Cache }) => {
+  const readBatch = async (wanted: readonly Wanted[]): Promise<(StoredLink | null)[]> => {
+    const codes = wanted.map(({ code }) => code)
+    const { rows } = await pool.query<Row>({ name: 'read-link', text: SELECT, values: [codes] })
+    const links = new Map(rows.map((row) => [row.code, toStoredLink(row)]))
+    return wanted.map(({ code, readAt }) => {
+      const link = links.get(code)
+      if (!link) return null
+      const copy: LinkCopy = { readAt, link }
+      void cache.set(linkCopyKey(code), JSON.stringify(copy), COPY_MS)
+      return link
+    })
+  }
+  const loader = new DataLoader<Wanted, StoredLink | null>(readBatch, {
+    cache: false,
+    maxBatchSize: MAX_BATCH,
+    batchScheduleFn: setImmediate,
+  })
+
+  return {
+    /** The link with that code, `null` when there is none. Leaves a copy. @throws when the database is away */
+    read: (code: string, readAt: number): Promise<StoredLink | null> => loader.load({ code, readAt }),
+    /** The copy of a link, which may be an hour old. */
+    readCopy: async (code: string): Promise<LinkCopy | undefined> => {
+      const copy = await readCopy(cache, linkCopyKey(code), linkCopy)
+      return copy?.link.code === code && leadsSomewhere(copy.link) ? copy : undefined
+    },
+  }
+}
 
 const leadsSomewhere = ({ destination, targets }: StoredLink): boolean =>
   [destination, ...targets.map((target) => target.destination)].every((url) => 'url' in checkDestination(url))

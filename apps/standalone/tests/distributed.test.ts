@@ -6,7 +6,6 @@ import { describeEmail } from './email.ts'
 import { describeIdentity } from './identity.ts'
 import { describeIngestion } from './ingestion.ts'
 import { describeMainJob } from './main-job.ts'
-import { describePowerCut } from './power-cut.ts'
 import { describeShortLinks } from './short-links.ts'
 import { describeTraces } from './traces.ts'
 
@@ -19,5 +18,4 @@ describe.skipIf(!services)('Waymark as separate processes on Kafka, PostgreSQL a
   describe('short links', () => describeShortLinks(startDistributed))
   describe('decisions', () => describeDecisions(startDistributed))
   describe('traces', () => describeTraces((env) => startDistributed(undefined, env)))
-  describePowerCut(startDistributed, ['ingest-gateway', 'enrichment-consumer', 'persistence-consumer'])
 })

@@ -87,6 +87,8 @@ const connectionOptions = (
     commandTimeout: commandTimeoutMs,
     connectTimeout: 3_000,
     maxRetriesPerRequest: 0,
+    // What is asked for at one moment goes in one write.
+    enableAutoPipelining: true,
     ...(user !== '' && { username: user }),
     ...(secret !== '' && { password: secret }),
     ...(url.protocol === 'rediss:' && { tls }),

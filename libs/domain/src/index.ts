@@ -31,7 +31,7 @@ export {
   createDecisionSet,
   type DecisionSet,
 } from './decision/compiled-decision.ts'
-export { type CountRef, MAX_COUNT_DAYS } from './decision/condition.ts'
+export { type CountRef, compileCondition, MAX_COUNT_DAYS } from './decision/condition.ts'
 export { countsOf, type DayCount } from './decision/counts.ts'
 export {
   type BucketCheck,

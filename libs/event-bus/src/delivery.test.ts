@@ -139,6 +139,18 @@ describe('a record that does not decode', () => {
     expect(calls).toEqual([])
   })
 
+  it('leaves a dead letter that the topic takes, whatever came, and tells what is missing', async () => {
+    const { deliver, letters } = setUp(() => undefined)
+    const headers = Object.fromEntries(
+      Array.from({ length: 400 }, (_, n) => [`h${n}`, '\u0001'.repeat(10_000)]),
+    )
+    const key = '\u0001'.repeat(1_000_000)
+    await deliver([{ ...raw(1), value: Buffer.alloc(4_194_304, 'x'), key, headers }])
+    const [letter] = letters
+    expect(JSON.stringify(letter).length).toBeLessThan(deadLetters.maxMessageBytes)
+    expect(letter?.reason).toBe('is not JSON (only the first 2800000 of 4194304 bytes are kept)')
+  })
+
   it('leaves a dead letter that can be stored, although PostgreSQL holds no U+0000', async () => {
     const { deliver, letters } = setUp(() => [{ kind: 'dead', reason: 'why\0' }])
     await deliver([{ ...raw(1), key: 'a\0b', headers: { 'h\0': 'v\0', ['__proto__']: 'own' } }])

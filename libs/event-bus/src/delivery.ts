@@ -21,6 +21,12 @@ const ATTEMPTS_ON_BUG = 8
 /** Records that a handler is given at once unless its subscription says otherwise. */
 export const DEFAULT_BATCH_RECORDS = 500
 
+// A dead letter that the broker does not take would hold up its partition for ever: one of the largest record must fit
+// into the 4 MiB that the topic allows. Bytes grow by a third in base64, and a character has up to six in JSON.
+const MAX_LETTER_BYTES = 2_800_000
+const MAX_LETTER_KEY = 10_000
+const MAX_LETTER_HEADERS = 50_000
+
 type DeliveryDeps = { publishDeadLetters: (letters: DeadLetter[]) => Promise<void>; log: Log }
 
 /** Publishes dead letters on a bus, those of one key in order. */
@@ -51,12 +57,14 @@ export const createDelivery = <T>(
     topic: topic.name,
     partition: record.partition,
     offset: record.offset.toString(),
-    key: record.key && storable(record.key),
-    value: record.value.toString('base64'),
-    headers: Object.fromEntries(
-      Object.entries(record.headers).map(([name, value]) => [storable(name), storable(value)]),
+    key: record.key && storable(record.key.slice(0, MAX_LETTER_KEY)),
+    value: record.value.subarray(0, MAX_LETTER_BYTES).toString('base64'),
+    headers: storableHeaders(record.headers),
+    reason: storable(
+      record.value.length > MAX_LETTER_BYTES
+        ? `${reason} (only the first ${MAX_LETTER_BYTES} of ${record.value.length} bytes are kept)`
+        : reason,
     ),
-    reason: storable(reason),
     failedAt: new Date().toISOString(),
   })
 
@@ -176,6 +184,16 @@ export const backOff = (attempt: number, signal: AbortSignal): Promise<void> => 
 
 // PostgreSQL holds no U+0000, and a dead letter that cannot be stored would become another, for ever.
 const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD')
+
+/** As many headers as there is room for. */
+const storableHeaders = (headers: RawRecord['headers']): RawRecord['headers'] => {
+  let characters = 0
+  const kept = Object.entries(headers).filter(([name, value]) => {
+    characters += name.length + value.length
+    return characters <= MAX_LETTER_HEADERS
+  })
+  return Object.fromEntries(kept.map(([name, value]) => [storable(name), storable(value)]))
+}
 
 // The message of a database error may quote the data; its code says enough.
 const reasonOf = (error: unknown): string => {

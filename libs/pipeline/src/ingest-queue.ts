@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log, Topic } from '@waymark/contracts'
 import { type Database, isTransient } from '@waymark/database'
 import { BusUnavailableError, type EventBus, type OutgoingRecord } from '@waymark/event-bus'
@@ -15,7 +16,7 @@ export type IngestQueue = {
    * @throws BusUnavailableError when it has not; they may have arrived all the same
    */
   enqueueOnBus<T>(topic: Topic<T>, records: readonly OutgoingRecord<T>[]): Promise<void>
-  /** Looks whether the spool is empty again; to be called once a second. */
+  /** Looks whether records can go past the spool again; to be called once a second. */
   watchSpool(): Promise<void>
 }
 
@@ -23,14 +24,30 @@ export type IngestQueue = {
 const LANE = 'ingest-spool'
 /** How long nothing is sent to a bus that has just failed, in ms. */
 const OPEN_MS = 1_500
+/** How long the spool may take for a record before the bus is tried instead, and is left alone after that, in ms. */
+const SPOOL_DEADLINE_MS = 2_000
 /** More records than this in the spool, about, and it takes no more: the disk is not endless. */
 const MAX_SPOOLED = 5_000_000
+/** A row that has waited this long tells that the relay does not keep up, in ms. */
+const BACKLOG_MS = 2_000
+/** How long requests may be held up until what was spooled before them has been published, in ms. */
+const HOLD_MS = 500
+const HOLD_POLL_MS = 20
 
-const SPOOLED = `SELECT coalesce(max(id) - min(id) + 1, 0)::text AS spooled FROM ingest.outbox WHERE lane = $1`
+const LOOK = `
+  SELECT max(id)::text AS newest, coalesce(max(id) - min(id) + 1, 0)::text AS spooled,
+    coalesce((SELECT extract(epoch FROM clock_timestamp() - created_at) * 1000 FROM ingest.outbox
+      WHERE lane = $1 ORDER BY id LIMIT 1), 0)::float8 AS waited_ms
+  FROM ingest.outbox WHERE lane = $1`
+const UP_TO = 'SELECT FROM ingest.outbox WHERE lane = $1 AND id <= $2 LIMIT 1'
+
+type Spool = { newest: string | null; spooled: string; waited_ms: number }
 
 /**
- * Publishes records, and spools them while the bus is away. As long as anything lies in the spool everything goes
- * through it, so that a person's later events do not overtake the earlier ones; the relay empties it in order.
+ * Publishes records, and spools them while the bus is away. As long as the spool has a backlog everything goes
+ * through it, so that a person's later events do not overtake the earlier ones; the relay empties it in order. When the
+ * relay has caught up, new requests are held for the moment that it takes to publish what was spooled before them, and
+ * go to the bus again: waiting for an empty spool instead would never end under load.
  */
 export const createIngestQueue = ({
   bus,
@@ -40,61 +57,122 @@ export const createIngestQueue = ({
   lane = LANE,
 }: {
   bus: EventBus
-  db: Database
+  db: Pick<Database, 'pool' | 'transaction'>
   log: Log
+  /** In ms from anywhere; it never goes back. */
   now: () => number
   /** Records of one lane wait for each other, those of different lanes do not. */
   lane?: string
 }): IngestQueue => {
   let spooling = false
   let spooled = 0
-  let lastSpooledAt = Number.NEGATIVE_INFINITY
-  let openUntil = Number.NEGATIVE_INFINITY
+  let busOpenUntil = Number.NEGATIVE_INFINITY
+  let spoolOpenUntil = Number.NEGATIVE_INFINITY
+  /** What new requests wait for; at rest it is over. */
+  let held = Promise.resolve()
+  let holding = false
+  const beingSpooled = new Set<Promise<void>>()
 
   const publish = async <T>(topic: Topic<T>, records: readonly OutgoingRecord<T>[]): Promise<void> => {
-    if (now() < openUntil) throw new BusUnavailableError('the bus has just failed')
+    if (now() < busOpenUntil) throw new BusUnavailableError('the bus has just failed')
     try {
       await bus.publish(topic, records)
     } catch (error) {
-      if (error instanceof BusUnavailableError) openUntil = now() + OPEN_MS
+      if (error instanceof BusUnavailableError) busOpenUntil = now() + OPEN_MS
       throw error
     }
   }
 
-  const spool = async <T>(topic: Topic<T>, records: readonly OutgoingRecord<T>[]): Promise<void> => {
+  const insert = async <T>(topic: Topic<T>, records: readonly OutgoingRecord<T>[]): Promise<void> => {
     if (spooled > MAX_SPOOLED) throw new BusUnavailableError('the spool is full')
+    if (now() < spoolOpenUntil) throw new BusUnavailableError('the spool has just failed')
+    const inserting = db.transaction((client) => addToOutbox(client, lane, topic, records))
+    beingSpooled.add(inserting)
+    // What comes too late is published twice, and stored once.
+    void inserting.catch(() => {}).finally(() => beingSpooled.delete(inserting))
     try {
-      await db.transaction((client) => addToOutbox(client, lane, topic, records))
+      await within(SPOOL_DEADLINE_MS, inserting)
     } catch (error) {
-      if (!isTransient(error)) throw error
-      throw new BusUnavailableError('neither the bus nor the spool answers', { cause: error })
+      if (!isTransient(error) && !(error instanceof BusUnavailableError)) throw error
+      spoolOpenUntil = now() + OPEN_MS
+      throw new BusUnavailableError('the spool does not answer', { cause: error })
     }
-    lastSpooledAt = now()
+  }
+
+  /** Order is worth less than the record: without a spool it overtakes those that wait there. */
+  const spoolOrPublish = async <T>(topic: Topic<T>, records: readonly OutgoingRecord<T>[]): Promise<void> => {
+    try {
+      await insert(topic, records)
+    } catch (error) {
+      if (!(error instanceof BusUnavailableError)) throw error
+      await publish(topic, records)
+    }
+  }
+
+  const look = async (): Promise<Spool> => {
+    const { rows } = await db.pool.query<Spool>(LOOK, [lane])
+    const [spool = { newest: null, spooled: '0', waited_ms: 0 }] = rows
+    spooled = Number(spool.spooled)
+    return spool
+  }
+
+  /** Resolves to whether everything that is in the spool by now has been published soon enough. */
+  const isCaughtUp = async (): Promise<boolean> => {
+    const holdUntil = performance.now() + HOLD_MS
+    await Promise.allSettled(beingSpooled)
+    const { newest } = await look()
+    if (newest === null) return true
+    while (performance.now() < holdUntil) {
+      const { rows } = await db.pool.query({ text: UP_TO, values: [lane, newest] })
+      if (rows.length === 0) return true
+      await sleep(HOLD_POLL_MS)
+    }
+    return false
+  }
+
+  const tryToGoPast = async (): Promise<void> => {
+    const caughtUp = isCaughtUp()
+    // Nobody waits longer, not even for a database that hangs.
+    held = within(HOLD_MS, caughtUp).then(
+      (gone) => {
+        if (gone) spooling = false
+      },
+      () => {},
+    )
+    holding = true
+    await held
+    holding = false
+    await caughtUp
   }
 
   return {
     enqueueOnBus: publish,
     enqueue: async (topic, records) => {
       if (records.length === 0) return
-      if (!spooling) {
-        try {
-          return await publish(topic, records)
-        } catch (error) {
-          if (!(error instanceof BusUnavailableError)) throw error
-          log.warn({ err: error }, 'the bus is away; accepted records are spooled')
-          spooling = true
-          lastSpooledAt = now()
-        }
+      if (holding) await held
+      if (spooling) return spoolOrPublish(topic, records)
+      try {
+        await publish(topic, records)
+      } catch (error) {
+        if (!(error instanceof BusUnavailableError)) throw error
+        if (!spooling) log.warn({ err: error }, 'the bus is away; accepted records are spooled')
+        spooling = true
+        await insert(topic, records)
       }
-      await spool(topic, records)
     },
     watchSpool: async () => {
-      const askedAt = now()
-      const { rows } = await db.pool.query<{ spooled: string }>(SPOOLED, [lane])
-      spooled = Number(rows[0]?.spooled ?? 0)
-      // Rows of other processes count too; an answer from before our own last row does not.
-      if (spooled > 0) spooling = true
-      else if (askedAt > lastSpooledAt) spooling = false
+      const { newest, waited_ms } = await look()
+      // Rows of other processes count too.
+      if (waited_ms > BACKLOG_MS) spooling = true
+      else if (spooling && (newest === null || now() >= busOpenUntil)) await tryToGoPast()
     },
   }
+}
+
+const within = async <T>(deadlineMs: number, work: Promise<T>): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined
+  const expired = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new BusUnavailableError(`nothing within ${deadlineMs} ms`)), deadlineMs)
+  })
+  return Promise.race([work, expired]).finally(() => clearTimeout(timer))
 }

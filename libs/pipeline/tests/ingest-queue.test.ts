@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ingestRecords } from '@waymark/contracts'
 import { openDatabase } from '@waymark/database'
 import { BusUnavailableError, type EventBus } from '@waymark/event-bus'
-import { anIngestRecord, createMemoryLog, createTestDatabase, services } from '@waymark/testing'
+import { anIngestRecord, createMemoryLog, createTestDatabase, eventually, services } from '@waymark/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createIngestQueue } from '../src/ingest-queue.ts'
 import { createOutboxRelay } from '../src/outbox.ts'
@@ -22,7 +23,7 @@ describe.skipIf(!services)('the way into the queue', () => {
 
   /** A queue on a bus that the test takes away and gives back, and a clock of its own. */
   const setUp = (spoolDb = db) => {
-    const world = { away: false, now: 1_000_000, published: [] as string[], attempts: 0 }
+    const world = { away: false, now: 1_000_000, published: [] as string[], attempts: 0, spooled: 0 }
     const bus: EventBus = {
       publish: async (_topic, records) => {
         world.attempts++
@@ -33,7 +34,14 @@ describe.skipIf(!services)('the way into the queue', () => {
       close: async () => {},
     }
     const log = createMemoryLog()
-    const queue = createIngestQueue({ bus, db: spoolDb, log, now: () => world.now++ })
+    const counting = {
+      pool: spoolDb.pool,
+      transaction: <T>(run: Parameters<typeof db.transaction<T>>[0]): Promise<T> => {
+        world.spooled++
+        return spoolDb.transaction(run)
+      },
+    }
+    const queue = createIngestQueue({ bus, db: counting, log, now: () => world.now++ })
     const send = (key: string) => queue.enqueue(ingestRecords, [{ key, value: anIngestRecord() }])
     const sendMetering = (key: string) =>
       queue.enqueueOnBus(ingestRecords, [{ key, value: anIngestRecord() }])
@@ -87,6 +95,74 @@ describe.skipIf(!services)('the way into the queue', () => {
     await queue.watchSpool()
     await sendMetering('order')
     expect(world.published).toEqual(['order'])
+  })
+
+  it('goes past the spool again under load, in order, when the relay has caught up', async () => {
+    const { world, queue, send, relay } = setUp()
+    let going = true
+    const senders = Array.from({ length: 8 }, async (_, sender) => {
+      for (let n = 0; going; n++) {
+        await send(`${sender}-${n}`)
+        await sleep(2)
+      }
+    })
+    const relaying = (async () => {
+      while (going) {
+        await relay().catch(() => {})
+        await sleep(20)
+      }
+    })()
+    world.away = true
+    await eventually('it spools', () => world.spooled > 8)
+    world.away = false
+    world.now += 1_500
+    // No moment is without a row in the spool, as long as everything goes through it.
+    const isPast = async () => {
+      await queue.watchSpool()
+      const before = world.spooled
+      await sleep(50)
+      return world.spooled === before
+    }
+    try {
+      await eventually('it publishes by itself', isPast)
+    } finally {
+      going = false
+      await Promise.all([...senders, relaying])
+    }
+    await relay()
+    for (let sender = 0; sender < senders.length; sender++) {
+      const numbers = world.published.flatMap((key) =>
+        key.startsWith(`${sender}-`) ? [Number(key.slice(2))] : [],
+      )
+      expect(numbers).toEqual(numbers.map((_, place) => place))
+    }
+  })
+
+  it('publishes what the spool does not take, when it is only the spool that is away', async () => {
+    const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+    const spoolDb = { ...db }
+    const { world, send } = setUp(spoolDb)
+    world.away = true
+    await send('spooled')
+    world.away = false
+    world.now += 1_500
+    spoolDb.transaction = () => Promise.reject(refused)
+    await send('published')
+    expect(world.published).toEqual(['published'])
+  })
+
+  it('waits no longer than 2 s for a spool that hangs, and not with every request', async () => {
+    const spoolDb = { ...db }
+    const { world, send } = setUp(spoolDb)
+    world.away = true
+    await send('spooled')
+    world.away = false
+    world.now += 1_500
+    spoolDb.transaction = () => new Promise(() => {})
+    const begunAt = performance.now()
+    for (let n = 0; n < 5; n++) await send(`published-${n}`)
+    expect(performance.now() - begunAt).toBeLessThan(3_500)
+    expect(world.published).toHaveLength(5)
   })
 
   it('refuses when neither the bus nor the spool takes a record', async () => {

@@ -89,7 +89,7 @@ const setUp = (row: Partial<typeof storedRow> = {}) => {
     const pool = { query } as unknown as Pool
     const parts = { pool, log: createMemoryLog(), now: () => world.now }
     const configChanges = createConfigChanges(parts)
-    const apiKeys = createApiKeys({ ...parts, cache, changes: configChanges })
+    const apiKeys = createApiKeys({ ...parts, clock: parts.now, cache, changes: configChanges })
     polls.push(configChanges.poll)
     await configChanges.poll()
     world.now++

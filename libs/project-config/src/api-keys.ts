@@ -66,10 +66,19 @@ type Row = {
   revoked_at: Date | null
 }
 
-export type ApiKeysDeps = { pool: Pool; cache: Cache; changes: ConfigChanges; log: Log; now: () => number }
+export type ApiKeysDeps = {
+  pool: Pool
+  cache: Cache
+  changes: ConfigChanges
+  log: Log
+  /** In ms from anywhere, and never back: for how long ago something was read. */
+  now: () => number
+  /** In ms since the epoch: for when keys expire. */
+  clock: () => number
+}
 
 /** Recognises API keys: from memory, else Postgres; while that is away from the copies that the cache holds. */
-export const createApiKeys = ({ pool, cache, changes, log, now }: ApiKeysDeps) => {
+export const createApiKeys = ({ pool, cache, changes, log, now, clock }: ApiKeysDeps) => {
   const usage = createKeyUsage(pool)
   const keys = createRemembered<StoredKey>({
     read: async (keyId) => {
@@ -97,9 +106,9 @@ export const createApiKeys = ({ pool, cache, changes, log, now }: ApiKeysDeps) =
       if (!parts) return undefined
       const key = await keys.get(parts.keyId)
       if (!key || key.kind !== parts.kind || key.revokedAt !== null) return undefined
-      if (key.expiresAt !== null && key.expiresAt <= now()) return undefined
+      if (key.expiresAt !== null && key.expiresAt <= clock()) return undefined
       if (!secretMatches(parts.secret, Buffer.from(key.secretHash, 'base64'))) return undefined
-      usage.note(key.id, now())
+      usage.note(key.id, clock())
       return key
     },
     /** Writes when keys were used last; to be called once a minute and at the end. */

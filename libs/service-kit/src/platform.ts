@@ -58,6 +58,11 @@ export type Platform = {
   locate: Locate
   /** Now, in ms since the epoch. */
   clock: () => number
+  /**
+   * About the same, for how long ago something was: it goes on evenly when somebody sets the clock, so that nothing
+   * that is remembered lives an hour longer because of that.
+   */
+  steadyClock: () => number
   log: Log
   metrics: Registry
   /** Makes spans; undefined when nothing is traced. */
@@ -99,20 +104,22 @@ type Parts = Pick<
   | 'metrics'
 >
 
+const steadyClock = (): number => performance.timeOrigin + performance.now()
+
 const assemble = (parts: Parts, { log, scope, tracer }: PlatformContext): Platform => {
   const { db, metrics } = parts
   const clock = Date.now
   measureDatabase(db, metrics)
   const cache = measureCache(parts.cache, metrics)
-  const changes = createConfigChanges({ pool: db.pool, log, now: clock })
-  const config = { pool: db.pool, cache, changes, log, now: clock }
+  const changes = createConfigChanges({ pool: db.pool, log, now: steadyClock })
+  const config = { pool: db.pool, cache, changes, log, now: steadyClock }
   const poll = async (): Promise<boolean> => {
     await changes.poll()
     return false
   }
   const polling = startLoop({ name: 'config-changes', everyMs: CONFIG_POLL_MS, run: poll }, log)
   scope.onStop('config changes', () => polling.stop())
-  const apiKeys = createApiKeys(config)
+  const apiKeys = createApiKeys({ ...config, clock })
   const noteUsage = async (): Promise<boolean> => {
     await apiKeys.flushUsage()
     return false
@@ -131,6 +138,7 @@ const assemble = (parts: Parts, { log, scope, tracer }: PlatformContext): Platfo
     apiKeys,
     projectConfigs: createProjectConfigs(config),
     clock,
+    steadyClock,
     log,
     tracer,
   }

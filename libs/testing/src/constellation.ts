@@ -1,26 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { eventually } from './eventually.ts'
+import { type AppProcess, endApp, ROOT, startApp } from './app-process.ts'
 import { freePort } from './free-port.ts'
-import { placesFile } from './places.ts'
 import { requireServices, type Services } from './services.ts'
 import { createTestDatabase } from './test-database.ts'
-
-const ROOT = path.resolve(import.meta.dirname, '../../..')
-
-// Tests send as fast as they can, all of it from one address.
-const MANY_REQUESTS = {
-  LIMIT_REDEEM_PER_MINUTE: '1000000',
-  LIMIT_INGEST_PER_MINUTE: '1000000',
-  LIMIT_DECIDE_PER_MINUTE: '1000000',
-  LIMIT_REGISTER_PER_HOUR: '1000000',
-  LIMIT_SIGN_IN_PER_MINUTE: '1000000',
-  LIMIT_SIGN_IN_FAILURES: '1000000',
-}
 
 /** The apps that a distributed constellation runs. */
 const APPS = [
@@ -50,63 +37,16 @@ export type Constellation = {
   stop(): Promise<void>
 }
 
-type Running = { process: ChildProcess; port: number; output: string[] }
-
-const startApp = async (
-  entry: string,
-  port: number,
-  env: Record<string, string>,
-  readyWithinMs: number,
-): Promise<Running> => {
-  const child = spawn(process.execPath, [path.join(ROOT, entry)], {
-    cwd: ROOT,
-    env: {
-      PATH: process.env.PATH,
-      LOG_LEVEL: 'warn',
-      ...MANY_REQUESTS,
-      GEOIP_DATABASE: placesFile,
-      ...env,
-      PORT: `${port}`,
-      METRICS_PORT: '0',
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const output: string[] = []
-  child.stdout.on('data', (chunk) => output.push(`${chunk}`))
-  child.stderr.on('data', (chunk) => output.push(`${chunk}`))
-  const running = { process: child, port, output }
-  try {
-    await eventually(
-      `${entry} is ready`,
-      async () => {
-        if (child.exitCode !== null) throw new Error(`${entry} ended with ${child.exitCode}`)
-        return (await fetch(`http://localhost:${port}/readyz`)).ok
-      },
-      readyWithinMs,
-    )
-  } catch (error) {
-    child.kill('SIGKILL')
-    throw new Error(`${entry} did not start:\n${output.join('')}`, { cause: error })
-  }
-  return running
-}
-
-const end = async ({ process: child }: Running, signal: NodeJS.Signals): Promise<void> => {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  child.kill(signal)
-  await once(child, 'exit')
-}
-
 type Access = { apiKey: string; projectId: string }
 
 const operate = (
   access: Access,
-  running: Map<AppName, Running>,
-  start: (app: AppName, port: number) => Promise<Running>,
+  running: Map<AppName, AppProcess>,
+  start: (app: AppName, port: number) => Promise<AppProcess>,
   appFor: (path: string) => AppName,
   cleanUp: () => Promise<void>,
 ): Omit<Constellation, 'mailDir'> => {
-  const find = (app: AppName): Running => {
+  const find = (app: AppName): AppProcess => {
     const found = running.get(app)
     if (!found) throw new Error(`${app} is not part of this constellation`)
     return found
@@ -118,12 +58,14 @@ const operate = (
       if (!headers.has('X-API-Key')) headers.set('X-API-Key', access.apiKey)
       return fetch(`http://localhost:${find(appFor(requested)).port}${requested}`, { ...init, headers })
     },
-    kill: (app) => end(find(app), 'SIGKILL'),
+    kill: async (app) => {
+      await endApp(find(app), 'SIGKILL')
+    },
     restart: async (app) => {
       running.set(app, await start(app, find(app).port))
     },
     stop: async () => {
-      await Promise.all([...running.values()].map((app) => end(app, 'SIGTERM')))
+      await Promise.all([...running.values()].map((app) => endApp(app, 'SIGTERM')))
       await cleanUp()
     },
   }
@@ -136,7 +78,7 @@ export const startStandalone = async (more: Record<string, string> = {}): Promis
   await chmod(dataDir, 0o755)
   const start = (_app: AppName, port: number) =>
     startApp('apps/standalone/src/main.ts', port, { WAYMARK_DATA_DIR: dataDir, ...more }, 30_000)
-  const running = new Map<AppName, Running>([['standalone', await start('standalone', await freePort())]])
+  const running = new Map<AppName, AppProcess>([['standalone', await start('standalone', await freePort())]])
   const demo = JSON.parse(await readFile(path.join(dataDir, 'demo.json'), 'utf8')) as Access
   const cleanUp = () => rm(dataDir, { recursive: true, force: true })
   const access = { apiKey: demo.apiKey, projectId: demo.projectId }
@@ -144,17 +86,22 @@ export const startStandalone = async (more: Record<string, string> = {}): Promis
   return { ...operate(access, running, start, () => 'standalone', cleanUp), mailDir }
 }
 
-/**
- * Every app as a process of its own on real Kafka, PostgreSQL and Redis: on those that the tests share, or on the given
- * ones, which a test may stop. `more` is added to the environment of each.
- */
-export const startDistributed = async (
-  servers: Services = requireServices(),
-  more: Record<string, string> = {},
-): Promise<Constellation> => {
-  const { kafkaBrokers, redisUrl, postgresUrl } = servers
+/** A database, topics and a project on real servers, and what apps need to know to use them. */
+export type DistributedWorld = {
+  env: Record<string, string> & { DATABASE_URL: string; KAFKA_TOPIC_PREFIX: string }
+  access: Access
+  mailDir: string
+  cleanUp(): Promise<void>
+}
+
+/** Prepares servers for apps, by the setup that deployments run too. */
+export const prepareDistributed = async (
+  { kafkaBrokers, redisUrl, postgresUrl }: Services,
+  settings: Record<string, string> = {},
+): Promise<DistributedWorld> => {
   const database = await createTestDatabase({ empty: true, postgresUrl })
   const prefix = `t${randomBytes(5).toString('hex')}.`
+  const mailDir = await mkdtemp(path.join(tmpdir(), 'waymark-mail-'))
   const env = {
     DATABASE_URL: database.url,
     REDIS_URL: redisUrl,
@@ -163,22 +110,33 @@ export const startDistributed = async (
     KAFKA_TOPIC_PREFIX: prefix,
     // The least that brokers allow, so that a killed consumer is missed soon.
     KAFKA_SESSION_TIMEOUT_MS: '6000',
-    MAIL_DIR: await mkdtemp(path.join(tmpdir(), 'waymark-mail-')),
+    MAIL_DIR: mailDir,
     MAIL_FROM: 'Waymark <no-reply@localhost>',
     MAIL_SECRET: randomBytes(32).toString('base64url'),
     PUBLIC_URL: 'http://localhost',
-    ...more,
+    ...settings,
   }
-  const access = await runSetup(env)
+  const cleanUp = async () => {
+    await rm(mailDir, { recursive: true, force: true })
+    await database.drop()
+  }
+  return { env, access: await runSetup(env), mailDir, cleanUp }
+}
+
+/**
+ * Every app as a process of its own on real Kafka, PostgreSQL and Redis: on those that the tests share, or on the given
+ * ones, which a test may stop. `settings` are added to the environment of each.
+ */
+export const startDistributed = async (
+  servers: Services = requireServices(),
+  settings: Record<string, string> = {},
+): Promise<Constellation> => {
+  const { env, access, mailDir, cleanUp } = await prepareDistributed(servers, settings)
   const start = (app: AppName, port: number) => startApp(`apps/${app}/src/main.ts`, port, env, 30_000)
   const started = await Promise.all(
     APPS.map(async (app) => [app, await start(app, await freePort())] as const),
   )
-  const cleanUp = async () => {
-    await rm(env.MAIL_DIR, { recursive: true, force: true })
-    await database.drop()
-  }
-  return { ...operate(access, new Map(started), start, appFor, cleanUp), mailDir: env.MAIL_DIR }
+  return { ...operate(access, new Map(started), start, appFor, cleanUp), mailDir }
 }
 
 /** As the proxy in front of the services routes. */

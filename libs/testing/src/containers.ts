@@ -16,7 +16,13 @@ const POSTGRES_PASSWORD = Buffer.from(getRandomValues(new Uint8Array(12))).toStr
  * Where a server is to be found on this machine: anywhere unless `port` is given. Only a given port stays the same when
  * the container is stopped and started.
  */
-type Place = { port?: number }
+type Place = {
+  port?: number
+  /** Keeps its data in this volume. */
+  volume?: string
+}
+const mounts = (target: string, { volume }: Place) =>
+  volume === undefined ? [] : [{ source: volume, target, mode: 'rw' as const }]
 const exposed = (container: number, { port }: Place) =>
   port === undefined ? container : { container, host: port }
 
@@ -31,6 +37,7 @@ export const startPostgres = async (
     .withEnvironment({ POSTGRES_PASSWORD })
     .withCommand(['postgres', '-c', 'fsync=off', '-c', 'max_connections=300'])
     .withExposedPorts(exposed(5432, place))
+    .withBindMounts(mounts('/var/lib/postgresql/data', place))
     .withWaitStrategy(Wait.forLogMessage(/database system is ready to accept connections/, 2))
     .start()
   const url = `postgres://postgres:${POSTGRES_PASSWORD}@${container.getHost()}:${container.getMappedPort(5432)}/postgres`
@@ -48,17 +55,28 @@ export const startRedis = async (
   return { container, url: `redis://${container.getHost()}:${container.getMappedPort(6379)}` }
 }
 
-/** One Kafka broker that is its own controller. Its port on this machine stays the same when it is restarted. */
-export const startKafka = async (): Promise<{ container: StartedTestContainer; brokers: string[] }> => {
+/**
+ * One Kafka broker that is its own controller. Its port on this machine stays the same when it is restarted. It tells
+ * its clients to come to `advertisedPort`, which may be that of a proxy.
+ */
+export const startKafka = async ({
+  advertisedPort,
+  ...place
+}: Place & { advertisedPort?: number } = {}): Promise<{
+  container: StartedTestContainer
+  brokers: string[]
+}> => {
   // A broker tells its clients where it is, so its address must be known before it starts.
-  const port = await freePort()
+  const port = place.port ?? (await freePort())
+  const told = advertisedPort ?? port
   const container = await new GenericContainer(images.kafka)
     .withEnvironment({
       KAFKA_NODE_ID: '1',
       KAFKA_PROCESS_ROLES: 'broker,controller',
       KAFKA_LISTENERS: 'PLAINTEXT://:9092,CONTROLLER://:9093',
-      KAFKA_ADVERTISED_LISTENERS: `PLAINTEXT://localhost:${port}`,
+      KAFKA_ADVERTISED_LISTENERS: `PLAINTEXT://localhost:${told}`,
       KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT',
+      ...(place.volume !== undefined && { KAFKA_LOG_DIRS: '/var/lib/kafka/data' }),
       KAFKA_CONTROLLER_LISTENER_NAMES: 'CONTROLLER',
       KAFKA_CONTROLLER_QUORUM_VOTERS: '1@localhost:9093',
       KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR: '1',
@@ -69,9 +87,10 @@ export const startKafka = async (): Promise<{ container: StartedTestContainer; b
       KAFKA_HEAP_OPTS: '-Xms256m -Xmx512m',
     })
     .withExposedPorts({ container: 9092, host: port })
+    .withBindMounts(mounts('/var/lib/kafka/data', place))
     .withWaitStrategy(Wait.forLogMessage(/Kafka Server started/))
     .start()
-  return { container, brokers: [`localhost:${port}`] }
+  return { container, brokers: [`localhost:${told}`] }
 }
 
 /** A proxy on this machine's own network. `configure` replaces its configuration as its operator would, under load. */

@@ -1,7 +1,15 @@
+export { type AppProcess, endApp, startApp } from './app-process.ts'
 export { anEnrichedEvent, anIngestRecord } from './builders.ts'
 export { makeCertificate, type TestCertificate } from './certificate.ts'
 export { type CollectedSpan, type Collector, startCollector } from './collector.ts'
-export { type AppName, type Constellation, startDistributed, startStandalone } from './constellation.ts'
+export {
+  type AppName,
+  type Constellation,
+  type DistributedWorld,
+  prepareDistributed,
+  startDistributed,
+  startStandalone,
+} from './constellation.ts'
 export { images, startKafka, startKafkaCluster, startNginx, startPostgres, startRedis } from './containers.ts'
 export { eventually } from './eventually.ts'
 export { freePort } from './free-port.ts'

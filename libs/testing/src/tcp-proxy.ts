@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /** A way to a server that a test can block; `port` stays the same. */
 export type TcpProxy = {
@@ -8,7 +9,11 @@ export type TcpProxy = {
   cut(): Promise<void>
   /** Keeps connections open and carries nothing, as a server that hangs or a network that swallows packets. */
   freeze(): void
-  /** Carries everything again, what was held back included. */
+  /** Carries what clients say and drops what they are answered. */
+  swallowAnswers(): void
+  /** Carries at most so many bytes a second in each direction of a connection, each chunk `latencyMs` late. */
+  slowDown(options: { bytesPerSecond: number; latencyMs: number }): void
+  /** Carries everything again, what was held back included; connections that lost something are broken. */
   restore(): Promise<void>
   stop(): Promise<void>
 }
@@ -18,6 +23,19 @@ export const startTcpProxy = async (url: string): Promise<TcpProxy> => {
   const { hostname, port } = new URL(url)
   const sockets = new Set<Socket>()
   let frozen = false
+  let swallowing = false
+  let slow: { bytesPerSecond: number; latencyMs: number; over: AbortSignal } | undefined
+  let endSlowness = (): void => {}
+
+  const carry = async (chunk: Buffer, from: Socket, to: Socket): Promise<void> => {
+    if (slow) {
+      from.pause()
+      const tookMs = slow.latencyMs + (chunk.length / slow.bytesPerSecond) * 1000
+      await sleep(tookMs, undefined, { signal: slow.over }).catch(() => {})
+      if (!frozen) from.resume()
+    }
+    to.write(chunk)
+  }
 
   const keep = (socket: Socket): void => {
     sockets.add(socket)
@@ -35,8 +53,15 @@ export const startTcpProxy = async (url: string): Promise<TcpProxy> => {
         [client, upstream],
         [upstream, client],
       ] as const) {
-        from.on('data', (chunk) => to.write(chunk))
-        from.on('end', () => to.end())
+        // What comes while a chunk is held up stays behind it.
+        let last = Promise.resolve()
+        from.on('data', (chunk) => {
+          if (swallowing && from !== client) return
+          last = last.then(() => carry(chunk, from, to))
+        })
+        from.on('end', () => {
+          last = last.then(() => void to.end())
+        })
         from.once('close', () => to.destroy())
       }
     })
@@ -60,8 +85,20 @@ export const startTcpProxy = async (url: string): Promise<TcpProxy> => {
       frozen = true
       for (const socket of sockets) socket.pause()
     },
+    swallowAnswers: () => {
+      swallowing = true
+    },
+    slowDown: (options) => {
+      const slowness = new AbortController()
+      slow = { ...options, over: slowness.signal }
+      endSlowness = () => slowness.abort()
+    },
     restore: async () => {
+      if (swallowing) for (const socket of sockets) socket.destroy()
       frozen = false
+      swallowing = false
+      slow = undefined
+      endSlowness()
       for (const socket of sockets) socket.resume()
       if (server.listening) return
       server = open()

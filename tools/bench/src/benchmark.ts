@@ -1,18 +1,42 @@
-/** One of the two sides of a benchmark: a server to start and a request to send to it. Without a body it is a GET. */
-export type Side = {
-  entry: string
-  env: Record<string, string>
-  /** The same for every request, or made anew for each. */
-  path: string | (() => string)
-  headers: Record<string, string>
-  /** One body for all requests, or several that take turns. */
-  body?: string | readonly string[]
+/** What was measured of one side in one round. `null` where it has no meaning or cannot be told. */
+export type Figures = {
+  perSecond: number
+  /** CPU time of the measured process for each of them, in µs. */
+  cpuMicros: number | null
+  p99Ms: number | null
+  peakRssMb: number | null
+  /** Memory at the end, where that can be told. */
+  rssMb?: number
 }
 
-/** Ours beside a bare baseline, with the least ratio of requests per second that is good enough. */
+/** One of the two sides of a benchmark, ready to work. */
+export type Contender = {
+  /** Works for about so many seconds, or as long as a fixed amount of work takes. */
+  run: (seconds: number) => Promise<Figures>
+  stop: () => Promise<void>
+}
+
+/** How a benchmark is run. */
+export type Options = {
+  /** Fewer and shorter rounds, for trying. */
+  quick: boolean
+  /** A folder for profiles of our processes' CPU time. */
+  profileTo: string | undefined
+  /** Events, API keys and links that the database has before. */
+  stored: { events: number; keys: number; links: number }
+}
+
+/** The two sides, and what lets go of the servers that both need. */
+export type Prepared = { ours: Contender; baseline: Contender; dispose: () => Promise<void> }
+
+/** Ours beside a bare baseline. */
 export type Benchmark = {
   name: string
+  /** What is counted. */
+  unit: string
+  /** The least share of the baseline's rate that is good enough. */
   goal: number
-  /** Starts what both sides need. */
-  prepare: () => Promise<{ ours: Side; baseline: Side; dispose: () => Promise<void> }>
+  /** What else must hold: at the most so many times the baseline's CPU time or 99th percentile. */
+  atMost?: { cpu?: number; p99?: number }
+  prepare: (options: Options) => Promise<Prepared>
 }

@@ -1,93 +1,74 @@
-import autocannon from 'autocannon'
-import type { Benchmark, Side } from './benchmark.ts'
-import { type Measured, startMeasured } from './measured-process.ts'
+import type { Benchmark, Figures, Options } from './benchmark.ts'
 
-/** Medians over the rounds. CPU time is the server's, per request, in µs. */
-export type Figures = { perSecond: number; cpuMicros: number; p99Ms: number; peakRssMb: number }
+/** What came of a benchmark. `ours` and `baseline` are rates per second, medians of the rounds like all figures. */
 export type Comparison = {
   name: string
-  ours: Figures
-  baseline: Figures
+  unit: string
+  ours: number
+  baseline: number
   ratio: number
-  ratios: number[]
   goal: number
   met: boolean
+  ratios: number[]
+  figures: { ours: Figures; baseline: Figures }
 }
 
-const CONNECTIONS = 64
-
-/** Runs both sides in turn, `rounds` times `seconds` each after a warm-up, on one core, with the load from another. */
+/** Runs both sides in turn, several times after a warm-up. */
 export const compare = async (
-  { name, goal, prepare }: Benchmark,
-  { rounds, seconds, profileTo }: { rounds: number; seconds: number; profileTo?: string | undefined },
+  { name, unit, goal, atMost, prepare }: Benchmark,
+  options: Options,
 ): Promise<Comparison> => {
-  const { ours, baseline, dispose } = await prepare()
-  const sides = [await startMeasured(ours, { profileTo }), await startMeasured(baseline)] as const
+  const { rounds, seconds } = options.quick ? { rounds: 2, seconds: 3 } : { rounds: 5, seconds: 10 }
+  const { ours, baseline, dispose } = await prepare(options)
   try {
-    const rows: [Figures, Figures][] = []
-    await measure(sides[0], ours, seconds)
-    await measure(sides[1], baseline, seconds)
+    await ours.run(seconds)
+    await baseline.run(seconds)
+    const mine: Figures[] = []
+    const bare: Figures[] = []
     for (let round = 0; round < rounds; round++) {
-      rows.push([await measure(sides[0], ours, seconds), await measure(sides[1], baseline, seconds)])
+      mine.push(await ours.run(seconds))
+      bare.push(await baseline.run(seconds))
     }
-    const ratios = rows.map(([mine, bare]) => mine.perSecond / bare.perSecond)
+    const figures = { ours: mediansOf(mine), baseline: mediansOf(bare) }
+    const ratios = mine.map(({ perSecond }, round) => perSecond / (bare[round]?.perSecond ?? Number.NaN))
     const ratio = median(ratios)
     return {
       name,
-      ours: medians(rows.map(([mine]) => mine)),
-      baseline: medians(rows.map(([, bare]) => bare)),
+      unit,
+      ours: figures.ours.perSecond,
+      baseline: figures.baseline.perSecond,
       ratio,
-      ratios,
       goal,
-      met: ratio >= goal,
+      met:
+        ratio >= goal &&
+        isAtMost(figures.ours.cpuMicros, figures.baseline.cpuMicros, atMost?.cpu) &&
+        isAtMost(figures.ours.p99Ms, figures.baseline.p99Ms, atMost?.p99),
+      ratios,
+      figures,
     }
   } finally {
-    await Promise.all(sides.map((side) => side.stop()))
+    await Promise.all([ours.stop(), baseline.stop()])
     await dispose()
   }
 }
 
-const measure = async (
-  server: Measured,
-  { path, headers, body }: Side,
-  seconds: number,
-): Promise<Figures> => {
-  const before = await server.usage()
-  const result = await autocannon({
-    url: `http://localhost:${server.port}${typeof path === 'string' ? path : ''}`,
-    ...(body === undefined
-      ? { method: 'GET', headers }
-      : { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers } }),
-    ...(typeof body === 'string' && { body }),
-    ...(Array.isArray(body) && { requests: body.map((one) => ({ body: one })) }),
-    ...(typeof path === 'function' && {
-      requests: [{ setupRequest: (request) => ({ ...request, path: path() }) }],
-    }),
-    connections: CONNECTIONS,
-    duration: seconds,
-  })
-  const after = await server.usage()
-  const refused = result['4xx'] + result['5xx']
-  if (refused > 0 || result.errors > 0) {
-    throw new Error(`${refused} answers were errors and ${result.errors} requests failed`)
-  }
-  const requests = result['2xx'] + result['3xx']
-  return {
-    perSecond: requests / result.duration,
-    cpuMicros: (after.cpuMicros - before.cpuMicros) / requests,
-    p99Ms: result.latency.p99,
-    peakRssMb: after.peakRssMb,
-  }
-}
+const isAtMost = (mine: number | null, bare: number | null, times: number | undefined): boolean =>
+  times === undefined || mine === null || bare === null || mine <= times * bare
 
 const median = (values: readonly number[]): number => {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
 
-const medians = (rows: readonly Figures[]): Figures => ({
-  perSecond: median(rows.map(({ perSecond }) => perSecond)),
-  cpuMicros: median(rows.map(({ cpuMicros }) => cpuMicros)),
-  p99Ms: median(rows.map(({ p99Ms }) => p99Ms)),
-  peakRssMb: median(rows.map(({ peakRssMb }) => peakRssMb)),
-})
+const mediansOf = (rows: readonly Figures[]): Figures => {
+  const of = (read: (figures: Figures) => number | null): number | null => {
+    const values = rows.map(read).filter((value) => value !== null)
+    return values.length === 0 ? null : median(values)
+  }
+  return {
+    perSecond: of(({ perSecond }) => perSecond) ?? Number.NaN,
+    cpuMicros: of(({ cpuMicros }) => cpuMicros),
+    p99Ms: of(({ p99Ms }) => p99Ms),
+    peakRssMb: of(({ peakRssMb }) => peakRssMb),
+  }
+}

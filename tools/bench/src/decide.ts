@@ -1,13 +1,9 @@
-import { topics } from '@waymark/contracts'
-import { ensureEventPartitions, migrate, openDatabase, type PrismaClient } from '@waymark/database'
-import { ensureKafkaTopics } from '@waymark/event-bus'
-import { ensureDemoProject } from '@waymark/pipeline'
-import { createLog } from '@waymark/service-kit'
-import { startKafka, startPostgres, startRedis } from '@waymark/testing/servers'
+import type { PrismaClient } from '@waymark/database'
 import { v7 as uuidv7 } from 'uuid'
 import type { Benchmark } from './benchmark.ts'
+import { bareSide, type HttpSide, startHttp } from './http-contender.ts'
+import { startServers } from './servers.ts'
 
-const PATH = '/api/v1/decide'
 const DECISIONS = 5
 const VISITORS = 2_000
 
@@ -47,36 +43,20 @@ const addDecision = async (prisma: PrismaClient, projectId: string, key: string)
 /** `POST /api/v1/decide` with five active decisions for 2,000 visitors, beside a bare Express that echoes the body. */
 export const decideBenchmark: Benchmark = {
   name: 'decide-five',
+  unit: 'requests',
   goal: 0.6,
-  prepare: async () => {
-    process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true'
-    const [postgres, redis, kafka] = await Promise.all([startPostgres(), startRedis(), startKafka()])
-    await migrate(postgres.url)
-    const db = openDatabase({ url: postgres.url, poolSize: 2, applicationName: 'bench', onError: () => {} })
-    await ensureEventPartitions(db.pool, { now: new Date() })
-    const { apiKey, projectId } = await ensureDemoProject(db)
+  prepare: async (options) => {
+    const { env, apiKey, projectId, db, dispose } = await startServers(options)
     for (let n = 1; n <= DECISIONS; n++) await addDecision(db.prisma, projectId, `decision-${n}`)
-    await db.close()
-    const kafkaTopics = { partitions: 12, replication: 1 }
-    const log = createLog('bench', 'warn')
-    await ensureKafkaTopics({ brokers: kafka.brokers, clientId: 'bench' }, topics, kafkaTopics, log)
-    const body = Array.from({ length: VISITORS }, (_, n) =>
-      JSON.stringify({ visitorId: `visitor-${n}`, context: { country: 'DE', page: '/pricing' } }),
-    )
-    const env = {
-      DATABASE_URL: postgres.url,
-      REDIS_URL: redis.url,
-      KAFKA_BROKERS: kafka.brokers.join(','),
-      // All of the load comes from one address.
-      LIMIT_DECIDE_PER_MINUTE: '1000000',
+    const side: HttpSide = {
+      entry: 'apps/decision-service/src/main.ts',
+      env,
+      path: '/api/v1/decide',
+      headers: { 'X-API-Key': apiKey },
+      body: Array.from({ length: VISITORS }, (_, n) =>
+        JSON.stringify({ visitorId: `visitor-${n}`, context: { country: 'DE', page: '/pricing' } }),
+      ),
     }
-    const headers = { 'X-API-Key': apiKey }
-    return {
-      ours: { entry: 'apps/decision-service/src/main.ts', env, path: PATH, headers, body },
-      baseline: { entry: 'tools/bench/src/bare-express.ts', env: {}, path: PATH, headers: {}, body },
-      dispose: async () => {
-        await Promise.all([postgres, redis, kafka].map(({ container }) => container.stop({ timeout: 0 })))
-      },
-    }
+    return { ours: await startHttp(side, options), baseline: await startHttp(bareSide(side)), dispose }
   },
 }

@@ -1,45 +1,89 @@
 import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
+import type { Options } from './benchmark.ts'
 import { type Comparison, compare } from './compare.ts'
+import { availableCores, pinLoad } from './cores.ts'
+import { generationBenchmark, redeemBenchmark } from './coupons.ts'
 import { decideBenchmark } from './decide.ts'
-import { redirectBenchmarks } from './redirect.ts'
+import { measureIdle } from './idle.ts'
+import { kafkaClientBenchmarks } from './kafka-clients.ts'
+import { pipelineBenchmark } from './pipeline.ts'
+import { redirectBenchmark } from './redirect.ts'
+import { ruleBenchmark } from './rules.ts'
+import { soak } from './soak.ts'
+import { machine, tableHead, tableRow } from './table.ts'
 import { trackBenchmarks } from './track.ts'
+
+const benchmarks = [
+  ...trackBenchmarks,
+  pipelineBenchmark,
+  redirectBenchmark,
+  decideBenchmark,
+  ruleBenchmark,
+  redeemBenchmark,
+  generationBenchmark,
+  ...kafkaClientBenchmarks,
+]
+
+const HELP = `npm run bench -- [name…] [options]
+
+  --quick          two rounds of three seconds instead of five of ten
+  --out FILE       writes the results as JSON
+  --events N       events that the database has before (0)
+  --keys N         API keys that it has before (10000)
+  --links N        links that it has before (100000)
+  --profile DIR    leaves CPU profiles of our processes there
+  --soak MINUTES   loads ours alone for so long, and tells how much memory it takes
+  --idle           starts each service, and tells what it takes while nobody asks anything
+
+names: ${benchmarks.map(({ name }) => name).join(', ')}
+`
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     quick: { type: 'boolean', default: false },
     out: { type: 'string' },
+    events: { type: 'string', default: '0' },
+    keys: { type: 'string', default: '10000' },
+    links: { type: 'string', default: '100000' },
     profile: { type: 'string' },
+    soak: { type: 'string' },
+    idle: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
   },
 })
 
-const benchmarks = [...trackBenchmarks, decideBenchmark, ...redirectBenchmarks]
+const options: Options = {
+  quick: values.quick,
+  profileTo: values.profile,
+  stored: { events: Number(values.events), keys: Number(values.keys), links: Number(values.links) },
+}
+const unknown = positionals.filter((name) => !benchmarks.some((benchmark) => benchmark.name === name))
 const chosen = benchmarks.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
-if (chosen.length === 0) {
-  process.stderr.write(`Choose from: ${benchmarks.map(({ name }) => name).join(', ')}\n`)
-  process.exitCode = 2
-}
+const print = (line: string): void => void process.stdout.write(`${line}\n`)
 
-const results: Comparison[] = []
-for (const benchmark of chosen) {
-  const result = await compare(benchmark, {
-    ...(values.quick ? { rounds: 2, seconds: 3 } : { rounds: 5, seconds: 10 }),
-    profileTo: values.profile,
-  })
-  results.push(result)
-  const { name, ours, baseline, ratio, ratios, goal, met } = result
-  process.stdout.write(`${name}\n`)
-  for (const [who, figures] of Object.entries({ ours, baseline })) {
-    const { perSecond, cpuMicros, peakRssMb, p99Ms } = figures
-    process.stdout.write(
-      `  ${who.padEnd(9)} ${perSecond.toFixed(0)} req/s  ${cpuMicros.toFixed(0)} µs CPU/req  p99 ${p99Ms} ms  peak ${peakRssMb} MB\n`,
-    )
+const compareAll = async (): Promise<void> => {
+  const results: Comparison[] = []
+  for (const [index, benchmark] of chosen.entries()) {
+    const result = await compare(benchmark, options)
+    results.push(result)
+    if (index === 0) print(tableHead)
+    print(tableRow(result))
+    if (values.out !== undefined) await writeFile(values.out, `${JSON.stringify(results, null, 2)}\n`)
   }
-  const [least, most] = [Math.min(...ratios), Math.max(...ratios)].map((value) => value.toFixed(2))
-  process.stdout.write(
-    `  ratio     ${ratio.toFixed(2)} (${least}–${most}), goal ${goal}: ${met ? 'met' : 'not met'}\n`,
-  )
 }
 
-if (values.out !== undefined) await writeFile(values.out, `${JSON.stringify(results, null, 2)}\n`)
+if (values.help || unknown.length > 0) {
+  process.stderr.write(unknown.length > 0 ? `There is no ${unknown.join(', ')}.\n\n${HELP}` : HELP)
+  process.exitCode = values.help ? 0 : 2
+} else if (availableCores() < 2) {
+  process.stderr.write('Server and load need a core each.\n')
+  process.exitCode = 2
+} else {
+  pinLoad()
+  print(machine())
+  if (values.idle) await measureIdle(options, print)
+  else if (values.soak !== undefined) await soak(chosen, options, Number(values.soak), print)
+  else await compareAll()
+}

@@ -3,17 +3,16 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { eventually, freePort } from '@waymark/testing/servers'
-import type { Side } from './benchmark.ts'
+import { SERVER_CORE } from './cores.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
-const SERVER_CORE = '0'
 // The kernel counts CPU time in ticks, 100 a second on every Linux that Node runs on.
 const MICROS_PER_TICK = 10_000
 
 /** A server process whose use of CPU and memory can be read. Linux only. */
 export type Measured = {
   port: number
-  usage(): Promise<{ cpuMicros: number; peakRssMb: number }>
+  usage(): Promise<{ cpuMicros: number; peakRssMb: number; rssMb: number }>
   stop(): Promise<void>
 }
 
@@ -22,13 +21,13 @@ export type Measured = {
  * in that folder when it stops, which takes its share of that time.
  */
 export const startMeasured = async (
-  { entry, env }: Pick<Side, 'entry' | 'env'>,
+  { entry, env }: { entry: string; env: Record<string, string> },
   { profileTo }: { profileTo?: string | undefined } = {},
 ): Promise<Measured> => {
   const port = await freePort()
   const profiling = profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileTo}`]
   const command = [process.execPath, ...profiling, path.join(ROOT, entry)]
-  const child = spawn('taskset', ['--cpu-list', SERVER_CORE, ...command], {
+  const child = spawn('taskset', ['--cpu-list', `${SERVER_CORE}`, ...command], {
     env: {
       PATH: process.env.PATH,
       NODE_ENV: 'production',
@@ -39,11 +38,16 @@ export const startMeasured = async (
     },
     stdio: ['ignore', 'inherit', 'inherit'],
   })
-  await eventually(
-    `${entry} is ready`,
-    async () => (await fetch(`http://localhost:${port}/readyz`)).ok,
-    30_000,
-  )
+  try {
+    await eventually(
+      `${entry} is ready`,
+      async () => (await fetch(`http://localhost:${port}/readyz`)).ok,
+      30_000,
+    )
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw error
+  }
   return {
     port,
     usage: async () => {
@@ -53,12 +57,17 @@ export const startMeasured = async (
       const status = await readFile(`/proc/${child.pid}/status`, 'utf8')
       return {
         cpuMicros: (Number(fields[11]) + Number(fields[12])) * MICROS_PER_TICK,
-        peakRssMb: Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024),
+        peakRssMb: megabytes(status, 'VmHWM'),
+        rssMb: megabytes(status, 'VmRSS'),
       }
     },
     stop: async () => {
+      const exited = once(child, 'exit')
       child.kill('SIGTERM')
-      await once(child, 'exit')
+      await exited
     },
   }
 }
+
+const megabytes = (status: string, field: string): number =>
+  Math.round(Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024)

@@ -4,26 +4,44 @@ import { ensureKafkaTopics } from '@waymark/event-bus'
 import { ensureDemoProject } from '@waymark/pipeline'
 import { createLog } from '@waymark/service-kit'
 import { startKafka, startPostgres, startRedis } from '@waymark/testing/servers'
+import type { StartedTestContainer } from 'testcontainers'
+import type { Options } from './benchmark.ts'
+import { pinContainers } from './cores.ts'
+import { fillStores } from './fill-stores.ts'
 
 /** Real servers with a project on them, and the environment that leads an app to them. */
-export type Servers = { env: Record<string, string>; apiKey: string; dispose: () => Promise<void> }
+export type Servers = {
+  env: Record<string, string>
+  apiKey: string
+  projectId: string
+  /** With a pool of a few connections. */
+  db: Database
+  postgres: StartedTestContainer
+  brokers: string[]
+  dispose: () => Promise<void>
+}
 
-/** Starts Kafka, PostgreSQL and Redis; `fill` puts into the database what a benchmark needs. */
-export const startServers = async (
-  fill: (db: Database, projectId: string) => Promise<unknown> = async () => {},
-): Promise<Servers> => {
+const PARTITIONS = 12
+
+/** Starts Kafka, PostgreSQL and Redis, with a project whose catalog knows the events, and as much stored as is asked for. */
+export const startServers = async ({ stored }: Pick<Options, 'stored'>): Promise<Servers> => {
   process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true'
   const [postgres, redis, kafka] = await Promise.all([startPostgres(), startRedis(), startKafka()])
+  const containers = [postgres, redis, kafka].map(({ container }) => container)
+  pinContainers(containers.map((container) => container.getId()))
   await migrate(postgres.url)
-  const db = openDatabase({ url: postgres.url, poolSize: 2, applicationName: 'bench', onError: () => {} })
+  const db = openDatabase({ url: postgres.url, poolSize: 4, applicationName: 'bench', onError: () => {} })
+  const dispose = async (): Promise<void> => {
+    await db.close()
+    await Promise.all(containers.map((container) => container.stop({ timeout: 0 })))
+  }
   await ensureEventPartitions(db.pool, { now: new Date() })
   const { apiKey, projectId } = await ensureDemoProject(db)
-  await fill(db, projectId)
-  await db.close()
+  await fillStores(db, projectId, stored)
   await ensureKafkaTopics(
     { brokers: kafka.brokers, clientId: 'bench' },
     topics,
-    { partitions: 12, replication: 1 },
+    { partitions: PARTITIONS, replication: 1 },
     createLog('bench', 'warn'),
   )
   return {
@@ -31,10 +49,16 @@ export const startServers = async (
       DATABASE_URL: postgres.url,
       REDIS_URL: redis.url,
       KAFKA_BROKERS: kafka.brokers.join(','),
+      // All of the load comes from one address.
+      LIMIT_INGEST_PER_MINUTE: '1000000',
+      LIMIT_DECIDE_PER_MINUTE: '1000000',
+      LIMIT_REDEEM_PER_MINUTE: '1000000',
     },
     apiKey,
-    dispose: async () => {
-      await Promise.all([postgres, redis, kafka].map(({ container }) => container.stop({ timeout: 0 })))
-    },
+    projectId,
+    db,
+    postgres: postgres.container,
+    brokers: kafka.brokers,
+    dispose,
   }
 }

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { Benchmark, Side } from './benchmark.ts'
+import type { Benchmark, Options, Prepared } from './benchmark.ts'
+import { bareSide, type HttpSide, startHttp } from './http-contender.ts'
 import { startServers } from './servers.ts'
 
-const PATH = '/api/v1/t'
-
-const anEvent = () => ({
+/** An event as a shop sends it. */
+export const anEvent = () => ({
   eventName: 'page_view',
   visitorId: `visitor-${randomUUID()}`,
   sessionId: 'session-1',
@@ -18,27 +18,31 @@ const anEvent = () => ({
 })
 
 const prepareWith =
-  (body: string) => async (): Promise<{ ours: Side; baseline: Side; dispose: () => Promise<void> }> => {
-    const { env, apiKey, dispose } = await startServers()
-    return {
-      ours: {
-        entry: 'apps/ingest-gateway/src/main.ts',
-        // All of the load comes from one address.
-        env: { ...env, LIMIT_INGEST_PER_MINUTE: '1000000' },
-        path: PATH,
-        headers: { 'X-API-Key': apiKey },
-        body,
-      },
-      baseline: { entry: 'tools/bench/src/bare-express.ts', env: {}, path: PATH, headers: {}, body },
-      dispose,
+  (body: string) =>
+  async (options: Options): Promise<Prepared> => {
+    const { env, apiKey, dispose } = await startServers(options)
+    const side: HttpSide = {
+      entry: 'apps/ingest-gateway/src/main.ts',
+      env,
+      path: '/api/v1/t',
+      headers: { 'X-API-Key': apiKey },
+      body,
     }
+    return { ours: await startHttp(side, options), baseline: await startHttp(bareSide(side)), dispose }
   }
 
 /** `POST /api/v1/t`, acknowledged by Kafka, beside a bare Express that echoes the body. */
 export const trackBenchmarks: readonly Benchmark[] = [
-  { name: 'track-one', goal: 0.6, prepare: prepareWith(JSON.stringify(anEvent())) },
+  {
+    name: 'track-one',
+    unit: 'requests',
+    goal: 0.6,
+    atMost: { cpu: 1.6 },
+    prepare: prepareWith(JSON.stringify(anEvent())),
+  },
   {
     name: 'track-hundred',
+    unit: 'requests',
     goal: 0.5,
     prepare: prepareWith(JSON.stringify({ events: Array.from({ length: 100 }, anEvent) })),
   },

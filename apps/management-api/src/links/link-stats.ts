@@ -7,7 +7,7 @@ const DEFAULT_DAYS = 30
 const MAX_VALUES = 100
 
 const DAYS = `
-  SELECT day::text, clicks, bot_clicks, unique_visitors FROM link.daily_counts
+  SELECT day, clicks, bot_clicks, unique_visitors FROM link.daily_counts
   WHERE link_id = $1 AND day BETWEEN $2 AND $3 ORDER BY day`
 const BREAKDOWNS = `
   SELECT dimension, value, clicks FROM (
@@ -19,9 +19,17 @@ const CONVERSIONS = `
   SELECT touch, currency, sum(conversions) AS conversions, sum(revenue) AS revenue FROM link.daily_conversions
   WHERE link_id = $1 AND day BETWEEN $2 AND $3 GROUP BY touch, currency HAVING sum(conversions) > 0 ORDER BY currency`
 
-type DayRow = { day: string; clicks: string; bot_clicks: string; unique_visitors: string }
-type BreakdownRow = { dimension: 'country' | 'device' | 'referrer'; value: string; clicks: string }
-type ConversionRow = { touch: 'first' | 'last'; currency: string; conversions: string; revenue: string }
+// One statement, so that all of it is from one moment.
+const STATS = `
+  SELECT (SELECT coalesce(jsonb_agg(d), '[]') FROM (${DAYS}) d) AS days,
+    (SELECT coalesce(jsonb_agg(b), '[]') FROM (${BREAKDOWNS}) b) AS breakdowns,
+    (SELECT coalesce(jsonb_agg(c), '[]') FROM (${CONVERSIONS}) c) AS conversions`
+
+type Row = {
+  days: { day: string; clicks: number; bot_clicks: number; unique_visitors: number }[]
+  breakdowns: { dimension: 'country' | 'device' | 'referrer'; value: string; clicks: number }[]
+  conversions: { touch: 'first' | 'last'; currency: string; conversions: number; revenue: number }[]
+}
 export type Period = { from: string; to: string }
 
 /** The days that statistics are asked for, both included. @throws AppError unprocessable when they are not usable */
@@ -41,31 +49,25 @@ export const readLinkStats = async (
   linkId: string,
   { from, to }: Period,
 ): Promise<LinkStatsView> => {
-  const values = [linkId, from, to]
-  const [days, breakdowns, conversions] = await Promise.all([
-    pool.query<DayRow>({ name: 'link-days', text: DAYS, values }),
-    pool.query<BreakdownRow>({ name: 'link-breakdowns', text: BREAKDOWNS, values }),
-    pool.query<ConversionRow>({ name: 'link-conversions', text: CONVERSIONS, values }),
-  ])
-  const byDay = days.rows.map(({ day, clicks, bot_clicks, unique_visitors }) => ({
+  const { rows } = await pool.query<Row>({ name: 'link-stats', text: STATS, values: [linkId, from, to] })
+  const { days, breakdowns, conversions } = rows[0] ?? { days: [], breakdowns: [], conversions: [] }
+  const byDay = days.map(({ day, clicks, bot_clicks, unique_visitors }) => ({
     day,
-    clicks: Number(clicks),
-    botClicks: Number(bot_clicks),
-    uniqueVisitors: Number(unique_visitors),
+    clicks,
+    botClicks: bot_clicks,
+    uniqueVisitors: unique_visitors,
   }))
   const sum = (of: (day: (typeof byDay)[number]) => number) =>
     byDay.reduce((total, day) => total + of(day), 0)
-  const by = (dimension: BreakdownRow['dimension']) =>
-    breakdowns.rows
-      .filter((row) => row.dimension === dimension)
-      .map(({ value, clicks }) => ({ value, clicks: Number(clicks) }))
-  const attributed = (touch: ConversionRow['touch']) => {
-    const rows = conversions.rows.filter((row) => row.touch === touch)
+  const by = (dimension: Row['breakdowns'][number]['dimension']) =>
+    breakdowns.filter((row) => row.dimension === dimension)
+  const attributed = (touch: Row['conversions'][number]['touch']) => {
+    const rows = conversions.filter((row) => row.touch === touch)
     return {
-      conversions: rows.reduce((total, row) => total + Number(row.conversions), 0),
+      conversions: rows.reduce((total, row) => total + row.conversions, 0),
       revenue: rows
         .filter(({ currency }) => currency !== '')
-        .map(({ currency, revenue }) => ({ currency, amount: Number(revenue) })),
+        .map(({ currency, revenue: amount }) => ({ currency, amount })),
     }
   }
   return {

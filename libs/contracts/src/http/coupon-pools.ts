@@ -180,6 +180,7 @@ export const assignCouponOfPool = defineOperation({
 
 export const importCoupons = defineOperation({
   id: 'importCoupons',
+  takesLong: true,
   method: 'post',
   path: `${one}/import`,
   tag,
@@ -209,6 +210,7 @@ export const importCoupons = defineOperation({
 
 export const exportCoupons = defineOperation({
   id: 'exportCoupons',
+  takesLong: true,
   method: 'get',
   path: `${one}/export`,
   tag,

@@ -288,6 +288,7 @@ export const previewDecision = defineOperation({
 
 export const getDecisionStats = defineOperation({
   id: 'getDecisionStats',
+  takesLong: true,
   method: 'get',
   path: `${one}/stats`,
   tag,

@@ -131,6 +131,7 @@ export const listEventDefinitionVersions = defineOperation({
 
 export const inferEventSchema = defineOperation({
   id: 'inferEventSchema',
+  takesLong: true,
   method: 'post',
   path: `${collection}/infer`,
   tag,

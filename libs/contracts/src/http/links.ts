@@ -290,6 +290,7 @@ export const getLinkQrCode = defineOperation({
 
 export const getLinkStats = defineOperation({
   id: 'getLinkStats',
+  takesLong: true,
   method: 'get',
   path: `${one}/stats`,
   tag,

@@ -4,7 +4,12 @@ import type { ProjectRole } from '../project-role.ts'
 import { compileQueryValidator, compileValidator, type Validator } from '../validator.ts'
 
 /** Where an operation is found. Parameters stand in braces: `/s/{code}`. */
-export type Endpoint = { readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'; readonly path: string }
+export type Endpoint = {
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
+  readonly path: string
+  /** Whether it works on so much at once that an answer may take longer than the usual 5 s. */
+  readonly takesLong?: boolean
+}
 
 /** Who may ask. */
 export type Access =

@@ -97,6 +97,7 @@ export const getProfileTimeline = defineOperation({
 
 export const exportProfile = defineOperation({
   id: 'exportProfile',
+  takesLong: true,
   method: 'post',
   path: `${one}/export`,
   tag,
@@ -118,6 +119,7 @@ const ErasureView = Type.Object({
 
 export const eraseProfile = defineOperation({
   id: 'eraseProfile',
+  takesLong: true,
   method: 'delete',
   path: one,
   tag,

@@ -59,6 +59,7 @@ export const replayRejectedEvent = defineOperation({
 
 export const replayRejectedEvents = defineOperation({
   id: 'replayRejectedEvents',
+  takesLong: true,
   method: 'post',
   path: `${collection}/replay`,
   tag,

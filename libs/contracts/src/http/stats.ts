@@ -72,6 +72,7 @@ export type StatsView = Static<typeof StatsView>
 
 export const getStats = defineOperation({
   id: 'getStats',
+  takesLong: true,
   method: 'get',
   path: '/api/projects/{projectId}/stats',
   tag: 'Statistics',

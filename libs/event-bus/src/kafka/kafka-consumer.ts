@@ -93,9 +93,11 @@ export const createKafkaConsumer = (
       // Its own restart gives up on errors that it takes for final, and nobody would notice.
       retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 1_000, restartOnFailure: async () => false },
     })
+    let clockWatch: NodeJS.Timeout | undefined
     const ended = new Promise<void>((resolve, reject) => {
       consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error))
       stopping.signal.addEventListener('abort', () => resolve())
+      clockWatch = watchClock(sessionTimeoutMs / 2, reject)
     })
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       const own = new Set(payload.memberAssignment[topic])
@@ -111,6 +113,7 @@ export const createKafkaConsumer = (
       })
       await ended
     } finally {
+      clearInterval(clockWatch)
       ended.catch(() => {})
       await consumer.stop()
       await consumer.disconnect()
@@ -119,11 +122,11 @@ export const createKafkaConsumer = (
 
   const keepConsuming = async (): Promise<void> => {
     for (let attempt = 1; !stopping.signal.aborted; attempt++) {
-      const begunAt = Date.now()
+      const begunAt = performance.now()
       try {
         await consumeOnce()
       } catch (error) {
-        if (Date.now() - begunAt > STABLE_MS) attempt = 1
+        if (performance.now() - begunAt > STABLE_MS) attempt = 1
         log.warn({ group, topic, attempt, err: error }, 'consuming from Kafka failed and is tried again')
         await backOff(attempt, stopping.signal).catch(() => {})
       }
@@ -139,6 +142,19 @@ export const createKafkaConsumer = (
       await running
     },
   }
+}
+
+/**
+ * Calls `onSetBack` when the clock is set back by more than `toleratedMs`: kafkajs sends no heartbeat then until the time
+ * of the last one has come again, perhaps hours later, and the group gives its partitions away.
+ */
+const watchClock = (toleratedMs: number, onSetBack: (error: Error) => void): NodeJS.Timeout => {
+  let ahead = Date.now() - performance.now()
+  return setInterval(() => {
+    const before = ahead
+    ahead = Date.now() - performance.now()
+    if (before - ahead > toleratedMs) onSetBack(new Error(`the clock was set back by ${before - ahead} ms`))
+  }, 1_000)
 }
 
 const toRawRecord = (partition: number, message: KafkaMessage): RawRecord => ({

@@ -26,6 +26,8 @@ const statusOf: Record<ErrorCode, number> = {
 export const answerError =
   (log: Log): ErrorRequestHandler =>
   (error: unknown, req, res, _next) => {
+    // Somebody else has answered, since this took too long; the connection goes on.
+    if (res.writableEnded) return
     if (res.headersSent) {
       // Half an answer cannot be taken back, only broken off; the client may have done so before.
       if (!req.destroyed)

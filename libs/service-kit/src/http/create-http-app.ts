@@ -7,6 +7,7 @@ import { Histogram, type Registry } from 'prom-client'
 import proxyAddr from 'proxy-addr'
 import { traceRequests } from '../tracing/trace-requests.ts'
 import { answerError } from './answer-error.ts'
+import { answerWithin } from './answer-within.ts'
 import { allowBrowsers, PUBLIC_API } from './cors.ts'
 import { createDirectRoutes } from './direct-route.ts'
 import { requestIdOf } from './request-id.ts'
@@ -67,6 +68,7 @@ export const createHttpApp = ({
       next()
     }
 
+  const failed = answerError(log)
   const clientOf = (req: IncomingMessage): string =>
     (trustedProxies === 0
       ? req.socket.remoteAddress
@@ -79,6 +81,7 @@ export const createHttpApp = ({
     const first: RequestHandler[] = [
       ...(traced ? [((req, res, next) => traced(req, res, next)) satisfies RequestHandler] : []),
       measure(operation),
+      answerWithin(operation, failed),
       ...(route.direct ? [direct.handlerOf(route.direct)] : []),
     ]
     app[operation.method](expressPath(operation.path), ...first, ...handlers)
@@ -87,7 +90,7 @@ export const createHttpApp = ({
   app.use(() => {
     throw new AppError('not_found', 'Not found')
   })
-  app.use(answerError(log))
+  app.use(failed)
   return direct.before(app)
 }
 

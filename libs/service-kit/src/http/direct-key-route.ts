@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ApiKeyScope, Operation } from '@waymark/contracts'
 import type { ApiKey, ApiKeys } from '@waymark/project-config'
 import { allowApiKey } from './authenticate.ts'
@@ -15,7 +15,13 @@ type DirectKeyRouteOptions = JsonBodyOptions & {
 }
 
 /** A request with a valid key, within its limit, and its body. */
-export type KeyCall = { apiKey: ApiKey; ip: string; req: IncomingMessage; body: JsonBody }
+export type KeyCall = {
+  apiKey: ApiKey
+  ip: string
+  req: IncomingMessage
+  res: ServerResponse
+  body: JsonBody
+}
 /** The answer: a JSON text, and headers beside those of every answer, names and values in turn. */
 export type KeyAnswer = { status: number; json: string; headers?: string[] }
 
@@ -28,11 +34,11 @@ export const directKeyRoute = (
   operation,
   handlers: [],
   direct: async (exchange) => {
-    const { req, ip } = exchange
+    const { req, res, ip } = exchange
     const apiKey = await allowApiKey(apiKeys, operation.access.scope, req)
     await limitRequests(apiKey, ip, exchange.headers)
     const body = await readJsonBody(req, maxBodyBytes, options)
-    const { status, json, headers = [] } = await answer({ apiKey, ip, req, body })
+    const { status, json, headers = [] } = await answer({ apiKey, ip, req, res, body })
     exchange.headers.push(...headers)
     answerJson(exchange, status, json)
     return true

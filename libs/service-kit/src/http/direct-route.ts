@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Endpoint } from '@waymark/contracts'
 import type { RequestHandler } from 'express'
 import type { TraceRequest } from '../tracing/trace-requests.ts'
+import { startDeadline } from './answer-within.ts'
 import { crossOriginHeaders, isPublicApi } from './cors.ts'
 import { requestIdOf } from './request-id.ts'
 import type { DirectHandler, Exchange, Route } from './route.ts'
@@ -51,10 +52,12 @@ export const createDirectRoutes = ({ routes, clientOf, observe, trace }: DirectR
         const startedAt = performance.now()
         const exchange = { req, res, parameter, ip: clientOf(req), headers: headersFor(req) }
         const finish = (answered: boolean): void => {
-          if (answered) observe(route.operation, res.statusCode, startedAt)
-          else handOver({ headers: [] })
+          if (!answered) handOver({ headers: [] })
+          else if (!handed.has(req)) observe(route.operation, res.statusCode, startedAt)
         }
         const handOver = (what: Handed): void => {
+          // It was given up before; nobody listens to what has become of it.
+          if (handed.has(req)) return
           handed.set(req, what)
           express(req, res)
         }
@@ -63,7 +66,10 @@ export const createDirectRoutes = ({ routes, clientOf, observe, trace }: DirectR
           try {
             const answered = route.direct(exchange)
             if (typeof answered === 'boolean') finish(answered)
-            else answered.then(finish, fail)
+            else {
+              startDeadline(route.operation, req, res, fail)
+              answered.then(finish, fail)
+            }
           } catch (error) {
             fail(error)
           }
@@ -97,8 +103,9 @@ export const createDirectRoutes = ({ routes, clientOf, observe, trace }: DirectR
   }
 }
 
-/** Ends an exchange with a JSON text. */
+/** Ends an exchange with a JSON text, unless it was given up. */
 export const answerJson = ({ res, headers }: Exchange, status: number, json: string): void => {
+  if (res.headersSent) return
   headers.push('Content-Type', 'application/json; charset=utf-8')
   headers.push('Content-Length', `${Buffer.byteLength(json)}`)
   res.writeHead(status, headers)

@@ -1,0 +1,84 @@
+import autocannon from 'autocannon'
+import type { Contender } from './benchmark.ts'
+import { startMeasured } from './measured-process.ts'
+
+/** A server to start and a request to send to it. Without a body it is a GET. */
+export type HttpSide = {
+  entry: string
+  env: Record<string, string>
+  /** The same for every request, or made anew for each. */
+  path: string | (() => string)
+  headers: Record<string, string>
+  /** One body for all requests, several that take turns, or made anew for each. */
+  body?: string | readonly string[] | (() => string)
+  /** Sent once before everything, so that what is read once has been read. */
+  firstPaths?: readonly string[]
+}
+
+const CONNECTIONS = 64
+const BARE_ENTRY = 'tools/bench/src/bare-express.ts'
+
+/** The baseline of a side: a bare Express app that gets the same requests. */
+export const bareSide = ({ path, body }: HttpSide, headers: Record<string, string> = {}): HttpSide => ({
+  entry: BARE_ENTRY,
+  env: {},
+  path,
+  headers,
+  ...(body !== undefined && { body }),
+})
+
+/** Starts a server on a core of its own, and sends it as many requests as it takes on 64 connections. */
+export const startHttp = async (
+  { entry, env, path, headers, body, firstPaths = [] }: HttpSide,
+  options: { profileTo?: string | undefined } = {},
+): Promise<Contender> => {
+  const server = await startMeasured({ entry, env }, options)
+  const url = `http://localhost:${server.port}`
+  await warmUp(url, firstPaths)
+  const request = {
+    url: `${url}${typeof path === 'string' ? path : ''}`,
+    ...(body === undefined
+      ? { method: 'GET' as const, headers }
+      : { method: 'POST' as const, headers: { 'Content-Type': 'application/json', ...headers } }),
+    ...(typeof body === 'string' && { body }),
+    ...(Array.isArray(body) && { requests: body.map((one: string) => ({ body: one })) }),
+    ...(typeof body === 'function' && { requests: [anew(() => ({ body: body() }))] }),
+    ...(typeof path === 'function' && { requests: [anew(() => ({ path: path() }))] }),
+    connections: CONNECTIONS,
+  }
+  return {
+    run: async (seconds) => {
+      const before = await server.usage()
+      const result = await autocannon({ ...request, duration: seconds })
+      const after = await server.usage()
+      const refused = result['4xx'] + result['5xx']
+      if (refused > 0 || result.errors > 0) {
+        throw new Error(`${refused} answers were errors and ${result.errors} requests failed`)
+      }
+      const requests = result['2xx'] + result['3xx']
+      return {
+        perSecond: requests / result.duration,
+        cpuMicros: (after.cpuMicros - before.cpuMicros) / requests,
+        p99Ms: result.latency.p99,
+        peakRssMb: after.peakRssMb,
+        rssMb: after.rssMb,
+      }
+    },
+    stop: server.stop,
+  }
+}
+
+const anew = (change: () => object): autocannon.Request => ({
+  setupRequest: (request) => ({ ...request, ...change() }),
+})
+
+const warmUp = async (url: string, paths: readonly string[]): Promise<void> => {
+  const waiting = paths.values()
+  const work = async (): Promise<void> => {
+    for (const path of waiting) {
+      const { status } = await fetch(url + path, { redirect: 'manual' })
+      if (status >= 400) throw new Error(`${path} answers ${status}`)
+    }
+  }
+  await Promise.all(Array.from({ length: CONNECTIONS }, work))
+}

@@ -1,0 +1,50 @@
+import type { StartedTestContainer } from 'testcontainers'
+import type { Contender } from './benchmark.ts'
+
+type Redemptions = { clients: number; projectId: string; poolId: string; codes: number }
+
+const SCRIPT = '/tmp/redeem.sql'
+const VALUE_BYTES = 600
+
+/** The statements of a redemption without a person or an idempotency key, as the coupon service sends them. */
+const script = ({ clients, projectId, poolId, codes }: Redemptions): string => `
+\\set i :i + 1
+\\set n :base + :client_id * ${Math.floor(codes / clients / 20)} + :i
+SELECT c.id AS coupon, gen_random_uuid() AS redemption, c.status, p.status, p.discount, n.redeemed FROM coupon.coupons c
+  JOIN coupon.pools p ON p.id = c.pool_id JOIN coupon.pool_counts n ON n.pool_id = c.pool_id
+  WHERE c.project_id = '${projectId}' AND c.code = 'BARE' || lpad((:n)::text, 12, '0') \\gset
+BEGIN;
+SET LOCAL lock_timeout = '2s';
+SAVEPOINT attempt;
+UPDATE coupon.coupons c SET status = 'redeemed', redeemed_at = now() FROM coupon.pools p
+  WHERE c.id = ':coupon' AND p.id = c.pool_id AND c.status IN ('available', 'assigned') AND p.status = 'ready'
+  AND (p.starts_at IS NULL OR p.starts_at <= now()) AND (p.expires_at IS NULL OR p.expires_at > now())
+  RETURNING p.per_profile_limit, p.max_redemptions;
+INSERT INTO coupon.redemptions (id, project_id, pool_id, coupon_id, event_id, metadata, redeemed_at)
+  VALUES (':redemption', '${projectId}', '${poolId}', ':coupon', 'redemption:' || ':redemption', '{}', now());
+INSERT INTO ingest.outbox (lane, topic, key, value) VALUES ('coupons-bare', 'coupons.redeemed.v1', ':coupon',
+  repeat('x', ${VALUE_BYTES}));
+INSERT INTO ingest.outbox (lane, topic, key, value) VALUES ('coupons-bare', 'ingest.records.v1', ':redemption',
+  repeat('x', ${VALUE_BYTES}));
+UPDATE coupon.pool_counts SET redeemed = redeemed + 1 WHERE pool_id = '${poolId}' RETURNING redeemed;
+COMMIT;
+`
+
+/** pgbench, beside the server that it asks, redeeming distinct codes. */
+export const startPgbench = (postgres: StartedTestContainer, redemptions: Redemptions): Contender => {
+  const { clients, codes } = redemptions
+  let rounds = 0
+  return {
+    run: async (seconds) => {
+      await postgres.copyContentToContainer([{ content: script(redemptions), target: SCRIPT }])
+      // Each round and each client takes codes of its own.
+      const base = Math.floor((codes / 20) * rounds++)
+      const command = `pgbench -U postgres -n -c ${clients} -j 1 -T ${seconds} -D i=0 -D base=${base} -f ${SCRIPT} postgres`
+      const { output, exitCode } = await postgres.exec(['bash', '-c', command])
+      const perSecond = Number(/tps = ([\d.]+)/.exec(output)?.[1])
+      if (exitCode !== 0 || !(perSecond > 0)) throw new Error(`pgbench failed: ${output}`)
+      return { perSecond, cpuMicros: null, p99Ms: null, peakRssMb: null }
+    },
+    stop: async () => {},
+  }
+}

@@ -1,0 +1,133 @@
+import { type EnrichedEvent, type IngestRecord, ingestRecords } from '@waymark/contracts'
+import type { Database } from '@waymark/database'
+import { enrichEvent } from '@waymark/domain'
+import { createKafkaEventBus } from '@waymark/event-bus'
+import { rememberUserAgents, storeEvents } from '@waymark/pipeline'
+import { createLog } from '@waymark/service-kit'
+import { eventually } from '@waymark/testing/servers'
+import { v7 as uuidv7 } from 'uuid'
+import type { Benchmark, Contender, Figures } from './benchmark.ts'
+import { startMeasured } from './measured-process.ts'
+import { startServers } from './servers.ts'
+import { anEvent } from './track.ts'
+
+const EVENTS = 60_000
+const EVENTS_QUICK = 20_000
+const PUBLISHED_AT_ONCE = 500
+const BATCH = 500
+/** Batches of one consumer that are under way at once. */
+const LANES = 4
+const STORING_MS = 5 * 60_000
+const AGENT =
+  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36'
+
+const ABSENT = { userId: null, clientTimestamp: null, shortLinkId: null, shortLinkCode: null, clickIds: {} }
+
+/** A record as the gateway publishes it. */
+export const aRecord = (projectId: string): IngestRecord => ({
+  v: 1,
+  kind: 'event',
+  projectId,
+  receivedAt: new Date().toISOString(),
+  sentAt: null,
+  client: { ip: '198.51.100.7', userAgent: AGENT },
+  ipStorage: 'truncate',
+  backfill: false,
+  event: { ...ABSENT, ...anEvent(), eventId: uuidv7() },
+  warnings: [],
+  conversions: [],
+})
+
+const describeUserAgent = rememberUserAgents()
+const anEnrichedEvent = (projectId: string): EnrichedEvent =>
+  enrichEvent(aRecord(projectId), { profileId: null, shortLink: null, describeUserAgent })
+
+/** Rows without what the pipeline finds out and stores beside them: the statement and nothing else. */
+const storeRaw = ({ pool }: Database, projectId: string): Contender => ({
+  run: async (seconds) => {
+    const until = performance.now() + seconds * 1_000
+    let stored = 0
+    const lane = async (): Promise<void> => {
+      const client = await pool.connect()
+      try {
+        while (performance.now() < until) {
+          await client.query('BEGIN')
+          const events = Array.from({ length: BATCH }, () => anEnrichedEvent(projectId))
+          stored += (await storeEvents(client, events)).length
+          await client.query('COMMIT')
+        }
+      } finally {
+        client.release()
+      }
+    }
+    const start = performance.now()
+    await Promise.all(Array.from({ length: LANES }, lane))
+    const perSecond = stored / ((performance.now() - start) / 1_000)
+    return { perSecond, cpuMicros: null, p99Ms: null, peakRssMb: null }
+  },
+  stop: async () => {},
+})
+
+/** Events from the topic through enrichment into both stores, beside the statement that stores them, by itself. */
+export const pipelineBenchmark: Benchmark = {
+  name: 'pipeline',
+  unit: 'events',
+  goal: 0.6,
+  prepare: async (options) => {
+    const { env, projectId, db, brokers, dispose } = await startServers(options)
+    const enrichment = await startMeasured({ entry: 'apps/enrichment-consumer/src/main.ts', env }, options)
+    const persistence = await startMeasured({ entry: 'apps/persistence-consumer/src/main.ts', env }, options)
+    const bus = createKafkaEventBus({ brokers, clientId: 'bench' }, createLog('bench', 'warn'))
+    const count = options.quick ? EVENTS_QUICK : EVENTS
+
+    const publish = async (): Promise<void> => {
+      for (let sent = 0; sent < count; sent += PUBLISHED_AT_ONCE) {
+        const records = Array.from({ length: PUBLISHED_AT_ONCE }, () => aRecord(projectId))
+        await bus.publish(
+          ingestRecords,
+          records.map((value) => ({ key: `${projectId}:${value.event.visitorId}`, value })),
+        )
+      }
+    }
+    const usage = async () => {
+      const used = await Promise.all([enrichment.usage(), persistence.usage()])
+      return {
+        cpuMicros: used.reduce((sum, { cpuMicros }) => sum + cpuMicros, 0),
+        peakRssMb: Math.max(...used.map(({ peakRssMb }) => peakRssMb)),
+      }
+    }
+    const run = async (): Promise<Figures> => {
+      const since = new Date()
+      const before = await usage()
+      const start = performance.now()
+      await publish()
+      await eventually(
+        'the events are stored',
+        async () => (await stored(db, projectId, since)) >= count,
+        STORING_MS,
+      )
+      const seconds = (performance.now() - start) / 1_000
+      const after = await usage()
+      return {
+        perSecond: count / seconds,
+        cpuMicros: (after.cpuMicros - before.cpuMicros) / count,
+        p99Ms: null,
+        peakRssMb: after.peakRssMb,
+      }
+    }
+    const stop = async (): Promise<void> => {
+      await bus.close()
+      await Promise.all([enrichment.stop(), persistence.stop()])
+    }
+    return { ours: { run, stop }, baseline: storeRaw(db, projectId), dispose }
+  },
+}
+
+const stored = async ({ pool }: Database, projectId: string, since: Date): Promise<number> => {
+  const { rows } = await pool.query<{ stored: string }>(
+    `SELECT count(*) AS stored FROM ingest.events
+    WHERE project_id = $1 AND event_name = 'page_view' AND received_at >= $2`,
+    [projectId, since],
+  )
+  return Number(rows[0]?.stored)
+}

@@ -1,0 +1,52 @@
+import { compileCondition } from '@waymark/domain'
+import jsonLogic, { type RulesLogic } from 'json-logic-js'
+import type { Benchmark, Contender } from './benchmark.ts'
+
+const RULE: RulesLogic = {
+  and: [
+    { in: [{ var: 'context.country' }, ['DE', 'AT', 'CH']] },
+    { '!=': [{ var: 'traits.plan' }, 'pro'] },
+    { '>=': [{ var: 'counts.order_placed.30d' }, 2] },
+    { or: [{ '==': [{ var: 'context.device' }, 'mobile'] }, { '<': [{ var: 'traits.age' }, 30] }] },
+  ],
+}
+
+const people = Array.from({ length: 1_000 }, (_, n) => ({
+  traits: { plan: n % 3 === 0 ? 'pro' : 'free', age: 18 + (n % 50) },
+  context: { country: ['DE', 'FR', 'AT'][n % 3], device: n % 2 === 0 ? 'mobile' : 'desktop' },
+  counts: { order_placed: { '30d': n % 5 } },
+}))
+
+const contender = (holds: (person: (typeof people)[number]) => boolean): Contender => ({
+  run: async (seconds) => {
+    const cpu = process.cpuUsage()
+    const start = performance.now()
+    let evaluations = 0
+    let held = 0
+    while (performance.now() - start < seconds * 1_000) {
+      for (const person of people) if (holds(person)) held++
+      evaluations += people.length
+    }
+    const { user, system } = process.cpuUsage(cpu)
+    if (held === 0 || held === evaluations) throw new Error('the rule tells nobody from anybody')
+    return {
+      perSecond: evaluations / ((performance.now() - start) / 1_000),
+      cpuMicros: (user + system) / evaluations,
+      p99Ms: null,
+      peakRssMb: null,
+    }
+  },
+  stop: async () => {},
+})
+
+/** A compiled condition of a decision beside json-logic-js, which interprets it each time. */
+export const ruleBenchmark: Benchmark = {
+  name: 'rule',
+  unit: 'evaluations',
+  goal: 10,
+  prepare: async () => ({
+    ours: contender(compileCondition(RULE).holds),
+    baseline: contender((person) => jsonLogic.apply(RULE, person) === true),
+    dispose: async () => {},
+  }),
+}

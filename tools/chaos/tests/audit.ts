@@ -1,0 +1,98 @@
+import { eventKeyOf } from '@waymark/domain'
+import { eventually } from '@waymark/testing'
+import { expect } from 'vitest'
+import { RECOVERY_MS } from './extent.ts'
+import type { Fleet } from './fleet.ts'
+import { type Load, refusals, slowestMs } from './load.ts'
+
+/** What became of things that have an id: `missing` were acknowledged and are not there, `twice` are there more than once. */
+export type Count = { stored: number; missing: string[]; twice: string[]; unknown: string[] }
+
+const compare = (expected: Iterable<string>, sent: ReadonlySet<string>, found: readonly string[]): Count => {
+  const times = new Map<string, number>()
+  for (const id of found) times.set(id, (times.get(id) ?? 0) + 1)
+  return {
+    stored: times.size,
+    missing: [...expected].filter((id) => !times.has(id)),
+    twice: [...times].filter(([, count]) => count > 1).map(([id]) => id),
+    unknown: [...times.keys()].filter((id) => !sent.has(id)),
+  }
+}
+
+/** Looks for every event of a load where it must be: among the events, the conversions, and in the analytics store. */
+export const countLoad = async ({ db, projectId }: Fleet, load: Load) => {
+  const idsIn = async (table: string): Promise<string[]> => {
+    const { rows } = await db.pool.query<{ id: string }>(
+      `SELECT event_id AS id FROM ${table} WHERE project_id = $1 AND starts_with(event_id, $2)`,
+      [projectId, `${load.name}-`],
+    )
+    return rows.map(({ id }) => id)
+  }
+  const keysIn = async (table: string): Promise<string[]> => {
+    const { rows } = await db.pool.query<{ key: string }>(
+      `SELECT event_key AS key FROM ${table} WHERE project_id = $1`,
+      [projectId],
+    )
+    return rows.map(({ key }) => key)
+  }
+  const ofLoad = new Map(load.sent.map((id) => [eventKeyOf(id), id]))
+  const inAnalytics = async (table: string) =>
+    (await keysIn(table)).flatMap((key) => {
+      const id = ofLoad.get(key)
+      return id === undefined ? [] : [id]
+    })
+  const sent = new Set(load.sent)
+  const acknowledgedConversions = [...load.acknowledged].filter((id) => load.metering.has(id))
+  return {
+    events: compare(load.acknowledged, sent, await idsIn('ingest.events')),
+    conversions: compare(acknowledgedConversions, load.metering, await idsIn('ingest.conversions')),
+    analytics: compare(load.acknowledged, sent, await inAnalytics('analytics.events')),
+    analyticsConversions: compare(
+      acknowledgedConversions,
+      load.metering,
+      await inAnalytics('analytics.conversions'),
+    ),
+  }
+}
+
+/**
+ * Waits until everything that was acknowledged is stored and nothing is under way any more, says in one line what was
+ * counted, and expects none missing and none twice.
+ */
+export const expectStoredOnce = async (fleet: Fleet, load: Load, what: string): Promise<void> => {
+  const isThere = async () =>
+    Object.values(await countLoad(fleet, load)).every(({ missing }) => missing.length === 0)
+  // The counts below tell more than a time-out would.
+  await eventually(`everything of ${load.name} is stored`, isThere, RECOVERY_MS).catch(() => {})
+  await eventually('the outbox is empty', () => isOutboxEmpty(fleet), RECOVERY_MS)
+  const counts = await countLoad(fleet, load)
+  const { events, conversions, analytics } = counts
+  const sum = (of: 'missing' | 'twice' | 'unknown') =>
+    Object.values(counts).reduce((total, count) => total + count[of].length, 0)
+  report(what, {
+    sent: load.sent.length,
+    acknowledged: load.acknowledged.size,
+    'answered 503': refusals(load),
+    'without answer': load.attempts.filter(({ status }) => status === 'no answer').length,
+    'events stored': events.stored,
+    conversions: conversions.stored,
+    'in analytics': analytics.stored,
+    missing: sum('missing'),
+    twice: sum('twice'),
+    'slowest answer': `${slowestMs(load)} ms`,
+  })
+  if (sum('missing') + sum('twice') + sum('unknown') > 0) process.stdout.write(fleet.lastWords())
+  for (const [where, { missing, twice, unknown }] of Object.entries(counts))
+    expect({ where, missing, twice, unknown }).toEqual({ where, missing: [], twice: [], unknown: [] })
+  expect(load.acknowledged.size).toBe(load.sent.length)
+  expect(load.sent.length).toBeGreaterThan(0)
+}
+
+const isOutboxEmpty = async ({ db }: Fleet): Promise<boolean> =>
+  (await db.pool.query('SELECT 1 FROM ingest.outbox LIMIT 1')).rows.length === 0
+
+/** Says in one line what a test did and what it counted. */
+export const report = (what: string, counts: Record<string, number | string>): void => {
+  const told = Object.entries(counts).map(([name, count]) => `${name} ${count}`)
+  process.stdout.write(`chaos: ${what}: ${told.join(', ')}\n`)
+}

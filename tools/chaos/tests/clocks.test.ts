@@ -1,0 +1,120 @@
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { eventually, freePort, requireServices, services, startKafka } from '@waymark/testing'
+import { afterAll, describe, expect, it } from 'vitest'
+import { expectStoredOnce, report } from './audit.ts'
+import { docker } from './docker.ts'
+import { extent } from './extent.ts'
+import { createFleet, type Fleet } from './fleet.ts'
+import { openKafka } from './kafka-admin.ts'
+import { startLoad } from './load.ts'
+
+const HOUR_MS = 60 * 60 * 1000
+const PRELOAD = path.resolve(import.meta.dirname, 'skewed-clock.mjs')
+
+describe.skipIf(!services)('clocks', () => {
+  const stops: (() => Promise<unknown>)[] = []
+  afterAll(async () => {
+    for (const stop of stops.toReversed()) await stop()
+  })
+  const setUp = async (jumpMs: number) => {
+    const kafka = await startKafka({ port: await freePort() })
+    stops.push(() => kafka.container.stop({ timeout: 0 }))
+    const fleet = await createFleet(
+      { ...requireServices(), kafkaBrokers: kafka.brokers },
+      {
+        KAFKA_PARTITIONS: '3',
+        NODE_OPTIONS: `--import ${PRELOAD}`,
+        CLOCK_JUMP_MS: `${jumpMs}`,
+      },
+    )
+    stops.push(() => fleet.stop())
+    const pipeline = await fleet.startPipeline()
+    const management = await fleet.start('management-api')
+    const jump = () => {
+      for (const { pid } of Object.values(pipeline)) process.kill(pid, 'SIGUSR2')
+    }
+    return { fleet, pipeline, management, jump, broker: kafka.container.getId() }
+  }
+
+  const makeKey = async (fleet: Fleet, management: Awaited<ReturnType<typeof setUp>>['management']) => {
+    const keys = `/api/projects/${fleet.projectId}/api-keys`
+    const created = await management.request(keys, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ name: 'to be revoked', kind: 'sec', scopes: ['events:write'] }),
+    })
+    const { id, key } = (await created.json()) as { id: string; key: string }
+    return { key, revoke: () => management.request(`${keys}/${id}`, { method: 'DELETE' }) }
+  }
+
+  it.each([
+    ['an hour back', -HOUR_MS],
+    ['an hour ahead', HOUR_MS],
+  ])(
+    'of the services jump %s under load, also while Kafka is away: all goes on',
+    async (what, jumpMs) => {
+      const { fleet, pipeline, management, jump, broker } = await setUp(jumpMs)
+      const { gateway } = pipeline
+      const { key, revoke } = await makeKey(fleet, management)
+      const track = async () => {
+        const response = await gateway.request('/api/v1/t', {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json', 'X-API-Key': key },
+          body: JSON.stringify({ eventName: 'page_view', visitorId: 'v', eventId: 'jumped' }),
+        })
+        return response.status
+      }
+      await eventually('the key is known', async () => (await track()) === 202)
+      const { stop } = startLoad({ name: 'jumping', send: gateway.request })
+      await sleep(1_000)
+      // The circuit is open when the clock jumps.
+      await docker('pause', broker)
+      await sleep(6_000)
+      jump()
+      await docker('unpause', broker)
+      // By the clock it is an hour ago, or in an hour, that the key was read.
+      expect((await revoke()).status).toBe(204)
+      await eventually('the key is refused', async () => (await track()) === 401, 5_000)
+      // Longer than a group waits for a heartbeat.
+      await sleep(extent(10_000, 30_000))
+      const load = await stop()
+      await expectStoredOnce(fleet, load, `the clocks of the services jump ${what} while Kafka hangs`)
+      const kafka = await openKafka(fleet)
+      for (const [group, topic] of [
+        ['enrichment', 'ingest.records.v1'],
+        ['persistence', 'events.enriched.v1'],
+      ] as const)
+        await eventually(`${group} is through`, async () => (await kafka.lag(group, topic)) === 0, 60_000)
+      await kafka.close()
+      const rejoined = pipeline.persistence.output().match(/consuming from Kafka failed/g)?.length ?? 0
+      report(`the clocks of the services jump ${what}`, {
+        'times that persistence rejoined its groups': rejoined,
+      })
+      for (const replica of Object.values(pipeline)) expect(replica.isAlive()).toBe(true)
+    },
+    240_000,
+  )
+
+  it('of the clients may be anywhere', async () => {
+    const { fleet, pipeline } = await setUp(0)
+    const times = [
+      '1970-01-01T00:00:00Z',
+      '2014-05-17T10:05:03.123+09:00',
+      '9999-12-31T23:59:59Z',
+      '0001-01-01T00:00:00Z',
+      '2026-02-30T00:00:00Z',
+      'yesterday',
+      '',
+      '-271821-04-20T00:00:00Z',
+    ]
+    let n = 0
+    const { stop } = startLoad({
+      name: 'skewed',
+      send: pipeline.gateway.request,
+      fields: () => ({ clientTimestamp: times[n++ % times.length] }),
+    })
+    await sleep(2_000)
+    await expectStoredOnce(fleet, await stop(), `clients whose clocks say ${times.length} odd times`)
+  }, 120_000)
+})

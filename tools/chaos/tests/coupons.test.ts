@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { eventually, services } from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { report } from './audit.ts'
+import { countPool, createPool, poolAtRest } from './coupons.ts'
+import { extent } from './extent.ts'
+import { createFleet, type Fleet, type Replica } from './fleet.ts'
+
+const AT_ONCE = 200
+const SIZE = extent(100_000, 1_000_000)
+
+describe.skipIf(!services)('two coupon services', () => {
+  let fleet: Fleet
+  let pair: Replica[]
+  beforeAll(async () => {
+    fleet = await createFleet()
+    await fleet.start('persistence-consumer')
+    await fleet.start('enrichment-consumer')
+    pair = [await fleet.start('coupon-service'), await fleet.start('coupon-service')]
+  })
+  afterAll(() => fleet?.stop())
+
+  it(`let one of ${AT_ONCE} win who redeem one code at once`, async () => {
+    for (let round = 1; round <= extent(3, 20); round++) {
+      const { id, codes } = await createPool(fleet, { size: 1 })
+      const answers = await Promise.all(
+        Array.from({ length: AT_ONCE }, async (_, n) => {
+          const [first, second] = pair
+          const replica = n % 2 === 0 ? first : second
+          if (!replica) throw new Error('there are two')
+          const response = await replica.request('/api/v1/coupons/redeem', {
+            method: 'POST',
+            headers: { 'Content-Type': 'application/json' },
+            body: JSON.stringify({ code: codes[0], userId: `user ${n}` }),
+          })
+          const { reason } = (await response.json()) as { reason?: string }
+          return `${response.status} ${reason ?? ''}`
+        }),
+      )
+      const counts = await poolAtRest(fleet, id, round)
+      const won = answers.filter((answer) => answer === '200 ').length
+      const lost = answers.filter((answer) => answer === '409 already_redeemed').length
+      report(`one code redeemed ${AT_ONCE} times at once over two processes`, { won, lost, ...counts })
+      expect({ won, lost }).toEqual({ won: 1, lost: AT_ONCE - 1 })
+      expect(counts).toEqual({ redemptions: 1, coupons: 1, counted: 1, redeemed: 1, events: round })
+    }
+  }, 180_000)
+
+  it(`generate a pool of ${SIZE} together, though both are killed meanwhile`, async () => {
+    const { id } = await createPool(fleet, { size: SIZE, generate: true })
+    const pool = () => fleet.db.prisma.couponPool.findUniqueOrThrow({ where: { id } })
+    let kills = 0
+    for (const replica of [...pair, ...pair]) {
+      await sleep(200 + Math.random() * 500)
+      if ((await pool()).status === 'generating') kills++
+      await replica.kill()
+      await replica.restart()
+    }
+    const { generated } = await eventually(
+      'the pool is ready',
+      async () => {
+        const found = await pool()
+        return found.status === 'ready' && found
+      },
+      extent(120_000, 600_000),
+    )
+    const { rows } = await fleet.db.pool.query<{ codes: number; different: number }>(
+      'SELECT count(*)::int AS codes, count(DISTINCT code)::int AS different FROM coupon.coupons WHERE pool_id = $1',
+      [id],
+    )
+    report(`two generators on a pool of ${SIZE}, killed ${kills} times at work`, { generated, ...rows[0] })
+    expect(rows[0]).toEqual({ codes: SIZE, different: SIZE })
+    expect(generated).toBe(SIZE)
+    expect(await countPool(fleet, id)).toMatchObject({ redemptions: 0 })
+  }, 900_000)
+})

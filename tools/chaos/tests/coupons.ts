@@ -1,0 +1,62 @@
+import { DEFAULT_ALPHABET, drawCodes } from '@waymark/domain'
+import { insertCoupons } from '@waymark/pipeline'
+import { eventually } from '@waymark/testing'
+import { v7 as uuidv7 } from 'uuid'
+import type { Fleet } from './fleet.ts'
+
+const SPACE = { alphabet: DEFAULT_ALPHABET, length: 16, prefix: '' }
+
+/** Makes a pool: with that many codes in it, or of that size for the generators to fill. */
+export const createPool = async (
+  { db, projectId }: Fleet,
+  { size, generate = false }: { size: number; generate?: boolean },
+): Promise<{ id: string; codes: string[] }> => {
+  const codes = generate ? [] : drawCodes(SPACE, size)
+  const { id } = await db.prisma.couponPool.create({
+    data: {
+      ...SPACE,
+      id: uuidv7(),
+      projectId,
+      name: 'Chaos',
+      kind: 'unique',
+      status: generate ? 'generating' : 'ready',
+      size,
+      generated: codes.length,
+      discount: { type: 'percent', value: 10 },
+      count: { create: {} },
+    },
+  })
+  if (codes.length > 0)
+    await db.transaction((client) =>
+      insertCoupons(
+        client,
+        { id, projectId },
+        codes.map((code) => ({ code, display: null })),
+      ),
+    )
+  return { id, codes }
+}
+
+/** What is stored of a pool. */
+export const countPool = async ({ db, projectId }: Fleet, poolId: string) => {
+  const { rows } = await db.pool.query<{ [count: string]: string }>(
+    `SELECT count(*) AS redemptions, count(DISTINCT coupon_id) AS coupons,
+       (SELECT redeemed FROM coupon.pool_counts WHERE pool_id = $1) AS counted,
+       (SELECT count(*) FROM coupon.coupons WHERE pool_id = $1 AND status = 'redeemed') AS redeemed,
+       (SELECT count(*) FROM ingest.events WHERE project_id = $2 AND event_name = 'coupon_redeemed') AS events
+     FROM coupon.redemptions WHERE pool_id = $1`,
+    [poolId, projectId],
+  )
+  return Object.fromEntries(Object.entries(rows[0] ?? {}).map(([name, count]) => [name, Number(count)]))
+}
+
+/** Resolves with the pool's counts once every redemption has become an event. */
+export const poolAtRest = (fleet: Fleet, poolId: string, redemptions: number) =>
+  eventually(
+    'every redemption is an event',
+    async () => {
+      const counts = await countPool(fleet, poolId)
+      return (counts.events ?? 0) >= redemptions && counts
+    },
+    60_000,
+  )

@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  eventually,
+  freePort,
+  images,
+  requireServices,
+  services,
+  startKafka,
+  startPostgres,
+} from '@waymark/testing'
+import { afterAll, describe, expect, it } from 'vitest'
+import { expectStoredOnce, report } from './audit.ts'
+import { docker } from './docker.ts'
+import { DEADLINE_MS, extent, RECOVERY_MS } from './extent.ts'
+import { createFleet } from './fleet.ts'
+import { refusals, slowestMs, startLoad } from './load.ts'
+
+const FULL_MS = extent(8_000, 20_000)
+
+describe.skipIf(!services)('a disk that is full', () => {
+  const stops: (() => Promise<unknown>)[] = []
+  afterAll(async () => {
+    for (const stop of stops.toReversed()) await stop()
+  })
+
+  /** A small disk in memory, and somebody who holds it, so that it outlives a server that crashes. */
+  const makeDisk = async (megabytes: number) => {
+    const volume = `waymark-chaos-${randomBytes(4).toString('hex')}`
+    const options = ['type=tmpfs', 'device=tmpfs', `o=size=${megabytes}m,mode=1777`]
+    await docker('volume', 'create', ...options.flatMap((option) => ['--opt', option]), volume)
+    const holder = (
+      await docker('run', '--detach', '--rm', '--volume', `${volume}:/disk`, images.redis, 'sleep', '3600')
+    ).trim()
+    stops.push(async () => {
+      await docker('rm', '--force', holder)
+      await docker('volume', 'rm', volume)
+    })
+    const inside = (command: string) => docker('exec', holder, 'sh', '-c', command)
+    return {
+      volume,
+      fill: () => inside('dd if=/dev/zero of=/disk/filler bs=64k 2>/dev/null; true'),
+      empty: () => inside('rm /disk/filler'),
+    }
+  }
+
+  it('of PostgreSQL: 202 or 503, and nothing is lost', async () => {
+    const disk = await makeDisk(400)
+    const postgres = await startPostgres({ port: await freePort(), volume: disk.volume })
+    stops.push(() => postgres.container.stop({ timeout: 0 }))
+    const fleet = await createFleet({ ...requireServices(), postgresUrl: postgres.url })
+    stops.push(() => fleet.stop())
+    const { gateway } = await fleet.startPipeline()
+    const { stop } = startLoad({
+      name: 'full-postgres',
+      send: gateway.request,
+      batch: 20,
+      fields: () => ({ properties: { total: 5, text: randomBytes(500).toString('hex') } }),
+    })
+    await sleep(1_000)
+    await disk.fill()
+    await sleep(FULL_MS)
+    const sync = await gateway.request('/api/v1/t?sync=1', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ events: Array.from({ length: 100 }, () => ({ eventName: 'page_view' })) }),
+    })
+    const answered = `${sync.status} ${await sync.text()}`
+    await disk.empty()
+    // A server that panics for want of space does not come back by itself everywhere.
+    await docker('start', postgres.container.getId())
+    const load = await stop()
+    report('the disk of PostgreSQL is full', { 'a synchronous request got': answered.slice(0, 60) })
+    await expectStoredOnce(fleet, load, `the disk of PostgreSQL full for ${FULL_MS / 1000} s`)
+    expect(slowestMs(load)).toBeLessThan(DEADLINE_MS)
+    expect(answered).toMatch(/^200|^503 .*STORE_UNAVAILABLE/)
+    const { rows } = await fleet.db.pool.query('SELECT 1 FROM ingest.dead_letters')
+    expect(rows).toEqual([])
+  }, 300_000)
+
+  it('of Kafka: 202 by the spool or 503, and nothing is lost', async () => {
+    const disk = await makeDisk(200)
+    const kafka = await startKafka({ port: await freePort(), volume: disk.volume })
+    stops.push(() => kafka.container.stop({ timeout: 0 }))
+    const fleet = await createFleet(
+      { ...requireServices(), kafkaBrokers: kafka.brokers },
+      { KAFKA_PARTITIONS: '3' },
+    )
+    stops.push(() => fleet.stop())
+    const { gateway } = await fleet.startPipeline()
+    const { stop } = startLoad({ name: 'full-kafka', send: gateway.request, retryMs: 500, batch: 5 })
+    await sleep(1_000)
+    await disk.fill()
+    await sleep(FULL_MS)
+    await disk.empty()
+    // A broker whose only disk failed ends itself; whoever runs it starts it again.
+    await docker('start', kafka.container.getId())
+    await eventually(
+      'conversions are taken again',
+      async () => {
+        const response = await gateway.request('/api/v1/t', {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json' },
+          body: JSON.stringify({ eventName: 'ordered', visitorId: 'v', eventId: 'afterwards' }),
+        })
+        return response.status === 202
+      },
+      RECOVERY_MS,
+    )
+    const load = await stop()
+    await expectStoredOnce(fleet, load, `the disk of Kafka full for ${FULL_MS / 1000} s`)
+    expect(slowestMs(load)).toBeLessThan(DEADLINE_MS)
+    expect(refusals(load)).toBeGreaterThan(0)
+  }, 300_000)
+})

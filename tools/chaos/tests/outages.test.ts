@@ -1,0 +1,135 @@
+import { execFile } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { eventually, freePort, services, startKafka, startPostgres, startRedis } from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { expectStoredOnce, report } from './audit.ts'
+import { AWAY_MS, DEADLINE_MS, extent, RECOVERY_MS } from './extent.ts'
+import { createFleet, type Fleet } from './fleet.ts'
+import { slowestMs, startLoad } from './load.ts'
+import { broken, countAnswers, type Services, startProbes, startServices } from './probes.ts'
+
+const run = promisify(execFile)
+const docker = async (...words: string[]): Promise<void> => {
+  // The kernel may be too busy at the first attempt.
+  await eventually(`docker ${words.join(' ')}`, async () => Boolean(await run('docker', words)))
+}
+
+type Server = 'kafka' | 'postgres' | 'redis'
+
+describe.skipIf(!services)('a server that goes away under load', () => {
+  let containers: Record<Server, string>
+  let fleet: Fleet
+  let all: Services
+  const stopAll: (() => Promise<unknown>)[] = []
+
+  beforeAll(async () => {
+    const [kafka, postgres, redis] = await Promise.all([
+      startKafka(),
+      startPostgres({ port: await freePort() }),
+      startRedis({ port: await freePort() }),
+    ])
+    for (const { container } of [kafka, postgres, redis]) stopAll.push(() => container.stop({ timeout: 0 }))
+    containers = {
+      kafka: kafka.container.getId(),
+      postgres: postgres.container.getId(),
+      redis: redis.container.getId(),
+    }
+    fleet = await createFleet({
+      kafkaBrokers: kafka.brokers,
+      postgresUrl: postgres.url,
+      redisUrl: redis.url,
+    })
+    stopAll.unshift(() => fleet.stop())
+    const { gateway } = await fleet.startPipeline({ LIMIT_PROFILE_PER_MINUTE: '1000000' })
+    all = await startServices(fleet, gateway)
+  }, 240_000)
+  afterAll(async () => {
+    for (const stop of stopAll) await stop()
+  })
+
+  const ways = {
+    killed: [['kill'], ['start']],
+    // Connections stay open and nobody answers.
+    frozen: [['pause'], ['unpause']],
+    'shut down': [['stop'], ['start']],
+    'flushed and shut down': [['stop'], ['start']],
+  } as const
+  type Way = keyof typeof ways
+  const faults: readonly (readonly [string, Way, readonly Server[]])[] = [
+    ['Kafka', 'frozen', ['kafka']],
+    ['PostgreSQL', 'killed', ['postgres']],
+    ['PostgreSQL', 'frozen', ['postgres']],
+    ['Redis', 'frozen', ['redis']],
+    ['Redis', 'flushed and shut down', ['redis']],
+    ['Kafka and PostgreSQL', 'killed', ['kafka', 'postgres']],
+    ...extent([], [
+      ['Kafka', 'killed', ['kafka']],
+      ['Kafka', 'shut down', ['kafka']],
+      ['PostgreSQL', 'shut down', ['postgres']],
+      ['Redis', 'killed', ['redis']],
+      ['Kafka and PostgreSQL', 'frozen', ['kafka', 'postgres']],
+      ['all three', 'frozen', ['kafka', 'postgres', 'redis']],
+      ['all three', 'killed', ['kafka', 'postgres', 'redis']],
+    ] as const),
+  ]
+
+  it.each(faults)(
+    '%s is %s: 202 or 503 within the deadline, and nothing is lost',
+    async (name, way, servers) => {
+      const { stop } = startLoad({
+        name: `away-${servers.join('-')}`,
+        send: all.gateway.request,
+        retryMs: 500,
+      })
+      const probes = await startProbes(fleet, all)
+      await sleep(1_000)
+      if (way === 'flushed and shut down') await docker('exec', containers.redis, 'redis-cli', 'FLUSHALL')
+      const [begin, end] = ways[way]
+      for (const server of servers) await docker(...begin, containers[server])
+      await sleep(AWAY_MS)
+      // In another order than they went, as chance has it.
+      for (const server of servers.toReversed()) await docker(...end, containers[server])
+      await eventually('every kind of request succeeds again', probes.areWell, RECOVERY_MS)
+      const answers = await probes.stop()
+      const load = await stop()
+      report(`${name} ${way} for ${AWAY_MS / 1000} s, other requests`, countAnswers(answers))
+      await expectStoredOnce(fleet, load, `${name} ${way} for ${AWAY_MS / 1000} s`)
+      expect(broken(answers)).toEqual([])
+      const others = load.attempts.filter(({ status }) => status !== 202 && status !== 503)
+      expect(others).toEqual([])
+      expect(slowestMs(load)).toBeLessThan(DEADLINE_MS)
+      // While only one of the two is away, what is no conversion goes the other way.
+      const refused = load.attempts.filter(({ status }) => status === 503)
+      if (servers.length === 1) expect(refused.filter(({ metering }) => !metering)).toEqual([])
+      if (servers[0] === 'redis') expect(refused).toEqual([])
+    },
+    300_000,
+  )
+
+  it('refuses a revoked key within 5 s while Kafka and Redis are frozen', async () => {
+    const keys = `/api/projects/${fleet.projectId}/api-keys`
+    const headers = { 'Content-Type': 'application/json' }
+    const body = JSON.stringify({ name: 'to be revoked', kind: 'sec', scopes: ['events:write'] })
+    const created = await all.management.request(keys, { method: 'POST', headers, body })
+    const { id, key } = (await created.json()) as { id: string; key: string }
+    const identify = async () => {
+      const response = await all.gateway.request('/api/v1/identify', {
+        method: 'POST',
+        headers: { ...headers, 'X-API-Key': key },
+        body: JSON.stringify({ visitorId: 'v', userId: 'u' }),
+      })
+      return response.status
+    }
+    await docker('pause', containers.kafka)
+    await docker('pause', containers.redis)
+    try {
+      expect(await identify()).toBe(202)
+      expect((await all.management.request(`${keys}/${id}`, { method: 'DELETE' })).status).toBe(204)
+      await eventually('the key is refused', async () => (await identify()) === 401, 5_000)
+    } finally {
+      await docker('unpause', containers.kafka)
+      await docker('unpause', containers.redis)
+    }
+  })
+})
