@@ -52,7 +52,10 @@ export const createPool = ({
     }),
     ...(ssl !== undefined && { ssl }),
   })
-  pool.on('error', onError)
+  pool.on('error', (error) => {
+    // A server that ends before the last connection has said goodbye is no news to whoever closes the pool.
+    if (!pool.ending) onError(error)
+  })
   // While a client is checked out the pool does not listen, and an unheard error would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
