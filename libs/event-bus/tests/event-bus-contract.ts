@@ -269,9 +269,10 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
     const seen: Numbered[] = []
     await collect(bus, 'group', seen)
     await Promise.all(range(500).map((n) => bus.publish(numbered, [record(`person-${n % 7}`, n)])))
-    await eventually('all arrive', () => seen.length >= 500, 30_000)
+    await eventually('all arrive', () => new Set(seen.map(({ n }) => n)).size >= 500, 30_000)
     for (const person of range(7).map((n) => `person-${n}`)) {
-      const numbers = seen.filter((value) => value.person === person).map(({ n }) => n)
+      // A record may be delivered twice, the second time after later ones.
+      const numbers = [...new Set(seen.filter((value) => value.person === person).map(({ n }) => n))]
       expect(numbers).toEqual([...numbers].sort((a, b) => a - b))
     }
   })

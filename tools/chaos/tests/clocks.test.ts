@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { expectStoredOnce, report } from './audit.ts'
 import { docker } from './docker.ts'
 import { extent } from './extent.ts'
-import { createFleet, type Fleet } from './fleet.ts'
+import { createFleet, type Fleet, type Replica } from './fleet.ts'
 import { openKafka } from './kafka-admin.ts'
 import { startLoad } from './load.ts'
 
@@ -29,15 +29,13 @@ describe.skipIf(!services)('clocks', () => {
       },
     )
     stops.push(() => fleet.stop())
-    const pipeline = await fleet.startPipeline()
-    const management = await fleet.start('management-api')
-    const jump = () => {
-      for (const { pid } of Object.values(pipeline)) process.kill(pid, 'SIGUSR2')
-    }
-    return { fleet, pipeline, management, jump, broker: kafka.container.getId() }
+    return { fleet, broker: kafka.container.getId() }
+  }
+  const jump = (replicas: Record<string, Replica>) => {
+    for (const { pid } of Object.values(replicas)) process.kill(pid, 'SIGUSR2')
   }
 
-  const makeKey = async (fleet: Fleet, management: Awaited<ReturnType<typeof setUp>>['management']) => {
+  const makeKey = async (fleet: Fleet, management: Replica) => {
     const keys = `/api/projects/${fleet.projectId}/api-keys`
     const created = await management.request(keys, {
       method: 'POST',
@@ -54,7 +52,9 @@ describe.skipIf(!services)('clocks', () => {
   ])(
     'of the services jump %s under load, also while Kafka is away: all goes on',
     async (what, jumpMs) => {
-      const { fleet, pipeline, management, jump, broker } = await setUp(jumpMs)
+      const { fleet, broker } = await setUp(jumpMs)
+      const pipeline = await fleet.startPipeline()
+      const management = await fleet.start('management-api')
       const { gateway } = pipeline
       const { key, revoke } = await makeKey(fleet, management)
       const track = async () => {
@@ -71,7 +71,7 @@ describe.skipIf(!services)('clocks', () => {
       // The circuit is open when the clock jumps.
       await docker('pause', broker)
       await sleep(6_000)
-      jump()
+      jump(pipeline)
       await docker('unpause', broker)
       // By the clock it is an hour ago, or in an hour, that the key was read.
       expect((await revoke()).status).toBe(204)
@@ -96,8 +96,28 @@ describe.skipIf(!services)('clocks', () => {
     240_000,
   )
 
+  it('of consumers jump an hour back before they have reached Kafka: they go on', async () => {
+    const { fleet, broker } = await setUp(-HOUR_MS)
+    const gateway = await fleet.start('ingest-gateway')
+    const { stop } = startLoad({ name: 'early', send: gateway.request })
+    await sleep(1_000)
+    const load = await stop()
+    await docker('pause', broker)
+    const consumers = {
+      enrichment: await fleet.start('enrichment-consumer'),
+      persistence: await fleet.start('persistence-consumer'),
+    }
+    jump(consumers)
+    // They look at the clock once a second.
+    await sleep(2_500)
+    await docker('unpause', broker)
+    await expectStoredOnce(fleet, load, 'the clocks of consumers jump an hour back while they connect')
+    for (const replica of Object.values(consumers)) expect(replica.isAlive()).toBe(true)
+  }, 300_000)
+
   it('of the clients may be anywhere', async () => {
-    const { fleet, pipeline } = await setUp(0)
+    const { fleet } = await setUp(0)
+    const pipeline = await fleet.startPipeline()
     const times = [
       '1970-01-01T00:00:00Z',
       '2014-05-17T10:05:03.123+09:00',

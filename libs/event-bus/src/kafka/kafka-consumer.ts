@@ -99,6 +99,8 @@ export const createKafkaConsumer = (
       stopping.signal.addEventListener('abort', () => resolve())
       clockWatch = watchClock(sessionTimeoutMs / 2, reject)
     })
+    // It may be over before it has begun, when nobody waits for it yet.
+    ended.catch(() => {})
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       const own = new Set(payload.memberAssignment[topic])
       for (const partition of seen) if (!own.has(partition)) forget(partition)
@@ -114,7 +116,6 @@ export const createKafkaConsumer = (
       await ended
     } finally {
       clearInterval(clockWatch)
-      ended.catch(() => {})
       await consumer.stop()
       await consumer.disconnect()
     }

@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { Log, Topic } from '@waymark/contracts'
-import kafkajs, { type Kafka, type KafkaConfig, type logCreator, type SASLOptions } from 'kafkajs'
+import kafkajs, { type Admin, type Kafka, type KafkaConfig, type logCreator, type SASLOptions } from 'kafkajs'
 import { createDelivery, DEFAULT_BATCH_RECORDS, deadLettersTo } from '../delivery.ts'
 import { partitionOf } from '../partitioner.ts'
 import { BusUnavailableError, type EventBus } from '../port.ts'
@@ -40,6 +41,8 @@ export type KafkaOptions = {
 // Below the broker's default limit of 1 MiB, with room for the framing of a record batch.
 const MAX_PARTITION_BATCH_BYTES = 900_000
 const MAX_FETCH_BYTES_PER_PARTITION = 1_048_576
+const LEADERS_WITHIN_MS = 30_000
+const LEADERS_CHECKED_EVERY_MS = 100
 
 /** The event bus on Apache Kafka. Connects when first needed and recovers by itself. */
 export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus => {
@@ -135,23 +138,40 @@ export const ensureKafkaTopics = async (
   log: Log,
 ): Promise<void> => {
   const admin = createKafka(options, log).admin({ retry: { retries: 8 } })
+  const nameOf = (topic: Topic<unknown>): string => (options.topicPrefix ?? '') + topic.name
   await admin.connect()
   try {
     await admin.createTopics({
-      waitForLeaders: true,
-      topics: topics.map(({ name, retentionMs, maxMessageBytes }) => ({
-        topic: (options.topicPrefix ?? '') + name,
+      waitForLeaders: false,
+      topics: topics.map((topic) => ({
+        topic: nameOf(topic),
         numPartitions: partitions,
         replicationFactor: replication,
         configEntries: [
-          { name: 'retention.ms', value: `${retentionMs}` },
-          { name: 'max.message.bytes', value: `${maxMessageBytes}` },
+          { name: 'retention.ms', value: `${topic.retentionMs}` },
+          { name: 'max.message.bytes', value: `${topic.maxMessageBytes}` },
           { name: 'min.insync.replicas', value: `${Math.max(1, replication - 1)}` },
         ],
       })),
     })
+    await awaitLeaders(admin, topics.map(nameOf))
   } finally {
     await admin.disconnect()
+  }
+}
+
+/** Also a broker that has not heard yet of a topic that another one has just created says that there is none. */
+const awaitLeaders = async (admin: Admin, topics: string[]): Promise<void> => {
+  const deadline = performance.now() + LEADERS_WITHIN_MS
+  for (;;) {
+    // At first, too: a broker is named as a leader a moment before it acts as one.
+    await sleep(LEADERS_CHECKED_EVERY_MS)
+    try {
+      await admin.fetchTopicMetadata({ topics })
+      return
+    } catch (error) {
+      if (performance.now() > deadline) throw error
+    }
   }
 }
 
