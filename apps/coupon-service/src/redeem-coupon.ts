@@ -24,8 +24,8 @@ export type Redeemer = { projectId: string; device: IngestRecord['client'] }
 /** The key that a client gave a request so that it can be repeated, and a hash of its body. */
 export type Idempotency = Pick<IdempotentRequest, 'key' | 'requestHash'>
 
-// A request waits this long for others that redeem the same, and is then answered 503.
-const LIMIT_WAITING = `SET LOCAL lock_timeout = '2s'`
+/** A request waits this long for others that redeem the same, in ms, and is then answered 503. */
+const LOCK_TIMEOUT_MS = 2_000
 const HOLD_PROFILE = 'SELECT FROM ingest.profiles WHERE id = $1 FOR KEY SHARE'
 
 /**
@@ -58,20 +58,29 @@ export const createRedeemCoupon = ({
     // Only for a coupon that exists: whoever guesses codes is to leave no profiles.
     const profileId = coupon ? await resolve(projectId, request) : null
 
-    return retryConflicts(() =>
-      db.transaction(async (client) => {
-        await client.query(LIMIT_WAITING)
-        const at = new Date(clock())
-        const attempt = { client, request, profileId, at, device, config }
-        const work = async () => {
-          if (!coupon) return NOT_FOUND
-          if (profileId !== null) await holdProfile(client, profileId)
-          return redeemOrRefuse(coupon, attempt)
-        }
-        if (!idempotency) return { ...(await work()), replayed: false }
-        return answerOnce(client, { projectId, ...idempotency, at }, work)
-      }),
-    )
+    const answerWith = (decide: (coupon: Coupon, attempt: Attempt) => Promise<Answer>) =>
+      db.transaction(
+        async (client) => {
+          const at = new Date(clock())
+          const work = async () => {
+            if (!coupon) return NOT_FOUND
+            if (profileId !== null) await holdProfile(client, profileId)
+            return decide(coupon, { client, request, profileId, at, device, config })
+          }
+          if (!idempotency) return { ...(await work()), replayed: false }
+          return answerOnce(client, { projectId, ...idempotency, at }, work)
+        },
+        { lockTimeoutMs: LOCK_TIMEOUT_MS },
+      )
+
+    return retryConflicts(async () => {
+      try {
+        return await answerWith(redeem)
+      } catch (error) {
+        if (!(error instanceof LimitReached)) throw error
+        return await answerWith(refuse)
+      }
+    })
   }
 }
 
@@ -90,34 +99,29 @@ type Attempt = {
   config: RecordConfig
 }
 
-const redeemOrRefuse = async (coupon: Coupon, attempt: Attempt): Promise<Answer> => {
-  const { client } = attempt
-  await client.query('SAVEPOINT attempt')
-  const redeemed = await redeem(coupon, attempt)
-  if (redeemed) return answer(200, redeemed)
-  await client.query('ROLLBACK TO SAVEPOINT attempt')
-  return refuse(coupon, attempt)
-}
+/** A limit was reached after something had been changed, which has to be undone. */
+class LimitReached extends Error {}
 
-/** Undefined when the coupon or a limit does not allow it; then what was changed must be undone. */
-const redeem = async (coupon: Coupon, { client, request, profileId, at, device, config }: Attempt) => {
+/** Redeems the coupon, or says why it cannot be had. @throws LimitReached */
+const redeem = async (coupon: Coupon, attempt: Attempt): Promise<Answer> => {
+  const { client, request, profileId, at, device, config } = attempt
   const { projectId, pool } = coupon
   const limits = await claimCoupon(client, coupon, profileId, at)
-  if (!limits) return undefined
+  if (!limits) return refuse(coupon, attempt)
   if (profileId !== null && !(await countForProfile(client, pool.id, profileId, limits.perProfileLimit)))
-    return undefined
+    throw new LimitReached()
   const redemption = redemptionOf(coupon, request, profileId, at)
   await storeRedemption(client, projectId, redemption)
   await publishRedemption(client, coupon, redemption, config, device)
   const count = await countForPool(client, pool.id, limits.maxRedemptions)
-  if (count === undefined) return undefined
+  if (count === undefined) throw new LimitReached()
   const now: Coupon = {
     ...coupon,
     ...(pool.kind === 'unique' && { status: 'redeemed', redeemedAt: at }),
     // It was not ready yet when it was looked up, perhaps; otherwise nothing could have been claimed.
     pool: { ...pool, status: 'ready', ...limits, redeemed: count },
   }
-  return { ok: true, coupon: lookupOf(now, at.getTime()), redemption }
+  return answer(200, { ok: true, coupon: lookupOf(now, at.getTime()), redemption })
 }
 
 const redemptionOf = (

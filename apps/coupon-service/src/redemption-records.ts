@@ -5,7 +5,7 @@ import {
   ingestRecords,
 } from '@waymark/contracts'
 import { ingestRecordOf, partitionKeyOf, type RecordConfig } from '@waymark/domain'
-import { addToOutbox } from '@waymark/pipeline'
+import { addAllToOutbox } from '@waymark/pipeline'
 import type { ClientBase } from 'pg'
 import type { Coupon } from './find-coupon.ts'
 import type { Redemption } from './redemption-rows.ts'
@@ -35,9 +35,9 @@ export const publishRedemption = async (
     backfill: false,
     warnings: [],
   })
-  await addToOutbox(client, LANE, couponsRedeemed, [{ key: `${projectId}:${id}`, value: record }])
-  await addToOutbox(client, LANE, ingestRecords, [
-    { key: partitionKeyOf(projectId, event.event), value: event },
+  await addAllToOutbox(client, LANE, [
+    { topic: couponsRedeemed, records: [{ key: `${projectId}:${id}`, value: record }] },
+    { topic: ingestRecords, records: [{ key: partitionKeyOf(projectId, event.event), value: event }] },
   ])
 }
 

@@ -27,45 +27,56 @@ const INSERT = `INSERT INTO ingest.outbox (${columns.names}) SELECT * FROM ${col
 const LOCK_LANE = `SELECT pg_try_advisory_xact_lock(hashtextextended('outbox:' || $1, 0)) AS locked`
 const OLDEST = `SELECT id, topic, key, value, headers FROM ingest.outbox WHERE lane = $1 ORDER BY id LIMIT $2`
 
+/** Records of one topic for the outbox. */
+export type OutboxEntry = { topic: Topic<unknown>; records: readonly OutgoingRecord<unknown>[] }
+
 /**
  * Writes records that are to be published with the transaction of `client`: if it commits, the relay publishes
- * them. A lane keeps its order.
+ * them. A lane keeps the order of each topic.
  */
-export const addToOutbox = async <T>(
+export const addToOutbox = <T>(
   client: ClientBase,
   lane: string,
   topic: Topic<T>,
   records: readonly OutgoingRecord<T>[],
+): Promise<void> => addAllToOutbox(client, lane, [{ topic, records }])
+
+/** The same for records of several topics, in one statement. */
+export const addAllToOutbox = async (
+  client: ClientBase,
+  lane: string,
+  entries: readonly OutboxEntry[],
 ): Promise<void> => {
   const trace = traceHeaders()
-  const rows = records.map(({ key, value, headers = trace }) => ({
-    lane,
-    topic: topic.name,
-    key,
-    value: JSON.stringify(value),
-    headers: headers ? JSON.stringify(headers) : null,
-  }))
+  const rows = entries.flatMap(({ topic, records }) =>
+    records.map(({ key, value, headers = trace }) => ({
+      lane,
+      topic: topic.name,
+      key,
+      value: JSON.stringify(value),
+      headers: headers ? JSON.stringify(headers) : null,
+    })),
+  )
   await client.query({ name: 'add-to-outbox', text: INSERT, values: columns.values(rows) })
 }
 
 /**
- * Publishes what lies in the outbox, oldest first in each lane, and answers how many records that were.
- * A lock per lane keeps its order whatever the number of relays; a crash after publishing repeats records.
+ * Publishes what lies in the outbox, oldest first in each lane and topic, and answers how many records that were.
+ * A lock per lane keeps that order whatever the number of relays; a crash after publishing repeats records.
  * @throws BusUnavailableError when the bus is away; what was not confirmed stays in the outbox
  */
 export const createOutboxRelay = ({ db, bus, log }: { db: Database; bus: EventBus; log: Log }) => {
   const topicNamed = new Map(topics.map((topic) => [topic.name, topic]))
 
-  const publishInOrder = async (rows: StoredRow[]): Promise<void> => {
-    for (let start = 0; start < rows.length; ) {
-      const topic = rows[start]?.topic ?? ''
-      const next = rows.findIndex((row, index) => index > start && row.topic !== topic)
-      const run = rows.slice(start, next === -1 ? rows.length : next)
-      const known = topicNamed.get(topic)
-      if (!known) throw new Error(`the outbox names an unknown topic: ${topic}`)
-      await bus.publish(known, run.map(toOutgoing))
-      start += run.length
-    }
+  const publish = async (rows: StoredRow[]): Promise<void> => {
+    const byTopic = Map.groupBy(rows, ({ topic }) => topic)
+    await Promise.all(
+      [...byTopic].map(([name, ofTopic]) => {
+        const topic = topicNamed.get(name)
+        if (!topic) throw new Error(`the outbox names an unknown topic: ${name}`)
+        return bus.publish(topic, ofTopic.map(toOutgoing))
+      }),
+    )
   }
 
   const relayLane = (lane: string): Promise<number> =>
@@ -73,7 +84,7 @@ export const createOutboxRelay = ({ db, bus, log }: { db: Database; bus: EventBu
       const lock = await client.query<{ locked: boolean }>(LOCK_LANE, [lane])
       if (!lock.rows[0]?.locked) return 0
       const { rows } = await client.query<StoredRow>(OLDEST, [lane, RELAY_ROWS])
-      await publishInOrder(rows)
+      await publish(rows)
       await client.query('DELETE FROM ingest.outbox WHERE id = ANY($1::bigint[])', [rows.map(({ id }) => id)])
       return rows.length
     })

@@ -1,9 +1,9 @@
-import { enrichedEvents } from '@waymark/contracts'
+import { deadLetters, enrichedEvents } from '@waymark/contracts'
 import { openDatabase } from '@waymark/database'
 import { BusUnavailableError, type EventBus } from '@waymark/event-bus'
 import { anEnrichedEvent, createMemoryLog, createTestDatabase, services } from '@waymark/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { addToOutbox, createOutboxRelay } from '../src/outbox.ts'
+import { addAllToOutbox, addToOutbox, createOutboxRelay } from '../src/outbox.ts'
 import { readOutboxDepth } from '../src/outbox-depth.ts'
 
 describe.skipIf(!services)('the outbox', () => {
@@ -51,6 +51,27 @@ describe.skipIf(!services)('the outbox', () => {
     expect(await createOutboxRelay({ db, bus, log: createMemoryLog() })(signal)).toBe(3)
     expect(published).toEqual(['a', 'b', 'c'])
     expect(await waiting()).toBe(0)
+  })
+
+  it('publishes what belongs to several topics topic by topic, each in order', async () => {
+    for (const n of [1, 2, 3])
+      await db.transaction((client) =>
+        addAllToOutbox(client, 'lane', [
+          { topic: enrichedEvents, records: [{ key: `enriched ${n}`, value: anEnrichedEvent() }] },
+          { topic: deadLetters, records: [{ key: `dead ${n}`, value: {} }] },
+        ]),
+      )
+    const published: { topic: string; keys: string[] }[] = []
+    const bus: EventBus = {
+      ...recordingBus().bus,
+      publish: async (topic, records) =>
+        void published.push({ topic: topic.name, keys: records.map(({ key }) => key) }),
+    }
+    expect(await createOutboxRelay({ db, bus, log: createMemoryLog() })(signal)).toBe(6)
+    expect(published).toEqual([
+      { topic: enrichedEvents.name, keys: ['enriched 1', 'enriched 2', 'enriched 3'] },
+      { topic: deadLetters.name, keys: ['dead 1', 'dead 2', 'dead 3'] },
+    ])
   })
 
   it('tells how much waits in it, and for how long', async () => {

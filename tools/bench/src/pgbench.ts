@@ -13,19 +13,16 @@ const script = ({ clients, projectId, poolId, codes }: Redemptions): string => `
 SELECT c.id AS coupon, gen_random_uuid() AS redemption, c.status, p.status, p.discount, n.redeemed FROM coupon.coupons c
   JOIN coupon.pools p ON p.id = c.pool_id JOIN coupon.pool_counts n ON n.pool_id = c.pool_id
   WHERE c.project_id = '${projectId}' AND c.code = 'BARE' || lpad((:n)::text, 12, '0') \\gset
-BEGIN;
-SET LOCAL lock_timeout = '2s';
-SAVEPOINT attempt;
+BEGIN\\; SET LOCAL lock_timeout = 2000;
 UPDATE coupon.coupons c SET status = 'redeemed', redeemed_at = now() FROM coupon.pools p
   WHERE c.id = ':coupon' AND p.id = c.pool_id AND c.status IN ('available', 'assigned') AND p.status = 'ready'
   AND (p.starts_at IS NULL OR p.starts_at <= now()) AND (p.expires_at IS NULL OR p.expires_at > now())
   RETURNING p.per_profile_limit, p.max_redemptions;
 INSERT INTO coupon.redemptions (id, project_id, pool_id, coupon_id, event_id, metadata, redeemed_at)
   VALUES (':redemption', '${projectId}', '${poolId}', ':coupon', 'redemption:' || ':redemption', '{}', now());
-INSERT INTO ingest.outbox (lane, topic, key, value) VALUES ('coupons-bare', 'coupons.redeemed.v1', ':coupon',
-  repeat('x', ${VALUE_BYTES}));
-INSERT INTO ingest.outbox (lane, topic, key, value) VALUES ('coupons-bare', 'ingest.records.v1', ':redemption',
-  repeat('x', ${VALUE_BYTES}));
+INSERT INTO ingest.outbox (lane, topic, key, value) VALUES
+  ('coupons-bare', 'coupons.redeemed.v1', ':coupon', repeat('x', ${VALUE_BYTES})),
+  ('coupons-bare', 'ingest.records.v1', ':redemption', repeat('x', ${VALUE_BYTES}));
 UPDATE coupon.pool_counts SET redeemed = redeemed + 1 WHERE pool_id = '${poolId}' RETURNING redeemed;
 COMMIT;
 `

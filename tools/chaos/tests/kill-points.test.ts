@@ -6,7 +6,7 @@ import { extent } from './extent.ts'
 import { createFleet, type Fleet } from './fleet.ts'
 import { startLoad } from './load.ts'
 
-const KILLS = extent(4, 100)
+const KILLS = extent(4, 30)
 
 describe.skipIf(!services)('a persistence that is killed at the worst moment', () => {
   let fleet: Fleet
@@ -36,7 +36,13 @@ describe.skipIf(!services)('a persistence that is killed at the worst moment', (
       await listener.query(`
         CREATE TRIGGER tell AFTER INSERT ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION tell('${table}')`)
       await listener.query('LISTEN committed')
-      const { stop } = startLoad({ name: `point-${table}`, send: pipeline.gateway.request, batch: 5 })
+      // No faster than what is stored between two kills, or there would be a backlog for hours.
+      const { stop } = startLoad({
+        name: `point-${table}`,
+        send: pipeline.gateway.request,
+        batch: 5,
+        pauseMs: 100,
+      })
       let kills = 0
       while (kills < KILLS) {
         let heard = false

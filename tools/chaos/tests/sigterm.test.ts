@@ -25,7 +25,7 @@ describe.skipIf(!services)('SIGTERM under load', () => {
   let codes: string[]
   beforeAll(async () => {
     fleet = await createFleet(undefined, { DRAIN_MS: `${DRAIN_MS}`, KAFKA_PARTITIONS: '6' })
-    codes = (await createPool(fleet, { size: 5_000 })).codes
+    codes = (await createPool(fleet, { size: extent(5_000, 50_000) })).codes
     await fleet.db.prisma.shortLink.create({
       data: {
         ...{ id: uuidv7(), projectId: fleet.projectId, code: 'sigterm', status: 'active', tags: [] },

@@ -88,7 +88,9 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
   const bus: EventBus = {
     publish: async (topic, records) => {
       const name = topicPrefix + topic.name
-      const partitions = await within(publishDeadlineMs, leaders.partitionCount(name))
+      const partitions =
+        leaders.knownPartitionCount(name) ??
+        (await within(publishDeadlineMs, leaders.readPartitionCount(name)))
       await laneOf(name).publish(
         records.map(({ key, value, headers }) => ({
           partition: partitionOf(key, partitions),

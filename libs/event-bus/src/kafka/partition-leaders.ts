@@ -36,14 +36,10 @@ export const createPartitionLeaders = (createKafka: () => Kafka) => {
   }
 
   return {
-    /**
-     * Asked of the brokers once: a keyed topic cannot grow without breaking the order of its keys.
-     * @throws BusUnavailableError when no broker answers
-     */
-    partitionCount: async (topic: string): Promise<number> => {
-      const { length } = topics.get(topic) ?? (await readOnce(topic))
-      return length
-    },
+    /** As it was first heard: a keyed topic cannot grow without breaking the order of its keys. */
+    knownPartitionCount: (topic: string): number | undefined => topics.get(topic)?.length,
+    /** Asks the brokers. @throws BusUnavailableError when none answers */
+    readPartitionCount: async (topic: string): Promise<number> => (await readOnce(topic)).length,
     leaderOf: (topic: string, partition: number): number => topics.get(topic)?.[partition] ?? UNKNOWN,
     /** Asks again who leads; when no broker answers, what was heard before stands. */
     refresh: async (topic: string): Promise<void> => {
