@@ -45,7 +45,7 @@ describe.skipIf(!services)('a disk that is full', () => {
   }
 
   it('of PostgreSQL: 202 or 503, and nothing is lost', async () => {
-    const disk = await makeDisk(400)
+    const disk = await makeDisk(extent(400, 2_000))
     const postgres = await startPostgres({ port: await freePort(), volume: disk.volume })
     stops.push(() => postgres.container.stop({ timeout: 0 }))
     const fleet = await createFleet({ ...requireServices(), postgresUrl: postgres.url })

@@ -4,6 +4,9 @@ import { eventually } from '@waymark/testing'
 import kafkajs from 'kafkajs'
 import type { Fleet } from './fleet.ts'
 
+// All that a topic holds is more than one request may hold.
+const PRODUCED_AT_ONCE = 200
+
 /** Kafka as its operator sees it. Names of topics and groups are given as the project knows them. */
 export const openKafka = async ({ env, servers }: Fleet, brokers = servers.kafkaBrokers) => {
   const kafka = new kafkajs.Kafka({ brokers, logLevel: kafkajs.logLevel.NOTHING, retry: { retries: 8 } })
@@ -34,7 +37,17 @@ export const openKafka = async ({ env, servers }: Fleet, brokers = servers.kafka
       const [high, done] = await Promise.all([ends(topic), committed(group, topic)])
       return [...high].reduce((sum, [partition, end]) => sum + Number(end - (done.get(partition) ?? 0n)), 0)
     },
-    produce: (topic: string, messages: kafkajs.Message[]) => producer.send({ topic: named(topic), messages }),
+    produce: async (topic: string, messages: kafkajs.Message[]): Promise<kafkajs.RecordMetadata[]> => {
+      const stored: kafkajs.RecordMetadata[] = []
+      for (let start = 0; start < messages.length; start += PRODUCED_AT_ONCE)
+        stored.push(
+          ...(await producer.send({
+            topic: named(topic),
+            messages: messages.slice(start, start + PRODUCED_AT_ONCE),
+          })),
+        )
+      return stored
+    },
     /** Has a group without members begin again with the oldest record. */
     rewind: (group: string, topic: string) =>
       eventually('the group has no members and is rewound', async () => {
