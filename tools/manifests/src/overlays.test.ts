@@ -78,6 +78,12 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
     }
   })
 
+  it('gives what runs on a busy node time to say that it is ready', () => {
+    const readiness = workloads.flatMap(({ pod }) => pod.containers).flatMap((one) => one.readinessProbe ?? [])
+    expect(readiness.length).toBeGreaterThanOrEqual(apps.length)
+    for (const { timeoutSeconds } of readiness) expect(timeoutSeconds).toBe(5)
+  })
+
   it('updates whatever a Service leads to without a gap, and other consumers without one too many', () => {
     const answering = objects
       .filter(({ kind }) => kind === 'Service')
