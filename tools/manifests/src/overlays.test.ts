@@ -78,10 +78,20 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
     }
   })
 
-  it('updates services without a gap, and consumers without one too many', () => {
+  it('gives what runs on a busy node time to say that it is ready', () => {
+    const readiness = workloads.flatMap(({ pod }) => pod.containers).flatMap((one) => one.readinessProbe ?? [])
+    expect(readiness.length).toBeGreaterThanOrEqual(apps.length)
+    for (const { timeoutSeconds } of readiness) expect(timeoutSeconds).toBe(5)
+  })
+
+  it('updates whatever a Service leads to without a gap, and other consumers without one too many', () => {
+    const answering = objects
+      .filter(({ kind }) => kind === 'Service')
+      .map(({ spec }) => (spec as { selector: Record<string, string> }).selector['app.kubernetes.io/name'])
+    expect(answering).toContain('email-consumer')
     for (const { name, rollingUpdate, pod } of apps) {
       expect(pod.terminationGracePeriodSeconds).toBe(45)
-      if (CONSUMERS.includes(name)) expect(rollingUpdate).toEqual({ maxSurge: 0, maxUnavailable: 1 })
+      if (!answering.includes(name)) expect(rollingUpdate).toEqual({ maxSurge: 0, maxUnavailable: 1 })
       else {
         expect(rollingUpdate).toEqual({ maxSurge: 1, maxUnavailable: 0 })
         expect(pod.containers[0]?.lifecycle?.preStop?.exec?.command).toEqual(['sleep', '10'])

@@ -1,6 +1,6 @@
 import type { KubernetesObject } from './render.ts'
 
-type Probe = { httpGet?: { path: string; port: string } }
+type Probe = { httpGet?: { path: string; port: string }; timeoutSeconds?: number }
 export type Container = {
   name: string
   image: string

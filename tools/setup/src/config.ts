@@ -6,6 +6,14 @@ export const setupConfig = {
   database: databaseConfig,
   kafka: kafkaConfig,
   topics: {
+    waitMs: variable(
+      'KAFKA_WAIT_MS',
+      Type.Integer({
+        minimum: 0,
+        default: 0,
+        description: 'How long, in ms, the setup waits for Kafka before it fails.',
+      }),
+    ),
     partitions: variable(
       'KAFKA_PARTITIONS',
       Type.Integer({ minimum: 1, default: 12, description: 'Partitions of each new topic.' }),

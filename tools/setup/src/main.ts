@@ -39,13 +39,11 @@ await runService('setup', env, async ({ log, scope }) => {
 
   const url = databaseUrl(config.database)
   if (steps.has('migrate')) await retryFor(config.database.waitMs, 'the database', () => migrate(url), log)
-  if (steps.has('topics'))
-    await ensureKafkaTopics(
-      { ...kafkaOptions(config.kafka), clientId: 'waymark-setup' },
-      topics,
-      config.topics,
-      log,
-    )
+  if (steps.has('topics')) {
+    const kafka = { ...kafkaOptions(config.kafka), clientId: 'waymark-setup' }
+    const create = () => ensureKafkaTopics(kafka, topics, config.topics, log)
+    await retryFor(config.topics.waitMs, 'Kafka', create, log)
+  }
   if (steps.has('migrate') || steps.has('demo')) {
     const db = openDatabase({
       url,
