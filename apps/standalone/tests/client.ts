@@ -1,4 +1,5 @@
 import type { Constellation } from '@waymark/testing'
+import { afterAll } from 'vitest'
 
 export type Json = { [field: string]: unknown }
 export type Reply = { status: number; body: Json }
@@ -19,5 +20,15 @@ export const createClient = (waymark: () => Constellation) => {
     /** Calls a resource of the project. */
     manage: (method: string, resource: string, body?: unknown): Promise<Reply> =>
       call(method, `/api/projects/${waymark().projectId}/${resource}`, body),
+  }
+}
+
+/** A start that all groups of a file share, since it costs more than most of them; the file's end stops it. */
+export const startOnce = (start: () => Promise<Constellation>): (() => Promise<Constellation>) => {
+  let started: Promise<Constellation> | undefined
+  afterAll(async () => (await started)?.stop())
+  return async () => {
+    started ??= start()
+    return { ...(await started), stop: async () => {} }
   }
 }

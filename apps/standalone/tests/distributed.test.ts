@@ -1,5 +1,6 @@
 import { services, startDistributed } from '@waymark/testing'
 import { describe } from 'vitest'
+import { startOnce } from './client.ts'
 import { describeCoupons } from './coupons.ts'
 import { describeDecisions } from './decisions.ts'
 import { describeEmail } from './email.ts'
@@ -10,12 +11,13 @@ import { describeShortLinks } from './short-links.ts'
 import { describeTraces } from './traces.ts'
 
 describe.skipIf(!services)('Waymark as separate processes on Kafka, PostgreSQL and Redis', () => {
-  describeMainJob(startDistributed)
-  describe('catalog, conversions and keys', () => describeIngestion(startDistributed))
-  describe('email', () => describeEmail(startDistributed))
-  describe('people', () => describeIdentity(startDistributed))
-  describe('coupons', () => describeCoupons(startDistributed, 'coupon-service'))
-  describe('short links', () => describeShortLinks(startDistributed))
-  describe('decisions', () => describeDecisions(startDistributed))
+  const start = startOnce(startDistributed)
+  describeMainJob(start)
+  describe('catalog, conversions and keys', () => describeIngestion(start))
+  describe('email', () => describeEmail(start))
+  describe('people', () => describeIdentity(start))
+  describe('coupons', () => describeCoupons(start, 'coupon-service'))
+  describe('short links', () => describeShortLinks(start))
+  describe('decisions', () => describeDecisions(start))
   describe('traces', () => describeTraces((env) => startDistributed(undefined, env)))
 })

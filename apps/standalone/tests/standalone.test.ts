@@ -1,5 +1,6 @@
 import { startStandalone } from '@waymark/testing'
 import { describe } from 'vitest'
+import { startOnce } from './client.ts'
 import { describeCoupons } from './coupons.ts'
 import { describeDecisions } from './decisions.ts'
 import { describeEmail } from './email.ts'
@@ -11,13 +12,14 @@ import { describeShortLinks } from './short-links.ts'
 import { describeTraces } from './traces.ts'
 
 describe('Waymark in one process on embedded parts', () => {
-  describeMainJob(startStandalone)
-  describe('catalog, conversions and keys', () => describeIngestion(startStandalone))
-  describe('email', () => describeEmail(startStandalone))
-  describe('people', () => describeIdentity(startStandalone))
-  describe('coupons', () => describeCoupons(startStandalone, 'standalone'))
-  describe('short links', () => describeShortLinks(startStandalone))
-  describe('decisions', () => describeDecisions(startStandalone))
+  const start = startOnce(startStandalone)
+  describeMainJob(start)
+  describe('catalog, conversions and keys', () => describeIngestion(start))
+  describe('email', () => describeEmail(start))
+  describe('people', () => describeIdentity(start))
+  describe('coupons', () => describeCoupons(start, 'standalone'))
+  describe('short links', () => describeShortLinks(start))
+  describe('decisions', () => describeDecisions(start))
   describe('traces', () => describeTraces(startStandalone))
   describePowerCut(startStandalone, ['standalone'])
 })

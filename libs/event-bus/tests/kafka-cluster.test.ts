@@ -96,12 +96,17 @@ describe.skipIf(!services)('three brokers, of which one at a time goes away unde
       Boolean(await docker('docker', ['pause', frozen.getId()])),
     )
     try {
-      // It takes the cluster 9 s to notice; until then every partition waits for this replica of it.
-      await sleep(20_000)
-      // By now the cluster has given its partitions to the others: whatever key it is, it is taken.
       const publish = (person: string) =>
         bus.publish(numbered, [{ key: person, value: { n: next++, person } }])
-      await Promise.all(Array.from({ length: 50 }, (_, n) => publish(`after the move ${n}`)))
+      // It takes the cluster 9 s and more to notice; until then every partition waits for this replica of it.
+      await eventually(
+        'the others lead its partitions: whatever key it is, it is taken',
+        async () => {
+          await Promise.all(Array.from({ length: 50 }, (_, n) => publish(`after the move ${n}`)))
+          return true
+        },
+        90_000,
+      )
     } finally {
       await docker('docker', ['unpause', frozen.getId()])
     }

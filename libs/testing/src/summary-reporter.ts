@@ -1,16 +1,71 @@
-import type { Reporter, TestModule } from 'vitest/node'
+import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node'
 
-/** Ends a run with one plain line that a script can read: `12 passed, 0 failed, 1 skipped`. */
+/** Time in ms beyond the longest time-out of the running tests, without the end of any, after which a run counts as hung. */
+const HUNG_AFTER_MS = 10 * 60_000
+
+/**
+ * Ends a run with one plain line that a script can read: `12 passed, 0 failed, 1 skipped`. A run that hangs, which no
+ * time-out of a test can tell, is ended as failed, and what was at work is named.
+ */
 export default class SummaryReporter implements Reporter {
+  readonly #atWork = new Map<string, TestModule | TestCase>()
+  #vitest: Vitest | undefined
+  #hung: NodeJS.Timeout | undefined
+
+  onInit(vitest: Vitest): void {
+    this.#vitest = vitest
+  }
+
+  onTestModuleQueued(module: TestModule): void {
+    this.#atWork.set(module.id, module)
+    this.#watch()
+  }
+
+  onTestCaseReady(test: TestCase): void {
+    this.#atWork.set(test.module.id, test)
+    this.#watch()
+  }
+
+  onTestCaseResult(): void {
+    this.#watch()
+  }
+
+  onTestModuleEnd(module: TestModule): void {
+    this.#atWork.delete(module.id)
+    this.#watch()
+  }
+
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
-    const states = modules.flatMap((module) =>
-      [...module.children.allTests()].map((test) => test.result().state),
-    )
-    const count = (state: string) => states.filter((found) => found === state).length
+    clearTimeout(this.#hung)
     // A file that could not even be loaded has no tests that could fail.
     const broken = modules.filter((module) => module.errors().length > 0).length + unhandledErrors.length
-    process.stdout.write(
-      `${count('passed')} passed, ${count('failed') + broken} failed, ${count('skipped')} skipped\n`,
-    )
+    summarise(modules, broken)
   }
+
+  #watch(): void {
+    clearTimeout(this.#hung)
+    const timeouts = [...this.#atWork.values()].map((one) =>
+      one.type === 'test' ? (one.options.timeout ?? 0) : 0,
+    )
+    this.#hung = setTimeout(() => this.#giveUp(), Math.max(0, ...timeouts) + HUNG_AFTER_MS)
+  }
+
+  #giveUp(): void {
+    const places = [...this.#atWork.values()].map((one) =>
+      one.type === 'test' ? `${one.module.relativeModuleId} > ${one.fullName}` : one.relativeModuleId,
+    )
+    process.stdout.write(`The run hangs, no test has ended for long. At work: ${places.join(', ')}\n`)
+    summarise(this.#vitest?.state.getTestModules() ?? [], this.#atWork.size)
+    process.exit(1)
+  }
+}
+
+const summarise = (modules: readonly TestModule[], broken: number): void => {
+  const states = modules.flatMap((module) =>
+    [...module.children.allTests()].map((test) => test.result().state),
+  )
+  const count = (state: string) => states.filter((found) => found === state).length
+  process.stdout.write(
+    `${count('passed')} passed, ${count('failed') + broken} failed, ${count('skipped')} skipped\n`,
+  )
 }

@@ -119,7 +119,7 @@ describe.skipIf(!services)('SIGTERM under load', () => {
   it('commits exactly what was handled, and nothing is lost: the consumers', async () => {
     const { gateway, enrichment, persistence } = await fleet.startPipeline()
     const kafka = await openKafka(fleet)
-    const { stop } = startLoad({ name: 'terminated', send: gateway.request, batch: 5 })
+    const { stop } = startLoad({ name: 'terminated', send: gateway.request, batch: 5, pauseMs: 25 })
     for (let round = 0; round < ROUNDS; round++) {
       await sleep(1_500)
       for (const replica of [enrichment, persistence]) {

@@ -79,7 +79,9 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
   })
 
   it('gives what runs on a busy node time to say that it is ready', () => {
-    const readiness = workloads.flatMap(({ pod }) => pod.containers).flatMap((one) => one.readinessProbe ?? [])
+    const readiness = workloads
+      .flatMap(({ pod }) => pod.containers)
+      .flatMap((one) => one.readinessProbe ?? [])
     expect(readiness.length).toBeGreaterThanOrEqual(apps.length)
     for (const { timeoutSeconds } of readiness) expect(timeoutSeconds).toBe(5)
   })
