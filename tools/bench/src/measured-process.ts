@@ -35,6 +35,7 @@ export const startMeasured = async (
       METRICS_PORT: '0',
       // As in the images.
       NODE_COMPILE_CACHE: path.join(ROOT, 'node_modules/.cache/compiled'),
+      NODE_OPTIONS: '--max-semi-space-size=64',
       ...env,
       PORT: `${port}`,
     },

@@ -30,7 +30,9 @@ export const startServers = async ({ stored }: Pick<Options, 'stored'>): Promise
   const containers = [postgres, redis, kafka].map(({ container }) => container)
   pinContainers(containers.map((container) => container.getId()))
   await migrate(postgres.url)
-  const db = openDatabase({ url: postgres.url, poolSize: 4, applicationName: 'bench', onError: () => {} })
+  // Millions of rows take longer to store than any service may.
+  const limits = { poolSize: 4, statementTimeoutMs: 0 }
+  const db = openDatabase({ url: postgres.url, applicationName: 'bench', onError: () => {}, ...limits })
   const dispose = async (): Promise<void> => {
     await db.close()
     await Promise.all(containers.map((container) => container.stop({ timeout: 0 })))
