@@ -26,9 +26,9 @@ export default defineConfig({
       },
       {
         test: {
-          // What of `integration` breaks things, each for as long as it takes to be sure, and nothing else beside it.
+          // What of `integration` breaks things or breaks in, for as long as it takes to be sure, and nothing beside it.
           name: 'chaos',
-          include: ['tools/chaos/tests/**/*.test.ts'],
+          include: ['tools/chaos/tests/**/*.test.ts', 'apps/standalone/tests/{fuzz,foreign-ids}.test.ts'],
           globalSetup: './libs/testing/src/global-setup.ts',
           env: { CHAOS: 'whole' },
           testTimeout: 60_000,

@@ -53,6 +53,10 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
   it('lets an anonymous visitor keep a variant through the login, and counts exposure and conversion', async () => {
     const eventName = `bought-${randomUUID()}`
     await manage('POST', 'metering-selectors', { eventName })
+    await eventually('the selector is known', async () => {
+      const probe = { eventName, visitorId: `v-${randomUUID()}`, eventId: randomUUID() }
+      return (await call('POST', '/api/v1/t?sync=1', probe)).body.queued === 1
+    })
     const key = await create(halves)
     const converting = async (visitorId: string) => {
       const reply = await call('POST', '/api/v1/t', { eventName, visitorId, eventId: randomUUID() })
