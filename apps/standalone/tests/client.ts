@@ -1,5 +1,6 @@
-import type { Constellation } from '@waymark/testing'
-import { afterAll } from 'vitest'
+import { randomUUID } from 'node:crypto'
+import { type Constellation, eventually } from '@waymark/testing'
+import { expect } from 'vitest'
 
 export type Json = { [field: string]: unknown }
 export type Reply = { status: number; body: Json }
@@ -15,20 +16,20 @@ export const createClient = (waymark: () => Constellation) => {
     const text = await response.text()
     return { status: response.status, body: text === '' ? {} : JSON.parse(text) }
   }
+  /** Calls a resource of the project. */
+  const manage = (method: string, resource: string, body?: unknown): Promise<Reply> =>
+    call(method, `/api/projects/${waymark().projectId}/${resource}`, body)
   return {
     call,
-    /** Calls a resource of the project. */
-    manage: (method: string, resource: string, body?: unknown): Promise<Reply> =>
-      call(method, `/api/projects/${waymark().projectId}/${resource}`, body),
-  }
-}
-
-/** A start that all groups of a file share, since it costs more than most of them; the file's end stops it. */
-export const startOnce = (start: () => Promise<Constellation>): (() => Promise<Constellation>) => {
-  let started: Promise<Constellation> | undefined
-  afterAll(async () => (await started)?.stop())
-  return async () => {
-    started ??= start()
-    return { ...(await started), stop: async () => {} }
+    manage,
+    /** Makes events conversions, and waits until whoever takes them knows it. */
+    meter: async (selector: Json & { eventName: string }): Promise<void> => {
+      expect((await manage('POST', 'metering-selectors', selector)).status).toBe(201)
+      await eventually('the selector is known', async () => {
+        const { eventName } = selector
+        const probe = { eventName, visitorId: `v-${randomUUID()}`, eventId: randomUUID() }
+        return (await call('POST', '/api/v1/t?sync=1', probe)).body.queued === 1
+      })
+    },
   }
 }

@@ -14,7 +14,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
   }, 60_000)
   afterAll(() => waymark?.stop())
 
-  const { call, manage } = createClient(() => waymark)
+  const { call, manage, meter } = createClient(() => waymark)
   const decide = async (body: Json): Promise<Decided[]> => {
     const reply = await call('POST', '/api/v1/decide', body)
     expect(reply).toMatchObject({ status: 200 })
@@ -52,11 +52,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
 
   it('lets an anonymous visitor keep a variant through the login, and counts exposure and conversion', async () => {
     const eventName = `bought-${randomUUID()}`
-    await manage('POST', 'metering-selectors', { eventName })
-    await eventually('the selector is known', async () => {
-      const probe = { eventName, visitorId: `v-${randomUUID()}`, eventId: randomUUID() }
-      return (await call('POST', '/api/v1/t?sync=1', probe)).body.queued === 1
-    })
+    await meter({ eventName })
     const key = await create(halves)
     const converting = async (visitorId: string) => {
       const reply = await call('POST', '/api/v1/t', { eventName, visitorId, eventId: randomUUID() })

@@ -18,7 +18,7 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
   }, 60_000)
   afterAll(() => waymark?.stop())
 
-  const { call, manage } = createClient(() => waymark)
+  const { call, manage, meter } = createClient(() => waymark)
   const create = async (body: Json): Promise<Link> => {
     const created = await manage('POST', 'links', { destination: 'https://shop.example/', ...body })
     expect(created).toMatchObject({ status: 201 })
@@ -208,16 +208,7 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
 
     beforeAll(async () => {
       order = `order-${randomUUID()}`
-      const selector = {
-        eventName: order,
-        amountProperty: 'total',
-        currencyProperty: 'currency',
-      }
-      expect((await manage('POST', 'metering-selectors', selector)).status).toBe(201)
-      await eventually('orders are conversions', async () => {
-        const probe = anEvent(`v-${randomUUID()}`, { eventName: order })
-        return (await track(probe, true)).body.queued === 1
-      })
+      await meter({ eventName: order, amountProperty: 'total', currencyProperty: 'currency' })
     })
     const anOrder = (visitorId: string, total: number, fields: Json = {}) =>
       anEvent(visitorId, { eventName: order, properties: { total, currency: 'EUR' }, ...fields })
