@@ -1,5 +1,5 @@
 import { type Operation, operations, updateSettings } from '@waymark/contracts'
-import { services } from '@waymark/testing'
+import { extent, services } from '@waymark/testing'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSender, type RawAnswer } from './fuzz/send.ts'
@@ -11,9 +11,9 @@ import { type Call, startWorld, type World } from './openapi/world.ts'
 /** Requests to each operation: a part of them at every test run, the whole by `npm run test:fuzz`. */
 const RUNS = Number(process.env.FUZZ_RUNS || 100)
 /** `npm run test:chaos` sends as many to what is open to the world, and leaves the resources of a project at a part. */
-const WHOLE = process.env.CHAOS === 'whole'
 const runsOf = ({ path }: Operation): number =>
-  WHOLE && !path.startsWith('/api/projects/') ? Math.max(RUNS, 10_000) : RUNS
+  path.startsWith('/api/projects/') ? RUNS : extent(RUNS, Math.max(RUNS, 10_000))
+const REPORT = extent(Boolean(process.env.FUZZ_REPORT), true)
 /** Repeats a run that failed, whose seed it printed. */
 const SEED = Number(process.env.FUZZ_SEED || Date.now() % 2 ** 31)
 /** After so many requests one that would succeed is made anew: what it was about may be gone. */
@@ -77,7 +77,7 @@ describe.skipIf(!services)(`whatever is sent, nothing breaks (FUZZ_SEED=${SEED})
         }),
         { numRuns: runsOf(operation), seed: SEED },
       )
-      if (process.env.FUZZ_REPORT || WHOLE)
+      if (REPORT)
         process.stdout.write(
           `fuzz: ${operation.id} ${sent} ${JSON.stringify(Object.fromEntries(statuses))}\n`,
         )

@@ -12,6 +12,7 @@ export {
 } from './constellation.ts'
 export { images, startKafka, startKafkaCluster, startNginx, startPostgres, startRedis } from './containers.ts'
 export { eventually } from './eventually.ts'
+export { extent } from './extent.ts'
 export { freePort } from './free-port.ts'
 export { createMemoryLog } from './memory-log.ts'
 export { pauseServer } from './pause-server.ts'

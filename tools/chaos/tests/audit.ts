@@ -1,7 +1,7 @@
 import { eventKeyOf } from '@waymark/domain'
 import { eventually } from '@waymark/testing'
 import { expect } from 'vitest'
-import { RECOVERY_MS } from './extent.ts'
+import { RECOVERY_MS } from './durations.ts'
 import type { Fleet } from './fleet.ts'
 import { type Load, refusals, slowestMs } from './load.ts'
 

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { eventually, services } from '@waymark/testing'
+import { eventually, extent, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { report } from './audit.ts'
 import { countPool, createPool, poolAtRest } from './coupons.ts'
-import { extent } from './extent.ts'
 import { createFleet, type Fleet, type Replica } from './fleet.ts'
 
 const AT_ONCE = 200

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   eventually,
+  extent,
   freePort,
   images,
   requireServices,
@@ -12,7 +13,7 @@ import {
 import { afterAll, describe, expect, it } from 'vitest'
 import { expectStoredOnce, report } from './audit.ts'
 import { docker } from './docker.ts'
-import { DEADLINE_MS, extent, RECOVERY_MS } from './extent.ts'
+import { DEADLINE_MS, RECOVERY_MS } from './durations.ts'
 import { createFleet } from './fleet.ts'
 import { refusals, slowestMs, startLoad } from './load.ts'
 

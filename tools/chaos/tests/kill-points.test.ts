@@ -1,8 +1,7 @@
-import { eventually, services } from '@waymark/testing'
+import { eventually, extent, services } from '@waymark/testing'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expectStoredOnce } from './audit.ts'
-import { extent } from './extent.ts'
 import { createFleet, type Fleet } from './fleet.ts'
 import { startLoad } from './load.ts'
 

@@ -1,10 +1,18 @@
 import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { eventually, freePort, services, startKafka, startPostgres, startRedis } from '@waymark/testing'
+import {
+  eventually,
+  extent,
+  freePort,
+  services,
+  startKafka,
+  startPostgres,
+  startRedis,
+} from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expectStoredOnce, report } from './audit.ts'
-import { AWAY_MS, DEADLINE_MS, extent, RECOVERY_MS } from './extent.ts'
+import { AWAY_MS, DEADLINE_MS, RECOVERY_MS } from './durations.ts'
 import { createFleet, type Fleet } from './fleet.ts'
 import { slowestMs, startLoad } from './load.ts'
 import { broken, countAnswers, type Services, startProbes, startServices } from './probes.ts'

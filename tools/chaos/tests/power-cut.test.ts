@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { eventually, services } from '@waymark/testing'
+import { eventually, extent, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expectStoredOnce, report } from './audit.ts'
 import { countPool, createPool, poolAtRest } from './coupons.ts'
-import { extent } from './extent.ts'
 import { createFleet, type Fleet, type Replica } from './fleet.ts'
 import { startLoad } from './load.ts'
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import { createPool } from './coupons.ts'
-import { DEADLINE_MS } from './extent.ts'
+import { DEADLINE_MS } from './durations.ts'
 import type { Fleet, Replica } from './fleet.ts'
 
 /** Every kind of request that needs a server behind its service, each time about somebody new. */

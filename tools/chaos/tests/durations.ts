@@ -1,8 +1,4 @@
-/** Whether this is the whole run (`npm run test:chaos`) or the short part of it that `npm test` includes. */
-const whole = process.env.CHAOS === 'whole'
-
-/** What a test takes: little when time is short, more in the whole run. */
-export const extent = <T>(short: T, long: T): T => (whole ? long : short)
+import { extent } from '@waymark/testing'
 
 /** How long a server is away, in ms. */
 export const AWAY_MS = extent(9_000, 20_000)
