@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 const MAIN = path.resolve(import.meta.dirname, '../src/main.ts')
 
-describe('what a start says', () => {
+describe('what a start says', { timeout: 150_000 }, () => {
   let dataDir: string
   beforeAll(async () => {
     dataDir = await mkdtemp(path.join(tmpdir(), 'waymark-start-'))
@@ -30,7 +30,12 @@ describe('what a start says', () => {
   }
   const greetingOf = async (port: number): Promise<string> => {
     const { child, said, ended } = start(port)
-    await eventually('it greets', () => said.out.includes('Waymark answers on'), 40_000)
+    try {
+      await eventually('it greets', () => said.out.includes('Waymark answers on'), 60_000)
+    } catch (error) {
+      child.kill('SIGKILL')
+      throw new Error(`It did not greet:\n${said.out}${said.err}`, { cause: error })
+    }
     child.kill('SIGTERM')
     expect(await ended).toBe(0)
     return said.out
@@ -48,7 +53,7 @@ describe('what a start says', () => {
   })
 
   it('is one line when the port is taken', async () => {
-    const other = createServer().listen(0)
+    const other = createServer().listen(await freePort())
     await once(other, 'listening')
     const { port } = other.address() as { port: number }
     const { said, ended } = start(port)

@@ -77,7 +77,7 @@ export const startStandalone = async (more: Record<string, string> = {}): Promis
   // As root the database runs as another user, and would keep its data elsewhere if it could not get in here.
   await chmod(dataDir, 0o755)
   const start = (_app: AppName, port: number) =>
-    startApp('apps/standalone/src/main.ts', port, { WAYMARK_DATA_DIR: dataDir, ...more }, 30_000)
+    startApp('apps/standalone/src/main.ts', port, { WAYMARK_DATA_DIR: dataDir, ...more }, 60_000)
   const running = new Map<AppName, AppProcess>([['standalone', await start('standalone', await freePort())]])
   const demo = JSON.parse(await readFile(path.join(dataDir, 'demo.json'), 'utf8')) as Access
   const cleanUp = () => rm(dataDir, { recursive: true, force: true })
@@ -132,7 +132,7 @@ export const startDistributed = async (
   settings: Record<string, string> = {},
 ): Promise<Constellation> => {
   const { env, access, mailDir, cleanUp } = await prepareDistributed(servers, settings)
-  const start = (app: AppName, port: number) => startApp(`apps/${app}/src/main.ts`, port, env, 30_000)
+  const start = (app: AppName, port: number) => startApp(`apps/${app}/src/main.ts`, port, env, 60_000)
   const started = await Promise.all(
     APPS.map(async (app) => [app, await start(app, await freePort())] as const),
   )

@@ -1,12 +1,26 @@
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 
-/** A TCP port that nobody listened on a moment ago. */
-export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0)
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+const isFree = async (port: number): Promise<boolean> => {
+  const server = createServer().listen(port)
+  try {
+    await once(server, 'listening')
+  } catch {
+    return false
+  }
   server.close()
   await once(server, 'close')
-  return port
+  return true
+}
+
+/**
+ * A TCP port that nobody listened on a moment ago. It lies below those that systems give to whoever asks for any, since
+ * one of these is soon the port of somebody's connection.
+ */
+export const freePort = async (): Promise<number> => {
+  for (;;) {
+    const port = randomInt(12_000, 30_000)
+    if (await isFree(port)) return port
+  }
 }
