@@ -1,6 +1,6 @@
-import type { EnrichedEvent, IdentifyRecord, QueuedRecord, Topic } from '@waymark/contracts'
+import type { EnrichedEvent, IdentifyRecord, QueuedRecord } from '@waymark/contracts'
 import { openDatabase } from '@waymark/database'
-import type { Delivery, EventBus, OutgoingRecord } from '@waymark/event-bus'
+import { type Delivery, type EventBus, publishing } from '@waymark/event-bus'
 import { anIngestRecord, createTestDatabase, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createEnrichRecords } from '../src/enrich-records.ts'
@@ -21,8 +21,10 @@ describe.skipIf(!services)('enriching a batch', () => {
   let db: ReturnType<typeof openDatabase>
   const published: EnrichedEvent[] = []
   const bus: EventBus = {
-    publish: async <T>(_topic: Topic<T>, records: readonly OutgoingRecord<T>[]) =>
-      void published.push(...records.map(({ value }) => value as EnrichedEvent)),
+    ...publishing(
+      async (_topic, records) =>
+        void published.push(...records.map(({ value }) => JSON.parse(value) as EnrichedEvent)),
+    ),
     subscribe: () => ({ start: async () => {}, stop: async () => {} }),
     close: async () => {},
   }

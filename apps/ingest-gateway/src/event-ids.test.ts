@@ -14,6 +14,13 @@ describe('an event id', () => {
     expect(second > first).toBe(true)
   })
 
+  it('is greater than the one before it, for as long as a millisecond counts', () => {
+    const newId = createEventIds(() => 1)
+    const ids = Array.from({ length: 4_096 }, newId)
+    expect(ids).toEqual(ids.toSorted())
+    for (const id of ids) expect([validate(id), version(id)]).toEqual([true, 7])
+  })
+
   it('is another one each time, also within a millisecond', () => {
     const newId = createEventIds(() => 0)
     expect(new Set(Array.from({ length: 10_000 }, newId)).size).toBe(10_000)

@@ -157,11 +157,11 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
     },
 
     /** Remembers the ids that were made for a request that fails now, in case it is repeated. */
-    rememberIds: async ({ madeIds }: Intake): Promise<void> => {
+    rememberIds: async (madeIds: Intake['madeIds']): Promise<void> => {
       if (madeIds) await cache.set(madeIds.name, madeIds.ids.join(','), MADE_IDS_MS)
     },
     /** Forgets them once the request has succeeded: the same body sent again later is a new request. */
-    forgetIds: async ({ madeIds }: Intake): Promise<void> => {
+    forgetIds: async (madeIds: Intake['madeIds']): Promise<void> => {
       if (madeIds) await cache.delete(madeIds.name)
     },
   }

@@ -3,6 +3,7 @@ import {
   type AsyncTrackResult,
   type IngestRecord,
   ingestRecords,
+  type RejectedEvent,
   rejectedEvents,
   type SyncTrackResult,
 } from '@waymark/contracts'
@@ -36,7 +37,7 @@ export const createTrackEvents = ({ intake, queue, processAtOnce }: TrackEventsD
     }
   }
 
-  const quarantine = ({ rejected }: Intake): Promise<void> =>
+  const quarantine = (rejected: readonly RejectedEvent[]): Promise<void> =>
     orUnavailable(
       queue.enqueue(
         rejectedEvents,
@@ -50,22 +51,32 @@ export const createTrackEvents = ({ intake, queue, processAtOnce }: TrackEventsD
 
   /** Whoever has to repeat the request gets the ids again that were made for it, also when it succeeds too late. */
   const keepingIds = async (
-    sorted: Intake,
+    madeIds: Intake['madeIds'],
     { whenGivenUp }: Pick<IntakeOptions, 'whenGivenUp'>,
-    work: () => Promise<void>,
+    work: Promise<void>,
   ): Promise<void> => {
     let givenUp = false
     whenGivenUp(() => {
       givenUp = true
-      void intake.rememberIds(sorted)
+      void intake.rememberIds(madeIds)
     })
     try {
-      await work()
+      await work
     } catch (error) {
-      await intake.rememberIds(sorted)
+      await intake.rememberIds(madeIds)
       throw error
     }
-    if (!givenUp) await intake.forgetIds(sorted)
+    if (!givenUp) await intake.forgetIds(madeIds)
+  }
+
+  const whenQueued = async (
+    queued: Promise<void>,
+    rejected: readonly RejectedEvent[],
+    result: AsyncTrackResult,
+  ): Promise<AsyncTrackResult> => {
+    await queued
+    await quarantine(rejected)
+    return result
   }
 
   return {
@@ -73,25 +84,20 @@ export const createTrackEvents = ({ intake, queue, processAtOnce }: TrackEventsD
      * Resolves when every valid event is durable: on the bus, or in the spool if none of them is a conversion.
      * @throws AppError bad_request when no event is valid, queue_unavailable when nothing takes them
      */
-    enqueue: async (
-      request: TrackRequest,
-      sender: Sender,
-      options: IntakeOptions,
-    ): Promise<AsyncTrackResult> => {
-      const sorted = await intake.sort(request, sender, options)
-      const { records, invalid } = sorted
-      if (records.some(isMetering)) await keepingIds(sorted, options, () => enqueueMetering(records))
-      else await orUnavailable(queue.enqueue(ingestRecords, outgoing(records)))
-      await quarantine(sorted)
-      const accepted = records.length
-      return {
-        accepted,
-        failed: invalid.length,
-        queued: accepted,
-        processed: false,
-        ...(invalid.length > 0 && { invalid }),
-      }
-    },
+    enqueue: (request: TrackRequest, sender: Sender, options: IntakeOptions): Promise<AsyncTrackResult> =>
+      // An async function would keep its arguments, and with them every event as it came, until Kafka has answered.
+      intake.sort(request, sender, options).then(({ records, rejected, invalid, madeIds }) => {
+        const queued = records.some(isMetering)
+          ? keepingIds(madeIds, options, enqueueMetering(records))
+          : orUnavailable(queue.enqueue(ingestRecords, outgoing(records)))
+        return whenQueued(queued, rejected, {
+          accepted: records.length,
+          failed: invalid.length,
+          queued: records.length,
+          processed: false,
+          ...(invalid.length > 0 && { invalid }),
+        })
+      }),
 
     /**
      * Resolves when every valid event can be read from both stores; conversions have gone to the queue before.
@@ -104,13 +110,14 @@ export const createTrackEvents = ({ intake, queue, processAtOnce }: TrackEventsD
       options: IntakeOptions,
     ): Promise<SyncTrackResult> => {
       const sorted = await intake.sort(request, sender, options, { repeatable: true })
-      const { records, rejected, invalid, problems } = sorted
-      await quarantine(sorted)
+      const { records, rejected, invalid, problems, madeIds } = sorted
+      await quarantine(rejected)
       const metering = records.filter(isMetering)
-      await keepingIds(sorted, options, async () => {
+      const store = async (): Promise<void> => {
         if (metering.length > 0) await enqueueMetering(metering)
         if (records.length > 0) await processAtOnce(records)
-      })
+      }
+      await keepingIds(madeIds, options, store())
       const result: SyncTrackResult = {
         accepted: records.length,
         failed: invalid.length,

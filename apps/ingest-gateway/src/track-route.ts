@@ -1,5 +1,11 @@
 import { MAX_TRACK_BODY_BYTES, trackEvents as operation } from '@waymark/contracts'
-import { directKeyRoute, type LimitRequests, type Platform, type Route } from '@waymark/service-kit'
+import {
+  directKeyRoute,
+  type KeyAnswer,
+  type LimitRequests,
+  type Platform,
+  type Route,
+} from '@waymark/service-kit'
 import { senderOf, wantsSync, whenGivenUp } from './sender.ts'
 import type { createTrackEvents } from './track-events.ts'
 import { parseTrackRequest } from './track-request.ts'
@@ -15,7 +21,7 @@ export const trackRoute = ({ trackEvents, ...deps }: Deps): Route =>
   directKeyRoute(
     operation,
     { ...deps, maxBodyBytes: MAX_TRACK_BODY_BYTES, numbers: 'any' },
-    async ({ body, req, res, ...by }) => {
+    ({ body, req, res, ...by }) => {
       const request = parseTrackRequest(body.value)
       const sender = senderOf({ req, ...by })
       const options = {
@@ -24,8 +30,13 @@ export const trackRoute = ({ trackEvents, ...deps }: Deps): Route =>
         backfill: false,
         whenGivenUp: whenGivenUp(res),
       }
-      if (wantsSync(req))
-        return { status: 200, json: JSON.stringify(await trackEvents.process(request, sender, options)) }
-      return { status: 202, json: JSON.stringify(await trackEvents.enqueue(request, sender, options)) }
+      return wantsSync(req)
+        ? answerWith(200, trackEvents.process(request, sender, options))
+        : answerWith(202, trackEvents.enqueue(request, sender, options))
     },
   )
+
+const answerWith = async (status: number, result: Promise<unknown>): Promise<KeyAnswer> => ({
+  status,
+  json: JSON.stringify(await result),
+})

@@ -7,5 +7,8 @@ export {
   type EventBus,
   type Outcome,
   type OutgoingRecord,
+  publishing,
+  type SerializedRecord,
   type Subscription,
+  serializeRecords,
 } from './port.ts'

@@ -3,6 +3,15 @@ import type { Topic } from '@waymark/contracts'
 /** A record on its way to a topic. Records with the same key are delivered in the order of publishing. */
 export type OutgoingRecord<T> = { key: string; value: T; headers?: Record<string, string> }
 
+/** The same with its value as JSON text. */
+export type SerializedRecord = { key: string; value: string; headers?: Record<string, string> }
+
+/** Turns values into text once, wherever they go from there. */
+export const serializeRecords = (records: readonly OutgoingRecord<unknown>[]): SerializedRecord[] =>
+  records.map(({ key, value, headers }) =>
+    headers ? { key, value: JSON.stringify(value), headers } : { key, value: JSON.stringify(value) },
+  )
+
 /** A record that a consumer is given. */
 export type Delivery<T> = {
   topic: string
@@ -47,10 +56,20 @@ export type EventBus = {
    * @throws BusUnavailableError when that was not known in time; the records may still arrive
    */
   publish<T>(topic: Topic<T>, records: readonly OutgoingRecord<T>[]): Promise<void>
+  /** The same for values that are text already. @throws BusUnavailableError */
+  publishSerialized(topic: Topic<unknown>, records: readonly SerializedRecord[]): Promise<void>
   subscribe<T>(subscription: Subscription<T>): Consumer
   /** Sends what was published and closes connections; stop the consumers first. */
   close(): Promise<void>
 }
+
+/** Both ways of publishing, by the one that takes text. */
+export const publishing = (
+  publishSerialized: EventBus['publishSerialized'],
+): Pick<EventBus, 'publish' | 'publishSerialized'> => ({
+  publish: (topic, records) => publishSerialized(topic, serializeRecords(records)),
+  publishSerialized,
+})
 
 /** The bus did not confirm in time that records are durable. Whether they are is unknown. */
 export class BusUnavailableError extends Error {

@@ -1,8 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log, Topic } from '@waymark/contracts'
 import { type Database, isTransient } from '@waymark/database'
-import { BusUnavailableError, type EventBus, type OutgoingRecord } from '@waymark/event-bus'
-import { addToOutbox } from './outbox.ts'
+import {
+  BusUnavailableError,
+  type EventBus,
+  type OutgoingRecord,
+  type SerializedRecord,
+  serializeRecords,
+} from '@waymark/event-bus'
+import { addSerializedToOutbox } from './outbox.ts'
 
 /** The way from the gateway to its topics. */
 export type IngestQueue = {
@@ -73,20 +79,20 @@ export const createIngestQueue = ({
   let holding = false
   const beingSpooled = new Set<Promise<void>>()
 
-  const publish = async <T>(topic: Topic<T>, records: readonly OutgoingRecord<T>[]): Promise<void> => {
+  const publish = async (topic: Topic<unknown>, records: readonly SerializedRecord[]): Promise<void> => {
     if (now() < busOpenUntil) throw new BusUnavailableError('the bus has just failed')
     try {
-      await bus.publish(topic, records)
+      await bus.publishSerialized(topic, records)
     } catch (error) {
       if (error instanceof BusUnavailableError) busOpenUntil = now() + OPEN_MS
       throw error
     }
   }
 
-  const insert = async <T>(topic: Topic<T>, records: readonly OutgoingRecord<T>[]): Promise<void> => {
+  const insert = async (topic: Topic<unknown>, records: readonly SerializedRecord[]): Promise<void> => {
     if (spooled > MAX_SPOOLED) throw new BusUnavailableError('the spool is full')
     if (now() < spoolOpenUntil) throw new BusUnavailableError('the spool has just failed')
-    const inserting = db.transaction((client) => addToOutbox(client, lane, topic, records))
+    const inserting = db.transaction((client) => addSerializedToOutbox(client, lane, topic, records))
     beingSpooled.add(inserting)
     // What comes too late is published twice, and stored once.
     void inserting.catch(() => {}).finally(() => beingSpooled.delete(inserting))
@@ -100,7 +106,10 @@ export const createIngestQueue = ({
   }
 
   /** Order is worth less than the record: without a spool it overtakes those that wait there. */
-  const spoolOrPublish = async <T>(topic: Topic<T>, records: readonly OutgoingRecord<T>[]): Promise<void> => {
+  const spoolOrPublish = async (
+    topic: Topic<unknown>,
+    records: readonly SerializedRecord[],
+  ): Promise<void> => {
     try {
       await insert(topic, records)
     } catch (error) {
@@ -145,21 +154,27 @@ export const createIngestQueue = ({
     await caughtUp
   }
 
+  const publishOrSpool = async (
+    topic: Topic<unknown>,
+    records: readonly SerializedRecord[],
+  ): Promise<void> => {
+    if (records.length === 0) return
+    if (holding) await held
+    if (spooling) return spoolOrPublish(topic, records)
+    try {
+      await publish(topic, records)
+    } catch (error) {
+      if (!(error instanceof BusUnavailableError)) throw error
+      if (!spooling) log.warn({ err: error }, 'the bus is away; accepted records are spooled')
+      spooling = true
+      await insert(topic, records)
+    }
+  }
+
   return {
-    enqueueOnBus: publish,
-    enqueue: async (topic, records) => {
-      if (records.length === 0) return
-      if (holding) await held
-      if (spooling) return spoolOrPublish(topic, records)
-      try {
-        await publish(topic, records)
-      } catch (error) {
-        if (!(error instanceof BusUnavailableError)) throw error
-        if (!spooling) log.warn({ err: error }, 'the bus is away; accepted records are spooled')
-        spooling = true
-        await insert(topic, records)
-      }
-    },
+    // As text from here on: what the records were made of need not outlive the wait for Kafka.
+    enqueueOnBus: (topic, records) => publish(topic, serializeRecords(records)),
+    enqueue: (topic, records) => publishOrSpool(topic, serializeRecords(records)),
     watchSpool: async () => {
       const { newest, waited_ms } = await look()
       // Rows of other processes count too.

@@ -1,6 +1,11 @@
 import { type Log, type Topic, topics } from '@waymark/contracts'
 import { bulkColumns, type Database } from '@waymark/database'
-import type { EventBus, OutgoingRecord } from '@waymark/event-bus'
+import {
+  type EventBus,
+  type OutgoingRecord,
+  type SerializedRecord,
+  serializeRecords,
+} from '@waymark/event-bus'
 import type { ClientBase } from 'pg'
 import { traceHeaders } from './trace-headers.ts'
 
@@ -42,21 +47,36 @@ export const addToOutbox = <T>(
 ): Promise<void> => addAllToOutbox(client, lane, [{ topic, records }])
 
 /** The same for records of several topics, in one statement. */
-export const addAllToOutbox = async (
+export const addAllToOutbox = (
   client: ClientBase,
   lane: string,
   entries: readonly OutboxEntry[],
-): Promise<void> => {
-  const trace = traceHeaders()
-  const rows = entries.flatMap(({ topic, records }) =>
-    records.map(({ key, value, headers = trace }) => ({
-      lane,
-      topic: topic.name,
-      key,
-      value: JSON.stringify(value),
-      headers: headers ? JSON.stringify(headers) : null,
-    })),
+): Promise<void> =>
+  insert(
+    client,
+    entries.flatMap(({ topic, records }) => rowsOf(lane, topic, serializeRecords(records))),
   )
+
+/** The same for records whose values are text already. */
+export const addSerializedToOutbox = (
+  client: ClientBase,
+  lane: string,
+  topic: Topic<unknown>,
+  records: readonly SerializedRecord[],
+): Promise<void> => insert(client, rowsOf(lane, topic, records))
+
+const rowsOf = (lane: string, topic: Topic<unknown>, records: readonly SerializedRecord[]): OutboxRow[] => {
+  const trace = traceHeaders()
+  return records.map(({ key, value, headers = trace }) => ({
+    lane,
+    topic: topic.name,
+    key,
+    value,
+    headers: headers ? JSON.stringify(headers) : null,
+  }))
+}
+
+const insert = async (client: ClientBase, rows: OutboxRow[]): Promise<void> => {
   await client.query({ name: 'add-to-outbox', text: INSERT, values: columns.values(rows) })
 }
 
@@ -74,7 +94,7 @@ export const createOutboxRelay = ({ db, bus, log }: { db: Database; bus: EventBu
       [...byTopic].map(([name, ofTopic]) => {
         const topic = topicNamed.get(name)
         if (!topic) throw new Error(`the outbox names an unknown topic: ${name}`)
-        return bus.publish(topic, ofTopic.map(toOutgoing))
+        return bus.publishSerialized(topic, ofTopic.map(toSerialized))
       }),
     )
   }
@@ -103,8 +123,8 @@ export const createOutboxRelay = ({ db, bus, log }: { db: Database; bus: EventBu
   }
 }
 
-const toOutgoing = ({ key, value, headers }: StoredRow): OutgoingRecord<unknown> => ({
+const toSerialized = ({ key, value, headers }: StoredRow): SerializedRecord => ({
   key,
-  value: JSON.parse(value),
+  value,
   ...(headers && { headers }),
 })

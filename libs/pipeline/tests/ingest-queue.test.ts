@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ingestRecords } from '@waymark/contracts'
 import { openDatabase } from '@waymark/database'
-import { BusUnavailableError, type EventBus } from '@waymark/event-bus'
+import { BusUnavailableError, type EventBus, publishing } from '@waymark/event-bus'
 import { anIngestRecord, createMemoryLog, createTestDatabase, eventually, services } from '@waymark/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createIngestQueue } from '../src/ingest-queue.ts'
@@ -25,11 +25,11 @@ describe.skipIf(!services)('the way into the queue', () => {
   const setUp = (spoolDb = db) => {
     const world = { away: false, now: 1_000_000, published: [] as string[], attempts: 0, spooled: 0 }
     const bus: EventBus = {
-      publish: async (_topic, records) => {
+      ...publishing(async (_topic, records) => {
         world.attempts++
         if (world.away) throw new BusUnavailableError('away')
         world.published.push(...records.map(({ key }) => key))
-      },
+      }),
       subscribe: () => ({ start: async () => {}, stop: async () => {} }),
       close: async () => {},
     }

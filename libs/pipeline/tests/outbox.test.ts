@@ -1,6 +1,6 @@
 import { deadLetters, enrichedEvents } from '@waymark/contracts'
 import { openDatabase } from '@waymark/database'
-import { BusUnavailableError, type EventBus } from '@waymark/event-bus'
+import { BusUnavailableError, type EventBus, publishing } from '@waymark/event-bus'
 import { anEnrichedEvent, createMemoryLog, createTestDatabase, services } from '@waymark/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addAllToOutbox, addToOutbox, createOutboxRelay } from '../src/outbox.ts'
@@ -24,7 +24,7 @@ describe.skipIf(!services)('the outbox', () => {
   const recordingBus = () => {
     const published: string[] = []
     const bus: EventBus = {
-      publish: async (_topic, records) => void published.push(...records.map(({ key }) => key)),
+      ...publishing(async (_topic, records) => void published.push(...records.map(({ key }) => key))),
       subscribe: () => ({ start: async () => {}, stop: async () => {} }),
       close: async () => {},
     }
@@ -64,8 +64,10 @@ describe.skipIf(!services)('the outbox', () => {
     const published: { topic: string; keys: string[] }[] = []
     const bus: EventBus = {
       ...recordingBus().bus,
-      publish: async (topic, records) =>
-        void published.push({ topic: topic.name, keys: records.map(({ key }) => key) }),
+      ...publishing(
+        async (topic, records) =>
+          void published.push({ topic: topic.name, keys: records.map(({ key }) => key) }),
+      ),
     }
     expect(await createOutboxRelay({ db, bus, log: createMemoryLog() })(signal)).toBe(6)
     expect(published).toEqual([
@@ -96,7 +98,10 @@ describe.skipIf(!services)('the outbox', () => {
 
   it('keeps everything while the bus is away', async () => {
     await add('lane', 'a')
-    const away = { ...recordingBus().bus, publish: () => Promise.reject(new BusUnavailableError('away')) }
+    const away = {
+      ...recordingBus().bus,
+      ...publishing(() => Promise.reject(new BusUnavailableError('away'))),
+    }
     await expect(createOutboxRelay({ db, bus: away, log: createMemoryLog() })(signal)).rejects.toThrow(
       BusUnavailableError,
     )

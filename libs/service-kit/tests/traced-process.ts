@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { compileValidator, type Topic } from '@waymark/contracts'
-import type { Delivery, EventBus } from '@waymark/event-bus'
+import { type Delivery, type EventBus, publishing } from '@waymark/event-bus'
 import { Registry } from 'prom-client'
 import { Type } from 'typebox'
 import { jsonBody } from '../src/http/json-body.ts'
@@ -20,10 +20,12 @@ const sent = new EventEmitter()
 
 /** Hands over what is published, one record at a time, and keeps nothing. */
 const passingBus: EventBus = {
-  publish: async ({ name: topic }, records) => {
-    for (const { key, value, headers = {} } of records)
+  ...publishing(async ({ name: topic }, records) => {
+    for (const { key, value: text, headers = {} } of records) {
+      const value: unknown = JSON.parse(text)
       setImmediate(() => sent.emit('record', { topic, partition: 0, offset: 0n, key, value, headers }))
-  },
+    }
+  }),
   subscribe: ({ handle }) => ({
     start: async () =>
       void sent.on('record', (delivery: Delivery<never>) =>

@@ -1,6 +1,5 @@
 import { Consumer, MessagesStreamModes, ProduceAcks, Producer, stringSerializers } from '@platformatic/kafka'
-import type { Topic } from '@waymark/contracts'
-import type { Delivery, EventBus, OutgoingRecord } from '@waymark/event-bus'
+import { type Delivery, type EventBus, publishing } from '@waymark/event-bus'
 
 const LINGER_MS = 2
 const BATCH = 500
@@ -35,18 +34,16 @@ export const createPlatformaticBus = (brokers: string[]): EventBus => {
   }
 
   return {
-    publish: <T>(topic: Topic<T>, records: readonly OutgoingRecord<T>[]) =>
-      new Promise<void>((resolve, reject) => {
-        const messages = records.map(({ key, value }) => ({
-          topic: topic.name,
-          key,
-          value: JSON.stringify(value),
-        }))
-        waiting.push({ messages, resolve, reject })
-        if (sending) return
-        sending = true
-        setTimeout(flush, LINGER_MS)
-      }),
+    ...publishing(
+      (topic, records) =>
+        new Promise<void>((resolve, reject) => {
+          const messages = records.map(({ key, value }) => ({ topic: topic.name, key, value }))
+          waiting.push({ messages, resolve, reject })
+          if (sending) return
+          sending = true
+          setTimeout(flush, LINGER_MS)
+        }),
+    ),
     subscribe: ({ group, topic, handle }) => {
       const consumer = new Consumer<Buffer, Buffer, Buffer, Buffer>({ ...options, groupId: group })
       const stopping = new AbortController()

@@ -8,7 +8,7 @@ import {
   type ValidationItem,
 } from '@waymark/contracts'
 import { isDeeperThan } from './json-depth.ts'
-import { holdsInfinity } from './out-of-range.ts'
+import { extentOf } from './json-extent.ts'
 import { parseRfc3339 } from './rfc3339.ts'
 
 const MAX_SAMPLE_LENGTH = 256
@@ -59,13 +59,14 @@ export const acceptEvent = (raw: unknown, context: AcceptanceContext): Acceptanc
 const structural = (field: string, message: string): ValidationItem => ({ field, rule: 'structure', message })
 
 const structuralProblem = (raw: unknown, mayExceedSize: boolean): ValidationItem | undefined => {
-  if (isDeeperThan(raw, MAX_EVENT_DEPTH)) {
-    return structural('', `is nested deeper than ${MAX_EVENT_DEPTH} levels`)
-  }
-  if (holdsInfinity(raw)) return structural('', 'holds a number that is out of range')
+  const { tooDeep, outOfRange, bytesAtMost } = extentOf(raw, MAX_EVENT_DEPTH)
+  if (tooDeep) return structural('', `is nested deeper than ${MAX_EVENT_DEPTH} levels`)
+  if (outOfRange) return structural('', 'holds a number that is out of range')
   const problem = trackedEvent.check(raw)
   if (problem) return structural(problem.field, problem.message)
-  if (mayExceedSize && Buffer.byteLength(JSON.stringify(raw)) > MAX_EVENT_BYTES) {
+  // Writing it to count its bytes is worth sparing, and nearly always can be.
+  const maybeTooLarge = mayExceedSize && bytesAtMost > MAX_EVENT_BYTES
+  if (maybeTooLarge && Buffer.byteLength(JSON.stringify(raw)) > MAX_EVENT_BYTES) {
     return structural('', `is larger than ${MAX_EVENT_BYTES} bytes`)
   }
   return undefined

@@ -2,7 +2,7 @@ import type { Log, Topic } from '@waymark/contracts'
 import type { Pool } from 'pg'
 import { createDelivery, DEFAULT_BATCH_RECORDS, deadLettersTo } from '../delivery.ts'
 import { partitionOf } from '../partitioner.ts'
-import type { EventBus } from '../port.ts'
+import { type EventBus, publishing } from '../port.ts'
 import { createAppender } from './appender.ts'
 import { createEmbeddedConsumer } from './embedded-consumer.ts'
 import { createGroupMembers } from './group-members.ts'
@@ -58,16 +58,17 @@ export const openEmbeddedEventBus = async (
   sweeper.unref()
 
   const bus: EventBus = {
-    publish: (topic, records) =>
+    ...publishing((topic, records) =>
       appender.append(
         records.map(({ key, value, headers }) => ({
           topic: topic.name,
           partition: partitionOf(key, partitions),
           key,
-          value: JSON.stringify(value),
+          value,
           headers,
         })),
       ),
+    ),
     subscribe: (subscription) => {
       subscribed.add(subscription.topic)
       const deliver = createDelivery(subscription, { publishDeadLetters: deadLettersTo(bus), log })

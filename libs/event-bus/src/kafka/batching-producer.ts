@@ -1,22 +1,24 @@
 import type { Log } from '@waymark/contracts'
 import type { RecordMetadata } from 'kafkajs'
 import { BusUnavailableError } from '../port.ts'
+import type { BatchRecord } from './record-batch.ts'
 
-/** A record with its partition chosen and its value serialised. */
-export type PartitionedRecord = {
-  partition: number
-  key: string
-  value: string
-  headers?: Record<string, string>
+/** What records of one partition are gathered in. */
+export type Batch = {
+  /** Whether the record was added: false when there is no room for it beside the others. */
+  append(record: BatchRecord): boolean
+  /** Called once it is stored: nobody needs it any more. */
+  release(): void
 }
+export type PartitionBatch<B> = { partition: number; batch: B }
 
-/** Sends records of one topic, all of partitions that `leader` leads, once, and answers what was acknowledged. */
-export type SendOnce = (records: readonly PartitionedRecord[], leader: number) => Promise<RecordMetadata[]>
+/** Sends batches, each of another partition that `leader` leads, once, and answers what was acknowledged. */
+export type SendOnce<B> = (batches: readonly PartitionBatch<B>[], leader: number) => Promise<RecordMetadata[]>
 
-/** Times in ms, sizes in bytes. */
-export type BatchingOptions = {
+/** Times in ms. */
+export type BatchingOptions<B> = {
+  newBatch: () => B
   lingerMs: number
-  maxPartitionBytes: number
   deadlineMs: number
   /** The broker that leads a partition, as far as is known; asked anew for each batch. */
   leaderOf: (partition: number) => number
@@ -25,9 +27,10 @@ export type BatchingOptions = {
 const FIRST_RETRY_MS = 50
 const MAX_RETRY_MS = 500
 
-/** One call of `publish`: settled when each of its records is acknowledged, or when its deadline passes. */
+/** One call of `publish`: settled when each batch with records of it is acknowledged, or when its deadline passes. */
 type Request = { unacknowledged: number; settled: boolean; acknowledge(): void; expire(error: Error): void }
-type Entry = { record: PartitionedRecord; bytes: number; request: Request }
+/** A batch, whose records it holds, and whether it has been sent: then nothing is added to it. */
+type Queued<B> = PartitionBatch<B> & { requests: Request[]; sent: boolean }
 
 /**
  * Gathers records of one topic into batches and sends one batch at a time to each leader, so that a partition keeps its
@@ -37,9 +40,13 @@ type Entry = { record: PartitionedRecord; bytes: number; request: Request }
  * held against what was sent, and whatever it does not cover is sent again, in front of newer records, until
  * the requests that wait for it expire. A repeat may store a record twice; subscribers drop repeats.
  */
-export const createBatchingProducer = (send: SendOnce, options: BatchingOptions, log: Log) => {
+export const createBatchingProducer = <B extends Batch>(
+  send: SendOnce<B>,
+  options: BatchingOptions<B>,
+  log: Log,
+) => {
   const { leaderOf } = options
-  const queues = new Map<number, Entry[]>()
+  const queues = new Map<number, Queued<B>[]>()
   /** Partitions of which a batch is on its way; the next one waits for its answer, whoever leads by then. */
   const underWay = new Set<number>()
   const sending = new Map<number, Promise<void>>()
@@ -48,57 +55,68 @@ export const createBatchingProducer = (send: SendOnce, options: BatchingOptions,
   const waitsFor = (partition: number, leader: number): boolean =>
     !underWay.has(partition) && leaderOf(partition) === leader
 
-  const takeBatch = (leader: number): Entry[] => {
-    const batch: Entry[] = []
-    for (const [partition, queue] of queues) {
-      if (!waitsFor(partition, leader)) continue
-      let bytes = 0
-      let taken = 0
-      for (const entry of queue) {
-        if (taken > 0 && bytes + entry.bytes > options.maxPartitionBytes) break
-        bytes += entry.bytes
-        taken++
-        // Nobody waits for an expired request any more, and its client was told to repeat it.
-        if (!entry.request.settled) batch.push(entry)
-      }
-      if (taken === queue.length) queues.delete(partition)
-      else queues.set(partition, queue.slice(taken))
-    }
-    return batch
+  /** Adds a record to the newest batch of its partition, or to one more, and answers which that was. */
+  const append = (record: BatchRecord, partition: number): Queued<B> => {
+    const queue = queues.get(partition)
+    const newest = queue?.at(-1)
+    if (newest && !newest.sent && newest.batch.append(record)) return newest
+    const opened = { partition, batch: options.newBatch(), requests: [], sent: false }
+    opened.batch.append(record)
+    if (queue) queue.push(opened)
+    else queues.set(partition, [opened])
+    return opened
   }
 
-  const sendBatch = async (batch: Entry[], leader: number): Promise<Entry[]> => {
-    if (batch.length === 0) return []
-    const partitions = new Set(batch.map(({ record }) => record.partition))
-    for (const partition of partitions) underWay.add(partition)
+  /** The oldest batch of each partition. */
+  const takeBatches = (leader: number): Queued<B>[] => {
+    const taken: Queued<B>[] = []
+    for (const [partition, queue] of queues) {
+      if (!waitsFor(partition, leader)) continue
+      // Nobody waits for an expired request any more, and its client was told to repeat it.
+      const next = queue.findIndex(({ requests }) => requests.some(({ settled }) => !settled))
+      const rest = next === -1 ? [] : queue.slice(next + 1)
+      if (rest.length === 0) queues.delete(partition)
+      else queues.set(partition, rest)
+      const batch = queue[next]
+      if (!batch) continue
+      batch.sent = true
+      taken.push(batch)
+    }
+    return taken
+  }
+
+  /** Answers which of the batches were not stored. */
+  const sendBatches = async (batches: Queued<B>[], leader: number): Promise<Queued<B>[]> => {
+    if (batches.length === 0) return []
+    for (const { partition } of batches) underWay.add(partition)
     try {
-      const answers = await send(
-        batch.map(({ record }) => record),
-        leader,
-      )
+      const answers = await send(batches, leader)
       const stored = new Set(
         answers.filter(({ errorCode }) => errorCode === 0).map(({ partition }) => partition),
       )
-      for (const entry of batch) if (stored.has(entry.record.partition)) entry.request.acknowledge()
-      return batch.filter(({ record }) => !stored.has(record.partition))
+      for (const { partition, batch, requests } of batches) {
+        if (!stored.has(partition)) continue
+        batch.release()
+        for (const request of requests) request.acknowledge()
+      }
+      return batches.filter(({ partition }) => !stored.has(partition))
     } catch (error) {
-      log.warn({ err: error, leader, records: batch.length }, 'sending to Kafka failed and is tried again')
-      return batch
+      log.warn({ err: error, leader, batches: batches.length }, 'sending to Kafka failed and is tried again')
+      return batches
     } finally {
-      for (const partition of partitions) underWay.delete(partition)
+      for (const { partition } of batches) underWay.delete(partition)
     }
   }
 
-  const putBack = (entries: Entry[]): void => {
-    const byPartition = Map.groupBy(entries, ({ record }) => record.partition)
-    for (const [partition, failed] of byPartition)
-      queues.set(partition, [...failed, ...(queues.get(partition) ?? [])])
+  const putBack = (batches: Queued<B>[]): void => {
+    for (const failed of batches)
+      queues.set(failed.partition, [failed, ...(queues.get(failed.partition) ?? [])])
   }
 
   const sendAll = async (leader: number): Promise<void> => {
     let retryMs = FIRST_RETRY_MS
     while (queues.keys().some((partition) => waitsFor(partition, leader))) {
-      const failed = await sendBatch(takeBatch(leader), leader)
+      const failed = await sendBatches(takeBatches(leader), leader)
       if (failed.length === 0) {
         retryMs = FIRST_RETRY_MS
         continue
@@ -125,9 +143,9 @@ export const createBatchingProducer = (send: SendOnce, options: BatchingOptions,
     }
   }
 
-  const createRequest = (records: number, resolve: () => void, reject: (error: Error) => void): Request => {
+  const createRequest = (resolve: () => void, reject: (error: Error) => void): Request => {
     const request: Request = {
-      unacknowledged: records,
+      unacknowledged: 0,
       settled: false,
       acknowledge: () => {
         request.unacknowledged--
@@ -154,22 +172,18 @@ export const createBatchingProducer = (send: SendOnce, options: BatchingOptions,
      * Resolves when every record is acknowledged by all in-sync replicas.
      * @throws BusUnavailableError when the deadline passes first
      */
-    publish: (records: readonly PartitionedRecord[]): Promise<void> =>
+    publish: (records: readonly BatchRecord[], partitionOf: (record: BatchRecord) => number): Promise<void> =>
       new Promise((resolve, reject) => {
         if (records.length === 0) return resolve()
-        const request = createRequest(records.length, resolve, reject)
+        const request = createRequest(resolve, reject)
         for (const record of records) {
-          const entry = {
-            record,
-            bytes: Buffer.byteLength(record.value) + Buffer.byteLength(record.key),
-            request,
-          }
-          const queue = queues.get(record.partition)
-          if (queue) queue.push(entry)
-          else queues.set(record.partition, [entry])
+          const partition = partitionOf(record)
+          const { requests } = append(record, partition)
+          if (requests.at(-1) === request) continue
+          requests.push(request)
+          request.unacknowledged++
+          if (!sending.has(leaderOf(partition))) lingering ??= setTimeout(flush, options.lingerMs)
         }
-        if (records.some(({ partition }) => !sending.has(leaderOf(partition))))
-          lingering ??= setTimeout(flush, options.lingerMs)
       }),
     /** Sends what was published, or gives it up at its deadline. */
     drain: async (): Promise<void> => {

@@ -5,14 +5,14 @@ import type { Log, Topic } from '@waymark/contracts'
 import kafkajs, { type Admin, type Kafka, type KafkaConfig, type logCreator, type SASLOptions } from 'kafkajs'
 import { createDelivery, DEFAULT_BATCH_RECORDS, deadLettersTo } from '../delivery.ts'
 import { partitionOf } from '../partitioner.ts'
-import { BusUnavailableError, type EventBus } from '../port.ts'
-import { createBatchingProducer, type PartitionedRecord, type SendOnce } from './batching-producer.ts'
+import { BusUnavailableError, type EventBus, publishing } from '../port.ts'
+import { createBatchingProducer, type SendOnce } from './batching-producer.ts'
 import { asEncoded, sendEncodedBatches } from './encoded-batches.ts'
 import { createKafkaConsumer } from './kafka-consumer.ts'
 import { createPartitionLeaders } from './partition-leaders.ts'
 import { createProducers } from './producers.ts'
 import { quietRequestQueue } from './quiet-request-queue.ts'
-import { type BatchCompression, encodeRecordBatch } from './record-batch.ts'
+import { type BatchCompression, createRecordBatches, type RecordBatch } from './record-batch.ts'
 import { registerZstd, zstd } from './zstd-codec.ts'
 
 // They change kafkajs itself, for every client of this process.
@@ -51,13 +51,20 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
   const compression = compressions[options.compression ?? 'zstd']
   const producers = createProducers(() => createKafka(options, log))
   const leaders = createPartitionLeaders(() => createKafka(options, log))
-  const lanes = new Map<string, ReturnType<typeof createBatchingProducer>>()
+  const newBatch = createRecordBatches(MAX_PARTITION_BATCH_BYTES)
+  const lanes = new Map<string, ReturnType<typeof createBatchingProducer<RecordBatch>>>()
 
   const laneOf = (topic: string) => {
     const known = lanes.get(topic)
     if (known !== undefined) return known
-    const send: SendOnce = async (records, leader) => {
-      const messages = await encode(records, compression)
+    const send: SendOnce<RecordBatch> = async (batches, leader) => {
+      const now = Date.now()
+      const messages = await Promise.all(
+        batches.map(async ({ partition, batch }) => ({
+          partition,
+          value: asEncoded(await batch.finish(now, compression)),
+        })),
+      )
       try {
         return await producers.use(leader, (producer) =>
           producer.sendBatch({
@@ -74,8 +81,8 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
     const lane = createBatchingProducer(
       send,
       {
+        newBatch,
         lingerMs: options.lingerMs ?? 2,
-        maxPartitionBytes: MAX_PARTITION_BATCH_BYTES,
         deadlineMs: publishDeadlineMs,
         leaderOf: (partition) => leaders.leaderOf(topic, partition),
       },
@@ -86,20 +93,13 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
   }
 
   const bus: EventBus = {
-    publish: async (topic, records) => {
+    ...publishing(async (topic, records) => {
       const name = topicPrefix + topic.name
       const partitions =
         leaders.knownPartitionCount(name) ??
         (await within(publishDeadlineMs, leaders.readPartitionCount(name)))
-      await laneOf(name).publish(
-        records.map(({ key, value, headers }) => ({
-          partition: partitionOf(key, partitions),
-          key,
-          value: JSON.stringify(value),
-          ...(headers && { headers }),
-        })),
-      )
-    },
+      await laneOf(name).publish(records, ({ key }) => partitionOf(key, partitions))
+    }),
     subscribe: (subscription) => {
       const deliver = createDelivery(subscription, { publishDeadLetters: deadLettersTo(bus), log })
       return createKafkaConsumer(
@@ -175,21 +175,6 @@ const awaitLeaders = async (admin: Admin, topics: string[]): Promise<void> => {
       if (performance.now() > deadline) throw error
     }
   }
-}
-
-/** Bytes that a partition's batch must have before compressing it costs less than it saves. */
-const MIN_COMPRESSED_BYTES = 8_192
-
-/** The batches of the partitions, each as one message that is encoded already. */
-const encode = (records: readonly PartitionedRecord[], compression: BatchCompression | undefined) => {
-  const now = Date.now()
-  return Promise.all(
-    [...Map.groupBy(records, ({ partition }) => partition)].map(async ([partition, ofPartition]) => {
-      const characters = ofPartition.reduce((sum, { value }) => sum + value.length, 0)
-      const fitting = characters >= MIN_COMPRESSED_BYTES ? compression : undefined
-      return { partition, value: asEncoded(await encodeRecordBatch(ofPartition, now, fitting)) }
-    }),
-  )
 }
 
 const within = async <T>(deadlineMs: number, work: Promise<T>): Promise<T> => {

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type BatchRecord, encodeRecordBatch } from './record-batch.ts'
+import { type BatchCompression, type BatchRecord, createRecordBatches } from './record-batch.ts'
 import { registerZstd, zstd } from './zstd-codec.ts'
 
 const require = createRequire(import.meta.url)
@@ -37,6 +37,13 @@ const decode = async (batch: Buffer): Promise<BatchRecord[]> => {
   })
 }
 
+const newBatch = createRecordBatches(10_000_000)
+const encodeRecordBatch = (records: readonly BatchRecord[], compression?: BatchCompression) => {
+  const batch = newBatch()
+  for (const record of records) expect(batch.append(record)).toBe(true)
+  return batch.finish(NOW, compression)
+}
+
 const text = (maxLength: number) => fc.string({ unit: 'binary', maxLength })
 const headers = fc
   // kafkajs reads a name that every object has as if it were there already.
@@ -57,7 +64,7 @@ describe('a record batch', () => {
     const record = fc.record({ key: text(100), value: text(300), headers })
     await fc.assert(
       fc.asyncProperty(fc.array(record, { minLength: 1, maxLength: 100 }), async (records) => {
-        expect(await decode(await encodeRecordBatch(records, NOW, compression))).toEqual(records)
+        expect(await decode(await encodeRecordBatch(records, compression))).toEqual(records)
       }),
       { numRuns: 100 },
     )
@@ -65,7 +72,7 @@ describe('a record batch', () => {
 
   it.each([63, 64, 8_191, 8_192, 1_048_575, 1_048_576])('may have a value of %d bytes', async (length) => {
     const records = [{ key: 'k', value: 'é'.repeat(length / 2) + 'x'.repeat(length % 2), headers: {} }]
-    expect(await decode(await encodeRecordBatch(records, NOW))).toEqual(records)
+    expect(await decode(await encodeRecordBatch(records))).toEqual(records)
   })
 
   it('may have 10,000 records', async () => {
@@ -74,6 +81,54 @@ describe('a record batch', () => {
       value: `value ${n}`,
       headers: {},
     }))
-    expect(await decode(await encodeRecordBatch(records, NOW, ZSTD))).toEqual(records)
+    expect(await decode(await encodeRecordBatch(records, ZSTD))).toEqual(records)
+  })
+
+  it('is never larger than allowed, unless a record is by itself', async () => {
+    const records = fc.array(fc.record({ key: text(20), value: text(400) }), { minLength: 1, maxLength: 50 })
+    await fc.assert(
+      fc.asyncProperty(records, async (all) => {
+        const batch = createRecordBatches(2_000)()
+        const taken = all.filter((record) => batch.append(record))
+        const bytes = await batch.finish(NOW)
+        expect(taken[0]).toBe(all[0])
+        if (taken.length > 1) expect(bytes.length).toBeLessThanOrEqual(2_000)
+        expect((await decode(bytes)).map(({ value }) => value)).toEqual(taken.map(({ value }) => value))
+      }),
+    )
+  })
+
+  it('takes a record as long as it could have room, and by itself any', () => {
+    const ofLength = (length: number) => ({ key: '', value: 'x'.repeat(length) })
+    // 61 bytes before the records, 32 around each at the most, three for each UTF-16 unit.
+    const limit = 61 + 3 + 32 + 3 * 100
+    const fits = (maxBytes: number): boolean => {
+      const batch = createRecordBatches(maxBytes)()
+      batch.append(ofLength(0))
+      return batch.append(ofLength(100))
+    }
+    const first = 7
+    expect([fits(limit + first), fits(limit - 1)]).toEqual([true, false])
+    expect(createRecordBatches(10)().append(ofLength(5_000))).toBe(true)
+  })
+
+  it('is the same when it is finished again, for another attempt', async () => {
+    const batch = newBatch()
+    batch.append({ key: 'k', value: 'x'.repeat(10_000) })
+    for (const compression of [undefined, ZSTD]) {
+      const first = Buffer.from(await batch.finish(NOW, compression))
+      expect(await batch.finish(NOW, compression)).toEqual(first)
+    }
+  })
+
+  it('holds nothing of the batch whose memory it got', async () => {
+    const batches = createRecordBatches(1_000_000)
+    for (const count of [500, 3, 70_000, 1, 200]) {
+      const batch = batches()
+      const records = Array.from({ length: count }, (_, n) => ({ key: `${n}`, value: 'v', headers: {} }))
+      const taken = records.filter((record) => batch.append(record))
+      expect(await decode(await batch.finish(NOW))).toEqual(taken)
+      batch.release()
+    }
   })
 })

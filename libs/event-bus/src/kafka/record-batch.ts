@@ -12,57 +12,128 @@ const CRC_AT = 17
 const ATTRIBUTES_AT = 21
 /** Bytes that the lengths, the attributes and the deltas of a record take at the most. */
 const MAX_FRAME_BYTES = 32
+const MAX_HEADER_FRAME_BYTES = 10
+/** A UTF-16 unit takes three bytes of UTF-8 at the most. */
+const MAX_UNIT_BYTES = 3
+/** Bytes that a batch must have before compressing it costs less than it saves. */
+const MIN_COMPRESSED_BYTES = 8_192
 
 /**
- * Encodes the records of one partition as a record batch of version 2, the format of Kafka's protocol and logs, without
- * the numbers of an idempotent producer. `now` is the time of all of them, in ms.
+ * The records of one partition as a record batch of version 2, the format of Kafka's protocol and logs, without the
+ * numbers of an idempotent producer. Records are encoded as they are added, so that nothing of them is kept but bytes.
  */
-export const encodeRecordBatch = async (
-  records: readonly BatchRecord[],
-  now: number,
-  compression?: BatchCompression,
-): Promise<Buffer> => {
-  const plain = encodeRecords(records)
-  const body = compression ? await compression.compress(plain) : plain
-  const batch = Buffer.allocUnsafe(HEADER_BYTES + body.length)
+export type RecordBatch = {
+  /**
+   * Adds a record, unless it could make the batch larger than allowed; by itself any is taken. Answers whether it did.
+   * Not to be called once the batch has been finished.
+   */
+  append(record: BatchRecord): boolean
+  /** The whole batch. `now` is the time of all its records, in ms. May be called again, as long as it is not released. */
+  finish(now: number, compression?: BatchCompression): Promise<Buffer>
+  /** Gives its memory back; nobody may use the batch nor what it has answered any more. */
+  release(): void
+}
+
+/** How many buffers are kept for the next batches, and how large they begin. */
+const SPARE_BUFFERS = 24
+const INITIAL_BYTES = 32_768
+const LARGEST_SPARE_BYTES = 8 * INITIAL_BYTES
+
+/**
+ * Makes batches of at most `maxBytes` bytes before compression. Their memory is used again, since the collector is slow
+ * to see how much of it lies outside its heap.
+ */
+export const createRecordBatches = (maxBytes: number) => {
+  const spare: Buffer[] = []
+
+  return (): RecordBatch => {
+    let buffer = spare.pop() ?? Buffer.allocUnsafeSlow(INITIAL_BYTES)
+    let end = HEADER_BYTES
+    let count = 0
+
+    const makeRoomFor = (more: number): void => {
+      if (end + more <= buffer.length) return
+      const larger = Buffer.allocUnsafeSlow(Math.max(2 * buffer.length, end + more))
+      buffer.copy(larger, 0, 0, end)
+      buffer = larger
+    }
+    return {
+      append: (record) => {
+        const most = mostBytesOf(record)
+        if (count > 0 && end + most > maxBytes) return false
+        makeRoomFor(most)
+        end = writeRecord(buffer, end, record, count++)
+        return true
+      },
+      finish: async (now, compression) => {
+        if (compression === undefined || end < MIN_COMPRESSED_BYTES)
+          return writeHeader(buffer.subarray(0, end), { now, count, codec: 0 })
+        const records = await compression.compress(buffer.subarray(HEADER_BYTES, end))
+        const batch = Buffer.allocUnsafe(HEADER_BYTES + records.length)
+        records.copy(batch, HEADER_BYTES)
+        return writeHeader(batch, { now, count, codec: compression.codec })
+      },
+      release: () => {
+        // What was large once would be held for ever.
+        if (buffer.length <= LARGEST_SPARE_BYTES && spare.length < SPARE_BUFFERS) spare.push(buffer)
+      },
+    }
+  }
+}
+
+type BatchHeader = { now: number; count: number; codec: number }
+
+const writeHeader = (batch: Buffer, { now, count, codec }: BatchHeader): Buffer => {
   batch.writeBigInt64BE(0n, 0)
   batch.writeInt32BE(batch.length - 12, 8)
   batch.writeInt32BE(-1, 12)
   batch.writeInt8(MAGIC, 16)
-  batch.writeInt16BE(compression?.codec ?? 0, ATTRIBUTES_AT)
-  batch.writeInt32BE(records.length - 1, 23)
+  batch.writeInt16BE(codec, ATTRIBUTES_AT)
+  batch.writeInt32BE(count - 1, 23)
   batch.writeBigInt64BE(BigInt(now), 27)
   batch.writeBigInt64BE(BigInt(now), 35)
   batch.writeBigInt64BE(-1n, 43)
   batch.writeInt16BE(-1, 51)
   batch.writeInt32BE(-1, 53)
-  batch.writeInt32BE(records.length, 57)
-  body.copy(batch, HEADER_BYTES)
+  batch.writeInt32BE(count, 57)
   batch.writeUInt32BE(crc32c(batch.subarray(ATTRIBUTES_AT)), CRC_AT)
   return batch
 }
 
-const encodeRecords = (records: readonly BatchRecord[]): Buffer => {
-  let most = 0
-  // A UTF-16 unit takes three bytes of UTF-8 at the most.
-  for (const { key, value, headers } of records) {
-    most += MAX_FRAME_BYTES + 3 * (key.length + value.length)
-    for (const name in headers) most += 10 + 3 * (name.length + (headers[name]?.length ?? 0))
-  }
-  const bytes = Buffer.allocUnsafe(most)
-  let at = 0
-  for (let index = 0; index < records.length; index++) {
-    const record = records[index]
-    if (record) at = writeRecord(bytes, at, record, index)
-  }
-  return bytes.subarray(0, at)
+const mostBytesOf = ({ key, value, headers }: BatchRecord): number => {
+  let most = MAX_FRAME_BYTES + MAX_UNIT_BYTES * (key.length + value.length)
+  for (const name in headers)
+    most += MAX_HEADER_FRAME_BYTES + MAX_UNIT_BYTES * (name.length + (headers[name]?.length ?? 0))
+  return most
 }
 
 /** Writes a record, and answers where the next one begins. */
 const writeRecord = (bytes: Buffer, start: number, record: BatchRecord, offsetDelta: number): number => {
-  const { key, value, headers = NO_HEADERS } = record
-  const keyBytes = Buffer.byteLength(key)
-  const valueBytes = Buffer.byteLength(value)
+  const { key, value } = record
+  // Nearly every text is ASCII, and then as long in bytes: to measure it first would be to read it twice.
+  const end = writeSized(bytes, start, record, offsetDelta, key.length, value.length)
+  return (
+    end ??
+    (writeSized(
+      bytes,
+      start,
+      record,
+      offsetDelta,
+      Buffer.byteLength(key),
+      Buffer.byteLength(value),
+    ) as number)
+  )
+}
+
+/** The same for a known number of bytes; undefined when the texts do not take as many. */
+const writeSized = (
+  bytes: Buffer,
+  start: number,
+  { key, value, headers = NO_HEADERS }: BatchRecord,
+  offsetDelta: number,
+  keyBytes: number,
+  valueBytes: number,
+): number | undefined => {
   const names = headers === NO_HEADERS ? NO_NAMES : Object.keys(headers)
   let size = 2 + sizeOf(offsetDelta) + sizeOf(keyBytes) + keyBytes + sizeOf(valueBytes) + valueBytes
   size += sizeOf(names.length)
@@ -74,10 +145,12 @@ const writeRecord = (bytes: Buffer, start: number, record: BatchRecord, offsetDe
   bytes[at++] = 0
   at = writeVarint(bytes, at, offsetDelta)
   at = writeVarint(bytes, at, keyBytes)
-  at += bytes.write(key, at)
-  at = writeVarint(bytes, at, valueBytes)
-  at += bytes.write(value, at)
-  at = writeVarint(bytes, at, names.length)
+  const keyEnd = at + bytes.write(key, at)
+  if (keyEnd !== at + keyBytes) return undefined
+  at = writeVarint(bytes, keyEnd, valueBytes)
+  const valueEnd = at + bytes.write(value, at)
+  if (valueEnd !== at + valueBytes) return undefined
+  at = writeVarint(bytes, valueEnd, names.length)
   for (const name of names) {
     at = writeText(bytes, at, name)
     at = writeText(bytes, at, headers[name] ?? '')

@@ -55,10 +55,16 @@ const requireJson = ({ headers }: IncomingMessage): void => {
   throw new AppError('unsupported_media_type', 'The body must be JSON, with Content-Type: application/json')
 }
 
-const utf8 = new TextDecoder()
+const BYTE_ORDER_MARK = '\uFEFF'
+
+/** As a TextDecoder does it, in a fraction of the time. */
+const decodeUtf8 = (bytes: Buffer): string => {
+  const text = bytes.toString('utf8')
+  return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text
+}
 
 const parseBody = (bytes: Buffer, { numbers = 'in range' }: JsonBodyOptions): JsonBody => {
-  const text = utf8.decode(bytes)
+  const text = decodeUtf8(bytes)
   const value = parse(text)
   if (numbers === 'in range' && holdsNumberOutOfRange(text, value))
     throw new AppError('bad_request', 'The body holds a number that is out of range')

@@ -1,5 +1,5 @@
 import { ingestRecords } from '@waymark/contracts'
-import type { Delivery, EventBus, Outcome } from '@waymark/event-bus'
+import { type Delivery, type EventBus, type Outcome, publishing } from '@waymark/event-bus'
 import { anIngestRecord } from '@waymark/testing'
 import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
@@ -12,9 +12,9 @@ const createFakeBus = () => {
   let deliver: Handle | undefined
   const state = { away: false }
   const bus: EventBus = {
-    publish: async () => {
+    ...publishing(async () => {
       if (state.away) throw new Error('away')
-    },
+    }),
     subscribe: (subscription) => {
       deliver = subscription.handle as Handle
       return { start: async () => {}, stop: async () => {} }

@@ -1,4 +1,4 @@
-import type { Delivery, EventBus, Outcome } from '@waymark/event-bus'
+import { type Delivery, type EventBus, type Outcome, publishing } from '@waymark/event-bus'
 import { Counter, Histogram, type Registry } from 'prom-client'
 
 const SECONDS = [0.005, 0.02, 0.1, 0.5, 1, 5, 20, 60, 300]
@@ -42,16 +42,16 @@ export const measureBus = (bus: EventBus, registry: Registry, now: () => number)
   })
 
   return {
-    publish: async (topic, records) => {
+    ...publishing(async (topic, records) => {
       const observe = published.startTimer({ topic: topic.name })
       try {
-        await bus.publish(topic, records)
+        await bus.publishSerialized(topic, records)
         observe({ outcome: 'done' })
       } catch (error) {
         observe({ outcome: 'failed' })
         throw error
       }
-    },
+    }),
     subscribe: (subscription) => {
       const labels = { group: subscription.group, topic: subscription.topic.name }
       return bus.subscribe({

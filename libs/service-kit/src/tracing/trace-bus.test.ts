@@ -3,7 +3,14 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { ingestRecords } from '@waymark/contracts'
-import type { Delivery, EventBus, Outcome, OutgoingRecord } from '@waymark/event-bus'
+import {
+  type Delivery,
+  type EventBus,
+  type Outcome,
+  publishing,
+  type SerializedRecord,
+  serializeRecords,
+} from '@waymark/event-bus'
 import { anIngestRecord } from '@waymark/testing'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { traceLogFields } from './log-fields.ts'
@@ -26,14 +33,14 @@ beforeEach(() => exporter.reset())
 type Handle = (batch: Delivery<unknown>[], signal: AbortSignal) => Promise<Outcome[] | undefined>
 
 const createFakeBus = () => {
-  const published: OutgoingRecord<unknown>[] = []
+  const published: SerializedRecord[] = []
   const loggedByBus: object[] = []
   let deliver: Handle | undefined
   const bus: EventBus = {
-    publish: async (_topic, records) => {
+    ...publishing(async (_topic, records) => {
       published.push(...records)
       loggedByBus.push(traceLogFields())
-    },
+    }),
     subscribe: (subscription) => {
       deliver = subscription.handle as Handle
       return { start: async () => {}, stop: async () => {} }
@@ -84,7 +91,7 @@ it('leaves alone what a loop publishes', async () => {
   const { bus, published } = createFakeBus()
   const records = [record(), record({ traceparent: parent('a') })]
   await bus.publish(ingestRecords, records)
-  expect(published).toEqual(records)
+  expect(published).toEqual(serializeRecords(records))
   expect(exporter.getFinishedSpans()).toEqual([])
 })
 

@@ -10,7 +10,7 @@ import {
   trace,
 } from '@opentelemetry/api'
 import { traceHeadersOf } from '@waymark/contracts'
-import type { Delivery, EventBus } from '@waymark/event-bus'
+import { type Delivery, type EventBus, publishing } from '@waymark/event-bus'
 import { traceHeaders } from '@waymark/pipeline'
 
 /**
@@ -19,9 +19,9 @@ import { traceHeaders } from '@waymark/pipeline'
  * in each trace whose records it holds, as far as those are sampled; what its handler does belongs to the first.
  */
 export const traceBus = (bus: EventBus, tracer: Tracer): EventBus => ({
-  publish: async (topic, records) => {
+  ...publishing(async (topic, records) => {
     // A loop that sends on what others have written has no trace of its own.
-    if (trace.getActiveSpan() === undefined) return bus.publish(topic, records)
+    if (trace.getActiveSpan() === undefined) return bus.publishSerialized(topic, records)
     const span = tracer.startSpan(`send ${topic.name}`, {
       kind: SpanKind.PRODUCER,
       attributes: attributesOf('send', topic.name, records.length),
@@ -33,8 +33,8 @@ export const traceBus = (bus: EventBus, tracer: Tracer): EventBus => ({
         : record,
     )
     // Below here records of many requests travel together: what is logged of that belongs to none of them.
-    return during([span], () => context.with(ROOT_CONTEXT, () => bus.publish(topic, traced)))
-  },
+    return during([span], () => context.with(ROOT_CONTEXT, () => bus.publishSerialized(topic, traced)))
+  }),
   subscribe: (subscription) => {
     const { group, topic } = subscription
     return bus.subscribe({
