@@ -5,7 +5,7 @@ const HUNG_AFTER_MS = 10 * 60_000
 
 /**
  * Ends a run with one plain line that a script can read: `12 passed, 0 failed, 1 skipped`. A run that hangs, which no
- * time-out of a test can tell, is ended as failed, and what was at work is named.
+ * time-out of a test can tell, is ended as failed, and what was at work is named. So is each test that failed at first.
  */
 export default class SummaryReporter implements Reporter {
   readonly #atWork = new Map<string, TestModule | TestCase>()
@@ -39,6 +39,7 @@ export default class SummaryReporter implements Reporter {
     clearTimeout(this.#hung)
     // A file that could not even be loaded has no tests that could fail.
     const broken = modules.filter((module) => module.errors().length > 0).length + unhandledErrors.length
+    nameUnsteady(modules)
     summarise(modules, broken)
   }
 
@@ -52,11 +53,21 @@ export default class SummaryReporter implements Reporter {
 
   #giveUp(): void {
     const places = [...this.#atWork.values()].map((one) =>
-      one.type === 'test' ? `${one.module.relativeModuleId} > ${one.fullName}` : one.relativeModuleId,
+      one.type === 'test' ? placeOf(one) : one.relativeModuleId,
     )
     process.stdout.write(`The run hangs, no test has ended for long. At work: ${places.join(', ')}\n`)
     summarise(this.#vitest?.state.getTestModules() ?? [], this.#atWork.size)
     process.exit(1)
+  }
+}
+
+const placeOf = (test: TestCase): string => `${test.module.relativeModuleId} > ${test.fullName}`
+
+const nameUnsteady = (modules: readonly TestModule[]): void => {
+  for (const test of modules.flatMap((module) => [...module.children.allTests()])) {
+    if (!test.diagnostic()?.flaky) continue
+    const [firstError] = test.result().errors ?? []
+    process.stdout.write(`Passed at the second attempt only: ${placeOf(test)}: ${firstError?.message}\n`)
   }
 }
 
