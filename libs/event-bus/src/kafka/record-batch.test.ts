@@ -121,6 +121,25 @@ describe('a record batch', () => {
     }
   })
 
+  it('is left as it is after a second attempt, since the first may still be on its way', async () => {
+    const batches = createRecordBatches(10_000)
+    const finishAndRelease = async (attempts: number): Promise<Buffer> => {
+      const batch = batches()
+      batch.append({ key: 'k', value: 'first' })
+      let bytes = await batch.finish(NOW)
+      for (let more = 1; more < attempts; more++) bytes = await batch.finish(NOW)
+      batch.release()
+      return bytes
+    }
+    const isUsedAgain = (bytes: Buffer): boolean => {
+      const before = Buffer.from(bytes)
+      batches().append({ key: 'k', value: 'other' })
+      return !bytes.equals(before)
+    }
+    expect(isUsedAgain(await finishAndRelease(1))).toBe(true)
+    expect(isUsedAgain(await finishAndRelease(2))).toBe(false)
+  })
+
   it('holds nothing of the batch whose memory it got', async () => {
     const batches = createRecordBatches(1_000_000)
     for (const count of [500, 3, 70_000, 1, 200]) {

@@ -30,7 +30,10 @@ export type RecordBatch = {
   append(record: BatchRecord): boolean
   /** The whole batch. `now` is the time of all its records, in ms. May be called again, as long as it is not released. */
   finish(now: number, compression?: BatchCompression): Promise<Buffer>
-  /** Gives its memory back; nobody may use the batch nor what it has answered any more. */
+  /**
+   * Gives its memory back, unless it was finished more than once: who knows whether the first attempt to send it has
+   * ended. Nobody may use the batch nor what it has answered any more.
+   */
   release(): void
 }
 
@@ -50,6 +53,7 @@ export const createRecordBatches = (maxBytes: number) => {
     let buffer = spare.pop() ?? Buffer.allocUnsafeSlow(INITIAL_BYTES)
     let end = HEADER_BYTES
     let count = 0
+    let attempts = 0
 
     const makeRoomFor = (more: number): void => {
       if (end + more <= buffer.length) return
@@ -66,6 +70,7 @@ export const createRecordBatches = (maxBytes: number) => {
         return true
       },
       finish: async (now, compression) => {
+        attempts++
         if (compression === undefined || end < MIN_COMPRESSED_BYTES)
           return writeHeader(buffer.subarray(0, end), { now, count, codec: 0 })
         const records = await compression.compress(buffer.subarray(HEADER_BYTES, end))
@@ -75,7 +80,8 @@ export const createRecordBatches = (maxBytes: number) => {
       },
       release: () => {
         // What was large once would be held for ever.
-        if (buffer.length <= LARGEST_SPARE_BYTES && spare.length < SPARE_BUFFERS) spare.push(buffer)
+        const useful = buffer.length <= LARGEST_SPARE_BYTES && spare.length < SPARE_BUFFERS
+        if (useful && attempts === 1) spare.push(buffer)
       },
     }
   }
