@@ -53,9 +53,9 @@ describe('what a start says', { timeout: 150_000 }, () => {
   })
 
   it('is one line when the port is taken', async () => {
-    const other = createServer().listen(await freePort())
+    const port = await freePort()
+    const other = createServer().listen(port)
     await once(other, 'listening')
-    const { port } = other.address() as { port: number }
     const { said, ended } = start(port)
     expect(await ended).toBe(1)
     expect(said).toEqual({ out: '', err: `Port ${port} is taken. Set PORT to another one.\n` })

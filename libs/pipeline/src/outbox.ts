@@ -54,7 +54,8 @@ export const addAllToOutbox = (
 ): Promise<void> =>
   insert(
     client,
-    entries.flatMap(({ topic, records }) => rowsOf(lane, topic, serializeRecords(records))),
+    lane,
+    entries.map(({ topic, records }) => ({ topic, records: serializeRecords(records) })),
   )
 
 /** The same for records whose values are text already. */
@@ -63,20 +64,23 @@ export const addSerializedToOutbox = (
   lane: string,
   topic: Topic<unknown>,
   records: readonly SerializedRecord[],
-): Promise<void> => insert(client, rowsOf(lane, topic, records))
+): Promise<void> => insert(client, lane, [{ topic, records }])
 
-const rowsOf = (lane: string, topic: Topic<unknown>, records: readonly SerializedRecord[]): OutboxRow[] => {
+const insert = async (
+  client: ClientBase,
+  lane: string,
+  entries: readonly { topic: Topic<unknown>; records: readonly SerializedRecord[] }[],
+): Promise<void> => {
   const trace = traceHeaders()
-  return records.map(({ key, value, headers = trace }) => ({
-    lane,
-    topic: topic.name,
-    key,
-    value,
-    headers: headers ? JSON.stringify(headers) : null,
-  }))
-}
-
-const insert = async (client: ClientBase, rows: OutboxRow[]): Promise<void> => {
+  const rows = entries.flatMap(({ topic, records }) =>
+    records.map(({ key, value, headers = trace }) => ({
+      lane,
+      topic: topic.name,
+      key,
+      value,
+      headers: headers ? JSON.stringify(headers) : null,
+    })),
+  )
   await client.query({ name: 'add-to-outbox', text: INSERT, values: columns.values(rows) })
 }
 

@@ -113,33 +113,19 @@ const mostBytesOf = ({ key, value, headers }: BatchRecord): number => {
   return most
 }
 
-/** Writes a record, and answers where the next one begins. */
-const writeRecord = (bytes: Buffer, start: number, record: BatchRecord, offsetDelta: number): number => {
-  const { key, value } = record
-  // Nearly every text is ASCII, and then as long in bytes: to measure it first would be to read it twice.
-  const end = writeSized(bytes, start, record, offsetDelta, key.length, value.length)
-  return (
-    end ??
-    (writeSized(
-      bytes,
-      start,
-      record,
-      offsetDelta,
-      Buffer.byteLength(key),
-      Buffer.byteLength(value),
-    ) as number)
-  )
-}
-
-/** The same for a known number of bytes; undefined when the texts do not take as many. */
-const writeSized = (
+/**
+ * Writes a record, and answers where the next one begins. Nearly every text is ASCII, and then as long in bytes: to
+ * measure it first would be to read it twice, so that it is measured only when that turns out to be wrong.
+ */
+const writeRecord = (
   bytes: Buffer,
   start: number,
-  { key, value, headers = NO_HEADERS }: BatchRecord,
+  record: BatchRecord,
   offsetDelta: number,
-  keyBytes: number,
-  valueBytes: number,
-): number | undefined => {
+  keyBytes = record.key.length,
+  valueBytes = record.value.length,
+): number => {
+  const { key, value, headers = NO_HEADERS } = record
   const names = headers === NO_HEADERS ? NO_NAMES : Object.keys(headers)
   let size = 2 + sizeOf(offsetDelta) + sizeOf(keyBytes) + keyBytes + sizeOf(valueBytes) + valueBytes
   size += sizeOf(names.length)
@@ -151,12 +137,12 @@ const writeSized = (
   bytes[at++] = 0
   at = writeVarint(bytes, at, offsetDelta)
   at = writeVarint(bytes, at, keyBytes)
-  const keyEnd = at + bytes.write(key, at)
-  if (keyEnd !== at + keyBytes) return undefined
-  at = writeVarint(bytes, keyEnd, valueBytes)
-  const valueEnd = at + bytes.write(value, at)
-  if (valueEnd !== at + valueBytes) return undefined
-  at = writeVarint(bytes, valueEnd, names.length)
+  const keyWritten = bytes.write(key, at)
+  at = writeVarint(bytes, at + keyWritten, valueBytes)
+  const valueWritten = bytes.write(value, at)
+  if (keyWritten !== keyBytes || valueWritten !== valueBytes)
+    return writeRecord(bytes, start, record, offsetDelta, Buffer.byteLength(key), Buffer.byteLength(value))
+  at = writeVarint(bytes, at + valueWritten, names.length)
   for (const name of names) {
     at = writeText(bytes, at, name)
     at = writeText(bytes, at, headers[name] ?? '')

@@ -37,8 +37,8 @@ export const directKeyRoute = (
     const { req, res, ip } = exchange
     const apiKey = await allowApiKey(apiKeys, operation.access.scope, req)
     await limitRequests(apiKey, ip, exchange.headers)
-    const body = readJsonBody(req, maxBodyBytes, options)
-    const { status, json, headers = [] } = await answer({ apiKey, ip, req, res, body: await body })
+    const body = await readJsonBody(req, maxBodyBytes, options)
+    const { status, json, headers = [] } = await answer({ apiKey, ip, req, res, body })
     exchange.headers.push(...headers)
     answerJson(exchange, status, json)
     return true
