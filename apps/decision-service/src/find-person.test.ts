@@ -58,7 +58,18 @@ describe('finding people', () => {
       'first of a',
     ])
     expect(found.every(({ late }) => !late)).toBe(true)
-    expect(database.asked).toHaveLength(1)
+    expect(database.asked).toEqual([['a', 'b', 'unknown']])
+  })
+
+  it('reads nobody a second time while the first is under way, and everybody anew once it is old', async () => {
+    const { find, database, pass } = setUp()
+    const first = find('a')
+    await Promise.resolve()
+    await Promise.all([first, find('a'), find('a')])
+    expect(database.asked).toEqual([['a']])
+    pass(5_000)
+    await Promise.all([find('a'), find('a')])
+    expect(database.asked).toEqual([['a'], ['a']])
   })
 
   it.each([['a'], ['unknown']])('remembers %s for 5 s, and no longer', async (visitor) => {

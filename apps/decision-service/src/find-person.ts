@@ -100,8 +100,9 @@ export const createFindPerson = ({ pool, cache, log, now }: FindPersonDeps): Fin
     })
   }
 
-  const loader = new DataLoader<Wanted, FoundPerson>(readBatch, {
-    cache: false,
+  // Many who ask for the same person at one moment share one read.
+  const loader = new DataLoader<Wanted, FoundPerson, string>(readBatch, {
+    cacheKeyFn: personCacheKey,
     maxBatchSize: 500,
     batchScheduleFn: setImmediate,
   })
@@ -109,7 +110,7 @@ export const createFindPerson = ({ pool, cache, log, now }: FindPersonDeps): Fin
   return (wanted) => {
     const entry = entries.get(personCacheKey(wanted))
     if (entry && isFresh(entry)) return { person: entry.person ?? undefined, late: false }
-    return loader.load(wanted)
+    return loader.load(wanted).finally(() => loader.clear(wanted))
   }
 }
 

@@ -37,10 +37,9 @@ export type RecordBatch = {
   release(): void
 }
 
-/** How many buffers are kept for the next batches, and how large they begin. */
-const SPARE_BUFFERS = 24
+/** How large a buffer begins, and how much memory is kept for the next batches. */
 const INITIAL_BYTES = 32_768
-const LARGEST_SPARE_BYTES = 8 * INITIAL_BYTES
+const MAX_SPARE_BYTES = 16 * 1_048_576
 
 /**
  * Makes batches of at most `maxBytes` bytes before compression. Their memory is used again, since the collector is slow
@@ -48,9 +47,17 @@ const LARGEST_SPARE_BYTES = 8 * INITIAL_BYTES
  */
 export const createRecordBatches = (maxBytes: number) => {
   const spare: Buffer[] = []
+  let spareBytes = 0
+
+  const takeBuffer = (): Buffer => {
+    const buffer = spare.pop()
+    if (buffer === undefined) return Buffer.allocUnsafeSlow(INITIAL_BYTES)
+    spareBytes -= buffer.length
+    return buffer
+  }
 
   return (): RecordBatch => {
-    let buffer = spare.pop() ?? Buffer.allocUnsafeSlow(INITIAL_BYTES)
+    let buffer = takeBuffer()
     let end = HEADER_BYTES
     let count = 0
     let attempts = 0
@@ -79,9 +86,9 @@ export const createRecordBatches = (maxBytes: number) => {
         return writeHeader(batch, { now, count, codec: compression.codec })
       },
       release: () => {
-        // What was large once would be held for ever.
-        const useful = buffer.length <= LARGEST_SPARE_BYTES && spare.length < SPARE_BUFFERS
-        if (useful && attempts === 1) spare.push(buffer)
+        if (attempts !== 1 || spareBytes + buffer.length > MAX_SPARE_BYTES) return
+        spare.push(buffer)
+        spareBytes += buffer.length
       },
     }
   }

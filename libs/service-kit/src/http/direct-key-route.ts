@@ -37,8 +37,11 @@ export const directKeyRoute = (
     const { req, res, ip } = exchange
     const apiKey = await allowApiKey(apiKeys, operation.access.scope, req)
     await limitRequests(apiKey, ip, exchange.headers)
-    const body = await readJsonBody(req, maxBodyBytes, options)
-    const { status, json, headers = [] } = await answer({ apiKey, ip, req, res, body })
+    const {
+      status,
+      json,
+      headers = [],
+    } = await readJsonBody(req, maxBodyBytes, options).then((body) => answer({ apiKey, ip, req, res, body }))
     exchange.headers.push(...headers)
     answerJson(exchange, status, json)
     return true

@@ -36,12 +36,15 @@ export const listen = async (
     // Node would answer without a body; `handle` does it.
     requireHostHeader: false,
   })
-  const underWay = new Set<ServerResponse>()
+  // Of each connection, what is being answered on it. One set of all answers would change with each request, and V8
+  // keeps what the tables held that such a set outgrows until it collects everything.
+  const connections = new Map<Socket, ServerResponse[]>()
   let stopping = false
 
   const handle = (req: IncomingMessage, res: ServerResponse): void => {
-    underWay.add(res)
-    res.once('close', () => underWay.delete(res))
+    const underWay = connections.get(req.socket) ?? []
+    underWay.push(res)
+    res.once('close', () => underWay.splice(underWay.indexOf(res), 1))
     res.once('finish', () => dropRest(req, restMs))
     if (stopping) lastOfItsConnection(res)
     if (req.headers.host === undefined && req.httpVersion === '1.1')
@@ -61,13 +64,12 @@ export const listen = async (
     // Whatever still comes on it is no better.
     if (refused.has(connection)) return
     refused.add(connection)
-    const answering = [...underWay].some((res) => res.socket === connection && res.headersSent)
+    const answering = connections.get(connection as Socket)?.some((res) => res.headersSent) ?? false
     if (connection.writable && !answering) refuseConnection(connection, reasonFor(error), restMs)
     else connection.destroy()
   })
-  const connections = new Set<Socket>()
   server.on('connection', (connection) => {
-    connections.add(connection)
+    connections.set(connection, [])
     connection.once('close', () => connections.delete(connection))
   })
   server.listen(port)
@@ -77,13 +79,12 @@ export const listen = async (
     port: (server.address() as AddressInfo).port,
     stop: async ({ drainMs = 0 } = {}) => {
       stopping = true
-      for (const res of underWay) lastOfItsConnection(res)
+      for (const underWay of connections.values()) for (const res of underWay) lastOfItsConnection(res)
       await sleep(drainMs)
       const closed = once(server, 'close')
       server.close()
       // A connection on which nothing was ever asked counts as busy for Node, and would hold up the end.
-      const busy = new Set([...underWay].map(({ socket }) => socket))
-      for (const connection of connections) if (!busy.has(connection)) connection.destroy()
+      for (const [connection, underWay] of connections) if (underWay.length === 0) connection.destroy()
       const impatient = setTimeout(() => server.closeAllConnections(), FINISH_MS)
       await closed
       clearTimeout(impatient)

@@ -39,7 +39,11 @@ export const readBytes = (req: IncomingMessage, limit: number): Promise<Buffer> 
     measure(decoded, (chunk) => chunks.push(chunk))
     // Compressed it could go on for ever and never become anything.
     if (decoded !== req) measure(req)
-    decoded.once('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
+    decoded.once('end', () => {
+      // The request keeps its listeners, and they the chunks, for as long as it is not answered.
+      const all = chunks.splice(0)
+      resolve(all.length === 1 && all[0] ? all[0] : Buffer.concat(all))
+    })
     decoded.on('error', () => refuse(new AppError('bad_request', 'The request is malformed')))
     req.once('close', () => {
       if (!req.complete) refuse(new AppError('bad_request', 'The request ended before its body did'))
