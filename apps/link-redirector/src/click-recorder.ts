@@ -73,26 +73,26 @@ export const createClickRecorder = ({
     },
   })
 
-  const toRecord = ({
-    click: { at, ip, ipStorage, ...click },
-    headers,
-  }: (typeof waiting)[number]): OutgoingRecord<LinkClick> => {
+  const toRecord = ({ click, headers }: (typeof waiting)[number]): OutgoingRecord<LinkClick> => {
+    const { id, projectId, linkId, code, at, ip, prefetch } = click
     const userAgent = click.userAgent?.slice(0, MAX_AGENT_LENGTH) ?? null
-    return {
-      ...(headers && { headers }),
-      key: `${click.projectId}:${click.linkId}`,
-      value: {
-        v: 1,
-        ...click,
-        clickedAt: new Date(at).toISOString(),
-        ip: storableIp(ip, ipStorage),
-        userAgent,
-        country: ip === null ? null : countryOf(ip),
-        referrer: storableReferrer(click.referrer),
-        bot: isBot(userAgent),
-        visitor: ip === null ? null : hashVisitor(at, click.projectId, ip, userAgent ?? ''),
-      },
+    const value: LinkClick = {
+      v: 1,
+      id,
+      projectId,
+      linkId,
+      code,
+      clickedAt: new Date(at).toISOString(),
+      ip: storableIp(ip, click.ipStorage),
+      userAgent,
+      country: ip === null ? null : countryOf(ip),
+      referrer: storableReferrer(click.referrer),
+      bot: isBot(userAgent),
+      prefetch,
+      visitor: ip === null ? null : hashVisitor(at, projectId, ip, userAgent ?? ''),
     }
+    const key = `${projectId}:${linkId}`
+    return headers ? { key, value, headers } : { key, value }
   }
 
   const handOver = async (): Promise<void> => {
@@ -125,8 +125,9 @@ export const createClickRecorder = ({
           await new Promise<void>((resolve) => {
             wake = resolve
           })
-          await sleep(LINGER_MS)
-        } else await handOver()
+        }
+        if (waiting.length < MAX_BATCH && !signal.aborted) await sleep(LINGER_MS)
+        if (waiting.length > 0) await handOver()
       }
       if (waiting.length > 0) {
         dropped.inc(waiting.length)

@@ -9,7 +9,7 @@ const AT_ONCE_BYTES = 64 * 1024
 // As small as the default level makes records like ours, in half the time.
 const FAST = { [constants.ZSTD_c_compressionLevel]: 1 }
 /** What comes out is, of records that are alike, about this share of what goes in. */
-const SHARE = 1 / 8
+const SHARE = 1 / 6
 const MIN_CHUNK_BYTES = 1_024
 
 /**

@@ -30,7 +30,7 @@ export const startDeadline = (
     giveUp(new AppError('store_unavailable', 'STORE_UNAVAILABLE', details, { cause: late }))
   }
   const timer = setTimeout(expire, deadlineMs)
-  res.once('close', () => clearTimeout(timer))
+  res.on('close', () => clearTimeout(timer))
 }
 
 /** Answers 503 when the handlers behind it have not answered in time. */

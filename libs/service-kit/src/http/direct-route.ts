@@ -106,34 +106,32 @@ export const createDirectRoutes = ({ routes, clientOf, observe, trace }: DirectR
 /** Ends an exchange with a JSON text, unless it was given up. */
 export const answerJson = ({ res, headers }: Exchange, status: number, json: string): void => {
   if (res.headersSent) return
+  const bytes = Buffer.byteLength(json)
   headers.push('Content-Type', 'application/json; charset=utf-8')
-  headers.push('Content-Length', `${Buffer.byteLength(json)}`)
+  headers.push('Content-Length', `${bytes}`)
   res.writeHead(status, headers)
-  res.end(json)
+  // ASCII is the same in both, and need not be encoded then.
+  res.end(json, bytes === json.length ? 'latin1' : 'utf8')
 }
 
 const isDirect = (route: Route): route is DirectRoute => route.direct !== undefined
 
 /** Finds routes by paths that either have no parameter or end with their only one. */
 const findBySpelling = (routes: readonly DirectRoute[]) => {
-  const fixed = new Map<string, DirectRoute>()
-  const open: { method: string; prefix: string; route: DirectRoute }[] = []
-  for (const route of routes) {
+  const candidates = routes.map((route) => {
     const { method, path } = route.operation
     const [prefix = '', , rest] = path.split(/\{\w+\}/)
     if (rest !== undefined) throw new Error(`a direct route has at most one parameter: ${path}`)
-    if (prefix === path) fixed.set(`${method.toUpperCase()} ${path}`, route)
-    else open.push({ method: method.toUpperCase(), prefix, route })
-  }
+    return { route, method: method.toUpperCase(), prefix, isWhole: prefix === path }
+  })
   return (method: string | undefined, url: string): { route: DirectRoute; parameter: string } | undefined => {
     const end = url.indexOf('?')
     const path = end === -1 ? url : url.slice(0, end)
-    const route = fixed.get(`${method} ${path}`)
-    if (route) return { route, parameter: '' }
-    for (const { prefix, route, ...of } of open) {
-      if (method !== of.method || !path.startsWith(prefix)) continue
+    for (const candidate of candidates) {
+      const { route, prefix } = candidate
+      if (method !== candidate.method || !path.startsWith(prefix)) continue
       const parameter = path.slice(prefix.length)
-      if (PLAIN.test(parameter)) return { route, parameter }
+      if (candidate.isWhole ? parameter === '' : PLAIN.test(parameter)) return { route, parameter }
     }
     return undefined
   }

@@ -44,8 +44,10 @@ export const listen = async (
   const handle = (req: IncomingMessage, res: ServerResponse): void => {
     const underWay = connections.get(req.socket) ?? []
     underWay.push(res)
-    res.once('close', () => underWay.splice(underWay.indexOf(res), 1))
-    res.once('finish', () => dropRest(req, restMs))
+    res.on('close', () => {
+      underWay.splice(underWay.indexOf(res), 1)
+      dropRest(req, restMs)
+    })
     if (stopping) lastOfItsConnection(res)
     if (req.headers.host === undefined && req.httpVersion === '1.1')
       refuse(res, 400, 'The Host header is missing')
