@@ -140,6 +140,21 @@ describe('a record batch', () => {
     expect(isUsedAgain(await finishAndRelease(2))).toBe(false)
   })
 
+  it('leaves no more than 16 MiB of memory for later ones', async () => {
+    const batches = createRecordBatches(2_000_000)
+    const open = async () => {
+      const batch = batches()
+      // Takes three bytes for each of these, in case they are not ASCII: 1,000,092 with what frames them.
+      batch.append({ key: 'k', value: 'x'.repeat(333_332) })
+      return { batch, memory: (await batch.finish(NOW)).buffer }
+    }
+    const first = await Promise.all(Array.from({ length: 20 }, open))
+    for (const { batch } of first) batch.release()
+    const released = new Set(first.map(({ memory }) => memory))
+    const second = await Promise.all(Array.from({ length: 20 }, open))
+    expect(second.filter(({ memory }) => released.has(memory))).toHaveLength(16)
+  })
+
   it('holds nothing of the batch whose memory it got', async () => {
     const batches = createRecordBatches(1_000_000)
     for (const count of [500, 3, 70_000, 1, 200]) {

@@ -37,11 +37,11 @@ export const directKeyRoute = (
     const { req, res, ip } = exchange
     const apiKey = await allowApiKey(apiKeys, operation.access.scope, req)
     await limitRequests(apiKey, ip, exchange.headers)
-    const {
-      status,
-      json,
-      headers = [],
-    } = await readJsonBody(req, maxBodyBytes, options).then((body) => answer({ apiKey, ip, req, res, body }))
+    // In a constant of this function the body, and all that was parsed of it, would outlive the wait for Kafka.
+    const answered = readJsonBody(req, maxBodyBytes, options).then((body) =>
+      answer({ apiKey, ip, req, res, body }),
+    )
+    const { status, json, headers = [] } = await answered
     exchange.headers.push(...headers)
     answerJson(exchange, status, json)
     return true

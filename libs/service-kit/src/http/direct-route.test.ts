@@ -47,13 +47,21 @@ const shown: Route = {
   },
   handlers: [(req, res) => void res.send(`in Express ${req.params.code}`)],
 }
+const whole: Route = {
+  operation: { method: 'get', path: '/s/whole' },
+  direct: async ({ res, headers }) => {
+    res.writeHead(200, headers).end('a path of its own')
+    return true
+  },
+  handlers: [],
+}
 
 const metrics = new Registry()
 let server: HttpServer
 let base: string
 beforeAll(async () => {
   const log = createMemoryLog()
-  const routes = [track, shown]
+  const routes = [track, shown, whole]
   server = await listen(createHttpApp({ routes, trustedProxies: 1, isReady: () => true, log, metrics }), 0)
   base = `http://127.0.0.1:${server.port}`
 })
@@ -89,9 +97,18 @@ describe('a direct route', () => {
     ['/s/a-1', 'directly a-1'],
     ['/s/a%20b', 'directly a b'],
     ['/s/other', 'in Express other'],
-  ])('may leave a request to its handlers: %s', async (path, text) => {
+    ['/s/whole', 'a path of its own'],
+    ['/s/whole1', 'directly whole1'],
+  ])('answers, or leaves a request to its handlers: %s', async (path, text) => {
     const response = await fetch(base + path)
     expect([response.status, await response.text()]).toEqual([200, text])
+  })
+
+  it.each(['a', 'ÿ', 'Größe', '靴', '👟'])('answers %s in as many bytes as it says', async (value) => {
+    const response = await post(JSON.stringify(value))
+    const bytes = Buffer.from(await response.arrayBuffer())
+    expect(JSON.parse(bytes.toString())).toMatchObject({ value })
+    expect(response.headers.get('Content-Length')).toBe(`${bytes.length}`)
   })
 
   it.each(['/s/broken', '/s/broken/'])('that throws is answered like any other: %s', async (path) => {

@@ -118,12 +118,14 @@ const isDirect = (route: Route): route is DirectRoute => route.direct !== undefi
 
 /** Finds routes by paths that either have no parameter or end with their only one. */
 const findBySpelling = (routes: readonly DirectRoute[]) => {
-  const candidates = routes.map((route) => {
+  const spelled = routes.map((route) => {
     const { method, path } = route.operation
     const [prefix = '', , rest] = path.split(/\{\w+\}/)
     if (rest !== undefined) throw new Error(`a direct route has at most one parameter: ${path}`)
     return { route, method: method.toUpperCase(), prefix, isWhole: prefix === path }
   })
+  // A parameter may be spelled like the end of a path that has none.
+  const candidates = spelled.toSorted((a, b) => Number(b.isWhole) - Number(a.isWhole))
   return (method: string | undefined, url: string): { route: DirectRoute; parameter: string } | undefined => {
     const end = url.indexOf('?')
     const path = end === -1 ? url : url.slice(0, end)
