@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { createMemoryCache } from '@waymark/cache'
 import type { Wanted } from '@waymark/pipeline'
 import { createMemoryLog } from '@waymark/testing'
@@ -70,6 +71,18 @@ describe('finding people', () => {
     pass(5_000)
     await Promise.all([find('a'), find('a')])
     expect(database.asked).toEqual([['a'], ['a']])
+  })
+
+  it('waits with who asked before when the database has been asked already', async () => {
+    const { find, database } = setUp()
+    database.fault = 'hangs'
+    const first = find('a')
+    // What is wanted at one moment is read at its end.
+    await setImmediate()
+    expect(database.asked).toEqual([['a']])
+    const found = await Promise.all([first, find('a')])
+    expect(found.map(({ late }) => late)).toEqual([true, true])
+    expect(database.asked).toEqual([['a']])
   })
 
   it.each([['a'], ['unknown']])('remembers %s for 5 s, and no longer', async (visitor) => {
