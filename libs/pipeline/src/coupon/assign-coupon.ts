@@ -73,11 +73,12 @@ export const createAssignCoupon = ({ pool: db }: Pick<Database, 'pool'>, now: ()
   /** Others may hold the last coupons, and give them back when their profile turns out to have one. */
   const assign = async (poolId: string, profileId: string): Promise<CouponRow | undefined> => {
     for (let attempt = 1; ; attempt++) {
-      const coupon =
-        (await findCoupon('assign-coupon', ASSIGN, [poolId, profileId])) ??
-        (await findCoupon('assigned-coupon', ASSIGNED, [poolId, profileId]))
-      if (coupon || attempt === ATTEMPTS || !(await findCoupon('coupons-left', ANY_LEFT, [poolId])))
-        return coupon
+      const given = await findCoupon('assign-coupon', ASSIGN, [poolId, profileId])
+      if (given) return given
+      // In this order: whoever took the last one for the same profile has been seen by the time that none is left.
+      const left = await findCoupon('coupons-left', ANY_LEFT, [poolId])
+      const assigned = await findCoupon('assigned-coupon', ASSIGNED, [poolId, profileId])
+      if (assigned || attempt === ATTEMPTS || !left) return assigned
       await sleep(Math.random() * DELAY_MS * attempt)
     }
   }
