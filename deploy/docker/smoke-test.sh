@@ -59,11 +59,11 @@ send_and_read() {
 
 # Every app ends by itself when it is told to, and says that all went well.
 check_stop() {
-  local app
-  "${compose[@]}" stop >/dev/null 2>&1
-  for app in apps/*/; do
-    app="$(basename "$app")"
-    if [ "$app" = standalone ]; then continue; fi
+  local app apps
+  mapfile -t apps < <(ls apps | grep --invert-match --line-regexp standalone)
+  # Without naming them docker-compose 1 stops the servers that they need at the same moment.
+  "${compose[@]}" stop "${apps[@]}" >/dev/null 2>&1
+  for app in "${apps[@]}"; do
     [ "$(docker inspect --format '{{.State.ExitCode}}' "$("${compose[@]}" ps --all --quiet "$app" 2>/dev/null || "${compose[@]}" ps --quiet "$app")")" = 0 ] ||
       fail "$app did not stop cleanly"
   done

@@ -1,5 +1,5 @@
 import { AppError, type CouponRefusal, type IngestRecord } from '@waymark/contracts'
-import type { Database } from '@waymark/database'
+import type { Commit, Database } from '@waymark/database'
 import { type RecordConfig, refusalMessage, refusalOf } from '@waymark/domain'
 import { resolveProfiles, retryConflicts } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
@@ -60,15 +60,15 @@ export const createRedeemCoupon = ({
 
     const answerWith = (decide: (coupon: Coupon, attempt: Attempt) => Promise<Answer>) =>
       db.transaction(
-        async (client) => {
+        async (client, commit) => {
           const at = new Date(clock())
-          const work = async () => {
+          const work = async (last?: Commit) => {
             if (!coupon) return NOT_FOUND
             if (profileId !== null) await holdProfile(client, profileId)
-            return decide(coupon, { client, request, profileId, at, device, config })
+            return decide(coupon, { client, commit: last, request, profileId, at, device, config })
           }
-          if (!idempotency) return { ...(await work()), replayed: false }
-          return answerOnce(client, { projectId, ...idempotency, at }, work)
+          if (!idempotency) return { ...(await work(commit)), replayed: false }
+          return answerOnce(client, { projectId, ...idempotency, at }, () => work())
         },
         { lockTimeoutMs: LOCK_TIMEOUT_MS },
       )
@@ -92,6 +92,8 @@ const holdProfile = async (client: ClientBase, profileId: string): Promise<void>
 
 type Attempt = {
   client: ClientBase
+  /** Absent when something else has to be stored in the same transaction. */
+  commit: Commit | undefined
   request: Redeem
   profileId: string | null
   at: Date
@@ -104,16 +106,23 @@ class LimitReached extends Error {}
 
 /** Redeems the coupon, or says why it cannot be had. @throws LimitReached */
 const redeem = async (coupon: Coupon, attempt: Attempt): Promise<Answer> => {
-  const { client, request, profileId, at, device, config } = attempt
+  const { client, commit, request, profileId, at, device, config } = attempt
   const { projectId, pool } = coupon
   const limits = await claimCoupon(client, coupon, profileId, at)
   if (!limits) return refuse(coupon, attempt)
   if (profileId !== null && !(await countForProfile(client, pool.id, profileId, limits.perProfileLimit)))
     throw new LimitReached()
   const redemption = redemptionOf(coupon, request, profileId, at)
-  await storeRedemption(client, projectId, redemption)
-  await publishRedemption(client, coupon, redemption, config, device)
-  const count = await countForPool(client, pool.id, limits.maxRedemptions)
+  // Both are made before either is sent: whatever fails on the way must not leave half of it to be committed.
+  const statements = [
+    storeRedemption(projectId, redemption),
+    publishRedemption(coupon, redemption, config, device),
+  ]
+  const stored = statements.map((statement) => client.query(statement))
+  const counted = countForPool(client, pool.id, limits.maxRedemptions)
+  // Without a limit there is nothing to wait for, and the row that everybody counts in is free again at once.
+  const committed = limits.maxRedemptions === null ? commit?.() : undefined
+  const [count] = await Promise.all([counted, committed, ...stored])
   if (count === undefined) throw new LimitReached()
   const now: Coupon = {
     ...coupon,

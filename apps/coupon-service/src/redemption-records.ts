@@ -5,8 +5,8 @@ import {
   ingestRecords,
 } from '@waymark/contracts'
 import { ingestRecordOf, partitionKeyOf, type RecordConfig } from '@waymark/domain'
-import { addAllToOutbox } from '@waymark/pipeline'
-import type { ClientBase } from 'pg'
+import { outboxStatement } from '@waymark/pipeline'
+import type { QueryConfig } from 'pg'
 import type { Coupon } from './find-coupon.ts'
 import type { Redemption } from './redemption-rows.ts'
 
@@ -16,16 +16,15 @@ const LANE = 'coupons'
 const EVENT_NAME = 'coupon_redeemed'
 
 /**
- * Has a redemption published when the transaction of `client` commits: to `coupons.redeemed.v1`, and as an event that
- * goes the way of all events, so that selectors may make it a conversion.
+ * The statement that has a redemption published when its transaction commits: to `coupons.redeemed.v1`, and as an event
+ * that goes the way of all events, so that selectors may make it a conversion.
  */
-export const publishRedemption = async (
-  client: ClientBase,
+export const publishRedemption = (
   coupon: Coupon,
   redemption: Redemption,
   config: RecordConfig,
   device: IngestRecord['client'],
-): Promise<void> => {
+): QueryConfig => {
   const { projectId, id } = coupon
   const record = recordOf(coupon, redemption)
   const event = ingestRecordOf(eventOf(coupon, redemption), config, {
@@ -35,7 +34,7 @@ export const publishRedemption = async (
     backfill: false,
     warnings: [],
   })
-  await addAllToOutbox(client, LANE, [
+  return outboxStatement(LANE, [
     { topic: couponsRedeemed, records: [{ key: `${projectId}:${id}`, value: record }] },
     { topic: ingestRecords, records: [{ key: partitionKeyOf(projectId, event.event), value: event }] },
   ])

@@ -1,5 +1,5 @@
 import type { CouponRefusal } from '@waymark/contracts'
-import type { ClientBase } from 'pg'
+import type { ClientBase, QueryConfig } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import type { Coupon } from './find-coupon.ts'
 import type { Redeem } from './redeem-request.ts'
@@ -99,21 +99,17 @@ export const countForPool = async (
   return rows[0]?.redeemed
 }
 
-/** Stores a redemption. */
-export const storeRedemption = async (
-  client: ClientBase,
-  projectId: string,
-  made: Redemption,
-): Promise<void> => {
+/** The statement that stores a redemption. */
+export const storeRedemption = (projectId: string, made: Redemption): QueryConfig => {
   const { id, poolId, couponId, profileId, visitorId, userId, orderId } = made
-  await client.query({
+  return {
     name: 'store-redemption',
     text: STORE,
     values: [
       ...[id, projectId, poolId, couponId, profileId, visitorId, userId, orderId],
       ...[made.amount, made.currency, made.eventId, JSON.stringify(made.metadata), made.redeemedAt],
     ],
-  })
+  }
 }
 
 /** Stores that a redemption was refused. */

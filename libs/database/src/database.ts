@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import type { PrismaClient } from './generated/prisma/client.ts'
 import { createPool, type PoolOptions } from './pool.ts'
 import { createPrisma } from './prisma.ts'
-import { type TransactionOptions, withTransaction } from './transaction.ts'
+import { type Commit, type TransactionOptions, withTransaction } from './transaction.ts'
 
 export type DatabaseOptions = Omit<PoolOptions, 'max'> & {
   /** The most connections this process opens; Prisma shares them. */
@@ -14,7 +14,10 @@ export type Database = {
   /** For management reads and writes; created when it is first asked for. */
   readonly prisma: PrismaClient
   /** Runs `run` in a transaction: commits when it resolves, rolls back when it rejects. */
-  transaction<T>(run: (client: PoolClient) => Promise<T>, options?: TransactionOptions): Promise<T>
+  transaction<T>(
+    run: (client: PoolClient, commit: Commit) => Promise<T>,
+    options?: TransactionOptions,
+  ): Promise<T>
   /** Waits for connections in use and closes all. Idempotent. */
   close(): Promise<void>
 }

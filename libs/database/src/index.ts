@@ -12,4 +12,4 @@ export { type MigrateOptions, MigrationError, migrate, requireMigrated } from '.
 export { createPool, type PoolOptions } from './pool.ts'
 export { createPrisma } from './prisma.ts'
 export { isConnectionError, isDataError, isTransient } from './sql-errors.ts'
-export { withTransaction } from './transaction.ts'
+export { type Commit, withTransaction } from './transaction.ts'

@@ -80,6 +80,30 @@ describe.skipIf(!services)('the database', () => {
     expect(await tenantNames()).toEqual([])
   })
 
+  it('commits what was sent before, at once, when the transaction asks for that', async () => {
+    const seen = await db.transaction(async (client, commit) => {
+      const inserted = client.query(INSERT, [randomUUID(), 'kept'])
+      await Promise.all([inserted, commit()])
+      return tenantNames()
+    })
+    expect(seen).toEqual(['kept'])
+  })
+
+  it('commits nothing of statements sent together when one of them fails, and tells why', async () => {
+    const before = await pidOf(db.pool)
+    const refused = db.transaction(async (client, commit) => {
+      const statements = [
+        client.query(INSERT, [randomUUID(), 'lost']),
+        client.query('SELECT 1 / 0'),
+        client.query(INSERT, [randomUUID(), 'lost, too']),
+      ]
+      await Promise.all([...statements, commit()])
+    })
+    await expect(refused).rejects.toThrow('division by zero')
+    expect(await tenantNames()).toEqual([])
+    expect(await pidOf(db.pool)).toBe(before)
+  })
+
   it('survives a connection cut within a transaction, and does not use it again', async () => {
     let before: number | undefined
     const broken = db.transaction(async (client) => {

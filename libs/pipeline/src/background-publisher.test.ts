@@ -45,9 +45,8 @@ const setUp = ({ maxWaiting = 20_000 } = {}) => {
     db: {
       transaction: async (run) => {
         if (faults.database) throw faults.database
-        return run({
-          query: async ({ values }: { values: unknown[][] }) => spooled.push(values[2] ?? []),
-        } as never)
+        const query = async ({ values }: { values: unknown[][] }) => spooled.push(values[2] ?? [])
+        return run({ query } as never, async () => {})
       },
     },
     log,

@@ -6,7 +6,7 @@ import {
   type SerializedRecord,
   serializeRecords,
 } from '@waymark/event-bus'
-import type { ClientBase } from 'pg'
+import type { ClientBase, QueryConfig } from 'pg'
 import { traceHeaders } from './trace-headers.ts'
 
 type OutboxRow = { lane: string; topic: string; key: string; value: string; headers: string | null }
@@ -39,38 +39,36 @@ export type OutboxEntry = { topic: Topic<unknown>; records: readonly OutgoingRec
  * Writes records that are to be published with the transaction of `client`: if it commits, the relay publishes
  * them. A lane keeps the order of each topic.
  */
-export const addToOutbox = <T>(
+export const addToOutbox = async <T>(
   client: ClientBase,
   lane: string,
   topic: Topic<T>,
   records: readonly OutgoingRecord<T>[],
-): Promise<void> => addAllToOutbox(client, lane, [{ topic, records }])
+): Promise<void> => {
+  await client.query(outboxStatement(lane, [{ topic, records }]))
+}
 
-/** The same for records of several topics, in one statement. */
-export const addAllToOutbox = (
-  client: ClientBase,
-  lane: string,
-  entries: readonly OutboxEntry[],
-): Promise<void> =>
-  insert(
-    client,
+/** The statement that does the same for records of several topics. */
+export const outboxStatement = (lane: string, entries: readonly OutboxEntry[]): QueryConfig =>
+  insertion(
     lane,
     entries.map(({ topic, records }) => ({ topic, records: serializeRecords(records) })),
   )
 
 /** The same for records whose values are text already. */
-export const addSerializedToOutbox = (
+export const addSerializedToOutbox = async (
   client: ClientBase,
   lane: string,
   topic: Topic<unknown>,
   records: readonly SerializedRecord[],
-): Promise<void> => insert(client, lane, [{ topic, records }])
+): Promise<void> => {
+  await client.query(insertion(lane, [{ topic, records }]))
+}
 
-const insert = async (
-  client: ClientBase,
+const insertion = (
   lane: string,
   entries: readonly { topic: Topic<unknown>; records: readonly SerializedRecord[] }[],
-): Promise<void> => {
+): QueryConfig => {
   const trace = traceHeaders()
   const rows = entries.flatMap(({ topic, records }) =>
     records.map(({ key, value, headers = trace }) => ({
@@ -81,7 +79,7 @@ const insert = async (
       headers: headers ? JSON.stringify(headers) : null,
     })),
   )
-  await client.query({ name: 'add-to-outbox', text: INSERT, values: columns.values(rows) })
+  return { name: 'add-to-outbox', text: INSERT, values: columns.values(rows) }
 }
 
 /**

@@ -3,7 +3,7 @@ import { openDatabase } from '@waymark/database'
 import { BusUnavailableError, type EventBus, publishing } from '@waymark/event-bus'
 import { anEnrichedEvent, createMemoryLog, createTestDatabase, services } from '@waymark/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { addAllToOutbox, addToOutbox, createOutboxRelay } from '../src/outbox.ts'
+import { addToOutbox, createOutboxRelay, outboxStatement } from '../src/outbox.ts'
 import { readOutboxDepth } from '../src/outbox-depth.ts'
 
 describe.skipIf(!services)('the outbox', () => {
@@ -56,10 +56,12 @@ describe.skipIf(!services)('the outbox', () => {
   it('publishes what belongs to several topics topic by topic, each in order', async () => {
     for (const n of [1, 2, 3])
       await db.transaction((client) =>
-        addAllToOutbox(client, 'lane', [
-          { topic: enrichedEvents, records: [{ key: `enriched ${n}`, value: anEnrichedEvent() }] },
-          { topic: deadLetters, records: [{ key: `dead ${n}`, value: {} }] },
-        ]),
+        client.query(
+          outboxStatement('lane', [
+            { topic: enrichedEvents, records: [{ key: `enriched ${n}`, value: anEnrichedEvent() }] },
+            { topic: deadLetters, records: [{ key: `dead ${n}`, value: {} }] },
+          ]),
+        ),
       )
     const published: { topic: string; keys: string[] }[] = []
     const bus: EventBus = {

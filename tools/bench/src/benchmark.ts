@@ -1,3 +1,6 @@
+import type { Stored } from './fill-stores.ts'
+import type { FilledPostgres } from './filled-postgres.ts'
+
 /** What was measured of one side in one round. `null` where it has no meaning or cannot be told. */
 export type Figures = {
   perSecond: number
@@ -22,8 +25,9 @@ export type Options = {
   quick: boolean
   /** A folder for profiles of our processes' CPU time. */
   profileTo: string | undefined
-  /** Events, API keys and links that the database has before. */
-  stored: { events: number; keys: number; links: number }
+  stored: Stored
+  /** The server that all benchmarks share, started when it is first asked for. */
+  postgres: () => Promise<FilledPostgres>
 }
 
 /** The two sides, and what lets go of the servers that both need. */

@@ -5,6 +5,7 @@ import { type Comparison, compare } from './compare.ts'
 import { availableCores, pinLoad } from './cores.ts'
 import { generationBenchmark, redeemBenchmark } from './coupons.ts'
 import { decideBenchmark } from './decide.ts'
+import { type FilledPostgres, startFilledPostgres } from './filled-postgres.ts'
 import { measureIdle } from './idle.ts'
 import { kafkaClientBenchmarks } from './kafka-clients.ts'
 import { pipelineBenchmark } from './pipeline.ts'
@@ -54,16 +55,12 @@ const { values, positionals } = parseArgs({
   },
 })
 
-const options: Options = {
-  quick: values.quick,
-  profileTo: values.profile,
-  stored: { events: Number(values.events), keys: Number(values.keys), links: Number(values.links) },
-}
+const stored = { events: Number(values.events), keys: Number(values.keys), links: Number(values.links) }
 const unknown = positionals.filter((name) => !benchmarks.some((benchmark) => benchmark.name === name))
 const chosen = benchmarks.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 
-const compareAll = async (): Promise<void> => {
+const compareAll = async (options: Options): Promise<void> => {
   const results: Comparison[] = []
   for (const [index, benchmark] of chosen.entries()) {
     const result = await compare(benchmark, options)
@@ -83,7 +80,17 @@ if (values.help || unknown.length > 0) {
 } else {
   pinLoad()
   print(machine())
-  if (values.idle) await measureIdle(options, print)
-  else if (values.soak !== undefined) await soak(chosen, options, Number(values.soak), print)
-  else await compareAll()
+  let filled: Promise<FilledPostgres> | undefined
+  const postgres = (): Promise<FilledPostgres> => {
+    filled ??= startFilledPostgres(stored)
+    return filled
+  }
+  const options: Options = { quick: values.quick, profileTo: values.profile, stored, postgres }
+  try {
+    if (values.idle) await measureIdle(options, print)
+    else if (values.soak !== undefined) await soak(chosen, options, Number(values.soak), print)
+    else await compareAll(options)
+  } finally {
+    await (await filled)?.stop()
+  }
 }

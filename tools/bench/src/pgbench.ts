@@ -1,5 +1,5 @@
-import type { StartedTestContainer } from 'testcontainers'
 import type { Contender } from './benchmark.ts'
+import type { Servers } from './servers.ts'
 
 type Redemptions = { clients: number; projectId: string; poolId: string; codes: number }
 
@@ -28,16 +28,19 @@ COMMIT;
 `
 
 /** pgbench, beside the server that it asks, redeeming distinct codes. */
-export const startPgbench = (postgres: StartedTestContainer, redemptions: Redemptions): Contender => {
+export const startPgbench = (
+  { container, database }: Servers['postgres'],
+  redemptions: Redemptions,
+): Contender => {
   const { clients, codes } = redemptions
   let rounds = 0
   return {
     run: async (seconds) => {
-      await postgres.copyContentToContainer([{ content: script(redemptions), target: SCRIPT }])
+      await container.copyContentToContainer([{ content: script(redemptions), target: SCRIPT }])
       // Each round and each client takes codes of its own.
       const base = Math.floor((codes / 20) * rounds++)
-      const command = `pgbench -U postgres -n -c ${clients} -j 1 -T ${seconds} -D i=0 -D base=${base} -f ${SCRIPT} postgres`
-      const { output, exitCode } = await postgres.exec(['bash', '-c', command])
+      const command = `pgbench -U postgres -n -c ${clients} -j 1 -T ${seconds} -D i=0 -D base=${base} -f ${SCRIPT} ${database}`
+      const { output, exitCode } = await container.exec(['bash', '-c', command])
       const perSecond = Number(/tps = ([\d.]+)/.exec(output)?.[1])
       if (exitCode !== 0 || !(perSecond > 0)) throw new Error(`pgbench failed: ${output}`)
       return { perSecond, cpuMicros: null, p99Ms: null, peakRssMb: null }

@@ -1,0 +1,72 @@
+import { type Database, ensureEventPartitions, migrate, openDatabase } from '@waymark/database'
+import { ensureDemoProject } from '@waymark/pipeline'
+import { startPostgres } from '@waymark/testing/servers'
+import type { StartedTestContainer } from 'testcontainers'
+import { addressOf } from './container-address.ts'
+import { pinContainers } from './cores.ts'
+import { fillStores, type Stored } from './fill-stores.ts'
+
+/** A copy of what was filled, for one benchmark alone. */
+export type Copy = {
+  url: string
+  /** Its name in the server. */
+  name: string
+  /** With a pool of a few connections. */
+  db: Database
+  drop: () => Promise<void>
+}
+
+/** A PostgreSQL server, filled once with a project and as much as it is to have before it is measured. */
+export type FilledPostgres = {
+  container: StartedTestContainer
+  apiKey: string
+  projectId: string
+  copy: () => Promise<Copy>
+  stop: () => Promise<void>
+}
+
+const FILLED = 'filled'
+
+/** Starts and fills a server. That takes about a minute for each million events. */
+export const startFilledPostgres = async (stored: Stored): Promise<FilledPostgres> => {
+  process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true'
+  const { container, url } = await startPostgres()
+  pinContainers([container.getId()])
+  const direct = { host: addressOf(container, 5432) }
+  const urlOf = (name: string): string => Object.assign(new URL(url), { ...direct, pathname: name }).href
+  // Millions of rows take longer to store and to copy than any service may.
+  const open = (name: string): Database =>
+    openDatabase({
+      url: urlOf(name),
+      applicationName: 'bench',
+      onError: () => {},
+      poolSize: 4,
+      statementTimeoutMs: 0,
+    })
+  const server = open('postgres')
+  const stop = async (): Promise<void> => {
+    await server.close()
+    await container.stop({ timeout: 0 })
+  }
+  await server.pool.query(`CREATE DATABASE ${FILLED}`)
+  await migrate(urlOf(FILLED))
+  const filled = open(FILLED)
+  await ensureEventPartitions(filled.pool, { now: new Date() })
+  const { apiKey, projectId } = await ensureDemoProject(filled)
+  await fillStores(filled, projectId, stored)
+  // A database that somebody is connected to cannot be copied.
+  await filled.close()
+
+  let copies = 0
+  const copy = async (): Promise<Copy> => {
+    const name = `copy_${++copies}`
+    await server.pool.query(`CREATE DATABASE ${name} TEMPLATE ${FILLED}`)
+    const db = open(name)
+    const drop = async (): Promise<void> => {
+      await db.close()
+      await server.pool.query(`DROP DATABASE ${name} WITH (FORCE)`)
+    }
+    return { url: urlOf(name), name, db, drop }
+  }
+  return { container, apiKey, projectId, copy, stop }
+}
