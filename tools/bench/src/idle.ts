@@ -45,7 +45,9 @@ export const measureIdle = async (options: Options, print: (line: string) => voi
     for (const [index, { service }] of running.entries()) {
       const used = (after[index]?.cpuMicros ?? 0) - (before[index]?.cpuMicros ?? 0)
       const percent = (used / MEASURED_S / ALL) * 100
-      print(`${service}: ${percent.toFixed(1)} % CPU, ${after[index]?.rssMb} MB`)
+      print(
+        `${service}: ${percent.toFixed(1)} % CPU, ${after[index]?.rssMb} MB, ${after[index]?.ownMb} MB of them its own`,
+      )
     }
   } finally {
     await Promise.all(running.map(({ server }) => server.stop()))

@@ -12,7 +12,8 @@ const MICROS_PER_TICK = 10_000
 /** A server process whose use of CPU and memory can be read. Linux only. */
 export type Measured = {
   port: number
-  usage(): Promise<{ cpuMicros: number; peakRssMb: number; rssMb: number }>
+  /** `ownMb`: of `rssMb`, what is not a file that processes share, as Node's own code is. */
+  usage(): Promise<{ cpuMicros: number; peakRssMb: number; rssMb: number; ownMb: number }>
   stop(): Promise<void>
 }
 
@@ -62,6 +63,7 @@ export const startMeasured = async (
         cpuMicros: (Number(fields[11]) + Number(fields[12])) * MICROS_PER_TICK,
         peakRssMb: megabytes(status, 'VmHWM'),
         rssMb: megabytes(status, 'VmRSS'),
+        ownMb: megabytes(status, 'RssAnon'),
       }
     },
     stop: async () => {
