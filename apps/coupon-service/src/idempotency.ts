@@ -1,5 +1,5 @@
 import { AppError } from '@waymark/contracts'
-import type { Database } from '@waymark/database'
+import type { Commit, Database } from '@waymark/database'
 import type { ClientBase } from 'pg'
 
 /** An answer as it is sent, and repeated. */
@@ -25,12 +25,13 @@ const FORGET = `
 type Kept = { request_hash: string; status: number; body: string }
 
 /**
- * Answers a request once per key, in the transaction of `client`: what `work` changes and answers is kept together. A
- * repeat at the same time waits until the first one is through, as long as the transaction's `lock_timeout` lets it.
+ * Answers a request once per key, in the transaction of `client`, and commits it: what `work` changes and answers is
+ * kept together. A repeat at the same time waits until the first one is through, as long as the transaction's
+ * `lock_timeout` lets it.
  * @throws AppError unprocessable when the key belongs to another request
  */
 export const answerOnce = async (
-  client: ClientBase,
+  { client, commit }: { client: ClientBase; commit: Commit },
   { projectId, key, requestHash, at }: IdempotentRequest,
   work: () => Promise<Answer>,
 ): Promise<Answer & { replayed: boolean }> => {
@@ -41,7 +42,8 @@ export const answerOnce = async (
   })
   if (begun.rowCount === 1) {
     const { status, body } = await work()
-    await client.query({ name: 'keep-answer', text: KEEP, values: [projectId, key, status, body] })
+    const kept = client.query({ name: 'keep-answer', text: KEEP, values: [projectId, key, status, body] })
+    await Promise.all([kept, commit()])
     return { status, body, replayed: false }
   }
   const { rows } = await client.query<Kept>({ name: 'recall-answer', text: RECALL, values: [projectId, key] })

@@ -62,13 +62,13 @@ export const createRedeemCoupon = ({
       db.transaction(
         async (client, commit) => {
           const at = new Date(clock())
-          const work = async (last?: Commit) => {
+          const work = async (commitEarly?: Commit) => {
             if (!coupon) return NOT_FOUND
             if (profileId !== null) await holdProfile(client, profileId)
-            return decide(coupon, { client, commit: last, request, profileId, at, device, config })
+            return decide(coupon, { client, commitEarly, request, profileId, at, device, config })
           }
           if (!idempotency) return { ...(await work(commit)), replayed: false }
-          return answerOnce(client, { projectId, ...idempotency, at }, () => work())
+          return answerOnce({ client, commit }, { projectId, ...idempotency, at }, () => work())
         },
         { lockTimeoutMs: LOCK_TIMEOUT_MS },
       )
@@ -92,8 +92,8 @@ const holdProfile = async (client: ClientBase, profileId: string): Promise<void>
 
 type Attempt = {
   client: ClientBase
-  /** Absent when something else has to be stored in the same transaction. */
-  commit: Commit | undefined
+  /** Absent when the answer has to be stored in the same transaction. */
+  commitEarly: Commit | undefined
   request: Redeem
   profileId: string | null
   at: Date
@@ -106,7 +106,7 @@ class LimitReached extends Error {}
 
 /** Redeems the coupon, or says why it cannot be had. @throws LimitReached */
 const redeem = async (coupon: Coupon, attempt: Attempt): Promise<Answer> => {
-  const { client, commit, request, profileId, at, device, config } = attempt
+  const { client, commitEarly, request, profileId, at, device, config } = attempt
   const { projectId, pool } = coupon
   const limits = await claimCoupon(client, coupon, profileId, at)
   if (!limits) return refuse(coupon, attempt)
@@ -121,7 +121,7 @@ const redeem = async (coupon: Coupon, attempt: Attempt): Promise<Answer> => {
   const stored = statements.map((statement) => client.query(statement))
   const counted = countForPool(client, pool.id, limits.maxRedemptions)
   // Without a limit there is nothing to wait for, and the row that everybody counts in is free again at once.
-  const committed = limits.maxRedemptions === null ? commit?.() : undefined
+  const committed = limits.maxRedemptions === null ? commitEarly?.() : undefined
   const [count] = await Promise.all([counted, committed, ...stored])
   if (count === undefined) throw new LimitReached()
   const now: Coupon = {

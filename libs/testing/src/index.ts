@@ -11,6 +11,7 @@ export {
   startStandalone,
 } from './constellation.ts'
 export { images, startKafka, startKafkaCluster, startNginx, startPostgres, startRedis } from './containers.ts'
+export { docker } from './docker.ts'
 export { eventually } from './eventually.ts'
 export { extent } from './extent.ts'
 export { freePort } from './free-port.ts'

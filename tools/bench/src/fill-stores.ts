@@ -53,6 +53,6 @@ export const fillStores = async (
   }
   await pool.query(KEYS, [projectId, keys])
   await pool.query(LINKS, [projectId, links])
-  // So that no autovacuum comes when something is measured.
-  await pool.query('VACUUM ANALYZE')
+  // So that no autovacuum comes when something is measured; workers would need more shared memory than containers have.
+  await pool.query('VACUUM (ANALYZE, PARALLEL 0)')
 }

@@ -48,14 +48,21 @@ export const startFilledPostgres = async (stored: Stored): Promise<FilledPostgre
     await server.close()
     await container.stop({ timeout: 0 })
   }
-  await server.pool.query(`CREATE DATABASE ${FILLED}`)
-  await migrate(urlOf(FILLED))
-  const filled = open(FILLED)
-  await ensureEventPartitions(filled.pool, { now: new Date() })
-  const { apiKey, projectId } = await ensureDemoProject(filled)
-  await fillStores(filled, projectId, stored)
-  // A database that somebody is connected to cannot be copied.
-  await filled.close()
+  const fill = async () => {
+    await server.pool.query(`CREATE DATABASE ${FILLED}`)
+    await migrate(urlOf(FILLED))
+    const filled = open(FILLED)
+    await ensureEventPartitions(filled.pool, { now: new Date() })
+    const demo = await ensureDemoProject(filled)
+    await fillStores(filled, demo.projectId, stored)
+    // A database that somebody is connected to cannot be copied.
+    await filled.close()
+    return demo
+  }
+  const { apiKey, projectId } = await fill().catch(async (error) => {
+    await stop()
+    throw error
+  })
 
   let copies = 0
   const copy = async (): Promise<Copy> => {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
+  docker,
   extent,
   freePort,
   requireServices,
@@ -10,7 +11,6 @@ import {
 } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expectStoredOnce, report } from './audit.ts'
-import { docker } from './docker.ts'
 import { DEADLINE_MS } from './durations.ts'
 import { createFleet, type Fleet, type Replica } from './fleet.ts'
 import { openKafka } from './kafka-admin.ts'

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
+  docker,
   eventually,
   extent,
   freePort,
@@ -12,7 +13,6 @@ import {
 } from '@waymark/testing'
 import { afterAll, describe, expect, it } from 'vitest'
 import { expectStoredOnce, report } from './audit.ts'
-import { docker } from './docker.ts'
 import { DEADLINE_MS, RECOVERY_MS } from './durations.ts'
 import { createFleet } from './fleet.ts'
 import { refusals, slowestMs, startLoad } from './load.ts'

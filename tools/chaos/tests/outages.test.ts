@@ -1,7 +1,6 @@
-import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import {
+  docker,
   eventually,
   extent,
   freePort,
@@ -16,12 +15,6 @@ import { AWAY_MS, DEADLINE_MS, RECOVERY_MS } from './durations.ts'
 import { createFleet, type Fleet } from './fleet.ts'
 import { slowestMs, startLoad } from './load.ts'
 import { broken, countAnswers, type Services, startProbes, startServices } from './probes.ts'
-
-const run = promisify(execFile)
-const docker = async (...words: string[]): Promise<void> => {
-  // The kernel may be too busy at the first attempt.
-  await eventually(`docker ${words.join(' ')}`, async () => Boolean(await run('docker', words)))
-}
 
 type Server = 'kafka' | 'postgres' | 'redis'
 

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { eventually } from '@waymark/testing'
+import { eventually } from './eventually.ts'
 
 const run = promisify(execFile)
 
