@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { collectDefaultMetrics, type Registry } from 'prom-client'
 
-/** How often the event loop's lag is measured, in ms: each time wakes a process that would sleep. */
+/** How often the event loop's lag is measured, in ms, and the least that its figures show: each time wakes the process. */
 const LAG_EVERY_MS = 50
 
 /** Serves a registry, with the process's own figures, in Prometheus's text format at `/metrics`. */
