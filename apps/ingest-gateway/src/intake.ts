@@ -131,7 +131,7 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
         const { backfill } = options
         const record = ingestRecordOf(event, config, { receivedAt, sentAt, client, backfill, warnings })
         if (backfill && record.conversions.length > 0 && !hasEventId(raw)) lackingId.push(index)
-        const errors = [...violations, ...warnings]
+        const errors = violations.concat(warnings)
         if (errors.length > 0) intake.problems.push({ index, eventName: event.eventName, errors })
         const [violation] = violations
         if (violation) {

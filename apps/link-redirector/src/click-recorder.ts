@@ -33,7 +33,7 @@ export type ClickRecorderDeps = {
   maxWaiting?: number
 }
 
-const LINGER_MS = 5
+const LINGER_MS = 20
 const MAX_BATCH = 1_000
 const MAX_WAITING = 100_000
 const RETRY_MS = 500

@@ -14,7 +14,14 @@ const byKafkajs = (key: string, partitions: number): number =>
 
 describe('partitionOf', () => {
   it('agrees with every other Kafka client about any key', () => {
-    const key = fc.oneof(fc.string({ unit: 'binary', maxLength: 100 }), fc.uuid())
+    const key = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 100 }),
+      fc.uuid(),
+      // As long as fits the buffer that is used again, and longer.
+      fc
+        .tuple(fc.constantFrom('a', 'ü', '界'), fc.integer({ min: 1_300, max: 1_400 }))
+        .map(([unit, length]) => unit.repeat(length)),
+    )
     fc.assert(
       fc.property(key, fc.integer({ min: 1, max: 1_000 }), (text, partitions) => {
         expect(partitionOf(text, partitions)).toBe(byKafkajs(text, partitions))

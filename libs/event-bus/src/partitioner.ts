@@ -2,7 +2,21 @@ import murmurhash from 'murmurhash'
 
 const KAFKA_SEED = 0x9747b28c
 const POSITIVE = 0x7fffffff
+/** What a UTF-16 unit takes at the most in UTF-8. */
+const MAX_UNIT_BYTES = 3
+
+// To allocate bytes for each key would take longer than to hash them.
+const scratch = Buffer.alloc(4_096)
+const beginnings: Buffer[] = []
 
 /** The partition of a key, as the Java clients compute it: murmur2 of its UTF-8 bytes, modulo the number of partitions. */
 export const partitionOf = (key: string, partitions: number): number =>
-  (murmurhash.v2(Buffer.from(key), KAFKA_SEED) & POSITIVE) % partitions
+  (murmurhash.v2(bytesOf(key), KAFKA_SEED) & POSITIVE) % partitions
+
+/** The bytes of a key, until the next one is asked for. */
+const bytesOf = (key: string): Buffer => {
+  if (key.length * MAX_UNIT_BYTES > scratch.length) return Buffer.from(key)
+  const length = scratch.write(key)
+  beginnings[length] ??= scratch.subarray(0, length)
+  return beginnings[length]
+}

@@ -33,7 +33,7 @@ export const validateEvent = (
     (check !== undefined || catalog.settings.ingestValidation?.rejectUnknownEvents === true)
   return refuses
     ? { violations: found, warnings: [...envelopeWarnings] }
-    : { violations: [], warnings: [...envelopeWarnings, ...found] }
+    : { violations: [], warnings: envelopeWarnings.concat(found) }
 }
 
 const unknownEvent = (eventName: string): ValidationItem => ({

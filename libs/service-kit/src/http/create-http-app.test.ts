@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { type OutgoingHttpHeaders, request } from 'node:http'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib'
 import { AppError, type ErrorCode, MAX_TRACK_BODY_BYTES } from '@waymark/contracts'
 import type { ApiKey } from '@waymark/project-config'
@@ -280,6 +282,14 @@ describe('a JSON body', () => {
 
   it.each(['', '{', '{"a":}', 'null null', '\uFEFF\uFEFF1', "{'a':1}", '[1,]'])('is not %j', async (text) => {
     await expectError(await post('/echo', text), 400)
+  })
+
+  it.each([[], ['Content-Encoding: gzip']])('is not missing without a word about it', async (...more) => {
+    // Clients in Node always tell a length.
+    const client = connect(server.port)
+    const headers = ['Host: test', 'Content-Type: application/json', 'Connection: close', ...more]
+    client.write(`POST /echo HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`)
+    expect(await text(client)).toMatch(/^HTTP\/1.1 400 /)
   })
 
   it('is not half of a compressed one', async () => {

@@ -35,6 +35,8 @@ export const listen = async (
     connectionsCheckingInterval: Math.min(headersMs, 5_000),
     // Node would answer without a body; `handle` does it.
     requireHostHeader: false,
+    // A request without a body is given none, instead of a stream that has to end.
+    optimizeEmptyRequests: true,
   })
   // Of each connection, what is being answered on it. One set of all answers would change with each request, and V8
   // keeps what the tables held that such a set outgrows until it collects everything.

@@ -13,6 +13,8 @@ const decoders = { gzip: createGunzip, deflate: createInflate, br: createBrotliD
  */
 export const readBytes = (req: IncomingMessage, limit: number): Promise<Buffer> =>
   new Promise((resolve, reject) => {
+    // Without headers that announce a body nothing comes, and no end of it either.
+    if (req.readableEnded) return resolve(Buffer.alloc(0))
     const decoded = decode(req)
     const chunks: Buffer[] = []
     let refused = false
