@@ -15,7 +15,7 @@ const MAX_SAMPLE_LENGTH = 256
 /** How far ahead of its receipt an event may say that it happened, in ms. */
 export const MAX_AHEAD_MS = 24 * 60 * 60 * 1000
 /** What buggy clients send when they have no visitor id. */
-const BUG_VALUES = new Set(['', 'undefined', 'null', 'NaN', '[object Object]'])
+const BUG_VALUES = ['', 'undefined', 'null', 'NaN', '[object Object]']
 
 /** An event that may go on, with what is doubtful about its envelope; or why it may not. */
 export type Acceptance =
@@ -77,7 +77,7 @@ const checkVisitorId = (visitorId: string | null | undefined, warnings: Validati
     warnings.push({ field: 'visitorId', rule: 'missing_visitor_id', message: 'visitorId is missing' })
     return null
   }
-  if (BUG_VALUES.has(visitorId)) {
+  if (BUG_VALUES.includes(visitorId)) {
     warnings.push({
       field: 'visitorId',
       rule: 'invalid_visitor_id',
