@@ -1,9 +1,8 @@
 import murmurhash from 'murmurhash'
+import { MAX_UNIT_BYTES } from './utf8.ts'
 
 const KAFKA_SEED = 0x9747b28c
 const POSITIVE = 0x7fffffff
-/** What a UTF-16 unit takes at the most in UTF-8. */
-const MAX_UNIT_BYTES = 3
 
 // To allocate bytes for each key would take longer than to hash them.
 const scratch = Buffer.alloc(4_096)

@@ -1,3 +1,4 @@
+import { MAX_UNIT_BYTES } from '../utf8.ts'
 import { crc32c } from './crc32c.ts'
 
 /** What a record holds when it is sent: texts, in UTF-8. */
@@ -13,8 +14,6 @@ const ATTRIBUTES_AT = 21
 /** Bytes that the lengths, the attributes and the deltas of a record take at the most. */
 const MAX_FRAME_BYTES = 32
 const MAX_HEADER_FRAME_BYTES = 10
-/** A UTF-16 unit takes three bytes of UTF-8 at the most. */
-const MAX_UNIT_BYTES = 3
 /** Bytes that a batch must have before compressing it costs less than it saves. */
 const MIN_COMPRESSED_BYTES = 8_192
 
