@@ -2,6 +2,7 @@ import { type Cache, readCopy } from '@waymark/cache'
 import { compileValidator, type Log } from '@waymark/contracts'
 import { givenCouponKey } from '@waymark/pipeline'
 import { LRUCache } from 'lru-cache'
+import pTimeout from 'p-timeout'
 import { type Static, Type } from 'typebox'
 
 /**
@@ -80,18 +81,13 @@ export const createGiveCoupon = ({ assignCoupon, cache, log }: GiveCouponDeps) =
     const name = givenCouponKey(projectId, poolId, profileId)
     const known = given.get(name)
     if (known) return { coupon: known }
-    return orUnavailable(assignOnce(name, projectId, poolId, profileId))
+    return pTimeout(assignOnce(name, projectId, poolId, profileId), {
+      milliseconds: DEADLINE_MS,
+      fallback: () => UNAVAILABLE,
+    })
   }
 }
 
 export type GiveCoupon = ReturnType<typeof createGiveCoupon>
 
 const UNAVAILABLE: CouponAnswer = { coupon: null, couponReason: 'unavailable' }
-
-const orUnavailable = async (work: Promise<CouponAnswer>): Promise<CouponAnswer> => {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<CouponAnswer>((resolve) => {
-    timer = setTimeout(() => resolve(UNAVAILABLE), DEADLINE_MS)
-  })
-  return Promise.race([work, late]).finally(() => clearTimeout(timer))
-}

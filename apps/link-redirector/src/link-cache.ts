@@ -1,6 +1,7 @@
 import { AppError, type Log } from '@waymark/contracts'
 import type { ChangeNotices } from '@waymark/project-config'
 import { LRUCache } from 'lru-cache'
+import pTimeout from 'p-timeout'
 import type { LinkStore, StoredLink } from './link-store.ts'
 import { type PreparedLink, prepareLink } from './prepared-link.ts'
 
@@ -56,7 +57,8 @@ export const createLinkCache = ({
     const copiedAt = copy ? copy.readAt - CLOCK_SKEW_MS : 0
     if (copy && changes.isCurrent(code, copiedAt)) return keep(code, copy.link, copiedAt)
     try {
-      const link = await within(remembered ? HASTY_MS : PATIENT_MS, store.read(code, readAt))
+      const milliseconds = remembered ? HASTY_MS : PATIENT_MS
+      const link = await pTimeout(store.read(code, readAt), { milliseconds })
       if (link) return keep(code, link, readAt)
       entries.delete(code)
       unknown.set(code, readAt)
@@ -102,14 +104,3 @@ export const createLinkCache = ({
 }
 
 export type LinkCache = ReturnType<typeof createLinkCache>
-
-const within = async <T>(deadlineMs: number, work: Promise<T>): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined
-  const expired = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(
-      () => reject(new Error(`the database did not answer within ${deadlineMs} ms`)),
-      deadlineMs,
-    )
-  })
-  return Promise.race([work, expired]).finally(() => clearTimeout(timer))
-}

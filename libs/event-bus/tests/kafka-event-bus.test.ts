@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { deadLetters } from '@waymark/contracts'
 import { createMemoryLog, eventually, requireServices, services } from '@waymark/testing'
 import kafkajs from 'kafkajs'
@@ -70,6 +72,42 @@ describe.skipIf(!services)('the event bus on Kafka', () => {
     const others = (): number[] => [0, 1].filter((partition) => first.lag.get(partition) === undefined)
     await eventually('one partition is handed over', () => others().length === 1)
     await Promise.all([first.close(), second.close()])
+  })
+
+  describe.each([
+    { what: 'refuses connections', listens: false },
+    { what: 'hangs', listens: true },
+  ])('beside a broker that $what', ({ listens }) => {
+    it('begins with another one', async () => {
+      const server = createServer((socket) => void socket.on('error', () => {}).resume())
+      server.listen(0)
+      await once(server, 'listening')
+      const broken = `localhost:${(server.address() as AddressInfo).port}`
+      if (!listens) server.close()
+      const own = options()
+      own.brokers = [broken, ...own.brokers]
+      await ensureKafkaTopics(own, [numbered], { partitions: 1, replication: 1 }, createMemoryLog())
+      // Which broker is the first is left to chance, so that many begin at once.
+      const begin = async (n: number): Promise<void> => {
+        const bus = createKafkaEventBus(own, createMemoryLog())
+        const received = new Set<number>()
+        const consumer = bus.subscribe({
+          group: `group ${n}`,
+          topic: numbered,
+          handle: async (batch) => {
+            for (const { value } of batch) received.add(value.n)
+            return undefined
+          },
+        })
+        await consumer.start()
+        await bus.publish(numbered, [{ key: 'ann', value: { n, person: 'ann' } }])
+        await eventually(`group ${n} receives what was published`, () => received.has(n), 30_000)
+        await consumer.stop()
+        await bus.close()
+      }
+      await Promise.all(Array.from({ length: 8 }, (_, n) => begin(n)))
+      server.close()
+    })
   })
 
   it('rejects within its deadline when no broker answers', async () => {

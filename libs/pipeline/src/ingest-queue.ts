@@ -8,6 +8,7 @@ import {
   type SerializedRecord,
   serializeRecords,
 } from '@waymark/event-bus'
+import pTimeout, { TimeoutError } from 'p-timeout'
 import { addSerializedToOutbox } from './outbox.ts'
 
 /** The way from the gateway to its topics. */
@@ -97,9 +98,9 @@ export const createIngestQueue = ({
     // What comes too late is published twice, and stored once.
     void inserting.catch(() => {}).finally(() => beingSpooled.delete(inserting))
     try {
-      await within(SPOOL_DEADLINE_MS, inserting)
+      await pTimeout(inserting, { milliseconds: SPOOL_DEADLINE_MS })
     } catch (error) {
-      if (!isTransient(error) && !(error instanceof BusUnavailableError)) throw error
+      if (!isTransient(error) && !(error instanceof TimeoutError)) throw error
       spoolOpenUntil = now() + OPEN_MS
       throw new BusUnavailableError('the spool does not answer', { cause: error })
     }
@@ -142,7 +143,7 @@ export const createIngestQueue = ({
   const tryToGoPast = async (): Promise<void> => {
     const caughtUp = isCaughtUp()
     // Nobody waits longer, not even for a database that hangs.
-    held = within(HOLD_MS, caughtUp).then(
+    held = pTimeout(caughtUp, { milliseconds: HOLD_MS }).then(
       (gone) => {
         if (gone) spooling = false
       },
@@ -182,12 +183,4 @@ export const createIngestQueue = ({
       else if (spooling && (newest === null || now() >= busOpenUntil)) await tryToGoPast()
     },
   }
-}
-
-const within = async <T>(deadlineMs: number, work: Promise<T>): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined
-  const expired = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new BusUnavailableError(`nothing within ${deadlineMs} ms`)), deadlineMs)
-  })
-  return Promise.race([work, expired]).finally(() => clearTimeout(timer))
 }

@@ -1,5 +1,6 @@
 import { AppError, type Log } from '@waymark/contracts'
 import { LRUCache } from 'lru-cache'
+import pTimeout from 'p-timeout'
 
 /** How long something that was valid is trusted while no store can be asked, in ms. */
 const STALE_IF_ERROR_MS = 5 * 60_000
@@ -57,7 +58,8 @@ export const createRemembered = <V extends object>({
     const readAt = now()
     try {
       // Whoever has something to fall back to does not wait for a store that hangs.
-      const value = await within(entries.has(key) ? HASTY_MS : PATIENT_MS, read(key))
+      const milliseconds = entries.has(key) ? HASTY_MS : PATIENT_MS
+      const value = await pTimeout(read(key), { milliseconds })
       if (value) entries.set(key, { value, readAt, triedAt: readAt })
       else {
         entries.delete(key)
@@ -113,14 +115,3 @@ export const createRemembered = <V extends object>({
 // A read failed a moment ago: the next caller does not wait for another failure.
 const isBeingSpared = ({ readAt, triedAt, copied }: Entry<object>, time: number): boolean =>
   (copied || triedAt > readAt) && time - triedAt < RETRY_MS && time - readAt < STALE_IF_ERROR_MS
-
-const within = async <T>(deadlineMs: number, work: Promise<T>): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined
-  const expired = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(
-      () => reject(new Error(`the store did not answer within ${deadlineMs} ms`)),
-      deadlineMs,
-    )
-  })
-  return Promise.race([work, expired]).finally(() => clearTimeout(timer))
-}

@@ -8,6 +8,7 @@ import {
   images,
   makeCertificate,
   services,
+  startTcpProxy,
 } from '@waymark/testing'
 import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -105,6 +106,15 @@ describe.skipIf(!services)('Kafka that wants TLS, a client certificate and crede
     expect(received).toEqual([record])
     await consumer.stop()
     await bus.close()
+  })
+
+  it('is waited for when its handshake takes seconds', async () => {
+    const proxy = await startTcpProxy(`tcp://${env.KAFKA_BROKERS}`)
+    proxy.slowDown({ bytesPerSecond: 1_000_000, latencyMs: 700 })
+    const options = { ...optionsFor({ KAFKA_SASL_MECHANISM: 'plain' }), topicPrefix: 'slow.' }
+    const slowly = { ...options, brokers: [`localhost:${proxy.port}`] }
+    await ensureKafkaTopics(slowly, [ingestRecords], { partitions: 1, replication: 1 }, createMemoryLog())
+    await proxy.stop()
   })
 
   it('lets nobody else in', async () => {

@@ -23,7 +23,7 @@ const STABLE_MS = 30_000
  * Memory is bounded by what one fetch may bring: the next one waits until this one is handled.
  */
 export const createKafkaConsumer = (
-  kafka: Kafka,
+  newClient: () => Kafka,
   deliver: Deliver,
   options: KafkaConsumerOptions,
   log: Log,
@@ -83,7 +83,7 @@ export const createKafkaConsumer = (
 
   /** One life of a kafkajs consumer, until it is stopped; rejects when it crashes. */
   const consumeOnce = async (): Promise<void> => {
-    const consumer = kafka.consumer({
+    const consumer = newClient().consumer({
       groupId: group,
       sessionTimeout: sessionTimeoutMs,
       heartbeatInterval: Math.floor(sessionTimeoutMs / 10),

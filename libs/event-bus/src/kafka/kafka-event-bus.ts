@@ -5,8 +5,9 @@ import type { Log, Topic } from '@waymark/contracts'
 import kafkajs, { type Admin, type Kafka, type KafkaConfig, type logCreator, type SASLOptions } from 'kafkajs'
 import { createDelivery, DEFAULT_BATCH_RECORDS, deadLettersTo } from '../delivery.ts'
 import { partitionOf } from '../partitioner.ts'
-import { BusUnavailableError, type EventBus, publishing } from '../port.ts'
+import { type EventBus, publishing } from '../port.ts'
 import { createBatchingProducer, type SendOnce } from './batching-producer.ts'
+import { connectAdmin } from './connect.ts'
 import { asEncoded, sendEncodedBatches } from './encoded-batches.ts'
 import { createKafkaConsumer } from './kafka-consumer.ts'
 import { createPartitionLeaders } from './partition-leaders.ts'
@@ -41,16 +42,21 @@ export type KafkaOptions = {
 // Below the broker's default limit of 1 MiB, with room for the framing of a record batch.
 const MAX_PARTITION_BATCH_BYTES = 900_000
 const MAX_FETCH_BYTES_PER_PARTITION = 1_048_576
+// The first handshake of a broker that has just started takes its time.
+const ADMIN_CONNECTION_MS = 10_000
+const ADMIN_CONNECTED_WITHIN_MS = 30_000
 const LEADERS_WITHIN_MS = 30_000
 const LEADERS_CHECKED_EVERY_MS = 100
 
 /** The event bus on Apache Kafka. Connects when first needed and recovers by itself. */
 export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus => {
   const { topicPrefix = '', publishDeadlineMs = 4_000 } = options
-  const client = createKafka(options, log)
+  // A broker that hangs leaves time to ask another.
+  const connectionMs = publishDeadlineMs / 2
+  const newConsumerClient = kafkaClients(options, publishDeadlineMs, log)
   const compression = compressions[options.compression ?? 'zstd']
-  const producers = createProducers(() => createKafka(options, log))
-  const leaders = createPartitionLeaders(() => createKafka(options, log))
+  const producers = createProducers(kafkaClients(options, connectionMs, log), connectionMs)
+  const leaders = createPartitionLeaders(kafkaClients(options, connectionMs, log), connectionMs)
   const newBatch = createRecordBatches(MAX_PARTITION_BATCH_BYTES)
   const lanes = new Map<string, ReturnType<typeof createBatchingProducer<RecordBatch>>>()
 
@@ -65,18 +71,18 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
           value: asEncoded(await batch.finish(now, compression)),
         })),
       )
-      try {
-        return await producers.use(leader, (producer) =>
-          producer.sendBatch({
+      return producers.use(leader, async (producer) => {
+        try {
+          return await producer.sendBatch({
             acks: -1,
             timeout: publishDeadlineMs,
             topicMessages: [{ topic, messages }],
-          }),
-        )
-      } catch (error) {
-        await leaders.refresh(topic)
-        throw error
-      }
+          })
+        } catch (error) {
+          await leaders.refresh(topic)
+          throw error
+        }
+      })
     }
     const lane = createBatchingProducer(
       send,
@@ -96,14 +102,13 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
     ...publishing(async (topic, records) => {
       const name = topicPrefix + topic.name
       const partitions =
-        leaders.knownPartitionCount(name) ??
-        (await within(publishDeadlineMs, leaders.readPartitionCount(name)))
+        leaders.knownPartitionCount(name) ?? (await leaders.readPartitionCount(name, publishDeadlineMs))
       await laneOf(name).publish(records, ({ key }) => partitionOf(key, partitions))
     }),
     subscribe: (subscription) => {
       const deliver = createDelivery(subscription, { publishDeadLetters: deadLettersTo(bus), log })
       return createKafkaConsumer(
-        client,
+        newConsumerClient,
         deliver,
         {
           group: topicPrefix + subscription.group,
@@ -139,9 +144,13 @@ export const ensureKafkaTopics = async (
   { partitions, replication }: { partitions: number; replication: number },
   log: Log,
 ): Promise<void> => {
-  const admin = createKafka(options, log).admin({ retry: { retries: 8 } })
   const nameOf = (topic: Topic<unknown>): string => (options.topicPrefix ?? '') + topic.name
-  await admin.connect()
+  const newClient = kafkaClients(options, ADMIN_CONNECTION_MS, log)
+  const admin = await connectAdmin(newClient, {
+    eachMs: ADMIN_CONNECTION_MS,
+    withinMs: ADMIN_CONNECTED_WITHIN_MS,
+    retries: 8,
+  })
   try {
     await admin.createTopics({
       waitForLeaders: false,
@@ -177,17 +186,6 @@ const awaitLeaders = async (admin: Admin, topics: string[]): Promise<void> => {
   }
 }
 
-const within = async <T>(deadlineMs: number, work: Promise<T>): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined
-  const expired = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(
-      () => reject(new BusUnavailableError(`Kafka did not answer within ${deadlineMs} ms`)),
-      deadlineMs,
-    )
-  })
-  return Promise.race([work, expired]).finally(() => clearTimeout(timer))
-}
-
 const gzipped = promisify(gzip)
 
 const compressions: Record<NonNullable<KafkaOptions['compression']>, BatchCompression | undefined> = {
@@ -196,22 +194,31 @@ const compressions: Record<NonNullable<KafkaOptions['compression']>, BatchCompre
   zstd: { codec: kafkajs.CompressionTypes.ZSTD, compress: zstd },
 }
 
-const createKafka = (
+/**
+ * Makes clients of which each begins with another broker than the one before: of its brokers kafkajs asks the first, and
+ * asks it again after a failure.
+ * @param connectionTimeout of a TCP connection and its handshakes, in ms
+ */
+const kafkaClients = (
   { brokers, clientId, publishDeadlineMs = 4_000, tls, sasl }: KafkaOptions,
+  connectionTimeout: number,
   log: Log,
-): Kafka => {
-  const config: KafkaConfig = {
-    // kafkajs begins with the first one: in another order each time, one that hangs does not hold up every client.
-    brokers: brokers.toSorted(() => Math.random() - 0.5),
+): (() => Kafka) => {
+  const config: Omit<KafkaConfig, 'brokers'> = {
     clientId,
-    connectionTimeout: publishDeadlineMs / 4,
+    connectionTimeout,
     requestTimeout: publishDeadlineMs,
     retry: { retries: 0 },
     logCreator: logTo(log),
     ...(tls && { ssl: tls }),
     ...(sasl && { sasl: saslOptions(sasl) }),
   }
-  return new kafkajs.Kafka(config)
+  // Not every process with the same one.
+  let first = Math.floor(Math.random() * brokers.length)
+  return () => {
+    first = (first + 1) % brokers.length
+    return new kafkajs.Kafka({ ...config, brokers: [...brokers.slice(first), ...brokers.slice(0, first)] })
+  }
 }
 
 const saslOptions = ({ mechanism, ...credentials }: NonNullable<KafkaOptions['sasl']>): SASLOptions => {

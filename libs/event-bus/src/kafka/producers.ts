@@ -1,21 +1,21 @@
 import type { Kafka, Producer } from 'kafkajs'
+import { connectWithin } from './connect.ts'
 
 /**
  * A producer for each leader, with connections of its own: what happens to one does not touch the others.
  * Connects when first needed.
  */
-export const createProducers = (createKafka: () => Kafka) => {
+export const createProducers = (newClient: () => Kafka, connectionMs: number) => {
   const producers = new Map<number, Promise<Producer>>()
 
-  const connect = async (): Promise<Producer> => {
+  const connect = (): Promise<Producer> => {
     // kafkajs's own retry may resolve a send that was not stored; the batching producer retries instead.
-    const producer = createKafka().producer({
+    const producer = newClient().producer({
       idempotent: false,
       allowAutoTopicCreation: false,
       retry: { retries: 0 },
     })
-    await producer.connect()
-    return producer
+    return connectWithin(connectionMs, producer)
   }
 
   const get = (leader: number): Promise<Producer> => {
