@@ -3,6 +3,7 @@ import {
   AppError,
   createApiKey,
   DEFAULT_OVERLAP_SECONDS,
+  dateOfTime,
   getApiKey,
   listApiKeys,
   revokeApiKey,
@@ -10,7 +11,7 @@ import {
   updateApiKey,
 } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
-import { generateApiKey, parseRfc3339, scopeAllows } from '@waymark/domain'
+import { generateApiKey, scopeAllows } from '@waymark/domain'
 import type { Platform, Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from './page.ts'
@@ -154,8 +155,8 @@ const requireOrigin = (text: string): string => {
 
 const parseExpiry = (text: string | null, now: number): Date | null => {
   if (text === null) return null
-  const time = parseRfc3339(text)
-  if (time !== undefined && time > now) return new Date(time)
+  const time = dateOfTime(text)
+  if (time.getTime() > now) return time
   throw unprocessable('expiresAt', 'format', 'must be an RFC 3339 time in the future')
 }
 

@@ -1,10 +1,8 @@
-import { type AuditQuery, listAuditLog } from '@waymark/contracts'
+import { type AuditQuery, dateOfTime, listAuditLog } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
-import { parseRfc3339 } from '@waymark/domain'
 import type { Platform, Route } from '@waymark/service-kit'
 import { pageOf } from './page.ts'
 import type { ProjectRouteFactory } from './project-route.ts'
-import { unprocessable } from './validation.ts'
 
 /** What was done in a project, the last first. */
 export const auditLogRoute = ({
@@ -41,17 +39,11 @@ const filterOf = ({ operation, actorId, resourceId, from, to }: AuditQuery) => (
   ...(resourceId !== undefined && { resourceId }),
   ...((from !== undefined || to !== undefined) && {
     at: {
-      ...(from !== undefined && { gte: requireTime('from', from) }),
-      ...(to !== undefined && { lt: requireTime('to', to) }),
+      ...(from !== undefined && { gte: dateOfTime(from) }),
+      ...(to !== undefined && { lt: dateOfTime(to) }),
     },
   }),
 })
-
-const requireTime = (field: string, text: string): Date => {
-  const time = parseRfc3339(text)
-  if (time === undefined) throw unprocessable(field, 'format', 'must be an RFC 3339 time')
-  return new Date(time)
-}
 
 const namesOf = async (
   { prisma }: Pick<Database, 'prisma'>,

@@ -1,4 +1,4 @@
-import type { NewPool, PoolPatch } from '@waymark/contracts'
+import { dateOfTime, type NewPool, type PoolPatch } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import {
   DEFAULT_ALPHABET,
@@ -6,7 +6,6 @@ import {
   drawCodes,
   isDeeperThan,
   normalizeCode,
-  parseRfc3339,
   requireUnguessable,
   requireUsableAlphabet,
 } from '@waymark/domain'
@@ -60,18 +59,13 @@ export const patchedPoolValues = (
 type Terms = Pick<NewPool, 'startsAt' | 'expiresAt' | 'perProfileLimit' | 'maxRedemptions'>
 
 const termsOf = ({ startsAt, expiresAt, perProfileLimit, maxRedemptions }: Terms) => ({
-  ...(startsAt !== undefined && { startsAt: timeOf('startsAt', startsAt) }),
-  ...(expiresAt !== undefined && { expiresAt: timeOf('expiresAt', expiresAt) }),
+  ...(startsAt !== undefined && { startsAt: timeOf(startsAt) }),
+  ...(expiresAt !== undefined && { expiresAt: timeOf(expiresAt) }),
   ...(perProfileLimit !== undefined && { perProfileLimit }),
   ...(maxRedemptions !== undefined && { maxRedemptions }),
 })
 
-const timeOf = (field: string, text: string | null): Date | null => {
-  if (text === null) return null
-  const time = parseRfc3339(text)
-  if (time === undefined) throw unprocessable(field, 'format', 'must be an RFC 3339 time')
-  return new Date(time)
-}
+const timeOf = (text: string | null): Date | null => (text === null ? null : dateOfTime(text))
 
 const requireOrder = (startsAt: Date | null, expiresAt: Date | null): void => {
   if (startsAt !== null && expiresAt !== null && startsAt >= expiresAt)

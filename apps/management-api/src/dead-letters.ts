@@ -1,4 +1,4 @@
-import { listDeadLetters, replayDeadLetter, replayDeadLetters, topics } from '@waymark/contracts'
+import { dateOfTime, listDeadLetters, replayDeadLetter, replayDeadLetters, topics } from '@waymark/contracts'
 import { aboutAnything, findErased } from '@waymark/pipeline'
 import type { Platform, Route } from '@waymark/service-kit'
 import type { ProjectRouteFactory } from './project-route.ts'
@@ -72,8 +72,8 @@ export const deadLetterRoutes = ({ projectRoute, db, bus, clock }: Deps): Route[
       const { topic, group, from, to, cursor } = body
       const query: DeadLetterQuery = {
         ...{ projectId, topic, group, open: true },
-        from: from === undefined ? undefined : new Date(from),
-        to: to === undefined ? undefined : new Date(to),
+        from: from === undefined ? undefined : dateOfTime(from),
+        to: to === undefined ? undefined : dateOfTime(to),
         ids: body.ids?.map((id) => requireFound(parseId(id))),
       }
       const { next, ...result } = await replayMany<DeadLetterRow, DeadLetterPlace>(

@@ -7,7 +7,7 @@ import {
   updateEmailTrigger,
 } from '@waymark/contracts'
 import { Prisma } from '@waymark/database'
-import { parseMailbox, requireUsableFilter, requireUsableTemplates } from '@waymark/domain'
+import { parseMailbox, requireUsableLogic, requireUsableTemplates } from '@waymark/domain'
 import type { Platform, Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { countDeliveries } from './email-deliveries.ts'
@@ -110,7 +110,7 @@ export const emailTriggerRoutes = ({ projectRoute, db, clock }: Deps): Route[] =
 type Checked = { filter: unknown; from: string | null; subject: string; html: string }
 
 const requireUsable = async ({ filter, from, subject, html }: Checked): Promise<void> => {
-  if (filter !== null) requireUsableFilter(filter)
+  if (filter !== null) requireUsableLogic(filter)
   if (from !== null && !parseMailbox(from))
     throw unprocessable('from', 'mailbox', 'must be an address such as Shop <hello@shop.example>')
   await requireUsableTemplates({ subject, html })

@@ -5,7 +5,7 @@ import {
   listMeteringSelectors,
 } from '@waymark/contracts'
 import { Prisma } from '@waymark/database'
-import { requireUsableFilter } from '@waymark/domain'
+import { requireUsableLogic } from '@waymark/domain'
 import type { Platform, Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from './page.ts'
@@ -21,7 +21,7 @@ export const meteringSelectorRoutes = ({
 }: Pick<Platform, 'db'> & { projectRoute: ProjectRouteFactory }): Route[] => [
   projectRoute(createMeteringSelector, async ({ projectId, body }) => {
     const { eventName, filter = null, ...properties } = body
-    if (filter !== null) requireUsableFilter(filter)
+    if (filter !== null) requireUsableLogic(filter)
     const [selector] = await db.prisma.$transaction([
       db.prisma.meteringSelector.create({
         data: {

@@ -1,5 +1,6 @@
 import {
   AppError,
+  dateOfTime,
   getRejectedEvent,
   type IngestRecord,
   ingestRecords,
@@ -74,7 +75,7 @@ export const rejectedEventRoutes = ({ projectRoute, db, bus, projectConfigs, clo
           ...(ids ? [{ id: { in: ids.map(requireId) } }] : []),
         ],
         ...(eventName !== undefined && { eventName }),
-        rejectedAt: { ...(from && { gte: new Date(from) }), ...(to && { lt: new Date(to) }) },
+        rejectedAt: { ...(from && { gte: dateOfTime(from) }), ...(to && { lt: dateOfTime(to) }) },
       })
       const { next, ...result } = await replayMany<Rejected, string>(
         {

@@ -1,6 +1,6 @@
 import type { MetricRow } from '@waymark/analytics'
-import { getStats, MAX_STATS_BUCKETS, type StatsQuery, type StatsView } from '@waymark/contracts'
-import { parseRfc3339, timeBuckets } from '@waymark/domain'
+import { dateOfTime, getStats, MAX_STATS_BUCKETS, type StatsQuery, type StatsView } from '@waymark/contracts'
+import { timeBuckets } from '@waymark/domain'
 import type { Platform, Route } from '@waymark/service-kit'
 import type { ProjectRouteFactory } from './project-route.ts'
 import { unprocessable } from './validation.ts'
@@ -41,18 +41,12 @@ export const placeInTime = (
 ): { from: number; to: number; buckets: number[] } => {
   if (groupBy === 'selector' && metric !== 'conversions' && metric !== 'revenue')
     throw unprocessable('groupBy', 'metric', `${metric} have no selector`)
-  const to = query.to === undefined ? now : parseTime('to', query.to)
-  const from = query.from === undefined ? to - DEFAULT_SPAN_MS : parseTime('from', query.from)
+  const to = query.to === undefined ? now : dateOfTime(query.to).getTime()
+  const from = query.from === undefined ? to - DEFAULT_SPAN_MS : dateOfTime(query.from).getTime()
   if (from >= to) throw unprocessable('from', 'order', 'must be before `to`')
   const buckets = timeBuckets(interval, from, to, MAX_STATS_BUCKETS)
   if (buckets) return { from, to, buckets }
   throw unprocessable('interval', 'max', `gives more than ${MAX_STATS_BUCKETS} buckets between from and to`)
-}
-
-const parseTime = (field: string, text: string): number => {
-  const time = parseRfc3339(text)
-  if (time === undefined) throw unprocessable(field, 'format', 'must be an RFC 3339 time')
-  return time
 }
 
 const nothing = (length: number) => ({

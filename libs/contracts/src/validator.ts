@@ -1,13 +1,22 @@
-import type { ErrorObject, ValidateFunction } from 'ajv'
+import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { Static, TSchema } from 'typebox'
+import { parseRfc3339 } from './rfc3339.ts'
 
-const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, verbose: true })
-addFormats.default(ajv)
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-const queryAjv = new Ajv2020({ strict: true, allowUnionTypes: true, verbose: true, useDefaults: true })
-addFormats.default(queryAjv)
+const createAjv = (options: Options = {}): Ajv2020 => {
+  const created = new Ajv2020({ strict: true, allowUnionTypes: true, verbose: true, ...options })
+  addFormats.default(created)
+  // Theirs take what PostgreSQL refuses, such as the year 0, `+02` and `urn:uuid:`.
+  created.addFormat('date-time', (text: string) => parseRfc3339(text) !== undefined)
+  created.addFormat('date', (text: string) => parseRfc3339(`${text}T00:00:00Z`) !== undefined)
+  created.addFormat('uuid', UUID)
+  return created
+}
+const ajv = createAjv()
+const queryAjv = createAjv({ useDefaults: true })
 
 /** Why a value does not fit its schema: the path of the offending field (empty for the value itself) and the reason. */
 export type SchemaProblem = { field: string; rule: string; message: string }

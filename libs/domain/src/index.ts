@@ -10,7 +10,6 @@ export {
   compileFilter,
   compileSelector,
   conversionsOf,
-  requireUsableFilter,
 } from './conversion/metering.ts'
 export { displayCode, formatCode, normalizeCode, normalizeCodePrefix } from './coupon/code.ts'
 export {
@@ -91,7 +90,6 @@ export { ingestRecordOf, type RecordConfig } from './ingestion/ingest-record.ts'
 export { isDeeperThan } from './ingestion/json-depth.ts'
 export { holdsNumberOutOfRange } from './ingestion/out-of-range.ts'
 export { partitionKeyOf } from './ingestion/partition-key.ts'
-export { parseRfc3339 } from './ingestion/rfc3339.ts'
 export { parseJson } from './ingestion/sanitize.ts'
 export { type ApiKeyParts, generateApiKey, parseApiKey, scopeAllows, secretMatches } from './key/api-key.ts'
 export { clickTagOf, clickTimeOf, createClickIds, parseClickId } from './link/click-id.ts'
@@ -107,4 +105,5 @@ export { type LinkClaim, type LinkReference, linkClaimOf } from './link/link-ref
 export { type LinkEnd, linkStateAt } from './link/link-state.ts'
 export { describeVisitor, fitsTarget, type LinkVisitor } from './link/link-target.ts'
 export { attributeTo, DEFAULT_ATTRIBUTION_DAYS, type LinkTouch, mergeLinkTouches } from './link/link-touch.ts'
+export { requireUsableLogic } from './logic/compile-logic.ts'
 export { timeBuckets } from './stats/time-buckets.ts'

@@ -70,7 +70,14 @@ export type Platform = {
 }
 
 /** What composition roots know of the process: its name, for logs and connections, where it logs to, and how it is traced. */
-export type PlatformContext = { name: string; log: Log; scope: Scope; tracer?: Tracer | undefined }
+export type PlatformContext = {
+  name: string
+  log: Log
+  scope: Scope
+  tracer?: Tracer | undefined
+  /** Ends waiting for the stores. */
+  signal?: AbortSignal
+}
 
 /** How far behind `lastUsedAt` of an API key may be, in ms. */
 const KEY_USAGE_MS = 60_000
@@ -166,7 +173,12 @@ export const distributedPlatform = async (
     log,
   )
   scope.onStop('kafka', () => bus.close())
-  await retryFor(config.database.waitMs, 'the database', () => requireMigrated(db.pool), log)
+  await retryFor(() => requireMigrated(db.pool), {
+    ms: config.database.waitMs,
+    what: 'the database',
+    log,
+    signal: context.signal,
+  })
   const rateLimiter = createSharedRateLimiter(counter)
   const frequencyCaps = createSharedRateLimiter(counter, { maxKeys: MAX_CAPS })
   const locate = await openGeoDatabase(config.geo.file)

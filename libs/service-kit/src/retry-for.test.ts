@@ -2,6 +2,8 @@ import { createMemoryLog } from '@waymark/testing'
 import { expect, it } from 'vitest'
 import { retryFor } from './retry-for.ts'
 
+const options = { what: 'it', log: createMemoryLog() }
+
 it('tries again within its time', async () => {
   let tries = 0
   const run = async () => {
@@ -9,7 +11,7 @@ it('tries again within its time', async () => {
     if (tries < 2) throw new Error('not yet')
     return 'done'
   }
-  expect(await retryFor(5_000, 'it', run, createMemoryLog())).toBe('done')
+  expect(await retryFor(run, { ms: 5_000, ...options })).toBe('done')
   expect(tries).toBe(2)
 })
 
@@ -19,6 +21,17 @@ it('tries once when there is no time', async () => {
     tries++
     throw new Error('never')
   }
-  await expect(retryFor(0, 'it', run, createMemoryLog())).rejects.toThrow('never')
+  await expect(retryFor(run, { ms: 0, ...options })).rejects.toThrow('never')
   expect(tries).toBe(1)
+})
+
+it('is ended by its signal', async () => {
+  const ending = new AbortController()
+  const run = async () => {
+    ending.abort()
+    throw new Error('not yet')
+  }
+  await expect(retryFor(run, { ms: 60_000, ...options, signal: ending.signal })).rejects.toThrow(
+    expect.objectContaining({ name: 'AbortError' }),
+  )
 })

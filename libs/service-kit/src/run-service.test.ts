@@ -10,7 +10,7 @@ const run = async (body: string, level = 'silent') => {
     import { runService } from '${HERE}/run-service.ts'
     import { ConfigError } from '${HERE}/config.ts'
     const say = (text) => process.stdout.write(text + '\\n')
-    await runService('test', { LOG_LEVEL: '${level}' }, async ({ scope }) => {
+    await runService('test', { LOG_LEVEL: '${level}' }, async ({ scope, signal }) => {
       const busy = setInterval(() => {}, 1_000)
       scope.onStop('busy', async () => clearInterval(busy))
       ${body}
@@ -51,6 +51,16 @@ describe('a service', () => {
       scope.onStop('server', async () => { clearInterval(server); say('undone') })`)
     expect(output).toEqual(['now', 'undone'])
     expect(code).toBe(0)
+  })
+
+  it('that waits while it starts is not waited for', async () => {
+    const { code, output } = await run(`
+      const { setTimeout: sleep } = await import('node:timers/promises')
+      scope.onStop('part', async () => say('undone'))
+      say('now')
+      await sleep(60_000, undefined, { signal })`)
+    expect(output).toEqual(['now', 'undone'])
+    expect(code).toBe(1)
   })
 
   it('that finds its port taken says so to whoever starts it, in one line', async () => {

@@ -15,6 +15,8 @@ export type ServiceContext = {
   /** Makes spans; undefined when nothing is traced. */
   tracer: Tracer | undefined
   env: NodeJS.ProcessEnv
+  /** Aborted when the process is told to end, for a start that waits. */
+  signal: AbortSignal
   /** Ends the process with exit code 1, for a part that it cannot go on without. */
   fail: (error: unknown) => void
 }
@@ -24,7 +26,7 @@ const STOP_DEADLINE_MS = 30_000
 /**
  * Runs a process: `start` builds everything and registers on the scope what must be undone. SIGTERM, SIGINT
  * or an error that nobody caught end it: the scope is disposed of in reverse order, within 30 s.
- * The exit code is 0 after a signal and 1 after an error.
+ * The exit code is 0 after a signal, and 1 after an error or a signal that ended the start.
  */
 export const runService = async (
   name: string,
@@ -37,6 +39,7 @@ export const runService = async (
   const traced = config.tracing.endpoint !== ''
   const log = createLog(name, config.log.level, traced ? traceLogFields : undefined)
   const scope = createScope(log)
+  const ending = new AbortController()
   let starting: Promise<void> | undefined
   let stopping: Promise<void> | undefined
 
@@ -48,6 +51,7 @@ export const runService = async (
       process.exit(1)
     }, STOP_DEADLINE_MS)
     deadline.unref()
+    ending.abort()
     // Not before the start is over: what it has yet to register would be left behind.
     stopping = Promise.allSettled([starting]).then(() => scope.dispose())
   }
@@ -74,7 +78,7 @@ export const runService = async (
       scope.onStop('tracing', () => tracing.stop())
       tracer = tracing.tracer
     }
-    await start({ name, log, scope, tracer, env, fail })
+    await start({ name, log, scope, tracer, env, signal: ending.signal, fail })
   }
 
   try {
@@ -82,7 +86,10 @@ export const runService = async (
     await starting
     log.info({}, 'started')
   } catch (error) {
-    fail(error)
+    if (!ending.signal.aborted) return fail(error)
+    // A job whose work is not done must not count as done.
+    process.exitCode = 1
+    log.info({ err: error }, 'the start was given up')
   }
 }
 

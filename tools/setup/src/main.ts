@@ -19,7 +19,7 @@ const env = { ...process.env, LOG_LEVEL: process.env.LOG_LEVEL || 'warn' }
 // Takes the steps that are named, or all: `migrate` the database and make partitions, create `topics`, make the `demo`
 // project. Then it ends. Running it again changes nothing; `--new-demo-key` gives the demo project a new key and
 // password in place of the old ones.
-await runService('setup', env, async ({ log, scope }) => {
+await runService('setup', env, async ({ log, scope, signal }) => {
   const { steps, newDemoKey } = readArguments(process.argv.slice(2))
   const config = readConfig(setupConfig, env)
 
@@ -38,11 +38,12 @@ await runService('setup', env, async ({ log, scope }) => {
   }
 
   const url = databaseUrl(config.database)
-  if (steps.has('migrate')) await retryFor(config.database.waitMs, 'the database', () => migrate(url), log)
+  if (steps.has('migrate'))
+    await retryFor(() => migrate(url), { ms: config.database.waitMs, what: 'the database', log, signal })
   if (steps.has('topics')) {
     const kafka = { ...kafkaOptions(config.kafka), clientId: 'waymark-setup' }
     const create = () => ensureKafkaTopics(kafka, topics, config.topics, log)
-    await retryFor(config.topics.waitMs, 'Kafka', create, log)
+    await retryFor(create, { ms: config.topics.waitMs, what: 'Kafka', log, signal })
   }
   if (steps.has('migrate') || steps.has('demo')) {
     const db = openDatabase({
@@ -52,7 +53,12 @@ await runService('setup', env, async ({ log, scope }) => {
       onError: (error) => log.warn({ err: error }, 'an idle database connection was lost'),
     })
     scope.onStop('database', () => db.close())
-    await retryFor(config.database.waitMs, 'the migrations', () => requireMigrated(db.pool), log)
+    await retryFor(() => requireMigrated(db.pool), {
+      ms: config.database.waitMs,
+      what: 'the migrations',
+      log,
+      signal,
+    })
     await ensureEventPartitions(db.pool, { now: new Date() })
     if (steps.has('demo') && config.demo.baseUrl !== '') await keepDemo(db)
   }

@@ -1,7 +1,13 @@
-import type { LinkTarget, LinkUtm, NewLink, ValidationItem } from '@waymark/contracts'
+import {
+  dateOfTime,
+  type LinkTarget,
+  type LinkUtm,
+  type NewLink,
+  type ValidationItem,
+} from '@waymark/contracts'
 import { checkDestination, codeProblem } from '@waymark/domain'
 
-/** What may be set of a link, normalised; absent values spelled out. Times are RFC 3339. */
+/** What may be set of a link, normalised; absent values spelled out. Times are in UTC with milliseconds. */
 export type LinkValues = {
   destination: string
   startsAt: string | null
@@ -29,8 +35,8 @@ export const checkLink = (sent: Sent, baseUrl: string): CheckedLink => {
   }
   const values: LinkValues = {
     destination: destination('destination', sent.destination),
-    startsAt: sent.startsAt ?? null,
-    expiresAt: sent.expiresAt ?? null,
+    startsAt: timeOf(sent.startsAt),
+    expiresAt: timeOf(sent.expiresAt),
     clickLimit: sent.clickLimit ?? null,
     campaign: sent.campaign ?? null,
     tags: sent.tags ?? [],
@@ -43,10 +49,13 @@ export const checkLink = (sent: Sent, baseUrl: string): CheckedLink => {
     })),
   }
   const { startsAt, expiresAt } = values
-  if (startsAt !== null && expiresAt !== null && Date.parse(expiresAt) <= Date.parse(startsAt))
+  if (startsAt !== null && expiresAt !== null && expiresAt <= startsAt)
     errors.push({ field: 'expiresAt', rule: 'after', message: 'must be after startsAt' })
   return errors.length === 0 ? { values } : { errors }
 }
+
+const timeOf = (text: string | null | undefined): string | null =>
+  typeof text === 'string' ? dateOfTime(text).toISOString() : null
 
 /** What is wrong with a code that somebody chose. */
 export const codeErrors = (code: string): ValidationItem[] => {

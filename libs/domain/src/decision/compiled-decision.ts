@@ -1,4 +1,4 @@
-import type { Decision, DecisionRule, DecisionVariant } from '@waymark/contracts'
+import { type Decision, type DecisionRule, type DecisionVariant, dateOfTime } from '@waymark/contracts'
 import { type CompiledCondition, type CountRef, compileCondition } from './condition.ts'
 
 /** A rule with its condition ready. */
@@ -16,7 +16,7 @@ export type CompiledDecision = {
   endsAt: number
 }
 
-/** Compiles a decision, once per version. @throws Error when a condition is no JsonLogic */
+/** Compiles a decision, once per version. @throws Error when a condition is no JsonLogic, or its schedule no time */
 export const compileDecision = (decision: Decision): CompiledDecision => {
   const { variants, rules, schedule } = decision.definition
   const compiled = rules.map((rule) => ({ rule, condition: compileCondition(rule.condition) }))
@@ -25,8 +25,8 @@ export const compileDecision = (decision: Decision): CompiledDecision => {
     variants: new Map(variants.map((variant) => [variant.key, variant])),
     rules: compiled,
     counts: compiled.flatMap(({ condition }) => condition.counts),
-    startsAt: schedule?.startsAt ? Date.parse(schedule.startsAt) : Number.NEGATIVE_INFINITY,
-    endsAt: schedule?.endsAt ? Date.parse(schedule.endsAt) : Number.POSITIVE_INFINITY,
+    startsAt: schedule?.startsAt ? dateOfTime(schedule.startsAt).getTime() : Number.NEGATIVE_INFINITY,
+    endsAt: schedule?.endsAt ? dateOfTime(schedule.endsAt).getTime() : Number.POSITIVE_INFINITY,
   }
 }
 

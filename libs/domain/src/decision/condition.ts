@@ -1,5 +1,5 @@
 import { AppError } from '@waymark/contracts'
-import { compileLogic, requireUsableFilter } from '../conversion/metering.ts'
+import { type CompiledLogic, compileLogic, requireUsableLogic } from '../logic/compile-logic.ts'
 
 /** Longest window of a count, in whole days. */
 export const MAX_COUNT_DAYS = 90
@@ -16,7 +16,7 @@ export type ConditionData = {
 }
 
 /** A condition ready to be asked, and the counts that it will read. */
-export type CompiledCondition = { holds: (data: ConditionData) => boolean; counts: readonly CountRef[] }
+export type CompiledCondition = CompiledLogic & { counts: readonly CountRef[] }
 
 const WINDOW = /^([1-9]\d?)d$/
 
@@ -24,9 +24,9 @@ const WINDOW = /^([1-9]\d?)d$/
 export const compileCondition = (condition: unknown): CompiledCondition =>
   condition === null || condition === undefined
     ? EVERYBODY
-    : { holds: compileLogic(condition), counts: readCounts(condition, () => {}) }
+    : { ...compileLogic(condition), counts: readCounts(condition, () => {}) }
 
-const EVERYBODY: CompiledCondition = { holds: () => true, counts: [] }
+const EVERYBODY: CompiledCondition = { mostSteps: () => 0, holds: () => true, counts: [] }
 
 /**
  * Checks that a condition may be saved; `field` is where it is in the request.
@@ -34,7 +34,7 @@ const EVERYBODY: CompiledCondition = { holds: () => true, counts: [] }
  * a count that is not one
  */
 export const requireUsableCondition = (condition: unknown, field: string): void => {
-  requireUsableFilter(condition, field)
+  requireUsableLogic(condition, field)
   const refuse = (message: string): never => {
     throw new AppError('unprocessable', 'The condition cannot be used', {
       errors: [{ field, rule: 'json_logic', message }],

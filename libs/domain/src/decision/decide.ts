@@ -1,7 +1,9 @@
 import type { DecisionReason, DecisionRule } from '@waymark/contracts'
+import { weightOf } from '../ingestion/value-weight.ts'
+import { MAX_STEPS } from '../logic/compile-logic.ts'
 import { type BucketPurpose, bucketOf, bucketsIn, shareOf } from './bucket.ts'
 import type { CompiledDecision, CompiledRule, DecisionSet } from './compiled-decision.ts'
-import type { ConditionData } from './condition.ts'
+import type { CompiledCondition, ConditionData } from './condition.ts'
 
 /** What a decision gives, and why. */
 export type Choice = {
@@ -35,6 +37,9 @@ export type RuleOutcome = {
   variant: string | null
 }
 
+/** Steps that all conditions may take for one person; about 20 ms. */
+const MAX_STEPS_PER_PERSON = 5 * MAX_STEPS
+
 /**
  * Decides for one person: answers questions about any decision of a project, each decision worked out at most once.
  * The rules themselves are pure: frequency caps and coupons are the caller's.
@@ -43,6 +48,20 @@ export const createDecider = (decisions: DecisionSet, situation: Situation) => {
   const { projectId, subject, data, now } = situation
   // `null` while it is being worked out: a decision that depends on itself, which saving refuses, gets no variant.
   const made = new Map<string, Choice | null>()
+  let stepsLeft = MAX_STEPS_PER_PERSON
+  let weight: number | undefined
+  const weigh = (): number => {
+    weight ??= weightOf(data, MAX_STEPS)
+    return weight
+  }
+
+  /** A condition that would take too long does not hold, nor does one that comes when the others took too long. */
+  const holds = (condition: CompiledCondition): boolean => {
+    const steps = condition.mostSteps(weigh)
+    if (steps > MAX_STEPS || steps > stepsLeft) return false
+    stepsLeft -= steps
+    return condition.holds(data)
+  }
 
   const checkBucket = (
     { decision }: CompiledDecision,
@@ -69,8 +88,7 @@ export const createDecider = (decisions: DecisionSet, situation: Situation) => {
 
   /** Whether a rule is for this person, chance aside. */
   const isFor = ({ rule, condition }: CompiledRule): boolean =>
-    condition.holds(data) &&
-    (rule.prerequisites.length === 0 || prerequisitesOf(rule).every(({ met }) => met))
+    holds(condition) && (rule.prerequisites.length === 0 || prerequisitesOf(rule).every(({ met }) => met))
 
   /** What a rule gives those that it is for; null for who is not in its rollout. */
   const givenBy = (compiled: CompiledDecision, rule: DecisionRule): string | null => {
@@ -136,11 +154,11 @@ export const createDecider = (decisions: DecisionSet, situation: Situation) => {
       exclusionGroup: checkGroup(compiled),
       rules: compiled.rules.map(({ rule, condition }): RuleOutcome & { id: string } => {
         const prerequisites = prerequisitesOf(rule)
-        const holds = condition.holds(data)
-        const applies = holds && prerequisites.every(({ met }) => met)
+        const isHeld = holds(condition)
+        const applies = isHeld && prerequisites.every(({ met }) => met)
         return {
           id: rule.id,
-          condition: holds,
+          condition: isHeld,
           prerequisites,
           rollout: checkBucket(compiled, `rollout:${rule.id}`, rule.rollout),
           split: rule.split && checkBucket(compiled, `split:${rule.id}`, 100),

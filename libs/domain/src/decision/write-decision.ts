@@ -1,4 +1,9 @@
-import type { DecisionDefinition, DecisionParts, DecisionRule } from '@waymark/contracts'
+import {
+  type DecisionDefinition,
+  type DecisionParts,
+  type DecisionRule,
+  dateOfTime,
+} from '@waymark/contracts'
 
 /** Makes what a new decision needs that its author left out. */
 export type Generated = { newRuleId: () => string; newSalt: () => string }
@@ -38,12 +43,15 @@ export const writeDecision = (
     holdout: parts.holdout ?? 0,
     frequencyCap: parts.frequencyCap ?? null,
     schedule: parts.schedule
-      ? { startsAt: parts.schedule.startsAt ?? null, endsAt: parts.schedule.endsAt ?? null }
+      ? { startsAt: timeOf(parts.schedule.startsAt), endsAt: timeOf(parts.schedule.endsAt) }
       : null,
     exclusionGroup: parts.exclusionGroup ?? null,
     salt: parts.salt ?? previous?.salt ?? newSalt(),
   }
 }
+
+const timeOf = (text: string | null | undefined): string | null =>
+  typeof text === 'string' ? dateOfTime(text).toISOString() : null
 
 /** Something that a change does and that its author may not expect. */
 export type DecisionWarning = { code: string; ruleId: string | null; message: string }

@@ -1,5 +1,5 @@
+import { parseRfc3339 } from '@waymark/contracts'
 import { MAX_AHEAD_MS } from '../ingestion/accept-event.ts'
-import { parseRfc3339 } from '../ingestion/rfc3339.ts'
 
 const TOLERATED_SKEW_MS = 5_000
 // What PostgreSQL and RFC 3339 can both write; a wild `sentAt` could move a time before it.

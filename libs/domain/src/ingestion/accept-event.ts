@@ -3,13 +3,13 @@ import {
   type AcceptedEvent,
   MAX_EVENT_BYTES,
   MAX_EVENT_DEPTH,
+  parseRfc3339,
   type TrackedEvent,
   trackedEvent,
   type ValidationItem,
 } from '@waymark/contracts'
 import { isDeeperThan } from './json-depth.ts'
 import { extentOf } from './json-extent.ts'
-import { parseRfc3339 } from './rfc3339.ts'
 
 const MAX_SAMPLE_LENGTH = 256
 /** How far ahead of its receipt an event may say that it happened, in ms. */

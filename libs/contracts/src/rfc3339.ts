@@ -1,7 +1,11 @@
 const RFC_3339 =
   /^(\d{4})-(\d\d)-(\d\d)[Tt ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(\.\d+)?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
 
-/** Milliseconds since the epoch of an RFC 3339 time, or `undefined` when the text is not one. */
+// What PostgreSQL and RFC 3339 can both write, wherever on Earth that was said.
+const EARLIEST_MS = Date.parse('0001-01-01T00:00:00Z')
+const LATEST_MS = Date.parse('9999-12-31T23:59:59.999Z')
+
+/** Milliseconds since the epoch of an RFC 3339 time of the years 1 to 9999 in UTC, or `undefined` when the text is none. */
 export const parseRfc3339 = (text: string): number | undefined => {
   const parts = RFC_3339.exec(text)
   if (!parts) return undefined
@@ -14,5 +18,12 @@ export const parseRfc3339 = (text: string): number | undefined => {
   const time = Date.parse(
     `${year}-${month}-${day}T${hour}:${minute}:${wholeSecond}${millis}${zone.toUpperCase()}`,
   )
-  return Number.isNaN(time) || year === '0000' ? undefined : time
+  return time >= EARLIEST_MS && time <= LATEST_MS ? time : undefined
+}
+
+/** A text that fits the format `date-time`, as a date. @throws RangeError when it does not */
+export const dateOfTime = (text: string): Date => {
+  const time = parseRfc3339(text)
+  if (time === undefined) throw new RangeError('not an RFC 3339 time')
+  return new Date(time)
 }

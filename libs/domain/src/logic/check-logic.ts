@@ -1,0 +1,76 @@
+/** The operations that logic may use, of those that JsonLogic knows. What is not listed cannot be reached. */
+export const OPERATIONS: readonly string[] = [
+  ...['var', 'val', 'exists', 'missing', 'missing_some'],
+  ...['if', '?:', 'and', 'or', '!', '!!', '??'],
+  ...['==', '===', '!=', '!==', '<', '<=', '>', '>='],
+  ...['+', '-', '*', '/', '%', 'min', 'max'],
+  ...['map', 'filter', 'reduce', 'all', 'none', 'some', 'merge', 'in', 'length'],
+  ...['cat', 'substr'],
+]
+
+const allowed = new Set(OPERATIONS)
+/** Operations that go through a list: one within another multiplies the work. */
+const ITERATING = new Set(['map', 'filter', 'reduce', 'all', 'none', 'some'])
+const READING = new Set(['var', 'val', 'exists', 'missing', 'missing_some'])
+/** Operations that put values together: for each item that `reduce` comes to, the result would double. */
+const GROWING = new Set(['merge', 'cat'])
+
+/** Where in logic a part stands. */
+type Place = { inList: boolean; inReducer: boolean }
+
+/**
+ * Checks that logic asks for nothing but what is allowed, and says whether its work is its parts times the values of
+ * the data. It has to be asked before logic is compiled, wherever that comes from: compiling runs parts of it.
+ * @throws Error saying what is not allowed
+ */
+export const checkLogic = (logic: unknown): { multiplies: boolean } => {
+  let multiplies = false
+
+  const check = (part: unknown, place: Place): void => {
+    if (typeof part !== 'object' || part === null) return
+    if (Array.isArray(part)) {
+      if (place.inReducer && part.some((item) => typeof item === 'object' && item !== null))
+        throw new Error('makes a list for each item that reduce comes to')
+      for (const item of part) check(item, place)
+      return
+    }
+    const [[name, argument] = [], ...more] = Object.entries(part)
+    if (name === undefined || more.length > 0) throw new Error('has an object that is not one operation')
+    if (!allowed.has(name)) throw new Error(`has the operation ${name}, which there is not`)
+    if (READING.has(name)) checkPaths(name, argument)
+    if (place.inReducer && GROWING.has(name))
+      throw new Error(`uses ${name} for each item that reduce comes to`)
+    multiplies ||= ITERATING.has(name) || GROWING.has(name)
+    if (ITERATING.has(name) && place.inList)
+      throw new Error('goes through a list within going through a list')
+    checkArguments(name, argument, place)
+  }
+
+  const checkArguments = (name: string, argument: unknown, place: Place): void => {
+    const list = Array.isArray(argument) ? argument : [argument]
+    list.forEach((part, index) => {
+      // Paths were looked at; what follows one in `var` counts when there is nothing at it.
+      if (READING.has(name) && !(name === 'var' && index === 1)) return
+      check(part, {
+        inList: place.inList || ITERATING.has(name),
+        inReducer: place.inReducer || (name === 'reduce' && index === 1),
+      })
+    })
+  }
+
+  check(logic, { inList: false, inReducer: false })
+  return { multiplies }
+}
+
+/** What is read is named in the logic itself, and is nothing that objects have without being given it. */
+const checkPaths = (name: string, argument: unknown): void => {
+  const list = Array.isArray(argument) ? argument : [argument]
+  for (const part of (name === 'var' ? list.slice(0, 1) : list).flat()) {
+    if (typeof part === 'object' && part !== null)
+      throw new Error(`names what it reads by ${name} only when it is asked`)
+    const inherited = String(part).split(/[./]/).find(isInherited)
+    if (inherited !== undefined) throw new Error(`reads ${inherited}`)
+  }
+}
+
+const isInherited = (name: string): boolean => name in Object.prototype || name === 'prototype'
