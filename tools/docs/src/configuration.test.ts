@@ -11,19 +11,22 @@ it('is told on the page as it is in the code: npm run docs:config', async () => 
   expect(await readFile(page, 'utf8')).toBe(describeConfiguration(await allSections()))
 })
 
-it('tells of each variable once, with its values and its default', () => {
+it('tells of each variable where it is first or another, with its values and its default', () => {
   const port = variable('PORT', Type.Integer({ minimum: 0, maximum: 9, default: 8, description: 'Where.' }))
   const mode = variable('MODE', Type.Union([Type.Literal(''), Type.Literal('a')], { default: '' }))
+  const otherMode = variable('MODE', Type.Union([Type.Literal(''), Type.Literal('a')], { default: 'a' }))
   const name = variable('NAME', Type.String({ description: 'One | other.' }))
   const page = describeConfiguration([
     { title: 'One', text: 'Why.', spec: { group: { port, mode } } },
-    { title: 'Two', spec: { port, name } },
+    { title: 'Two', spec: { port, mode: otherMode, name } },
     { title: 'Three', spec: { port } },
   ])
   expect(page).toContain(
     '## One\n\nWhy.\n\n| variable | value | default | |\n| --- | --- | --- | --- |\n' +
       '| `PORT` | 0 to 9 | `8` | Where. |\n| `MODE` | `a` |  |  |\n\n## Two\n\n',
   )
-  expect(page).toContain('| `NAME` | text | **required** | One \\| other. |')
+  expect(page).toContain(
+    '| `MODE` | `a` | `a` |  |\n| `NAME` | text | **required** | One \\| other. |\n\nAs above: `PORT`.\n',
+  )
   expect(page).not.toContain('Three')
 })

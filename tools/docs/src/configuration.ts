@@ -17,20 +17,33 @@ type Constraints = {
   description?: string
 }
 
-/** The configuration as a page of Markdown: a table for each section. A variable is told of once, where it comes first. */
+/**
+ * The configuration as a page of Markdown: a table for each section. A variable is told of where it comes first, and again
+ * where it is another; a section names those of its variables that are as they were told before.
+ */
 export const describeConfiguration = (sections: readonly Section[]): string => {
-  const told = new Set<string>()
+  const told = new Map<string, string>()
   const parts = sections.flatMap(({ title, text, spec }) => {
-    const rows = variablesOf(spec)
-      // Those in lower case are other programs' doing, and not for people to set.
-      .filter(({ variable }) => !told.has(variable) && /^[A-Z]/.test(variable))
-      .map((entry) => {
-        told.add(entry.variable)
-        return rowFor(entry)
-      })
+    // Those in lower case are other programs' doing, and not for people to set.
+    const entries = variablesOf(spec).filter(({ variable }) => /^[A-Z]/.test(variable))
+    const rows: string[] = []
+    const known: string[] = []
+    for (const entry of entries) {
+      const row = rowFor(entry)
+      if (told.get(entry.variable) === row) known.push(`\`${entry.variable}\``)
+      else rows.push(row)
+      if (!told.has(entry.variable)) told.set(entry.variable, row)
+    }
     if (rows.length === 0) return []
-    const table = ['| variable | value | default | |', '| --- | --- | --- | --- |', ...rows]
-    return [[`## ${title}`, ...(text === undefined ? [] : [text]), table.join('\n')].join('\n\n')]
+    const table = ['| variable | value | default | |', '| --- | --- | --- | --- |', ...rows].join('\n')
+    return [
+      [
+        `## ${title}`,
+        ...(text === undefined ? [] : [text]),
+        table,
+        ...(known.length === 0 ? [] : [`As above: ${known.join(', ')}.`]),
+      ].join('\n\n'),
+    ]
   })
   return `${[INTRODUCTION, ...parts].join('\n\n')}\n`
 }

@@ -1,15 +1,12 @@
 import { existsSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import {
   type ConfigSpec,
-  databaseConfig,
   httpConfig,
   isVariable,
-  kafkaConfig,
   logConfig,
   platformConfig,
-  redisConfig,
   tracingConfig,
 } from '@waymark/service-kit'
 import type { Section } from './configuration.ts'
@@ -19,19 +16,50 @@ const ROOT = path.resolve(import.meta.dirname, '../../..')
 /** Everything that can be configured: what all processes share, then what each app and the setup declare for themselves. */
 export const allSections = async (): Promise<Section[]> => {
   const apps = (await readdir(path.join(ROOT, 'apps'))).toSorted()
+  const { database, redis, kafka, ...rest } = platformConfig
   return [
     {
       title: 'Every process',
-      text: 'Each app has a default port of its own, from 8080 on, and its metrics as far from 9464; images use 8080 and 9464.',
+      text: await defaultPorts(apps),
       spec: { ...logConfig, ...httpConfig(8080) },
     },
     { title: 'Traces', spec: tracingConfig },
-    { title: 'PostgreSQL', spec: databaseConfig },
-    { title: 'Redis', spec: redisConfig },
-    { title: 'Kafka', spec: kafkaConfig },
-    { title: 'Limits and the rest', spec: platformConfig },
+    { title: 'PostgreSQL', spec: database },
+    { title: 'Redis', spec: redis },
+    { title: 'Kafka', spec: kafka },
+    {
+      title: 'Limits and the rest',
+      text: 'A client address is an IPv4 address, or an IPv6 network of /64, whose addresses count as one.',
+      spec: rest,
+    },
     ...(await Promise.all([...apps.map((app) => `apps/${app}`), 'tools/setup'].map(sectionOf))),
   ]
+}
+
+/** What all apps but the standalone have by default, from how they call `httpConfig`. */
+const defaultPorts = async (apps: readonly string[]): Promise<string> => {
+  const ports = await Promise.all(
+    apps
+      .filter((app) => app !== 'standalone')
+      .map(async (app) => {
+        const source = await readFile(path.join(ROOT, 'apps', app, 'src/main.ts'), 'utf8')
+        const port = /httpConfig\((\d+)\)/.exec(source)?.[1]
+        if (port === undefined) throw new Error(`the port of ${app} is not understood`)
+        return { app, port }
+      }),
+  )
+  const list = ports
+    .toSorted((a, b) => Number(a.port) - Number(b.port))
+    .map(({ app, port }) => `${app} ${port}`)
+  return `By default \`PORT\` is another for each app: ${list.join(', ')}.
+\`METRICS_PORT\` is as far from 9464 as that is from 8080. Images use 8080 and 9464.`
+}
+
+/** What a package does beside its schemas. */
+const NOTES: Record<string, string> = {
+  standalone:
+    'It needs neither Kafka nor Redis, and brings its own PostgreSQL. `LOG_LEVEL` is `warn` by default.',
+  setup: '`LOG_LEVEL` is `warn` by default.',
 }
 
 /** What the package's `config.ts` exports, if it has one. */
@@ -40,7 +68,9 @@ const sectionOf = async (folder: string): Promise<Section> => {
   const exported: Record<string, unknown> = existsSync(file) ? await import(file) : {}
   const spec: Record<string, ConfigSpec> = {}
   for (const [name, value] of Object.entries(exported)) if (isSpec(value)) spec[name] = value
-  return { title: `Only ${path.basename(folder)}`, spec }
+  const name = path.basename(folder)
+  const note = NOTES[name]
+  return { title: name, spec, ...(note !== undefined && { text: note }) }
 }
 
 const isSpec = (value: unknown): value is ConfigSpec =>
