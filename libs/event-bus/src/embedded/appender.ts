@@ -19,19 +19,36 @@ type Pending = { records: readonly AppendedRecord[]; resolve: () => void; reject
 const APPENDER_LOCK = 7_390_121_465
 const MAX_ROWS_PER_COMMIT = 5_000
 const WRITE_DEADLINE_MS = 4_000
+// At the start nobody waits for an answer, and the cache may be cold.
+const OPEN_DEADLINE_MS = 60_000
 const GOODBYE_MS = 500
 
 const INSERT = `
   INSERT INTO bus.log (topic, "partition", "offset", key, value, headers, at)
   SELECT *, now() FROM unnest($1::text[], $2::int[], $3::bigint[], $4::text[], $5::text[], $6::jsonb[])`
 
+// One step of the index for each partition, however many rows: no aggregate of PostgreSQL skips like that by itself.
 // Rows may all have been deleted by retention; then the groups remember how far the partition had come.
-const NEXT_OFFSETS = `
-  SELECT topic, "partition", max(next)::text AS next FROM (
-    SELECT topic, "partition", max("offset") + 1 AS next FROM bus.log GROUP BY topic, "partition"
+const ENDS = `
+  WITH RECURSIVE slots AS (
+    (SELECT topic, "partition" FROM bus.log ORDER BY topic, "partition" LIMIT 1)
+    UNION ALL
+    SELECT following.* FROM slots CROSS JOIN LATERAL (
+      SELECT topic, "partition" FROM bus.log WHERE (topic, "partition") > (slots.topic, slots."partition")
+      ORDER BY topic, "partition" LIMIT 1
+    ) AS following
+  )
+  SELECT topic, "partition", max("end")::text AS "end" FROM (
+    SELECT topic, "partition", last."offset" + 1 AS "end" FROM slots CROSS JOIN LATERAL (
+      SELECT "offset" FROM bus.log WHERE log.topic = slots.topic AND log."partition" = slots."partition"
+      ORDER BY "offset" DESC LIMIT 1
+    ) AS last
     UNION ALL
     SELECT topic, "partition", next FROM bus.log_offsets
   ) AS known GROUP BY topic, "partition"`
+
+/** How far a partition has come: one past its last committed offset. */
+type PartitionEnd = { topic: string; partition: number; end: bigint }
 
 /**
  * The one writer of the embedded log. It alone gives out offsets, and moves a partition's high-water mark
@@ -40,14 +57,14 @@ const NEXT_OFFSETS = `
  */
 export const createAppender = (databaseUrl: string, log: Log) => {
   const appended = new EventEmitter().setMaxListeners(0)
-  const next = new Map<string, bigint>()
+  const ends = new Map<string, PartitionEnd>()
   const queue: Pending[] = []
   let client: pg.Client | undefined
   let writing: Promise<void> | undefined
   let closed = false
 
   // The connection that inserts also holds the lock: losing one is losing the other.
-  const connect = async (): Promise<pg.Client> => {
+  const connect = async (learnWithinMs = WRITE_DEADLINE_MS): Promise<pg.Client> => {
     if (client) return client
     const fresh = new pg.Client({
       connectionString: databaseUrl,
@@ -65,8 +82,10 @@ export const createAppender = (databaseUrl: string, log: Log) => {
         APPENDER_LOCK,
       ])
       if (!rows[0]?.locked) throw new BusUnavailableError('another process writes to this log')
-      const offsets = await fresh.query<{ topic: string; partition: number; next: string }>(NEXT_OFFSETS)
-      for (const row of offsets.rows) advance(row.topic, row.partition, BigInt(row.next))
+      // A variable, because the types of pg do not know this option of a query.
+      const learn = { text: ENDS, query_timeout: learnWithinMs }
+      const known = await fresh.query<{ topic: string; partition: number; end: string }>(learn)
+      for (const row of known.rows) advance(row.topic, row.partition, BigInt(row.end))
     } catch (error) {
       await fresh.end().catch(() => {})
       throw error
@@ -84,10 +103,12 @@ export const createAppender = (databaseUrl: string, log: Log) => {
     await Promise.race([current.end().catch(() => {}), patience])
   }
 
+  const endOf = (topic: string, partition: number): bigint => ends.get(`${topic}/${partition}`)?.end ?? 0n
+
   const advance = (topic: string, partition: number, to: bigint): void => {
+    if (to <= endOf(topic, partition)) return
     const slot = `${topic}/${partition}`
-    if (to <= (next.get(slot) ?? 0n)) return
-    next.set(slot, to)
+    ends.set(slot, { topic, partition, end: to })
     appended.emit(slot)
   }
 
@@ -96,7 +117,7 @@ export const createAppender = (databaseUrl: string, log: Log) => {
     const upcoming = new Map<string, bigint>()
     const offsets = records.map(({ topic, partition }) => {
       const slot = `${topic}/${partition}`
-      const offset = upcoming.get(slot) ?? next.get(slot) ?? 0n
+      const offset = upcoming.get(slot) ?? endOf(topic, partition)
       upcoming.set(slot, offset + 1n)
       return offset.toString()
     })
@@ -153,7 +174,7 @@ export const createAppender = (databaseUrl: string, log: Log) => {
   return {
     /** Takes the lock and learns where each partition ends. @throws BusUnavailableError when another process writes */
     open: async (): Promise<void> => {
-      await connect()
+      await connect(OPEN_DEADLINE_MS)
     },
     /** Resolves when the records are committed. @throws BusUnavailableError when that failed or is unknown */
     append: (records: readonly AppendedRecord[]): Promise<void> =>
@@ -163,7 +184,9 @@ export const createAppender = (databaseUrl: string, log: Log) => {
         write()
       }),
     /** One past the last committed offset of a partition. */
-    endOf: (topic: string, partition: number): bigint => next.get(`${topic}/${partition}`) ?? 0n,
+    endOf,
+    /** The same of every partition that has or had records. */
+    ends: (): PartitionEnd[] => [...ends.values()],
     /** Calls back whenever records were committed to a partition; returns how to stop that. */
     onAppend: (topic: string, partition: number, callback: () => void): (() => void) => {
       const slot = `${topic}/${partition}`

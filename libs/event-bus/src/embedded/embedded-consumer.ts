@@ -79,13 +79,16 @@ export const createEmbeddedConsumer = (
     for (let attempt = 1; !signal.aborted; ) {
       try {
         position ??= await committedOffset(partition)
-        const records = await readFrom(partition, position, appender.endOf(topic, partition))
+        const end = appender.endOf(topic, partition)
+        const records = await readFrom(partition, position, end)
         const last = records.at(-1)
         if (last) {
           await deliver(records, signal)
           await commit(partition, last.offset + 1n)
           position = last.offset + 1n
         } else {
+          // Whatever was before the end has been deleted: waiting at the position would not wait at all.
+          if (end > position) position = end
           await waitForMore(partition, position, signal)
         }
         attempt = 1

@@ -1,0 +1,87 @@
+import { type Log, topics } from '@waymark/contracts'
+import type { Pool } from 'pg'
+import type { Appender } from './appender.ts'
+
+const SWEEP_INTERVAL_MS = 60_000
+/** Most records looked at, and deleted, by one statement. */
+const SWEEP_ROWS = 1_000
+/** Records that every group has read are kept this long, in ms. */
+const KEEP_READ_MS = 24 * 60 * 60 * 1000
+const RETENTION_MS = new Map(topics.map(({ name, retentionMs }) => [name, retentionMs]))
+// What another version of Waymark published may be personal as well.
+const UNKNOWN_RETENTION_MS = Math.max(...RETENTION_MS.values())
+
+const READ_BY_ALL = `
+  SELECT topic, "partition", min(next)::text AS next FROM bus.log_offsets GROUP BY topic, "partition"`
+
+// The limit is inside the filter: outside it, young records would be read to the last to delete none. An array, since
+// the planner may join a subquery with the whole table.
+const SWEEP = `
+  DELETE FROM bus.log WHERE topic = $1 AND "partition" = $2 AND "offset" = ANY (ARRAY(
+    SELECT "offset" FROM (
+      SELECT "offset", at FROM bus.log WHERE topic = $1 AND "partition" = $2 AND "offset" < $3
+      ORDER BY "offset" LIMIT $4
+    ) AS oldest WHERE at < now() - $5 * interval '1 millisecond'))`
+
+/**
+ * Deletes, every minute, what every group read a day ago; a topic without groups keeps records for its retention.
+ * `hasMembers` tells whether this process subscribed to a topic.
+ */
+export const startSweeper = ({
+  pool,
+  appender,
+  hasMembers,
+  log,
+}: {
+  pool: Pool
+  appender: Appender
+  hasMembers: (topic: string) => boolean
+  log: Log
+}) => {
+  let stopped = false
+  let sweeping: Promise<void> | undefined
+
+  const sweepPartition = async (
+    topic: string,
+    partition: number,
+    { before, keepMs }: { before: string; keepMs: number },
+  ): Promise<void> => {
+    let deleted: number | null
+    do {
+      const result = await pool.query(SWEEP, [topic, partition, before, SWEEP_ROWS, keepMs])
+      deleted = result.rowCount
+    } while (deleted === SWEEP_ROWS && !stopped)
+  }
+
+  const sweep = async (): Promise<void> => {
+    const { rows } = await pool.query<{ topic: string; partition: number; next: string }>(READ_BY_ALL)
+    const hasGroups = (topic: string) => hasMembers(topic) || rows.some((row) => row.topic === topic)
+    for (const { topic, partition, end } of appender.ends()) {
+      if (hasGroups(topic)) {
+        const read = rows.find((row) => row.topic === topic && row.partition === partition)
+        if (read) await sweepPartition(topic, partition, { before: read.next, keepMs: KEEP_READ_MS })
+      } else {
+        const keepMs = RETENTION_MS.get(topic) ?? UNKNOWN_RETENTION_MS
+        await sweepPartition(topic, partition, { before: end.toString(), keepMs })
+      }
+    }
+  }
+
+  const timer = setInterval(() => {
+    sweeping ??= sweep()
+      .catch((error) => log.warn({ err: error }, 'old records could not be deleted from the log'))
+      .finally(() => {
+        sweeping = undefined
+      })
+  }, SWEEP_INTERVAL_MS)
+  timer.unref()
+
+  return {
+    /** Resolves when the statement under way has ended. */
+    stop: async (): Promise<void> => {
+      stopped = true
+      clearInterval(timer)
+      await sweeping
+    },
+  }
+}
