@@ -36,12 +36,18 @@ describe.skipIf(!services)('what was stored of a project', () => {
   /** Stores events of a visitor, each with or without conversions. */
   const store = async (
     visitorId: string,
-    events: { sale?: boolean; receivedAt?: string; properties?: Json; eventName?: string }[],
+    events: {
+      sale?: boolean
+      receivedAt?: string
+      properties?: Json
+      eventName?: string
+      warnings?: ValidationItem[]
+    }[],
   ) => {
     const profileId = await profileFor(visitorId)
-    const stored = events.map(({ sale, receivedAt, ...event }): EnrichedEvent => {
+    const stored = events.map(({ sale, receivedAt, warnings = [], ...event }): EnrichedEvent => {
       const conversions = sale ? [{ selectorId, amount: 100, currency: 'EUR', quantity: null }] : []
-      const about = { projectId: world.projectId, conversions, event: { visitorId, ...event } }
+      const about = { projectId: world.projectId, conversions, warnings, event: { visitorId, ...event } }
       return { ...anEnrichedEvent({ ...about, ...(receivedAt && { receivedAt }) }), profileId }
     })
     await storeInBoth(stored)
@@ -138,9 +144,10 @@ describe.skipIf(!services)('what was stored of a project', () => {
   it('is measured with every bucket filled', async () => {
     const eventName = randomUUID()
     const at = (day: number) => `2024-03-0${day}T12:00:00.000Z`
+    const warning = { field: 'properties.total', rule: 'type', message: 'must be integer' }
     await store('v', [
-      { eventName, receivedAt: at(1), sale: true },
-      { eventName, receivedAt: at(3) },
+      { eventName, receivedAt: at(1), sale: true, warnings: [warning] },
+      { eventName, receivedAt: at(3), warnings: [warning, warning] },
       { eventName, receivedAt: at(3) },
     ])
     const stats = async (query: string) =>
@@ -160,6 +167,10 @@ describe.skipIf(!services)('what was stored of a project', () => {
       series: [{ group: null, other: false, currency: null, total: 3, values: [1, 0, 2] }],
     })
     expect((await stats('metric=visitors')).series).toMatchObject([{ total: 1, values: [1, 0, 1] }])
+    expect((await stats('metric=warnings')).series).toMatchObject([{ total: 3, values: [1, 0, 2] }])
+    expect((await stats('metric=warnings&groupBy=name')).series).toEqual([
+      { group: eventName, other: false, currency: null, total: 3, values: [1, 0, 2] },
+    ])
     expect((await stats('metric=revenue&groupBy=selector')).series).toEqual([
       { group: selectorId, other: false, currency: 'EUR', total: 100, values: [100, 0, 0] },
     ])
@@ -171,6 +182,10 @@ describe.skipIf(!services)('what was stored of a project', () => {
         )
       ).body.series,
     ).toMatchObject([{ total: 0, values: [0, 0] }])
+    const span = 'from=2024-01-01T00:00:00Z&to=2024-01-03T00:00:00Z'
+    const never = (query: string) => manage('GET', `stats?metric=warnings&eventName=never&${span}${query}`)
+    expect((await never('')).body.series).toMatchObject([{ total: 0, values: [0, 0] }])
+    expect((await never('&groupBy=country')).body.series).toEqual([])
     const hours = (to: string) =>
       manage('GET', `stats?metric=events&interval=hour&from=2024-01-01T00:00:00Z&to=${to}`)
     expect((await hours('2024-02-11T16:00:00Z')).body.buckets).toHaveLength(1_000)
@@ -179,6 +194,7 @@ describe.skipIf(!services)('what was stored of a project', () => {
       'metric=clicks',
       'metric=events&interval=minute',
       'metric=events&groupBy=selector',
+      'metric=warnings&groupBy=selector',
       'metric=events&from=yesterday',
       'metric=events&from=2024-01-02T00:00:00Z&to=2024-01-02T00:00:00Z',
       '',

@@ -118,6 +118,42 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     })
   })
 
+  it('counts the warnings of events in statistics, whichever path repeats the event, and none when off', async () => {
+    const { name } = await define(priced)
+    const { key: enforcing } = await createKey({ validationMode: 'enforce' })
+    const { key: silent } = await createKey({ validationMode: 'off' })
+    const properties = { total: 'much', coupon: 'low' }
+    // Two warnings of the schema, and one of the envelope.
+    const wrong = () => ({
+      ...{ eventName: name, eventId: randomUUID(), visitorId: 'v', clientTimestamp: 'yesterday' },
+      properties,
+    })
+    const counted = async () =>
+      (await manage('GET', `stats?metric=warnings&eventName=${name}&groupBy=name`)).body.series as Json[]
+    const probe = wrong()
+    await within5s(
+      'the definition is known',
+      async () => (await trackSync([probe], enforcing)).status === 422,
+    )
+    // While it was not, the probe may have been stored, with warnings of its own.
+    const before = await counted()
+    expect((await trackSync([wrong()], silent)).body).toMatchObject({ accepted: 1 })
+    expect(await counted()).toEqual(before)
+
+    const repeated = wrong()
+    const reply = await trackSync([repeated, repeated])
+    expect(reply.body).toMatchObject({ accepted: 2, failed: 0 })
+    expect((reply.body.errors as { errors: Json[] }[])[0]?.errors).toHaveLength(3)
+    await trackSync([repeated])
+    await track([repeated])
+    const later = wrong()
+    await track([later])
+    const total = Number(before[0]?.total ?? 0) + 6
+    // Of the same visitor, so it comes after the repeat.
+    await eventually('the later event is counted', async () => Number((await counted())[0]?.total) >= total)
+    expect(await counted()).toMatchObject([{ group: name, total }])
+  })
+
   it('takes the mode of the project where the key has none, and refuses unknown events only when told to', async () => {
     const { key } = await createKey({})
     const unknown = { eventName: `unknown-${randomUUID()}`, visitorId: 'v' }

@@ -45,6 +45,6 @@ export type MetricRow = {
   other: boolean
   /** Of revenue only; `null` when it is unknown. */
   currency: string | null
-  /** A number of events, of visitors or of conversions; of revenue the amount in minor units. */
+  /** A number of events, of visitors, of warnings or of conversions; of revenue the amount in minor units. */
   value: number
 }

@@ -5,7 +5,7 @@ import type { Pool } from 'pg'
 import type { Analytics } from './port.ts'
 import { measure } from './postgres-measure.ts'
 
-/** What is kept of an event for statistics: the columns that are filtered and grouped by. */
+/** What is kept of an event for statistics: the columns that are filtered, grouped by and added up. */
 const columnList: BulkColumn<EnrichedEvent>[] = [
   { name: 'project_id', type: 'uuid', of: (event) => event.projectId },
   { name: 'event_key', type: 'uuid', of: (event) => eventKeyOf(event.eventId) },
@@ -29,6 +29,7 @@ const columnList: BulkColumn<EnrichedEvent>[] = [
   { name: 'utm_campaign', type: 'text', of: (event) => event.context.utm.campaign },
   { name: 'short_link_id', type: 'text', of: (event) => event.shortLinkId },
   { name: 'short_link_code', type: 'text', of: (event) => event.shortLinkCode },
+  { name: 'warnings', type: 'integer', of: (event) => event.warnings.length },
 ]
 const columns = bulkColumns(columnList)
 

@@ -5,6 +5,7 @@ import { MAX_GROUPS, type MetricQuery, type MetricRow } from './port.ts'
 const TABLES: Record<StatsMetric, string> = {
   events: 'analytics.events',
   visitors: 'analytics.events',
+  warnings: 'analytics.events',
   conversions: 'analytics.conversions',
   revenue: 'analytics.conversions',
 }
@@ -22,6 +23,7 @@ const GROUPS: Record<StatsGroup, string> = {
 const RANKS: Record<StatsMetric, string> = {
   events: 'count(*)',
   visitors: 'count(*)',
+  warnings: 'sum(warnings)',
   conversions: 'count(*)',
   revenue: 'sum(amount)',
 }
@@ -30,8 +32,15 @@ const RANKS: Record<StatsMetric, string> = {
 const WHAT: Record<StatsMetric, string> = {
   events: 'NULL',
   visitors: 'coalesce(visitor_id, user_id)',
+  warnings: 'warnings',
   conversions: 'NULL',
   revenue: 'amount',
+}
+
+/** Which rows have something to add up; a metric that is not here counts rows. */
+const ADDED: Partial<Record<StatsMetric, string>> = {
+  warnings: 'warnings > 0',
+  revenue: 'amount IS NOT NULL',
 }
 
 const UNITS: Record<StatsInterval, string> = { hour: 'hour', day: 'day', week: 'week', month: 'month' }
@@ -61,10 +70,11 @@ export const measure = async (pool: Pool, query: MetricQuery): Promise<MetricRow
 
 // Everything put together here is from the tables above; what comes from the request are parameters.
 const statementFor = ({ metric, interval, groupBy, eventName }: MetricQuery): string => {
+  const added = ADDED[metric]
   const matching = `
     FROM ${TABLES[metric]}
     WHERE project_id = $1 AND "timestamp" >= $2 AND "timestamp" < $3 AND ($4 OR NOT bot)
-      ${eventName === undefined ? '' : 'AND event_name = $5'} ${metric === 'revenue' ? 'AND amount IS NOT NULL' : ''}`
+      ${eventName === undefined ? '' : 'AND event_name = $5'} ${added === undefined ? '' : `AND ${added}`}`
   const labelled = (label: string, other: string, from: string): string => `
     SELECT date_trunc('${UNITS[interval]}', "timestamp", 'UTC') AS at, ${label} AS label, ${other} AS other,
       ${metric === 'revenue' ? 'currency' : 'NULL::text'} AS currency, ${WHAT[metric]} AS what ${from}`
@@ -83,7 +93,7 @@ const addedUp =
   (metric: StatsMetric) =>
   (labelled: string): string =>
     `
-    SELECT at, label, other, currency, ${metric === 'revenue' ? 'sum(what)' : 'count(*)'}::text AS value
+    SELECT at, label, other, currency, ${metric in ADDED ? 'sum(what)' : 'count(*)'}::text AS value
     FROM (${labelled}) AS labelled
     GROUP BY GROUPING SETS ((at, label, other, currency), (label, other, currency))`
 

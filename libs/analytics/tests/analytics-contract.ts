@@ -149,6 +149,68 @@ export const describeAnalytics = (open: () => Analytics): void => {
     ])
   })
 
+  it('adds up the warnings of events, each event once, and without bots unless asked', async () => {
+    const projectId = '01900000-0000-7000-8000-0000000000b7'
+    const warned = (count: number, stored: ReturnType<typeof event>) => ({
+      ...stored,
+      warnings: Array.from({ length: count }, () => ({
+        field: 'properties',
+        rule: 'type',
+        message: 'wrong',
+      })),
+    })
+    const bot = warned(5, event(projectId, 'bot', '2024-03-01T12:00:00Z'))
+    const three = warned(3, sale(projectId, 'three', '2024-03-02T12:00:00Z', 500))
+    await open().storeEvents([
+      warned(2, event(projectId, 'two', '2024-03-01T12:00:00Z')),
+      warned(1, event(projectId, 'one', '2024-03-02T12:00:00Z')),
+      event(projectId, 'none', '2024-03-03T12:00:00Z'),
+      event(projectId, 'none too', '2024-03-03T12:00:00Z', 'signup'),
+      { ...bot, context: { ...bot.context, bot: true } },
+      warned(7, event('01900000-0000-7000-8000-0000000000b8', 'foreign', '2024-03-01T12:00:00Z')),
+    ])
+    await open().storeEvents([three, three])
+    await open().storeEvents([three, warned(9, event(projectId, 'two', '2024-03-01T12:00:00Z'))])
+    expect(await measured(projectId, { metric: 'warnings' })).toEqual([
+      ['2024-03-01T00', 2],
+      ['2024-03-02T00', 4],
+      ['all', 6],
+    ])
+    expect(await measured(projectId, { metric: 'warnings', includeBots: true })).toContainEqual(['all', 11])
+    expect(await measured(projectId, { metric: 'warnings', eventName: 'order' })).toContainEqual(['all', 3])
+    expect(await measured(projectId, { metric: 'warnings', groupBy: 'name', interval: 'month' })).toEqual([
+      ['2024-03-01T00', 'order', 3],
+      ['2024-03-01T00', 'page_view', 3],
+      ['all', 'order', 3],
+      ['all', 'page_view', 3],
+    ])
+  })
+
+  it('puts the groups of fewest warnings together, however many events they have', async () => {
+    const projectId = '01900000-0000-7000-8000-0000000000b9'
+    const from = (country: string, eventId: string, count: number) => {
+      const { context, ...rest } = event(projectId, eventId, '2024-03-01T12:00:00Z')
+      const warning = { field: 'visitorId', rule: 'missing_visitor_id', message: 'visitorId is missing' }
+      const place = { country, device: country, utm: { ...context.utm, campaign: country } }
+      return {
+        ...rest,
+        shortLinkId: country,
+        warnings: Array.from({ length: count }, () => warning),
+        context: { ...context, ...place },
+      }
+    }
+    const great = Array.from({ length: MAX_GROUPS }, (_, n) => from(`great ${n}`, `great ${n}`, 3))
+    const small = ['1', '2'].map((n) => from('small', `small ${n}`, 1))
+    await open().storeEvents([...great, ...small])
+    for (const groupBy of ['country', 'device', 'campaign', 'link'] as const) {
+      const rows = await measured(projectId, { metric: 'warnings', groupBy, interval: 'month' })
+      const totals = rows.filter(([at]) => at === 'all')
+      expect(totals).toHaveLength(MAX_GROUPS + 1)
+      expect(totals).toContainEqual(['all', 'great 50', 3])
+      expect(totals).toContainEqual(['all', 'other', 2])
+    }
+  })
+
   it('tells groups apart by what events have in common, and puts the smallest together', async () => {
     const projectId = '01900000-0000-7000-8000-0000000000b4'
     const from = (country: string | null, eventId: string) => {

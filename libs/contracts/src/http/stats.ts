@@ -4,7 +4,7 @@ import { defineOperation } from './operation.ts'
 import { equalTo } from './page.ts'
 
 /** What can be measured. */
-export const statsMetrics = ['events', 'visitors', 'conversions', 'revenue'] as const
+export const statsMetrics = ['events', 'visitors', 'warnings', 'conversions', 'revenue'] as const
 export type StatsMetric = (typeof statsMetrics)[number]
 
 /** What a bucket can be. */
@@ -24,7 +24,8 @@ const StatsQuery = Type.Object({
   metric: Type.Unsafe<StatsMetric>({
     type: 'string',
     enum: statsMetrics,
-    description: 'Visitors are counted by visitor id, else by user id. Revenue is told by currency.',
+    description:
+      'Visitors are counted by visitor id, else by user id. Warnings are the validation warnings that the events had, added up: an event with two counts two. Revenue is told by currency.',
   }),
   interval: Type.Unsafe<StatsInterval>({
     type: 'string',
@@ -76,7 +77,7 @@ export const getStats = defineOperation({
   method: 'get',
   path: '/api/projects/{projectId}/stats',
   tag: 'Statistics',
-  summary: 'Measure events, visitors, conversions or revenue over time',
+  summary: 'Measure events, visitors, warnings, conversions or revenue over time',
   description: `At most ${MAX_STATS_BUCKETS} buckets. Times are those of the events. Without groups there is always a series, except of revenue that there was none of.`,
   access: { by: 'project', role: 'viewer' },
   query: StatsQuery,
