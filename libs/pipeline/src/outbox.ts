@@ -19,6 +19,8 @@ type StoredRow = {
 }
 
 const RELAY_ROWS = 500
+/** Turns of all lanes together in one run: after that, lanes that have failed or are new are looked at again. */
+const TURNS_PER_RUN = 100
 
 const columns = bulkColumns<OutboxRow>([
   { name: 'lane', type: 'text', of: (row) => row.lane },
@@ -29,6 +31,14 @@ const columns = bulkColumns<OutboxRow>([
 ])
 
 const INSERT = `INSERT INTO ingest.outbox (${columns.names}) SELECT * FROM ${columns.unnest}`
+/** A step in the index for each lane, where DISTINCT would read every row. */
+const LANES = `
+  WITH RECURSIVE lanes AS (
+    SELECT min(lane) AS lane FROM ingest.outbox
+    UNION ALL
+    SELECT (SELECT min(lane) FROM ingest.outbox WHERE lane > lanes.lane) FROM lanes WHERE lanes.lane IS NOT NULL
+  )
+  SELECT lane FROM lanes WHERE lane IS NOT NULL`
 const LOCK_LANE = `SELECT pg_try_advisory_xact_lock(hashtextextended('outbox:' || $1, 0)) AS locked`
 const OLDEST = `SELECT id, topic, key, value, headers FROM ingest.outbox WHERE lane = $1 ORDER BY id LIMIT $2`
 
@@ -83,20 +93,32 @@ const insertion = (
 }
 
 /**
- * Publishes what lies in the outbox, oldest first in each lane and topic, and answers how many records that were.
- * A lock per lane keeps that order whatever the number of relays; a crash after publishing repeats records.
- * @throws BusUnavailableError when the bus is away; what was not confirmed stays in the outbox
+ * Publishes what lies in the outbox, oldest first in each lane and topic, and answers how many records that were;
+ * after `turnsPerRun` batches it leaves the rest to the next run. Lanes take turns, and one that fails does not stop
+ * the others. A lock per lane keeps its order whatever the number of relays; a crash after publishing repeats records.
+ * @throws BusUnavailableError when the bus does not take a lane, once the others had their turns; what was not
+ * confirmed stays in the outbox
  */
-export const createOutboxRelay = ({ db, bus, log }: { db: Database; bus: EventBus; log: Log }) => {
+export const createOutboxRelay = ({
+  db,
+  bus,
+  log,
+  turnsPerRun = TURNS_PER_RUN,
+}: {
+  db: Database
+  bus: EventBus
+  log: Log
+  turnsPerRun?: number
+}) => {
   const topicNamed = new Map(topics.map((topic) => [topic.name, topic]))
 
   const publish = async (rows: StoredRow[]): Promise<void> => {
     const byTopic = Map.groupBy(rows, ({ topic }) => topic)
     await Promise.all(
-      [...byTopic].map(([name, ofTopic]) => {
+      [...byTopic].map(async ([name, ofTopic]) => {
         const topic = topicNamed.get(name)
         if (!topic) throw new Error(`the outbox names an unknown topic: ${name}`)
-        return bus.publishSerialized(topic, ofTopic.map(toSerialized))
+        await bus.publishSerialized(topic, ofTopic.map(toSerialized))
       }),
     )
   }
@@ -112,15 +134,24 @@ export const createOutboxRelay = ({ db, bus, log }: { db: Database; bus: EventBu
     })
 
   return async (signal: AbortSignal): Promise<number> => {
-    const { rows } = await db.pool.query<{ lane: string }>('SELECT DISTINCT lane FROM ingest.outbox')
+    const { rows: lanes } = await db.pool.query<{ lane: string }>(LANES)
+    const turns = lanes.map(({ lane }) => lane)
+    const failures: unknown[] = []
     let relayed = 0
-    for (const { lane } of rows) {
-      for (let moved = RELAY_ROWS; moved === RELAY_ROWS && !signal.aborted; ) {
-        moved = await relayLane(lane)
+    for (const lane of turns) {
+      if (signal.aborted) break
+      try {
+        const moved = await relayLane(lane)
         relayed += moved
+        // Behind all others, as often as this run may.
+        if (moved === RELAY_ROWS && turns.length < turnsPerRun) turns.push(lane)
+      } catch (error) {
+        log.warn({ lane, err: error }, 'a lane of the outbox could not be published')
+        failures.push(error)
       }
     }
     if (relayed > 0) log.debug({ relayed }, 'published from the outbox')
+    if (failures.length > 0) throw failures[0]
     return relayed
   }
 }

@@ -3,11 +3,12 @@ import type { Exposure } from '@waymark/contracts'
 import { openDatabase } from '@waymark/database'
 import { profileIdOf } from '@waymark/domain'
 import { anEnrichedEvent, createTestDatabase, services } from '@waymark/testing'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { findPeople } from '../src/decisions/find-people.ts'
 import { forgetOldCounts } from '../src/decisions/store-counts.ts'
 import { storeExposures } from '../src/decisions/store-exposures.ts'
 import { eraseProfile } from '../src/erasure/erase-profile.ts'
+import { exportPerson, findPerson } from '../src/erasure/export-person.ts'
 import { applyIdentify } from '../src/identity/apply-identify.ts'
 import { resolveProfiles } from '../src/identity/resolve-profiles.ts'
 import { storeArrivals } from '../src/store-arrivals.ts'
@@ -24,6 +25,7 @@ describe.skipIf(!services)('decisions in the database', () => {
     database = await createTestDatabase()
     db = openDatabase({ url: database.url, poolSize: 10, applicationName: 'test', onError: () => {} })
   })
+  afterEach(() => void vi.unstubAllEnvs())
   afterAll(async () => {
     await db.close()
     await database.drop()
@@ -200,4 +202,24 @@ describe.skipIf(!services)('decisions in the database', () => {
     ])
     expect((await find('visitor', stranger))?.profileId).toBe(newProfile)
   })
+
+  it.each(['UTC', 'Europe/Berlin', 'America/Los_Angeles'])(
+    'exports the days of exposures and counts as they are stored, in %s',
+    async (timeZone) => {
+      vi.stubEnv('TZ', timeZone)
+      const visitorId = randomUUID()
+      const profileId = await profileOf(visitorId)
+      const today = new Date().toISOString()
+      await store([anEvent(visitorId, profileId, 'seen', today)])
+      await storeExposures(db.pool, [anExposure({ profileId, exposedAt: today })])
+      const person = await findPerson(db, { projectId, profileId })
+      if (!person) throw new Error('no person')
+      const pieces = await Array.fromAsync(exportPerson(db, person))
+      const day = today.slice(0, 10)
+      expect(JSON.parse(pieces.join(''))).toMatchObject({
+        exposures: [{ variant: 'on', day }],
+        eventCounts: [{ event: 'seen', day, n: 1 }],
+      })
+    },
+  )
 })

@@ -1,4 +1,4 @@
-import type { IngestRecord, LinkClick } from '@waymark/contracts'
+import type { EnrichedEvent, IdentifyRecord, IngestRecord, LinkClick } from '@waymark/contracts'
 import { openDatabase } from '@waymark/database'
 import { createClickIds, describeUserAgent, enrichEvent } from '@waymark/domain'
 import { anIngestRecord, createTestDatabase, services } from '@waymark/testing'
@@ -158,13 +158,22 @@ describe.skipIf(!services)('short links', () => {
         enrichEvent(record, { profileId: profiles[index] ?? null, shortLink: links[index] ?? null }),
       )
     }
-    const arrive = async (...records: IngestRecord[]) => {
-      const events = await enrich(records)
-      await db.transaction((client) => storeArrivals(client, events, () => new Set()))
-    }
+    const storeEnriched = (events: EnrichedEvent[]) =>
+      db.transaction((client) => storeArrivals(client, events, () => new Set()))
+    const arrive = async (...records: IngestRecord[]) => storeEnriched(await enrich(records))
     const at = (minute: number) => new Date(Date.UTC(2026, 10, 20, 12, minute)).toISOString()
     const landed = (visitorId: string, shortLinkId: string, minute: number) =>
       anIngestRecord({ projectId: ours, receivedAt: at(minute), event: { visitorId, shortLinkId } })
+    const identified = (visitorId: string, userId: string, minute: number): IdentifyRecord => ({
+      v: 1,
+      kind: 'identify',
+      id: uuidv7(),
+      projectId: ours,
+      receivedAt: at(minute),
+      visitorId,
+      userId,
+      traits: {},
+    })
     const ordered = (
       visitorId: string,
       minute: number,
@@ -183,7 +192,10 @@ describe.skipIf(!services)('short links', () => {
           where: { linkId, conversions: { not: 0 } },
           orderBy: { touch: 'asc' },
         })
-      ).map(({ touch, currency, conversions, revenue }) => [touch, currency, conversions, revenue])
+      ).map(
+        ({ touch, currency, conversions, revenue }) =>
+          [touch, currency, conversions, BigInt(revenue.toFixed())] as const,
+      )
 
     it('knows touches of the same batch, and only those before the conversion', async () => {
       const [a, b] = [await addLink(), await addLink()]
@@ -273,8 +285,7 @@ describe.skipIf(!services)('short links', () => {
       await arrive(bought)
       await arrive(landed(visitor, link.id, 1))
       expect(await countsOf(link.id)).toEqual([])
-      const identify = { v: 1, kind: 'identify', id: uuidv7(), projectId: ours, receivedAt: at(3) } as const
-      const known = { ...identify, visitorId: visitor, userId: user, traits: {} }
+      const known = identified(visitor, user, 3)
       await applyIdentify(db, known)
       await applyIdentify(db, known)
       await arrive(bought, landed(visitor, link.id, 1))
@@ -282,6 +293,40 @@ describe.skipIf(!services)('short links', () => {
         ['first', 'EUR', 1n, 10n],
         ['last', 'EUR', 1n, 10n],
       ])
+    })
+
+    it('counts a purchase once when links that led to it before and after a merge are learned together, and later', async () => {
+      const [a, b] = [await addLink(), await addLink()]
+      const [visitor, user] = [uuidv7(), uuidv7()]
+      await enrich([anIngestRecord({ projectId: ours, event: { visitorId: null, userId: user } })])
+      const before = await enrich([landed(visitor, a.id, 1)])
+      await applyIdentify(db, identified(visitor, user, 3))
+      const after = await enrich([landed(visitor, b.id, 4)])
+      await arrive(ordered(visitor, 5))
+      await storeEnriched([...before, ...after])
+      expect(await countsOf(a.id)).toEqual([['first', 'EUR', 1n, 10n]])
+      expect(await countsOf(b.id)).toEqual([['last', 'EUR', 1n, 10n]])
+    })
+
+    it('counts on for the first link when as many others are learned as a profile remembers', async () => {
+      const [a, b] = [await addLink(), await addLink()]
+      const visitor = uuidv7()
+      await arrive(landed(visitor, a.id, 1), ordered(visitor, 40))
+      await arrive(...Array.from({ length: 20 }, (_, n) => landed(visitor, b.id, 10 + n)))
+      expect(await countsOf(a.id)).toEqual([['first', 'EUR', 1n, 10n]])
+      expect(await countsOf(b.id)).toEqual([['last', 'EUR', 1n, 10n]])
+    })
+
+    it('counts amounts whose sum is more than 64 bits hold', async () => {
+      const link = await addLink()
+      const bought = Array.from({ length: 1_100 }, (_, n) => {
+        const visitor = uuidv7()
+        return [landed(visitor, link.id, 1), ordered(visitor, 2, Number.MAX_SAFE_INTEGER - n)]
+      })
+      for (const half of [bought.slice(0, 550), bought.slice(550)]) await arrive(...half.flat())
+      const [[, , conversions, revenue] = []] = await countsOf(link.id)
+      expect(conversions).toBe(1_100n)
+      expect(revenue).toBe(1_100n * BigInt(Number.MAX_SAFE_INTEGER) - (1_099n * 1_100n) / 2n)
     })
 
     it('never counts for a link of another project', async () => {

@@ -10,6 +10,8 @@ describe.skipIf(!services)('the outbox', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>
   let db: ReturnType<typeof openDatabase>
   const signal = new AbortController().signal
+  /** More than two batches. */
+  const manyKeys = Array.from({ length: 1_200 }, (_, n) => `${n}`)
 
   beforeAll(async () => {
     database = await createTestDatabase()
@@ -110,12 +112,58 @@ describe.skipIf(!services)('the outbox', () => {
     expect(await waiting()).toBe(1)
   })
 
+  it('publishes the other lanes to their end when one fails', async () => {
+    await db.transaction((client) =>
+      client.query(
+        outboxStatement('broken', [{ topic: deadLetters, records: [{ key: 'stays', value: {} }] }]),
+      ),
+    )
+    for (const lane of ['a', 'b', 'y', 'z']) await add(lane, lane)
+    await add('long', ...manyKeys)
+    const { bus, published } = recordingBus()
+    const oneTopicMissing: EventBus = {
+      ...bus,
+      publishSerialized: async (topic, records) => {
+        if (topic.name === deadLetters.name) throw new BusUnavailableError('no such topic')
+        await bus.publishSerialized(topic, records)
+      },
+    }
+    const log = createMemoryLog()
+    await expect(createOutboxRelay({ db, bus: oneTopicMissing, log })(signal)).rejects.toThrow(
+      'no such topic',
+    )
+    expect(published.filter((key) => key < 'a')).toEqual(manyKeys)
+    expect(published.filter((key) => key >= 'a').toSorted()).toEqual(['a', 'b', 'y', 'z'])
+    expect(await waiting()).toBe(1)
+    expect(log.lines).toContainEqual(
+      expect.objectContaining({ level: 'warn', details: expect.objectContaining({ lane: 'broken' }) }),
+    )
+  })
+
+  it('takes a batch of each lane in turn', async () => {
+    await add('long', ...manyKeys)
+    for (const lane of ['a', 'b', 'y', 'z']) await add(lane, lane)
+    const { bus, published } = recordingBus()
+    expect(await createOutboxRelay({ db, bus, log: createMemoryLog() })(signal)).toBe(1_204)
+    expect(published.slice(0, 504).filter((key) => key >= 'a')).toEqual(['a', 'b', 'y', 'z'])
+    expect(published.filter((key) => key < 'a')).toEqual(manyKeys)
+  })
+
+  it('looks for new lanes before a long one has come to its end', async () => {
+    await add('long', ...manyKeys)
+    const { bus, published } = recordingBus()
+    const relay = createOutboxRelay({ db, bus, log: createMemoryLog(), turnsPerRun: 1 })
+    expect(await relay(signal)).toBe(500)
+    await add('new', 'new')
+    expect(await relay(signal)).toBe(501)
+    expect(published).toEqual([...manyKeys.slice(0, 1_000), 'new'])
+  })
+
   it('publishes each record once and in order when several relays run', async () => {
-    const keys = Array.from({ length: 1_200 }, (_, n) => `${n}`)
-    await add('lane', ...keys)
+    await add('lane', ...manyKeys)
     const { bus, published } = recordingBus()
     const relays = Array.from({ length: 4 }, () => createOutboxRelay({ db, bus, log: createMemoryLog() }))
     while ((await waiting()) > 0) await Promise.all(relays.map((relay) => relay(signal)))
-    expect(published).toEqual(keys)
+    expect(published).toEqual(manyKeys)
   })
 })

@@ -30,10 +30,14 @@ export const linkTouchesOf = ({ context, timestamp, eventId }: EnrichedEvent): L
 }
 
 /**
- * The latest touches of both, the earliest first; a click counts once. Commutative, associative and idempotent, so that
+ * The latest `max` touches of both, the earliest first; a click counts once. Commutative, associative and idempotent, so that
  * the order in which touches are learned makes no difference. Answers `a` itself when `b` has no news.
  */
-export const mergeLinkTouches = (a: readonly LinkTouch[], b: readonly LinkTouch[]): readonly LinkTouch[] => {
+export const mergeLinkTouches = (
+  a: readonly LinkTouch[],
+  b: readonly LinkTouch[],
+  max = MAX_LINK_TOUCHES,
+): readonly LinkTouch[] => {
   if (b.length === 0) return a
   if (a.length === 0 && b.length === 1) return b
   const byKey = new Map<string, LinkTouch>()
@@ -41,7 +45,7 @@ export const mergeLinkTouches = (a: readonly LinkTouch[], b: readonly LinkTouch[
     const known = byKey.get(keyOf(touch))
     if (!known || compare(touch, known) < 0) byKey.set(keyOf(touch), touch)
   }
-  const merged = [...byKey.values()].sort(compare).slice(-MAX_LINK_TOUCHES)
+  const merged = [...byKey.values()].sort(compare).slice(-max)
   const isNews = merged.length !== a.length || merged.some((touch, index) => touch !== a[index])
   return isNews ? merged : a
 }

@@ -85,7 +85,7 @@ export const personalData: readonly PersonalData[] = [
   },
   {
     name: 'exposures',
-    read: `SELECT decision_id, variant, day, reason, rule_id, version, subject, profile_id, exposed_at
+    read: `SELECT decision_id, variant, day::text, reason, rule_id, version, subject, profile_id, exposed_at
       FROM decision.exposures WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`,
     purge: `DELETE FROM decision.exposures WHERE ctid = ANY(ARRAY(
         SELECT ctid FROM decision.exposures
@@ -93,7 +93,7 @@ export const personalData: readonly PersonalData[] = [
   },
   {
     name: 'eventCounts',
-    read: `SELECT event, day, n FROM decision.profile_event_counts WHERE profile_id = ANY({profileIds})`,
+    read: `SELECT event, day::text, n FROM decision.profile_event_counts WHERE profile_id = ANY({profileIds})`,
     purge: `DELETE FROM decision.profile_event_counts WHERE ctid = ANY(ARRAY(
         SELECT ctid FROM decision.profile_event_counts WHERE profile_id = ANY({profileIds}) LIMIT 1000))`,
     cacheKeys: ({ projectId, visitorIds, userIds }) => [

@@ -1,5 +1,5 @@
 import type { EnrichedEvent } from '@waymark/contracts'
-import { type LinkTouch, mergeTouches, type Touches, touchesOf } from '@waymark/domain'
+import { type LinkTouch, mergeLinkTouches, mergeTouches, type Touches, touchesOf } from '@waymark/domain'
 import type { ClientBase } from 'pg'
 import { lockProfiles, type Profile, saveProfiles } from './profile-rows.ts'
 
@@ -10,6 +10,7 @@ export type LinkNews = { projectId: string; profileId: string; touches: readonly
 export type TouchedPeople = {
   /** The short links that somebody came by, the batch's own included, by the profile id that an event names. */
   linkTouchesOf: (profileId: string) => readonly LinkTouch[] | undefined
+  /** One of each profile, also when events named several that were merged into it. */
   news: readonly LinkNews[]
 }
 
@@ -27,7 +28,7 @@ export const storeTouches = async (
   const touched = touchesByProfile(events)
   const living = new Map<string, Profile>()
   const livingOf = new Map<string, string>()
-  const news: LinkNews[] = []
+  const news = new Map<string, LinkNews>()
 
   /** Writes touches, and answers whose profile turned out to be merged, by the profile to write to. */
   const touch = async (named: ReadonlyMap<string, string>): Promise<Map<string, string>> => {
@@ -49,7 +50,9 @@ export const storeTouches = async (
       if (merged.first === first && merged.last === last && merged.links === links) continue
       living.set(profileId, { ...profile, touches: merged })
       changed.add(profileId)
-      if (merged.links !== links) news.push({ ...profile, profileId, touches: touches.links })
+      if (merged.links === links) continue
+      const learned = mergeLinkTouches(news.get(profileId)?.touches ?? [], touches.links)
+      news.set(profileId, { projectId: profile.projectId, profileId, touches: learned })
     }
     if (changed.size > 0)
       await saveProfiles(
@@ -66,7 +69,7 @@ export const storeTouches = async (
   }
   return {
     linkTouchesOf: (profileId) => living.get(livingOf.get(profileId) ?? '')?.touches.links,
-    news,
+    news: [...news.values()],
   }
 }
 

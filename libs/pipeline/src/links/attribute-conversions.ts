@@ -151,7 +151,7 @@ const attributeAgain = async (
   windowOf: WindowOf,
 ): Promise<Count[]> => {
   if (news.length === 0) return []
-  const byProfile = Map.groupBy(news, ({ profileId }) => profileId)
+  const learned = new Map(news.map(({ profileId, touches }) => [profileId, touches]))
   const concerns = news.flatMap(({ projectId, profileId, touches }) => {
     const [first] = touches
     const last = touches.at(-1)
@@ -165,8 +165,8 @@ const attributeAgain = async (
   })
   const mended = rows.flatMap((row) => {
     // What a conversion was due to counts on, even if the profile has forgotten so old a touch.
-    let touches: readonly LinkTouch[] = [row.first, row.last].filter((touch) => touch !== null)
-    for (const one of byProfile.get(row.living) ?? []) touches = mergeLinkTouches(touches, one.touches)
+    const due = [row.first, row.last].filter((touch) => touch !== null)
+    const touches = mergeLinkTouches(due, learned.get(row.living) ?? [], Number.POSITIVE_INFINITY)
     const conversion = {
       projectId: row.project_id,
       at: row.occurred_at.toISOString(),
