@@ -86,6 +86,8 @@ const connectionOptions = (
     keyPrefix,
     commandTimeout: commandTimeoutMs,
     connectTimeout: 3_000,
+    // Without an answer for so long the connection is given up: ioredis keeps what it has asked on it for ever.
+    socketTimeout: 5_000,
     maxRetriesPerRequest: 0,
     // What is asked for at one moment goes in one write.
     enableAutoPipelining: true,

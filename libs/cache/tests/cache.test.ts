@@ -1,5 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { createMemoryLog, eventually, freePort, requireServices, services } from '@waymark/testing'
+import {
+  createMemoryLog,
+  eventually,
+  freePort,
+  requireServices,
+  services,
+  startTcpProxy,
+} from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createMemoryCache } from '../src/memory-cache.ts'
 import type { Cache } from '../src/port.ts'
@@ -51,5 +58,27 @@ describe('the cache in Redis while Redis is away', () => {
     await cache.delete('key')
     expect(log.lines).toHaveLength(1)
     await cache.close()
+  })
+})
+
+describe.skipIf(!services)('the cache in a Redis that falls silent', () => {
+  it('gives the connection up and asks for another', async () => {
+    const url = new URL(requireServices().redisUrl)
+    const proxy = await startTcpProxy(url.href)
+    url.port = `${proxy.port}`
+    const cache = createRedisCache({ url: url.href, keyPrefix: 'silent:' }, createMemoryLog())
+    const answers = async () => {
+      await cache.set('probe', 'x', 1_000)
+      return (await cache.get('probe')) === 'x'
+    }
+    await eventually('it answers', answers)
+    const before = proxy.accepted()
+    proxy.freeze()
+    expect(await answers()).toBe(false)
+    await eventually('it asks for another connection', () => proxy.accepted() > before, 20_000)
+    await proxy.restore()
+    await eventually('it answers again', answers)
+    await cache.close()
+    await proxy.stop()
   })
 })

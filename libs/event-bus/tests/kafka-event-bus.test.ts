@@ -2,7 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { deadLetters } from '@waymark/contracts'
-import { createMemoryLog, eventually, requireServices, services } from '@waymark/testing'
+import {
+  createMemoryLog,
+  eventually,
+  freePort,
+  requireServices,
+  services,
+  startKafka,
+  startTcpProxy,
+} from '@waymark/testing'
 import kafkajs from 'kafkajs'
 import { describe, expect, it } from 'vitest'
 import { createKafkaEventBus, ensureKafkaTopics, type KafkaOptions } from '../src/kafka/kafka-event-bus.ts'
@@ -120,4 +128,37 @@ describe.skipIf(!services)('the event bus on Kafka', () => {
     )
     await bus.close()
   })
+})
+
+describe.skipIf(!services)('Kafka behind a network that breaks every connection for a moment', () => {
+  it('is left without a connection when a consumer stops', async () => {
+    const port = await freePort()
+    const proxy = await startTcpProxy(`tcp://localhost:${port}`)
+    const { container, brokers } = await startKafka({ port, advertisedPort: proxy.port })
+    const own = { brokers, clientId: 'test', sessionTimeoutMs: 10_000 }
+    await ensureKafkaTopics(own, [numbered], { partitions: 1, replication: 1 }, createMemoryLog())
+    const bus = createKafkaEventBus(own, createMemoryLog())
+    const received = new Set<number>()
+    const consumer = bus.subscribe({
+      group: 'test',
+      topic: numbered,
+      handle: async (batch) => {
+        for (const { value } of batch) received.add(value.n)
+        return undefined
+      },
+    })
+    await consumer.start()
+    for (let n = 0; n < 3; n++) {
+      await bus.publish(numbered, [{ key: 'ann', value: { n, person: 'ann' } }])
+      await eventually('it is received', () => received.has(n), 30_000)
+      proxy.reset()
+    }
+    await bus.publish(numbered, [{ key: 'ann', value: { n: 3, person: 'ann' } }])
+    await eventually('it is received', () => received.has(3), 30_000)
+    await consumer.stop()
+    await bus.close()
+    await eventually('nothing is left open', () => proxy.open() === 0)
+    await proxy.stop()
+    await container.stop({ timeout: 0 })
+  }, 120_000)
 })

@@ -5,8 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** A way to a server that a test can block; `port` stays the same. */
 export type TcpProxy = {
   port: number
+  /** How many connections there have been. */
+  accepted(): number
+  /** How many of them clients still have open. */
+  open(): number
   /** Breaks every connection and refuses new ones, as a stopped server does. */
   cut(): Promise<void>
+  /** Breaks every connection and takes new ones, as a network does that forgets them. */
+  reset(): void
   /** Keeps connections open and carries nothing, as a server that hangs or a network that swallows packets. */
   freeze(): void
   /** Carries what clients say and drops what they are answered. */
@@ -22,6 +28,8 @@ export type TcpProxy = {
 export const startTcpProxy = async (url: string): Promise<TcpProxy> => {
   const { hostname, port } = new URL(url)
   const sockets = new Set<Socket>()
+  let accepted = 0
+  const clients = new Set<Socket>()
   let frozen = false
   let swallowing = false
   let slow: { bytesPerSecond: number; latencyMs: number; over: AbortSignal } | undefined
@@ -46,6 +54,9 @@ export const startTcpProxy = async (url: string): Promise<TcpProxy> => {
   }
   const open = () =>
     createServer({ allowHalfOpen: true }, (client) => {
+      accepted++
+      clients.add(client)
+      client.once('close', () => clients.delete(client))
       const upstream = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
       keep(client)
       keep(upstream)
@@ -80,7 +91,12 @@ export const startTcpProxy = async (url: string): Promise<TcpProxy> => {
   }
   return {
     port: ownPort,
+    accepted: () => accepted,
+    open: () => clients.size,
     cut,
+    reset: () => {
+      for (const socket of sockets) socket.destroy()
+    },
     freeze: () => {
       frozen = true
       for (const socket of sockets) socket.pause()

@@ -143,7 +143,11 @@ export const createBatchingProducer = <B extends Batch>(
     }
   }
 
-  const createRequest = (resolve: () => void, reject: (error: Error) => void): Request => {
+  const createRequest = (
+    resolve: () => void,
+    reject: (error: Error) => void,
+    deadlineMs: number,
+  ): Request => {
     const request: Request = {
       unacknowledged: 0,
       settled: false,
@@ -162,20 +166,24 @@ export const createBatchingProducer = <B extends Batch>(
     const timer = setTimeout(
       () =>
         request.expire(new BusUnavailableError(`Kafka did not acknowledge within ${options.deadlineMs} ms`)),
-      options.deadlineMs,
+      deadlineMs,
     )
     return request
   }
 
   return {
     /**
-     * Resolves when every record is acknowledged by all in-sync replicas.
+     * Resolves when every record is acknowledged by all in-sync replicas. `deadlineMs` is what is left of the deadline.
      * @throws BusUnavailableError when the deadline passes first
      */
-    publish: (records: readonly BatchRecord[], partitionOf: (record: BatchRecord) => number): Promise<void> =>
+    publish: (
+      records: readonly BatchRecord[],
+      partitionOf: (record: BatchRecord) => number,
+      deadlineMs = options.deadlineMs,
+    ): Promise<void> =>
       new Promise((resolve, reject) => {
         if (records.length === 0) return resolve()
-        const request = createRequest(resolve, reject)
+        const request = createRequest(resolve, reject, deadlineMs)
         for (const record of records) {
           const partition = partitionOf(record)
           const { requests } = append(record, partition)

@@ -4,6 +4,9 @@ import pTimeout from 'p-timeout'
 
 const PAUSE_MS = 50
 
+/** A client of kafkajs, and how to close connections that it has lost sight of. */
+export type KafkaClient = { kafka: Kafka; closeAll: () => void }
+
 type Client = { connect(): Promise<void>; disconnect(): Promise<void> }
 
 /**
@@ -28,13 +31,13 @@ export const connectWithin = async <C extends Client>(ms: number, client: C): Pr
  * @throws what the last try threw
  */
 export const connectAdmin = async (
-  newClient: () => Kafka,
+  newClient: () => KafkaClient,
   { eachMs, withinMs, retries }: { eachMs: number; withinMs: number; retries: number },
 ): Promise<Admin> => {
   const deadline = performance.now() + withinMs
   for (;;) {
     try {
-      return await connectWithin(eachMs, newClient().admin({ retry: { retries } }))
+      return await connectWithin(eachMs, newClient().kafka.admin({ retry: { retries } }))
     } catch (error) {
       if (performance.now() + PAUSE_MS > deadline) throw error
       await sleep(PAUSE_MS)

@@ -1,7 +1,8 @@
 import type { Log } from '@waymark/contracts'
-import type { EachBatchPayload, IHeaders, Kafka, KafkaMessage } from 'kafkajs'
+import type { EachBatchPayload, IHeaders, KafkaMessage } from 'kafkajs'
 import { backOff, type Deliver, type RawRecord } from '../delivery.ts'
 import type { Consumer } from '../port.ts'
+import type { KafkaClient } from './connect.ts'
 
 /** How a consumer of one group shares its work. Times in ms, sizes in bytes. */
 export type KafkaConsumerOptions = {
@@ -23,7 +24,7 @@ const STABLE_MS = 30_000
  * Memory is bounded by what one fetch may bring: the next one waits until this one is handled.
  */
 export const createKafkaConsumer = (
-  newClient: () => Kafka,
+  newClient: () => KafkaClient,
   deliver: Deliver,
   options: KafkaConsumerOptions,
   log: Log,
@@ -83,7 +84,8 @@ export const createKafkaConsumer = (
 
   /** One life of a kafkajs consumer, until it is stopped; rejects when it crashes. */
   const consumeOnce = async (): Promise<void> => {
-    const consumer = newClient().consumer({
+    const { kafka, closeAll } = newClient()
+    const consumer = kafka.consumer({
       groupId: group,
       sessionTimeout: sessionTimeoutMs,
       heartbeatInterval: Math.floor(sessionTimeoutMs / 10),
@@ -116,8 +118,10 @@ export const createKafkaConsumer = (
       await ended
     } finally {
       clearInterval(clockWatch)
-      await consumer.stop()
-      await consumer.disconnect()
+      await consumer
+        .stop()
+        .finally(() => consumer.disconnect())
+        .finally(closeAll)
     }
   }
 

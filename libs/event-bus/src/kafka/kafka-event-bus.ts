@@ -2,18 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { Log, Topic } from '@waymark/contracts'
-import kafkajs, { type Admin, type Kafka, type KafkaConfig, type logCreator, type SASLOptions } from 'kafkajs'
+import kafkajs, { type Admin, type KafkaConfig, type logCreator, type SASLOptions } from 'kafkajs'
 import { createDelivery, DEFAULT_BATCH_RECORDS, deadLettersTo } from '../delivery.ts'
 import { partitionOf } from '../partitioner.ts'
 import { type EventBus, publishing } from '../port.ts'
 import { createBatchingProducer, type SendOnce } from './batching-producer.ts'
-import { connectAdmin } from './connect.ts'
+import { connectAdmin, type KafkaClient } from './connect.ts'
 import { asEncoded, sendEncodedBatches } from './encoded-batches.ts'
 import { createKafkaConsumer } from './kafka-consumer.ts'
 import { createPartitionLeaders } from './partition-leaders.ts'
 import { createProducers } from './producers.ts'
 import { quietRequestQueue } from './quiet-request-queue.ts'
 import { type BatchCompression, createRecordBatches, type RecordBatch } from './record-batch.ts'
+import { createSockets } from './sockets.ts'
 import { registerZstd, zstd } from './zstd-codec.ts'
 
 // They change kafkajs itself, for every client of this process.
@@ -101,9 +102,11 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
   const bus: EventBus = {
     ...publishing(async (topic, records) => {
       const name = topicPrefix + topic.name
+      const deadline = performance.now() + publishDeadlineMs
       const partitions =
         leaders.knownPartitionCount(name) ?? (await leaders.readPartitionCount(name, publishDeadlineMs))
-      await laneOf(name).publish(records, ({ key }) => partitionOf(key, partitions))
+      const leftMs = deadline - performance.now()
+      await laneOf(name).publish(records, ({ key }) => partitionOf(key, partitions), leftMs)
     }),
     subscribe: (subscription) => {
       const deliver = createDelivery(subscription, { publishDeadLetters: deadLettersTo(bus), log })
@@ -203,7 +206,7 @@ const kafkaClients = (
   { brokers, clientId, publishDeadlineMs = 4_000, tls, sasl }: KafkaOptions,
   connectionTimeout: number,
   log: Log,
-): (() => Kafka) => {
+): (() => KafkaClient) => {
   const config: Omit<KafkaConfig, 'brokers'> = {
     clientId,
     connectionTimeout,
@@ -217,7 +220,9 @@ const kafkaClients = (
   let first = Math.floor(Math.random() * brokers.length)
   return () => {
     first = (first + 1) % brokers.length
-    return new kafkajs.Kafka({ ...config, brokers: [...brokers.slice(first), ...brokers.slice(0, first)] })
+    const { socketFactory, closeAll } = createSockets()
+    const inTurn = [...brokers.slice(first), ...brokers.slice(0, first)]
+    return { kafka: new kafkajs.Kafka({ ...config, socketFactory, brokers: inTurn }), closeAll }
   }
 }
 

@@ -1,12 +1,12 @@
-import type { Admin, Kafka } from 'kafkajs'
+import type { Admin } from 'kafkajs'
 import pTimeout from 'p-timeout'
 import { BusUnavailableError } from '../port.ts'
-import { connectAdmin } from './connect.ts'
+import { connectAdmin, type KafkaClient } from './connect.ts'
 
 const UNKNOWN = -1
 
 /** How many partitions topics have, and which broker leads each, as far as was last heard. */
-export const createPartitionLeaders = (newClient: () => Kafka, connectionMs: number) => {
+export const createPartitionLeaders = (newClient: () => KafkaClient, connectionMs: number) => {
   const topics = new Map<string, number[]>()
   const reading = new Map<string, Promise<number[]>>()
 

@@ -1,16 +1,16 @@
-import type { Kafka, Producer } from 'kafkajs'
-import { connectWithin } from './connect.ts'
+import type { Producer } from 'kafkajs'
+import { connectWithin, type KafkaClient } from './connect.ts'
 
 /**
  * A producer for each leader, with connections of its own: what happens to one does not touch the others.
  * Connects when first needed.
  */
-export const createProducers = (newClient: () => Kafka, connectionMs: number) => {
+export const createProducers = (newClient: () => KafkaClient, connectionMs: number) => {
   const producers = new Map<number, Promise<Producer>>()
 
   const connect = (): Promise<Producer> => {
     // kafkajs's own retry may resolve a send that was not stored; the batching producer retries instead.
-    const producer = newClient().producer({
+    const producer = newClient().kafka.producer({
       idempotent: false,
       allowAutoTopicCreation: false,
       retry: { retries: 0 },
