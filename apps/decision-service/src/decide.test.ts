@@ -1,6 +1,6 @@
 import { createMemoryCache, createMemoryRateLimiter } from '@waymark/cache'
 import type { Decision, Exposure } from '@waymark/contracts'
-import { compileDecision, createDecisionSet } from '@waymark/domain'
+import { compileDecision, createDecisionSet, profileIdOf } from '@waymark/domain'
 import type { Person } from '@waymark/pipeline'
 import { createMemoryLog } from '@waymark/testing'
 import { describe, expect, it } from 'vitest'
@@ -59,15 +59,20 @@ type Options = {
 const setUp = ({ decisions, late = false, person, assignCoupon, alone = false }: Options) => {
   const exposed: Exposure[] = []
   const assigned: string[] = []
+  const counted: string[] = []
+  let known = person
   const caps = createMemoryRateLimiter()
   const set = createDecisionSet(decisions, compileDecision)
   const decide = createDecide({
     projectConfigs: { get: async () => ({ decisions: set }) as never },
-    findPerson: async () => ({ person, late }),
+    findPerson: async () => ({ person: known, late }),
     createProfile: async ({ value }) => `made for ${value}`,
     frequencyCaps: {
       ...caps,
-      consume: async (use) => ({ ...(await caps.consume(use)), ...(alone && { alone: true as const }) }),
+      consume: async (use) => {
+        counted.push(use.key)
+        return { ...(await caps.consume(use)), ...(alone && { alone: true as const }) }
+      },
     },
     giveCoupon: createGiveCoupon({
       assignCoupon:
@@ -87,9 +92,14 @@ const setUp = ({ decisions, late = false, person, assignCoupon, alone = false }:
     }),
     clock: () => NOW,
   })
-  const ask = (keys: string[], { visitorId = 'v', shown = true } = {}) =>
-    decide({ projectId: PROJECT_ID, visitorId, userId: null, context: {}, which: keys, shown })
-  return { ask, exposed, assigned }
+  type Asking = { visitorId?: string; userId?: string | null; shown?: boolean }
+  const ask = (keys: string[], { visitorId = 'v', userId = null, shown = true }: Asking = {}) =>
+    decide({ projectId: PROJECT_ID, visitorId, userId, context: {}, which: keys, shown })
+  /** From now on this is whom the ids belong to. */
+  const become = (someone: Partial<Person>) => {
+    known = { profileId: 'p', bucketingId: 'v', isUsers: false, traits: {}, counts: [], ...someone }
+  }
+  return { ask, exposed, assigned, counted, become }
 }
 
 describe('deciding', () => {
@@ -147,6 +157,37 @@ describe('a frequency cap', () => {
     const { ask } = setUp({ decisions: [capped] })
     const answers = await Promise.all(Array.from({ length: 50 }, () => ask(['1'])))
     expect(answers.filter(({ decisions }) => decisions[0]?.reason !== 'CAPPED')).toHaveLength(2)
+  })
+
+  it('holds on when the profile of somebody unknown is made, and when they log in', async () => {
+    const { ask, become } = setUp({ decisions: [capped] })
+    const reasonFor = async (userId: string | null = null) =>
+      (await ask(['1'], { userId })).decisions[0]?.reason
+    const profileId = profileIdOf({ projectId: PROJECT_ID, kind: 'visitor', value: 'v' })
+    const reasons = [await reasonFor()]
+    become({ profileId })
+    reasons.push(await reasonFor(), await reasonFor())
+    become({ profileId, isUsers: true })
+    reasons.push(await reasonFor('u'))
+    expect(reasons).toEqual(['TARGETING_MATCH', 'TARGETING_MATCH', 'CAPPED', 'CAPPED'])
+  })
+
+  it('begins anew for who comes back after an erasure, by the same id', async () => {
+    const { ask, become } = setUp({ decisions: [capped] })
+    become({ profileId: 'erased' })
+    for (let n = 0; n < 3; n++) await ask(['1'])
+    become({ profileId: 'successor' })
+    expect((await ask(['1'])).decisions[0]?.reason).toBe('TARGETING_MATCH')
+  })
+
+  it('is counted without the ids of people, which an erasure would not reach', async () => {
+    const { ask, become, counted } = setUp({ decisions: [capped] })
+    const visitorId = 'anna@example.com'
+    await ask(['1'], { visitorId })
+    become({ profileId: 'annas', bucketingId: visitorId })
+    await ask(['1'], { visitorId })
+    expect(counted).toHaveLength(2)
+    expect(counted.filter((key) => /anna/.test(key))).toEqual([])
   })
 
   it('that only this process counts is said to be so', async () => {

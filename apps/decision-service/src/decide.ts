@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { RateLimiter } from '@waymark/cache'
 import type { Decided, DecideResult, Decision } from '@waymark/contracts'
 import {
@@ -7,6 +8,7 @@ import {
   createDecider,
   type DecisionSet,
   type Identity,
+  profileIdOf,
   type Subject,
   subjectOf,
 } from '@waymark/domain'
@@ -40,6 +42,8 @@ export type DecideDeps = {
   clock: () => number
 }
 
+/** An asker, and what caps know them by. */
+type CappedAsker = Asker & { capName: () => string }
 type Capped = { capped: boolean; alone: boolean }
 type ShownDecision = { decided: Decided; alone: boolean }
 
@@ -64,10 +68,10 @@ export const createDecide = (deps: DecideDeps) => {
     return { subject, person, late: visitor.late || user.late }
   }
 
-  const cap = async ({ decision }: CompiledDecision, subject: string): Promise<Capped> => {
+  const cap = async ({ decision }: CompiledDecision, { capName }: CappedAsker): Promise<Capped> => {
     const limit = decision.definition.frequencyCap
     if (limit === null) return NOT_CAPPED
-    const use = { bucket: 'decision-cap', key: `${decision.id}:${subject}` }
+    const use = { bucket: 'decision-cap', key: `${decision.id}:${capName()}` }
     const { allowed, alone } = await frequencyCaps.consume({
       ...use,
       limit: limit.count,
@@ -89,7 +93,7 @@ export const createDecide = (deps: DecideDeps) => {
   const show = (
     compiled: CompiledDecision,
     choice: Choice,
-    asker: Asker,
+    asker: CappedAsker,
   ): ShownDecision | Promise<ShownDecision> => {
     const poolId = compiled.variants.get(choice.variant)?.couponPoolId ?? null
     const capped = choice.ruleId !== null && compiled.decision.definition.frequencyCap !== null
@@ -101,10 +105,10 @@ export const createDecide = (deps: DecideDeps) => {
   const showLimited = async (
     compiled: CompiledDecision,
     choice: Choice,
-    asker: Asker,
+    asker: CappedAsker,
     poolId: string | null,
   ): Promise<ShownDecision> => {
-    const { capped, alone } = choice.ruleId === null ? NOT_CAPPED : await cap(compiled, asker.subject)
+    const { capped, alone } = choice.ruleId === null ? NOT_CAPPED : await cap(compiled, asker)
     if (capped) return { decided: cappedBy(compiled), alone }
     if (choice.eligible) expose(compiled, choice, asker)
     const decided = decidedBy(compiled, choice)
@@ -125,7 +129,7 @@ export const createDecide = (deps: DecideDeps) => {
     }
     const decider = createDecider(decisions, { projectId, subject: subject.subject, data, now })
     const decidedAt = new Date(now).toISOString()
-    const asker = { ...subject, projectId, decidedAt }
+    const asker = { ...subject, projectId, decidedAt, capName: capNameOf(subject) }
     const keys = typeof which === 'function' ? which(decisions).map(({ key }) => key) : which
     const answers = await Promise.all(
       keys.map((key) => {
@@ -141,6 +145,18 @@ export const createDecide = (deps: DecideDeps) => {
       evaluatedAt: decidedAt,
       ...(degraded && { degraded }),
     }
+  }
+}
+
+/**
+ * What caps know a person by, worked out when first asked for. Counts outlive an erasure, so it tells no id, and whoever
+ * comes back by the same id has another. Who is unknown has that of the profile that would be made for them.
+ */
+const capNameOf = ({ profileId, identity }: Subject): (() => string) => {
+  let name: string | undefined
+  return () => {
+    name ??= hash('sha256', profileId ?? profileIdOf(identity), 'base64url')
+    return name
   }
 }
 

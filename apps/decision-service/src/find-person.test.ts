@@ -13,15 +13,24 @@ const wanted = (value: string): Wanted => ({
   countedEvents: new Set(),
 })
 
-/** A finder on a database that knows `known` by their visitor ids, or fails or hangs as `database.fault` says. */
-const setUp = (cache = createMemoryCache()) => {
-  const database = { fault: undefined as 'away' | 'hangs' | undefined, asked: [] as string[][] }
-  let time = 1_000_000
+const HOUR_MS = 60 * 60_000
+
+/** How far the clocks of a process are ahead, in ms: `startedAhead` for good, `ahead` until it is set. */
+type Clocks = { startedAhead?: number; ahead?: number }
+
+/**
+ * A finder on a database that knows `known` by their visitor ids, or fails or hangs, until it is released, as
+ * `database.fault` says.
+ */
+const setUp = (cache = createMemoryCache(), { startedAhead = 0, ahead = 0 }: Clocks = {}) => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const database = { fault: undefined as 'away' | 'hangs' | undefined, asked: [] as string[][], release }
+  let time = Date.parse('2026-03-01T12:00:00Z')
   const query = async ({ values }: { values: [unknown, unknown, string[], number[]] }) => {
     const [, , visitors, places] = values
     database.asked.push(visitors)
     if (database.fault === 'away') throw Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
-    if (database.fault === 'hangs') await new Promise(() => {})
+    if (database.fault === 'hangs') await released
     const rows = visitors.flatMap((visitor, index) =>
       visitor.startsWith('unknown')
         ? []
@@ -40,12 +49,16 @@ const setUp = (cache = createMemoryCache()) => {
     pool: { query } as unknown as Pool,
     cache,
     log: createMemoryLog(),
-    now: () => time,
+    now: () => time + startedAhead,
+    clock: () => time + ahead,
   })
   const pass = (ms: number) => {
     time += ms
   }
-  return { find: (value: string) => find(wanted(value)), database, pass, cache }
+  const setClock = (aheadMs: number) => {
+    ahead = aheadMs
+  }
+  return { find: (value: string) => find(wanted(value)), database, pass, setClock, cache }
 }
 
 describe('finding people', () => {
@@ -106,6 +119,77 @@ describe('finding people', () => {
     second.pass(2_000)
     await second.find('a')
     expect(second.database.asked).toHaveLength(1)
+  })
+
+  describe.each([
+    ['was an hour fast at its start', { startedAhead: HOUR_MS }],
+    ['was an hour slow at its start', { startedAhead: -HOUR_MS }],
+    ['is an hour fast', { startedAhead: HOUR_MS, ahead: HOUR_MS }],
+    ['is an hour slow', { startedAhead: -HOUR_MS, ahead: -HOUR_MS }],
+  ])('in a process whose clock %s', (_which, clocks) => {
+    it('takes nothing of others for fresher than it is', async () => {
+      const { find, cache } = setUp()
+      await find('a')
+      const other = setUp(cache, clocks)
+      other.pass(5_000)
+      expect((await other.find('a')).late).toBe(false)
+      expect(other.database.asked).toEqual([['a']])
+    })
+
+    it('leaves nothing that others take for fresher than it is', async () => {
+      const { find, cache } = setUp(undefined, clocks)
+      await find('a')
+      const other = setUp(cache)
+      other.pass(5_000)
+      expect((await other.find('a')).late).toBe(false)
+      expect(other.database.asked).toEqual([['a']])
+    })
+  })
+
+  it.each([
+    ['fast', HOUR_MS],
+    ['slow', -HOUR_MS],
+  ])(
+    'shares what it has read also when its clock was an hour %s at its start',
+    async (_which, startedAhead) => {
+      const { find, cache } = setUp(undefined, { startedAhead })
+      await find('a')
+      const other = setUp(cache, { startedAhead: -startedAhead })
+      other.pass(4_999)
+      expect((await other.find('a')).person?.traits).toEqual({ plan: 'pro' })
+      expect(other.database.asked).toEqual([])
+      other.pass(1)
+      await other.find('a')
+      expect(other.database.asked).toEqual([['a']])
+    },
+  )
+
+  it('leaves what came late with the time at which it was asked for', async () => {
+    const { find, database, pass, cache } = setUp()
+    database.fault = 'hangs'
+    expect((await find('a')).late).toBe(true)
+    pass(5_000)
+    database.release()
+    await setImmediate()
+    const other = setUp(cache)
+    other.pass(5_000)
+    await other.find('a')
+    expect(other.database.asked).toEqual([['a']])
+  })
+
+  it.each([
+    ['back', -HOUR_MS],
+    ['ahead', HOUR_MS],
+  ])('remembers for 5 s, and no longer, also when the clock is set an hour %s', async (_where, jumpMs) => {
+    const { find, database, pass, setClock } = setUp()
+    await find('a')
+    setClock(jumpMs)
+    pass(4_999)
+    await find('a')
+    expect(database.asked).toHaveLength(1)
+    pass(1)
+    await find('a')
+    expect(database.asked).toHaveLength(2)
   })
 
   it.each(['away', 'hangs'] as const)(

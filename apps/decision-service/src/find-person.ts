@@ -5,16 +5,17 @@ import { findPeople, type Person, personCacheKey, type Wanted } from '@waymark/p
 import DataLoader from 'dataloader'
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 
 /** Somebody as far as known. `late`: the stores did not answer in time, and what is missing may be known to them. */
 export type FoundPerson = { person: Person | undefined; late: boolean }
 /** Finds whom an identity belongs to: at once where that is known, and within about 65 ms otherwise; never rejects. */
 export type FindPerson = (wanted: Wanted) => FoundPerson | Promise<FoundPerson>
 
-/** What is known of somebody, and when it was read, in ms since the epoch. `null`: nobody has been seen by that id. */
+/** What is known of somebody, and when it was read, in ms by `now`. `null`: nobody has been seen by that id. */
 type Entry = { person: Person | null; readAt: number }
 
+/** What processes leave each other of somebody; `readAt` in ms since the epoch. */
 const Copy = Type.Object({
   person: Type.Object({
     profileId: Type.String(),
@@ -25,6 +26,7 @@ const Copy = Type.Object({
   }),
   readAt: Type.Number(),
 })
+type Copy = Static<typeof Copy>
 const copyShape = compileValidator(Copy)
 
 const MAX_PEOPLE = 50_000
@@ -38,14 +40,22 @@ const DATABASE_DEADLINE_MS = 50
 const FAILURES = 3
 const OPEN_MS = 1_500
 
-export type FindPersonDeps = { pool: Pool; cache: Cache; log: Log; now: () => number }
+export type FindPersonDeps = {
+  pool: Pool
+  cache: Cache
+  log: Log
+  /** In ms, by a clock that nobody sets: for how long ago something was read. */
+  now: () => number
+  /** In ms since the epoch, alike in all processes: for what they share. */
+  clock?: () => number
+}
 
 /**
  * Finds people: in memory, else in the cache, else in the database, all who are asked for at one moment by one
  * statement. When the database is away or slow, who somebody is counts as remembered, however old, so that they keep
  * their variants; their traits and counts are left out.
  */
-export const createFindPerson = ({ pool, cache, log, now }: FindPersonDeps): FindPerson => {
+export const createFindPerson = ({ pool, cache, log, now, clock = Date.now }: FindPersonDeps): FindPerson => {
   const entries = new LRUCache<string, Entry>({ max: MAX_PEOPLE })
   let failures = 0
   let openUntil = 0
@@ -56,12 +66,20 @@ export const createFindPerson = ({ pool, cache, log, now }: FindPersonDeps): Fin
     const entry = { person: person ?? null, readAt }
     entries.set(personCacheKey(wanted), entry)
     // Who is not known yet may be in a moment, and costs nobody anything.
-    if (person) void cache.set(personCacheKey(wanted), JSON.stringify(entry), COPY_MS)
+    if (person) {
+      const copy: Copy = { person, readAt: clock() - (now() - readAt) }
+      void cache.set(personCacheKey(wanted), JSON.stringify(copy), COPY_MS)
+    }
     return entry
   }
 
-  const readCopyOf = (wanted: Wanted): Promise<Entry | undefined> =>
-    within(CACHE_DEADLINE_MS, readCopy(cache, personCacheKey(wanted), copyShape))
+  const readCopyOf = async (wanted: Wanted): Promise<Entry | undefined> => {
+    const copy = await within(CACHE_DEADLINE_MS, readCopy(cache, personCacheKey(wanted), copyShape))
+    if (!copy) return undefined
+    const ageMs = clock() - copy.readAt
+    // A time that is yet to come is that of a wrong clock: nobody knows how old the copy is.
+    return { person: copy.person, readAt: ageMs < 0 ? Number.NEGATIVE_INFINITY : now() - ageMs }
+  }
 
   /** Undefined when the database is not to be asked, fails or is late; what comes late is remembered all the same. */
   const readDatabase = async (wanted: readonly Wanted[]): Promise<Entry[] | undefined> => {

@@ -12,8 +12,6 @@ const HASTY_MS = 300
 const PATIENT_MS = 4_000
 /** After a failed read the same link is not read again for this long, in ms. */
 const SPARED_MS = 1_000
-/** Clocks of processes that leave each other copies may differ by this much, in ms. */
-const CLOCK_SKEW_MS = 5_000
 const RETRY_AFTER_S = 5
 
 /** `readAt`: when it was read, in ms; 0 for a copy of unknown truth. */
@@ -54,11 +52,11 @@ export const createLinkCache = ({
   const read = async (code: string, remembered: Entry | undefined): Promise<PreparedLink | null> => {
     const readAt = now()
     const copy = remembered ? undefined : await store.readCopy(code)
-    const copiedAt = copy ? copy.readAt - CLOCK_SKEW_MS : 0
+    const copiedAt = copy ? readAt - copy.ageMs : 0
     if (copy && changes.isCurrent(code, copiedAt)) return keep(code, copy.link, copiedAt)
     try {
       const milliseconds = remembered ? HASTY_MS : PATIENT_MS
-      const link = await pTimeout(store.read(code, readAt), { milliseconds })
+      const link = await pTimeout(store.read(code), { milliseconds })
       if (link) return keep(code, link, readAt)
       entries.delete(code)
       unknown.set(code, readAt)

@@ -2,7 +2,7 @@ import { createMemoryCache } from '@waymark/cache'
 import { linkCopyKey } from '@waymark/pipeline'
 import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
-import { createLinkStore, type LinkCopy } from './link-store.ts'
+import { type CopiedLink, createLinkStore, type LinkCopy } from './link-store.ts'
 
 const copy: LinkCopy = {
   readAt: 1_000,
@@ -24,14 +24,23 @@ const copy: LinkCopy = {
 const pool = { query: async () => ({ rows: [] }) } as unknown as Pool
 
 describe('a copy of a link', () => {
-  const read = async (text: string) => {
+  const read = async (text: string, time = copy.readAt): Promise<CopiedLink | undefined> => {
     const cache = createMemoryCache()
     await cache.set(linkCopyKey('sale'), text, 1_000)
-    return createLinkStore({ pool, cache }).readCopy('sale')
+    return createLinkStore({ pool, cache, clock: () => time }).readCopy('sale')
   }
 
   it('is what another process left', async () => {
-    expect(await read(JSON.stringify(copy))).toEqual(copy)
+    expect((await read(JSON.stringify(copy)))?.link).toEqual(copy.link)
+  })
+
+  it.each([
+    ['as old as it seems, and what clocks may differ by', 60_000, 65_000],
+    ['as old as clocks may differ by, when it has just been read', 0, 5_000],
+    ['new, when its time is as far ahead as clocks may be', -5_000, 0],
+    ['of unknown age, when its time is further ahead', -5_001, Number.POSITIVE_INFINITY],
+  ])('counts as %s', async (_what, sinceMs, ageMs) => {
+    expect(await read(JSON.stringify(copy), copy.readAt + sinceMs)).toEqual({ link: copy.link, ageMs })
   })
 
   it.each([

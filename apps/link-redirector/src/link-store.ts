@@ -40,15 +40,19 @@ type Row = {
   utm: LinkUtm
   forward_query: boolean
   targets: LinkTarget[]
+  /** By the database's clock. */
+  read_at: Date
 }
 
 const COPY_MS = 60 * 60_000
+/** The clocks of the database and of those who take copies may differ by this much, in ms. */
+const CLOCK_SKEW_MS = 5_000
 /** Most links that are read by one statement. */
 const MAX_BATCH = 500
 
 const SELECT = `
   SELECT l.id, l.project_id, l.code, l.destination, l.status, l.starts_at, l.expires_at, l.click_limit, l.utm,
-    l.forward_query, l.targets, coalesce(c.clicks, 0) AS clicks
+    l.forward_query, l.targets, coalesce(c.clicks, 0) AS clicks, now() AS read_at
   FROM link.links l JOIN core.projects p ON p.id = l.project_id AND p.archived_at IS NULL
   LEFT JOIN link.counts c ON c.link_id = l.id
   WHERE l.code = ANY($1::text[])`
@@ -61,31 +65,40 @@ export const linkChanges: ChangesQuery = {
     WHERE updated_at > created_at AND updated_at > now() - $1 * interval '1 millisecond'`,
 }
 
-/** A copy of a link in the shared cache, and when it was read from the database. */
+/** A copy of a link in the shared cache, and when it was read, in ms since the epoch by the clock of the database. */
 const LinkCopy = Type.Object({ readAt: Type.Number(), link: StoredLink })
 export type LinkCopy = Static<typeof LinkCopy>
 const linkCopy = compileValidator(LinkCopy)
 
-type Wanted = { code: string; readAt: number }
+/** A link that some process has read, and how long ago at the most, in ms: infinite when the clocks contradict. */
+export type CopiedLink = { link: StoredLink; ageMs: number }
+
+export type LinkStoreDeps = {
+  pool: Pool
+  cache: Cache
+  /** Now, in ms since the epoch, as the database has it but for a few seconds. */
+  clock?: () => number
+}
 
 /**
  * Reads links from the database, all that are asked for at one moment by one statement, and the copies of them that
  * processes leave each other in the cache.
  */
-export const createLinkStore = ({ pool, cache }: { pool: Pool; cache: Cache }) => {
-  const readBatch = async (wanted: readonly Wanted[]): Promise<(StoredLink | null)[]> => {
-    const codes = wanted.map(({ code }) => code)
+export const createLinkStore = ({ pool, cache, clock = Date.now }: LinkStoreDeps) => {
+  const readBatch = async (codes: readonly string[]): Promise<(StoredLink | null)[]> => {
     const { rows } = await pool.query<Row>({ name: 'read-link', text: SELECT, values: [codes] })
-    const links = new Map(rows.map((row) => [row.code, toStoredLink(row)]))
-    return wanted.map(({ code, readAt }) => {
-      const link = links.get(code)
-      if (!link) return null
-      const copy: LinkCopy = { readAt, link }
+    const found = new Map(rows.map((row) => [row.code, row]))
+    return codes.map((code) => {
+      const row = found.get(code)
+      if (!row) return null
+      const link = toStoredLink(row)
+      // The clock of this process may be wrong, and the copy is for all.
+      const copy: LinkCopy = { readAt: row.read_at.getTime(), link }
       void cache.set(linkCopyKey(code), JSON.stringify(copy), COPY_MS)
       return link
     })
   }
-  const loader = new DataLoader<Wanted, StoredLink | null>(readBatch, {
+  const loader = new DataLoader<string, StoredLink | null>(readBatch, {
     cache: false,
     maxBatchSize: MAX_BATCH,
     batchScheduleFn: setImmediate,
@@ -93,11 +106,13 @@ export const createLinkStore = ({ pool, cache }: { pool: Pool; cache: Cache }) =
 
   return {
     /** The link with that code, `null` when there is none. Leaves a copy. @throws when the database is away */
-    read: (code: string, readAt: number): Promise<StoredLink | null> => loader.load({ code, readAt }),
+    read: (code: string): Promise<StoredLink | null> => loader.load(code),
     /** The copy of a link, which may be an hour old. */
-    readCopy: async (code: string): Promise<LinkCopy | undefined> => {
+    readCopy: async (code: string): Promise<CopiedLink | undefined> => {
       const copy = await readCopy(cache, linkCopyKey(code), linkCopy)
-      return copy?.link.code === code && leadsSomewhere(copy.link) ? copy : undefined
+      if (copy?.link.code !== code || !leadsSomewhere(copy.link)) return undefined
+      const ageMs = clock() - copy.readAt + CLOCK_SKEW_MS
+      return { link: copy.link, ageMs: ageMs < 0 ? Number.POSITIVE_INFINITY : ageMs }
     },
   }
 }

@@ -78,6 +78,7 @@ describe.skipIf(!services)('erasing a person', () => {
       ...readConfig(limitsConfig, {}),
       ingestPerMinute: 1_000_000,
       profilePerMinute: 1_000_000,
+      decidePerMinute: 1_000_000,
     }
     platform = await embeddedPlatform(
       { databaseUrl: database.url, limits },
@@ -417,6 +418,30 @@ describe.skipIf(!services)('erasing a person', () => {
     await track([{ ...queued, eventId: order().eventId }])
     expect((await manage('GET', `profiles/${before.id}`)).status).toBe(404)
   }, 120_000)
+
+  it('lets frequency caps begin anew for the new person', async () => {
+    const { key } = await created('decisions', {
+      key: `d-${randomUUID()}`,
+      status: 'active',
+      variants: [{ key: 'on', value: true }],
+      fallbackVariant: 'on',
+      rules: [{ variant: 'on' }],
+      frequencyCap: { count: 1, windowSeconds: 600 },
+    })
+    const reasonFor = async (visitorId: string) => {
+      const { body } = await call('POST', '/api/v1/decide', { visitorId, keys: [key] })
+      return (body.decisions as Json[])[0]?.reason
+    }
+    await eventually('the decision is known', async () => (await reasonFor('nobody')) === 'CAPPED')
+    const visitorId = `capped-${randomUUID()}`
+    expect(await reasonFor(visitorId)).toBe('TARGETING_MATCH')
+    await track([{ eventName: 'seen', visitorId }])
+    expect(await reasonFor(visitorId)).toBe('CAPPED')
+    const { id } = await knownProfile(visitorId)
+    expect((await manage('DELETE', `profiles/${id}`)).status).toBe(202)
+    await track([{ eventName: 'seen', visitorId }])
+    await eventually('they are not capped', async () => (await reasonFor(visitorId)) === 'TARGETING_MATCH')
+  })
 
   it('is finished by the consumers when the process that began it is gone', async () => {
     const visitorId = `gone-${randomUUID()}`

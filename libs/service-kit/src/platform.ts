@@ -181,7 +181,7 @@ export const distributedPlatform = async (
   })
   const rateLimiter = createSharedRateLimiter(counter)
   const frequencyCaps = createSharedRateLimiter(counter, { maxKeys: MAX_CAPS })
-  const locate = await openGeoDatabase(config.geo.file)
+  const locate = await openGeoDatabase(config.geo.file, context)
   const counters = { rateLimiter, ingestRateLimiter, frequencyCaps, totals }
   return assemble({ db, bus, cache, ...counters, limits: config.limits, locate, metrics }, context)
 }
@@ -206,7 +206,7 @@ export const embeddedPlatform = async (
       totals: createMemoryTotals(),
       frequencyCaps: createMemoryRateLimiter({ maxKeys: MAX_CAPS }),
       limits,
-      locate: await openGeoDatabase(geoFile),
+      locate: await openGeoDatabase(geoFile, context),
       metrics: new Registry(),
     },
     context,
