@@ -12,6 +12,7 @@ import {
 import { acceptEvent, ingestRecordOf, sampleOf, validateEvent, validationModeOf } from '@waymark/domain'
 import type { ProjectConfig, ProjectConfigs } from '@waymark/project-config'
 import { v7 as uuidv7 } from 'uuid'
+import { eventConfigOf } from './event-config.ts'
 import { createEventIds } from './event-ids.ts'
 import type { TrackRequest } from './track-request.ts'
 
@@ -50,26 +51,12 @@ export type IntakeOptions = {
 }
 export type IntakeDeps = { projectConfigs: ProjectConfigs; cache: Cache; clock: () => number }
 
-const SELECTOR_RETRY_AFTER_S = 30
 /** How long ids are remembered that a failed request may come back for, in ms. */
 const MADE_IDS_MS = 10 * 60_000
 
 /** Sorts the events of a request by structure, catalog and metering selectors. */
 export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
   const anEventId = createEventIds(clock)
-
-  const configOf = async (projectId: string): Promise<ProjectConfig> => {
-    try {
-      return await projectConfigs.get(projectId)
-    } catch (error) {
-      throw new AppError(
-        'store_unavailable',
-        'SELECTOR_LOOKUP_FAILED',
-        { retryAfter: SELECTOR_RETRY_AFTER_S },
-        { cause: error },
-      )
-    }
-  }
 
   /** A client that was told to repeat a request must get the same ids, or a conversion would count twice. */
   const idsFor = async (
@@ -101,7 +88,7 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
       { repeatable = false } = {},
     ): Promise<Intake> => {
       const { projectId } = sender
-      const config = await configOf(projectId)
+      const config = await eventConfigOf(projectConfigs, projectId)
       const mode = validationModeOf(sender.validationMode, config.settings)
       const madeIds = await idsFor(rawEvents, config, { ...options, repeatable })
       const receivedAtMs = clock()

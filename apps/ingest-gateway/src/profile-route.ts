@@ -17,9 +17,17 @@ type Deps = {
   writeProfile: ReturnType<typeof createIdentify>['writeProfile']
 }
 
-/** 200 with all the traits that the profile has then. */
+/**
+ * 200 with all the traits that the profile has then; a key that everybody can read in a page gets only those back that it
+ * named, for it would tell everybody of everybody.
+ */
 export const profileRoute = ({ writeProfile, ...deps }: Deps): Route =>
   keyRoute(operation, { ...deps, maxBodyBytes: MAX_IDENTIFY_BODY_BYTES }, async (req, res) => {
     const request = parseProfileWrite(bodyOf(req).value, rawBodyOf(res))
-    res.json(await writeProfile(apiKeyOf(res).projectId, request))
+    const { projectId, kind } = apiKeyOf(res)
+    const { traits, ...result } = await writeProfile(projectId, request)
+    res.json({ ...result, traits: kind === 'sec' ? traits : namedOf(traits, request.traits) })
   })
+
+const namedOf = (traits: Record<string, unknown>, named: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(traits).filter(([name]) => Object.hasOwn(named, name)))

@@ -8,6 +8,8 @@ const event = { eventName: 'page_view' }
 describe('parseTrackRequest', () => {
   it('takes one event by itself', () => {
     expect(parseTrackRequest(event)).toEqual({ rawEvents: [event], sentAt: null })
+    const withNull = { ...event, events: null }
+    expect(parseTrackRequest(withNull).rawEvents).toEqual([withNull])
   })
 
   it('takes events with the time of sending beside them', () => {

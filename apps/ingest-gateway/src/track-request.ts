@@ -16,7 +16,7 @@ export const parseTrackRequest = (body: unknown, maxEvents = MAX_EVENTS_PER_REQU
   }
   const { events, sentAt } = body as { events?: unknown; sentAt?: unknown }
   return {
-    rawEvents: events === undefined ? singleEvent(body) : batch(events, maxEvents),
+    rawEvents: (events ?? null) === null ? singleEvent(body) : batch(events, maxEvents),
     sentAt: typeof sentAt === 'string' && sentAt.length <= MAX_SENT_AT_LENGTH ? sentAt : null,
   }
 }

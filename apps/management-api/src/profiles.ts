@@ -1,3 +1,4 @@
+import { finished } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   AppError,
@@ -11,6 +12,7 @@ import {
 import type { Identity } from '@waymark/domain'
 import { type ErasureJob, eraseProfile as erase, exportPerson, findPerson } from '@waymark/pipeline'
 import type { Platform, Route } from '@waymark/service-kit'
+import type { RequestHandler } from 'express'
 import { findProfileOf, readProfile } from './find-profile.ts'
 import { listTimeline } from './list-timeline.ts'
 import type { ProjectRouteFactory } from './project-route.ts'
@@ -27,55 +29,53 @@ type Deps = Pick<Platform, 'db' | 'clock'> & {
 }
 
 /** People: who they are, what they did, all that is stored of them, and that it is erased. */
-export const profileRoutes = ({ projectRoute, db, clock, purge }: Deps): Route[] => {
-  let exports = 0
-
-  async function* counted(pieces: AsyncIterable<string>) {
-    try {
-      yield* pieces
-    } finally {
-      exports--
-    }
-  }
-
-  return [
-    projectRoute(listProfiles, async ({ projectId, query }) => {
-      const data = await findProfileOf(db.pool, { projectId, ...parseProfileQuery(query) })
-      return { body: { data, nextCursor: null } }
-    }),
-    projectRoute(getProfile, async ({ projectId, id }) => ({
-      body: requireFound(await readProfile(db.pool, projectId, requireId(id))),
-    })),
-    projectRoute(getProfileTimeline, async ({ projectId, id, query }) => {
-      const person = requireFound(await findPerson(db, { projectId, profileId: requireId(id) }))
-      return { body: await listTimeline(db.pool, person, query) }
-    }),
+export const profileRoutes = ({ projectRoute, db, clock, purge }: Deps): Route[] => [
+  projectRoute(listProfiles, async ({ projectId, query }) => {
+    const data = await findProfileOf(db.pool, { projectId, ...parseProfileQuery(query) })
+    return { body: { data, nextCursor: null } }
+  }),
+  projectRoute(getProfile, async ({ projectId, id }) => ({
+    body: requireFound(await readProfile(db.pool, projectId, requireId(id))),
+  })),
+  projectRoute(getProfileTimeline, async ({ projectId, id, query }) => {
+    const person = requireFound(await findPerson(db, { projectId, profileId: requireId(id) }))
+    return { body: await listTimeline(db.pool, person, query) }
+  }),
+  limitExports(
     projectRoute(exportProfile, async ({ projectId, id }) => {
       const person = requireFound(await findPerson(db, { projectId, profileId: requireId(id) }))
-      if (exports >= MAX_EXPORTS) {
-        throw new AppError('rate_limited', 'Too many exports at a time', {
-          retryAfterSeconds: EXPORT_RETRY_S,
-        })
-      }
-      exports++
-      return { stream: { type: 'application/json', text: counted(exportPerson(db, person)) } }
+      return { stream: { type: 'application/json', text: exportPerson(db, person) } }
     }),
-    projectRoute(eraseProfile, async ({ projectId, id, requireMatch }) => {
-      const job = await erase(
-        { db, now: clock },
-        {
-          projectId,
-          profileId: requireId(id),
-          confirm: async (client, living) => requireMatch(await readProfile(client, projectId, living)),
-        },
-      )
-      const { erasedAt, id: erasureId } = requireFound(job)
-      const done = await purge(requireFound(job))
-      // The answer is the moment from which on whatever is received is a new person's.
-      await sleep(Math.max(0, erasedAt.getTime() + 1 - clock()))
-      return { status: 202, body: { id: erasureId, profileId: id, erasedAt, done } }
-    }),
-  ]
+  ),
+  projectRoute(eraseProfile, async ({ projectId, id, requireMatch }) => {
+    const job = await erase(
+      { db, now: clock },
+      {
+        projectId,
+        profileId: requireId(id),
+        confirm: async (client, living) => requireMatch(await readProfile(client, projectId, living)),
+      },
+    )
+    const { erasedAt, id: erasureId } = requireFound(job)
+    const done = await purge(requireFound(job))
+    // The answer is the moment from which on whatever is received is a new person's.
+    await sleep(Math.max(0, erasedAt.getTime() + 1 - clock()))
+    return { status: 202, body: { id: erasureId, profileId: id, erasedAt, done } }
+  }),
+]
+
+/** Lets those who may export make two exports at a time; one counts until its answer has ended, whichever way. */
+const limitExports = (route: Route): Route => {
+  let exports = 0
+  const count: RequestHandler = (_req, res, next) => {
+    if (exports >= MAX_EXPORTS) {
+      throw new AppError('rate_limited', 'Too many exports at a time', { retryAfterSeconds: EXPORT_RETRY_S })
+    }
+    exports++
+    finished(res, () => exports--)
+    next()
+  }
+  return { ...route, handlers: route.handlers.toSpliced(-1, 0, count) }
 }
 
 /**

@@ -17,9 +17,10 @@ const MARK = `
   RETURNING pool_id, coupon_id, profile_id, visitor_id, user_id, order_id, amount::float8 AS amount, currency, metadata,
     event_id`
 // The coupon of a shared pool was never anything but available; one that was revoked stays so.
+// One whose owner was erased since stays assigned, to nobody.
 const RESTORE = `
   UPDATE coupon.coupons SET redeemed_at = NULL,
-    status = CASE WHEN assigned_profile_id IS NULL THEN 'available' ELSE 'assigned' END
+    status = CASE WHEN assigned_at IS NULL THEN 'available' ELSE 'assigned' END
   WHERE id = $1 AND status = 'redeemed'`
 const UNCOUNT_PROFILE = `
   UPDATE coupon.profile_counts SET redeemed = redeemed - 1 WHERE pool_id = $1 AND redeemed > 0 AND profile_id = $2`

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { openDatabase } from '@waymark/database'
 import { drawCodes } from '@waymark/domain'
-import { insertCoupons } from '@waymark/pipeline'
+import { createAssignCoupon, insertCoupons } from '@waymark/pipeline'
 import { createTestDatabase, eventually, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -236,7 +236,7 @@ describe.skipIf(!services)('managing coupons', () => {
       const assigned = await redeemed(null)
       await db.prisma.coupon.update({
         where: { id: assigned.couponId },
-        data: { assignedProfileId: uuidv7() },
+        data: { assignedProfileId: uuidv7(), assignedAt: new Date() },
       })
       await rollBack(assigned.id)
       const revoked = await redeemed(null)
@@ -248,6 +248,20 @@ describe.skipIf(!services)('managing coupons', () => {
         'assigned',
         'revoked',
       ])
+    })
+
+    it('gives nobody else the coupon of somebody who was erased since', async () => {
+      const { id, poolId, couponId } = await redeemed(null)
+      // What an erasure leaves.
+      await db.prisma.coupon.update({
+        where: { id: couponId },
+        data: { assignedProfileId: null, assignedAt: new Date() },
+      })
+      await db.prisma.couponPool.update({ where: { id: poolId }, data: { status: 'ready' } })
+      expect(await rollBack(id)).toBe(true)
+      const profileId = uuidv7()
+      await db.prisma.profile.create({ data: { id: profileId, projectId, bucketingId: 'v', traits: {} } })
+      expect(await createAssignCoupon(db)(projectId, poolId, profileId)).toEqual({ reason: 'exhausted' })
     })
   })
 })

@@ -162,6 +162,22 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
     expect(await profilesOf('visitorId', visitorId)).toHaveLength(1)
   })
 
+  it('tells a key that everybody can read in a page only the traits that it wrote', async () => {
+    const { userId } = someone()
+    await putProfile({ userId, traits: { phone: '0123', plan: 'free' } })
+    const created = await call('POST', `/api/projects/${waymark.projectId}/api-keys`, {
+      name: 'page',
+      kind: 'pub',
+      scopes: ['events:write'],
+    })
+    const page = { 'X-API-Key': created.body.key as string }
+    const answer = async (traits: Json) =>
+      (await call('PUT', '/api/v1/profile', { userId, traits }, page)).body.traits
+    expect(await answer({})).toEqual({})
+    expect(await answer({ plan: 'pro', theme: 'dark' })).toEqual({ plan: 'pro', theme: 'dark' })
+    expect((await profileOf('userId', userId)).traits).toEqual({ phone: '0123', plan: 'pro', theme: 'dark' })
+  })
+
   it('drops the traits that it must not keep', async () => {
     const { visitorId, userId } = someone()
     const long = 'x'.repeat(65)

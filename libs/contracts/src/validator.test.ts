@@ -13,6 +13,24 @@ const person = compileValidator(
 
 describe('a validator', () => {
   it.each([
+    [
+      'date-time',
+      '2026-06-30T23:59:60Z',
+      ['0000-01-01T00:00:00Z', '2026-01-01T00:00:00+02', '2026-01-01T00:00:00'],
+    ],
+    ['date', '0001-01-01', ['0000-01-01', '2026-02-29', '2026-1-1', '2026-01-01T00:00:00Z']],
+    [
+      'uuid',
+      '018f0000-0000-7000-8000-00000000000A',
+      ['urn:uuid:018f0000-0000-7000-8000-00000000000a', '018f00000000700080000000000000a'],
+    ],
+  ])('takes as %s what the stores take', (format, usable, unusable) => {
+    const { fits } = compileValidator(Type.String({ format }))
+    expect(fits(usable)).toBe(true)
+    for (const text of unusable) expect(fits(text)).toBe(false)
+  })
+
+  it.each([
     { name: 'Ada' },
     { name: 'Ada', pets: [] },
     { name: 'Ada', pets: [{ legs: 4 }], born: '1815-12-10T00:00:00Z' },

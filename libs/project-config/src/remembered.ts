@@ -10,7 +10,7 @@ const RETRY_MS = 1_000
 const NEGATIVE_MS = 2_000
 /** How long a read may take when there is something remembered to fall back to, and when there is not, in ms. */
 const HASTY_MS = 1_000
-const PATIENT_MS = 4_000
+const PATIENT_MS = 3_500
 const MAX_UNKNOWN = 10_000
 const RETRY_AFTER_S = 5
 

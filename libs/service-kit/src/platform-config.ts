@@ -18,7 +18,11 @@ const accountLimit = (name: string, defaultLimit: number, description: string) =
 
 /** How much clients may ask for; a project's own settings come first. */
 export const limitsConfig = {
-  ingestPerMinute: perMinute('LIMIT_INGEST_PER_MINUTE', 3_000, 'Requests to `/api/v1/t`'),
+  ingestPerMinute: perMinute(
+    'LIMIT_INGEST_PER_MINUTE',
+    3_000,
+    'Requests to `/api/v1/t`, and as many to `/api/v1/identify`,',
+  ),
   profilePerMinute: perMinute('LIMIT_PROFILE_PER_MINUTE', 60, 'Profile writes'),
   redeemPerMinute: perMinute('LIMIT_REDEEM_PER_MINUTE', 30, 'Redemptions of coupons'),
   couponMissesPerMinute: perMinute(

@@ -77,6 +77,7 @@ export const revokeCoupons = defineOperation({
     'Those named by `ids`, or all of a pool, narrowed by `status` and `q`. What was redeemed or revoked already is left ' +
     'as it is. Safe to repeat.',
   access: { by: 'project', role: 'editor' },
+  takesLong: true,
   body: Revocation,
   answers: {
     200: { description: 'How many were revoked now', schema: Type.Object({ revoked: Type.Integer() }) },

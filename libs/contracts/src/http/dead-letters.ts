@@ -58,6 +58,7 @@ export const replayDeadLetters = defineOperation({
   description:
     'Up to 1,000 a request; while `remaining` is not 0, go on with `nextCursor`. Those that were replayed before are left out.',
   access: { by: 'project', role: 'editor' },
+  takesLong: true,
   body: Type.Object({
     ...replayFilter,
     topic: equalTo('Those of this topic.'),

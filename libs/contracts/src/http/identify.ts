@@ -70,11 +70,14 @@ export const ProfileRequest = Type.Object(
 export type ProfileRequest = Static<typeof ProfileRequest>
 export const profileRequest = compileValidator(ProfileRequest)
 
-/** 200: the traits are stored; `traits` are all that the profile has now. */
+/** 200: the traits are stored. */
 export const ProfileResult = Type.Object({
   ok: Type.Literal(true),
   profileId: Type.String({ format: 'uuid' }),
-  traits: Traits,
+  traits: Type.Unsafe<Traits>({
+    type: 'object',
+    description: 'All that the profile has now; for a `pub` key those that the request named.',
+  }),
   dropped_keys: DroppedKeys,
 })
 export type ProfileResult = Static<typeof ProfileResult>

@@ -59,6 +59,21 @@ describe('uniqueItems', () => {
   })
 })
 
+describe('the format url', () => {
+  const check = compileEventSchema({ properties: { at: { type: 'string', format: 'url' } } })
+  it.each(['https://shop.example/shoes?size=42', 'http://127.0.0.1:8080', 'ftp://files.example/a'])(
+    'takes %s',
+    (at) => expect(check({ at })).toEqual([]),
+  )
+  it.each(['shop.example', 'javascript:alert(1)', 'https://shop.example/red shoes', 'http://', ''])(
+    'refuses %j',
+    (at) => expect(check({ at })).toMatchObject([{ field: 'properties.at', rule: 'format' }]),
+  )
+  it('reads a megabyte of what is nearly one in no time', () => {
+    expect(check({ at: `http://a${':'.repeat(1_000_000)} ` })).toHaveLength(1)
+  })
+})
+
 describe('a check is bounded', () => {
   const parts = (count: number) => ({
     $defs: { text: { type: 'string' } },

@@ -59,7 +59,7 @@ export const answerError =
 
 /** Management answers name the waiting time otherwise than the rest. */
 const retryIn = (seconds: number, path: string): Record<string, number> =>
-  /^\/api\/(?!v1\/)/.test(path) ? { retryAfterSeconds: seconds } : { retryAfter: seconds }
+  /^\/api\/(?!v1\/)/i.test(path) ? { retryAfterSeconds: seconds } : { retryAfter: seconds }
 
 const RETRY_AFTER_S = 30
 

@@ -402,7 +402,9 @@ describe('an app', () => {
     expect((await fetch(`${base}/healthz`)).status).toBe(200)
     expect((await fetch(`${base}/readyz`)).status).toBe(200)
     ready = false
-    expect((await fetch(`${base}/readyz`)).status).toBe(503)
+    const notReady = await fetch(`${base}/readyz`)
+    expect(notReady.status).toBe(503)
+    expect(await notReady.json()).toMatchObject({ error: 'NOT_READY' })
     expect((await fetch(`${base}/healthz`)).status).toBe(200)
     ready = true
   })

@@ -47,8 +47,8 @@ export const createHttpApp = ({
   app.use(refuseNul)
   app.get('/healthz', (_req, res) => void res.json({ status: 'ok' }))
   app.get('/readyz', (_req, res) => {
-    const ready = isReady()
-    res.status(ready ? 200 : 503).json({ status: ready ? 'ready' : 'not ready' })
+    if (isReady()) res.json({ status: 'ready' })
+    else res.status(503).json({ status: 'not ready', error: 'NOT_READY' })
   })
 
   const duration = new Histogram({

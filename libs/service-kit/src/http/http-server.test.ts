@@ -122,6 +122,7 @@ describe('what is no request', () => {
     const { head, body } = await answerTo(text)
     expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
     expect(head.toLowerCase()).toContain('content-type: application/json')
+    expect(head).toMatch(/^X-Request-Id: [0-9a-f-]{36}\r$/m)
     expect(JSON.parse(body)).toEqual({ error: expect.any(String) })
   })
 

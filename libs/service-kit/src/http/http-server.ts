@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { reasonFor, refuseConnection } from './refuse-malformed.ts'
+import { requestIdOf } from './request-id.ts'
 
 /**
  * A server that listens. `stop` first goes on for `drainMs`, telling every client on a kept connection to open another
@@ -98,8 +99,12 @@ export const listen = async (
 
 const refuse = (res: ServerResponse, status: number, message: string): void => {
   const body = JSON.stringify({ error: message })
-  const type = 'application/json; charset=utf-8'
-  res.writeHead(status, { 'Content-Type': type, 'Content-Length': body.length, Connection: 'close' })
+  res.writeHead(status, {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': body.length,
+    'X-Request-Id': requestIdOf(undefined),
+    Connection: 'close',
+  })
   res.end(body)
 }
 

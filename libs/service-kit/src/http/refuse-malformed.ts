@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { requestIdOf } from './request-id.ts'
 
 /** What Node's parser calls the errors that have a status of their own; the others are bad requests. */
 const REASONS: Readonly<Record<string, { status: number; message: string }>> = {
@@ -28,6 +29,7 @@ export const refuseConnection = (
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
     'X-Content-Type-Options: nosniff',
+    `X-Request-Id: ${requestIdOf(undefined)}`,
     'Connection: close',
   ]
   connection.end(`${head.join('\r\n')}\r\n\r\n${body}`)
