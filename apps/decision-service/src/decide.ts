@@ -96,8 +96,8 @@ export const createDecide = (deps: DecideDeps) => {
     asker: CappedAsker,
   ): ShownDecision | Promise<ShownDecision> => {
     const poolId = compiled.variants.get(choice.variant)?.couponPoolId ?? null
-    const capped = choice.ruleId !== null && compiled.decision.definition.frequencyCap !== null
-    if (capped || poolId !== null) return showLimited(compiled, choice, asker, poolId)
+    const hasCap = choice.ruleId !== null && compiled.decision.definition.frequencyCap !== null
+    if (hasCap || poolId !== null) return showLimited(compiled, choice, asker, poolId)
     if (choice.eligible) expose(compiled, choice, asker)
     return { decided: decidedBy(compiled, choice), alone: false }
   }

@@ -38,7 +38,7 @@ const CACHE_DEADLINE_MS = 15
 const DATABASE_DEADLINE_MS = 50
 /** So many failures in a row, and the database is left alone for a while, in ms. */
 const FAILURES = 3
-const OPEN_MS = 1_500
+const SPARED_MS = 1_500
 
 export type FindPersonDeps = {
   pool: Pool
@@ -58,7 +58,7 @@ export type FindPersonDeps = {
 export const createFindPerson = ({ pool, cache, log, now, clock = Date.now }: FindPersonDeps): FindPerson => {
   const entries = new LRUCache<string, Entry>({ max: MAX_PEOPLE })
   let failures = 0
-  let openUntil = 0
+  let sparedUntil = 0
 
   const isFresh = ({ readAt }: Entry): boolean => now() - readAt < FRESH_MS
 
@@ -83,7 +83,7 @@ export const createFindPerson = ({ pool, cache, log, now, clock = Date.now }: Fi
 
   /** Undefined when the database is not to be asked, fails or is late; what comes late is remembered all the same. */
   const readDatabase = async (wanted: readonly Wanted[]): Promise<Entry[] | undefined> => {
-    if (now() < openUntil) return undefined
+    if (now() < sparedUntil) return undefined
     const readAt = now()
     const reading = findPeople(pool, wanted).then((people) =>
       wanted.map((one, index) => remember(one, people[index], readAt)),
@@ -96,7 +96,7 @@ export const createFindPerson = ({ pool, cache, log, now, clock = Date.now }: Fi
     } catch (error) {
       reading.catch(() => {})
       failures += 1
-      if (failures >= FAILURES) openUntil = now() + OPEN_MS
+      if (failures >= FAILURES) sparedUntil = now() + SPARED_MS
       log.warn({ err: error, failures }, 'people are decided for without their traits')
       return undefined
     }

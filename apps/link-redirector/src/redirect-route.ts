@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { resolveLink } from '@waymark/contracts'
-import { createClickIds, LINK_CODE, type LinkEnd, linkStateAt, locate } from '@waymark/domain'
+import { addressFor, createClickIds, LINK_CODE, type LinkEnd, linkStateAt } from '@waymark/domain'
 import type { DirectHandler, Exchange, Route } from '@waymark/service-kit'
 import type { RequestHandler } from 'express'
 import type { ClickLimits } from './click-limits.ts'
@@ -70,7 +70,7 @@ export const redirectRoute = ({ links, optionsOf, limits, visitors, clicks, cloc
     // Whoever asks by HEAD has not clicked.
     const clickId = req.method === 'HEAD' ? null : newClickId(link.id, at)
     const query = link.forwardQuery ? queryOf(req.url ?? '') : ''
-    const location = locate(destination, appendClickId ? clickId : null, query)
+    const location = addressFor(destination, appendClickId ? clickId : null, query)
     headers.push('Location', location, 'Cache-Control', 'no-store', 'Content-Length', '0')
     // Otherwise browsers would not tell the destination where their visitors come from.
     res.removeHeader('Referrer-Policy')

@@ -95,9 +95,9 @@ export { type ApiKeyParts, generateApiKey, parseApiKey, scopeAllows, secretMatch
 export { clickTagOf, clickTimeOf, createClickIds, parseClickId } from './link/click-id.ts'
 export { codeProblem, generateCode, LINK_CODE } from './link/code.ts'
 export {
+  addressFor,
   CLICK_PARAMETER,
   checkDestination,
-  locate,
   type PreparedDestination,
   prepareDestination,
 } from './link/destination.ts'

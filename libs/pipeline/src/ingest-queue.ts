@@ -30,7 +30,7 @@ export type IngestQueue = {
 /** The lane of spooled records in the outbox, unless said otherwise. */
 const LANE = 'ingest-spool'
 /** How long nothing is sent to a bus that has just failed, in ms. */
-const OPEN_MS = 1_500
+const SPARED_MS = 1_500
 /** How long the spool may take for a record before the bus is tried instead, and is left alone after that, in ms. */
 const SPOOL_DEADLINE_MS = 2_000
 /** More records than this in the spool, about, and it takes no more: the disk is not endless. */
@@ -73,26 +73,26 @@ export const createIngestQueue = ({
 }): IngestQueue => {
   let spooling = false
   let spooled = 0
-  let busOpenUntil = Number.NEGATIVE_INFINITY
-  let spoolOpenUntil = Number.NEGATIVE_INFINITY
+  let busSparedUntil = Number.NEGATIVE_INFINITY
+  let spoolSparedUntil = Number.NEGATIVE_INFINITY
   /** What new requests wait for; at rest it is over. */
   let held = Promise.resolve()
   let holding = false
   const beingSpooled = new Set<Promise<void>>()
 
   const publish = async (topic: Topic<unknown>, records: readonly SerializedRecord[]): Promise<void> => {
-    if (now() < busOpenUntil) throw new BusUnavailableError('the bus has just failed')
+    if (now() < busSparedUntil) throw new BusUnavailableError('the bus has just failed')
     try {
       await bus.publishSerialized(topic, records)
     } catch (error) {
-      if (error instanceof BusUnavailableError) busOpenUntil = now() + OPEN_MS
+      if (error instanceof BusUnavailableError) busSparedUntil = now() + SPARED_MS
       throw error
     }
   }
 
   const insert = async (topic: Topic<unknown>, records: readonly SerializedRecord[]): Promise<void> => {
     if (spooled > MAX_SPOOLED) throw new BusUnavailableError('the spool is full')
-    if (now() < spoolOpenUntil) throw new BusUnavailableError('the spool has just failed')
+    if (now() < spoolSparedUntil) throw new BusUnavailableError('the spool has just failed')
     const inserting = db.transaction((client) => addSerializedToOutbox(client, lane, topic, records))
     beingSpooled.add(inserting)
     // What comes too late is published twice, and stored once.
@@ -101,7 +101,7 @@ export const createIngestQueue = ({
       await pTimeout(inserting, { milliseconds: SPOOL_DEADLINE_MS })
     } catch (error) {
       if (!isTransient(error) && !(error instanceof TimeoutError)) throw error
-      spoolOpenUntil = now() + OPEN_MS
+      spoolSparedUntil = now() + SPARED_MS
       throw new BusUnavailableError('the spool does not answer', { cause: error })
     }
   }
@@ -180,7 +180,7 @@ export const createIngestQueue = ({
       const { newest, waited_ms } = await look()
       // Rows of other processes count too.
       if (waited_ms > BACKLOG_MS) spooling = true
-      else if (spooling && (newest === null || now() >= busOpenUntil)) await tryToGoPast()
+      else if (spooling && (newest === null || now() >= busSparedUntil)) await tryToGoPast()
     },
   }
 }

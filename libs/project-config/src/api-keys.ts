@@ -10,7 +10,7 @@ import {
 import { parseApiKey, secretMatches } from '@waymark/domain'
 import type { Pool } from 'pg'
 import { type Static, Type } from 'typebox'
-import type { ConfigChanges } from './config-changes.ts'
+import type { ChangeNotices } from './config-changes.ts'
 import { createKeyUsage } from './key-usage.ts'
 import { createRemembered } from './remembered.ts'
 
@@ -46,7 +46,7 @@ const MAX_KEYS = 50_000
 const COPY_MS = 5 * 60_000
 
 // The version changes with the shape, since old and new processes share the cache during a roll-out.
-const copyOf = (keyId: string) => `api-key:v2:${keyId}`
+const copyKey = (keyId: string) => `api-key:v2:${keyId}`
 
 // The keys of an archived project count as revoked.
 const SELECT = `
@@ -69,7 +69,7 @@ type Row = {
 export type ApiKeysDeps = {
   pool: Pool
   cache: Cache
-  changes: ConfigChanges
+  changes: ChangeNotices
   log: Log
   /** In ms from anywhere, and never back: for how long ago something was read. */
   now: () => number
@@ -86,10 +86,10 @@ export const createApiKeys = ({ pool, cache, changes, log, now, clock }: ApiKeys
       const [row] = rows
       if (!row) return null
       const key = toStoredKey(row)
-      await cache.set(copyOf(keyId), JSON.stringify(key), COPY_MS)
+      await cache.set(copyKey(keyId), JSON.stringify(key), COPY_MS)
       return key
     },
-    readCopy: async (keyId) => (await readCopy(cache, copyOf(keyId), storedKey)) ?? null,
+    readCopy: async (keyId) => (await readCopy(cache, copyKey(keyId), storedKey)) ?? null,
     isCurrent: ({ projectId }, readAt) => changes.isCurrent(projectId, readAt),
     max: MAX_KEYS,
     now,

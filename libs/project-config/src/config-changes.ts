@@ -1,5 +1,5 @@
 import type { Log } from '@waymark/contracts'
-import type { ClientBase, Pool } from 'pg'
+import type { Pool } from 'pg'
 
 /** How long ago a change may have been written and still be found by the next poll, in ms: commits come late. */
 const OVERLAP_MS = 10_000
@@ -16,14 +16,6 @@ const CONFIG_CHANGES: ChangesQuery = {
   text: `
     SELECT id::text AS change_id, project_id::text AS subject FROM core.config_changes
     WHERE changed_at > now() - $1 * interval '1 millisecond'`,
-}
-
-/** Notes in the transaction of a change to a project's configuration or keys that every process must learn of it. */
-export const noteConfigChange = async (
-  client: Pick<ClientBase, 'query'>,
-  projectId: string,
-): Promise<void> => {
-  await client.query('INSERT INTO core.config_changes (project_id) VALUES ($1)', [projectId])
 }
 
 export type ChangeNoticesDeps = {
@@ -74,4 +66,3 @@ export const createChangeNotices = ({ pool, log, now, query, maxAgeMs }: ChangeN
 }
 
 export type ChangeNotices = ReturnType<typeof createChangeNotices>
-export type ConfigChanges = ChangeNotices

@@ -2,10 +2,8 @@ export { type ApiKey, type ApiKeys, createApiKeys } from './api-keys.ts'
 export {
   type ChangeNotices,
   type ChangesQuery,
-  type ConfigChanges,
   createChangeNotices,
   createConfigChanges,
-  noteConfigChange,
 } from './config-changes.ts'
 export {
   createProjectConfigs,

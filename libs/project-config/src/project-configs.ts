@@ -12,7 +12,7 @@ import {
   type PropertyCheck,
 } from '@waymark/domain'
 import type { Pool } from 'pg'
-import type { ConfigChanges } from './config-changes.ts'
+import type { ChangeNotices } from './config-changes.ts'
 import { type CompileDecision, createDecisionCompiler } from './decision-compiler.ts'
 import { createRemembered } from './remembered.ts'
 import { type Snapshot, snapshot } from './snapshot.ts'
@@ -30,7 +30,7 @@ export type ProjectConfig = Catalog & {
 const MAX_PROJECTS = 5_000
 const COPY_MS = 5 * 60_000
 // The version changes with the shape, since old and new processes share the cache during a roll-out.
-const copyOf = (projectId: string) => `project-config:v3:${projectId}`
+const copyKey = (projectId: string) => `project-config:v3:${projectId}`
 
 // One statement, so that all of it is from one moment.
 const SELECT = `
@@ -52,7 +52,7 @@ const SELECT = `
 export type ProjectConfigsDeps = {
   pool: Pool
   cache: Cache
-  changes: ConfigChanges
+  changes: ChangeNotices
   log: Log
   now: () => number
 }
@@ -70,11 +70,11 @@ export const createProjectConfigs = ({ pool, cache, changes, log, now }: Project
       const [row] = rows
       if (!row) return null
       const read = { projectId, ...row }
-      await cache.set(copyOf(projectId), JSON.stringify(read), COPY_MS)
+      await cache.set(copyKey(projectId), JSON.stringify(read), COPY_MS)
       return compile(read, log, compileDecision)
     },
     readCopy: async (projectId) => {
-      const copy = await readCopy(cache, copyOf(projectId), snapshot)
+      const copy = await readCopy(cache, copyKey(projectId), snapshot)
       return copy?.projectId === projectId ? compile(copy, log, compileDecision) : null
     },
     isCurrent: ({ projectId }, readAt) => changes.isCurrent(projectId, readAt),

@@ -24,8 +24,9 @@ const NewApiKey = Type.Object({
   expiresAt: Type.Optional(
     Type.Unsafe<string | null>({
       type: ['string', 'null'],
+      format: 'date-time',
       maxLength: 40,
-      description: 'RFC 3339, in the future.',
+      description: 'In the future.',
     }),
   ),
 })

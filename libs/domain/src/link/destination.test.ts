@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { checkDestination, locate, prepareDestination } from './destination.ts'
+import { addressFor, checkDestination, prepareDestination } from './destination.ts'
 
 const usable = (text: string): string => {
   const checked = checkDestination(text)
@@ -85,7 +85,7 @@ describe('checkDestination', () => {
   })
 })
 
-describe('locate', () => {
+describe('addressFor', () => {
   const CLICK = '01900000-0000-7000-8000-00000000000a'
 
   it.each([
@@ -96,18 +96,18 @@ describe('locate', () => {
     ['https://a.example/#/route?y=2', `https://a.example/?wm_click=${CLICK}#/route?y=2`],
     ['https://a.example/?wm_click=old&x=1', `https://a.example/?x=1&wm_click=${CLICK}`],
   ])('appends the click to %s', (text, location) => {
-    expect(locate(prepared(text), CLICK)).toBe(location)
+    expect(addressFor(prepared(text), CLICK)).toBe(location)
   })
 
   it('leaves the destination alone when there is nothing to add', () => {
     const text = 'https://a.example/p%20q?x=%7E+1#top'
-    expect(locate(prepared(text), null)).toBe(text)
+    expect(addressFor(prepared(text), null)).toBe(text)
   })
 
   it('adds UTM parameters that are not there, and forwarded ones that are neither', () => {
     const destination = prepared('https://a.example/?utm_source=own#f', { source: 'link', campaign: 'a&b' })
-    expect(locate(destination, null)).toBe('https://a.example/?utm_source=own&utm_campaign=a%26b#f')
-    expect(locate(destination, null, 'utm_campaign=c&y=1&utm_source=z&wm_click=x')).toBe(
+    expect(addressFor(destination, null)).toBe('https://a.example/?utm_source=own&utm_campaign=a%26b#f')
+    expect(addressFor(destination, null, 'utm_campaign=c&y=1&utm_source=z&wm_click=x')).toBe(
       'https://a.example/?utm_source=own&utm_campaign=a%26b&y=1#f',
     )
   })
@@ -123,7 +123,7 @@ describe('locate', () => {
     )
     fc.assert(
       fc.property(query, (given) => {
-        const location = locate(destination, CLICK, given)
+        const location = addressFor(destination, CLICK, given)
         expect(location).toMatch(PRINTABLE)
         const url = new URL(location)
         expect(url.origin + url.pathname + url.hash).toBe('https://a.example/path#f')

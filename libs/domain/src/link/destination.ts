@@ -67,7 +67,7 @@ export const prepareDestination = (url: string, utm: LinkUtm): PreparedDestinati
  * Where to send a visitor: `clickId` is appended unless null, and so are the parameters of `query` (as it stood in the
  * request, without its `?`) that the destination has not got. They are encoded anew: nothing else of them gets through.
  */
-export const locate = (
+export const addressFor = (
   { url, head, separator, tail, parameters }: PreparedDestination,
   clickId: string | null,
   query = '',

@@ -52,8 +52,8 @@ const LEADERS_CHECKED_EVERY_MS = 100
 /** The event bus on Apache Kafka. Connects when first needed and recovers by itself. */
 export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus => {
   const { topicPrefix = '', publishDeadlineMs = 4_000 } = options
-  // A broker that hangs leaves time to ask another.
-  const connectionMs = publishDeadlineMs / 2
+  // A broker that hangs leaves time to ask another one, for the partitions and again for sending.
+  const connectionMs = publishDeadlineMs / 3
   const newConsumerClient = kafkaClients(options, publishDeadlineMs, log)
   const compression = compressions[options.compression ?? 'zstd']
   const producers = createProducers(kafkaClients(options, connectionMs, log), connectionMs)

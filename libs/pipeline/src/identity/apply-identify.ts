@@ -54,17 +54,24 @@ const applyUnlessErased = (db: Pick<Database, 'transaction'>, record: IdentifyRe
       // An identity that was not known before names a profile that does not exist yet.
       const profileOf = (kind: IdentityKind): Profile | undefined =>
         profiles.find((profile) => profile.id === known(kind).profileId)
-      const visitors = profileOf('visitor')
-      const users = profileOf('user')
+      const visitorProfile = profileOf('visitor')
+      const userProfile = profileOf('user')
 
       const link = { at: receivedAt, by: id }
       const visitorLink = known('visitor').link
       const plan = planLink(
-        visitors ? { profileId: visitors.id, isUsers: visitors.userId !== null, link: visitorLink } : null,
-        users?.id ?? null,
+        visitorProfile
+          ? { profileId: visitorProfile.id, isUsers: visitorProfile.userId !== null, link: visitorLink }
+          : null,
+        userProfile?.id ?? null,
         link,
       )
-      const linked = linkProfiles(plan, { visitors, users, visitor: known('visitor'), user: known('user') })
+      const linked = linkProfiles(plan, {
+        visitorProfile,
+        userProfile,
+        visitor: known('visitor'),
+        user: known('user'),
+      })
       const write = { at: receivedAt, by: id, own: true }
       const profile =
         Object.keys(traits).length === 0
@@ -72,16 +79,17 @@ const applyUnlessErased = (db: Pick<Database, 'transaction'>, record: IdentifyRe
           : { ...linked, traits: mergeTraits(linked.traits, writtenTraits(traits, write)) }
 
       const emptied =
-        plan === 'merge' && visitors
-          ? [{ ...visitors, traits: noTraits, touches: noTouches, mergedInto: profile.id }]
+        plan === 'merge' && visitorProfile
+          ? [{ ...visitorProfile, traits: noTraits, touches: noTouches, mergedInto: profile.id }]
           : []
-      if (profile !== users) await saveProfiles(client, [profile, ...emptied])
+      if (profile !== userProfile) await saveProfiles(client, [profile, ...emptied])
       if (emptied.length > 0)
         await attributeMerged(client, { projectId, profileId: profile.id, touches: profile.touches.links })
-      const staysElsewhere = plan === 'none' && visitors !== undefined && visitors.id !== profile.id
+      const staysElsewhere =
+        plan === 'none' && visitorProfile !== undefined && visitorProfile.id !== profile.id
       await pointIdentity(client, {
         ...known('visitor'),
-        profileId: staysElsewhere ? visitors.id : profile.id,
+        profileId: staysElsewhere ? visitorProfile.id : profile.id,
         link: laterLink(link, visitorLink),
       })
       if (known('user').profileId !== profile.id)
@@ -91,22 +99,22 @@ const applyUnlessErased = (db: Pick<Database, 'transaction'>, record: IdentifyRe
   )
 
 type Known = {
-  visitors: Profile | undefined
-  users: Profile | undefined
+  visitorProfile: Profile | undefined
+  userProfile: Profile | undefined
   visitor: LockedIdentity
   user: LockedIdentity
 }
 
 /** The user's profile once the plan is carried out. */
-const linkProfiles = (plan: LinkPlan, { visitors, users, visitor, user }: Known): Profile => {
-  if (plan === 'create' || (plan === 'attach' && visitors))
-    return { ...(visitors ?? newProfile(visitor)), userId: user.value }
-  const profile = users ?? newProfile(user)
-  if (plan !== 'merge' || !visitors) return profile
+const linkProfiles = (plan: LinkPlan, { visitorProfile, userProfile, visitor, user }: Known): Profile => {
+  if (plan === 'create' || (plan === 'attach' && visitorProfile))
+    return { ...(visitorProfile ?? newProfile(visitor)), userId: user.value }
+  const profile = userProfile ?? newProfile(user)
+  if (plan !== 'merge' || !visitorProfile) return profile
   return {
     ...profile,
-    traits: mergeTraits(profile.traits, visitors.traits),
-    touches: mergeTouches(profile.touches, visitors.touches),
+    traits: mergeTraits(profile.traits, visitorProfile.traits),
+    touches: mergeTouches(profile.touches, visitorProfile.touches),
   }
 }
 
