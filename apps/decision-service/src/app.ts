@@ -17,7 +17,7 @@ export const createDecisionService = (platform: Platform): Service => {
   const publisher = createBackgroundPublisher({ topic: exposures, lane: 'exposures', bus, db, log })
   const decide = createDecide({
     projectConfigs,
-    findPerson: createFindPerson({ pool: db.pool, cache, log, now: steadyClock }),
+    findPerson: createFindPerson({ pool: db.pool, cache, log, now: steadyClock, clock }),
     createProfile: async ({ projectId, kind, value }) => {
       const person = { projectId, visitorId: null, userId: null, [`${kind}Id`]: value }
       return (await resolveProfiles(db.pool, [person]))[0] ?? null

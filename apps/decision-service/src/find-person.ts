@@ -47,7 +47,7 @@ export type FindPersonDeps = {
   /** In ms, by a clock that nobody sets: for how long ago something was read. */
   now: () => number
   /** In ms since the epoch, alike in all processes: for what they share. */
-  clock?: () => number
+  clock: () => number
 }
 
 /**
@@ -55,7 +55,7 @@ export type FindPersonDeps = {
  * statement. When the database is away or slow, who somebody is counts as remembered, however old, so that they keep
  * their variants; their traits and counts are left out.
  */
-export const createFindPerson = ({ pool, cache, log, now, clock = Date.now }: FindPersonDeps): FindPerson => {
+export const createFindPerson = ({ pool, cache, log, now, clock }: FindPersonDeps): FindPerson => {
   const entries = new LRUCache<string, Entry>({ max: MAX_PEOPLE })
   let failures = 0
   let sparedUntil = 0

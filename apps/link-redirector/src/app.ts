@@ -32,7 +32,12 @@ export const createLinkRedirector = (
     query: linkChanges,
     maxAgeMs: MAX_AGE_MS,
   })
-  const links = createLinkCache({ store: createLinkStore({ pool, cache }), changes, now: steadyClock, log })
+  const links = createLinkCache({
+    store: createLinkStore({ pool, cache, clock }),
+    changes,
+    now: steadyClock,
+    log,
+  })
   const limits = createClickLimits({ totals, pool, log })
   const { shareSalts, hashVisitor } = createVisitorHash({ pool, now: clock })
   const describeUserAgent = rememberUserAgents()

@@ -77,14 +77,14 @@ export type LinkStoreDeps = {
   pool: Pool
   cache: Cache
   /** Now, in ms since the epoch, as the database has it but for a few seconds. */
-  clock?: () => number
+  clock: () => number
 }
 
 /**
  * Reads links from the database, all that are asked for at one moment by one statement, and the copies of them that
  * processes leave each other in the cache.
  */
-export const createLinkStore = ({ pool, cache, clock = Date.now }: LinkStoreDeps) => {
+export const createLinkStore = ({ pool, cache, clock }: LinkStoreDeps) => {
   const readBatch = async (codes: readonly string[]): Promise<(StoredLink | null)[]> => {
     const { rows } = await pool.query<Row>({ name: 'read-link', text: SELECT, values: [codes] })
     const found = new Map(rows.map((row) => [row.code, row]))

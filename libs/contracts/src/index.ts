@@ -96,7 +96,7 @@ export type { IdentifyRecord, QueuedRecord } from './records/identify-record.ts'
 export type { AcceptedEvent, IngestRecord } from './records/ingest-record.ts'
 export type { LinkClick } from './records/link-click.ts'
 export type { RejectedEvent } from './records/rejected-event.ts'
-export { dateOfTime, parseRfc3339 } from './rfc3339.ts'
+export { dateOfTime, EARLIEST_MS, parseRfc3339, utcOfTime } from './rfc3339.ts'
 export {
   couponsRedeemed,
   deadLetters,

@@ -1,8 +1,8 @@
 const RFC_3339 =
   /^(\d{4})-(\d\d)-(\d\d)[Tt ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(\.\d+)?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
 
-// What PostgreSQL and RFC 3339 can both write, wherever on Earth that was said.
-const EARLIEST_MS = Date.parse('0001-01-01T00:00:00Z')
+/** The first time that PostgreSQL and RFC 3339 can both write, in ms since the epoch. */
+export const EARLIEST_MS = Date.parse('0001-01-01T00:00:00Z')
 const LATEST_MS = Date.parse('9999-12-31T23:59:59.999Z')
 
 /** Milliseconds since the epoch of an RFC 3339 time of the years 1 to 9999 in UTC, or `undefined` when the text is none. */
@@ -27,3 +27,7 @@ export const dateOfTime = (text: string): Date => {
   if (time === undefined) throw new RangeError('not an RFC 3339 time')
   return new Date(time)
 }
+
+/** A time that was sent, if any, as times are kept and shown: in UTC with milliseconds. @throws RangeError like `dateOfTime` */
+export const utcOfTime = (text: string | null | undefined): string | null =>
+  typeof text === 'string' ? dateOfTime(text).toISOString() : null

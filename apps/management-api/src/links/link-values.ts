@@ -1,8 +1,8 @@
 import {
-  dateOfTime,
   type LinkTarget,
   type LinkUtm,
   type NewLink,
+  utcOfTime,
   type ValidationItem,
 } from '@waymark/contracts'
 import { checkDestination, codeProblem } from '@waymark/domain'
@@ -35,8 +35,8 @@ export const checkLink = (sent: Sent, baseUrl: string): CheckedLink => {
   }
   const values: LinkValues = {
     destination: destination('destination', sent.destination),
-    startsAt: timeOf(sent.startsAt),
-    expiresAt: timeOf(sent.expiresAt),
+    startsAt: utcOfTime(sent.startsAt),
+    expiresAt: utcOfTime(sent.expiresAt),
     clickLimit: sent.clickLimit ?? null,
     campaign: sent.campaign ?? null,
     tags: sent.tags ?? [],
@@ -53,9 +53,6 @@ export const checkLink = (sent: Sent, baseUrl: string): CheckedLink => {
     errors.push({ field: 'expiresAt', rule: 'after', message: 'must be after startsAt' })
   return errors.length === 0 ? { values } : { errors }
 }
-
-const timeOf = (text: string | null | undefined): string | null =>
-  typeof text === 'string' ? dateOfTime(text).toISOString() : null
 
 /** What is wrong with a code that somebody chose. */
 export const codeErrors = (code: string): ValidationItem[] => {

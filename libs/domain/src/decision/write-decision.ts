@@ -1,9 +1,4 @@
-import {
-  type DecisionDefinition,
-  type DecisionParts,
-  type DecisionRule,
-  dateOfTime,
-} from '@waymark/contracts'
+import { type DecisionDefinition, type DecisionParts, type DecisionRule, utcOfTime } from '@waymark/contracts'
 
 /** Makes what a new decision needs that its author left out. */
 export type Generated = { newRuleId: () => string; newSalt: () => string }
@@ -43,15 +38,12 @@ export const writeDecision = (
     holdout: parts.holdout ?? 0,
     frequencyCap: parts.frequencyCap ?? null,
     schedule: parts.schedule
-      ? { startsAt: timeOf(parts.schedule.startsAt), endsAt: timeOf(parts.schedule.endsAt) }
+      ? { startsAt: utcOfTime(parts.schedule.startsAt), endsAt: utcOfTime(parts.schedule.endsAt) }
       : null,
     exclusionGroup: parts.exclusionGroup ?? null,
     salt: parts.salt ?? previous?.salt ?? newSalt(),
   }
 }
-
-const timeOf = (text: string | null | undefined): string | null =>
-  typeof text === 'string' ? dateOfTime(text).toISOString() : null
 
 /** Something that a change does and that its author may not expect. */
 export type DecisionWarning = { code: string; ruleId: string | null; message: string }

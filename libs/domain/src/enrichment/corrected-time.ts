@@ -1,9 +1,7 @@
-import { parseRfc3339 } from '@waymark/contracts'
+import { EARLIEST_MS, parseRfc3339 } from '@waymark/contracts'
 import { MAX_AHEAD_MS } from '../ingestion/accept-event.ts'
 
 const TOLERATED_SKEW_MS = 5_000
-// What PostgreSQL and RFC 3339 can both write; a wild `sentAt` could move a time before it.
-const EARLIEST_MS = Date.parse('0001-01-01T00:00:00Z')
 
 /**
  * When an event happened, in ms since the epoch. The client's time counts, moved by the difference between

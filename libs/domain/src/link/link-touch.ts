@@ -30,8 +30,8 @@ export const linkTouchesOf = ({ context, timestamp, eventId }: EnrichedEvent): L
 }
 
 /**
- * The latest `max` touches of both, the earliest first; a click counts once. Commutative, associative and idempotent, so that
- * the order in which touches are learned makes no difference. Answers `a` itself when `b` has no news.
+ * The latest `max` touches of both, the earliest first; a click counts once. Commutative, associative and idempotent, so
+ * that the order in which touches are learned makes no difference. Answers `a` itself when `b` has no news.
  */
 export const mergeLinkTouches = (
   a: readonly LinkTouch[],

@@ -4,8 +4,8 @@ import pTimeout from 'p-timeout'
 
 const PAUSE_MS = 50
 
-/** A client of kafkajs, and how to close connections that it has lost sight of. */
-export type KafkaClient = { kafka: Kafka; closeAll: () => void }
+/** A client of kafkajs, how long it may take to connect, in ms, and how to close connections that it has lost sight of. */
+export type KafkaClient = { kafka: Kafka; connectionMs: number; closeAll: () => void }
 
 type Client = { connect(): Promise<void>; disconnect(): Promise<void> }
 
@@ -25,19 +25,20 @@ export const connectWithin = async <C extends Client>(ms: number, client: C): Pr
 }
 
 /**
- * A connected admin client. One that cannot be connected in `eachMs` is given up for a new one.
+ * A connected admin client. One that cannot be connected in its time is given up for a new one.
  * @param withinMs for how long another one may be tried; one always is
  * @param retries of each request that is made once it is connected
  * @throws what the last try threw
  */
 export const connectAdmin = async (
   newClient: () => KafkaClient,
-  { eachMs, withinMs, retries }: { eachMs: number; withinMs: number; retries: number },
+  { withinMs, retries }: { withinMs: number; retries: number },
 ): Promise<Admin> => {
   const deadline = performance.now() + withinMs
   for (;;) {
+    const { kafka, connectionMs } = newClient()
     try {
-      return await connectWithin(eachMs, newClient().kafka.admin({ retry: { retries } }))
+      return await connectWithin(connectionMs, kafka.admin({ retry: { retries } }))
     } catch (error) {
       if (performance.now() + PAUSE_MS > deadline) throw error
       await sleep(PAUSE_MS)

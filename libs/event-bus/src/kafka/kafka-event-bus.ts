@@ -56,8 +56,8 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
   const connectionMs = publishDeadlineMs / 3
   const newConsumerClient = kafkaClients(options, publishDeadlineMs, log)
   const compression = compressions[options.compression ?? 'zstd']
-  const producers = createProducers(kafkaClients(options, connectionMs, log), connectionMs)
-  const leaders = createPartitionLeaders(kafkaClients(options, connectionMs, log), connectionMs)
+  const producers = createProducers(kafkaClients(options, connectionMs, log))
+  const leaders = createPartitionLeaders(kafkaClients(options, connectionMs, log))
   const newBatch = createRecordBatches(MAX_PARTITION_BATCH_BYTES)
   const lanes = new Map<string, ReturnType<typeof createBatchingProducer<RecordBatch>>>()
 
@@ -102,11 +102,12 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
   const bus: EventBus = {
     ...publishing(async (topic, records) => {
       const name = topicPrefix + topic.name
+      const known = leaders.knownPartitionCount(name)
+      if (known !== undefined) return laneOf(name).publish(records, ({ key }) => partitionOf(key, known))
       const deadline = performance.now() + publishDeadlineMs
-      const partitions =
-        leaders.knownPartitionCount(name) ?? (await leaders.readPartitionCount(name, publishDeadlineMs))
+      const partitions = await leaders.readPartitionCount(name, publishDeadlineMs)
       const leftMs = deadline - performance.now()
-      await laneOf(name).publish(records, ({ key }) => partitionOf(key, partitions), leftMs)
+      return laneOf(name).publish(records, ({ key }) => partitionOf(key, partitions), leftMs)
     }),
     subscribe: (subscription) => {
       const deliver = createDelivery(subscription, { publishDeadLetters: deadLettersTo(bus), log })
@@ -150,7 +151,6 @@ export const ensureKafkaTopics = async (
   const nameOf = (topic: Topic<unknown>): string => (options.topicPrefix ?? '') + topic.name
   const newClient = kafkaClients(options, ADMIN_CONNECTION_MS, log)
   const admin = await connectAdmin(newClient, {
-    eachMs: ADMIN_CONNECTION_MS,
     withinMs: ADMIN_CONNECTED_WITHIN_MS,
     retries: 8,
   })
@@ -200,16 +200,16 @@ const compressions: Record<NonNullable<KafkaOptions['compression']>, BatchCompre
 /**
  * Makes clients of which each begins with another broker than the one before: of its brokers kafkajs asks the first, and
  * asks it again after a failure.
- * @param connectionTimeout of a TCP connection and its handshakes, in ms
+ * @param connectionMs of connecting one of them
  */
 const kafkaClients = (
   { brokers, clientId, publishDeadlineMs = 4_000, tls, sasl }: KafkaOptions,
-  connectionTimeout: number,
+  connectionMs: number,
   log: Log,
 ): (() => KafkaClient) => {
   const config: Omit<KafkaConfig, 'brokers'> = {
     clientId,
-    connectionTimeout,
+    connectionTimeout: connectionMs,
     requestTimeout: publishDeadlineMs,
     retry: { retries: 0 },
     logCreator: logTo(log),
@@ -222,7 +222,8 @@ const kafkaClients = (
     first = (first + 1) % brokers.length
     const { socketFactory, closeAll } = createSockets()
     const inTurn = [...brokers.slice(first), ...brokers.slice(0, first)]
-    return { kafka: new kafkajs.Kafka({ ...config, socketFactory, brokers: inTurn }), closeAll }
+    const kafka = new kafkajs.Kafka({ ...config, socketFactory, brokers: inTurn })
+    return { kafka, connectionMs, closeAll }
   }
 }
 

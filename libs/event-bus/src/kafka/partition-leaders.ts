@@ -6,14 +6,14 @@ import { connectAdmin, type KafkaClient } from './connect.ts'
 const UNKNOWN = -1
 
 /** How many partitions topics have, and which broker leads each, as far as was last heard. */
-export const createPartitionLeaders = (newClient: () => KafkaClient, connectionMs: number) => {
+export const createPartitionLeaders = (newClient: () => KafkaClient) => {
   const topics = new Map<string, number[]>()
   const reading = new Map<string, Promise<number[]>>()
 
   const read = async (topic: string, withinMs: number): Promise<number[]> => {
     let admin: Admin | undefined
     try {
-      admin = await connectAdmin(newClient, { eachMs: connectionMs, withinMs, retries: 0 })
+      admin = await connectAdmin(newClient, { withinMs, retries: 0 })
       const metadata = await admin.fetchTopicMetadata({ topics: [topic] })
       const leaders: number[] = []
       for (const { partitionId, leader } of metadata.topics[0]?.partitions ?? [])

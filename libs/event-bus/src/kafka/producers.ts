@@ -5,12 +5,13 @@ import { connectWithin, type KafkaClient } from './connect.ts'
  * A producer for each leader, with connections of its own: what happens to one does not touch the others.
  * Connects when first needed.
  */
-export const createProducers = (newClient: () => KafkaClient, connectionMs: number) => {
+export const createProducers = (newClient: () => KafkaClient) => {
   const producers = new Map<number, Promise<Producer>>()
 
   const connect = (): Promise<Producer> => {
+    const { kafka, connectionMs } = newClient()
     // kafkajs's own retry may resolve a send that was not stored; the batching producer retries instead.
-    const producer = newClient().kafka.producer({
+    const producer = kafka.producer({
       idempotent: false,
       allowAutoTopicCreation: false,
       retry: { retries: 0 },
