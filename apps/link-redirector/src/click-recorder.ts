@@ -73,6 +73,13 @@ export const createClickRecorder = ({
     },
   })
 
+  let lastTime = { at: Number.NaN, text: '' }
+  // Of a busy link many clicks share a millisecond.
+  const timeOf = (at: number): string => {
+    if (at !== lastTime.at) lastTime = { at, text: new Date(at).toISOString() }
+    return lastTime.text
+  }
+
   const toRecord = ({ click, headers }: (typeof waiting)[number]): OutgoingRecord<LinkClick> => {
     const { id, projectId, linkId, code, at, ip, prefetch } = click
     const userAgent = click.userAgent?.slice(0, MAX_AGENT_LENGTH) ?? null
@@ -82,7 +89,7 @@ export const createClickRecorder = ({
       projectId,
       linkId,
       code,
-      clickedAt: new Date(at).toISOString(),
+      clickedAt: timeOf(at),
       ip: storableIp(ip, click.ipStorage),
       userAgent,
       country: ip === null ? null : countryOf(ip),

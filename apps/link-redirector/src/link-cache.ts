@@ -56,7 +56,7 @@ export const createLinkCache = ({
     if (copy && changes.isCurrent(code, copiedAt)) return keep(code, copy.link, copiedAt)
     try {
       const milliseconds = remembered ? HASTY_MS : PATIENT_MS
-      const link = await pTimeout(store.read(code), { milliseconds })
+      const link = await pTimeout(store.read(code), { milliseconds, fallback: tooLate })
       if (link) return keep(code, link, readAt)
       entries.delete(code)
       unknown.set(code, readAt)
@@ -99,6 +99,11 @@ export const createLinkCache = ({
       return fresh
     },
   }
+}
+
+// Made when it is needed: an error, with its stack, costs more than the rest of a read.
+const tooLate = (): never => {
+  throw new Error('the database does not answer in time')
 }
 
 export type LinkCache = ReturnType<typeof createLinkCache>

@@ -28,6 +28,8 @@ export const createClickIds = () => {
   let counter = randomInt(1 << COUNTER_BITS)
   let random = randomBytes(2 * 1_024)
   let used = 0
+  let lastMs = Number.NaN
+  let head = ''
   return (linkId: string, atMs: number): string => {
     if (used === random.length) {
       random = randomBytes(random.length)
@@ -36,9 +38,12 @@ export const createClickIds = () => {
     counter = (counter + 1) & ((1 << COUNTER_BITS) - 1)
     const bits = 0x8000 | (random.readUInt16BE(used) & ((1 << RANDOM_BITS) - 1))
     used += 2
-    const time = hex(atMs, 12)
-    const [high, low] = [time.slice(0, 8), time.slice(8)]
-    return `${high}-${low}-7${hex(counter, 3)}-${hex(bits, 4)}-${clickTagOf(linkId)}`
+    if (atMs !== lastMs) {
+      const time = hex(atMs, 12)
+      head = `${time.slice(0, 8)}-${time.slice(8)}-7`
+      lastMs = atMs
+    }
+    return `${head}${hex(counter, 3)}-${bits.toString(16)}-${clickTagOf(linkId)}`
   }
 }
 
