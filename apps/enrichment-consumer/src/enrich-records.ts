@@ -7,7 +7,7 @@ import {
   traceHeadersOf,
 } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
-import { enrichEvent, type Locate, partitionKeyOf } from '@waymark/domain'
+import { enrichEvent, ingestRecordFrom, type Locate, partitionKeyOf } from '@waymark/domain'
 import type { Delivery, EventBus, OutgoingRecord } from '@waymark/event-bus'
 import {
   aboutRecord,
@@ -53,8 +53,9 @@ export const createEnrichRecords = ({ bus, db, locate }: EnrichRecordsDeps) => {
 
   return async (batch: readonly Delivery<QueuedRecord>[]): Promise<undefined> => {
     const events: OutgoingRecord<EnrichedEvent>[] = []
-    const traces = tracesOf(batch)
-    for (const run of runsOf(batch.map(({ value }) => value))) {
+    const records = batch.map(({ value }) => (value.kind === 'event' ? ingestRecordFrom(value) : value))
+    const traces = tracesOf(batch, records)
+    for (const run of runsOf(records)) {
       events.push(...(await enrich(run.events, traces)))
       if (run.identify) await applyIdentify(db, run.identify)
     }
@@ -62,22 +63,25 @@ export const createEnrichRecords = ({ bus, db, locate }: EnrichRecordsDeps) => {
   }
 }
 
-/** The trace of each record that has one: what becomes of the record stays in it. */
-type Traces = ReadonlyMap<QueuedRecord, { traceparent: string }>
+/** A queued record, with everything that was left out. */
+type Arrived = IngestRecord | IdentifyRecord
 
-const tracesOf = (batch: readonly Delivery<QueuedRecord>[]): Traces => {
-  const traces = new Map<QueuedRecord, { traceparent: string }>()
-  for (const { value, headers } of batch) {
-    const trace = traceHeadersOf(headers)
-    if (trace) traces.set(value, trace)
-  }
+/** The trace of each record that has one: what becomes of the record stays in it. */
+type Traces = ReadonlyMap<Arrived, { traceparent: string }>
+
+const tracesOf = (batch: readonly Delivery<QueuedRecord>[], records: readonly Arrived[]): Traces => {
+  const traces = new Map<Arrived, { traceparent: string }>()
+  records.forEach((record, index) => {
+    const trace = traceHeadersOf(batch[index]?.headers ?? {})
+    if (trace) traces.set(record, trace)
+  })
   return traces
 }
 
 /** Events that may be resolved together, and the identify behind them. */
 type Run = { events: IngestRecord[]; identify?: IdentifyRecord }
 
-const runsOf = (records: readonly QueuedRecord[]): Run[] => {
+const runsOf = (records: readonly Arrived[]): Run[] => {
   const runs: Run[] = [{ events: [] }]
   for (const record of records) {
     const run = runs.at(-1)

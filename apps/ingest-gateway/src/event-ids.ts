@@ -6,16 +6,15 @@ const VERSION = 0x7000
 const COUNTS = 0x1000
 
 /**
- * Makes ids for events: UUIDv7 whose `rand_a` counts within a millisecond (RFC 9562, 6.2, method 1), the rest is random
- * for each millisecond, and again whenever the count has run out. `now` is in ms since the epoch.
+ * Makes ids for events that were received at a time, in ms since the epoch: UUIDv7 whose `rand_a` counts within a
+ * millisecond (RFC 9562, 6.2, method 1), the rest is random for each millisecond, and again whenever the count has run out.
  */
-export const createEventIds = (now: () => number): (() => string) => {
+export const createEventIds = (): ((time: number) => string) => {
   let at = Number.NaN
   let count = 0
   let head = ''
   let tail = ''
-  return () => {
-    const time = now()
+  return (time) => {
     if (time !== at || count === COUNTS) {
       const hex = time.toString(16).padStart(12, '0')
       at = time

@@ -56,7 +56,7 @@ const MADE_IDS_MS = 10 * 60_000
 
 /** Sorts the events of a request by structure, catalog and metering selectors. */
 export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
-  const anEventId = createEventIds(clock)
+  const anEventId = createEventIds()
 
   /** A client that was told to repeat a request must get the same ids, or a conversion would count twice. */
   const idsFor = async (
@@ -97,8 +97,8 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
       const lackingId: number[] = []
       let made = 0
       const newEventId = (): string => {
-        if (madeIds === undefined) return anEventId()
-        const id = madeIds.ids[made] ?? anEventId()
+        if (madeIds === undefined) return anEventId(receivedAtMs)
+        const id = madeIds.ids[made] ?? anEventId(receivedAtMs)
         madeIds.ids[made++] = id
         return id
       }
@@ -118,8 +118,8 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
         const { backfill } = options
         const record = ingestRecordOf(event, config, { receivedAt, sentAt, client, backfill, warnings })
         if (backfill && record.conversions.length > 0 && !hasEventId(raw)) lackingId.push(index)
-        const errors = violations.concat(warnings)
-        if (errors.length > 0) intake.problems.push({ index, eventName: event.eventName, errors })
+        if (violations.length + warnings.length > 0)
+          intake.problems.push({ index, eventName: event.eventName, errors: violations.concat(warnings) })
         const [violation] = violations
         if (violation) {
           intake.rejected.push({ v: 1, id: uuidv7(), record, errors: violations, rejectedAt: receivedAt })

@@ -1,6 +1,12 @@
 import { createMemoryCache } from '@waymark/cache'
-import { AppError, type IngestRecord, ingestRecords, type Topic } from '@waymark/contracts'
-import { compileDecision, createDecisionSet } from '@waymark/domain'
+import {
+  AppError,
+  type CompactRecord,
+  type IngestRecord,
+  ingestRecords,
+  type Topic,
+} from '@waymark/contracts'
+import { compileDecision, createDecisionSet, ingestRecordFrom } from '@waymark/domain'
 import { BusUnavailableError, type OutgoingRecord } from '@waymark/event-bus'
 import type { IngestQueue } from '@waymark/pipeline'
 import type { ProjectConfig } from '@waymark/project-config'
@@ -30,7 +36,9 @@ const setUp = ({ fault }: { fault?: Error } = {}) => {
     if (records.length === 0) return
     expect(topic.name).toBe(ingestRecords.name)
     if (fault) throw fault
-    published.push(...records)
+    published.push(
+      ...records.map((record) => ({ ...record, value: ingestRecordFrom(record.value as CompactRecord) })),
+    )
   }
   const queue: IngestQueue = { enqueue: publish, enqueueOnBus: publish, watchSpool: async () => {} }
   const config: ProjectConfig = {

@@ -7,7 +7,7 @@ import {
   rejectedEvents,
   type SyncTrackResult,
 } from '@waymark/contracts'
-import { partitionKeyOf } from '@waymark/domain'
+import { compactRecordOf, partitionKeyOf } from '@waymark/domain'
 import { BusUnavailableError } from '@waymark/event-bus'
 import type { IngestQueue } from '@waymark/pipeline'
 import type { createIntake, Intake, IntakeOptions, Sender } from './intake.ts'
@@ -136,4 +136,5 @@ const isMetering = ({ conversions }: IngestRecord): boolean => conversions.lengt
 
 const keyOf = ({ projectId, event }: IngestRecord): string => partitionKeyOf(projectId, event)
 
-const outgoing = (records: readonly IngestRecord[]) => records.map((value) => ({ key: keyOf(value), value }))
+const outgoing = (records: readonly IngestRecord[]) =>
+  records.map((record) => ({ key: keyOf(record), value: compactRecordOf(record) }))

@@ -9,7 +9,7 @@ import {
   replayRejectedEvents,
 } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
-import { partitionKeyOf, validateEvent } from '@waymark/domain'
+import { ingestRecordFrom, partitionKeyOf, validateEvent } from '@waymark/domain'
 import { BusUnavailableError } from '@waymark/event-bus'
 import { aboutRecord, findErased } from '@waymark/pipeline'
 import type { Platform, Route } from '@waymark/service-kit'
@@ -114,7 +114,7 @@ export const publishOrRefuse = async (publishing: Promise<void>): Promise<void> 
 const recordOf = ({ id, record }: Rejected): IngestRecord => {
   if (!ingestRecords.validator.fits(record) || record.kind !== 'event')
     throw new Error(`rejected event ${id} is damaged`)
-  return record
+  return ingestRecordFrom(record)
 }
 
 const view = ({ projectId: _projectId, record, ...rejected }: Rejected) => {

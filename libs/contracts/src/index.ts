@@ -93,10 +93,11 @@ export type { DeadLetter } from './records/dead-letter.ts'
 export type { EnrichedEvent, EventContext, EventLink } from './records/enriched-event.ts'
 export type { Exposure } from './records/exposure.ts'
 export type { IdentifyRecord, QueuedRecord } from './records/identify-record.ts'
-export type { AcceptedEvent, IngestRecord } from './records/ingest-record.ts'
+export type { AcceptedEvent, CompactRecord, IngestRecord } from './records/ingest-record.ts'
 export type { LinkClick } from './records/link-click.ts'
 export type { RejectedEvent } from './records/rejected-event.ts'
 export { dateOfTime, EARLIEST_MS, parseRfc3339, utcOfTime } from './rfc3339.ts'
+export { withTextLength } from './text-length.ts'
 export {
   couponsRedeemed,
   deadLetters,

@@ -3,12 +3,14 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { Static, TSchema } from 'typebox'
 import { parseRfc3339 } from './rfc3339.ts'
+import { withTextLength } from './text-length.ts'
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 const createAjv = (options: Options = {}): Ajv2020 => {
   const created = new Ajv2020({ strict: true, allowUnionTypes: true, verbose: true, ...options })
   addFormats.default(created)
+  withTextLength(created)
   // Theirs take what PostgreSQL refuses, such as the year 0, `+02` and `urn:uuid:`.
   created.addFormat('date-time', (text: string) => parseRfc3339(text) !== undefined)
   created.addFormat('date', (text: string) => parseRfc3339(`${text}T00:00:00Z`) !== undefined)

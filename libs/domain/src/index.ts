@@ -86,7 +86,12 @@ export {
 } from './identity/trait-state.ts'
 export { type Acceptance, acceptEvent, sampleOf } from './ingestion/accept-event.ts'
 export { eventKeyOf } from './ingestion/event-key.ts'
-export { ingestRecordOf, type RecordConfig } from './ingestion/ingest-record.ts'
+export {
+  compactRecordOf,
+  ingestRecordFrom,
+  ingestRecordOf,
+  type RecordConfig,
+} from './ingestion/ingest-record.ts'
 export { isDeeperThan } from './ingestion/json-depth.ts'
 export { holdsNumberOutOfRange } from './ingestion/out-of-range.ts'
 export { partitionKeyOf } from './ingestion/partition-key.ts'

@@ -14,7 +14,7 @@ describe.each(builders)('$name', ({ validator }, build) => {
   })
 
   it.each([
-    ['v', 2],
+    ['v', 3],
     ['projectId', 'project-1'],
     ['receivedAt', 'yesterday'],
     ['warnings', null],

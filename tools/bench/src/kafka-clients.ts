@@ -3,7 +3,7 @@ import { createKafkaEventBus, type EventBus } from '@waymark/event-bus'
 import { createLog } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import type { Benchmark, Contender } from './benchmark.ts'
-import { aRecord } from './pipeline.ts'
+import { aRecord, outgoing } from './pipeline.ts'
 import { createPlatformaticBus } from './platformatic-bus.ts'
 import { startServers } from './servers.ts'
 
@@ -23,10 +23,7 @@ const figures = (records: number, start: number, cpu: NodeJS.CpuUsage) => {
 }
 
 const someRecords = (projectId: string, count: number) =>
-  Array.from({ length: count }, () => {
-    const value = aRecord(projectId)
-    return { key: `${projectId}:${value.event.visitorId}`, value }
-  })
+  Array.from({ length: count }, () => outgoing(aRecord(projectId)))
 
 const publishing = (bus: EventBus, projectId: string): Contender => {
   const records = someRecords(projectId, AT_ONCE)

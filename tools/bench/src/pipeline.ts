@@ -1,6 +1,6 @@
 import { type EnrichedEvent, type IngestRecord, ingestRecords } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
-import { enrichEvent } from '@waymark/domain'
+import { compactRecordOf, enrichEvent, partitionKeyOf } from '@waymark/domain'
 import { createKafkaEventBus } from '@waymark/event-bus'
 import { rememberUserAgents, storeEvents } from '@waymark/pipeline'
 import { createLog } from '@waymark/service-kit'
@@ -23,7 +23,7 @@ const AGENT =
 
 const ABSENT = { userId: null, clientTimestamp: null, shortLinkId: null, shortLinkCode: null, clickIds: {} }
 
-/** A record as the gateway publishes it. */
+/** A record as the gateway accepts it. */
 export const aRecord = (projectId: string): IngestRecord => ({
   v: 1,
   kind: 'event',
@@ -36,6 +36,12 @@ export const aRecord = (projectId: string): IngestRecord => ({
   event: { ...ABSENT, ...anEvent(), eventId: uuidv7() },
   warnings: [],
   conversions: [],
+})
+
+/** The same as the gateway publishes it. */
+export const outgoing = (record: IngestRecord) => ({
+  key: partitionKeyOf(record.projectId, record.event),
+  value: compactRecordOf(record),
 })
 
 const describeUserAgent = rememberUserAgents()
@@ -83,10 +89,7 @@ export const pipelineBenchmark: Benchmark = {
     const publish = async (): Promise<void> => {
       for (let sent = 0; sent < count; sent += PUBLISHED_AT_ONCE) {
         const records = Array.from({ length: PUBLISHED_AT_ONCE }, () => aRecord(projectId))
-        await bus.publish(
-          ingestRecords,
-          records.map((value) => ({ key: `${projectId}:${value.event.visitorId}`, value })),
-        )
+        await bus.publish(ingestRecords, records.map(outgoing))
       }
     }
     const usage = async () => {

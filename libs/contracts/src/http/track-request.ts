@@ -12,11 +12,11 @@ export const MAX_EVENT_BYTES = 32 * 1024
 export const MAX_EVENT_DEPTH = 20
 
 /** JSON null in an optional field means the same as leaving the field out. */
-const optionalId = (description: string, minLength = 1) =>
+const optionalId = (description: string, length: { minLength?: number } = { minLength: 1 }) =>
   Type.Optional(
     Type.Unsafe<string | null>({
       type: ['string', 'null'],
-      minLength,
+      ...length,
       maxLength: MAX_ID_LENGTH,
       pattern: PRINTABLE,
       description,
@@ -33,7 +33,7 @@ export const TrackedEvent = Type.Object(
     }),
     visitorId: optionalId(
       'The anonymous visitor. Missing, empty or a value such as `undefined` is a warning.',
-      0,
+      {},
     ),
     userId: optionalId('The logged-in user.'),
     sessionId: optionalId('The visit this event belongs to.'),

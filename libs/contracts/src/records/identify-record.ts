@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { Id, JsonObject, Timestamp } from '../schema-parts.ts'
-import { IngestRecord } from './ingest-record.ts'
+import { CompactRecord, IngestRecord } from './ingest-record.ts'
 
 /** That a visitor is a user, with what is known of them. In `ingest.records.v1` only when Postgres was away. */
 export const IdentifyRecord = Type.Object({
@@ -18,12 +18,20 @@ export const IdentifyRecord = Type.Object({
 export type IdentifyRecord = Static<typeof IdentifyRecord>
 
 /** What `ingest.records.v1` carries. */
-export type QueuedRecord = IngestRecord | IdentifyRecord
-// By `kind` and not by trying both, so that a problem is told of the right one.
+export type QueuedRecord = CompactRecord | IngestRecord | IdentifyRecord
+
+const fieldIs = (field: string, value: unknown) => ({
+  type: 'object',
+  properties: { [field]: { const: value } },
+  required: [field],
+})
+
+// By what it says that it is and not by trying all, so that a problem is told of the right one.
 export const QueuedRecord = Type.Unsafe<QueuedRecord>({
   type: 'object',
-  if: { type: 'object', properties: { kind: { const: 'identify' } }, required: ['kind'] },
+  if: fieldIs('kind', 'identify'),
   // biome-ignore lint/suspicious/noThenProperty: JSON Schema calls it so
   then: IdentifyRecord,
-  else: IngestRecord,
+  // biome-ignore lint/suspicious/noThenProperty: JSON Schema calls it so
+  else: { type: 'object', if: fieldIs('v', 2), then: CompactRecord, else: IngestRecord },
 })

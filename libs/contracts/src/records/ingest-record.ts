@@ -19,7 +19,7 @@ export const AcceptedEvent = Type.Object({
 })
 export type AcceptedEvent = Static<typeof AcceptedEvent>
 
-/** `ingest.records.v1`: one accepted event on its way to enrichment. */
+/** One accepted event on its way to enrichment; `ingest.records.v1` also carries it as a `CompactRecord`. */
 export const IngestRecord = Type.Object({
   v: Type.Literal(1),
   kind: Type.Literal('event'),
@@ -39,3 +39,33 @@ export const IngestRecord = Type.Object({
   conversions: Type.Array(ConversionClaim),
 })
 export type IngestRecord = Static<typeof IngestRecord>
+
+/**
+ * `ingest.records.v1`: an `IngestRecord` without what is null, empty, `false` or, of `ipStorage`, `truncate`. Most fields
+ * of most events are, and writing them is a large part of the gateway's work.
+ */
+export const CompactRecord = Type.Object({
+  v: Type.Literal(2),
+  kind: Type.Literal('event'),
+  projectId: Id,
+  receivedAt: Timestamp,
+  sentAt: Type.Optional(Type.String()),
+  client: Type.Optional(IngestRecord.properties.client),
+  ipStorage: Type.Optional(IpStorage),
+  backfill: Type.Optional(Type.Literal(true)),
+  event: Type.Object({
+    eventId: Type.String(),
+    eventName: Type.String(),
+    properties: JsonObject,
+    visitorId: Type.Optional(Type.String()),
+    userId: Type.Optional(Type.String()),
+    sessionId: Type.Optional(Type.String()),
+    clientTimestamp: Type.Optional(Type.String()),
+    shortLinkId: Type.Optional(Type.String()),
+    shortLinkCode: Type.Optional(Type.String()),
+    clickIds: Type.Optional(StringMap),
+  }),
+  warnings: Type.Optional(IngestRecord.properties.warnings),
+  conversions: Type.Optional(IngestRecord.properties.conversions),
+})
+export type CompactRecord = Static<typeof CompactRecord>

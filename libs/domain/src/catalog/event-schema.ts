@@ -1,4 +1,4 @@
-import { AppError, type ValidationItem } from '@waymark/contracts'
+import { AppError, type ValidationItem, withTextLength } from '@waymark/contracts'
 import type { ErrorObject } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
@@ -17,7 +17,7 @@ export type PropertyCheck = (properties: Record<string, unknown>) => ValidationI
 // Unknown keywords and formats are ignored, as the standard has it; `logger` would print about them.
 const newAjv = () =>
   addFormats
-    .default(new Ajv2020({ strict: false, allErrors: true, verbose: true, logger: false }))
+    .default(withTextLength(new Ajv2020({ strict: false, allErrors: true, verbose: true, logger: false })))
     .removeKeyword('uniqueItems')
     .addKeyword(uniqueItems)
     // The pattern of theirs takes a time that grows with the square of a text's length.
