@@ -74,7 +74,7 @@ export const createClickRecorder = ({
   })
 
   let lastTime = { at: Number.NaN, text: '' }
-  // Of a busy link many clicks share a millisecond.
+  // Dozens of clicks share a millisecond under load.
   const timeOf = (at: number): string => {
     if (at !== lastTime.at) lastTime = { at, text: new Date(at).toISOString() }
     return lastTime.text
