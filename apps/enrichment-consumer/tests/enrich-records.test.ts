@@ -1,5 +1,6 @@
 import type { EnrichedEvent, IdentifyRecord, QueuedRecord } from '@waymark/contracts'
 import { openDatabase } from '@waymark/database'
+import { compactRecordOf } from '@waymark/domain'
 import { type Delivery, type EventBus, publishing } from '@waymark/event-bus'
 import { anIngestRecord, createTestDatabase, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -69,6 +70,14 @@ describe.skipIf(!services)('enriching a batch', () => {
     expect(other?.profileId).not.toBe(users)
     const profile = await db.prisma.profile.findUniqueOrThrow({ where: { id: users ?? '' } })
     expect(profile.traits).toEqual({ email: 'ann@example.com' })
+  })
+
+  it('makes the same of a record that leaves out what says nothing', async () => {
+    for (const record of [eventBy('laptop'), eventBy(null, 'ann')]) {
+      const [complete] = await enrich(record)
+      expect(complete).toBeDefined()
+      expect(await enrich(compactRecordOf(record))).toEqual([complete])
+    }
   })
 
   it('goes on after a batch of identifies alone, and after one that is repeated', async () => {

@@ -1,4 +1,6 @@
-import { type IngestRecord, ingestRecords } from '@waymark/contracts'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { type AcceptedEvent, type CompactRecord, type IngestRecord, ingestRecords } from '@waymark/contracts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compactRecordOf, ingestRecordFrom } from './ingest-record.ts'
@@ -39,7 +41,8 @@ const claim = fc.record({
 const map = fc.dictionary(fc.string({ minLength: 1, maxLength: 5 }), fc.string({ maxLength: 5 }), {
   maxKeys: 2,
 })
-const anyRecord: fc.Arbitrary<IngestRecord> = fc.record({
+/** Every field that there is: what a round trip loses is found only then. */
+const anyRecord: fc.Arbitrary<Required<IngestRecord> & { event: Required<AcceptedEvent> }> = fc.record({
   v: fc.constant(1 as const),
   kind: fc.constant('event' as const),
   projectId: fc.constant(bare.projectId),
@@ -92,6 +95,14 @@ describe('a record that is queued without what it has nothing to say about', () 
     ['projectId', 'project-1'],
   ])('does not say %s = %j', (field, value) => {
     expect(ingestRecords.validator.check({ ...compactRecordOf(bare), [field]: value })?.field).toBe(field)
+  })
+
+  it('is read as it always was', () => {
+    const golden = path.join(import.meta.dirname, '../../../contracts/golden/ingest.records.v1.json')
+    const [complete, , , compact] = JSON.parse(readFileSync(golden, 'utf8'))
+    const expected: IngestRecord = { ...complete, ipStorage: 'keep', backfill: true }
+    expect(ingestRecordFrom(compact as CompactRecord)).toEqual(expected)
+    expect(sent(expected)).toEqual(compact)
   })
 
   it('is read from a gateway of before, which leaves out nothing', () => {

@@ -66,7 +66,8 @@ const compactEventOf = (event: AcceptedEvent): CompactRecord['event'] => {
 export const ingestRecordFrom = (queued: CompactRecord | IngestRecord): IngestRecord => {
   if (queued.v === 1) return queued
   const { event } = queued
-  return {
+  // Nothing is to be forgotten here, not even what may become optional one day.
+  const record: Required<IngestRecord> & { event: Required<AcceptedEvent> } = {
     v: 1,
     kind: 'event',
     projectId: queued.projectId,
@@ -90,6 +91,7 @@ export const ingestRecordFrom = (queued: CompactRecord | IngestRecord): IngestRe
     warnings: queued.warnings ?? [],
     conversions: queued.conversions ?? [],
   }
+  return record
 }
 
 const isEmpty = (map: Record<string, string>): boolean => {
