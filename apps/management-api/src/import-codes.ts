@@ -102,6 +102,8 @@ async function* linesOf(
     bom: true,
     info: true,
     relax_column_count: true,
+    // Otherwise it tells of every quote in a line by an error that quotes all of the line before it. No code has any.
+    relax_quotes: true,
     skip_empty_lines: true,
     skip_records_with_error: true,
     max_record_size: MAX_LINE_LENGTH,

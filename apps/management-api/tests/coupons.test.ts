@@ -70,7 +70,7 @@ describe.skipIf(!services)('managing coupons', () => {
         { line: 4, code: 'SUMMER 1', reason: 'is a duplicate' },
         { line: 5, code: '', reason: expect.stringContaining('3 to 64') },
         { line: 6, code: 'ä', reason: expect.stringContaining('3 to 64') },
-        { line: 8, code: '', reason: 'is not CSV' },
+        { line: 8, code: 'wi"n', reason: expect.stringContaining('3 to 64') },
       ])
       expect(await poolOf(id)).toMatchObject({ status: 'ready', size: 3, generated: 3 })
       const again = await importText(id, 'SUMMER-1\nSUMMER-4\n')
@@ -79,6 +79,15 @@ describe.skipIf(!services)('managing coupons', () => {
       expect(lines.map((line) => line.split(',')[0]).sort()).toEqual(
         ['code', 'SUMMER-1', 'SUMMER-2', 'SUMMER-4', 'SUMMER3'].sort(),
       )
+    })
+
+    it.each([
+      ['quotes within it', 'a"'.repeat(2_000), '3 to 64'],
+      ['a quote that never ends', `"${'a,'.repeat(40_000)}`, 'is not CSV'],
+    ])('refuses a line with %s once', async (_what, line, reason) => {
+      const { imported, invalid, errors } = await importText(await create(), `SUMMER-1\n${line}`)
+      expect({ imported, invalid }).toEqual({ imported: 1, invalid: 1 })
+      expect(errors).toEqual([{ line: 2, code: expect.any(String), reason: expect.stringContaining(reason) }])
     })
 
     it('reads 10 MB without holding them, and exports what it read', async () => {
