@@ -7,11 +7,12 @@ import { expect, it } from 'vitest'
 import { type Click, createClickRecorder } from './click-recorder.ts'
 
 const setUp = ({ maxWaiting = 1_000 } = {}) => {
-  const world = { away: false, taken: [] as LinkClick[], batches: 0 }
+  const world = { away: false, taken: [] as LinkClick[], keys: [] as string[], batches: 0 }
   const metrics = new Registry()
   const enqueue: IngestQueue['enqueue'] = async (_topic, records) => {
     if (world.away) throw new BusUnavailableError('neither the bus nor the spool answers')
     world.batches++
+    world.keys.push(...records.map(({ key }) => key))
     world.taken.push(...records.map(({ value }) => value as LinkClick))
   }
   const recorder = createClickRecorder({
@@ -53,6 +54,15 @@ it('hands clicks over in batches, and all that it has when it stops', async () =
   await stop()
   expect(world.taken.map(({ id }) => Number(id))).toEqual(Array.from({ length: 2_500 }, (_, n) => n))
   expect(world.batches).toBe(3)
+})
+
+it('gives the clicks of a batch one key, and those of the next another, whatever link they follow', async () => {
+  const { world, recorder, stop } = setUp({ maxWaiting: 5_000 })
+  for (let n = 0; n < 2_000; n++) recorder.record(aClick(n, { linkId: `link ${n % 2}` }))
+  await stop()
+  expect(new Set(world.keys.slice(0, 1_000)).size).toBe(1)
+  expect(new Set(world.keys.slice(1_000)).size).toBe(1)
+  expect(new Set(world.keys).size).toBe(2)
 })
 
 it('keeps what nobody takes, up to its bound, and counts what it has to drop', async () => {

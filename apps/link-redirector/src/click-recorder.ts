@@ -80,7 +80,7 @@ export const createClickRecorder = ({
     return lastTime.text
   }
 
-  const toRecord = ({ click, headers }: (typeof waiting)[number]): OutgoingRecord<LinkClick> => {
+  const toRecord = ({ click, headers }: (typeof waiting)[number], key: string): OutgoingRecord<LinkClick> => {
     const { id, projectId, linkId, code, at, ip, prefetch } = click
     const userAgent = click.userAgent?.slice(0, MAX_AGENT_LENGTH) ?? null
     const value: LinkClick = {
@@ -98,7 +98,6 @@ export const createClickRecorder = ({
       prefetch,
       visitor: ip === null ? null : hashVisitor(at, projectId, ip, userAgent ?? ''),
     }
-    const key = `${projectId}:${linkId}`
     return headers ? { key, value, headers } : { key, value }
   }
 
@@ -106,7 +105,12 @@ export const createClickRecorder = ({
     const batch = waiting.slice(0, MAX_BATCH)
     try {
       await beforeHandOver()
-      await queue.enqueue(linkClicks, batch.map(toRecord))
+      // Clicks have no order to keep: a batch is one partition's, and a link that all follow loads each in turn.
+      const key = batch[0]?.click.id ?? ''
+      await queue.enqueue(
+        linkClicks,
+        batch.map((one) => toRecord(one, key)),
+      )
       waiting.splice(0, batch.length)
     } catch (error) {
       log.warn({ err: error, waiting: waiting.length }, 'clicks cannot be handed over and wait')
