@@ -42,6 +42,16 @@ describe('a service', () => {
     expect(code).toBe(0)
   })
 
+  it('gives back the memory that its start took', async () => {
+    const { output } = await run(`
+      const heap = () => process.memoryUsage().heapTotal / 1_048_576
+      let made = Array.from({ length: 1_000_000 }, (_, n) => ({ n }))
+      say(heap() > 50)
+      made = undefined
+      setTimeout(() => { say(heap() < 25); say('now') }, 50)`)
+    expect(output).toEqual(['true', 'true', 'now'])
+  })
+
   it('that is told to stop while it starts is undone as well', async () => {
     const { code, output } = await run(`
       const told = new Promise((resolve) => process.once('SIGTERM', resolve))

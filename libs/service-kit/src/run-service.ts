@@ -1,4 +1,5 @@
 import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import type { Tracer } from '@opentelemetry/api'
 import type { Log } from '@waymark/contracts'
 import { type Config, ConfigError, readConfig } from './config.ts'
@@ -84,6 +85,7 @@ export const runService = async (
   try {
     starting = traceAndStart()
     await starting
+    returnMemory()
     log.info({}, 'started')
   } catch (error) {
     if (!ending.signal.aborted) return fail(error)
@@ -118,3 +120,14 @@ const adviceFor = (error: unknown): string | undefined => {
  * Kafka, for milliseconds: dead, it would keep everything that it points to until all memory is collected.
  */
 const allocateYoung = (): void => setFlagsFromString('--no-allocation-site-pretenuring')
+
+/**
+ * Gives back the memory that the start took. Nearly half of it is garbage by then, and V8 would keep it, and the room that
+ * young objects had meanwhile, for as long as little happens. Blocks for 0.1 to 0.2 s.
+ */
+const returnMemory = (): void => {
+  // Contexts that are made from here on have a `gc`.
+  setFlagsFromString('--expose-gc')
+  const collect: NodeJS.GCFunction = runInNewContext('gc')
+  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+}
