@@ -20,7 +20,12 @@ const MAX_KEYS = 50_000
 
 /** The windows that this process knows of: limiters differ only in what they tell others, and when. */
 export const createWindows = ({ maxKeys = MAX_KEYS, now = () => performance.now() }: WindowsOptions = {}) => {
-  const windows = new LRUCache<string, Window>({ max: maxKeys })
+  // Made when the first is asked for: it takes the room of all of them at once, and many processes limit nothing.
+  let made: LRUCache<string, Window> | undefined
+  const remembered = (): LRUCache<string, Window> => {
+    made ??= new LRUCache({ max: maxKeys })
+    return made
+  }
 
   const isOver = (window: Window): boolean => window.endsAt <= now()
 
@@ -38,6 +43,7 @@ export const createWindows = ({ maxKeys = MAX_KEYS, now = () => performance.now(
     /** The running window that a use falls into. */
     windowOf: ({ bucket, key, windowMs }: RateLimitedUse): Window => {
       const name = `${bucket}:${key}`
+      const windows = remembered()
       const known = windows.get(name)
       if (known && !isOver(known)) return known
       const wholeSeconds = Math.ceil(windowMs / 1000) * 1000
