@@ -16,6 +16,11 @@ export type KafkaConsumerOptions = {
   onLag?: (partition: number, records: number | undefined) => void
 }
 
+/**
+ * How long Kafka may take to answer while there is nothing to hand out, in ms. Each answer is what an idle consumer
+ * costs; but a stop, and a group that shares its partitions anew, wait for the one under way.
+ */
+const MAX_FETCH_WAIT_MS = 3_000
 // A consumer that ran this long was well; its next failure is a first one again.
 const STABLE_MS = 30_000
 
@@ -90,7 +95,8 @@ export const createKafkaConsumer = (
       sessionTimeout: sessionTimeoutMs,
       heartbeatInterval: Math.floor(sessionTimeoutMs / 10),
       maxBytesPerPartition,
-      maxWaitTimeInMs: 1_000,
+      // It tells that it is alive between two of them.
+      maxWaitTimeInMs: Math.min(MAX_FETCH_WAIT_MS, Math.floor(sessionTimeoutMs / 5)),
       allowAutoTopicCreation: false,
       // Its own restart gives up on errors that it takes for final, and nobody would notice.
       retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 1_000, restartOnFailure: async () => false },
