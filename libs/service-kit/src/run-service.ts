@@ -85,7 +85,7 @@ export const runService = async (
   try {
     starting = traceAndStart()
     await starting
-    returnMemory()
+    if (!ending.signal.aborted) returnMemory()
     log.info({}, 'started')
   } catch (error) {
     if (!ending.signal.aborted) return fail(error)
@@ -128,6 +128,6 @@ const allocateYoung = (): void => setFlagsFromString('--no-allocation-site-prete
 const returnMemory = (): void => {
   // Contexts that are made from here on have a `gc`.
   setFlagsFromString('--expose-gc')
-  const collect: NodeJS.GCFunction = runInNewContext('gc')
-  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+  const collect: NodeJS.GCFunction | undefined = runInNewContext('globalThis.gc')
+  collect?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }

@@ -29,12 +29,12 @@ const ALL = 1_000_000
 export const measureIdle = async (options: Options, print: (line: string) => void): Promise<void> => {
   const { env, dispose } = await startServers(options)
   const running: { service: string; server: Measured }[] = []
-  const start = (service: string): Promise<Measured> =>
-    startMeasured({ entry: `apps/${service}/src/main.ts`, env: { ...env, ...MAIL } }, options)
+  const start = (service: string, { profileTo }: Partial<Options> = {}): Promise<Measured> =>
+    startMeasured({ entry: `apps/${service}/src/main.ts`, env: { ...env, ...MAIL } }, { profileTo })
   try {
     // So that their code is compiled already, as it is in the images.
     for (const service of SERVICES) await (await start(service)).stop()
-    for (const service of SERVICES) running.push({ service, server: await start(service) })
+    for (const service of SERVICES) running.push({ service, server: await start(service, options) })
     await sleep(SETTLING_S * 1_000)
     const usages = () => Promise.all(running.map(({ server }) => server.usage()))
     const before = await usages()

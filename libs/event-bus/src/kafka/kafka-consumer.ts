@@ -20,7 +20,7 @@ export type KafkaConsumerOptions = {
  * How long Kafka may take to answer while there is nothing to hand out, in ms. Each answer is what an idle consumer
  * costs; but a stop, and a group that shares its partitions anew, wait for the one under way.
  */
-const MAX_FETCH_WAIT_MS = 3_000
+export const MAX_FETCH_WAIT_MS = 3_000
 // A consumer that ran this long was well; its next failure is a first one again.
 const STABLE_MS = 30_000
 

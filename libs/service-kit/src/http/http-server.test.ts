@@ -77,52 +77,8 @@ it('says that a port is taken', async () => {
   await first.stop()
 })
 
-describe('an idle connection', () => {
-  const idleMs = 300
-  const patience = { headersMs: 1_000, requestMs: 1_000, restMs: 1_000, idleMs }
-  const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
-
-  it('is closed after a while, whether something was ever asked on it or not', async () => {
-    const server = await listen((_req, res) => void res.end('answer'), 0, patience)
-    const startedAt = performance.now()
-    const [asked, silent] = [connect(server.port), connect(server.port)]
-    asked.resume().write(REQUEST)
-    silent.resume()
-    await Promise.all([once(asked, 'close'), once(silent, 'close')])
-    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(idleMs)
-    await server.stop()
-  })
-
-  it('is none while requests come, or one is answered for longer', async () => {
-    const released = Promise.withResolvers<void>()
-    const server = await listen(
-      async (req, res) => {
-        if (req.url === '/slow') await released.promise
-        res.end('answer')
-      },
-      0,
-      patience,
-    )
-    const [asking, waiting, idle] = [connect(server.port), connect(server.port), connect(server.port)]
-    const asks = setInterval(() => asking.write(REQUEST), idleMs / 3)
-    asking.resume()
-    waiting.write(REQUEST.replace('/', '/slow'))
-    idle.resume()
-    // Whoever is idle is closed by now, so that the others would be.
-    await once(idle, 'close')
-    clearInterval(asks)
-    expect(asking.closed).toBe(false)
-    released.resolve()
-    const [answer] = await once(waiting, 'data')
-    expect(String(answer)).toMatch(/^HTTP\/1.1 200 /)
-    asking.destroy()
-    waiting.destroy()
-    await server.stop()
-  })
-})
-
 describe('what is no request', () => {
-  const patience = { headersMs: 100, requestMs: 200, restMs: 200, idleMs: 75_000 }
+  const patience = { headersMs: 100, requestMs: 200, restMs: 200 }
   let server: HttpServer
   beforeAll(async () => {
     server = await listen(

@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { closeIdleConnections } from './idle-connections.ts'
 import { reasonFor, refuseConnection } from './refuse-malformed.ts'
 import { requestIdOf } from './request-id.ts'
 
@@ -12,21 +11,14 @@ import { requestIdOf } from './request-id.ts'
  */
 export type HttpServer = { port: number; stop(options?: { drainMs?: number }): Promise<void> }
 
+// Longer than the idle time of usual proxies, so that they and not we close an idle connection.
+const KEEP_ALIVE_MS = 75_000
 /** How long requests that are under way at a stop have to finish, in ms. */
 const FINISH_MS = 5_000
 
-/**
- * How long a client may take for what it sends, in ms: its headers, the whole request, what is left of one that was
- * answered, and the next request of its connection.
- */
-export type Patience = { headersMs: number; requestMs: number; restMs: number; idleMs: number }
-const PATIENCE: Patience = {
-  headersMs: 20_000,
-  requestMs: 60_000,
-  restMs: 1_000,
-  // Longer than the idle time of usual proxies, so that they and not we close an idle connection.
-  idleMs: 75_000,
-}
+/** How long a client may take for what it sends, in ms: its headers, the whole request, and what is left of one that was answered. */
+export type Patience = { headersMs: number; requestMs: number; restMs: number }
+const PATIENCE: Patience = { headersMs: 20_000, requestMs: 60_000, restMs: 1_000 }
 
 /**
  * Listens on `port`, or on a free one when it is 0. What is not HTTP, too large or too slow is answered as JSON.
@@ -35,11 +27,10 @@ const PATIENCE: Patience = {
 export const listen = async (
   handler: RequestListener,
   port: number,
-  { headersMs, requestMs, restMs, idleMs }: Patience = PATIENCE,
+  { headersMs, requestMs, restMs }: Patience = PATIENCE,
 ): Promise<HttpServer> => {
   const server = createServer({
-    // `closeIdleConnections` closes them instead.
-    keepAliveTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: headersMs,
     requestTimeout: requestMs,
     connectionsCheckingInterval: Math.min(headersMs, 5_000),
@@ -88,7 +79,6 @@ export const listen = async (
   })
   server.listen(port)
   await once(server, 'listening')
-  const stopClosingIdle = closeIdleConnections(connections, idleMs)
 
   return {
     port: (server.address() as AddressInfo).port,
@@ -98,7 +88,6 @@ export const listen = async (
       await sleep(drainMs)
       const closed = once(server, 'close')
       server.close()
-      stopClosingIdle()
       // A connection on which nothing was ever asked counts as busy for Node, and would hold up the end.
       for (const [connection, underWay] of connections) if (underWay.length === 0) connection.destroy()
       const impatient = setTimeout(() => server.closeAllConnections(), FINISH_MS)
