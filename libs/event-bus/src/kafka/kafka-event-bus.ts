@@ -54,9 +54,9 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
   const { topicPrefix = '', publishDeadlineMs = 4_000 } = options
   // A broker that hangs leaves time to ask another one, for the partitions and again for sending.
   const connectionMs = publishDeadlineMs / 3
-  // What Kafka holds a request for is not its answering late.
-  const heldMs = MAX_FETCH_WAIT_MS + publishDeadlineMs
-  const newConsumerClient = kafkaClients(options, publishDeadlineMs, log, heldMs)
+  // As long as Kafka holds a request for records it does not answer late.
+  const answerMs = MAX_FETCH_WAIT_MS + publishDeadlineMs
+  const newConsumerClient = kafkaClients(options, publishDeadlineMs, log, answerMs)
   const compression = compressions[options.compression ?? 'zstd']
   const producers = createProducers(kafkaClients(options, connectionMs, log))
   const leaders = createPartitionLeaders(kafkaClients(options, connectionMs, log))
@@ -203,18 +203,18 @@ const compressions: Record<NonNullable<KafkaOptions['compression']>, BatchCompre
  * Makes clients of which each begins with another broker than the one before: of its brokers kafkajs asks the first, and
  * asks it again after a failure.
  * @param connectionMs of connecting one of them
- * @param requestMs of waiting for an answer
+ * @param answerMs of waiting for an answer
  */
 const kafkaClients = (
   { brokers, clientId, publishDeadlineMs = 4_000, tls, sasl }: KafkaOptions,
   connectionMs: number,
   log: Log,
-  requestMs = publishDeadlineMs,
+  answerMs = publishDeadlineMs,
 ): (() => KafkaClient) => {
   const config: Omit<KafkaConfig, 'brokers'> = {
     clientId,
     connectionTimeout: connectionMs,
-    requestTimeout: requestMs,
+    requestTimeout: answerMs,
     retry: { retries: 0 },
     logCreator: logTo(log),
     ...(tls && { ssl: tls }),

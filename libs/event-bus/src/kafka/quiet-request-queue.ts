@@ -20,7 +20,8 @@ const looksAt = new WeakMap<RequestQueue, number>()
  * Mends two timers of kafkajs 2.2.4, which woke an idle process more often than all that it does. After every answer it
  * schedules a look at the requests that wait to be sent, with a delay that is negative unless the broker throttles, and so
  * looks a thousand times a second for ever, though nothing waits. And for requests that take too long it looks at each
- * connection ten times a second. With this it looks when there is something to send, and when the first request of those that were sent would be due.
+ * connection ten times a second. With this it looks when there is something to send, and when the first request of those
+ * that were sent would be due.
  */
 export const quietRequestQueue = (): void => {
   const require = createRequire(import.meta.url)
