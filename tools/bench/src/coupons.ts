@@ -64,8 +64,13 @@ export const generationBenchmark: Benchmark = {
       await eventually('the codes are generated', isReady, GENERATION_MS)
       const seconds = (performance.now() - start) / 1_000
       const after = await service.usage()
-      const cpuMicros = (after.cpuMicros - before.cpuMicros) / codes
-      return { perSecond: codes / seconds, cpuMicros, p99Ms: null, peakRssMb: after.peakRssMb }
+      return {
+        perSecond: codes / seconds,
+        cpuMicros: (after.cpuMicros - before.cpuMicros) / codes,
+        p99Ms: null,
+        peakRssMb: after.peakRssMb,
+        rssMb: after.rssMb,
+      }
     }
     // Rows as the service makes them, kept by the server in a file.
     await generate()

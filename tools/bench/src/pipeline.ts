@@ -97,6 +97,7 @@ export const pipelineBenchmark: Benchmark = {
       return {
         cpuMicros: used.reduce((sum, { cpuMicros }) => sum + cpuMicros, 0),
         peakRssMb: Math.max(...used.map(({ peakRssMb }) => peakRssMb)),
+        rssMb: Math.max(...used.map(({ rssMb }) => rssMb)),
       }
     }
     const run = async (): Promise<Figures> => {
@@ -116,6 +117,7 @@ export const pipelineBenchmark: Benchmark = {
         cpuMicros: (after.cpuMicros - before.cpuMicros) / count,
         p99Ms: null,
         peakRssMb: after.peakRssMb,
+        rssMb: after.rssMb,
       }
     }
     const stop = async (): Promise<void> => {

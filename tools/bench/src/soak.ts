@@ -1,8 +1,9 @@
 import type { Benchmark, Options } from './benchmark.ts'
 
-const SAMPLE_S = 30
+/** How long a round takes, in seconds, where the amount of work is not fixed. */
+const ROUND_S = 30
 
-/** Loads ours of each benchmark for some minutes, and prints how much memory it takes as time goes on. */
+/** Loads ours of each benchmark for some minutes, and prints after each round how much memory it takes. */
 export const soak = async (
   benchmarks: readonly Benchmark[],
   options: Options,
@@ -12,12 +13,13 @@ export const soak = async (
   for (const { name, unit, prepare } of benchmarks) {
     const { ours, baseline, dispose } = await prepare(options)
     try {
-      for (let second = SAMPLE_S; second <= minutes * 60; second += SAMPLE_S) {
-        const { perSecond, cpuMicros, peakRssMb, rssMb } = await ours.run(SAMPLE_S)
+      const startedAt = performance.now()
+      const seconds = (): number => (performance.now() - startedAt) / 1_000
+      while (seconds() < minutes * 60) {
+        const { perSecond, cpuMicros, peakRssMb, rssMb } = await ours.run(ROUND_S)
+        const rate = `${perSecond.toFixed(0)} ${unit}/s, ${cpuMicros?.toFixed(0)} µs CPU`
         const memory = rssMb === undefined ? '' : `, ${rssMb} MB, at most ${peakRssMb} MB`
-        print(
-          `${name} ${second} s: ${perSecond.toFixed(0)} ${unit}/s, ${cpuMicros?.toFixed(0)} µs CPU${memory}`,
-        )
+        print(`${name} ${seconds().toFixed(0)} s: ${rate}${memory}`)
       }
     } finally {
       await Promise.all([ours.stop(), baseline.stop()])
