@@ -4,7 +4,7 @@ import { eventually } from '@waymark/testing/servers'
 import { v7 as uuidv7 } from 'uuid'
 import type { Benchmark, Contender, Figures } from './benchmark.ts'
 import { type HttpSide, startHttp } from './http-contender.ts'
-import { startMeasured } from './measured-process.ts'
+import { figuresOf, startMeasured } from './measured-process.ts'
 import { startPgbench } from './pgbench.ts'
 import { startServers } from './servers.ts'
 
@@ -63,14 +63,7 @@ export const generationBenchmark: Benchmark = {
         (await db.prisma.couponPool.findUniqueOrThrow({ where: { id } })).status === 'ready'
       await eventually('the codes are generated', isReady, GENERATION_MS)
       const seconds = (performance.now() - start) / 1_000
-      const after = await service.usage()
-      return {
-        perSecond: codes / seconds,
-        cpuMicros: (after.cpuMicros - before.cpuMicros) / codes,
-        p99Ms: null,
-        peakRssMb: after.peakRssMb,
-        rssMb: after.rssMb,
-      }
+      return figuresOf({ count: codes, seconds }, before, await service.usage())
     }
     // Rows as the service makes them, kept by the server in a file.
     await generate()

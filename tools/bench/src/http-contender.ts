@@ -1,6 +1,6 @@
 import autocannon from 'autocannon'
 import type { Contender } from './benchmark.ts'
-import { startMeasured } from './measured-process.ts'
+import { figuresOf, startMeasured } from './measured-process.ts'
 
 /** A server to start and a request to send to it. Without a body it is a GET. */
 export type HttpSide = {
@@ -55,14 +55,8 @@ export const startHttp = async (
       if (refused > 0 || result.errors > 0) {
         throw new Error(`${refused} answers were errors and ${result.errors} requests failed`)
       }
-      const requests = result['2xx'] + result['3xx']
-      return {
-        perSecond: requests / result.duration,
-        cpuMicros: (after.cpuMicros - before.cpuMicros) / requests,
-        p99Ms: result.latency.p99,
-        peakRssMb: after.peakRssMb,
-        rssMb: after.rssMb,
-      }
+      const count = result['2xx'] + result['3xx']
+      return figuresOf({ count, seconds: result.duration, p99Ms: result.latency.p99 }, before, after)
     },
     stop: server.stop,
   }

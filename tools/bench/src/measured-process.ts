@@ -3,17 +3,21 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { eventually, freePort } from '@waymark/testing/servers'
+import type { Figures } from './benchmark.ts'
 import { SERVER_CORE } from './cores.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 // The kernel counts CPU time in ticks, 100 a second on every Linux that Node runs on.
 const MICROS_PER_TICK = 10_000
 
+/** What a process, or several, have used: CPU time since the start, and memory. */
+export type Usage = { cpuMicros: number; peakRssMb: number; rssMb: number }
+
 /** A server process whose use of CPU and memory can be read. Linux only. */
 export type Measured = {
   port: number
   /** `ownMb`: of `rssMb`, what is not a file that processes share, as Node's own code is. */
-  usage(): Promise<{ cpuMicros: number; peakRssMb: number; rssMb: number; ownMb: number }>
+  usage(): Promise<Usage & { ownMb: number }>
   stop(): Promise<void>
 }
 
@@ -73,6 +77,19 @@ export const startMeasured = async (
     },
   }
 }
+
+/** What was measured of `count` pieces of work, by what the process had used before and after. */
+export const figuresOf = (
+  { count, seconds, p99Ms = null }: { count: number; seconds: number; p99Ms?: number | null },
+  before: Usage,
+  after: Usage,
+): Figures => ({
+  perSecond: count / seconds,
+  cpuMicros: (after.cpuMicros - before.cpuMicros) / count,
+  p99Ms,
+  peakRssMb: after.peakRssMb,
+  rssMb: after.rssMb,
+})
 
 const megabytes = (status: string, field: string): number =>
   Math.round(Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024)

@@ -7,7 +7,7 @@ import { createLog } from '@waymark/service-kit'
 import { eventually } from '@waymark/testing/servers'
 import { v7 as uuidv7 } from 'uuid'
 import type { Benchmark, Contender, Figures } from './benchmark.ts'
-import { startMeasured } from './measured-process.ts'
+import { figuresOf, startMeasured, type Usage } from './measured-process.ts'
 import { startServers } from './servers.ts'
 import { anEvent } from './track.ts'
 
@@ -92,7 +92,7 @@ export const pipelineBenchmark: Benchmark = {
         await bus.publish(ingestRecords, records.map(outgoing))
       }
     }
-    const usage = async () => {
+    const usage = async (): Promise<Usage> => {
       const used = await Promise.all([enrichment.usage(), persistence.usage()])
       return {
         cpuMicros: used.reduce((sum, { cpuMicros }) => sum + cpuMicros, 0),
@@ -111,14 +111,7 @@ export const pipelineBenchmark: Benchmark = {
         STORING_MS,
       )
       const seconds = (performance.now() - start) / 1_000
-      const after = await usage()
-      return {
-        perSecond: count / seconds,
-        cpuMicros: (after.cpuMicros - before.cpuMicros) / count,
-        p99Ms: null,
-        peakRssMb: after.peakRssMb,
-        rssMb: after.rssMb,
-      }
+      return figuresOf({ count, seconds }, before, await usage())
     }
     const stop = async (): Promise<void> => {
       await bus.close()
