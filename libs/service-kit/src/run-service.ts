@@ -1,8 +1,7 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import type { Tracer } from '@opentelemetry/api'
 import type { Log } from '@waymark/contracts'
 import { type Config, ConfigError, readConfig } from './config.ts'
+import { returnMemory, returnMemoryWhenQuiet, tuneHeap } from './heap.ts'
 import { createLog, logConfig } from './log.ts'
 import { createScope, type Scope } from './scope.ts'
 import { traceLogFields } from './tracing/log-fields.ts'
@@ -36,7 +35,7 @@ export const runService = async (
 ): Promise<void> => {
   const config = readOwnConfig(env)
   if (config === undefined) return
-  allocateYoung()
+  tuneHeap()
   const traced = config.tracing.endpoint !== ''
   const log = createLog(name, config.log.level, traced ? traceLogFields : undefined)
   const scope = createScope(log)
@@ -85,7 +84,10 @@ export const runService = async (
   try {
     starting = traceAndStart()
     await starting
-    if (!ending.signal.aborted) returnMemory()
+    if (!ending.signal.aborted) {
+      returnMemory()
+      returnMemoryWhenQuiet()
+    }
     log.info({}, 'started')
   } catch (error) {
     if (!ending.signal.aborted) return fail(error)
@@ -113,21 +115,4 @@ const adviceFor = (error: unknown): string | undefined => {
   if (error instanceof ConfigError) return error.message
   const { code, port } = Object(error) as { code?: unknown; port?: unknown }
   return code === 'EADDRINUSE' ? `Port ${port} is taken. Set PORT to another one.` : undefined
-}
-
-/**
- * Keeps V8 from allocating among old objects what often outlives a young collection. Here that is whatever waits for
- * Kafka, for milliseconds: dead, it would keep everything that it points to until all memory is collected.
- */
-const allocateYoung = (): void => setFlagsFromString('--no-allocation-site-pretenuring')
-
-/**
- * Gives back the memory that the start took. Nearly half of it is garbage by then, and V8 would keep it, and the room that
- * young objects had meanwhile, for as long as little happens. Blocks for 0.1 to 0.2 s.
- */
-const returnMemory = (): void => {
-  // Contexts that are made from here on have a `gc`.
-  setFlagsFromString('--expose-gc')
-  const collect: NodeJS.GCFunction | undefined = runInNewContext('globalThis.gc')
-  collect?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }
