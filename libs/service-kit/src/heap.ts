@@ -2,11 +2,11 @@ import { performance } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-const QUIET_AFTER_MS = 5 * 60_000
+const LOOK_MS = 5 * 60_000
 /** An event loop that works less of its time has little more to do than to look whether there is something. */
 const QUIET_SHARE = 0.05
 
-/** Has V8 treat memory as suits a server. To be called before anything is allocated that lives on. */
+/** Has V8 treat memory as suits a server, for the whole process. To be called when it starts, before there is any work. */
 export const tuneHeap = (): void => {
   // What waits for Kafka often outlives a young collection, and V8 would make such objects among the old ones. Dead after
   // milliseconds, they would there keep everything that they point to until all memory is collected.
@@ -18,7 +18,10 @@ export const tuneHeap = (): void => {
   setFlagsFromString('--heap-growing-percent=200')
 }
 
-/** Gives back memory that is garbage, and the room that young objects had. Blocks for 0.1 to 0.3 s. */
+/**
+ * Gives back memory that is garbage, and the room that young objects had: V8 would keep both for as long as little happens.
+ * Blocks for 0.1 to 0.3 s.
+ */
 export const returnMemory = (): void => {
   // Contexts that are made from here on have a `gc`.
   setFlagsFromString('--expose-gc')
@@ -26,8 +29,11 @@ export const returnMemory = (): void => {
   collect?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }
 
-/** Returns memory, once, whenever there was next to nothing to do for `quietMs` ms and more before. */
-export const returnMemoryWhenQuiet = (quietMs = QUIET_AFTER_MS): void => {
+/**
+ * Looks every `lookMs` ms whether there was next to nothing to do since the last time, and returns memory if there was before:
+ * once, and at the latest after twice as long.
+ */
+export const returnMemoryWhenQuiet = (lookMs = LOOK_MS): void => {
   let before = performance.eventLoopUtilization()
   let hasWorked = false
   const look = (): void => {
@@ -37,5 +43,5 @@ export const returnMemoryWhenQuiet = (quietMs = QUIET_AFTER_MS): void => {
     if (isQuiet && hasWorked) returnMemory()
     hasWorked = !isQuiet
   }
-  setInterval(look, quietMs).unref()
+  setInterval(look, lookMs).unref()
 }
