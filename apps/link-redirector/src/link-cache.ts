@@ -1,4 +1,5 @@
 import { AppError, type Log } from '@waymark/contracts'
+import { LINK_CODE } from '@waymark/domain'
 import type { ChangeNotices } from '@waymark/project-config'
 import { LRUCache } from 'lru-cache'
 import pTimeout from 'p-timeout'
@@ -43,9 +44,9 @@ export const createLinkCache = ({
   const unknown = new LRUCache<string, number>({ max: maxUnknown })
   const reading = new Map<string, Promise<PreparedLink | null>>()
 
-  const keep = (code: string, link: StoredLink, readAt: number): PreparedLink => {
+  const keep = (link: StoredLink, readAt: number): PreparedLink => {
     const prepared = prepareLink(link)
-    entries.set(code, { link: prepared, readAt, triedAt: readAt })
+    entries.set(prepared.code, { link: prepared, readAt, triedAt: readAt })
     return prepared
   }
 
@@ -53,11 +54,11 @@ export const createLinkCache = ({
     const readAt = now()
     const copy = remembered ? undefined : await store.readCopy(code)
     const copiedAt = copy ? readAt - copy.ageMs : 0
-    if (copy && changes.isCurrent(code, copiedAt)) return keep(code, copy.link, copiedAt)
+    if (copy && changes.isCurrent(code, copiedAt)) return keep(copy.link, copiedAt)
     try {
       const milliseconds = remembered ? HASTY_MS : PATIENT_MS
       const link = await pTimeout(store.read(code), { milliseconds, fallback: tooLate })
-      if (link) return keep(code, link, readAt)
+      if (link) return keep(link, readAt)
       entries.delete(code)
       unknown.set(code, readAt)
       return null
@@ -67,7 +68,7 @@ export const createLinkCache = ({
         return remembered.link
       }
       log.warn({ err: error }, 'a link cannot be read')
-      if (copy) return keep(code, copy.link, 0)
+      if (copy) return keep(copy.link, 0)
       throw new AppError(
         'store_unavailable',
         'STORE_UNAVAILABLE',
@@ -86,9 +87,10 @@ export const createLinkCache = ({
       const entry = entries.get(code)
       if (entry) {
         const { link, readAt, triedAt } = entry
-        if (!changes.isWatching() || changes.isCurrent(code, readAt)) return link
+        if (changes.isCurrent(code, readAt) || !changes.isWatching()) return link
         if (triedAt > readAt && now() - triedAt < SPARED_MS) return link
       } else {
+        if (!LINK_CODE.test(code)) return null
         const unknownSince = unknown.get(code)
         if (unknownSince !== undefined && now() - unknownSince < NEGATIVE_MS) return null
       }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { resolveLink } from '@waymark/contracts'
-import { addressFor, createClickIds, LINK_CODE, type LinkEnd, linkStateAt } from '@waymark/domain'
+import { addressFor, createClickIds, type LinkEnd, linkStateAt } from '@waymark/domain'
 import type { DirectHandler, Exchange, Route } from '@waymark/service-kit'
 import type { RequestHandler } from 'express'
 import type { ClickLimits } from './click-limits.ts'
@@ -90,7 +90,6 @@ export const redirectRoute = ({ links, optionsOf, limits, visitors, clicks, cloc
   }
 
   const direct: DirectHandler = (exchange) => {
-    if (!LINK_CODE.test(exchange.parameter)) return false
     const link = links.get(exchange.parameter)
     return link instanceof Promise ? link.then((found) => follow(found, exchange)) : follow(link, exchange)
   }

@@ -58,10 +58,14 @@ export const createChangeNotices = ({ pool, log, now, query, maxAgeMs }: ChangeN
     /** Whether the polls succeed, so that a change would be known. */
     isWatching: (): boolean => now() - polledAt < TRUSTED_MS,
     /** Whether what was read of a subject at `readAt` (ms) is known to be true still. */
-    isCurrent: (subject: string, readAt: number): boolean =>
-      now() - polledAt < TRUSTED_MS &&
-      now() - readAt < maxAgeMs &&
-      readAt > Math.max(gapEndedAt, changedAt.get(subject) ?? 0),
+    isCurrent: (subject: string, readAt: number): boolean => {
+      const time = now()
+      return (
+        time - polledAt < TRUSTED_MS &&
+        time - readAt < maxAgeMs &&
+        readAt > Math.max(gapEndedAt, changedAt.get(subject) ?? 0)
+      )
+    },
   }
 }
 

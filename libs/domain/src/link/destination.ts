@@ -34,7 +34,7 @@ export type PreparedDestination = {
   /** From the `#` on. */
   tail: string
   /** The parameters that it has itself. */
-  parameters: ReadonlySet<string>
+  parameters: readonly string[]
 }
 
 /**
@@ -59,7 +59,7 @@ export const prepareDestination = (url: string, utm: LinkUtm): PreparedDestinati
     head,
     separator: hasQuery ? '&' : '?',
     tail,
-    parameters: new Set([...own, ...added.keys()]),
+    parameters: [...own, ...added.keys()],
   }
 }
 
@@ -79,10 +79,10 @@ export const addressFor = (
   return `${head}${separator}${added}${tail}`
 }
 
-const forwardable = (query: string, parameters: ReadonlySet<string>): string => {
+const forwardable = (query: string, parameters: readonly string[]): string => {
+  const own = new Set(parameters)
   const given = new URLSearchParams(query)
-  for (const name of new Set(given.keys()))
-    if (name === CLICK_PARAMETER || parameters.has(name)) given.delete(name)
+  for (const name of new Set(given.keys())) if (name === CLICK_PARAMETER || own.has(name)) given.delete(name)
   return given.toString()
 }
 
