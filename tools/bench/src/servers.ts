@@ -25,7 +25,7 @@ const PARTITIONS = 12
 /** Starts Kafka and Redis for one benchmark, beside a copy of the filled database. */
 export const startServers = async (options: Pick<Options, 'postgres'>): Promise<Servers> => {
   const { container: postgres, apiKey, projectId, copy } = await options.postgres()
-  const [database, redis, kafka] = await Promise.all([copy(), startRedis(), startKafka()])
+  const [database, redis, kafka] = await Promise.all([copy(), startRedis(), startKafka({ direct: true })])
   const containers = [redis, kafka].map(({ container }) => container)
   pinContainers(containers.map((container) => container.getId()))
   const dispose = async (): Promise<void> => {

@@ -43,6 +43,8 @@ export type KafkaOptions = {
 // Below the broker's default limit of 1 MiB, with room for the framing of a record batch.
 const MAX_PARTITION_BATCH_BYTES = 900_000
 const MAX_FETCH_BYTES_PER_PARTITION = 1_048_576
+// What comes while a batch is under way is gathered anyway; to wait for long would only have all requests wait together.
+const LINGER_MS = 1
 // The first handshake of a broker that has just started takes its time.
 const ADMIN_CONNECTION_MS = 10_000
 const ADMIN_CONNECTED_WITHIN_MS = 30_000
@@ -91,7 +93,7 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
       send,
       {
         newBatch,
-        lingerMs: options.lingerMs ?? 2,
+        lingerMs: options.lingerMs ?? LINGER_MS,
         deadlineMs: publishDeadlineMs,
         leaderOf: (partition) => leaders.leaderOf(topic, partition),
       },

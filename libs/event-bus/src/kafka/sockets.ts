@@ -15,6 +15,8 @@ export const createSockets = () => {
     const socket = ssl
       ? connectTls({ host, port, ...servername, ...ssl }, onConnect)
       : connect({ host, port }, onConnect)
+    // As all clients of Kafka do: the rest of a request shall not wait until the beginning is acknowledged.
+    socket.setNoDelay(true)
     socket.setKeepAlive(true, KEEP_ALIVE_MS)
     open.add(socket)
     socket.once('close', () => open.delete(socket))
