@@ -17,7 +17,10 @@ const NO_TARGETS: readonly PreparedTarget[] = []
 // Many links have the same project and status. With a copy of these for each a link would take a sixth more memory.
 const shared = new LRUCache<string, string>({ max: MAX_SHARED })
 
-/** Does once what all visitors of a link have in common. */
+/**
+ * Does once what all visitors of a link have in common. As many links are remembered, what following one does not need is
+ * left out.
+ */
 export const prepareLink = (link: StoredLink): PreparedLink => ({
   id: link.id,
   projectId: sharedText(link.projectId),

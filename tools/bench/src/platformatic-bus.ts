@@ -1,7 +1,8 @@
 import { Consumer, MessagesStreamModes, ProduceAcks, Producer, stringSerializers } from '@platformatic/kafka'
 import { type Delivery, type EventBus, publishing } from '@waymark/event-bus'
 
-const LINGER_MS = 2
+// As long as ours.
+const LINGER_MS = 1
 const BATCH = 500
 
 type Message = { topic: string; key: string; value: string }
