@@ -122,8 +122,8 @@ export const createClickRecorder = ({
     /** Takes a click. Never fails and never waits. */
     record: (click: Click): void => {
       if (waiting.length >= maxWaiting) dropped.inc()
-      else waiting.push({ click, headers: traceHeaders() })
-      wake()
+      // Behind another one, `run` is at work.
+      else if (waiting.push({ click, headers: traceHeaders() }) === 1) wake()
     },
     /** Hands clicks over until `signal` aborts and none are left. */
     run: async (signal: AbortSignal): Promise<void> => {
