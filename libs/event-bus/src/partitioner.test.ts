@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { Partitioners, type PartitionMetadata } from 'kafkajs'
 import { describe, expect, it } from 'vitest'
-import { partitionOf } from './partitioner.ts'
+import { keyBytesOf, partitionOf } from './partitioner.ts'
 
 const kafkajsPartitioner = Partitioners.DefaultPartitioner()
 const byKafkajs = (key: string, partitions: number): number =>
@@ -24,7 +24,7 @@ describe('partitionOf', () => {
     )
     fc.assert(
       fc.property(key, fc.integer({ min: 1, max: 1_000 }), (text, partitions) => {
-        expect(partitionOf(text, partitions)).toBe(byKafkajs(text, partitions))
+        expect(partitionOf(keyBytesOf(text), partitions)).toBe(byKafkajs(text, partitions))
       }),
       { numRuns: 2_000 },
     )

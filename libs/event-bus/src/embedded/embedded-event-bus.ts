@@ -1,7 +1,7 @@
 import type { Log } from '@waymark/contracts'
 import type { Pool } from 'pg'
 import { createDelivery, DEFAULT_BATCH_RECORDS, deadLettersTo } from '../delivery.ts'
-import { partitionOf } from '../partitioner.ts'
+import { keyBytesOf, partitionOf } from '../partitioner.ts'
 import { type EventBus, publishing } from '../port.ts'
 import { createAppender } from './appender.ts'
 import { createEmbeddedConsumer } from './embedded-consumer.ts'
@@ -30,7 +30,7 @@ export const openEmbeddedEventBus = async (
       appender.append(
         records.map(({ key, value, headers }) => ({
           topic: topic.name,
-          partition: partitionOf(key, partitions),
+          partition: partitionOf(keyBytesOf(key), partitions),
           key,
           value,
           headers,

@@ -2,22 +2,23 @@ import { createMemoryLog } from '@waymark/testing'
 import fc from 'fast-check'
 import type { RecordMetadata } from 'kafkajs'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { BusUnavailableError } from '../port.ts'
+import { BusUnavailableError, type SerializedRecord } from '../port.ts'
 import { createBatchingProducer, type PartitionBatch } from './batching-producer.ts'
-import type { BatchRecord } from './record-batch.ts'
 
 const DEADLINE_MS = 4_000
 const MAX_BATCH_CHARACTERS = 1_000
 
 /** The key tells the partition. */
-const record = (partition: number, value: string): BatchRecord => ({ key: `${partition}`, value })
-const partitionOf = ({ key }: BatchRecord): number => Number(key)
+const record = (partition: number, value: string): SerializedRecord => ({ key: `${partition}`, value })
+const partitionOf = (key: Uint8Array): number => Number(new TextDecoder().decode(key))
+const partitionIn = ({ key }: SerializedRecord): number => Number(key)
 
 const newBatch = () => {
   const batch = {
-    records: [] as BatchRecord[],
+    records: [] as SerializedRecord[],
     released: false,
-    append: (added: BatchRecord): boolean => {
+    append: (key: Uint8Array, added: SerializedRecord): boolean => {
+      expect(partitionOf(key)).toBe(partitionIn(added))
       const characters = batch.records.reduce((sum, { value }) => sum + value.length, added.value.length)
       if (batch.records.length > 0 && characters > MAX_BATCH_CHARACTERS) return false
       batch.records.push(added)
@@ -31,23 +32,23 @@ const newBatch = () => {
   return batch
 }
 type TestBatch = PartitionBatch<ReturnType<typeof newBatch>>
-const recordsIn = (batches: readonly TestBatch[]): BatchRecord[] =>
+const recordsIn = (batches: readonly TestBatch[]): SerializedRecord[] =>
   batches.flatMap(({ partition, batch }) => {
     if (batch.released) throw new Error('a batch was sent that had been released')
-    for (const one of batch.records) expect(partitionOf(one)).toBe(partition)
+    for (const one of batch.records) expect(partitionIn(one)).toBe(partition)
     return batch.records
   })
 
 const options = { newBatch, lingerMs: 2, deadlineMs: DEADLINE_MS, leaderOf: () => 1 }
 const acknowledged = (...partitions: number[]): RecordMetadata[] =>
   partitions.map((partition) => ({ topicName: 't', partition, errorCode: 0, baseOffset: '0' }))
-const partitionsOf = (records: readonly BatchRecord[]) => [...new Set(records.map(partitionOf))]
-const valuesIn = (partition: number, records: readonly BatchRecord[] = []) =>
-  records.filter((one) => partitionOf(one) === partition).map(({ value }) => value)
+const partitionsOf = (records: readonly SerializedRecord[]) => [...new Set(records.map(partitionIn))]
+const valuesIn = (partition: number, records: readonly SerializedRecord[] = []) =>
+  records.filter((one) => partitionIn(one) === partition).map(({ value }) => value)
 
 /** A producer whose sends are answered by hand: `answer(n)` settles the n-th one, counted from 0. */
 const setUp = () => {
-  const sends: (readonly BatchRecord[])[] = []
+  const sends: (readonly SerializedRecord[])[] = []
   const answers: PromiseWithResolvers<RecordMetadata[]>[] = []
   const send = (batches: readonly TestBatch[]) => {
     const answer = Promise.withResolvers<RecordMetadata[]>()
@@ -59,7 +60,7 @@ const setUp = () => {
   const leaderOf = (partition: number) => leaders[partition] ?? 1
   const producer = createBatchingProducer(send, { ...options, leaderOf }, createMemoryLog())
   /** Publishes, and tells how that went so far. */
-  const publish = (...records: BatchRecord[]) => {
+  const publish = (...records: SerializedRecord[]) => {
     const publication: { state: 'open' | 'done' | 'failed'; error?: unknown } = { state: 'open' }
     producer.publish(records, partitionOf).then(
       () => {
@@ -375,10 +376,10 @@ describe('whatever the brokers do', () => {
             ...partitionsOf(records).map((partition) => `partition ${partition}`),
           ]
           for (const lane of lanes) count(lane, 1)
-          const isStored = (one: BatchRecord) => stored?.[partitionOf(one)] ?? true
-          const isAcknowledged = (one: BatchRecord) =>
-            !rejects && isStored(one) && (answered?.[partitionOf(one)] ?? true)
-          for (const one of records.filter(isStored)) log[partitionOf(one)]?.push(one.value)
+          const isStored = (one: SerializedRecord) => stored?.[partitionIn(one)] ?? true
+          const isAcknowledged = (one: SerializedRecord) =>
+            !rejects && isStored(one) && (answered?.[partitionIn(one)] ?? true)
+          for (const one of records.filter(isStored)) log[partitionIn(one)]?.push(one.value)
           await new Promise((resolve) => setTimeout(resolve, takesMs ?? 1))
           for (const lane of lanes) count(lane, -1)
           if (rejects) throw new Error('no broker')

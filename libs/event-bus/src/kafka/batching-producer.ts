@@ -1,12 +1,12 @@
 import type { Log } from '@waymark/contracts'
 import type { RecordMetadata } from 'kafkajs'
-import { BusUnavailableError } from '../port.ts'
-import type { BatchRecord } from './record-batch.ts'
+import { keyBytesOf } from '../partitioner.ts'
+import { BusUnavailableError, type SerializedRecord } from '../port.ts'
 
 /** What records of one partition are gathered in. */
 export type Batch = {
-  /** Whether the record was added: false when there is no room for it beside the others. */
-  append(record: BatchRecord): boolean
+  /** Whether the record was added: false when there is no room for it beside the others. `key` holds others afterwards. */
+  append(key: Uint8Array, record: SerializedRecord): boolean
   /** Called once it is stored: nobody needs it any more. */
   release(): void
 }
@@ -56,12 +56,12 @@ export const createBatchingProducer = <B extends Batch>(
     !underWay.has(partition) && leaderOf(partition) === leader
 
   /** Adds a record to the newest batch of its partition, or to one more, and answers which that was. */
-  const append = (record: BatchRecord, partition: number): Queued<B> => {
+  const append = (key: Uint8Array, record: SerializedRecord, partition: number): Queued<B> => {
     const queue = queues.get(partition)
     const newest = queue?.at(-1)
-    if (newest && !newest.sent && newest.batch.append(record)) return newest
+    if (newest && !newest.sent && newest.batch.append(key, record)) return newest
     const opened = { partition, batch: options.newBatch(), requests: [], sent: false }
-    opened.batch.append(record)
+    opened.batch.append(key, record)
     if (queue) queue.push(opened)
     else queues.set(partition, [opened])
     return opened
@@ -177,16 +177,17 @@ export const createBatchingProducer = <B extends Batch>(
      * @throws BusUnavailableError when the deadline passes first
      */
     publish: (
-      records: readonly BatchRecord[],
-      partitionOf: (record: BatchRecord) => number,
+      records: readonly SerializedRecord[],
+      partitionOf: (key: Uint8Array) => number,
       deadlineMs = options.deadlineMs,
     ): Promise<void> =>
       new Promise((resolve, reject) => {
         if (records.length === 0) return resolve()
         const request = createRequest(resolve, reject, deadlineMs)
         for (const record of records) {
-          const partition = partitionOf(record)
-          const { requests } = append(record, partition)
+          const key = keyBytesOf(record.key)
+          const partition = partitionOf(key)
+          const { requests } = append(key, record, partition)
           if (requests.at(-1) === request) continue
           requests.push(request)
           request.unacknowledged++

@@ -107,11 +107,11 @@ export const createKafkaEventBus = (options: KafkaOptions, log: Log): EventBus =
     ...publishing(async (topic, records) => {
       const name = topicPrefix + topic.name
       const known = leaders.knownPartitionCount(name)
-      if (known !== undefined) return laneOf(name).publish(records, ({ key }) => partitionOf(key, known))
+      if (known !== undefined) return laneOf(name).publish(records, (key) => partitionOf(key, known))
       const deadline = performance.now() + publishDeadlineMs
       const partitions = await leaders.readPartitionCount(name, publishDeadlineMs)
       const leftMs = deadline - performance.now()
-      return laneOf(name).publish(records, ({ key }) => partitionOf(key, partitions), leftMs)
+      return laneOf(name).publish(records, (key) => partitionOf(key, partitions), leftMs)
     }),
     subscribe: (subscription) => {
       const deliver = createDelivery(subscription, { publishDeadLetters: deadLettersTo(bus), log })

@@ -1,8 +1,8 @@
 import { MAX_UNIT_BYTES } from '../utf8.ts'
 import { crc32c } from './crc32c.ts'
 
-/** What a record holds when it is sent: texts, in UTF-8. */
-export type BatchRecord = { key: string; value: string; headers?: Record<string, string> | undefined }
+/** What a record holds beside its key when it is sent: texts, in UTF-8. */
+export type BatchRecord = { value: string; headers?: Record<string, string> | undefined }
 /** How the records of a batch are compressed: Kafka's number of the codec, and the codec. */
 export type BatchCompression = { codec: number; compress: (records: Buffer) => Buffer | Promise<Buffer> }
 
@@ -23,10 +23,11 @@ const MIN_COMPRESSED_BYTES = 8_192
  */
 export type RecordBatch = {
   /**
-   * Adds a record, unless it could make the batch larger than allowed; by itself any is taken. Answers whether it did.
+   * Adds a record, unless it could make the batch larger than allowed; by itself any is taken. Answers whether it did. The
+   * key's bytes are copied.
    * Not to be called once the batch has been finished.
    */
-  append(record: BatchRecord): boolean
+  append(key: Uint8Array, record: BatchRecord): boolean
   /** The whole batch. `now` is the time of all its records, in ms. May be called again, as long as it is not released. */
   finish(now: number, compression?: BatchCompression): Promise<Buffer>
   /**
@@ -68,11 +69,11 @@ export const createRecordBatches = (maxBytes: number) => {
       buffer = larger
     }
     return {
-      append: (record) => {
-        const most = mostBytesOf(record)
+      append: (key, record) => {
+        const most = key.length + mostBytesOf(record)
         if (count > 0 && end + most > maxBytes) return false
         makeRoomFor(most)
-        end = writeRecord(buffer, end, record, count++)
+        end = writeRecord(buffer, end, key, record, count++)
         return true
       },
       finish: async (now, compression) => {
@@ -112,8 +113,8 @@ const writeHeader = (batch: Buffer, { now, count, codec }: BatchHeader): Buffer 
   return batch
 }
 
-const mostBytesOf = ({ key, value, headers }: BatchRecord): number => {
-  let most = MAX_FRAME_BYTES + MAX_UNIT_BYTES * (key.length + value.length)
+const mostBytesOf = ({ value, headers }: BatchRecord): number => {
+  let most = MAX_FRAME_BYTES + MAX_UNIT_BYTES * value.length
   for (const name in headers)
     most += MAX_HEADER_FRAME_BYTES + MAX_UNIT_BYTES * (name.length + (headers[name]?.length ?? 0))
   return most
@@ -126,14 +127,14 @@ const mostBytesOf = ({ key, value, headers }: BatchRecord): number => {
 const writeRecord = (
   bytes: Buffer,
   start: number,
+  key: Uint8Array,
   record: BatchRecord,
   offsetDelta: number,
-  keyBytes = record.key.length,
   valueBytes = record.value.length,
 ): number => {
-  const { key, value, headers = NO_HEADERS } = record
+  const { value, headers = NO_HEADERS } = record
   const names = headers === NO_HEADERS ? NO_NAMES : Object.keys(headers)
-  let size = 2 + sizeOf(offsetDelta) + sizeOf(keyBytes) + keyBytes + sizeOf(valueBytes) + valueBytes
+  let size = 2 + sizeOf(offsetDelta) + sizeOf(key.length) + key.length + sizeOf(valueBytes) + valueBytes
   size += sizeOf(names.length)
   for (const name of names) size += sizeOfText(name) + sizeOfText(headers[name] ?? '')
 
@@ -142,13 +143,13 @@ const writeRecord = (
   bytes[at++] = 0
   bytes[at++] = 0
   at = writeVarint(bytes, at, offsetDelta)
-  at = writeVarint(bytes, at, keyBytes)
-  const keyWritten = bytes.write(key, at)
-  at = writeVarint(bytes, at + keyWritten, valueBytes)
-  const valueWritten = bytes.write(value, at)
-  if (keyWritten !== keyBytes || valueWritten !== valueBytes)
-    return writeRecord(bytes, start, record, offsetDelta, Buffer.byteLength(key), Buffer.byteLength(value))
-  at = writeVarint(bytes, at + valueWritten, names.length)
+  at = writeVarint(bytes, at, key.length)
+  bytes.set(key, at)
+  at = writeVarint(bytes, at + key.length, valueBytes)
+  const written = bytes.write(value, at)
+  if (written !== valueBytes)
+    return writeRecord(bytes, start, key, record, offsetDelta, Buffer.byteLength(value))
+  at = writeVarint(bytes, at + written, names.length)
   for (const name of names) {
     at = writeText(bytes, at, name)
     at = writeText(bytes, at, headers[name] ?? '')
