@@ -40,7 +40,12 @@ const setUp = ({ fault }: { fault?: Error } = {}) => {
       ...records.map((record) => ({ ...record, value: ingestRecordFrom(record.value as CompactRecord) })),
     )
   }
-  const queue: IngestQueue = { enqueue: publish, enqueueOnBus: publish, watchSpool: async () => {} }
+  const queue: IngestQueue = {
+    enqueue: publish,
+    enqueueSerialized: async () => {},
+    enqueueOnBus: publish,
+    watchSpool: async () => {},
+  }
   const config: ProjectConfig = {
     projectId: PROJECT_ID,
     settings: {},

@@ -7,16 +7,23 @@ import { expect, it } from 'vitest'
 import { type Click, createClickRecorder } from './click-recorder.ts'
 
 const setUp = ({ maxWaiting = 1_000 } = {}) => {
-  const world = { away: false, taken: [] as LinkClick[], keys: [] as string[], batches: 0 }
+  const world = {
+    away: false,
+    taken: [] as LinkClick[],
+    keys: [] as string[],
+    tried: [] as string[],
+    batches: 0,
+  }
   const metrics = new Registry()
-  const enqueue: IngestQueue['enqueue'] = async (_topic, records) => {
+  const enqueueSerialized: IngestQueue['enqueueSerialized'] = async (_topic, records) => {
+    world.tried.push(...new Set(records.map(({ key }) => key)))
     if (world.away) throw new BusUnavailableError('neither the bus nor the spool answers')
     world.batches++
     world.keys.push(...records.map(({ key }) => key))
-    world.taken.push(...records.map(({ value }) => value as LinkClick))
+    world.taken.push(...records.map(({ value }) => JSON.parse(value) as LinkClick))
   }
   const recorder = createClickRecorder({
-    queue: { enqueue },
+    queue: { enqueueSerialized },
     beforeHandOver: async () => {},
     countryOf: () => 'DE',
     hashVisitor: (_at, _projectId, ip) => `hash of ${ip}`,
@@ -74,6 +81,20 @@ it('keeps what nobody takes, up to its bound, and counts what it has to drop', a
   await eventually('they are handed over', () => world.taken.length === 10)
   await stop()
   expect(world.taken.at(-1)?.id).toBe('9')
+})
+
+it('hands a batch over again under its key, so that it goes to the same partition', async () => {
+  const { world, recorder, stop } = setUp()
+  world.away = true
+  recorder.record(aClick(1))
+  await eventually('it was tried', () => world.tried.length === 1)
+  world.away = false
+  await eventually('it is handed over', () => world.taken.length === 1)
+  recorder.record(aClick(2))
+  await stop()
+  const [first, again, next] = world.tried
+  expect(again).toBe(first)
+  expect(next).not.toBe(first)
 })
 
 it.each([

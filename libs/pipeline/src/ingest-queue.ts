@@ -18,6 +18,8 @@ export type IngestQueue = {
    * @throws BusUnavailableError when neither takes them
    */
   enqueue<T>(topic: Topic<T>, records: readonly OutgoingRecord<T>[]): Promise<void>
+  /** The same for values that are text already. @throws BusUnavailableError */
+  enqueueSerialized(topic: Topic<unknown>, records: readonly SerializedRecord[]): Promise<void>
   /**
    * Resolves when the bus itself has acknowledged the records; they are never spooled.
    * @throws BusUnavailableError when it has not; they may have arrived all the same
@@ -176,6 +178,7 @@ export const createIngestQueue = ({
     // As text from here on: what the records were made of need not outlive the wait for Kafka.
     enqueueOnBus: (topic, records) => publish(topic, serializeRecords(records)),
     enqueue: (topic, records) => publishOrSpool(topic, serializeRecords(records)),
+    enqueueSerialized: publishOrSpool,
     watchSpool: async () => {
       const { newest, waited_ms } = await look()
       // Rows of other processes count too.
