@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { createMemoryCache } from '@waymark/cache'
 import type { Wanted } from '@waymark/pipeline'
-import { createMemoryLog } from '@waymark/testing'
+import { createMemoryLog, eventually } from '@waymark/testing'
 import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { createFindPerson } from './find-person.ts'
@@ -84,6 +84,33 @@ describe('finding people', () => {
     pass(5_000)
     await Promise.all([find('a'), find('a')])
     expect(database.asked).toEqual([['a'], ['a']])
+  })
+
+  it('reads who is asked for again before it is too old, without anybody waiting', async () => {
+    const { find, database, pass } = setUp()
+    await Promise.all(['a', 'b'].map(find))
+    pass(3_999)
+    expect(find('a')).toMatchObject({ late: false })
+    pass(1)
+    expect(['a', 'b', 'a'].map(find)).toMatchObject(Array(3).fill({ late: false }))
+    expect(database.asked).toHaveLength(1)
+    await eventually('they are read again', () => database.asked.length === 2)
+    expect(database.asked[1]).toEqual(['a', 'b'])
+    pass(4_999)
+    expect(find('a')).toMatchObject({ person: { bucketingId: 'first of a' }, late: false })
+  })
+
+  it('goes on with what is known when the database fails whom nobody waits for', async () => {
+    const { find, database, pass } = setUp()
+    await find('a')
+    pass(4_000)
+    database.fault = 'away'
+    void find('a')
+    await eventually('it was tried', () => database.asked.length === 2)
+    await setImmediate()
+    expect(find('a')).toMatchObject({ person: { traits: { plan: 'pro' } }, late: false })
+    pass(1_000)
+    expect(await find('a')).toMatchObject({ person: { traits: {} }, late: true })
   })
 
   it('waits with who asked before when the database has been asked already', async () => {

@@ -30,8 +30,14 @@ type Copy = Static<typeof Copy>
 const copyShape = compileValidator(Copy)
 
 const MAX_PEOPLE = 50_000
+/** Most people that are read by one statement. */
+const MAX_BATCH = 500
 /** How old what is known may be, in ms. */
 const FRESH_MS = 5_000
+/** From this age on it is read again beside whoever asks, who does not wait, in ms. */
+const AHEAD_MS = 4_000
+/** How long those gather who are read again without anybody waiting, in ms. */
+const AHEAD_LINGER_MS = 50
 /** How long a copy is kept for the time when the database is away, in ms: then it tells who somebody is. */
 const COPY_MS = 10 * 60_000
 const CACHE_DEADLINE_MS = 15
@@ -52,7 +58,7 @@ export type FindPersonDeps = {
 
 /**
  * Finds people: in memory, else in the cache, else in the database, all who are asked for at one moment by one
- * statement. When the database is away or slow, who somebody is counts as remembered, however old, so that they keep
+ * statement. Who is asked for again and again is read again before what is known is too old, so that nobody waits. When the database is away or slow, who somebody is counts as remembered, however old, so that they keep
  * their variants; their traits and counts are left out.
  */
 export const createFindPerson = ({ pool, cache, log, now, clock }: FindPersonDeps): FindPerson => {
@@ -60,7 +66,7 @@ export const createFindPerson = ({ pool, cache, log, now, clock }: FindPersonDep
   let failures = 0
   let sparedUntil = 0
 
-  const isFresh = ({ readAt }: Entry): boolean => now() - readAt < FRESH_MS
+  const ageOf = ({ readAt }: Entry): number => now() - readAt
 
   const remember = (wanted: Wanted, person: Person | undefined, readAt: number): Entry => {
     const entry = { person: person ?? null, readAt }
@@ -102,9 +108,9 @@ export const createFindPerson = ({ pool, cache, log, now, clock }: FindPersonDep
     }
   }
 
-  const readBatch = async (wanted: readonly Wanted[]): Promise<FoundPerson[]> => {
+  const readBatch = async (wanted: readonly Wanted[], maxAgeMs: number): Promise<FoundPerson[]> => {
     const known = await Promise.all(wanted.map(readCopyOf))
-    const missing = wanted.filter((_one, index) => !known[index] || !isFresh(known[index]))
+    const missing = wanted.filter((_one, index) => !known[index] || ageOf(known[index]) >= maxAgeMs)
     const read = missing.length === 0 ? [] : await readDatabase(missing)
     const readOf = new Map(missing.map((one, index) => [one, read?.[index]]))
     return wanted.map((one, index) => {
@@ -118,17 +124,24 @@ export const createFindPerson = ({ pool, cache, log, now, clock }: FindPersonDep
     })
   }
 
-  // Many who ask for the same person at one moment share one read.
-  const loader = new DataLoader<Wanted, FoundPerson, string>(readBatch, {
-    cacheKeyFn: personCacheKey,
-    maxBatchSize: 500,
-    batchScheduleFn: setImmediate,
-  })
+  /** Many who ask for the same person at one moment share one read. */
+  const readingFor = (maxAgeMs: number, schedule: (read: () => void) => void) => {
+    const loader = new DataLoader<Wanted, FoundPerson, string>((wanted) => readBatch(wanted, maxAgeMs), {
+      cacheKeyFn: personCacheKey,
+      maxBatchSize: MAX_BATCH,
+      batchScheduleFn: schedule,
+    })
+    return (wanted: Wanted): Promise<FoundPerson> => loader.load(wanted).finally(() => loader.clear(wanted))
+  }
+  const read = readingFor(FRESH_MS, setImmediate)
+  const readAhead = readingFor(AHEAD_MS, (readAll) => setTimeout(readAll, AHEAD_LINGER_MS))
 
   return (wanted) => {
     const entry = entries.get(personCacheKey(wanted))
-    if (entry && isFresh(entry)) return { person: entry.person ?? undefined, late: false }
-    return loader.load(wanted).finally(() => loader.clear(wanted))
+    const ageMs = entry ? ageOf(entry) : Number.POSITIVE_INFINITY
+    if (entry === undefined || ageMs >= FRESH_MS) return read(wanted)
+    if (ageMs >= AHEAD_MS) void readAhead(wanted)
+    return { person: entry.person ?? undefined, late: false }
   }
 }
 
