@@ -1,0 +1,56 @@
+import type { Exposure } from '@waymark/contracts'
+import type { Choice, CompiledDecision } from '@waymark/domain'
+import { expect, it } from 'vitest'
+import type { Asker } from './answers.ts'
+import { createExpose } from './expose.ts'
+
+const setUp = () => {
+  const published: Exposure[] = []
+  const world = { takes: true }
+  const expose = createExpose({
+    add: ({ value }) => {
+      if (world.takes) published.push(value)
+      return world.takes
+    },
+  })
+  /** Shows a variant of a decision to a visitor on a day of May. */
+  const show = (decision: string, variant: string, visitorId: string, day = '01') => {
+    const compiled = { decision: { id: decision, key: decision, version: 1 } } as CompiledDecision
+    const choice = { variant, reason: 'SPLIT', ruleId: 'r' } as Choice
+    const asker: Asker = {
+      subject: visitorId,
+      identity: { projectId: 'p', kind: 'visitor', value: visitorId },
+      profileId: null,
+      projectId: 'p',
+      decidedAt: `2026-05-${day}T12:00:00.000Z`,
+    }
+    expose(compiled, choice, asker)
+  }
+  const told = () =>
+    published.map(({ decisionKey, variant, visitorId }) => `${decisionKey} ${variant} ${visitorId}`)
+  return { show, told, world }
+}
+
+it('tells of a decision once a day and person, and again of another variant and on the next day', () => {
+  const { show, told } = setUp()
+  for (let n = 0; n < 2; n++) {
+    show('a', 'on', 'v')
+    show('b', 'on', 'v')
+    show('a', 'on', 'w')
+  }
+  expect(told()).toEqual(['a on v', 'b on v', 'a on w'])
+  show('a', 'off', 'v')
+  show('b', 'on', 'v')
+  expect(told().slice(3)).toEqual(['a off v'])
+  for (let n = 0; n < 2; n++) show('b', 'on', 'v', '02')
+  expect(told().slice(4)).toEqual(['b on v'])
+})
+
+it('tells again of what could not be taken', () => {
+  const { show, told, world } = setUp()
+  world.takes = false
+  show('a', 'on', 'v')
+  world.takes = true
+  show('a', 'on', 'v')
+  expect(told()).toEqual(['a on v'])
+})
