@@ -58,8 +58,10 @@ export type FindPersonDeps = {
 
 /**
  * Finds people: in memory, else in the cache, else in the database, all who are asked for at one moment by one
- * statement. Who is asked for again and again is read again before what is known is too old, so that nobody waits. When the database is away or slow, who somebody is counts as remembered, however old, so that they keep
- * their variants; their traits and counts are left out.
+ * statement. Who is asked for again and again is read again before what is known is too old, so that nobody waits.
+ *
+ * When the database is away or slow, who somebody is counts as remembered, however old, so that they keep their
+ * variants; their traits and counts are left out.
  */
 export const createFindPerson = ({ pool, cache, log, now, clock }: FindPersonDeps): FindPerson => {
   const entries = new LRUCache<string, Entry>({ max: MAX_PEOPLE })
