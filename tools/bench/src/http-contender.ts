@@ -9,8 +9,8 @@ export type HttpSide = {
   /** The same for every request, or made anew for each. */
   path: string | (() => string)
   headers: Record<string, string>
-  /** One body for all requests, several that take turns, or made anew for each. */
-  body?: string | readonly string[] | (() => string)
+  /** The same for every request, or made anew for each. */
+  body?: string | (() => string)
   /** Sent once before everything, so that what is read once has been read. */
   firstPaths?: readonly string[]
 }
@@ -41,7 +41,6 @@ export const startHttp = async (
       ? { method: 'GET' as const, headers }
       : { method: 'POST' as const, headers: { 'Content-Type': 'application/json', ...headers } }),
     ...(typeof body === 'string' && { body }),
-    ...(Array.isArray(body) && { requests: body.map((one: string) => ({ body: one })) }),
     ...(typeof body === 'function' && { requests: [anew(() => ({ body: body() }))] }),
     ...(typeof path === 'function' && { requests: [anew(() => ({ path: path() }))] }),
     connections: CONNECTIONS,
