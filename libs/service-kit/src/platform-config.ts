@@ -2,12 +2,15 @@ import { Type } from 'typebox'
 import { type Config, variable } from './config.ts'
 import { databaseConfig, kafkaConfig, redisConfig } from './stores-config.ts'
 
+/** More than a machine takes, for those whose clients all come from one address. */
+const MAX_PER_MINUTE = 100_000_000
+
 const perMinute = (name: string, defaultLimit: number, what: string) =>
   variable(
     name,
     Type.Integer({
       minimum: 1,
-      maximum: 1_000_000,
+      maximum: MAX_PER_MINUTE,
       default: defaultLimit,
       description: `${what} per minute, project and client address.`,
     }),

@@ -44,9 +44,9 @@ export const startServers = async (options: Pick<Options, 'postgres'>): Promise<
       REDIS_URL: `redis://${addressOf(redis.container, 6379)}`,
       KAFKA_BROKERS: kafka.brokers.join(','),
       // All of the load comes from one address.
-      LIMIT_INGEST_PER_MINUTE: '1000000',
-      LIMIT_DECIDE_PER_MINUTE: '1000000',
-      LIMIT_REDEEM_PER_MINUTE: '1000000',
+      LIMIT_INGEST_PER_MINUTE: '100000000',
+      LIMIT_DECIDE_PER_MINUTE: '100000000',
+      LIMIT_REDEEM_PER_MINUTE: '100000000',
     },
     apiKey,
     projectId,

@@ -4,6 +4,7 @@ import type { RequestHandler } from 'express'
 import type { TraceRequest } from '../tracing/trace-requests.ts'
 import { startDeadline } from './answer-within.ts'
 import { crossOriginHeaders, isPublicApi } from './cors.ts'
+import { endTogether } from './end-together.ts'
 import { requestIdOf } from './request-id.ts'
 import type { DirectHandler, Exchange, Route } from './route.ts'
 
@@ -111,7 +112,7 @@ export const answerJson = ({ res, headers }: Exchange, status: number, json: str
   headers.push('Content-Length', `${bytes}`)
   res.writeHead(status, headers)
   // ASCII is the same in both, and need not be encoded then.
-  res.end(json, bytes === json.length ? 'latin1' : 'utf8')
+  endTogether(res, json, bytes === json.length ? 'latin1' : 'utf8')
 }
 
 const isDirect = (route: Route): route is DirectRoute => route.direct !== undefined
