@@ -7,7 +7,7 @@ import {
   type Topic,
 } from '@waymark/contracts'
 import { compileDecision, createDecisionSet, ingestRecordFrom } from '@waymark/domain'
-import { BusUnavailableError, type OutgoingRecord } from '@waymark/event-bus'
+import { BusUnavailableError, type OutgoingRecord, textOfKey } from '@waymark/event-bus'
 import type { IngestQueue } from '@waymark/pipeline'
 import type { ProjectConfig } from '@waymark/project-config'
 import { describe, expect, it } from 'vitest'
@@ -95,7 +95,7 @@ describe('enqueue', () => {
     ]
     const result = await enqueue(events)
     expect(result).toEqual({ accepted: 3, failed: 0, queued: 3, processed: false })
-    expect(published.map(({ key }) => key)).toEqual([
+    expect(published.map(({ key }) => textOfKey(key))).toEqual([
       `${PROJECT_ID}:v`,
       `${PROJECT_ID}:u`,
       `${PROJECT_ID}:order-1`,

@@ -8,7 +8,9 @@ export {
   type Outcome,
   type OutgoingRecord,
   publishing,
+  type RecordKey,
   type SerializedRecord,
   type Subscription,
   serializeRecords,
+  textOfKey,
 } from './port.ts'

@@ -1,5 +1,5 @@
 import { type Exposure, exposures } from '@waymark/contracts'
-import { BusUnavailableError, type OutgoingRecord } from '@waymark/event-bus'
+import { BusUnavailableError, type OutgoingRecord, textOfKey } from '@waymark/event-bus'
 import { createMemoryLog, eventually } from '@waymark/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createBackgroundPublisher } from './background-publisher.ts'
@@ -39,7 +39,7 @@ const setUp = ({ maxWaiting = 20_000 } = {}) => {
     bus: {
       publish: async (_topic, records) => {
         if (faults.bus) throw faults.bus
-        published.push(records.map(({ key }) => key))
+        published.push(records.map(({ key }) => textOfKey(key)))
       },
     },
     db: {

@@ -5,6 +5,7 @@ import {
   type OutgoingRecord,
   type SerializedRecord,
   serializeRecords,
+  textOfKey,
 } from '@waymark/event-bus'
 import type { ClientBase, QueryConfig } from 'pg'
 import { traceHeaders } from './trace-headers.ts'
@@ -84,7 +85,7 @@ const insertion = (
     records.map(({ key, value, headers = trace }) => ({
       lane,
       topic: topic.name,
-      key,
+      key: textOfKey(key),
       value,
       headers: headers ? JSON.stringify(headers) : null,
     })),

@@ -15,9 +15,9 @@ const event = {
 }
 
 it.each([
-  [{ visitorId: 'visitor-1', userId: 'user-1' }, 'project-1:visitor-1'],
-  [{ userId: 'user-1' }, 'project-1:user-1'],
-  [{}, 'project-1:event-1'],
-])('keeps the records of %j in order under one key', (person, key) => {
-  expect(partitionKeyOf('project-1', { ...event, ...person })).toBe(key)
+  [{ visitorId: 'visitor-1', userId: 'user-1' }, 'visitor-1'],
+  [{ userId: 'user-1' }, 'user-1'],
+  [{}, 'event-1'],
+])('keeps the records of %j in order under one key', (person, id) => {
+  expect(partitionKeyOf('project-1', { ...event, ...person })).toEqual({ scope: 'project-1', id })
 })

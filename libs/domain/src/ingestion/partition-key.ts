@@ -4,4 +4,7 @@ import type { AcceptedEvent } from '@waymark/contracts'
 export const partitionKeyOf = (
   projectId: string,
   event: Pick<AcceptedEvent, 'visitorId' | 'userId' | 'eventId'>,
-): string => `${projectId}:${event.visitorId ?? event.userId ?? event.eventId}`
+): { scope: string; id: string } => ({
+  scope: projectId,
+  id: event.visitorId ?? event.userId ?? event.eventId,
+})

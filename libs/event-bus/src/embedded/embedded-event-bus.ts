@@ -2,7 +2,7 @@ import type { Log } from '@waymark/contracts'
 import type { Pool } from 'pg'
 import { createDelivery, DEFAULT_BATCH_RECORDS, deadLettersTo } from '../delivery.ts'
 import { keyBytesOf, partitionOf } from '../partitioner.ts'
-import { type EventBus, publishing } from '../port.ts'
+import { type EventBus, publishing, textOfKey } from '../port.ts'
 import { createAppender } from './appender.ts'
 import { createEmbeddedConsumer } from './embedded-consumer.ts'
 import { createGroupMembers } from './group-members.ts'
@@ -31,7 +31,7 @@ export const openEmbeddedEventBus = async (
         records.map(({ key, value, headers }) => ({
           topic: topic.name,
           partition: partitionOf(keyBytesOf(key), partitions),
-          key,
+          key: textOfKey(key),
           value,
           headers,
         })),

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { SerializedRecord } from '../port.ts'
+import { type SerializedRecord, textOfKey } from '../port.ts'
 import { type BatchCompression, createRecordBatches, type RecordBatch } from './record-batch.ts'
 import { registerZstd, zstd } from './zstd-codec.ts'
 
@@ -40,7 +40,7 @@ const decode = async (batch: Buffer): Promise<SerializedRecord[]> => {
 
 const newBatch = createRecordBatches(10_000_000)
 const appendTo = (batch: RecordBatch, record: SerializedRecord): boolean =>
-  batch.append(new TextEncoder().encode(record.key), record)
+  batch.append(new TextEncoder().encode(textOfKey(record.key)), record)
 const encodeRecordBatch = (records: readonly SerializedRecord[], compression?: BatchCompression) => {
   const batch = newBatch()
   for (const record of records) expect(appendTo(batch, record)).toBe(true)
