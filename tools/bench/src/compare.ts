@@ -13,6 +13,9 @@ export type Comparison = {
   figures: { ours: Figures; baseline: Figures }
 }
 
+// Not only ours has to compile its code first: so does Kafka, which takes half a minute of load, and much of both cores.
+const WARM_UP_ROUNDS = 4
+
 /** Runs both sides in turn, several times after a warm-up. */
 export const compare = async (
   { name, unit, goal, atMost, prepare }: Benchmark,
@@ -21,8 +24,10 @@ export const compare = async (
   const { rounds, seconds } = options.quick ? { rounds: 2, seconds: 3 } : { rounds: 5, seconds: 10 }
   const { ours, baseline, dispose } = await prepare(options)
   try {
-    await ours.run(seconds)
-    await baseline.run(seconds)
+    for (let round = 0; round < WARM_UP_ROUNDS; round++) {
+      await ours.run(seconds)
+      await baseline.run(seconds)
+    }
     const mine: Figures[] = []
     const bare: Figures[] = []
     for (let round = 0; round < rounds; round++) {
