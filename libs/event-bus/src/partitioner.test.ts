@@ -35,9 +35,9 @@ describe('partitionOf', () => {
 
 describe('the bytes of a key', () => {
   it('are those of its text, in whatever order keys of one part and of two come', () => {
-    // Few scopes, so that one often follows upon itself.
-    const scope = fc.oneof(fc.constantFrom('', 'a', 'project-1', 'ü:'), key)
-    const anyKey: fc.Arbitrary<RecordKey> = fc.oneof(key, fc.record({ scope, id: key }))
+    // Few projects, so that one often follows upon itself.
+    const projectId = fc.oneof(fc.constantFrom('', 'a', 'project-1', 'ü:'), key)
+    const anyKey: fc.Arbitrary<RecordKey> = fc.oneof(key, fc.record({ projectId, id: key }))
     fc.assert(
       fc.property(fc.array(anyKey, { maxLength: 10 }), (keys) => {
         const texts = keys.map((one) => Buffer.from(keyBytesOf(one)).toString())

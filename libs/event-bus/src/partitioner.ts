@@ -13,25 +13,25 @@ const beginnings: Buffer[] = []
 export const partitionOf = (key: Uint8Array, partitions: number): number =>
   (murmurhash.v2(key, KAFKA_SEED) & POSITIVE) % partitions
 
-// The scope that the scratch begins with, with its colon, and the bytes of both.
-let scope: string | undefined
-let scopeBytes = 0
+// The project whose id the scratch begins with, and how many bytes that takes with its colon.
+let writtenProject: string | undefined
+let writtenBytes = 0
 
 /** The UTF-8 bytes of a key, until those of the next one are asked for. */
 export const keyBytesOf = (key: RecordKey): Uint8Array => {
   if (typeof key === 'string') return bytesOfText(key)
-  if ((key.scope.length + 1 + key.id.length) * MAX_UNIT_BYTES > scratch.length)
-    return Buffer.from(textOfKey(key))
-  if (key.scope !== scope) {
-    scope = key.scope
-    scopeBytes = scratch.write(`${scope}:`)
+  const { projectId, id } = key
+  if ((projectId.length + 1 + id.length) * MAX_UNIT_BYTES > scratch.length) return Buffer.from(textOfKey(key))
+  if (projectId !== writtenProject) {
+    writtenProject = projectId
+    writtenBytes = scratch.write(`${projectId}:`)
   }
-  return firstBytes(scopeBytes + scratch.write(key.id, scopeBytes))
+  return firstBytes(writtenBytes + scratch.write(id, writtenBytes))
 }
 
 const bytesOfText = (key: string): Uint8Array => {
   if (key.length * MAX_UNIT_BYTES > scratch.length) return Buffer.from(key)
-  scope = undefined
+  writtenProject = undefined
   return firstBytes(scratch.write(key))
 }
 

@@ -2,13 +2,13 @@ import type { Topic } from '@waymark/contracts'
 
 /**
  * What records are kept in order by: those with the same key are delivered in the order of publishing. On its topic it is
- * a text, `scope:id` if it has two parts. These are best left apart: a text that was just put together is slow to write.
+ * a text, `projectId:id` if it has two parts. These are best left apart: a text that was just put together is slow to write.
  */
-export type RecordKey = string | { scope: string; id: string }
+export type RecordKey = string | { projectId: string; id: string }
 
 /** A key as it is on its topic. */
 export const textOfKey = (key: RecordKey): string =>
-  typeof key === 'string' ? key : `${key.scope}:${key.id}`
+  typeof key === 'string' ? key : `${key.projectId}:${key.id}`
 
 /** A record on its way to a topic. */
 export type OutgoingRecord<T> = { key: RecordKey; value: T; headers?: Record<string, string> }

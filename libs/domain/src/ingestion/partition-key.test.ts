@@ -19,5 +19,5 @@ it.each([
   [{ userId: 'user-1' }, 'user-1'],
   [{}, 'event-1'],
 ])('keeps the records of %j in order under one key', (person, id) => {
-  expect(partitionKeyOf('project-1', { ...event, ...person })).toEqual({ scope: 'project-1', id })
+  expect(partitionKeyOf('project-1', { ...event, ...person })).toEqual({ projectId: 'project-1', id })
 })

@@ -4,7 +4,7 @@ import type { AcceptedEvent } from '@waymark/contracts'
 export const partitionKeyOf = (
   projectId: string,
   event: Pick<AcceptedEvent, 'visitorId' | 'userId' | 'eventId'>,
-): { scope: string; id: string } => ({
-  scope: projectId,
+): { projectId: string; id: string } => ({
+  projectId,
   id: event.visitorId ?? event.userId ?? event.eventId,
 })
