@@ -140,8 +140,9 @@ export const createFindPerson = ({ pool, cache, log, now, clock }: FindPersonDep
 
   return (wanted) => {
     const entry = entries.get(personCacheKey(wanted))
-    const ageMs = entry ? ageOf(entry) : Number.POSITIVE_INFINITY
-    if (entry === undefined || ageMs >= FRESH_MS) return read(wanted)
+    if (entry === undefined) return read(wanted)
+    const ageMs = ageOf(entry)
+    if (ageMs >= FRESH_MS) return read(wanted)
     if (ageMs >= AHEAD_MS) void readAhead(wanted)
     return { person: entry.person ?? undefined, late: false }
   }

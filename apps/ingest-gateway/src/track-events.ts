@@ -8,7 +8,7 @@ import {
   type SyncTrackResult,
 } from '@waymark/contracts'
 import { compactRecordOf, partitionKeyOf } from '@waymark/domain'
-import { BusUnavailableError, type RecordKey } from '@waymark/event-bus'
+import { BusUnavailableError } from '@waymark/event-bus'
 import type { IngestQueue } from '@waymark/pipeline'
 import type { createIntake, Intake, IntakeOptions, Sender } from './intake.ts'
 import type { TrackRequest } from './track-request.ts'
@@ -134,7 +134,7 @@ export const createTrackEvents = ({ intake, queue, processAtOnce }: TrackEventsD
 
 const isMetering = ({ conversions }: IngestRecord): boolean => conversions.length > 0
 
-const keyOf = ({ projectId, event }: IngestRecord): RecordKey => partitionKeyOf(projectId, event)
+const keyOf = ({ projectId, event }: IngestRecord) => partitionKeyOf(projectId, event)
 
 const outgoing = (records: readonly IngestRecord[]) =>
   records.map((record) => ({ key: keyOf(record), value: compactRecordOf(record) }))

@@ -8,7 +8,6 @@ export {
   type Outcome,
   type OutgoingRecord,
   publishing,
-  type RecordKey,
   type SerializedRecord,
   type Subscription,
   serializeRecords,
