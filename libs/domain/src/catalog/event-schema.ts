@@ -1,4 +1,4 @@
-import { AppError, type ValidationItem, withTextLength } from '@waymark/contracts'
+import { AppError, MAX_EVENT_BYTES, type ValidationItem, withTextLength } from '@waymark/contracts'
 import type { ErrorObject } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
@@ -10,8 +10,10 @@ const MAX_ERRORS = 20
 const MAX_SHOWN_LENGTH = 200
 /** Parts of a schema times values of an event: each pair may cost a step, and an error to tell of. */
 const MAX_STEPS = 2_000_000
+/** No event weighs more: in JSON each of its values takes two bytes, itself and what separates it from the next. */
+const MAX_EVENT_WEIGHT = MAX_EVENT_BYTES / 2
 
-/** Holds an event's properties against a schema: empty when they fit. */
+/** Holds the properties of an event, which is not larger than one may be, against a schema: empty when they fit. */
 export type PropertyCheck = (properties: Record<string, unknown>) => ValidationItem[]
 
 // Unknown keywords and formats are ignored, as the standard has it; `logger` would print about them.
@@ -35,8 +37,9 @@ export const compileEventSchema = (schema: object): PropertyCheck => {
   const validate = newAjv().compile(schema)
   const size = expandedSize({ ...schema })
   const maxWeight = MAX_STEPS / (size === 'recursive' ? 1 : size)
+  const mayBeTooHeavy = maxWeight < MAX_EVENT_WEIGHT
   return (properties) => {
-    if (isHeavierThan(properties, maxWeight)) return [TOO_COMPLEX]
+    if (mayBeTooHeavy && isHeavierThan(properties, maxWeight)) return [TOO_COMPLEX]
     return validate(properties) ? [] : (validate.errors ?? []).slice(0, MAX_ERRORS).map(toItem)
   }
 }
