@@ -13,7 +13,7 @@ const OPTIONS = {
   params: FAST,
   // Whatever is written becomes a frame of its own.
   flush: constants.ZSTD_e_end,
-  // Node.js takes this many bytes at once for what comes out, of which a full batch needs a fourth.
+  // Node.js takes this many bytes at once for what comes out, in which several batches find room.
   chunkSize: 64 * 1024,
 }
 
