@@ -88,6 +88,18 @@ describe('a check is bounded', () => {
     expect(found).toMatchObject([{ field: 'properties', rule: 'too_complex' }])
   })
 
+  it('from the first value on that is too many for its number of parts', () => {
+    const ofParts = (count: number) =>
+      compileEventSchema({
+        properties: Object.fromEntries(Array.from({ length: count - 2 }, (_, n) => [`p${n}`, {}])),
+      })
+    const weighing = (weight: number) => ({ a: Array.from({ length: weight - 2 }, () => 1) })
+    expect(ofParts(123)(weighing(16_260))).toEqual([])
+    expect(ofParts(123)(weighing(16_261))).toMatchObject([{ rule: 'too_complex' }])
+    // More does not fit into an event.
+    expect(ofParts(122)(weighing(16_384))).toEqual([])
+  })
+
   it('and leaves large events to ordinary schemas', () => {
     const check = compileEventSchema(parts(100))
     expect(check({ a: Array.from({ length: 5_000 }, () => 'text') })).toEqual([])

@@ -7,19 +7,17 @@ const decompress = promisify(zstdDecompress)
 
 /** Up to this many bytes the way to another thread and back costs more than the work. */
 const AT_ONCE_BYTES = 64 * 1024
-// As small as the default level makes records like ours, in half the time.
-const FAST = { [constants.ZSTD_c_compressionLevel]: 1 }
 const OPTIONS = {
-  params: FAST,
+  // As small as the default level makes records like ours, in half the time.
+  params: { [constants.ZSTD_c_compressionLevel]: 1 },
   // Whatever is written becomes a frame of its own.
   flush: constants.ZSTD_e_end,
   // Node.js takes this many bytes at once for what comes out, in which several batches find room.
   chunkSize: 64 * 1024,
 }
 
-const createCompressor = () => new ZstdCompress(OPTIONS)
 // Node's own `zstdCompressSync` makes another for each call, a third of the work.
-let compressor = createCompressor()
+let compressor: ZstdCompress | undefined
 
 /**
  * Compresses into one frame of Zstandard. A full batch takes half a millisecond; on another thread it would take twice
@@ -27,11 +25,14 @@ let compressor = createCompressor()
  * @throws {Error} from `minizlib`, if there is not enough memory
  */
 export const zstd = (bytes: Buffer): Buffer => {
+  compressor ??= new ZstdCompress(OPTIONS)
   try {
     compressor.write(bytes)
-    return compressor.read() ?? Buffer.alloc(0)
+    const frame = compressor.read()
+    if (frame === null) throw new Error('Zstandard made no frame')
+    return frame
   } catch (error) {
-    compressor = createCompressor()
+    compressor = undefined
     throw error
   }
 }
