@@ -13,27 +13,34 @@ export type Comparison = {
   figures: { ours: Figures; baseline: Figures }
 }
 
-// Not only ours has to compile its code first: so does Kafka, which takes half a minute of load, and much of both cores.
-const WARM_UP_ROUNDS = 4
+/** Rounds of `seconds` each where the work is not fixed, until ours has worked for so many seconds and so many rounds. */
+type Plan = { seconds: number; warmUp: number; measured: number; rounds: number }
+
+// Short rounds: what the machine's other tenants do lasts for seconds, and has to meet both sides alike.
+const PLAN: Plan = { seconds: 4, warmUp: 30, measured: 60, rounds: 5 }
+const QUICK: Plan = { seconds: 2, warmUp: 4, measured: 6, rounds: 2 }
 
 /** Runs both sides in turn, several times after a warm-up. */
 export const compare = async (
   { name, unit, goal, atMost, prepare }: Benchmark,
   options: Options,
 ): Promise<Comparison> => {
-  const { rounds, seconds } = options.quick ? { rounds: 2, seconds: 3 } : { rounds: 5, seconds: 10 }
+  const plan = options.quick ? QUICK : PLAN
   const { ours, baseline, dispose } = await prepare(options)
+  const takeTurns = async (atLeastSeconds: number, atLeastRounds: number) => {
+    const [mine, bare]: [Figures[], Figures[]] = [[], []]
+    let worked = 0
+    while (worked < atLeastSeconds || mine.length < atLeastRounds) {
+      const start = performance.now()
+      mine.push(await ours.run(plan.seconds))
+      worked += (performance.now() - start) / 1_000
+      bare.push(await baseline.run(plan.seconds))
+    }
+    return { mine, bare }
+  }
   try {
-    for (let round = 0; round < WARM_UP_ROUNDS; round++) {
-      await ours.run(seconds)
-      await baseline.run(seconds)
-    }
-    const mine: Figures[] = []
-    const bare: Figures[] = []
-    for (let round = 0; round < rounds; round++) {
-      mine.push(await ours.run(seconds))
-      bare.push(await baseline.run(seconds))
-    }
+    await takeTurns(plan.warmUp, 1)
+    const { mine, bare } = await takeTurns(plan.measured, plan.rounds)
     const figures = { ours: mediansOf(mine), baseline: mediansOf(bare) }
     const ratios = mine.map(({ perSecond }, round) => perSecond / (bare[round]?.perSecond ?? Number.NaN))
     const ratio = median(ratios)

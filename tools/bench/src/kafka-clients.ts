@@ -3,7 +3,7 @@ import { createKafkaEventBus, type EventBus } from '@waymark/event-bus'
 import { createLog } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import type { Benchmark, Contender } from './benchmark.ts'
-import { aRecord, outgoing } from './pipeline.ts'
+import { aRecord, outgoing } from './events.ts'
 import { createPlatformaticBus } from './platformatic-bus.ts'
 import { startServers } from './servers.ts'
 

@@ -28,7 +28,7 @@ const benchmarks = [
 
 const HELP = `npm run bench -- [name…] [options]
 
-  --quick          two rounds of three seconds instead of five of ten
+  --quick          some seconds instead of a minute of work, for trying
   --out FILE       writes the results as JSON
   --events N       events that the database has before (0)
   --keys N         API keys that it has before (10000)

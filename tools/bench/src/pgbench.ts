@@ -5,11 +5,13 @@ type Redemptions = { clients: number; projectId: string; poolId: string; codes: 
 
 const SCRIPT = '/tmp/redeem.sql'
 const VALUE_BYTES = 600
+/** More rounds than there are; each takes codes of its own. */
+const ROUNDS = 40
 
 /** The statements of a redemption without a person or an idempotency key, as the coupon service sends them. */
 const script = ({ clients, projectId, poolId, codes }: Redemptions): string => `
 \\set i :i + 1
-\\set n :base + :client_id * ${Math.floor(codes / clients / 20)} + :i
+\\set n :base + :client_id * ${Math.floor(codes / clients / ROUNDS)} + :i
 SELECT c.id AS coupon, gen_random_uuid() AS redemption, c.status, p.status, p.discount, n.redeemed FROM coupon.coupons c
   JOIN coupon.pools p ON p.id = c.pool_id JOIN coupon.pool_counts n ON n.pool_id = c.pool_id
   WHERE c.project_id = '${projectId}' AND c.code = 'BARE' || lpad((:n)::text, 12, '0') \\gset
@@ -37,8 +39,8 @@ export const startPgbench = (
   return {
     run: async (seconds) => {
       await container.copyContentToContainer([{ content: script(redemptions), target: SCRIPT }])
-      // Each round and each client takes codes of its own.
-      const base = Math.floor((codes / 20) * rounds++)
+      // So does each client.
+      const base = Math.floor((codes / ROUNDS) * rounds++)
       const command = `pgbench -U postgres -n -c ${clients} -j 1 -T ${seconds} -D i=0 -D base=${base} -f ${SCRIPT} ${database}`
       const { output, exitCode } = await container.exec(['bash', '-c', command])
       const perSecond = Number(/tps = ([\d.]+)/.exec(output)?.[1])

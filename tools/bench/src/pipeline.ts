@@ -1,15 +1,14 @@
-import { type EnrichedEvent, type IngestRecord, ingestRecords } from '@waymark/contracts'
+import { type EnrichedEvent, ingestRecords } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
-import { compactRecordOf, enrichEvent, partitionKeyOf } from '@waymark/domain'
+import { enrichEvent } from '@waymark/domain'
 import { createKafkaEventBus } from '@waymark/event-bus'
 import { rememberUserAgents, storeEvents } from '@waymark/pipeline'
 import { createLog } from '@waymark/service-kit'
 import { eventually } from '@waymark/testing/servers'
-import { v7 as uuidv7 } from 'uuid'
 import type { Benchmark, Contender, Figures } from './benchmark.ts'
+import { aRecord, outgoing } from './events.ts'
 import { figuresOf, startMeasured, type Usage } from './measured-process.ts'
 import { startServers } from './servers.ts'
-import { anEvent } from './track.ts'
 
 const EVENTS = 60_000
 const EVENTS_QUICK = 20_000
@@ -18,31 +17,6 @@ const BATCH = 500
 /** Batches of one consumer that are under way at once. */
 const LANES = 4
 const STORING_MS = 5 * 60_000
-const AGENT =
-  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36'
-
-const ABSENT = { userId: null, clientTimestamp: null, shortLinkId: null, shortLinkCode: null, clickIds: {} }
-
-/** A record as the gateway accepts it. */
-export const aRecord = (projectId: string): IngestRecord => ({
-  v: 1,
-  kind: 'event',
-  projectId,
-  receivedAt: new Date().toISOString(),
-  sentAt: null,
-  client: { ip: '198.51.100.7', userAgent: AGENT },
-  ipStorage: 'truncate',
-  backfill: false,
-  event: { ...ABSENT, ...anEvent(), eventId: uuidv7() },
-  warnings: [],
-  conversions: [],
-})
-
-/** The same as the gateway publishes it. */
-export const outgoing = (record: IngestRecord) => ({
-  key: partitionKeyOf(record.projectId, record.event),
-  value: compactRecordOf(record),
-})
 
 const describeUserAgent = rememberUserAgents()
 const anEnrichedEvent = (projectId: string): EnrichedEvent =>

@@ -7,6 +7,7 @@ import type { StartedTestContainer } from 'testcontainers'
 import type { Options } from './benchmark.ts'
 import { addressOf } from './container-address.ts'
 import { pinContainers } from './cores.ts'
+import { warmKafka } from './warm-kafka.ts'
 
 /** Real servers with a project on them, and the environment that leads an app to them. */
 export type Servers = {
@@ -21,9 +22,11 @@ export type Servers = {
 }
 
 const PARTITIONS = 12
+const WARM_UP_S = 30
+const WARM_UP_QUICK_S = 5
 
 /** Starts Kafka and Redis for one benchmark, beside a copy of the filled database. */
-export const startServers = async (options: Pick<Options, 'postgres'>): Promise<Servers> => {
+export const startServers = async (options: Pick<Options, 'postgres' | 'quick'>): Promise<Servers> => {
   const { container: postgres, apiKey, projectId, copy } = await options.postgres()
   const [database, redis, kafka] = await Promise.all([copy(), startRedis(), startKafka({ direct: true })])
   const containers = [redis, kafka].map(({ container }) => container)
@@ -38,6 +41,7 @@ export const startServers = async (options: Pick<Options, 'postgres'>): Promise<
     { partitions: PARTITIONS, replication: 1 },
     createLog('bench', 'warn'),
   )
+  await warmKafka(kafka.brokers, PARTITIONS, options.quick ? WARM_UP_QUICK_S : WARM_UP_S)
   return {
     env: {
       DATABASE_URL: database.url,

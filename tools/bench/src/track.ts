@@ -1,21 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import type { Benchmark, Options, Prepared } from './benchmark.ts'
+import { anEvent } from './events.ts'
 import { bareSide, type HttpSide, startHttp } from './http-contender.ts'
 import { startServers } from './servers.ts'
-
-/** An event as a shop sends it. */
-export const anEvent = () => ({
-  eventName: 'page_view',
-  visitorId: `visitor-${randomUUID()}`,
-  sessionId: 'session-1',
-  properties: {
-    url: 'https://shop.example/shoes/red?utm_source=news',
-    referrer: 'https://www.google.com/',
-    title: 'Red shoes',
-    price: 4990,
-    currency: 'EUR',
-  },
-})
 
 const prepareWith =
   (body: string) =>

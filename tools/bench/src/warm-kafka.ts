@@ -1,0 +1,25 @@
+import { ingestRecords } from '@waymark/contracts'
+import { createKafkaEventBus, ensureKafkaTopics } from '@waymark/event-bus'
+import { createLog } from '@waymark/service-kit'
+import { aRecord, outgoing } from './events.ts'
+
+const WARM_UP = { ...ingestRecords, name: 'bench.warm-up.v1' }
+/** How many records each publisher sends at once: batches of every size that the benchmarks make. */
+const SIZES = [...Array.from({ length: 16 }, () => 1), 100, 1_000]
+
+/**
+ * Has a Kafka that was just started compile its code, as it did long ago wherever it runs for days. Under the load of a
+ * benchmark alone its compiler would take a tenth of a core now and then for minutes.
+ */
+export const warmKafka = async (brokers: string[], partitions: number, seconds: number): Promise<void> => {
+  const log = createLog('bench', 'error')
+  await ensureKafkaTopics({ brokers, clientId: 'bench' }, [WARM_UP], { partitions, replication: 1 }, log)
+  const bus = createKafkaEventBus({ brokers, clientId: 'bench' }, log)
+  const until = performance.now() + seconds * 1_000
+  const publish = async (size: number): Promise<void> => {
+    const records = Array.from({ length: size }, () => outgoing(aRecord('bench')))
+    while (performance.now() < until) await bus.publish(WARM_UP, records)
+  }
+  await Promise.all(SIZES.map(publish))
+  await bus.close()
+}
