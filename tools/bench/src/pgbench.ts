@@ -39,7 +39,7 @@ export const startPgbench = (
   return {
     run: async (seconds) => {
       await container.copyContentToContainer([{ content: script(redemptions), target: SCRIPT }])
-      // So does each client.
+      // Within it, so does each client.
       const base = Math.floor((codes / ROUNDS) * rounds++)
       const command = `pgbench -U postgres -n -c ${clients} -j 1 -T ${seconds} -D i=0 -D base=${base} -f ${SCRIPT} ${database}`
       const { output, exitCode } = await container.exec(['bash', '-c', command])
