@@ -1,5 +1,6 @@
 /**
- * Imports go one way: apps → service-kit → pipeline → project-config → adapters → domain → contracts.
+ * Imports go one way: apps → service-kit → pipeline → project-config → adapters → database and kafka-client → domain →
+ * contracts.
  * A layer may use any layer to its right, and nothing to its left.
  */
 const layers = [
@@ -8,7 +9,7 @@ const layers = [
   ['pipeline', '^libs/pipeline/'],
   ['project-config', '^libs/project-config/'],
   ['adapters', '^libs/(event-bus|cache|analytics)/'],
-  ['database', '^libs/database/'],
+  ['database', '^libs/(database|kafka-client)/'],
   ['domain', '^libs/domain/'],
   ['contracts', '^libs/contracts/'],
 ]
@@ -66,9 +67,20 @@ export default {
         pathNot: [
           '^$1/$2/',
           '^libs/[^/]+/src/index\\.ts$',
+          // Each store's client is loaded by itself.
+          '^libs/analytics/src/(clickhouse|duckdb)/index\\.ts$',
           '^apps/[^/]+/src/app\\.ts$',
-          '^libs/testing/src/servers\\.ts$',
+          '^libs/testing/src/(child-process|servers)\\.ts$',
         ],
+      },
+    },
+    {
+      name: 'pipeline-folders-are-entered-by-their-index',
+      severity: 'error',
+      from: { path: '^libs/pipeline/src/([^/]+)' },
+      to: {
+        path: '^libs/pipeline/src/[^/]+/',
+        pathNot: ['^libs/pipeline/src/$1/', '^libs/pipeline/src/[^/]+/index\\.ts$'],
       },
     },
     {
@@ -92,7 +104,7 @@ export default {
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '/generated/' },
+    exclude: { path: '/generated/|^apps/console/dist/' },
     tsPreCompilationDeps: true,
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default'] },
   },

@@ -3,11 +3,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-readonly project="waymark-smoke-$$" deadline_seconds=180
+readonly project="waymark-smoke-$$" deadline_seconds=300
 readonly max_bytes=$((350 * 1000 * 1000)) max_compressed_bytes=$((120 * 1000 * 1000))
 version="$(sed -n 's/^  "version": "\(.*\)",$/\1/p' package.json)"
 export WAYMARK_VERSION=${WAYMARK_VERSION:-$version}
-export WAYMARK_PORT=18080 POSTGRES_PORT=15432 REDIS_PORT=16379 KAFKA_PORT=19092 SMTP_PORT=11025 MAIL_PORT=18025
+export WAYMARK_PORT=18080 POSTGRES_PORT=15432 REDIS_PORT=16379 KAFKA_PORT=19092 CLICKHOUSE_PORT=18123 SMTP_PORT=11025 MAIL_PORT=18025
 export WAYMARK_URL="http://localhost:$WAYMARK_PORT"
 
 if docker compose version >/dev/null 2>&1; then compose=(docker compose); else compose=(docker-compose); fi
@@ -43,7 +43,7 @@ check_sizes() {
 }
 
 send_and_read() {
-  local demo key id url="$WAYMARK_URL" deadline=$((SECONDS + 30)) found=''
+  local demo key id url="$WAYMARK_URL" deadline=$((SECONDS + deadline_seconds)) found=''
   demo="$("${compose[@]}" run --rm demo 2>/dev/null)" || fail 'demo.json was not printed'
   key="$(field apiKey <<<"$demo")"
   id="$(field projectId <<<"$demo")"
@@ -55,12 +55,28 @@ send_and_read() {
     found="$(curl --silent "$url/api/projects/$id/events?eventId=smoke-1" -H "X-API-Key: $key")"
   done
   echo 'ok: an event went through'
+  [ "$(curl --silent --output /dev/null --write-out '%{http_code}' "$url/internal/backfill/events" -H "X-API-Key: $key" \
+    -H 'Content-Type: application/json' -d '{"events":[]}')" = 404 ] || fail 'the proxy leads to /internal/'
+  if docker ps --filter "name=^$project" --format '{{.Ports}}' | grep --quiet '0\.0\.0\.0:'; then
+    fail 'a port is open to other machines'
+  fi
+  echo 'ok: nothing but the public paths answers, and only on this machine'
+}
+
+# A second start must find the database by the password that the first one made.
+check_secrets_stay() {
+  local before after
+  before="$("${compose[@]}" run --rm -T secrets env 2>/dev/null)"
+  "${compose[@]}" up --detach --no-build --force-recreate setup >/dev/null 2>&1 || fail 'the second start failed'
+  after="$("${compose[@]}" run --rm -T secrets env 2>/dev/null)"
+  [[ $before == DATABASE_PASSWORD=* ]] && [ "$before" = "$after" ] || fail 'the secrets changed'
+  echo 'ok: a second start keeps the secrets'
 }
 
 # Every app ends by itself when it is told to, and says that all went well.
 check_stop() {
   local app apps
-  mapfile -t apps < <(ls apps | grep --invert-match --line-regexp standalone)
+  mapfile -t apps < <(ls apps | grep --invert-match --line-regexp --regexp standalone --regexp console)
   # Without naming them docker-compose 1 stops the servers that they need at the same moment.
   "${compose[@]}" stop "${apps[@]}" >/dev/null 2>&1
   for app in "${apps[@]}"; do
@@ -74,4 +90,5 @@ check_sizes
 timeout "$deadline_seconds" "${compose[@]}" up --detach --no-build >/dev/null 2>&1 || fail 'not everything started'
 echo "ok: everything is up after ${SECONDS}s"
 send_and_read
+check_secrets_stay
 check_stop

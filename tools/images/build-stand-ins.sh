@@ -14,6 +14,8 @@ readonly kafka_image=apache/kafka:$kafka_version
 readonly node_image=node:24-$debian_release-slim
 readonly nginx_image=nginx:1.28-$debian_release
 readonly mailpit_image=axllent/mailpit:v1.27
+readonly clickhouse_image=clickhouse/clickhouse-server:26.3
+readonly chdb_version=26.9.0
 
 readonly pull_timeout_seconds=120
 
@@ -195,6 +197,19 @@ build_mailpit() {
   step "Built $mailpit_image" docker_build "$mailpit_image" "$work/mailpit"
 }
 
+# The engine of ClickHouse for the Python of the base image.
+fetch_clickhouse() {
+  python3 -m pip download --quiet --only-binary :all: --python-version 3.11 --dest "$work/clickhouse/wheels" \
+    "chdb-core==$chdb_version"
+}
+
+build_clickhouse() {
+  python3 -m pip --version >/dev/null 2>&1 || step 'Installed pip' apt_install python3-pip
+  new_context clickhouse
+  step "Fetched the engine of ClickHouse $chdb_version" fetch_clickhouse
+  step "Built $clickhouse_image" docker_build "$clickhouse_image" "$work/clickhouse"
+}
+
 exists() {
   docker image inspect "$1" >/dev/null 2>&1
 }
@@ -220,6 +235,7 @@ provide "$kafka_image" build_kafka
 provide "$node_image" build_node
 provide "$nginx_image" build_nginx
 provide "$mailpit_image" build_mailpit
+provide "$clickhouse_image" build_clickhouse
 # A rebuilt image leaves its predecessor behind without a name.
 docker image prune --force --filter label=stand-in=true >/dev/null
 echo "All images are ready after ${SECONDS}s"

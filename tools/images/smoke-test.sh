@@ -9,7 +9,7 @@ readonly redis_image=redis:7-bookworm
 readonly kafka_image=${KAFKA_IMAGE:-apache/kafka:4.1.0}
 readonly node_image=node:24-bookworm-slim
 
-readonly deadline_seconds=60
+readonly deadline_seconds=300
 readonly prefix="stand-in-smoke-$$"
 readonly kafka_bin=/opt/kafka/bin
 scripts="$(mktemp -d)"

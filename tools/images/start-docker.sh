@@ -2,7 +2,7 @@
 # Makes sure that a Docker daemon answers: installs and starts one when there is none.
 set -euo pipefail
 
-readonly start_timeout_seconds=60
+readonly start_timeout_seconds=300
 readonly pid_file=/var/run/docker.pid
 
 as_root() {

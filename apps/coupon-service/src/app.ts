@@ -1,4 +1,4 @@
-import { type Platform, rateLimit, type Service } from '@waymark/service-kit'
+import { type CorePlatform, drain, limiterBySize, rateLimit, type Service } from '@waymark/service-kit'
 import { createGenerateCodes } from './generate-codes.ts'
 import { createForgetAnswers } from './idempotency.ts'
 import { lookUpRoute } from './look-up-route.ts'
@@ -10,22 +10,26 @@ const GENERATE_INTERVAL_MS = 500
 const FORGET_INTERVAL_MS = 10 * 60_000
 
 /** Redeems and looks up coupons, and generates their pools. */
-export const createCouponService = (platform: Platform): Service => {
+export const createCouponService = (platform: CorePlatform): Service => {
   const { apiKeys, db, clock, limits, rateLimiter } = platform
   const limitRequests = rateLimit({
-    limiter: rateLimiter,
+    limiter: limiterBySize(platform),
     bucket: 'redeem',
-    limitFor: () => limits.redeemPerMinute,
+    limitFor: () => ({ perMinute: limits.redeemPerMinute, setting: 'LIMIT_REDEEM_PER_MINUTE' }),
+    perKey: true,
   })
-  const missLimit = createMissLimit(rateLimiter, limits.couponMissesPerMinute)
+  const missLimit = createMissLimit(rateLimiter, {
+    perMinute: limits.couponMissesPerMinute,
+    setting: 'LIMIT_COUPON_MISSES_PER_MINUTE',
+  })
   return {
     routes: [
       redeemRoute({ apiKeys, limitRequests, redeemCoupon: createRedeemCoupon(platform) }),
       lookUpRoute({ apiKeys, db, clock, missLimit }),
     ],
     loops: [
-      { name: 'coupon-generation', everyMs: GENERATE_INTERVAL_MS, run: createGenerateCodes(platform) },
-      { name: 'idempotency-keys', everyMs: FORGET_INTERVAL_MS, run: createForgetAnswers(db, clock) },
+      drain('coupon-generation', GENERATE_INTERVAL_MS, createGenerateCodes(platform)),
+      drain('idempotency-keys', FORGET_INTERVAL_MS, createForgetAnswers(db, clock)),
     ],
   }
 }

@@ -41,21 +41,21 @@ const EXHAUSTED =
 
 /**
  * Generates the next chunk of codes of any pool that lacks some, in one transaction that also moves the pool's count:
- * going on after a crash is just going on. Answers whether there may be more to do.
+ * after a crash it goes on with the next chunk. Answers how many pools it found: one, or none when no pool lacks codes.
  */
 export const createGenerateCodes =
   ({ db, log }: { db: Database; log: Log }) =>
-  (): Promise<boolean> =>
+  (): Promise<0 | 1> =>
     db.transaction(async (client) => {
       const { rows } = await client.query<Pool>({ name: 'next-pool', text: NEXT })
       const [pool] = rows
-      if (!pool) return false
+      if (!pool) return 0
       const inserted = await insertNew(client, pool)
       if (inserted === 0) {
-        log.error({ projectId: pool.projectId, poolId: pool.id }, 'the codes of a coupon pool are used up')
+        log.error({ projectId: pool.projectId, poolId: pool.id }, 'Coupon pool has no codes left to generate')
         await client.query({ name: 'fail-pool', text: FAIL, values: [pool.id, EXHAUSTED] })
       } else await client.query({ name: 'advance-pool', text: ADVANCE, values: [pool.id, inserted] })
-      return true
+      return 1
     })
 
 const insertNew = async (client: ClientBase, pool: Pool): Promise<number> => {

@@ -1,9 +1,9 @@
-import { AppError } from '@waymark/contracts'
+import { AppError, storeUnavailable } from '@waymark/contracts'
 import type { Commit, Database } from '@waymark/database'
 import type { ClientBase } from 'pg'
 
-/** An answer as it is sent, and repeated. */
-export type Answer = { status: number; body: string }
+/** An answer as it is sent, and repeated; a `provisional` one is not kept, since a repeat may succeed later. */
+export type Answer = { status: number; body: string; provisional?: boolean }
 /** A key that a client chose for a request, and a hash that tells the request from others. */
 export type IdempotentRequest = { projectId: string; key: string; requestHash: string; at: Date }
 
@@ -17,6 +17,7 @@ const BEGIN = `
 const RECALL =
   'SELECT request_hash, status, body FROM coupon.idempotency_keys WHERE project_id = $1 AND key = $2'
 const KEEP = 'UPDATE coupon.idempotency_keys SET status = $3, body = $4 WHERE project_id = $1 AND key = $2'
+const RELEASE = 'DELETE FROM coupon.idempotency_keys WHERE project_id = $1 AND key = $2'
 const FORGET = `
   DELETE FROM coupon.idempotency_keys WHERE (project_id, key) IN (
     SELECT project_id, key FROM coupon.idempotency_keys WHERE created_at < $1 ORDER BY created_at LIMIT ${FORGET_ROWS}
@@ -26,8 +27,8 @@ type Kept = { request_hash: string; status: number; body: string }
 
 /**
  * Answers a request once per key, in the transaction of `client`, and commits it: what `work` changes and answers is
- * kept together. A repeat at the same time waits until the first one is through, as long as the transaction's
- * `lock_timeout` lets it.
+ * kept together. A provisional answer frees the key again. A repeat at the same time waits until the first one is
+ * through, as long as the transaction's `lock_timeout` lets it.
  * @throws AppError unprocessable when the key belongs to another request
  */
 export const answerOnce = async (
@@ -41,24 +42,28 @@ export const answerOnce = async (
     values: [projectId, key, requestHash, at],
   })
   if (begun.rowCount === 1) {
-    const { status, body } = await work()
-    const kept = client.query({ name: 'keep-answer', text: KEEP, values: [projectId, key, status, body] })
+    const { status, body, provisional } = await work()
+    const kept = client.query(
+      provisional
+        ? { name: 'release-key', text: RELEASE, values: [projectId, key] }
+        : { name: 'keep-answer', text: KEEP, values: [projectId, key, status, body] },
+    )
     await Promise.all([kept, commit()])
     return { status, body, replayed: false }
   }
   const { rows } = await client.query<Kept>({ name: 'recall-answer', text: RECALL, values: [projectId, key] })
   const [kept] = rows
   // Forgotten between the two statements, after two days: the client may try once more.
-  if (!kept) throw new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfter: 1 })
+  if (!kept) throw storeUnavailable(undefined, 1)
   if (kept.request_hash !== requestHash)
     throw new AppError('unprocessable', 'The Idempotency-Key was used with another request')
   return { status: kept.status, body: kept.body, replayed: true }
 }
 
-/** Deletes answers that are over two days old, some thousands a run; answers whether there may be more. */
+/** Deletes answers that are over two days old, some thousands a run; answers how many. */
 export const createForgetAnswers =
   ({ pool }: Pick<Database, 'pool'>, now: () => number) =>
-  async (): Promise<boolean> => {
+  async (): Promise<number> => {
     const { rowCount } = await pool.query(FORGET, [new Date(now() - KEPT_MS)])
-    return rowCount === FORGET_ROWS
+    return rowCount ?? 0
   }

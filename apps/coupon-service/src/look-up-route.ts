@@ -1,23 +1,21 @@
 import { AppError, lookUpCoupon as operation } from '@waymark/contracts'
-import { clientNetworkOf, normalizeCode } from '@waymark/domain'
-import { apiKeyOf, keyRoute, type Platform, type Route } from '@waymark/service-kit'
+import { normalizeCode } from '@waymark/domain'
+import { type CorePlatform, keyRoute, type Route } from '@waymark/service-kit'
 import { lookupOf } from './coupon-lookup.ts'
 import { findCoupon } from './find-coupon.ts'
 import type { MissLimit } from './miss-limit.ts'
 
-type Deps = Pick<Platform, 'apiKeys' | 'db' | 'clock'> & { missLimit: MissLimit }
+type Deps = Pick<CorePlatform, 'apiKeys' | 'db' | 'clock'> & { missLimit: MissLimit }
 
 /** What a code is worth, and what redeeming it would meet. */
 export const lookUpRoute = ({ apiKeys, db, clock, missLimit }: Deps): Route =>
-  keyRoute(operation, { apiKeys }, async (req, res) => {
-    const { projectId } = apiKeyOf(res)
-    const client = `${projectId}:${clientNetworkOf(req.ip ?? '')}`
-    missLimit.requireFewMisses(client)
-    const code = normalizeCode(`${req.params.code}`)
-    const coupon = code === undefined ? undefined : await findCoupon(db.pool, projectId, code)
+  keyRoute(operation, { apiKeys }, async ({ apiKey, request: { ip, params } }) => {
+    missLimit.requireFewMisses(apiKey, ip)
+    const code = normalizeCode(params.code ?? '')
+    const coupon = code === undefined ? undefined : await findCoupon(db.pool, apiKey.projectId, code)
     if (!coupon) {
-      await missLimit.countMiss(client)
+      await missLimit.countMiss(apiKey, ip)
       throw new AppError('not_found', 'Not found')
     }
-    res.json(lookupOf(coupon, clock()))
+    return { body: lookupOf(coupon, clock()) }
   })

@@ -1,13 +1,14 @@
 import type { RateLimiter } from '@waymark/cache'
-import { AppError } from '@waymark/contracts'
+import type { ApiKey } from '@waymark/project-config'
+import { type Limit, type LimitedClient, limitedClient, tooManyRequests } from '@waymark/service-kit'
 import { LRUCache } from 'lru-cache'
 
 /** Stops those who look for codes that do not exist. */
 export type MissLimit = {
-  /** @throws AppError rate_limited when `client` has missed too often and its window is not over */
-  requireFewMisses(client: string): void
+  /** @throws AppError rate_limited when the client has missed too often and its window is not over */
+  requireFewMisses(key: ApiKey, ip: string): void
   /** Counts a miss. @throws AppError rate_limited when it is one too many */
-  countMiss(client: string): Promise<void>
+  countMiss(key: ApiKey, ip: string): Promise<void>
 }
 
 const WINDOW_MS = 60_000
@@ -17,26 +18,25 @@ const MAX_CLIENTS = 50_000
  * Misses are counted across processes, hits not at all. That a client has used its misses up is remembered in this
  * process from its last miss here, so that even then no hit has to ask.
  */
-export const createMissLimit = (limiter: RateLimiter, limit: number): MissLimit => {
+export const createMissLimit = (limiter: RateLimiter, limit: Limit): MissLimit => {
   const stopped = new LRUCache<string, number>({ max: MAX_CLIENTS })
 
-  const requireFewMisses = (client: string): void => {
-    const waitMs = (stopped.get(client) ?? 0) - performance.now()
-    if (waitMs > 0) throw tooManyMisses(waitMs)
-  }
-
   return {
-    requireFewMisses,
-    countMiss: async (client) => {
-      const use = { bucket: 'coupon-misses', key: client, limit, windowMs: WINDOW_MS }
+    requireFewMisses: (apiKey, ip) => {
+      const client = limitedClient(apiKey, ip, limit, true)
+      const waitMs = (stopped.get(client.key) ?? 0) - performance.now()
+      if (waitMs > 0) throw tooManyMisses(client, waitMs)
+    },
+    countMiss: async (apiKey, ip) => {
+      const client = limitedClient(apiKey, ip, limit, true)
+      const { key, perMinute } = client
+      const use = { bucket: 'coupon-misses', key, limit: perMinute, windowMs: WINDOW_MS }
       const { allowed, remaining, resetMs } = await limiter.consume(use)
-      if (remaining === 0) stopped.set(client, performance.now() + resetMs)
-      if (!allowed) throw tooManyMisses(resetMs)
+      if (remaining === 0) stopped.set(key, performance.now() + resetMs)
+      if (!allowed) throw tooManyMisses(client, resetMs)
     },
   }
 }
 
-const tooManyMisses = (waitMs: number): AppError =>
-  new AppError('rate_limited', 'Too many coupons that do not exist', {
-    retryAfter: Math.max(1, Math.ceil(waitMs / 1000)),
-  })
+const tooManyMisses = (client: LimitedClient, waitMs: number) =>
+  tooManyRequests(client, 'look-ups of codes that do not exist', Math.max(1, Math.ceil(waitMs / 1000)))

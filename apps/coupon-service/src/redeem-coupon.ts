@@ -1,7 +1,7 @@
-import { AppError, type CouponRefusal, type IngestRecord } from '@waymark/contracts'
-import type { Commit, Database } from '@waymark/database'
-import { type RecordConfig, refusalMessage, refusalOf } from '@waymark/domain'
-import { resolveProfiles, retryConflicts } from '@waymark/pipeline'
+import { type ClientDevice, type CouponRefusal, storeUnavailable } from '@waymark/contracts'
+import { type Commit, type Database, retryConflicts } from '@waymark/database'
+import { redemptionEventId, refusalMessage, refusalOf } from '@waymark/domain'
+import { resolveProfiles } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
 import type { ClientBase } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
@@ -9,7 +9,7 @@ import { lookupOf } from './coupon-lookup.ts'
 import { type Coupon, findCoupon } from './find-coupon.ts'
 import { type Answer, answerOnce, type IdempotentRequest } from './idempotency.ts'
 import type { Redeem } from './redeem-request.ts'
-import { publishRedemption } from './redemption-records.ts'
+import { publishRedemption, type RecordConfig } from './redemption-records.ts'
 import {
   claimCoupon,
   countForPool,
@@ -19,8 +19,11 @@ import {
   storeRedemption,
 } from './redemption-rows.ts'
 
-/** Whose key it is, and from which device the request comes as far as that is known. */
-export type Redeemer = { projectId: string; device: IngestRecord['client'] }
+/**
+ * Whose key it is, and from which device the request comes as far as that is known. `hidesProfile`: a public key, which
+ * could tell by the profile's id which ids are one person.
+ */
+export type Redeemer = { projectId: string; device: ClientDevice; hidesProfile?: boolean }
 /** The key that a client gave a request so that it can be repeated, and a hash of its body. */
 export type Idempotency = Pick<IdempotentRequest, 'key' | 'requestHash'>
 
@@ -48,7 +51,7 @@ export const createRedeemCoupon = ({
 
   /** @throws AppError unprocessable when the idempotency key belongs to another request */
   return async (
-    { projectId, device }: Redeemer,
+    { projectId, device, hidesProfile = false }: Redeemer,
     request: Redeem,
     idempotency?: Idempotency,
   ): Promise<Answer & { replayed: boolean }> => {
@@ -65,7 +68,8 @@ export const createRedeemCoupon = ({
           const work = async (commitEarly?: Commit) => {
             if (!coupon) return NOT_FOUND
             if (profileId !== null) await holdProfile(client, profileId)
-            return decide(coupon, { client, commitEarly, request, profileId, at, device, config })
+            const attempt = { client, commitEarly, request, profileId, at, device, config, hidesProfile }
+            return decide(coupon, attempt)
           }
           if (!idempotency) return { ...(await work(commit)), replayed: false }
           return answerOnce({ client, commit }, { projectId, ...idempotency, at }, () => work())
@@ -87,7 +91,7 @@ export const createRedeemCoupon = ({
 /** Keeps a profile from being erased before the transaction ends. @throws AppError store_unavailable when it just was */
 const holdProfile = async (client: ClientBase, profileId: string): Promise<void> => {
   const { rowCount } = await client.query({ name: 'hold-profile', text: HOLD_PROFILE, values: [profileId] })
-  if (rowCount === 0) throw new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfter: 1 })
+  if (rowCount === 0) throw storeUnavailable(undefined, 1)
 }
 
 type Attempt = {
@@ -97,8 +101,9 @@ type Attempt = {
   request: Redeem
   profileId: string | null
   at: Date
-  device: IngestRecord['client']
+  device: ClientDevice
   config: RecordConfig
+  hidesProfile: boolean
 }
 
 /** A limit was reached after something had been changed, which has to be undone. */
@@ -130,12 +135,16 @@ const redeem = async (coupon: Coupon, attempt: Attempt): Promise<Answer> => {
     // It was not ready yet when it was looked up, perhaps; otherwise nothing could have been claimed.
     pool: { ...pool, status: 'ready', ...limits, redeemed: count },
   }
-  return answer(200, { ok: true, coupon: lookupOf(now, at.getTime()), redemption })
+  return answer(200, {
+    ok: true,
+    coupon: lookupOf(now, at.getTime()),
+    redemption: attempt.hidesProfile ? { ...redemption, profileId: null } : redemption,
+  })
 }
 
 const redemptionOf = (
   { id: couponId, pool }: Coupon,
-  { code: _code, eventId, ...rest }: Redeem,
+  { code: _code, eventId: relatedEventId, ...rest }: Redeem,
   profileId: string | null,
   redeemedAt: Date,
 ): Redemption => {
@@ -146,7 +155,8 @@ const redemptionOf = (
     poolId: pool.id,
     profileId,
     ...rest,
-    eventId: eventId ?? `redemption:${id}`,
+    eventId: redemptionEventId(id),
+    relatedEventId,
     redeemedAt,
   }
 }
@@ -159,13 +169,16 @@ const refuse = async (coupon: Coupon, { client, request, profileId, at }: Attemp
   const refusal = refusalOf(current, at.getTime())
   const lacksPerson = profileId === null && current.pool.perProfileLimit !== null
   if (!refusal && lacksPerson && current.assignedProfileId === null)
-    return answer(400, { error: 'This coupon is limited per person: userId or visitorId is required' })
+    return provisional(400, { error: 'This coupon is limited per person: userId or visitorId is required' })
   // What is left: somebody else's, a limit of the person, or freed again in this very moment.
   const reason: CouponRefusal = refusal ?? 'already_redeemed'
   await storeAttempt(client, coupon, { ...request, reason, profileId, at })
-  return answer(409, { error: refusalMessage[reason], reason })
+  const refused = { error: refusalMessage[reason], reason }
+  return reason === 'pool_not_ready' ? provisional(409, refused) : answer(409, refused)
 }
 
 const answer = (status: number, body: object): Answer => ({ status, body: JSON.stringify(body) })
 
-const NOT_FOUND = answer(404, { error: 'Not found' })
+const provisional = (status: number, body: object): Answer => ({ ...answer(status, body), provisional: true })
+
+const NOT_FOUND = provisional(404, { error: 'Not found' })

@@ -1,9 +1,10 @@
 import {
   AppError,
+  currencyOf,
   MAX_COUPON_METADATA_BYTES,
   MAX_COUPON_METADATA_DEPTH,
-  redeemCoupon as operation,
-  type RedeemRequest,
+  redeemRequest,
+  requireValid,
 } from '@waymark/contracts'
 import { isDeeperThan, normalizeCode } from '@waymark/domain'
 
@@ -17,6 +18,7 @@ export type Redeem = {
   /** Minor units of the currency. */
   amount: number | null
   currency: string | null
+  /** The client's own event that it belongs to. */
   eventId: string | null
   metadata: Record<string, unknown>
 }
@@ -25,7 +27,11 @@ const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/
 
 /** Reads the body of a request to redeem. @throws AppError bad_request */
 export const parseRedeem = (body: unknown): Redeem => {
-  const request = requireFitting(body)
+  const request = requireValid(redeemRequest, body)
+  const amount = request.amount ?? null
+  const currency = currencyOf(request.currency ?? '') ?? null
+  if (amount !== null && currency === null)
+    throw new AppError('bad_request', 'currency is required beside amount, such as EUR')
   const metadata = request.metadata ?? {}
   if (isDeeperThan(metadata, MAX_COUPON_METADATA_DEPTH))
     throw new AppError('bad_request', `metadata is nested deeper than ${MAX_COUPON_METADATA_DEPTH} levels`)
@@ -40,8 +46,8 @@ export const parseRedeem = (body: unknown): Redeem => {
     visitorId: request.visitorId ?? null,
     userId: request.userId ?? null,
     orderId: request.orderId ?? null,
-    amount: request.amount ?? null,
-    currency: request.currency?.toUpperCase() ?? null,
+    amount,
+    currency,
     eventId: request.eventId ?? null,
     metadata,
   }
@@ -51,13 +57,4 @@ export const parseRedeem = (body: unknown): Redeem => {
 export const parseIdempotencyKey = (header: string | undefined): string | undefined => {
   if (header === undefined || IDEMPOTENCY_KEY.test(header)) return header
   throw new AppError('bad_request', 'The Idempotency-Key must be 1 to 255 printable ASCII characters')
-}
-
-const requireFitting = (body: unknown): RedeemRequest => {
-  const validator = operation.body?.validator
-  if (validator?.fits(body)) return body
-  const { field = '', rule, message = 'is invalid' } = validator?.check(body) ?? {}
-  // The schema's own words for it would be no help.
-  const reason = rule === 'not' ? 'looks like a bug in the client' : message
-  throw new AppError('bad_request', field === '' ? `The body ${reason}` : `${field} ${reason}`)
 }

@@ -1,10 +1,12 @@
 import {
+  type AcceptedEvent,
+  type ClientDevice,
   type CouponRedemptionRecord,
   couponsRedeemed,
-  type IngestRecord,
   ingestRecords,
+  type ProjectSettings,
 } from '@waymark/contracts'
-import { ingestRecordOf, partitionKeyOf, type RecordConfig } from '@waymark/domain'
+import { type CompiledSelector, conversionsOf, ingestRecordOf, partitionKeyOf } from '@waymark/domain'
 import { outboxStatement } from '@waymark/pipeline'
 import type { QueryConfig } from 'pg'
 import type { Coupon } from './find-coupon.ts'
@@ -15,6 +17,13 @@ const LANE = 'coupons'
 /** The event that a redemption is. */
 const EVENT_NAME = 'coupon_redeemed'
 
+/** What a redemption's event takes of its project's configuration. */
+export type RecordConfig = {
+  projectId: string
+  settings: ProjectSettings
+  selectorsFor: (eventName: string) => readonly CompiledSelector[]
+}
+
 /**
  * The statement that has a redemption published when its transaction commits: to `coupons.redeemed.v1`, and as an event
  * that goes the way of all events, so that selectors may make it a conversion.
@@ -23,16 +32,15 @@ export const publishRedemption = (
   coupon: Coupon,
   redemption: Redemption,
   config: RecordConfig,
-  device: IngestRecord['client'],
+  device: ClientDevice,
 ): QueryConfig => {
   const { projectId, id } = coupon
   const record = recordOf(coupon, redemption)
-  const event = ingestRecordOf(eventOf(coupon, redemption), config, {
+  const made = eventOf(coupon, redemption)
+  const event = ingestRecordOf(made, config, {
     receivedAt: redemption.redeemedAt.toISOString(),
-    sentAt: null,
     client: device,
-    backfill: false,
-    warnings: [],
+    conversions: conversionsOf(made, config.selectorsFor(made.eventName)),
   })
   return outboxStatement(LANE, [
     { topic: couponsRedeemed, records: [{ key: `${projectId}:${id}`, value: record }] },
@@ -41,7 +49,7 @@ export const publishRedemption = (
 }
 
 const recordOf = ({ projectId, code, pool }: Coupon, redemption: Redemption): CouponRedemptionRecord => {
-  const { id: redemptionId, redeemedAt, ...rest } = redemption
+  const { id: redemptionId, redeemedAt, relatedEventId: _ofClient, ...rest } = redemption
   return {
     v: 1,
     kind: 'redeemed',
@@ -54,12 +62,13 @@ const recordOf = ({ projectId, code, pool }: Coupon, redemption: Redemption): Co
   }
 }
 
-const eventOf = ({ code, pool }: Coupon, redemption: Redemption): IngestRecord['event'] => {
+const eventOf = ({ code, pool }: Coupon, redemption: Redemption): AcceptedEvent => {
   const {
     id: redemptionId,
     visitorId,
     userId,
     eventId,
+    relatedEventId,
     couponId,
     poolId,
     orderId,
@@ -70,9 +79,8 @@ const eventOf = ({ code, pool }: Coupon, redemption: Redemption): IngestRecord['
   return {
     eventId,
     eventName: EVENT_NAME,
-    visitorId,
-    userId,
-    sessionId: null,
+    ...(visitorId !== null && { visitorId }),
+    ...(userId !== null && { userId }),
     properties: {
       code,
       couponId,
@@ -80,14 +88,11 @@ const eventOf = ({ code, pool }: Coupon, redemption: Redemption): IngestRecord['
       poolName: pool.name,
       redemptionId,
       orderId,
+      relatedEventId,
       amount,
       currency,
       discount: pool.discount,
       metadata,
     },
-    clientTimestamp: null,
-    shortLinkId: null,
-    shortLinkCode: null,
-    clickIds: {},
   }
 }

@@ -10,7 +10,10 @@ export type Redemption = Omit<Redeem, 'code' | 'eventId'> & {
   couponId: string
   poolId: string
   profileId: string | null
+  /** Of the `coupon_redeemed` event. */
   eventId: string
+  /** The client's own event that it belongs to. */
+  relatedEventId: string | null
   redeemedAt: Date
 }
 /** The limits of a pool at the moment in which its coupon was claimed. */

@@ -37,7 +37,10 @@ describe.skipIf(!services)('the coupon service over HTTP', () => {
     for (const dispose of disposals.reverse()) await dispose()
   })
 
-  const createKey = async (scopes: ApiKeyScope[]): Promise<string> => {
+  const createKey = async (
+    scopes: ApiKeyScope[],
+    requestsPerMinute: number | null = null,
+  ): Promise<string> => {
     const { key, keyId, secretHash } = generateApiKey('sec')
     const data = {
       id: uuidv7(),
@@ -46,6 +49,7 @@ describe.skipIf(!services)('the coupon service over HTTP', () => {
       name: 'k',
       kind: 'sec',
       scopes,
+      requestsPerMinute,
       secretHash: new Uint8Array(secretHash),
     }
     await platform.db.prisma.apiKey.create({ data })
@@ -75,9 +79,23 @@ describe.skipIf(!services)('the coupon service over HTTP', () => {
     expect(second.headers.get('Content-Type')).toBe(first.headers.get('Content-Type'))
     expect(await second.text()).toBe(await first.text())
     expect((await redeem({ code: 'hello', orderId: 'o' }, headers)).status).toBe(422)
+    expect((await redeem({ code: 'hello', metadata: {} }, headers)).status).toBe(422)
     const refused = await redeem({ code: 'hello' })
     expect(refused.status).toBe(409)
     expect(await refused.json()).toEqual({ error: expect.any(String), reason: 'already_redeemed' })
+  })
+
+  it('knows a request with an idempotency key again in another order of its members and with other white space', async () => {
+    await createPool(platform.db, projectId, { codes: ['ORDERED'] })
+    const headers = { 'Idempotency-Key': 'ordered' }
+    const first = await redeem('{"code":"ordered","metadata":{"till":7,"shop":{"a":1,"b":[1,2]}}}', headers)
+    expect(first.status).toBe(200)
+    const again = '{ "metadata": { "shop": { "b": [1, 2], "a": 1 }, "till": 7.0 }, "code": "ordered" }'
+    const second = await redeem(again, headers)
+    expect([second.status, second.headers.get('Idempotent-Replayed')]).toEqual([200, 'true'])
+    expect(await second.text()).toBe(await first.text())
+    const other = '{"code":"ordered","metadata":{"till":7,"shop":{"a":1,"b":[2,1]}}}'
+    expect((await redeem(other, headers)).status).toBe(422)
   })
 
   it('answers 401, 403, 429, 415, 413 and 400 in this order', async () => {
@@ -120,6 +138,21 @@ describe.skipIf(!services)('the coupon service over HTTP', () => {
     expect(await limited.json()).toEqual({ error: expect.any(String), retryAfter: expect.any(Number) })
     expect(Number(limited.headers.get('Retry-After'))).toBeGreaterThan(0)
     expect((await redeem({ code: 'NONE' }, { 'X-Forwarded-For': '198.51.100.7' })).status).toBe(404)
+  })
+
+  it('takes as many from a server as its key carries, from whatever address', async () => {
+    const own = { 'X-API-Key': await createKey(['coupons:redeem', 'coupons:read'], 32) }
+    const statuses: number[] = []
+    for (let n = 0; n < 33; n++) statuses.push((await redeem({ code: 'NONE' }, own)).status)
+    expect(statuses).toEqual([...Array(32).fill(404), 429])
+    const elsewhere = await redeem({ code: 'NONE' }, { ...own, 'X-Forwarded-For': '198.51.100.7' })
+    expect(elsewhere.status).toBe(429)
+    expect(await elsewhere.json()).toMatchObject({
+      error: expect.stringContaining('requestsPerMinute of the API key'),
+    })
+    const lookUps: number[] = []
+    for (let n = 0; n < 33; n++) lookUps.push((await lookUp(`MISS${n}`, own)).status)
+    expect(lookUps).toEqual([...Array(32).fill(404), 429])
   })
 
   it('shows a coupon however it is typed, and foreign and missing ones alike', async () => {

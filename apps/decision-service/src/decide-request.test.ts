@@ -30,6 +30,13 @@ describe('a decide request', () => {
     ['nobody by name', { visitorId: null, userId: null }, 'visitorId or userId is required'],
     ['an id of 201 characters', { visitorId: 'x'.repeat(201) }, /^visitorId /],
     ['an id that is a bug', { visitorId: 'undefined' }, 'visitorId looks like a bug in the client'],
+    ['an id of white space', { visitorId: ' ' }, /^visitorId must be printable/],
+    ['a key of white space', { visitorId: 'v', keys: ['a', ' '] }, /^keys.1 must be more than/],
+    [
+      'an unknown field',
+      { visitorId: 'v', user: 'u' },
+      'user is not a known field; allowed: visitorId, userId, keys, context',
+    ],
     ['an id that is a number', { userId: 7 }, /^userId /],
     ['101 keys', { visitorId: 'v', keys: Array.from({ length: 101 }, (_, n) => `${n}`) }, /^keys /],
     ['one key that is no list', { visitorId: 'v', keys: 'a' }, /^keys /],

@@ -53,10 +53,10 @@ type Options = {
   late?: boolean
   person?: Person
   assignCoupon?: AssignCoupon
-  alone?: boolean
+  localOnly?: boolean
 }
 
-const setUp = ({ decisions, late = false, person, assignCoupon, alone = false }: Options) => {
+const setUp = ({ decisions, late = false, person, assignCoupon, localOnly = false }: Options) => {
   const exposed: Exposure[] = []
   const assigned: string[] = []
   const counted: string[] = []
@@ -71,7 +71,7 @@ const setUp = ({ decisions, late = false, person, assignCoupon, alone = false }:
       ...caps,
       consume: async (use) => {
         counted.push(use.key)
-        return { ...(await caps.consume(use)), ...(alone && { alone: true as const }) }
+        return { ...(await caps.consume(use)), ...(localOnly && { localOnly: true as const }) }
       },
     },
     giveCoupon: createGiveCoupon({
@@ -191,7 +191,7 @@ describe('a frequency cap', () => {
   })
 
   it('that only this process counts is said to be so', async () => {
-    const { ask } = setUp({ decisions: [capped], alone: true })
+    const { ask } = setUp({ decisions: [capped], localOnly: true })
     expect(await ask(['1'])).toMatchObject({ degraded: true })
   })
 })

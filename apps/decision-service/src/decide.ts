@@ -14,6 +14,7 @@ import {
 } from '@waymark/domain'
 import type { Person } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
+import { LoopTurns } from '@waymark/service-kit'
 import { type Asker, cappedBy, decidedBy, unknownKey } from './answers.ts'
 import type { Expose } from './expose.ts'
 import type { FindPerson, FoundPerson } from './find-person.ts'
@@ -44,8 +45,8 @@ export type DecideDeps = {
 
 /** An asker, and what caps know them by. */
 type CappedAsker = Asker & { capName: () => string }
-type Capped = { capped: boolean; alone: boolean }
-type ShownDecision = { decided: Decided; alone: boolean }
+type Capped = { capped: boolean; localOnly: boolean }
+type ShownDecision = { decided: Decided; localOnly: boolean }
 
 /**
  * Makes decisions: rules come from memory, people from memory or in time, or else the answer is `degraded`.
@@ -72,12 +73,12 @@ export const createDecide = (deps: DecideDeps) => {
     const limit = decision.definition.frequencyCap
     if (limit === null) return NOT_CAPPED
     const use = { bucket: 'decision-cap', key: `${decision.id}:${capName()}` }
-    const { allowed, alone } = await frequencyCaps.consume({
+    const { allowed, localOnly } = await frequencyCaps.consume({
       ...use,
       limit: limit.count,
       windowMs: limit.windowSeconds * 1_000,
     })
-    return { capped: !allowed, alone: alone === true }
+    return { capped: !allowed, localOnly: localOnly === true }
   }
 
   const couponFor = async (poolId: string, asker: Asker): Promise<CouponAnswer> => {
@@ -90,31 +91,19 @@ export const createDecide = (deps: DecideDeps) => {
   }
 
   /** What was decided, now that the person is shown it. */
-  const show = (
+  const show = async (
     compiled: CompiledDecision,
     choice: Choice,
     asker: CappedAsker,
-  ): ShownDecision | Promise<ShownDecision> => {
-    const poolId = compiled.variants.get(choice.variant)?.couponPoolId ?? null
-    const hasCap = choice.ruleId !== null && compiled.decision.definition.frequencyCap !== null
-    if (hasCap || poolId !== null) return showLimited(compiled, choice, asker, poolId)
-    if (choice.eligible) expose(compiled, choice, asker)
-    return { decided: decidedBy(compiled, choice), alone: false }
-  }
-
-  const showLimited = async (
-    compiled: CompiledDecision,
-    choice: Choice,
-    asker: CappedAsker,
-    poolId: string | null,
   ): Promise<ShownDecision> => {
-    const { capped, alone } = choice.ruleId === null ? NOT_CAPPED : await cap(compiled, asker)
-    if (capped) return { decided: cappedBy(compiled), alone }
+    const { capped, localOnly } = choice.ruleId === null ? NOT_CAPPED : await cap(compiled, asker)
+    if (capped) return { decided: cappedBy(compiled), localOnly }
     if (choice.eligible) expose(compiled, choice, asker)
     const decided = decidedBy(compiled, choice)
-    if (poolId === null) return { decided, alone }
+    const poolId = compiled.variants.get(choice.variant)?.couponPoolId ?? null
+    if (poolId === null) return { decided, localOnly }
     const answer = choice.reason === 'DISABLED' ? NOT_DECIDING : await couponFor(poolId, asker)
-    return { decided: { ...decided, ...answer }, alone }
+    return { decided: { ...decided, ...answer }, localOnly }
   }
 
   return async (question: DecisionQuestion): Promise<DecideResult> => {
@@ -131,15 +120,23 @@ export const createDecide = (deps: DecideDeps) => {
     const decidedAt = new Date(now).toISOString()
     const asker = { ...subject, projectId, decidedAt, capName: capNameOf(subject) }
     const keys = typeof which === 'function' ? which(decisions).map(({ key }) => key) : which
+    const turns = new LoopTurns()
+    for (const key of decisions.withPrerequisites(keys)) {
+      // Rules are compiled when first needed, which takes milliseconds for large ones.
+      decisions.get(key)
+      if (turns.isOver()) await turns.next()
+    }
     const answers = await Promise.all(
       keys.map((key) => {
         const compiled = decisions.get(key)
-        if (!compiled) return { decided: unknownKey(key), alone: false }
+        if (!compiled) return { decided: unknownKey(key), localOnly: false }
         const choice = decider.decide(compiled)
-        return shown ? show(compiled, choice, asker) : { decided: decidedBy(compiled, choice), alone: false }
+        return shown
+          ? show(compiled, choice, asker)
+          : { decided: decidedBy(compiled, choice), localOnly: false }
       }),
     )
-    const degraded = late || answers.some(({ alone }) => alone)
+    const degraded = late || decider.exceeded() || answers.some(({ localOnly }) => localOnly)
     return {
       decisions: answers.map(({ decided }) => decided),
       evaluatedAt: decidedAt,
@@ -163,6 +160,6 @@ const capNameOf = ({ profileId, identity }: Subject): (() => string) => {
 export type Decide = ReturnType<typeof createDecide>
 
 const NOBODY: FoundPerson = { person: undefined, late: false }
-const NOT_CAPPED: Capped = { capped: false, alone: false }
+const NOT_CAPPED: Capped = { capped: false, localOnly: false }
 const NO_COUPON: CouponAnswer = { coupon: null, couponReason: 'unavailable' }
 const NOT_DECIDING: CouponAnswer = { coupon: null, couponReason: 'disabled' }

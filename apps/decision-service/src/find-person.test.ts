@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import { createMemoryCache } from '@waymark/cache'
-import type { Wanted } from '@waymark/pipeline'
+import { createMemoryCache, createMemoryMarks, type SharedMarks } from '@waymark/cache'
+import { createPersonChanges, type Wanted } from '@waymark/pipeline'
 import { createMemoryLog, eventually } from '@waymark/testing'
 import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
@@ -22,14 +22,23 @@ type Clocks = { startedAhead?: number; ahead?: number }
  * A finder on a database that knows `known` by their visitor ids, or fails or hangs, until it is released, as
  * `database.fault` says.
  */
-const setUp = (cache = createMemoryCache(), { startedAhead = 0, ahead = 0 }: Clocks = {}) => {
+const setUp = (
+  cache = createMemoryCache(),
+  { startedAhead = 0, ahead = 0, marks = createMemoryMarks() }: Clocks & { marks?: SharedMarks } = {},
+) => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
-  const database = { fault: undefined as 'away' | 'hangs' | undefined, asked: [] as string[][], release }
+  const database = {
+    fault: undefined as 'away' | 'hangs' | undefined,
+    asked: [] as string[][],
+    plan: 'pro',
+    release,
+  }
   let time = Date.parse('2026-03-01T12:00:00Z')
   const query = async ({ values }: { values: [unknown, unknown, string[], number[]] }) => {
     const [, , visitors, places] = values
     database.asked.push(visitors)
     if (database.fault === 'away') throw Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
+    const { plan } = database
     if (database.fault === 'hangs') await released
     const rows = visitors.flatMap((visitor, index) =>
       visitor.startsWith('unknown')
@@ -39,7 +48,7 @@ const setUp = (cache = createMemoryCache(), { startedAhead = 0, ahead = 0 }: Clo
             profile_id: `profile of ${visitor}`,
             bucketing_id: `first of ${visitor}`,
             is_users: true,
-            traits: { plan: 'pro' },
+            traits: { plan },
             counts: null,
           },
     )
@@ -48,6 +57,7 @@ const setUp = (cache = createMemoryCache(), { startedAhead = 0, ahead = 0 }: Clo
   const find = createFindPerson({
     pool: { query } as unknown as Pool,
     cache,
+    marks,
     log: createMemoryLog(),
     now: () => time + startedAhead,
     clock: () => time + ahead,
@@ -58,7 +68,8 @@ const setUp = (cache = createMemoryCache(), { startedAhead = 0, ahead = 0 }: Clo
   const setClock = (aheadMs: number) => {
     ahead = aheadMs
   }
-  return { find: (value: string) => find(wanted(value)), database, pass, setClock, cache }
+  const changes = createPersonChanges(marks)
+  return { find: (value: string) => find(wanted(value)), database, pass, setClock, cache, marks, changes }
 }
 
 describe('finding people', () => {
@@ -90,14 +101,14 @@ describe('finding people', () => {
     const { find, database, pass } = setUp()
     await Promise.all(['a', 'b'].map(find))
     pass(3_999)
-    expect(find('a')).toMatchObject({ late: false })
+    expect(await find('a')).toMatchObject({ late: false })
     pass(1)
-    expect(['a', 'b', 'a'].map(find)).toMatchObject(Array(3).fill({ late: false }))
+    expect(await Promise.all(['a', 'b', 'a'].map(find))).toMatchObject(Array(3).fill({ late: false }))
     expect(database.asked).toHaveLength(1)
     await eventually('they are read again', () => database.asked.length === 2)
     expect(database.asked[1]).toEqual(['a', 'b'])
     pass(4_999)
-    expect(find('a')).toMatchObject({ person: { bucketingId: 'first of a' }, late: false })
+    expect(await find('a')).toMatchObject({ person: { bucketingId: 'first of a' }, late: false })
   })
 
   it('goes on with what is known when the database fails whom nobody waits for', async () => {
@@ -108,21 +119,24 @@ describe('finding people', () => {
     void find('a')
     await eventually('it was tried', () => database.asked.length === 2)
     await setImmediate()
-    expect(find('a')).toMatchObject({ person: { traits: { plan: 'pro' } }, late: false })
+    expect(await find('a')).toMatchObject({ person: { traits: { plan: 'pro' } }, late: false })
     pass(1_000)
     expect(await find('a')).toMatchObject({ person: { traits: {} }, late: true })
   })
 
-  it('waits with who asked before when the database has been asked already', async () => {
-    const { find, database } = setUp()
+  it('shares no read that began before somebody asked', async () => {
+    const { find, database, pass } = setUp()
     database.fault = 'hangs'
     const first = find('a')
-    // What is wanted at one moment is read at its end.
-    await setImmediate()
-    expect(database.asked).toEqual([['a']])
-    const found = await Promise.all([first, find('a')])
-    expect(found.map(({ late }) => late)).toEqual([true, true])
-    expect(database.asked).toEqual([['a']])
+    await eventually('the database is asked', () => database.asked.length === 1)
+    database.fault = undefined
+    database.plan = 'changed since'
+    pass(1)
+    expect(await find('a')).toMatchObject({ person: { traits: { plan: 'changed since' } }, late: false })
+    database.release()
+    expect((await first).late).toBe(false)
+    // What was read first came last, and is not what counts from then on.
+    expect(await find('a')).toMatchObject({ person: { traits: { plan: 'changed since' } } })
   })
 
   it.each([['a'], ['unknown']])('remembers %s for 5 s, and no longer', async (visitor) => {
@@ -262,5 +276,101 @@ describe('finding people', () => {
     const hanging = { ...createMemoryCache(), get: () => new Promise<undefined>(() => {}) }
     const { find } = setUp(hanging)
     expect(await find('a')).toMatchObject({ person: { bucketingId: 'first of a' }, late: false })
+  })
+
+  describe('when somebody is changed', () => {
+    const change = async ({ changes, database }: ReturnType<typeof setUp>, ...profiles: string[]) => {
+      database.plan = 'changed'
+      await changes.announce(profiles.length > 0 ? [] : [wanted('a')], profiles)
+    }
+    const changed = { person: { traits: { plan: 'changed' } }, late: false }
+
+    it.each([
+      ['the id', []],
+      ['the profile', ['profile of a']],
+    ])('does not go by what is remembered once %s is marked', async (_what, profiles) => {
+      const world = setUp()
+      const { find, database, cache, marks } = world
+      await find('a')
+      await find('a')
+      expect(database.asked).toHaveLength(1)
+      await change(world, ...profiles)
+      expect(await find('a')).toMatchObject(changed)
+      // Nor does a process that has the copy of another one.
+      const other = setUp(cache, { marks })
+      other.database.plan = 'changed'
+      expect(await other.find('a')).toMatchObject(changed)
+    })
+
+    it('takes what others read since, and no copy from before', async () => {
+      const world = setUp()
+      await world.find('a')
+      const other = setUp(world.cache, { marks: world.marks })
+      await change(world)
+      other.database.plan = 'changed'
+      expect(await other.find('a')).toMatchObject(changed)
+      const third = setUp(world.cache, { marks: world.marks })
+      expect(await third.find('a')).toMatchObject(changed)
+      expect(third.database.asked).toEqual([])
+    })
+
+    it('remembers again after that', async () => {
+      const world = setUp()
+      await world.find('a')
+      await change(world, 'profile of a')
+      await world.find('a')
+      const { length } = world.database.asked
+      expect(await world.find('a')).toMatchObject(changed)
+      expect(world.database.asked).toHaveLength(length)
+    })
+
+    it('knows who was nobody before', async () => {
+      const { find, database, changes } = setUp()
+      expect((await find('unknown')).person).toBeUndefined()
+      await changes.announce([wanted('unknown')], ['p'])
+      await find('unknown')
+      expect(database.asked).toHaveLength(2)
+    })
+
+    it('says so while the change waits in the queue, and no longer', async () => {
+      const { find, changes } = setUp()
+      await find('a')
+      await changes.announceQueued([wanted('a')])
+      expect((await find('a')).late).toBe(true)
+      expect((await find('a')).late).toBe(true)
+      await changes.announce([wanted('a')], ['profile of a'])
+      expect((await find('a')).late).toBe(false)
+    })
+
+    it('says so when the database cannot be asked for the change', async () => {
+      const world = setUp()
+      await world.find('a')
+      await change(world)
+      world.database.fault = 'away'
+      expect(await world.find('a')).toMatchObject({ person: { traits: {} }, late: true })
+    })
+  })
+
+  describe.each([
+    ['fail', async () => undefined],
+    ['hang', () => new Promise<undefined>(() => {})],
+  ])('while marks %s', (_how, read) => {
+    const away = (): SharedMarks => ({ ...createMemoryMarks(), read })
+
+    it('reads everybody from the database', async () => {
+      const { find, database } = setUp(undefined, { marks: away() })
+      await find('a')
+      database.plan = 'changed'
+      expect(await find('a')).toMatchObject({ person: { traits: { plan: 'changed' } }, late: false })
+    })
+
+    it('goes by what is remembered when that is away as well, and says so', async () => {
+      const { find, database, pass } = setUp(undefined, { marks: away() })
+      await find('a')
+      database.fault = 'away'
+      expect(await find('a')).toMatchObject({ person: { traits: { plan: 'pro' } }, late: true })
+      pass(5_000)
+      expect(await find('a')).toMatchObject({ person: { traits: {} }, late: true })
+    })
   })
 })

@@ -1,21 +1,38 @@
-import { type Cache, readCopy } from '@waymark/cache'
+import {
+  type Cache,
+  type CachedValue,
+  createReadThroughCache,
+  type ReadValue,
+  readCopy,
+  type SharedMarks,
+} from '@waymark/cache'
 import { compileValidator, type Log } from '@waymark/contracts'
-import type { KnownPerson } from '@waymark/domain'
-import { findPeople, type Person, personCacheKey, type Wanted } from '@waymark/pipeline'
+import type { Identity, KnownPerson } from '@waymark/domain'
+import {
+  findPeople,
+  identityMark,
+  isQueuedMark,
+  type Person,
+  personCacheKey,
+  profileMark,
+  type Wanted,
+} from '@waymark/pipeline'
 import DataLoader from 'dataloader'
-import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
 import { type Static, Type } from 'typebox'
 
-/** Somebody as far as known. `late`: the stores did not answer in time, and what is missing may be known to them. */
+/** A person as far as known. `late`: the stores did not answer in time, or a change of the person is still queued. */
 export type FoundPerson = { person: Person | undefined; late: boolean }
-/** Finds whom an identity belongs to: at once where that is known, and within about 65 ms otherwise; never rejects. */
-export type FindPerson = (wanted: Wanted) => FoundPerson | Promise<FoundPerson>
+/** Finds the person that an identity belongs to, within about 100 ms. Never rejects. */
+export type FindPerson = (wanted: Wanted) => Promise<FoundPerson>
 
-/** What is known of somebody, and when it was read, in ms by `now`. `null`: nobody has been seen by that id. */
-type Entry = { person: Person | null; readAt: number }
+/** The change marks on an identity and on its profile, `null` for none. */
+type Marks = { identity: string | null; profile: string | null }
+/** A person as read, `null` for an unknown identity, and the marks that were set before the read. */
+type Known = { person: Person | null; marks: Marks }
 
-/** What processes leave each other of somebody; `readAt` in ms since the epoch. */
+const NullableString = Type.Unsafe<string | null>({ type: ['string', 'null'] })
+/** The copy of a person in the shared cache; `readAt` in ms since the epoch. */
 const Copy = Type.Object({
   person: Type.Object({
     profileId: Type.String(),
@@ -25,128 +42,233 @@ const Copy = Type.Object({
     counts: Type.Array(Type.Object({ event: Type.String(), day: Type.String(), n: Type.Number() })),
   }),
   readAt: Type.Number(),
+  marks: Type.Object({ identity: NullableString, profile: NullableString }),
 })
 type Copy = Static<typeof Copy>
-const copyShape = compileValidator(Copy)
+const copySchema = compileValidator(Copy)
 
 const MAX_PEOPLE = 50_000
 /** Most people that are read by one statement. */
 const MAX_BATCH = 500
-/** How old what is known may be, in ms. */
-const FRESH_MS = 5_000
-/** From this age on it is read again beside whoever asks, who does not wait, in ms. */
-const AHEAD_MS = 4_000
-/** How long those gather who are read again without anybody waiting, in ms. */
-const AHEAD_LINGER_MS = 50
-/** How long a copy is kept for the time when the database is away, in ms: then it tells who somebody is. */
-const COPY_MS = 10 * 60_000
-const CACHE_DEADLINE_MS = 15
-const DATABASE_DEADLINE_MS = 50
-/** So many failures in a row, and the database is left alone for a while, in ms. */
-const FAILURES = 3
-const SPARED_MS = 1_500
+/** How old a person may be, in ms. */
+const TTL_MS = 5_000
+/** A person that is asked for is read again in the background from this age on, in ms. */
+const REFRESH_AHEAD_MS = 4_000
+/** How long people are collected for one background read, in ms. */
+const REFRESH_LINGER_MS = 50
+/** How long a copy is kept for when the database is down, in ms. It then tells who the person is. */
+const COPY_TTL_MS = 10 * 60_000
+const CACHE_TIMEOUT_MS = 15
+const DATABASE_TIMEOUT_MS = 50
+/** After so many failed statements in a row the database is not asked for a while. */
+const MAX_FAILURES = 3
+const RETRY_COOLDOWN_MS = 1_500
 
 export type FindPersonDeps = {
   pool: Pool
   cache: Cache
+  marks: SharedMarks
   log: Log
-  /** In ms, by a clock that nobody sets: for how long ago something was read. */
+  /** A clock in ms that never goes back, for ages. */
   now: () => number
-  /** In ms since the epoch, alike in all processes: for what they share. */
+  /** In ms since the epoch, the same in all processes, for what they share. */
   clock: () => number
 }
 
+/** A person to read from the database, the marks on it, and the profile whose mark was read. */
+type ToRead = { wanted: Wanted; marks: Marks; expected: string | undefined }
+
+/** A person to look for, and how old a copy of it may be, in ms. */
+type Question = { wanted: Wanted; maxAgeMs: number }
+
+/** Why a person could not be read. `marksKnown`: whether the marks were, so that a cached person is outdated. */
+class PersonUnavailableError extends Error {
+  readonly marksKnown: boolean
+  constructor(marksKnown: boolean) {
+    super('The database did not answer in time')
+    this.marksKnown = marksKnown
+  }
+}
+
 /**
- * Finds people: in memory, else in the cache, else in the database, all who are asked for at one moment by one
- * statement. Who is asked for again and again is read again before what is known is too old, so that nobody waits.
+ * Finds people in memory, in the shared cache, or in the database, where all who are asked for at the same time are read
+ * by one statement. A person that is asked for often is read again before it is too old, so that no request waits.
  *
- * When the database is away or slow, who somebody is counts as remembered, however old, so that they keep their
- * variants; their traits and counts are left out.
+ * Every change of a person sets a mark on the identity and on the profile before it is answered. A cached person is used
+ * only while the marks are those that were set when it was read, so that a decision sees every answered change. While
+ * marks cannot be read, everybody is read from the database.
+ *
+ * While the database is down or slow, a cached person of any age tells who it is, so that people keep their variants.
+ * Traits and counts are left out, unless they may still be current.
  */
-export const createFindPerson = ({ pool, cache, log, now, clock }: FindPersonDeps): FindPerson => {
-  const entries = new LRUCache<string, Entry>({ max: MAX_PEOPLE })
+export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPersonDeps): FindPerson => {
   let failures = 0
-  let sparedUntil = 0
+  let retryAt = 0
 
-  const ageOf = ({ readAt }: Entry): number => now() - readAt
+  const ageOf = ({ readAt }: { readAt: number }): number => now() - readAt
 
-  const remember = (wanted: Wanted, person: Person | undefined, readAt: number): Entry => {
-    const entry = { person: person ?? null, readAt }
-    entries.set(personCacheKey(wanted), entry)
-    // Who is not known yet may be in a moment, and costs nobody anything.
-    if (person) {
-      const copy: Copy = { person, readAt: clock() - (now() - readAt) }
-      void cache.set(personCacheKey(wanted), JSON.stringify(copy), COPY_MS)
-    }
-    return entry
+  /** All marks that are asked for at the same time, by one command; undefined when they cannot be read in time. */
+  const marksLoader = new DataLoader<readonly string[], readonly (string | undefined)[] | undefined>(
+    async (groups) => {
+      const all = await within(CACHE_TIMEOUT_MS, marks.read(groups.flat()))
+      let place = 0
+      return groups.map((group) => {
+        const start = place
+        place += group.length
+        return all?.slice(start, place)
+      })
+    },
+    { cache: false, maxBatchSize: MAX_BATCH, batchScheduleFn: setImmediate },
+  )
+  const readMarks = async (identity: Identity, profileId: string | undefined): Promise<Marks | undefined> => {
+    const keys = [identityMark(identity)]
+    if (profileId !== undefined) keys.push(profileMark(profileId))
+    const found = await marksLoader.load(keys)
+    return found && { identity: found[0] ?? null, profile: found[1] ?? null }
   }
 
-  const readCopyOf = async (wanted: Wanted): Promise<Entry | undefined> => {
-    const copy = await within(CACHE_DEADLINE_MS, readCopy(cache, personCacheKey(wanted), copyShape))
-    if (!copy) return undefined
+  const readCopyOf = async (wanted: Wanted): Promise<Required<ReadValue<Known>> | null> => {
+    const copy = await within(CACHE_TIMEOUT_MS, readCopy(cache, personCacheKey(wanted), copySchema))
+    if (!copy) return null
     const ageMs = clock() - copy.readAt
-    // A time that is yet to come is that of a wrong clock: nobody knows how old the copy is.
-    return { person: copy.person, readAt: ageMs < 0 ? Number.NEGATIVE_INFINITY : now() - ageMs }
+    // A time in the future comes from a wrong clock, so the age is unknown.
+    const readAt = ageMs < 0 ? Number.NEGATIVE_INFINITY : now() - ageMs
+    return { value: { person: copy.person, marks: copy.marks }, readAt }
+  }
+  const leaveCopy = (wanted: Wanted, { person, marks }: Known, readAt: number): void => {
+    // An unknown identity may be known in a moment.
+    if (!person) return
+    const copy: Copy = { person, readAt: clock() - (now() - readAt), marks }
+    void cache.set(personCacheKey(wanted), JSON.stringify(copy), COPY_TTL_MS)
   }
 
-  /** Undefined when the database is not to be asked, fails or is late; what comes late is remembered all the same. */
-  const readDatabase = async (wanted: readonly Wanted[]): Promise<Entry[] | undefined> => {
-    if (now() < sparedUntil) return undefined
-    const readAt = now()
-    const reading = findPeople(pool, wanted).then((people) =>
-      wanted.map((one, index) => remember(one, people[index], readAt)),
+  const queryPeople = async (toRead: readonly ToRead[], readAt: number): Promise<[Wanted, Known][]> => {
+    const found = await findPeople(
+      pool,
+      toRead.map(({ wanted }) => wanted),
     )
+    return toRead.map(({ wanted, marks, expected }, index) => {
+      const person = found[index] ?? null
+      // The mark of an unexpected profile was not read: a mark on it will look new, and the person is read again.
+      const profile = person !== null && person.profileId === expected ? marks.profile : null
+      const known = { person, marks: { identity: marks.identity, profile } }
+      leaveCopy(wanted, known, readAt)
+      return [wanted, known]
+    })
+  }
+
+  /** Undefined when the database is cooling down, fails or is late. A late result is cached all the same. */
+  const readDatabase = async (toRead: readonly ToRead[], readAt: number): Promise<Known[] | undefined> => {
+    if (now() < retryAt) return undefined
+    const cacheAll = (found: [Wanted, Known][]): void => {
+      for (const [wanted, known] of found) people.set(personCacheKey(wanted), known, readAt)
+    }
+    const reading = queryPeople(toRead, readAt)
     try {
-      const found = await within(DATABASE_DEADLINE_MS, reading)
-      if (!found) throw new Error(`the database did not answer within ${DATABASE_DEADLINE_MS} ms`)
+      const found = await within(DATABASE_TIMEOUT_MS, reading)
+      if (!found) throw new Error(`The database did not answer within ${DATABASE_TIMEOUT_MS} ms`)
       failures = 0
-      return found
+      return found.map(([, known]) => known)
     } catch (error) {
-      reading.catch(() => {})
+      reading.then(cacheAll, () => {})
       failures += 1
-      if (failures >= FAILURES) sparedUntil = now() + SPARED_MS
-      log.warn({ err: error, failures }, 'people are decided for without their traits')
+      if (failures >= MAX_FAILURES) retryAt = now() + RETRY_COOLDOWN_MS
+      log.warn({ err: error, failures }, 'Profile lookup failed; deciding without traits')
       return undefined
     }
   }
 
-  const readBatch = async (wanted: readonly Wanted[], maxAgeMs: number): Promise<FoundPerson[]> => {
-    const known = await Promise.all(wanted.map(readCopyOf))
-    const missing = wanted.filter((_one, index) => !known[index] || ageOf(known[index]) >= maxAgeMs)
-    const read = missing.length === 0 ? [] : await readDatabase(missing)
+  const look = async ({ wanted, maxAgeMs }: Question) => {
+    const copy = await readCopyOf(wanted)
+    const known = copy?.value ?? people.peek(personCacheKey(wanted))?.value
+    const expected = known?.person?.profileId
+    const marks = await readMarks(wanted, expected)
+    const isCurrent = copy && marks && ageOf(copy) < maxAgeMs && areEqual(copy.value.marks, marks)
+    return { wanted, expected, marks, current: isCurrent ? copy : undefined }
+  }
+
+  const readBatch = async (questions: readonly Question[]): Promise<(ReadValue<Known> | Error)[]> => {
+    const startedAt = now()
+    const looks = await Promise.all(questions.map(look))
+    const missing = looks.filter(({ current }) => current === undefined)
+    const toRead = missing.map(({ wanted, expected, marks = NO_MARKS }) => ({ wanted, expected, marks }))
+    const read = toRead.length === 0 ? [] : await readDatabase(toRead, startedAt)
     const readOf = new Map(missing.map((one, index) => [one, read?.[index]]))
-    return wanted.map((one, index) => {
-      const fresh = readOf.get(one) ?? (readOf.has(one) ? undefined : known[index])
-      if (fresh) {
-        if (!readOf.has(one)) entries.set(personCacheKey(one), fresh)
-        return { person: fresh.person ?? undefined, late: false }
-      }
-      const stale = entries.get(personCacheKey(one)) ?? known[index]
-      return { person: stale?.person ? withoutPast(stale.person) : undefined, late: true }
+    return looks.map((one) => {
+      if (one.current) return one.current
+      const value = readOf.get(one)
+      return value ? { value, readAt: startedAt } : new PersonUnavailableError(one.marks !== undefined)
     })
   }
 
-  /** Many who ask for the same person at one moment share one read. */
-  const readingFor = (maxAgeMs: number, schedule: (read: () => void) => void) => {
-    const loader = new DataLoader<Wanted, FoundPerson, string>((wanted) => readBatch(wanted, maxAgeMs), {
-      cacheKeyFn: personCacheKey,
+  /** Those who ask for a person before the read begins share it; a change may have been answered since it began. */
+  const loader = new DataLoader<Question, ReadValue<Known>, string>(
+    (questions) => {
+      for (const question of questions) loader.clear(question)
+      return readBatch(questions)
+    },
+    {
+      cacheKeyFn: ({ wanted, maxAgeMs }) => `${maxAgeMs}:${personCacheKey(wanted)}`,
       maxBatchSize: MAX_BATCH,
-      batchScheduleFn: schedule,
-    })
-    return (wanted: Wanted): Promise<FoundPerson> => loader.load(wanted).finally(() => loader.clear(wanted))
-  }
-  const read = readingFor(FRESH_MS, setImmediate)
-  const readAhead = readingFor(AHEAD_MS, (readAll) => setTimeout(readAll, AHEAD_LINGER_MS))
+      batchScheduleFn: setImmediate,
+    },
+  )
 
-  return (wanted) => {
-    const entry = entries.get(personCacheKey(wanted))
-    if (entry === undefined) return read(wanted)
-    const ageMs = ageOf(entry)
-    if (ageMs >= FRESH_MS) return read(wanted)
-    if (ageMs >= AHEAD_MS) void readAhead(wanted)
-    return { person: entry.person ?? undefined, late: false }
+  const people = createReadThroughCache<Known, [Question]>({
+    name: 'people',
+    read: (_key, question) => loader.load(question),
+    readCopy: (_key, { wanted }) => readCopyOf(wanted),
+    isCurrent: (_known, readAt) => ageOf({ readAt }) < TTL_MS,
+    max: MAX_PEOPLE,
+    now,
+  })
+
+  /** What may be said of a person that could not be read. */
+  const stale = ({ value: { person }, readAt, error }: CachedValue<Known>): FoundPerson => {
+    if (!person) return { person: undefined, late: true }
+    const marksKnown = !(error instanceof PersonUnavailableError) || error.marksKnown
+    const maybeCurrent = !marksKnown && ageOf({ readAt }) < TTL_MS
+    return { person: maybeCurrent ? person : withoutPast(person), late: true }
+  }
+
+  const read = async (wanted: Wanted): Promise<FoundPerson> => {
+    const question = { wanted, maxAgeMs: TTL_MS }
+    const known = await people.getLatest(personCacheKey(wanted), question).catch(() => null)
+    if (known === null) return { person: undefined, late: true }
+    if (known.error !== undefined) return stale(known)
+    return { person: known.value.person ?? undefined, late: isQueued(known.value.marks) }
+  }
+
+  const toRefresh = new Map<string, Wanted>()
+  const refreshAll = (): void => {
+    for (const [key, wanted] of toRefresh)
+      people.getLatest(key, { wanted, maxAgeMs: REFRESH_AHEAD_MS }).catch(() => {})
+    toRefresh.clear()
+  }
+  const refreshSoon = (wanted: Wanted): void => {
+    if (toRefresh.size === 0) setTimeout(refreshAll, REFRESH_LINGER_MS)
+    toRefresh.set(personCacheKey(wanted), wanted)
+  }
+
+  return async (wanted) => {
+    const known = people.peek(personCacheKey(wanted))
+    if (known === undefined || ageOf(known) >= TTL_MS) return read(wanted)
+    const { person, marks } = known.value
+    const currentMarks = await readMarks(wanted, person?.profileId)
+    // The person has become older while the marks were read.
+    const isCurrent = currentMarks && areEqual(marks, currentMarks) && ageOf(known) < TTL_MS
+    if (!isCurrent) return read(wanted)
+    if (ageOf(known) >= REFRESH_AHEAD_MS) refreshSoon(wanted)
+    return { person: person ?? undefined, late: isQueued(currentMarks) }
   }
 }
+
+const NO_MARKS: Marks = { identity: null, profile: null }
+
+const areEqual = (a: Marks, b: Marks): boolean => a.identity === b.identity && a.profile === b.profile
+
+/** Whether a change was accepted that is not applied yet. */
+const isQueued = ({ identity }: Marks): boolean => isQueuedMark(identity ?? undefined)
 
 const withoutPast = ({ profileId, bucketingId, isUsers }: KnownPerson): Person => ({
   profileId,
@@ -159,7 +281,7 @@ const withoutPast = ({ profileId, bucketingId, isUsers }: KnownPerson): Person =
 /** What `work` resolves to, or undefined when it takes longer than `ms`. */
 const within = <T>(ms: number, work: Promise<T>): Promise<T | undefined> =>
   new Promise((resolve, reject) => {
-    // After a pause of this process the answer may lie there unread: it is looked for before giving up.
+    // After a pause of the process an answer may have arrived that was not read yet.
     const timer = setTimeout(() => setImmediate(resolve, undefined), ms)
     work.then(resolve, reject).finally(() => clearTimeout(timer))
   })

@@ -38,7 +38,7 @@ export type GiveCouponDeps = { assignCoupon: AssignCoupon; cache: Cache; log: Lo
  */
 export const createGiveCoupon = ({ assignCoupon, cache, log }: GiveCouponDeps) => {
   const given = new LRUCache<string, GivenCoupon>({ max: MAX_COUPONS, ttl: REMEMBERED_MS })
-  const underWay = new Map<string, Promise<CouponAnswer>>()
+  const inFlight = new Map<string, Promise<CouponAnswer>>()
 
   const assign = async (
     name: string,
@@ -65,15 +65,15 @@ export const createGiveCoupon = ({ assignCoupon, cache, log }: GiveCouponDeps) =
     poolId: string,
     profileId: string,
   ): Promise<CouponAnswer> => {
-    const known = underWay.get(name)
+    const known = inFlight.get(name)
     if (known !== undefined) return known
     const fresh = assign(name, projectId, poolId, profileId)
       .catch((error: unknown): CouponAnswer => {
-        log.warn({ err: error, poolId }, 'a coupon could not be assigned')
+        log.warn({ err: error, poolId }, 'Coupon could not be assigned')
         return UNAVAILABLE
       })
-      .finally(() => underWay.delete(name))
-    underWay.set(name, fresh)
+      .finally(() => inFlight.delete(name))
+    inFlight.set(name, fresh)
     return fresh
   }
 

@@ -1,4 +1,4 @@
-import { AppError, type DecideRequest, decide } from '@waymark/contracts'
+import { AppError, type DecideRequest, decideRequest } from '@waymark/contracts'
 import { requireShallow } from './decide-request.ts'
 
 /** Whom a flag is evaluated for, and what conditions find below `context`. */
@@ -49,4 +49,4 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const orNull = (id: unknown): unknown => (id === undefined || id === '' ? null : id)
 
 const isPerson = (person: object): person is Pick<DecideRequest, 'visitorId' | 'userId'> =>
-  decide.body?.validator.fits(person) === true
+  decideRequest.fits(person)

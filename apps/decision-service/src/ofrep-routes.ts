@@ -3,64 +3,58 @@ import {
   AppError,
   type Decided,
   type DecideResult,
+  type Decision,
   type EvaluatedFlag,
   evaluateFlag,
   evaluateFlags,
   MAX_DECIDE_BODY_BYTES,
 } from '@waymark/contracts'
 import type { DecisionSet } from '@waymark/domain'
-import {
-  apiKeyOf,
-  bodyOf,
-  jsonBody,
-  keyHeaderOrBearer,
-  keyRoute,
-  type LimitRequests,
-  type Platform,
-  type Route,
-} from '@waymark/service-kit'
-import type { RequestHandler } from 'express'
+import { type CorePlatform, keyRoute, type LimitRequests, type Route } from '@waymark/service-kit'
 import type { Decide } from './decide.ts'
 import { ofrepError, parseEvaluation } from './ofrep-request.ts'
 
-type Deps = { apiKeys: Platform['apiKeys']; limitRequests: LimitRequests; decide: Decide }
+type Deps = { apiKeys: CorePlatform['apiKeys']; limitRequests: LimitRequests; decide: Decide }
 
 /**
  * The OpenFeature Remote Evaluation Protocol over the same decisions. One flag is evaluated because somebody is about
  * to be shown it, so exposure and frequency cap count; all flags are fetched in advance, so neither does.
  */
 export const ofrepRoutes = ({ decide, ...deps }: Deps): Route[] => {
-  const options = { ...deps, readKey: keyHeaderOrBearer, readBody }
+  const options = { ...deps, maxBodyBytes: MAX_DECIDE_BODY_BYTES, openQuery: true, bodyError: asParseError }
   return [
-    keyRoute(evaluateFlag, options, async (req, res) => {
-      const key = String(req.params.key)
-      const request = parseEvaluation(bodyOf(req).value, key)
-      const { projectId } = apiKeyOf(res)
-      const result = await decide({ ...request, projectId, which: [key], shown: true })
+    keyRoute(evaluateFlag, options, async ({ apiKey: { projectId }, request, body }) => {
+      const { key = '' } = request.params
+      const evaluation = parseEvaluation(body.value, key)
+      const result = await decide({ ...evaluation, projectId, which: published(key), shown: true })
       const [flag] = flagsOf(result)
       if (!flag) throw flagNotFound(key)
-      res.json(flag)
+      return { body: flag }
     }),
-    keyRoute(evaluateFlags, options, async (req, res) => {
-      const request = parseEvaluation(bodyOf(req).value)
-      const { projectId } = apiKeyOf(res)
-      const flags = flagsOf(await decide({ ...request, projectId, which: allPublished, shown: false }))
+    keyRoute(evaluateFlags, options, async ({ apiKey: { projectId }, request, body }) => {
+      const evaluation = parseEvaluation(body.value)
+      const flags = flagsOf(await decide({ ...evaluation, projectId, which: allPublished, shown: false }))
       const etag = `"${createHash('sha256').update(JSON.stringify(flags)).digest('base64url')}"`
-      res.set('ETag', etag)
-      if (isKnown(req.get('If-None-Match'), etag)) res.status(304).end()
-      else res.json({ flags })
+      const headers = { ETag: etag }
+      return isKnown(request.headers['if-none-match'], etag)
+        ? { status: 304, headers }
+        : { headers, body: { flags } }
     }),
   ]
 }
 
-const allPublished = ({ all }: DecisionSet) =>
-  all.filter(({ status }) => status === 'active' || status === 'paused')
+const isPublished = ({ status }: Decision): boolean => status === 'active' || status === 'paused'
+const allPublished = ({ all }: DecisionSet) => all.filter(isPublished)
+
+/** As in bulk: a draft, and what is archived, is no flag yet or any more. */
+const published = (key: string) => (set: DecisionSet) =>
+  [set.get(key)?.decision].filter((decision) => decision !== undefined).filter(isPublished)
 
 const flagNotFound = (key: string): AppError =>
-  new AppError('not_found', 'There is no such flag', {
+  new AppError('not_found', 'The flag does not exist', {
     key,
     errorCode: 'FLAG_NOT_FOUND',
-    errorDetails: 'There is no such flag',
+    errorDetails: 'The flag does not exist',
   })
 
 /** The decisions as flags, unknown ones left out. A value of null leaves it to the code's default. */
@@ -91,13 +85,3 @@ const isKnown = (header: string | undefined, etag: string): boolean =>
 /** What is wrong with the JSON itself has a code of the protocol as well. */
 const asParseError = (error: unknown): unknown =>
   error instanceof AppError && error.code === 'bad_request' ? ofrepError('PARSE_ERROR', error.message) : error
-
-const readBody: RequestHandler[] = jsonBody(MAX_DECIDE_BODY_BYTES).map((read): RequestHandler => {
-  return async (req, res, next) => {
-    try {
-      await read(req, res, next)
-    } catch (error) {
-      throw asParseError(error)
-    }
-  }
-})

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { openDatabase } from '@waymark/database'
+import { parseApiKey } from '@waymark/domain'
 import { ensureDemoProject } from '@waymark/pipeline'
 import { distributedPlatform, platformConfig, readConfig, startService } from '@waymark/service-kit'
-import { createMemoryLog, createTestDatabase, requireServices, services } from '@waymark/testing'
+import { createMemoryLog, createTestDatabase, eventually, requireServices, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDecisionService } from '../src/app.ts'
 
@@ -10,14 +11,23 @@ describe.skipIf(!services)('how often a client may ask for decisions', () => {
   const stops: (() => Promise<unknown>)[] = []
   const ports: number[] = []
   let apiKey: string
+  let setOwnLimit: (requestsPerMinute: number | null) => Promise<unknown>
 
   beforeAll(async () => {
     const { redisUrl, kafkaBrokers } = requireServices()
     const database = await createTestDatabase()
     stops.unshift(() => database.drop())
     const db = openDatabase({ url: database.url, poolSize: 2, applicationName: 'test', onError: () => {} })
-    ;({ apiKey } = await ensureDemoProject(db))
-    await db.close()
+    stops.unshift(() => db.close())
+    const demo = await ensureDemoProject(db)
+    apiKey = demo.apiKey
+    const keyId = parseApiKey(apiKey)?.keyId ?? ''
+    setOwnLimit = (requestsPerMinute) =>
+      db.prisma.$transaction([
+        db.prisma.apiKey.update({ where: { keyId }, data: { requestsPerMinute } }),
+        db.prisma.configChange.create({ data: { projectId: demo.projectId } }),
+      ])
+    await setOwnLimit(null)
     const scope = {
       onStop: (_name: string, stop: () => Promise<unknown>) => void stops.unshift(stop),
       dispose: async () => {},
@@ -54,9 +64,37 @@ describe.skipIf(!services)('how often a client may ask for decisions', () => {
       for (let n = 30; n < 32; n++) {
         const refused = await post(path, n)
         expect(refused.status).toBe(429)
-        expect(await refused.json()).toEqual({ error: 'Too many requests', retryAfter: expect.any(Number) })
+        const error = /^Too many requests: at most 30 .* set by LIMIT_DECIDE_PER_MINUTE$/
+        const ofOfrep = { errorCode: 'GENERAL', errorDetails: expect.stringMatching(error) }
+        expect(await refused.json()).toEqual({
+          error: expect.stringMatching(error),
+          retryAfter: expect.any(Number),
+          ...(path.startsWith('/ofrep/') && ofOfrep),
+        })
         expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThan(0)
       }
     },
   )
+
+  it('is what a server key carries, in every process within 5 s, counted over all of them', async () => {
+    const path = '/ofrep/v1/evaluate/flags/any'
+    await setOwnLimit(40)
+    const limitAt = async (n: number) => (await post(path, n)).headers.get('RateLimit-Limit')
+    await eventually(
+      'both processes know of the limit',
+      async () => (await limitAt(0)) === '40' && (await limitAt(1)) === '40',
+      5_000,
+    )
+    const statuses: number[] = []
+    for (let n = 0; n < 42; n++) statuses.push((await post(path, n)).status)
+    const answered = statuses.filter((status) => status === 404).length
+    expect(answered).toBeGreaterThan(0)
+    // Two were counted when both processes knew.
+    expect(answered).toBeLessThanOrEqual(40 - 2)
+    expect(statuses.slice(-2)).toEqual([429, 429])
+    const refused = await post(path, 0)
+    expect(await refused.json()).toMatchObject({
+      error: expect.stringMatching(/at most 40 .* set by requestsPerMinute of the API key$/),
+    })
+  })
 })

@@ -4,8 +4,8 @@ import { ensureEventPartitions, migrate, openDatabase } from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
 import { applyIdentify, ensureDemoProject, resolveProfiles } from '@waymark/pipeline'
 import {
+  type CorePlatform,
   distributedPlatform,
-  type Platform,
   platformConfig,
   readConfig,
   startService,
@@ -18,6 +18,7 @@ import {
   startKafka,
   startPostgres,
   startRedis,
+  startTogether,
 } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDecisionService } from '../src/app.ts'
@@ -31,7 +32,7 @@ const PATIENCE_MS = 3_000
 describe.skipIf(!services)('deciding while a store is away', () => {
   const servers: Server[] = []
   const stops: (() => Promise<unknown>)[] = []
-  let platform: Platform
+  let platform: CorePlatform
   let port: number
   let apiKey: string
   let projectId: string
@@ -40,7 +41,7 @@ describe.skipIf(!services)('deciding while a store is away', () => {
   let kafka: Server
 
   beforeAll(async () => {
-    const [pg, cache, broker] = await Promise.all([startPostgres(), startRedis(), startKafka()])
+    const [pg, cache, broker] = await startTogether(startPostgres(), startRedis(), startKafka())
     postgres = pg.container
     redis = cache.container
     kafka = broker.container
@@ -70,11 +71,11 @@ describe.skipIf(!services)('deciding while a store is away', () => {
     platform = await distributedPlatform(config, { name: 'test', log, scope })
     const http = { port: 0, metricsPort: 0, trustedProxies: 0 }
     ;({ port } = await startService(createDecisionService(platform), http, platform, scope))
-  }, 120_000)
+  })
   afterAll(async () => {
     for (const stop of stops) await stop().catch(() => {})
     await Promise.all(servers.map((server) => server.stop({ timeout: 0 }).catch(() => {})))
-  }, 60_000)
+  })
 
   const decide = async (person: object, keys?: string[]): Promise<Answer> => {
     const startedAt = performance.now()
@@ -156,7 +157,7 @@ describe.skipIf(!services)('deciding while a store is away', () => {
     } finally {
       await goOn()
     }
-  }, 60_000)
+  })
 
   it('goes on without Kafka, and tells of exposures later', async () => {
     await addDecision('told')
@@ -171,33 +172,29 @@ describe.skipIf(!services)('deciding while a store is away', () => {
         )
         return rows.some(({ value }) => value.includes(visitorId))
       }
-      await eventually('it lies in the outbox', spooled, 20_000)
+      await eventually('it lies in the outbox', spooled)
     } finally {
       await goOn()
     }
-  }, 60_000)
+  })
 
   it('goes on without PostgreSQL, everybody with the variant that they had, and says so', async () => {
     await addDecision('kept')
     const { userId, variant } = await someoneWhoLoggedIn('kept')
     const goOn = await pauseServer(postgres)
     try {
-      const known = await eventually(
-        'what was read is too old',
-        async () => {
-          const answer = await decide({ userId }, ['kept'])
-          expect(answer.decisions).toMatchObject([{ variant, reason: 'SPLIT' }])
-          return answer.degraded && answer
-        },
-        20_000,
-      )
+      const known = await eventually('what was read is too old', async () => {
+        const answer = await decide({ userId }, ['kept'])
+        expect(answer.decisions).toMatchObject([{ variant, reason: 'SPLIT' }])
+        return answer.degraded && answer
+      })
       expect(known.degraded).toBe(true)
       const stranger = await decide({ visitorId: randomUUID() }, ['kept'])
       expect(stranger).toMatchObject({ degraded: true, decisions: [{ reason: 'SPLIT' }] })
     } finally {
       await goOn()
     }
-    await eventually('all is well again', async () => !(await decide({ userId }, ['kept'])).degraded, 20_000)
+    await eventually('all is well again', async () => !(await decide({ userId }, ['kept'])).degraded)
     expect(await decide({ userId }, ['kept'])).toMatchObject({ decisions: [{ variant }] })
-  }, 60_000)
+  })
 })

@@ -1,10 +1,14 @@
 import { enrichedEvents } from '@waymark/contracts'
 import { DEFAULT_RETRY_PLAN } from '@waymark/domain'
-import type { Platform, Service } from '@waymark/service-kit'
+import { createAllowedSenders } from '@waymark/pipeline'
+import { type CorePlatform, everyMs, type Service } from '@waymark/service-kit'
 import { Counter } from 'prom-client'
 import { bouncesRoute } from './bounces-route.ts'
 import { createDecideDeliveries } from './decide-deliveries.ts'
+import { createHourlyLimit } from './hourly-limit.ts'
 import { createSendDeliveries } from './send-deliveries.ts'
+import { createSendVerifications } from './send-verifications.ts'
+import { senderRoutes } from './sender-routes.ts'
 import { createTimetable } from './timetable.ts'
 import type { MailTransport } from './transport.ts'
 import { unsubscribeRoutes } from './unsubscribe-routes.ts'
@@ -18,6 +22,10 @@ export type { MailTransport } from './transport.ts'
 export type MailOptions = {
   transport: MailTransport
   from: string
+  /** Addresses and domains that every project may send from. */
+  allowedSenders: readonly string[]
+  /** Emails of a project per hour. */
+  perHour: number
   publicUrl: string
   /** Of unsubscribe links: the first signs, all count. */
   secrets: readonly string[]
@@ -30,13 +38,14 @@ export type MailOptions = {
 }
 
 const SEND_INTERVAL_MS = 500
+const VERIFY_INTERVAL_MS = 2_000
 const SWEEP_INTERVAL_MS = 30_000
 /** Beyond what the server may take, the answer has to be noted. */
 const SETTLE_MS = 60_000
 
 /** Sends the email that events trigger, and hears what becomes of it. */
-export const createEmailConsumer = (platform: Platform, mail: MailOptions): Service => {
-  const { db, bus, clock, log, metrics } = platform
+export const createEmailConsumer = (platform: CorePlatform, mail: MailOptions): Service => {
+  const { db, bus, clock, messages, log, metrics } = platform
   const outcomes = new Counter({
     name: 'waymark_email_outcomes_total',
     help: 'Decisions on deliveries, and ends of attempts, by the status that followed',
@@ -44,13 +53,18 @@ export const createEmailConsumer = (platform: Platform, mail: MailOptions): Serv
     registers: [metrics],
   })
   const timetable = createTimetable(db.pool, { sendLeaseMs: mail.timeoutMs + SETTLE_MS })
+  const hourlyLimit = createHourlyLimit(db.pool, { perHour: mail.perHour, now: clock })
+  const publicUrl = mail.publicUrl.replace(/\/+$/, '')
   const sendDeliveries = createSendDeliveries({
     db,
     timetable,
+    hourlyLimit,
+    isAllowedSender: createAllowedSenders(db.pool, mail.allowedSenders),
     transport: mail.transport,
+    messages,
     connections: mail.connections,
     from: mail.from,
-    publicUrl: mail.publicUrl.replace(/\/+$/, ''),
+    publicUrl,
     secret: mail.secrets[0] ?? '',
     retry: { ...DEFAULT_RETRY_PLAN, firstMs: mail.retryAfterMs },
     log,
@@ -58,7 +72,11 @@ export const createEmailConsumer = (platform: Platform, mail: MailOptions): Serv
     onSettled: ({ status }) => outcomes.inc({ status }),
   })
   return {
-    routes: [...unsubscribeRoutes({ db, secrets: mail.secrets }), bouncesRoute(platform)],
+    routes: [
+      ...unsubscribeRoutes({ db, secrets: mail.secrets }),
+      ...senderRoutes(platform),
+      bouncesRoute(platform),
+    ],
     consumers: [
       bus.subscribe({
         group: 'email',
@@ -72,16 +90,24 @@ export const createEmailConsumer = (platform: Platform, mail: MailOptions): Serv
       }),
     ],
     loops: [
-      { name: 'email-sender', everyMs: SEND_INTERVAL_MS, run: sendDeliveries },
-      {
-        name: 'email-unconfirmed',
-        everyMs: SWEEP_INTERVAL_MS,
-        run: async () => {
-          const lost = await timetable.giveUpUnconfirmed()
-          if (lost > 0) log.warn({ lost }, 'emails were being handed over when their process ended')
-          return false
-        },
-      },
+      everyMs('email-sender', SEND_INTERVAL_MS, sendDeliveries),
+      everyMs(
+        'sender-verification',
+        VERIFY_INTERVAL_MS,
+        createSendVerifications({
+          pool: db.pool,
+          transport: mail.transport,
+          from: mail.from,
+          publicUrl,
+          log,
+        }),
+      ),
+      everyMs('email-unconfirmed', SWEEP_INTERVAL_MS, async () => {
+        const lost = await timetable.giveUpUnconfirmed()
+        await hourlyLimit.forget()
+        if (lost > 0)
+          log.warn({ lost }, 'Emails were being sent when their process stopped; their outcome is unknown')
+      }),
     ],
   }
 }

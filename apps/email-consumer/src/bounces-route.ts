@@ -1,6 +1,6 @@
 import { AppError, type Bounce, MAX_BOUNCES_BODY_BYTES, reportBounces } from '@waymark/contracts'
 import { isEmailAddress } from '@waymark/domain'
-import { apiKeyOf, bodyOf, keyRoute, type Platform, type Route } from '@waymark/service-kit'
+import { type CorePlatform, keyRoute, type Route } from '@waymark/service-kit'
 import type { ClientBase } from 'pg'
 import { deliveryOfMessageId } from './compose-mail.ts'
 import { suppress } from './suppressions.ts'
@@ -11,32 +11,37 @@ const MARK = `
   WHERE d.id = given.id AND d.project_id = $1 AND d.status IN ('sent', 'unconfirmed')`
 
 /** Takes reports of what came back: suppresses the addresses that it makes no sense to write to again. */
-export const bouncesRoute = ({ db, apiKeys }: Pick<Platform, 'db' | 'apiKeys'>): Route =>
-  keyRoute(reportBounces, { apiKeys, maxBodyBytes: MAX_BOUNCES_BODY_BYTES }, async (req, res) => {
-    const bounces = requireBounces(bodyOf(req).value)
-    const { projectId } = apiKeyOf(res)
-    const result = await db.transaction(async (client) => ({
-      suppressed: await suppress(
-        client,
-        bounces
-          .filter(({ type }) => type !== 'soft')
-          .map(({ address, type, reason }) => ({
-            projectId,
-            address,
-            reason: type === 'complaint' ? ('complained' as const) : ('bounced' as const),
-            detail: storable(reason),
-          })),
-      ),
-      bounced: await mark(client, projectId, bounces),
-    }))
-    res.json(result)
-  })
+export const bouncesRoute = ({ db, apiKeys }: Pick<CorePlatform, 'db' | 'apiKeys'>): Route =>
+  keyRoute(
+    reportBounces,
+    { apiKeys, maxBodyBytes: MAX_BOUNCES_BODY_BYTES },
+    async ({ apiKey: { projectId }, body }) => {
+      const bounces = requireBounces(body.value)
+      const result = await db.transaction(async (client) => ({
+        suppressed: await suppress(
+          client,
+          bounces
+            .filter(({ type }) => type !== 'soft')
+            .map(({ address, type, reason }) => ({
+              projectId,
+              address,
+              reason: type === 'complaint' ? ('complained' as const) : ('bounced' as const),
+              detail: storable(reason),
+            })),
+        ),
+        bounced: await mark(client, projectId, bounces),
+      }))
+      return { body: result }
+    },
+  )
 
 const requireBounces = (body: unknown): Bounce[] => {
   const validator = reportBounces.body?.validator
   if (!validator?.fits(body)) {
-    const { field = '', message = 'is invalid' } = validator?.check(body) ?? {}
-    throw new AppError('bad_request', `${field || 'the body'} ${message}`)
+    const problem = validator?.check(body) ?? { field: '', rule: 'schema', message: 'is not valid' }
+    throw new AppError('bad_request', `${problem.field || 'The body'} ${problem.message}`, {
+      errors: [problem],
+    })
   }
   const wrong = body.bounces.findIndex(({ address }) => !isEmailAddress(address.trim()))
   if (wrong !== -1) throw new AppError('bad_request', `bounces.${wrong}.address is not an email address`)

@@ -1,5 +1,6 @@
+import { PATTERN_DESCRIPTION } from '@waymark/contracts'
 import { parseMailbox } from '@waymark/domain'
-import { type Config, ConfigError, variable } from '@waymark/service-kit'
+import { allowedSendersConfig, type Config, ConfigError, variable } from '@waymark/service-kit'
 import { Type } from 'typebox'
 
 /** Where mail goes, from whom, and where its links lead. */
@@ -9,25 +10,37 @@ export const mailConfig = {
     Type.String({
       default: '',
       pattern: '^(?:$|smtps?://)',
-      description: 'The mail server, as `smtp://user:password@host:587`.',
+      [PATTERN_DESCRIPTION]: 'an smtp or smtps URL',
+      description: 'Mail server: `smtp://user:password@host:587`.',
     }),
   ),
   directory: variable(
     'MAIL_DIR',
-    Type.String({ default: '', description: 'Write `.eml` files into this directory instead of sending.' }),
+    Type.String({ default: '', description: 'Write `.eml` files to this directory instead of sending.' }),
   ),
   from: variable(
     'MAIL_FROM',
     Type.String({
       minLength: 3,
-      description: 'The sender unless a trigger names one: `Shop <hello@shop.example>`.',
+      description: 'Sender of triggers that name none: `Shop <hello@shop.example>`.',
+    }),
+  ),
+  ...allowedSendersConfig,
+  perHour: variable(
+    'LIMIT_EMAILS_PER_HOUR',
+    Type.Integer({
+      minimum: 1,
+      maximum: 10_000_000,
+      default: 1_000,
+      description: 'Emails of a project per hour, over all processes. Others wait for the next hour.',
     }),
   ),
   publicUrl: variable(
     'PUBLIC_URL',
     Type.String({
       pattern: '^https?://[^\\s<>"]+$',
-      description: 'Where the links in emails lead: the address of this installation.',
+      [PATTERN_DESCRIPTION]: 'an http or https URL',
+      description: 'Public address of this installation, for links in emails.',
     }),
   ),
   secrets: variable(
@@ -35,7 +48,7 @@ export const mailConfig = {
     Type.Array(Type.String({ minLength: 32 }), {
       minItems: 1,
       description:
-        'Signs unsubscribe links, 32 characters at least. Of several, separated by commas, the first signs and all count.',
+        'Signs unsubscribe links; at least 32 characters. The first of several signs, all are accepted.',
     }),
   ),
   connections: variable(
@@ -44,7 +57,7 @@ export const mailConfig = {
       minimum: 1,
       maximum: 100,
       default: 5,
-      description: 'Messages under way at once, per process.',
+      description: 'Messages in transfer at once, per process.',
     }),
   ),
   timeoutMs: variable(
@@ -53,7 +66,7 @@ export const mailConfig = {
       minimum: 1_000,
       maximum: 600_000,
       default: 300_000,
-      description: 'How long the mail server may be silent.',
+      description: 'How long, in ms, the mail server may be silent.',
     }),
   ),
   retryAfterMs: variable(
@@ -62,7 +75,7 @@ export const mailConfig = {
       minimum: 10,
       maximum: 3_600_000,
       default: 30_000,
-      description: 'The pause before a second attempt; it doubles from one to the next.',
+      description: 'Pause in ms before the second attempt. It doubles with each attempt.',
     }),
   ),
 } as const

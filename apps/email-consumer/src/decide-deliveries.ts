@@ -1,16 +1,16 @@
 import type { EmailTrigger, EnrichedEvent } from '@waymark/contracts'
-import { emailAddressIn, eventKeyOf, triggersFiredBy } from '@waymark/domain'
+import { emailAddressIn, eventKeyOf, triggersFiredBy, WorkBudget } from '@waymark/domain'
 import type { Delivery } from '@waymark/event-bus'
 import { aboutEvent, withoutErased } from '@waymark/pipeline'
-import type { ProjectConfigs } from '@waymark/project-config'
-import type { Platform } from '@waymark/service-kit'
+import type { LatestProjectConfigs } from '@waymark/project-config'
+import { type CorePlatform, LoopTurns } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { type Person, readPeople } from './read-people.ts'
 import { type NewDelivery, storeDeliveries } from './store-deliveries.ts'
-import { findSuppressed } from './suppressions.ts'
+import { findSuppressed, SUPPRESSED } from './suppressions.ts'
 
-type Deps = Pick<Platform, 'db'> & {
-  projectConfigs: ProjectConfigs
+type Deps = Pick<CorePlatform, 'db'> & {
+  projectConfigs: Pick<LatestProjectConfigs, 'getCurrent'>
   onDecided?: (deliveries: NewDelivery[]) => void
 }
 type Firing = { event: EnrichedEvent; trigger: EmailTrigger }
@@ -23,9 +23,12 @@ type Decided = NewDelivery & { event: EnrichedEvent }
 export const createDecideDeliveries = ({ db, projectConfigs, onDecided = () => {} }: Deps) => {
   const firingsIn = async (batch: readonly Delivery<EnrichedEvent>[]): Promise<Firing[]> => {
     const firings: Firing[] = []
+    const turns = new LoopTurns()
     for (const { value: event } of batch) {
-      const config = await projectConfigs.get(event.projectId)
-      for (const trigger of triggersFiredBy(event, config.triggersFor(event.eventName)))
+      const config = await projectConfigs.getCurrent(event.projectId)
+      await config.prepare('emails', [event.eventName], turns)
+      if (turns.isOver()) await turns.next()
+      for (const trigger of triggersFiredBy(event, config.triggersFor(event.eventName), new WorkBudget()))
         firings.push({ event, trigger })
     }
     return firings
@@ -49,7 +52,7 @@ export const createDecideDeliveries = ({ db, projectConfigs, onDecided = () => {
     const decided = deliveries.map((delivery): Decided => {
       const { projectId, recipient } = delivery
       if (recipient === null || !isSuppressed({ projectId, address: recipient })) return delivery
-      return { ...delivery, status: 'suppressed', context: null }
+      return { ...delivery, status: 'suppressed', reason: SUPPRESSED, context: null }
     })
     const stored = await db.transaction(async (client) => {
       const { kept } = await withoutErased(client, decided, ({ event }) => aboutEvent(event))
@@ -77,15 +80,15 @@ const decide = ({ event, trigger }: Firing, person: Person | undefined): NewDeli
     return {
       ...common,
       status: 'skipped_no_email',
-      reason: unusable ? 'the trait is not an email address' : null,
+      reason: unusable ? 'the trait is not an email address' : 'the profile has no trait email',
       context: null,
     }
   }
   return { ...common, status: 'pending', reason: null, context: contextOf(event, person) }
 }
 
-/** What templates may say of an event: what is stored of it, and who it was. */
+/** The variables of templates: the stored event, its person, and their traits. */
 const contextOf = (event: EnrichedEvent, { profileId, userId, traits }: Person): object => {
-  const { v: _v, projectId: _p, backfill: _b, warnings: _w, conversions: _c, ...told } = event
-  return { traits, event: told, profile: { id: profileId, userId } }
+  const { v: _v, projectId: _p, backfill: _b, warnings: _w, conversions: _c, ...fields } = event
+  return { traits, event: fields, profile: { id: profileId, userId } }
 }

@@ -2,9 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
 import { nextAttemptIn, type RetryPlan, TemplateError, unsubscribeToken } from '@waymark/domain'
+import type { IsAllowedSender } from '@waymark/pipeline'
+import type { MessageRenderer } from '@waymark/service-kit'
 import { composeMail } from './compose-mail.ts'
-import { createRenderers, readTriggers, type SendingTrigger } from './read-triggers.ts'
-import { findSuppressed } from './suppressions.ts'
+import type { HourlyLimit } from './hourly-limit.ts'
+import { readTriggers, type SendingTrigger } from './read-triggers.ts'
+import { findSuppressed, SUPPRESSED } from './suppressions.ts'
 import { type ClaimedDelivery, LeaseLostError, type Settlement, type Timetable } from './timetable.ts'
 import type { HandOver, MailTransport, OutgoingMail } from './transport.ts'
 
@@ -12,9 +15,13 @@ export type SenderOptions = {
   db: Database
   timetable: Timetable
   transport: MailTransport
+  messages: MessageRenderer
   /** Deliveries under way at once. */
   connections: number
   from: string
+  /** Whether a project's trigger may name a sender. */
+  isAllowedSender: IsAllowedSender
+  hourlyLimit: HourlyLimit
   publicUrl: string
   /** Signs unsubscribe links. */
   secret: string
@@ -29,13 +36,13 @@ const LOOK_AGAIN_MS = 500
 /** How often the outcome of an attempt is written again while the database is away; together some minutes. */
 const SETTLE_TRIES = 10
 
-/** Sends what is due, until nothing is or `signal` aborts; what is under way then is finished. */
+/** Sends what is due, until nothing is or `signal` aborts; what is in flight then is finished. */
 export const createSendDeliveries = ({ timetable, connections, ...options }: SenderOptions) => {
   const attempt = createAttempt({ timetable, ...options })
-  return async (signal: AbortSignal): Promise<false> => {
-    const underWay = new Set<Promise<void>>()
+  return async (signal: AbortSignal): Promise<void> => {
+    const inFlight = new Set<Promise<void>>()
     do {
-      const free = connections - underWay.size
+      const free = connections - inFlight.size
       const claimed = signal.aborted || free === 0 ? [] : await timetable.claim(free)
       if (claimed.length > 0) {
         const triggers = await readTriggers(
@@ -45,16 +52,15 @@ export const createSendDeliveries = ({ timetable, connections, ...options }: Sen
         for (const delivery of claimed) {
           const running = attempt(delivery, triggers.get(delivery.triggerId))
             .catch((err) =>
-              options.log.warn({ deliveryId: delivery.id, err }, 'an email could not be settled'),
+              options.log.warn({ deliveryId: delivery.id, err }, 'Email outcome could not be stored'),
             )
-            .finally(() => underWay.delete(running))
-          underWay.add(running)
+            .finally(() => inFlight.delete(running))
+          inFlight.add(running)
         }
       }
-      if (underWay.size === connections || claimed.length < free)
-        await Promise.race([...underWay, sleep(underWay.size > 0 ? LOOK_AGAIN_MS : 0)])
-    } while (underWay.size > 0)
-    return false
+      if (inFlight.size === connections || claimed.length < free)
+        await Promise.race([...inFlight, sleep(inFlight.size > 0 ? LOOK_AGAIN_MS : 0)])
+    } while (inFlight.size > 0)
   }
 }
 
@@ -62,7 +68,10 @@ const createAttempt = ({
   db,
   timetable,
   transport,
+  messages,
   from,
+  isAllowedSender,
+  hourlyLimit,
   publicUrl,
   secret,
   retry,
@@ -70,12 +79,11 @@ const createAttempt = ({
   now,
   onSettled = () => {},
 }: Omit<SenderOptions, 'connections'>) => {
-  const rendererOf = createRenderers()
-
   const settle = async (delivery: ClaimedDelivery, settlement: Settlement): Promise<void> => {
     for (let tries = 1; ; tries++) {
       try {
-        await timetable.settle(delivery, settlement)
+        const { erased } = await timetable.settle(delivery, settlement)
+        if (erased) await transport.deleteCopies?.([delivery.id])
         return onSettled(settlement)
       } catch (error) {
         if (tries === SETTLE_TRIES) throw error
@@ -85,10 +93,10 @@ const createAttempt = ({
   }
 
   const compose = async (delivery: ClaimedDelivery, trigger: SendingTrigger): Promise<OutgoingMail> => {
-    const { id, recipient, context, test } = delivery
+    const { id, projectId, recipient, context, test } = delivery
     const unsubscribeUrl = `${publicUrl}/u/${unsubscribeToken(id, secret)}`
-    const render = await rendererOf(trigger)
-    const message = render({ ...context, project: trigger.project, unsubscribeUrl })
+    const values = { ...context, project: trigger.project, unsubscribeUrl }
+    const message = await messages.render(projectId, trigger, values)
     const subject = test ? `[Test] ${message.subject}` : message.subject
     return composeMail({
       id,
@@ -102,7 +110,7 @@ const createAttempt = ({
   const settlementOf = (delivery: ClaimedDelivery, handOver: HandOver): Settlement => {
     switch (handOver.kind) {
       case 'accepted':
-        return { status: 'sent', reason: handOver.response, attempted: true }
+        return { status: 'sent', reason: handOver.response || 'the mail server accepted it', attempted: true }
       case 'unknown':
         return { status: 'unconfirmed', reason: handOver.reason, attempted: true }
       case 'refused': {
@@ -134,11 +142,32 @@ const createAttempt = ({
       return settle(delivery, { status: 'canceled', reason: 'the trigger is not active', attempted: false })
     const addressee = { projectId, address: recipient }
     if ((await findSuppressed(db.pool, [addressee]))(addressee))
-      return settle(delivery, { status: 'suppressed', reason: null, attempted: false })
+      return settle(delivery, {
+        status: 'suppressed',
+        reason: SUPPRESSED,
+        attempted: false,
+      })
+    if (trigger.from !== null && !(await isAllowedSender(projectId, trigger.from)))
+      return settle(delivery, {
+        status: 'failed',
+        reason: `the sender ${trigger.from} is neither verified by the tenant nor in MAIL_ALLOWED_SENDERS`,
+        attempted: false,
+      })
+    const retryInMs = await hourlyLimit.count(projectId)
+    if (retryInMs !== undefined) {
+      await hourlyLimit.putOffDue(projectId)
+      return settle(delivery, {
+        status: 'pending',
+        reason: hourlyLimit.reason,
+        retryInMs,
+        attempted: false,
+        restartsAge: true,
+      })
+    }
     const outcome = await handOver(delivery, trigger).catch((error): HandOver | undefined => {
       // Somebody else is at it, and it is theirs to settle.
       if (error instanceof LeaseLostError) return undefined
-      log.warn({ deliveryId: delivery.id, err: error }, 'an email could not be attempted and is tried again')
+      log.warn({ deliveryId: delivery.id, err: error }, 'Email could not be attempted; retrying')
       return { kind: 'refused', permanent: false, reason: 'it could not be attempted' }
     })
     if (outcome) await settle(delivery, settlementOf(delivery, outcome))

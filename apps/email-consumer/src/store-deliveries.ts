@@ -55,7 +55,9 @@ const START_COOLDOWNS = `
   RETURNING trigger_id, profile_id`
 
 const COOL_DOWN = `
-  UPDATE email.deliveries SET status = 'cooldown', next_attempt_at = NULL, context = NULL WHERE id = ANY($1::uuid[])`
+  UPDATE email.deliveries SET status = 'cooldown', reason = $2, next_attempt_at = NULL, context = NULL
+  WHERE id = ANY($1::uuid[])`
+const COOLDOWN_REASON = 'the profile got an email of this trigger within its cooldown'
 
 /**
  * Stores deliveries, each once per trigger and event: what was there before stays as it is. Of those that are new, the ones
@@ -96,7 +98,7 @@ const coolDown = async (client: ClientBase, fresh: readonly NewDelivery[]): Prom
     rows.map(({ trigger_id, profile_id }) => firsts.get(cooldownKey(trigger_id, profile_id))),
   )
   const losers = contenders.filter((delivery) => !winners.has(delivery))
-  if (losers.length > 0) await client.query(COOL_DOWN, [losers.map(({ id }) => id)])
+  if (losers.length > 0) await client.query(COOL_DOWN, [losers.map(({ id }) => id), COOLDOWN_REASON])
 }
 
 const cooldownKey = (triggerId: string, profileId: string | null): string => `${triggerId}/${profileId}`

@@ -7,6 +7,9 @@ import { v7 as uuidv7 } from 'uuid'
 /** An address, as far as a project is concerned. */
 export type Addressee = { projectId: string; address: string }
 
+/** Why a delivery to a suppressed address is not sent. */
+export const SUPPRESSED = 'the address is on the suppression list'
+
 const columns = bulkColumns<Addressee>([
   { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
   { name: 'address', type: 'text', of: ({ address }) => comparableAddress(address) },

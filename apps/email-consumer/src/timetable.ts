@@ -26,6 +26,8 @@ export type Settlement = {
   retryInMs?: number
   /** False for one that was settled without trying. */
   attempted: boolean
+  /** Whether the age that ends retries begins with the next attempt. */
+  restartsAge?: boolean
 }
 
 /** Somebody else has the delivery, since the lease had ended. */
@@ -53,9 +55,13 @@ const SETTLE = `
   UPDATE email.deliveries SET status = $3, reason = $4, attempt_token = NULL,
     attempts = attempts + CASE WHEN $6 AND status <> 'unconfirmed' THEN 1 ELSE 0 END,
     next_attempt_at = CASE WHEN $3 = 'pending' THEN now() + $5 * interval '1 ms' END,
+    queued_at = CASE WHEN $7 THEN now() + $5 * interval '1 ms' ELSE queued_at END,
     context = CASE WHEN $3 IN ('pending', 'failed') THEN context END,
     sent_at = CASE WHEN $3 = 'sent' THEN now() END
   WHERE id = $1 AND attempt_token = $2 AND (status IN ('pending', 'sending') OR (status = 'unconfirmed' AND $3 = 'sent'))`
+
+// Only an erasure takes the address from a delivery.
+const ERASED = 'SELECT FROM email.deliveries WHERE id = $1 AND recipient IS NULL'
 
 const GIVE_UP_UNCONFIRMED = `
   UPDATE email.deliveries SET status = 'unconfirmed', attempts = attempts + 1, next_attempt_at = NULL, context = NULL,
@@ -85,15 +91,19 @@ export const createTimetable = (pool: Pool, { sendLeaseMs }: { sendLeaseMs: numb
     })
     if (rowCount !== 1) throw new LeaseLostError('the lease of the delivery has ended')
   },
+  /** Notes how an attempt ended. Resolves to whether the delivery's person has been erased meanwhile. */
   settle: async (
     { id, token }: ClaimedDelivery,
-    { status, reason, retryInMs = 0, attempted }: Settlement,
-  ): Promise<void> => {
-    await pool.query({
+    { status, reason, retryInMs = 0, attempted, restartsAge = false }: Settlement,
+  ): Promise<{ erased: boolean }> => {
+    const { rowCount } = await pool.query({
       name: 'settle-delivery',
       text: SETTLE,
-      values: [id, token, status, reason, retryInMs, attempted],
+      values: [id, token, status, reason, retryInMs, attempted, restartsAge],
     })
+    if (rowCount !== 0) return { erased: false }
+    const found = await pool.query({ name: 'delivery-erased', text: ERASED, values: [id] })
+    return { erased: found.rowCount !== 0 }
   },
   /** Puts down as unconfirmed what was being handed over when its process ended; answers how many that were. */
   giveUpUnconfirmed: async (): Promise<number> => (await pool.query(GIVE_UP_UNCONFIRMED)).rowCount ?? 0,

@@ -23,6 +23,8 @@ export type MailTransport = {
    * @throws what `begin` throws; then nothing was handed over
    */
   send(mail: OutgoingMail, begin: () => Promise<void>): Promise<HandOver>
+  /** Deletes the copies that it keeps of these deliveries' messages, if it keeps any. Repeating it does no harm. */
+  deleteCopies?(deliveryIds: readonly string[]): Promise<void>
   /** Closes idle connections. */
   close(): Promise<void>
 }

@@ -1,9 +1,11 @@
+import type { Reply } from '@waymark/service-kit'
+
 /** What a page says; `action` is the button that it has. */
 export type PageText = { title: string; text: string; action?: string }
 
 // The page itself says what it may do, since it needs less than others, and a form that is sent over plain HTTP where that is
 // all there is.
-export const PAGE_HEADERS = {
+const HEADERS = {
   'Content-Security-Policy':
     "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'",
   'Cache-Control': 'no-store',
@@ -11,7 +13,13 @@ export const PAGE_HEADERS = {
 } as const
 
 /** A small page in one file; whatever it is given is escaped. */
-export const unsubscribePage = ({ title, text, action }: PageText): string => `<!doctype html>
+export const pageReply = (text: PageText): Reply => ({
+  headers: HEADERS,
+  type: 'text/html; charset=utf-8',
+  body: pageOf(text),
+})
+
+const pageOf = ({ title, text, action }: PageText): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">

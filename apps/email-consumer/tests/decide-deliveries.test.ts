@@ -120,7 +120,13 @@ describe.skipIf(!services)('deciding on deliveries', () => {
       'skipped_no_email',
       'suppressed',
     ])
-    expect(rows.filter(({ reason }) => reason === 'the trait is not an email address')).toHaveLength(1)
+    expect(rows.map(({ reason }) => reason).sort()).toEqual([
+      'the address is on the suppression list',
+      'the profile has no trait email',
+      'the profile has no trait email',
+      'the profile has no trait email',
+      'the trait is not an email address',
+    ])
     expect(rows.every(({ context }) => context === null)).toBe(true)
   })
 
@@ -176,11 +182,13 @@ describe.skipIf(!services)('deciding on deliveries', () => {
     const stale = createDecideDeliveries({
       db,
       projectConfigs: {
-        get: async () => ({
+        getCurrent: async () => ({
           projectId: harness.projectId,
           settings: {},
+          hasDefinitions: false,
           checkFor: () => undefined,
           selectorsFor: () => [],
+          prepare: async () => {},
           decisions: createDecisionSet([], compileDecision),
           triggersFor: () => [
             {
@@ -191,7 +199,7 @@ describe.skipIf(!services)('deciding on deliveries', () => {
                 cooldownSeconds: 0,
                 activatedAt: '2026-01-01T00:00:00Z',
               },
-              matches: () => true,
+              matches: () => 'holds' as const,
             },
           ],
         }),
@@ -223,7 +231,10 @@ describe.skipIf(!services)('deciding on deliveries', () => {
     for (const profile of profiles) {
       const own = rows.filter(({ profile_id }) => profile_id === profile)
       expect(own.filter(({ status }) => status === 'pending')).toHaveLength(1)
-      expect(own.filter(({ status }) => status === 'cooldown')).toHaveLength(15)
+      const cooled = own.filter(({ status }) => status === 'cooldown')
+      expect(cooled).toHaveLength(15)
+      const reason = 'the profile got an email of this trigger within its cooldown'
+      for (const delivery of cooled) expect(delivery).toMatchObject({ reason, context: null })
     }
   })
 

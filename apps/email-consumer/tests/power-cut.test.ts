@@ -1,7 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import path from 'node:path'
-import { eventually, services } from '@waymark/testing'
+import { eventually, services, startProcess, type TestProcess } from '@waymark/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Harness, openHarness } from './harness.ts'
 import { type Behaviour, type Caught, startSmtpCatcher } from './smtp-catcher.ts'
@@ -11,7 +9,7 @@ const CONNECTIONS = 5
 describe.skipIf(!services)('a sender that is killed', () => {
   let harness: Harness
   let server: Awaited<ReturnType<typeof startSmtpCatcher>>
-  let child: ChildProcess | undefined
+  let sender: TestProcess | undefined
 
   beforeEach(async () => {
     harness = await openHarness()
@@ -26,15 +24,12 @@ describe.skipIf(!services)('a sender that is killed', () => {
     server = await startSmtpCatcher(behaviour)
   }
   const startSender = (): void => {
-    child = spawn(process.execPath, [path.join(import.meta.dirname, 'sending-process.ts')], {
+    sender = startProcess(process.execPath, [path.join(import.meta.dirname, 'sending-process.ts')], {
       env: { PATH: process.env.PATH, DATABASE_URL: harness.url, SMTP_URL: server.url },
-      stdio: ['ignore', 'inherit', 'inherit'],
     })
   }
   const kill = async (): Promise<void> => {
-    if (!child || child.exitCode !== null || child.signalCode !== null) return
-    child.kill('SIGKILL')
-    await once(child, 'exit')
+    await sender?.kill()
   }
   const restart = async (): Promise<void> => {
     await kill()
@@ -50,14 +45,10 @@ describe.skipIf(!services)('a sender that is killed', () => {
     return triggerId
   }
   const done = (triggerId: string) =>
-    eventually(
-      'every delivery is done with',
-      async () => {
-        const rows = await harness.rows(triggerId)
-        return rows.every(({ status }) => ['sent', 'unconfirmed'].includes(status)) && rows
-      },
-      60_000,
-    )
+    eventually('every delivery is done with', async () => {
+      const rows = await harness.rows(triggerId)
+      return rows.every(({ status }) => ['sent', 'unconfirmed'].includes(status)) && rows
+    })
   const copies = (to: string | null): number => server.caught.filter((message) => message.to === to).length
 
   it('before the server asked for messages: each recipient gets one', async () => {
@@ -113,7 +104,7 @@ describe.skipIf(!services)('a sender that is killed', () => {
     const kills = 4
     for (let n = 1; n <= kills; n++) {
       await restart()
-      await eventually('some were sent', () => server.caught.length >= n * 100, 30_000)
+      await eventually('some were sent', () => server.caught.length >= n * 100)
     }
     await restart()
     const rows = await done(triggerId)
@@ -124,5 +115,5 @@ describe.skipIf(!services)('a sender that is killed', () => {
     expect(rows.filter(({ status }) => status === 'unconfirmed').length).toBeLessThanOrEqual(
       kills * CONNECTIONS,
     )
-  }, 120_000)
+  })
 })

@@ -1,9 +1,13 @@
 import type { RetryPlan } from '@waymark/domain'
+import { createAllowedSenders } from '@waymark/pipeline'
+import { createMessageRenderer } from '@waymark/service-kit'
 import { createMemoryLog, eventually, freePort, services } from '@waymark/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createHourlyLimit, HOUR_MS } from '../src/hourly-limit.ts'
 import { createSendDeliveries } from '../src/send-deliveries.ts'
 import { createSmtpTransport } from '../src/smtp-transport.ts'
 import { createTimetable } from '../src/timetable.ts'
+import type { MailTransport } from '../src/transport.ts'
 import { type Harness, openHarness } from './harness.ts'
 import { type Behaviour, type Caught, refusal, startSmtpCatcher } from './smtp-catcher.ts'
 
@@ -30,23 +34,42 @@ describe.skipIf(!services)('sending deliveries', () => {
     return server
   }
   /** One of the processes that send, with connections of its own. */
-  const openSender = (url: string, { retry = PLAN, connections = 5 } = {}) => {
+  const openSender = (
+    url: string,
+    {
+      retry = PLAN,
+      connections = 5,
+      perHour = 1_000_000,
+      now = Date.now,
+      transport = createSmtpTransport({ url, timeoutMs: 5_000 }),
+    }: {
+      retry?: RetryPlan
+      connections?: number
+      perHour?: number
+      now?: () => number
+      transport?: MailTransport
+    } = {},
+  ) => {
     const db = harness.open()
-    const transport = createSmtpTransport({ url, timeoutMs: 5_000 })
     cleanUps.push(
       () => db.close(),
       () => transport.close(),
     )
+    const messages = createMessageRenderer()
+    cleanUps.push(() => messages.close())
     const timetable = createTimetable(db.pool, { sendLeaseMs: 60_000 })
     const log = createMemoryLog()
     const run = createSendDeliveries({
       db,
       timetable,
       transport,
+      messages,
       connections,
       from: 'Shöp <shop@sender.example>',
       publicUrl: 'https://mail.example',
       secret: 'a secret of thirty-two characters',
+      isAllowedSender: createAllowedSenders(db.pool, ['sender.example']),
+      hourlyLimit: createHourlyLimit(db.pool, { perHour, now }),
       retry,
       log,
       now: Date.now,
@@ -79,6 +102,103 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(raw).toMatch(/^List-Unsubscribe-Post: List-Unsubscribe=One-Click\r$/m)
     expect(raw).toContain('multipart/alternative')
     expect(raw).toContain('Hello Ann of Shop &lt;&amp;&gt;')
+  })
+
+  it('sends nothing from a sender that nobody allowed, or that was withdrawn, and says so', async () => {
+    const server = await startServer()
+    const project = await harness.db.prisma.project.findUniqueOrThrow({ where: { id: harness.projectId } })
+    const sender = { id: harness.projectId, tenantId: project.tenantId, recipient: 'postmaster@own.example' }
+    const { id } = await harness.db.prisma.emailSender.create({
+      data: { ...sender, sender: 'own.example', verifiedAt: new Date() },
+    })
+    const verified = await harness.newTrigger({ from: 'Shop <hello@own.example>' })
+    const foreign = await harness.newTrigger({ from: 'Bank <service@bank.example>' })
+    const { send } = openSender(server.url)
+    await harness.enqueue(verified, ['ann@example.com'])
+    await harness.enqueue(foreign, ['ann@example.com'])
+    await send()
+    expect(await harness.rows(verified)).toMatchObject([{ status: 'sent' }])
+    expect(await harness.rows(foreign)).toMatchObject([
+      { status: 'failed', attempts: 0, reason: expect.stringContaining('MAIL_ALLOWED_SENDERS') },
+    ])
+    await harness.db.prisma.emailSender.update({ where: { id }, data: { verifiedAt: null } })
+    await harness.enqueue(verified, ['bob@example.com'])
+    await send()
+    expect((await harness.rows(verified)).map(({ status }) => status)).toEqual(['sent', 'failed'])
+    await harness.db.prisma.emailSender.delete({ where: { id } })
+    expect(server.caught.map(({ to }) => to)).toEqual(['ann@example.com'])
+  })
+
+  it('hands over as many as an hour takes, over all processes, and the rest in the hours after it', async () => {
+    const server = await startServer()
+    const perHour = 5
+    let now = Date.now()
+    const limits = { perHour, now: () => now }
+    const projectId = await harness.newProject()
+    const triggerId = await harness.newTrigger({ projectId })
+    await harness.enqueue(triggerId, addresses(13), { projectId })
+    const elsewhere = await harness.newTrigger()
+    const senders = [openSender(server.url, limits), openSender(server.url, limits)]
+    await Promise.all(senders.map(({ send }) => send()))
+    const waiting = (await harness.rows(triggerId)).filter(({ status }) => status === 'pending')
+    expect(server.caught).toHaveLength(perHour)
+    expect(waiting).toHaveLength(8)
+    for (const { reason, attempts, context } of waiting) {
+      expect(reason).toContain('LIMIT_EMAILS_PER_HOUR')
+      expect({ attempts, context }).toMatchObject({ attempts: 0, context: expect.anything() })
+    }
+    // Nothing is due before the next hour, and other projects do not wait.
+    const nextHour = (Math.floor(now / HOUR_MS) + 1) * HOUR_MS
+    for (const { next_attempt_at } of waiting)
+      expect(next_attempt_at?.getTime()).toBeGreaterThanOrEqual(nextHour - 60_000)
+    await harness.enqueue(elsewhere, ['other@example.com'])
+    await senders[0]?.send()
+    expect(server.caught).toHaveLength(perHour + 1)
+    for (const sent of [2 * perHour, 13]) {
+      now += HOUR_MS
+      await harness.letTimePass()
+      await Promise.all(senders.map(({ send }) => send()))
+      expect(server.caught).toHaveLength(sent + 1)
+    }
+    expect([...countBy(server.caught).values()].every((count) => count === 1)).toBe(true)
+  })
+
+  it.each([
+    ['what the mail server answered', '250 queued as 7F', '250 queued as 7F'],
+    ['that it was accepted when the mail server said nothing', '', 'the mail server accepted it'],
+  ])('keeps as the reason of a sent email %s', async (_what, response, reason) => {
+    const triggerId = await harness.newTrigger()
+    await harness.enqueue(triggerId, ['ann@example.com'])
+    const transport: MailTransport = {
+      send: async (_mail, begin) => {
+        await begin()
+        return { kind: 'accepted', response }
+      },
+      deleteCopies: async () => {},
+      close: async () => {},
+    }
+    await openSender('smtp://localhost:1', { transport }).send()
+    expect(await harness.rows(triggerId)).toMatchObject([{ status: 'sent', reason }])
+  })
+
+  it('deletes the copy of a message whose person was erased while it was written', async () => {
+    const triggerId = await harness.newTrigger()
+    const ids = await harness.enqueue(triggerId, ['ann@example.com', 'bob@example.com'])
+    const deleted: string[] = []
+    const { send } = openSender('smtp://localhost:1', {
+      transport: {
+        send: async ({ id }) => {
+          // As an erasure does it.
+          const anonymous = { recipient: null, nextAttemptAt: null, attemptToken: null, status: 'canceled' }
+          if (id === ids[0]) await harness.db.prisma.emailDelivery.update({ where: { id }, data: anonymous })
+          return { kind: 'accepted', response: `${id}.eml` }
+        },
+        deleteCopies: async (gone) => void deleted.push(...gone),
+        close: async () => {},
+      },
+    })
+    await send()
+    expect(deleted).toEqual([ids[0]])
   })
 
   it('cannot be made to send other headers or to other people by what fills it', async () => {
@@ -344,7 +464,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     await harness.enqueue(triggerId, ['ann@example.com'], { context: { traits, event: {}, profile: {} } })
     await openSender(server.url).send()
     expect(await harness.rows(triggerId)).toMatchObject([
-      { status: 'failed', reason: expect.stringContaining('html template: loops go round') },
+      { status: 'failed', reason: expect.stringContaining('html template: loops run more than') },
     ])
     expect(server.caught).toEqual([])
   })

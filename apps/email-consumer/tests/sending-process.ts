@@ -2,6 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase } from '@waymark/database'
 import { DEFAULT_RETRY_PLAN } from '@waymark/domain'
+import { createMessageRenderer } from '@waymark/service-kit'
+import { createHourlyLimit } from '../src/hourly-limit.ts'
 import { createSendDeliveries } from '../src/send-deliveries.ts'
 import { createSmtpTransport } from '../src/smtp-transport.ts'
 import { createTimetable } from '../src/timetable.ts'
@@ -14,9 +16,12 @@ const send = createSendDeliveries({
   db,
   timetable,
   transport: createSmtpTransport({ url: SMTP_URL, timeoutMs: 30_000 }),
+  messages: createMessageRenderer(),
   connections: 5,
   from: 'shop@sender.example',
   publicUrl: 'https://mail.example',
+  isAllowedSender: async () => true,
+  hourlyLimit: createHourlyLimit(db.pool, { perHour: 1_000_000, now: Date.now }),
   secret: 'a secret of thirty-two characters',
   retry: DEFAULT_RETRY_PLAN,
   log: { debug: ignore, info: ignore, warn: ignore, error: ignore },

@@ -1,14 +1,15 @@
 import { ingestRecords } from '@waymark/contracts'
-import type { Platform, Service } from '@waymark/service-kit'
+import { createPersonChanges } from '@waymark/pipeline'
+import type { CorePlatform, Service } from '@waymark/service-kit'
 import { createEnrichRecords } from './enrich-records.ts'
 
 /** Turns accepted records into the public stream of enriched events. */
-export const createEnrichmentConsumer = ({ bus, db, locate }: Platform): Service => ({
+export const createEnrichmentConsumer = ({ bus, db, marks, locate, log }: CorePlatform): Service => ({
   consumers: [
     bus.subscribe({
       group: 'enrichment',
       topic: ingestRecords,
-      handle: createEnrichRecords({ bus, db, locate }),
+      handle: createEnrichRecords({ bus, db, personChanges: createPersonChanges(marks), log, locate }),
     }),
   ],
 })

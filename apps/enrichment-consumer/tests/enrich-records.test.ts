@@ -1,8 +1,8 @@
 import type { EnrichedEvent, IdentifyRecord, QueuedRecord } from '@waymark/contracts'
 import { openDatabase } from '@waymark/database'
-import { compactRecordOf } from '@waymark/domain'
 import { type Delivery, type EventBus, publishing } from '@waymark/event-bus'
-import { anIngestRecord, createTestDatabase, services } from '@waymark/testing'
+import type { PersonChanges } from '@waymark/pipeline'
+import { anIngestRecord, createMemoryLog, createTestDatabase, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createEnrichRecords } from '../src/enrich-records.ts'
 
@@ -21,6 +21,12 @@ describe.skipIf(!services)('enriching a batch', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>
   let db: ReturnType<typeof openDatabase>
   const published: EnrichedEvent[] = []
+  const log = createMemoryLog()
+  const announced: unknown[] = []
+  const personChanges: PersonChanges = {
+    announce: async (identities, profileIds) => void announced.push({ identities, profileIds }),
+    announceQueued: async () => {},
+  }
   const bus: EventBus = {
     ...publishing(
       async (_topic, records) =>
@@ -50,11 +56,11 @@ describe.skipIf(!services)('enriching a batch', () => {
         headers: {},
       }),
     )
-    await createEnrichRecords({ bus, db })(batch)
+    await createEnrichRecords({ bus, db, personChanges, log })(batch)
     return published.splice(0)
   }
-  const eventBy = (visitorId: string | null, userId: string | null = null) =>
-    anIngestRecord({ event: { visitorId, userId } })
+  const eventBy = (visitorId: string | null, userId?: string) =>
+    anIngestRecord({ event: { visitorId, ...(userId !== undefined && { userId }) } })
 
   it('applies a queued identify in its place: events behind it see it, those before do not', async () => {
     const users = (await enrich(eventBy(null, 'ann')))[0]?.profileId
@@ -70,13 +76,47 @@ describe.skipIf(!services)('enriching a batch', () => {
     expect(other?.profileId).not.toBe(users)
     const profile = await db.prisma.profile.findUniqueOrThrow({ where: { id: users ?? '' } })
     expect(profile.traits).toEqual({ email: 'ann@example.com' })
+    const { projectId } = identify
+    expect(announced).toEqual([
+      {
+        identities: [
+          { projectId, kind: 'visitor', value: 'laptop' },
+          { projectId, kind: 'user', value: 'ann' },
+        ],
+        profileIds: [users],
+      },
+    ])
   })
 
-  it('makes the same of a record that leaves out what says nothing', async () => {
+  it('leaves out traits that do not fit, says so, and goes on', async () => {
+    const [seen] = await enrich(eventBy(null, 'full'))
+    const filler = { a: 'x'.repeat(65_000) }
+    const traitTimes = { a: { at: '2026-11-21T03:00:00.000Z', by: 'x', own: true } }
+    const where = { id: seen?.profileId ?? '' }
+    await db.prisma.profile.update({ where, data: { traits: filler, traitTimes } })
+    const full = { ...identify, userId: 'full', visitorId: 'phone', traits: { b: 'x'.repeat(1_000) } }
+    const [after] = await enrich(full, eventBy('phone'))
+    expect(after?.profileId).toBe(seen?.profileId)
+    expect((await db.prisma.profile.findUniqueOrThrow({ where })).traits).toEqual(filler)
+    expect(log.lines).toContainEqual(
+      expect.objectContaining({
+        message: 'Traits of a queued identify were left out',
+        details: expect.objectContaining({ keys: ['b'] }),
+      }),
+    )
+  })
+
+  it('makes the same of a record whose empty fields were left out', async () => {
     for (const record of [eventBy('laptop'), eventBy(null, 'ann')]) {
-      const [complete] = await enrich(record)
+      const [complete] = await enrich({
+        ...record,
+        ipStorage: 'truncate',
+        warnings: [],
+        conversions: [],
+        event: { ...record.event, clickIds: {} },
+      })
       expect(complete).toBeDefined()
-      expect(await enrich(compactRecordOf(record))).toEqual([complete])
+      expect(await enrich(record)).toEqual([complete])
     }
   })
 

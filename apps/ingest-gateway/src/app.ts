@@ -1,28 +1,28 @@
-import { createIngestQueue, createProcessAtOnce } from '@waymark/pipeline'
-import type { Platform, Service } from '@waymark/service-kit'
-import { backfillRoute } from './backfill-route.ts'
+import { createIngestQueue, createPersonChanges, createSyncProcessor } from '@waymark/pipeline'
+import { everyMs, type Platform, type Service } from '@waymark/service-kit'
 import { createIdentify } from './identify.ts'
-import { identifyRoute } from './identify-route.ts'
+import { identifyRoute, profileRoute } from './identify-routes.ts'
 import { createIntake } from './intake.ts'
 import { createLimits } from './limits.ts'
-import { profileRoute } from './profile-route.ts'
 import { createTrackEvents } from './track-events.ts'
-import { trackRoute } from './track-route.ts'
+import { backfillRoute, trackRoute } from './track-routes.ts'
 
 const WATCH_SPOOL_MS = 1_000
 
-/** Takes events in: what it has answered 2xx is durable. */
+/** Accepts events and profile writes: whatever it has answered with 2xx is durable. */
 export const createIngestGateway = (platform: Platform): Service => {
   const { db, bus, cache, analytics, apiKeys, projectConfigs, locate, clock, steadyClock, log } = platform
   const queue = createIngestQueue({ bus, db, log, now: steadyClock })
-  const processAtOnce = createProcessAtOnce({ db, analytics, projectConfigs, lookups: { locate } })
+  const processSync = createSyncProcessor({ db, analytics, projectConfigs, locate })
   const intake = createIntake({ projectConfigs, cache, clock })
-  const trackEvents = createTrackEvents({ intake, queue, processAtOnce })
-  const { identify, writeProfile } = createIdentify({ db, queue, projectConfigs, clock })
-  const watchSpool = async (): Promise<boolean> => {
-    await queue.watchSpool()
-    return false
-  }
+  const trackEvents = createTrackEvents({ intake, queue, processSync })
+  const { identify, writeProfile } = createIdentify({
+    db,
+    queue,
+    projectConfigs,
+    personChanges: createPersonChanges(platform.marks),
+    clock,
+  })
   const limits = createLimits(platform)
   return {
     routes: [
@@ -31,6 +31,6 @@ export const createIngestGateway = (platform: Platform): Service => {
       profileRoute({ apiKeys, limitRequests: limits.profile, writeProfile }),
       backfillRoute({ apiKeys, trackEvents }),
     ],
-    loops: [{ name: 'spool', everyMs: WATCH_SPOOL_MS, run: watchSpool }],
+    loops: [everyMs('spool', WATCH_SPOOL_MS, queue.watchSpool)],
   }
 }

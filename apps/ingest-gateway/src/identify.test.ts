@@ -1,13 +1,17 @@
+import { createMemoryMarks } from '@waymark/cache'
 import { ingestRecords, type Topic } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
-import { BusUnavailableError, type OutgoingRecord, textOfKey } from '@waymark/event-bus'
+import { userHashOf } from '@waymark/domain'
+import { BusUnavailableError, type OutgoingRecord } from '@waymark/event-bus'
+import { createPersonChanges, identityMark, isQueuedMark } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
 import { describe, expect, it } from 'vitest'
-import { createIdentify } from './identify.ts'
+import { type Claim, createIdentify, verifyUser } from './identify.ts'
 
 const PROJECT_ID = '01900000-0000-7000-8000-000000000001'
 const AWAY = Object.assign(new Error('no database'), { code: 'ECONNREFUSED' })
-const request = { visitorId: 'v', userId: 'u', traits: { plan: 'free', ssn: '1' } }
+const SENDER = { projectId: PROJECT_ID, keyKind: 'sec' } as const
+const request = { visitorId: 'v', userId: 'u', userHash: null, traits: { plan: 'free', ssn: '1' } }
 
 /** A gateway without a database, on a queue that remembers; `dbFault` and `busFault` are what they throw. */
 const setUp = ({ dbFault = AWAY, busFault }: { dbFault?: Error; busFault?: Error } = {}) => {
@@ -20,19 +24,21 @@ const setUp = ({ dbFault = AWAY, busFault }: { dbFault?: Error; busFault?: Error
       queued.push(...records)
     },
   }
-  const config = { settings: { deniedTraits: ['ssn'] } }
+  const config = { settings: { deniedTraits: ['ssn'] }, identitySecret: 'secret' }
   const projectConfigs = { get: async () => config } as unknown as ProjectConfigs
+  const marks = createMemoryMarks()
+  const personChanges = createPersonChanges(marks)
   const clock = () => Date.parse('2026-11-21T04:00:00Z')
-  return { queued, ...createIdentify({ db, queue, projectConfigs, clock }) }
+  return { queued, marks, ...createIdentify({ db, queue, projectConfigs, personChanges, clock }) }
 }
 
 describe('an identify while Postgres is away', () => {
   it('is queued before the visitor’s later events, without denied traits', async () => {
     const { identify, queued } = setUp()
-    const result = await identify(PROJECT_ID, request, { mustBeApplied: false })
+    const result = await identify(SENDER, request, { mustBeApplied: false })
     expect(result).toEqual({ ok: true, dropped_keys: ['ssn'] })
     const [record] = queued
-    expect(record && textOfKey(record.key)).toBe(`${PROJECT_ID}:v`)
+    expect(record?.key).toBe(`${PROJECT_ID}:v`)
     expect(ingestRecords.validator.check(record?.value)).toBeUndefined()
     expect(record?.value).toMatchObject({
       kind: 'identify',
@@ -41,7 +47,28 @@ describe('an identify while Postgres is away', () => {
       visitorId: 'v',
       userId: 'u',
       traits: { plan: 'free' },
+      verified: true,
     })
+  })
+
+  it('is marked as queued, so that decisions say that they do not know it yet', async () => {
+    const { identify, marks } = setUp()
+    await identify(SENDER, request, { mustBeApplied: false })
+    const keys = [
+      identityMark({ projectId: PROJECT_ID, kind: 'visitor', value: 'v' }),
+      identityMark({ projectId: PROJECT_ID, kind: 'user', value: 'u' }),
+    ]
+    expect((await marks.read(keys))?.map(isQueuedMark)).toEqual([true, true])
+  })
+
+  it.each([
+    ['nothing', null, false],
+    ['a user hash', userHashOf('u', 'secret'), true],
+  ])('is queued with what vouches for it beside a public key: %s', async (_what, userHash, verified) => {
+    const { identify, queued } = setUp()
+    const sender = { projectId: PROJECT_ID, keyKind: 'pub' } as const
+    await identify(sender, { ...request, userHash }, { mustBeApplied: false })
+    expect(queued[0]?.value).toMatchObject({ verified })
   })
 
   const unavailable = {
@@ -52,24 +79,69 @@ describe('an identify while Postgres is away', () => {
 
   it('is not queued when it must be applied', async () => {
     const { identify, queued } = setUp()
-    await expect(identify(PROJECT_ID, request, { mustBeApplied: true })).rejects.toMatchObject(unavailable)
+    await expect(identify(SENDER, request, { mustBeApplied: true })).rejects.toMatchObject(unavailable)
     expect(queued).toEqual([])
   })
 
   it('is refused when the queue is away as well', async () => {
     const { identify } = setUp({ busFault: new BusUnavailableError('away') })
-    await expect(identify(PROJECT_ID, request, { mustBeApplied: false })).rejects.toMatchObject(unavailable)
+    await expect(identify(SENDER, request, { mustBeApplied: false })).rejects.toMatchObject(unavailable)
   })
 
   it('is not what a bug is taken for', async () => {
     const dbFault = new TypeError('a bug')
     const { identify, queued } = setUp({ dbFault })
-    await expect(identify(PROJECT_ID, request, { mustBeApplied: false })).rejects.toBe(dbFault)
+    await expect(identify(SENDER, request, { mustBeApplied: false })).rejects.toBe(dbFault)
     expect(queued).toEqual([])
   })
 
   it('leaves a profile write nowhere to go', async () => {
-    const write = { kind: 'user', value: 'u', traits: {} } as const
-    await expect(setUp().writeProfile(PROJECT_ID, write)).rejects.toMatchObject(unavailable)
+    const write = { kind: 'user', value: 'u', userHash: null, traits: {} } as const
+    await expect(setUp().writeProfile(SENDER, write)).rejects.toMatchObject(unavailable)
+  })
+})
+
+const SECRET = 'secret'
+const hash = userHashOf('ann', SECRET)
+const required = { settings: { identityVerification: 'required' as const }, identitySecret: SECRET }
+const optional = { settings: {}, identitySecret: SECRET }
+const claim = (more: Partial<Claim> = {}): Claim => ({
+  keyKind: 'pub',
+  userId: 'ann',
+  userHash: null,
+  ...more,
+})
+const refusal = { code: 'forbidden', message: expect.stringContaining('userHash') }
+
+describe('what vouches for a claim about a user', () => {
+  it('is a secret key, or the hash of that user', () => {
+    for (const config of [optional, required]) {
+      expect(verifyUser(claim({ keyKind: 'sec' }), config)).toBe(true)
+      expect(verifyUser(claim({ userHash: hash }), config)).toBe(true)
+    }
+    expect(verifyUser(claim(), optional)).toBe(false)
+  })
+
+  it('has to be there where the project requires it, unless only a visitor is named', () => {
+    expect(() => verifyUser(claim(), required)).toThrow(expect.objectContaining(refusal))
+    expect(verifyUser(claim({ userId: null }), required)).toBe(false)
+  })
+
+  it.each([
+    ['another user', userHashOf('bob', SECRET), SECRET],
+    ['another secret', hash, 'other'],
+    ['no secret', hash, null],
+    ['no hash', 'x', SECRET],
+  ])('is no hash of %s, whatever the key', (_what, userHash, identitySecret) => {
+    for (const keyKind of ['pub', 'sec'] as const)
+      expect(() => verifyUser(claim({ keyKind, userHash }), { settings: {}, identitySecret })).toThrow(
+        expect.objectContaining(refusal),
+      )
+  })
+
+  it('cannot be told while the secret cannot be read', () => {
+    expect(() => verifyUser(claim({ userHash: hash }), { settings: {} })).toThrow(
+      expect.objectContaining({ code: 'store_unavailable' }),
+    )
   })
 })

@@ -1,28 +1,70 @@
 import {
+  type ApiKeyKind,
+  AppError,
   type IdentifyRecord,
   type IdentifyResult,
   ingestRecords,
   type ProfileResult,
+  storeUnavailable,
 } from '@waymark/contracts'
 import { type Database, isTransient } from '@waymark/database'
-import { type CheckedTraits, checkTraits, partitionKeyOf } from '@waymark/domain'
+import {
+  type CheckedTraits,
+  checkTraits,
+  type IdentityKind,
+  isUserHash,
+  partitionKeyOf,
+} from '@waymark/domain'
 import { BusUnavailableError } from '@waymark/event-bus'
-import { applyIdentify, type IngestQueue, storeUnavailable, writeTraits } from '@waymark/pipeline'
-import type { ProjectConfigs } from '@waymark/project-config'
+import {
+  applyIdentify,
+  type IngestQueue,
+  identitiesOf,
+  type PersonChanges,
+  writeTraits,
+} from '@waymark/pipeline'
+import type { ProjectConfig, ProjectConfigs } from '@waymark/project-config'
 import { v7 as uuidv7 } from 'uuid'
-import type { Identify, ProfileWrite } from './identify-request.ts'
+
+/** Traits as sent, within the size limits, before the project's settings are applied. */
+type SentTraits = { traits: Record<string, unknown>; userHash: string | null }
+/** Links a visitor to a user. */
+export type Identify = SentTraits & { visitorId: string; userId: string }
+/** Traits for the profile of a visitor or user. */
+export type ProfileWrite = SentTraits & { kind: IdentityKind; value: string }
+
+/** The project and kind of the request's API key. */
+export type Sender = { projectId: string; keyKind: ApiKeyKind }
 
 export type IdentifyDeps = {
   db: Database
   queue: Pick<IngestQueue, 'enqueueOnBus'>
   projectConfigs: ProjectConfigs
+  personChanges: PersonChanges
   clock: () => number
 }
 
-/** Writes what clients tell of people. */
-export const createIdentify = ({ db, queue, projectConfigs, clock }: IdentifyDeps) => {
-  const checked = async (projectId: string, traits: Record<string, unknown>): Promise<CheckedTraits> =>
-    checkTraits(traits, (await projectConfigs.get(projectId)).settings)
+/** The traits that a request set. */
+const writtenOf = (
+  traits: Record<string, unknown>,
+  droppedKeys: readonly string[],
+): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(traits).filter(([name, value]) => value !== null && !droppedKeys.includes(name)),
+  )
+
+/** Links visitors to users and writes traits. */
+export const createIdentify = ({ db, queue, projectConfigs, personChanges, clock }: IdentifyDeps) => {
+  /** The traits that may be stored, and whether the user is verified. */
+  const check = async (
+    { projectId, keyKind }: Sender,
+    userId: string | null,
+    { traits, userHash }: Pick<Identify, 'traits' | 'userHash'>,
+  ): Promise<CheckedTraits & { verified: boolean }> => {
+    const config = await projectConfigs.get(projectId)
+    const verified = verifyUser({ keyKind, userId, userHash }, config)
+    return { ...checkTraits(traits, config.settings), verified }
+  }
   const receivedNow = () => new Date(clock()).toISOString()
 
   const enqueue = async (record: IdentifyRecord, cause: unknown): Promise<void> => {
@@ -38,44 +80,86 @@ export const createIdentify = ({ db, queue, projectConfigs, clock }: IdentifyDep
     /**
      * Links a visitor to a user. When it resolves, events sent from then on see it; only when Postgres is away, and
      * unless `mustBeApplied`, it waits in the queue, where the visitor's later events are behind it.
-     * @throws AppError store_unavailable when it could neither be applied nor queued
+     * @throws AppError store_unavailable when it could neither be applied nor queued; forbidden for a user hash;
+     * bad_request when the traits do not fit into the profile
      */
     identify: async (
-      projectId: string,
-      { visitorId, userId, traits: sent }: Identify,
+      sender: Sender,
+      request: Identify,
       { mustBeApplied }: { mustBeApplied: boolean },
     ): Promise<IdentifyResult> => {
       const receivedAt = receivedNow()
-      const { traits, droppedKeys } = await checked(projectId, sent)
-      const about = { projectId, receivedAt, visitorId, userId, traits }
+      const { projectId } = sender
+      const { visitorId, userId } = request
+      const { traits, droppedKeys, verified } = await check(sender, userId, request)
+      const about = { projectId, receivedAt, visitorId, userId, traits, verified }
       const record: IdentifyRecord = { v: 1, kind: 'identify', id: uuidv7(), ...about }
+      const identities = identitiesOf(record)
       try {
-        await applyIdentify(db, record)
+        const applied = await applyIdentify(db, record, { mustFit: true })
+        droppedKeys.push(...(applied?.droppedKeys ?? []))
+        await personChanges.announce(identities, applied ? [applied.profileId] : [])
       } catch (error) {
         if (!isTransient(error)) throw error
         if (mustBeApplied) throw storeUnavailable(error)
         await enqueue(record, error)
+        await personChanges.announceQueued(identities)
       }
       return { ok: true, dropped_keys: droppedKeys }
     },
 
     /**
-     * Writes traits to a person's profile, which is created when there is none.
-     * @throws AppError store_unavailable when Postgres is away
+     * Writes traits to a person's profile, which is created when there is none. A secret key gets all traits back that
+     * the profile has then; a public one only what it wrote, since it must not read other people's.
+     * @throws AppError store_unavailable when Postgres is away; forbidden for a user hash; bad_request when the traits do
+     * not fit into the profile
      */
-    writeProfile: async (
-      projectId: string,
-      { kind, value, traits: sent }: ProfileWrite,
-    ): Promise<ProfileResult> => {
+    writeProfile: async (sender: Sender, request: ProfileWrite): Promise<ProfileResult> => {
       const receivedAt = receivedNow()
-      const { traits, droppedKeys } = await checked(projectId, sent)
+      const { projectId } = sender
+      const { kind, value } = request
+      const { traits, verified, ...checked } = await check(sender, kind === 'user' ? value : null, request)
       const person = { projectId, kind, value }
       try {
-        const written = await writeTraits(db, { id: uuidv7(), person, traits, receivedAt })
-        return { ok: true, ...written, dropped_keys: droppedKeys }
+        const written = await writeTraits(db, { id: uuidv7(), person, traits, receivedAt, verified })
+        await personChanges.announce([person], [written.profileId])
+        const dropped_keys = [...checked.droppedKeys, ...written.droppedKeys]
+        if (sender.keyKind === 'sec')
+          return { ok: true, profileId: written.profileId, traits: written.traits, dropped_keys }
+        return { ok: true, traits: writtenOf(traits, written.droppedKeys), dropped_keys }
       } catch (error) {
         throw isTransient(error) ? storeUnavailable(error) : error
       }
     },
   }
 }
+
+/** A key's claim about a user; `userId` is null for a visitor. */
+export type Claim = { keyKind: ApiKeyKind; userId: string | null; userHash: string | null }
+
+/**
+ * Whether a secret key or a user hash verifies a claim.
+ * @throws AppError forbidden when the hash is wrong, or missing where the project requires one; store_unavailable when
+ * the project's secret cannot be read
+ */
+export const verifyUser = (
+  { keyKind, userId, userHash }: Claim,
+  { settings, identitySecret }: Pick<ProjectConfig, 'settings' | 'identitySecret'>,
+): boolean => {
+  if (userId === null) return keyKind === 'sec'
+  if (userHash === null) {
+    if (keyKind === 'pub' && settings.identityVerification === 'required')
+      throw new AppError('forbidden', MISSING)
+    return keyKind === 'sec'
+  }
+  if (identitySecret === undefined) throw storeUnavailable(new Error('the identity secret cannot be read'))
+  if (identitySecret === null || !isUserHash(userHash, userId, identitySecret))
+    throw new AppError('forbidden', WRONG)
+  return true
+}
+
+const WHAT_IT_IS =
+  'It is the HMAC-SHA-256 of the userId by the identity secret of the project, as 64 hexadecimal characters; compute it ' +
+  'on your server'
+const MISSING = `userHash is missing, and this project requires it beside a userId. ${WHAT_IT_IS}`
+const WRONG = `userHash does not belong to this userId. ${WHAT_IT_IS}`

@@ -1,6 +1,7 @@
 import type { Cache } from '@waymark/cache'
 import {
   AppError,
+  type ClientDevice,
   type EventErrors,
   type IngestRecord,
   type InvalidEvent,
@@ -9,65 +10,95 @@ import {
   type ValidationItem,
   type ValidationMode,
 } from '@waymark/contracts'
-import { acceptEvent, ingestRecordOf, sampleOf, validateEvent, validationModeOf } from '@waymark/domain'
+import {
+  type AcceptanceContext,
+  acceptEvent,
+  conversionsOf,
+  ingestRecordOf,
+  isMissingId,
+  meterEvent,
+  sampleOf,
+  validateEvent,
+  validationModeOf,
+  WorkBudget,
+} from '@waymark/domain'
 import type { ProjectConfig, ProjectConfigs } from '@waymark/project-config'
+import { LoopTurns } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
-import { eventConfigOf } from './event-config.ts'
-import { createEventIds } from './event-ids.ts'
-import type { TrackRequest } from './track-request.ts'
 
-/** Who sends the events, as far as the key and the connection tell. */
+/** The events of one request as the client sent them, and its send time if it gave one. */
+export type TrackRequest = { rawEvents: readonly unknown[]; sentAt: string | null }
+
+/** The sender of events, as known from the API key and the connection. */
 export type Sender = {
   projectId: string
-  /** The key's own mode; null leaves it to the project. */
+  /** The key's own mode; null uses the project's. */
   validationMode: ValidationMode | null
-  /** Whether the events themselves may say whose device they come from; browsers may not. */
+  /** Whether events may name the IP address and user agent of another device; browsers may not. */
   speaksForOthers: boolean
   ip: string | null
   userAgent: string | null
 }
 
-/** A request's events, sorted: what goes on, what `enforce` turned away, and what to tell the client about each. */
+/** A request's events, sorted into accepted, rejected by `enforce` and invalid, with the problems of each. */
 export type Intake = {
   records: IngestRecord[]
+  /** Their indexes in the request. */
+  places: number[]
   rejected: RejectedEvent[]
-  /** Events that do not go on, structurally wrong or rejected. */
+  /** Events that are not accepted: structurally invalid or rejected. */
   invalid: InvalidEvent[]
-  /** Everything that is wrong or doubtful. */
+  /** All errors and warnings. */
   problems: EventErrors[]
-  /** The ids that were made here for events without one, in order, and under which name they are remembered. */
-  madeIds: { name: string; ids: string[] } | undefined
+  /** The ids generated for events without one, in order, and the cache key that they are kept under. */
+  generatedIds: { name: string; ids: string[] } | undefined
 }
 
-/** What is to be known of a request beside its events. */
+/** Properties of a request beside its events. */
 export type IntakeOptions = {
   bodyBytes: number
-  /** Tells a repeat of the body. */
+  /** Equal for a repeated body. */
   bodyDigest: () => string
-  /** Whether it tells of the past. */
+  /** Whether the events are historical. */
   backfill: boolean
-  /** Has `then` called if the client is told to repeat the request while somebody is still at work on it. */
-  whenGivenUp: (then: () => void) => void
+  /** Calls `then` if the client gets a timeout error while the request is still being processed. */
+  onClientTimeout: (then: () => void) => void
+  /** Makes a timeout during `work` answer QUEUE_UNAVAILABLE. */
+  whileQueueing: (work: Promise<void>) => Promise<void>
 }
 export type IntakeDeps = { projectConfigs: ProjectConfigs; cache: Cache; clock: () => number }
 
-/** How long ids are remembered that a failed request may come back for, in ms. */
-const MADE_IDS_MS = 10 * 60_000
+/** How long the generated ids of a failed request are kept for its repeat, in ms. */
+const GENERATED_IDS_MS = 10 * 60_000
+
+/**
+ * Makes a UUIDv7 of the time that an event was received at, in ms since the epoch. Ids of one millisecond are counted, so
+ * that they ascend.
+ */
+export const createEventIds = (): ((time: number) => string) => {
+  let at = Number.NaN
+  let count = 0
+  return (time) => {
+    count = time === at ? count + 1 : 0
+    at = time
+    return uuidv7({ msecs: time, seq: count })
+  }
+}
 
 /** Sorts the events of a request by structure, catalog and metering selectors. */
 export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
   const anEventId = createEventIds()
 
-  /** A client that was told to repeat a request must get the same ids, or a conversion would count twice. */
+  /** A repeated request must get the same ids, or a conversion would count twice. */
   const idsFor = async (
     rawEvents: readonly unknown[],
     config: ProjectConfig,
-    { bodyDigest, repeatable }: Pick<IntakeOptions, 'bodyDigest'> & { repeatable: boolean },
+    { bodyDigest, sync }: Pick<IntakeOptions, 'bodyDigest'> & { sync: boolean },
   ) => {
     const lacksId = rawEvents.some((raw) => {
       const { eventName } = (raw ?? {}) as { eventName?: unknown }
       if (typeof eventName !== 'string' || hasEventId(raw)) return false
-      return repeatable || config.selectorsFor(eventName).length > 0
+      return sync || config.selectorsFor(eventName).length > 0
     })
     if (!lacksId) return undefined
     const name = `made-ids:v1:${config.projectId}:${bodyDigest()}`
@@ -77,47 +108,72 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
 
   return {
     /**
-     * With `repeatable`, all events and not only conversions get the same ids again when the request is repeated.
+     * With `sync`, all events and not only conversions get the same ids again when the request is repeated, and a request
+     * without a valid event is refused with `errors` beside `invalid`.
      * @throws AppError bad_request when no event is structurally valid or a conversion of a backfill lacks its id
-     * (MISSING_EVENT_ID); store_unavailable when nobody can say which events are conversions (SELECTOR_LOOKUP_FAILED)
+     * (MISSING_EVENT_ID); store_unavailable when the metering selectors cannot be read (SELECTOR_LOOKUP_FAILED)
      */
     sort: async (
-      { rawEvents, sentAt }: TrackRequest,
+      { rawEvents, sentAt: sentAtOfClient }: TrackRequest,
       sender: Sender,
       options: IntakeOptions,
-      { repeatable = false } = {},
+      { sync = false } = {},
     ): Promise<Intake> => {
       const { projectId } = sender
+      const { backfill } = options
+      // A backfill is sent long after its events happened, so its send time corrects nothing.
+      const sentAt = backfill ? null : sentAtOfClient
       const config = await eventConfigOf(projectConfigs, projectId)
       const mode = validationModeOf(sender.validationMode, config.settings)
-      const madeIds = await idsFor(rawEvents, config, { ...options, repeatable })
+      const turns = new LoopTurns()
+      await config.prepare('ingestion', namesIn(rawEvents), turns)
+      const generatedIds = await idsFor(rawEvents, config, { ...options, sync })
       const receivedAtMs = clock()
       const receivedAt = new Date(receivedAtMs).toISOString()
-      const intake: Intake = { records: [], rejected: [], invalid: [], problems: [], madeIds }
+      const intake: Intake = {
+        records: [],
+        places: [],
+        rejected: [],
+        invalid: [],
+        problems: [],
+        generatedIds,
+      }
       const lackingId: number[] = []
-      let made = 0
+      let generated = 0
       const newEventId = (): string => {
-        if (madeIds === undefined) return anEventId(receivedAtMs)
-        const id = madeIds.ids[made] ?? anEventId(receivedAtMs)
-        madeIds.ids[made++] = id
+        if (generatedIds === undefined) return anEventId(receivedAtMs)
+        const id = generatedIds.ids[generated] ?? anEventId(receivedAtMs)
+        generatedIds.ids[generated++] = id
         return id
       }
-      const context = { receivedAtMs, newEventId, mayExceedSize: options.bodyBytes > MAX_EVENT_BYTES }
+      const context = { receivedAtMs, sentAt, newEventId, mayExceedSize: options.bodyBytes > MAX_EVENT_BYTES }
 
-      rawEvents.forEach((raw, index) => {
+      const budget = new WorkBudget()
+      for (const [index, raw] of rawEvents.entries()) {
+        if (turns.isOver()) await turns.next()
+        budget.startItem()
+        if (backfill && !hasUsableId(raw) && isConversionWithoutId(raw, context, config, budget)) {
+          lackingId.push(index)
+          continue
+        }
         const result = acceptEvent(raw, context)
         if (!result.accepted) {
           const { eventName, problem } = result
           intake.invalid.push({ index, rawSample: sampleOf(raw), reason: reasonOf(problem) })
           intake.problems.push({ index, eventName, errors: [problem] })
-          return
+          continue
         }
         const { event } = result
-        const { violations, warnings } = validateEvent(event, result.warnings, mode, config)
+        const { conversions, warnings: ofMetering } = meterEvent(
+          event,
+          config.selectorsFor(event.eventName),
+          budget,
+        )
+        const doubts = ofMetering.length > 0 ? result.warnings.concat(ofMetering) : result.warnings
+        const { violations, warnings } = validateEvent(event, doubts, mode, config, budget)
         const client = clientOf(event.properties, sender)
-        const { backfill } = options
-        const record = ingestRecordOf(event, config, { receivedAt, sentAt, client, backfill, warnings })
-        if (backfill && record.conversions.length > 0 && !hasEventId(raw)) lackingId.push(index)
+        const receipt = { receivedAt, sentAt, client, backfill, warnings, conversions }
+        const record = ingestRecordOf(event, config, receipt)
         if (violations.length + warnings.length > 0)
           intake.problems.push({ index, eventName: event.eventName, errors: violations.concat(warnings) })
         const [violation] = violations
@@ -128,42 +184,91 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
             rawSample: sampleOf(raw),
             reason: `schema_violation: ${reasonOf(violation)}`,
           })
-        } else intake.records.push(record)
-      })
+        } else {
+          intake.records.push(record)
+          intake.places.push(index)
+        }
+      }
       if (lackingId.length > 0)
         throw new AppError('bad_request', 'MISSING_EVENT_ID', { affectedIndices: lackingId })
       if (intake.records.length + intake.rejected.length === 0) {
-        const { invalid } = intake
+        const { invalid, problems } = intake
         throw new AppError('bad_request', 'No event is structurally valid', {
           accepted: 0,
           failed: invalid.length,
           invalid,
+          ...(sync && { errors: problems }),
         })
       }
       return intake
     },
 
     /** Remembers the ids that were made for a request that fails now, in case it is repeated. */
-    rememberIds: async (madeIds: Intake['madeIds']): Promise<void> => {
-      if (madeIds) await cache.set(madeIds.name, madeIds.ids.join(','), MADE_IDS_MS)
+    rememberIds: async (generatedIds: Intake['generatedIds']): Promise<void> => {
+      if (generatedIds) await cache.set(generatedIds.name, generatedIds.ids.join(','), GENERATED_IDS_MS)
     },
     /** Forgets them once the request has succeeded: the same body sent again later is a new request. */
-    forgetIds: async (madeIds: Intake['madeIds']): Promise<void> => {
-      if (madeIds) await cache.delete(madeIds.name)
+    forgetIds: async (generatedIds: Intake['generatedIds']): Promise<void> => {
+      if (generatedIds) await cache.delete(generatedIds.name)
     },
   }
 }
 
-const hasEventId = (raw: unknown): boolean => ((raw as { eventId?: unknown }).eventId ?? null) !== null
+const namesIn = (rawEvents: readonly unknown[]): Set<string> =>
+  new Set(
+    rawEvents.flatMap((raw) => {
+      const { eventName } = (raw ?? {}) as { eventName?: unknown }
+      return typeof eventName === 'string' ? [eventName] : []
+    }),
+  )
+
+/** Whether an event has an id that identifies it when it is repeated: a text that is not blank. */
+const hasUsableId = (raw: unknown): boolean => {
+  const { eventId } = (raw ?? {}) as { eventId?: unknown }
+  return typeof eventId === 'string' && eventId.trim() !== '' && !isMissingId(eventId)
+}
+
+/** Whether an event would be a conversion if it had an id. */
+const isConversionWithoutId = (
+  raw: unknown,
+  context: AcceptanceContext,
+  config: ProjectConfig,
+  budget: WorkBudget,
+): boolean => {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return false
+  const result = acceptEvent({ ...raw, eventId: null }, { ...context, newEventId: () => '' })
+  if (!result.accepted) return false
+  return conversionsOf(result.event, config.selectorsFor(result.event.eventName), budget).length > 0
+}
+
+const hasEventId = (raw: unknown): boolean => !isMissingId((raw as { eventId?: unknown }).eventId)
 
 const reasonOf = ({ field, message }: ValidationItem): string =>
   field === '' ? `the event ${message}` : `${field} ${message}`
 
-const clientOf = (properties: Record<string, unknown>, sender: Sender): IngestRecord['client'] => {
+const clientOf = (properties: Record<string, unknown>, sender: Sender): ClientDevice => {
   if (!sender.speaksForOthers) return { ip: sender.ip, userAgent: sender.userAgent }
   const { ip, userAgent } = properties
   return {
     ip: typeof ip === 'string' ? ip : null,
     userAgent: typeof userAgent === 'string' ? userAgent : null,
+  }
+}
+
+const RETRY_AFTER_S = 30
+
+/**
+ * The configuration that a project's events are checked with.
+ * @throws AppError store_unavailable when the metering selectors cannot be read (SELECTOR_LOOKUP_FAILED)
+ */
+export const eventConfigOf = async (
+  projectConfigs: ProjectConfigs,
+  projectId: string,
+): Promise<ProjectConfig> => {
+  try {
+    return await projectConfigs.get(projectId)
+  } catch (error) {
+    const details = { retryAfter: RETRY_AFTER_S }
+    throw new AppError('store_unavailable', 'SELECTOR_LOOKUP_FAILED', details, { cause: error })
   }
 }

@@ -10,23 +10,25 @@ const limits = { ingestPerMinute: 3_000, profilePerMinute: 60 } as Parameters<
 
 const setUp = (get: ProjectConfigs['get']) => {
   const limiter = createMemoryRateLimiter()
-  const projectConfigs = { get, getLatest: get }
+  const projectConfigs = { get, getCurrent: get, getLatest: get }
   return createLimits({ rateLimiter: limiter, ingestRateLimiter: limiter, limits, projectConfigs })
 }
 
 describe('the limit of tracking', () => {
   it('is the project’s own, or else the deployment’s', async () => {
     for (const ingestRequestsPerMinute of [undefined, 7]) {
-      const headers: string[] = []
+      const request = { ip: '192.0.2.1', replyHeaders: {} }
       const get = async () => ({ settings: { ingestRequestsPerMinute } })
-      await setUp(get as unknown as ProjectConfigs['get']).track(key, '192.0.2.1', headers)
-      expect(headers[1]).toBe(`${ingestRequestsPerMinute ?? 3_000}`)
+      await setUp(get as unknown as ProjectConfigs['get']).track(key, request)
+      expect(request.replyHeaders).toMatchObject({
+        'RateLimit-Limit': `${ingestRequestsPerMinute ?? 3_000}`,
+      })
     }
   })
 
   it('tells that nobody knows which events are conversions when the project cannot be read', async () => {
     const { track } = setUp(() => Promise.reject(new Error('away')))
-    await expect(track(key, '192.0.2.1', [])).rejects.toMatchObject({
+    await expect(track(key, { ip: '192.0.2.1', replyHeaders: {} })).rejects.toMatchObject({
       code: 'store_unavailable',
       message: 'SELECTOR_LOOKUP_FAILED',
       details: { retryAfter: 30 },

@@ -1,8 +1,8 @@
 import type { ProjectConfig } from '@waymark/project-config'
-import { type Platform, rateLimit } from '@waymark/service-kit'
-import { eventConfigOf } from './event-config.ts'
+import { limiterBySize, type Platform, rateLimit } from '@waymark/service-kit'
+import { eventConfigOf } from './intake.ts'
 
-/** How often clients may send events, as the project set it or else the deployment, and write profiles. */
+/** Rate limits of events, from the project's settings or else the deployment's, and of profile writes. */
 export const createLimits = ({
   rateLimiter,
   ingestRateLimiter,
@@ -14,14 +14,21 @@ export const createLimits = ({
       limiter: ingestRateLimiter,
       bucket,
       limitFor: async ({ projectId }) => {
-        const { settings } = await configOf(projectId)
-        return settings.ingestRequestsPerMinute ?? limits.ingestPerMinute
+        const { ingestRequestsPerMinute } = (await configOf(projectId)).settings
+        return ingestRequestsPerMinute === undefined
+          ? { perMinute: limits.ingestPerMinute, setting: 'LIMIT_INGEST_PER_MINUTE' }
+          : { perMinute: ingestRequestsPerMinute, setting: 'ingestRequestsPerMinute of the project' }
       },
     })
   return {
-    // The limit is asked first, and says what the events would find.
+    // The limit is read first, so a failed read must give the same error as the events would.
     track: ingest('ingest', (projectId) => eventConfigOf(projectConfigs, projectId)),
     identify: ingest('identify', projectConfigs.get),
-    profile: rateLimit({ limiter: rateLimiter, bucket: 'profile', limitFor: () => limits.profilePerMinute }),
+    profile: rateLimit({
+      limiter: limiterBySize({ rateLimiter, ingestRateLimiter }),
+      bucket: 'profile',
+      limitFor: () => ({ perMinute: limits.profilePerMinute, setting: 'LIMIT_PROFILE_PER_MINUTE' }),
+      perKey: true,
+    }),
   }
 }

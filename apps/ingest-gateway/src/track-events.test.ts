@@ -1,13 +1,7 @@
 import { createMemoryCache } from '@waymark/cache'
-import {
-  AppError,
-  type CompactRecord,
-  type IngestRecord,
-  ingestRecords,
-  type Topic,
-} from '@waymark/contracts'
-import { compileDecision, createDecisionSet, ingestRecordFrom } from '@waymark/domain'
-import { BusUnavailableError, type OutgoingRecord, textOfKey } from '@waymark/event-bus'
+import { AppError, type IngestRecord, ingestRecords, type Topic } from '@waymark/contracts'
+import { compileDecision, compileSelector, createDecisionSet } from '@waymark/domain'
+import { BusUnavailableError, type OutgoingRecord } from '@waymark/event-bus'
 import type { IngestQueue } from '@waymark/pipeline'
 import type { ProjectConfig } from '@waymark/project-config'
 import { describe, expect, it } from 'vitest'
@@ -27,18 +21,18 @@ const browser: Sender = {
 }
 const server: Sender = { ...browser, speaksForOthers: true }
 
+type SetUp = Partial<ProjectConfig> & { fault?: Error; duplicates?: readonly number[] }
+
 /** A gateway on fakes that remember what they were given; `fault` is what they throw. */
-const setUp = ({ fault }: { fault?: Error } = {}) => {
-  const faults: { afterStoring?: Error; givenUp?: boolean } = {}
+const setUp = ({ fault, duplicates = [], ...change }: SetUp = {}) => {
+  const faults: { afterStoring?: Error; clientTimedOut?: boolean } = {}
   const published: OutgoingRecord<unknown>[] = []
   const processed: IngestRecord[] = []
   const publish = async <T>(topic: Topic<T>, records: readonly OutgoingRecord<T>[]) => {
     if (records.length === 0) return
     expect(topic.name).toBe(ingestRecords.name)
     if (fault) throw fault
-    published.push(
-      ...records.map((record) => ({ ...record, value: ingestRecordFrom(record.value as CompactRecord) })),
-    )
+    published.push(...records)
   }
   const queue: IngestQueue = {
     enqueue: publish,
@@ -49,35 +43,58 @@ const setUp = ({ fault }: { fault?: Error } = {}) => {
   const config: ProjectConfig = {
     projectId: PROJECT_ID,
     settings: {},
+    hasDefinitions: true,
     checkFor: () => () => [],
     selectorsFor: () => [],
     triggersFor: () => [],
+    prepare: async () => {},
     decisions: createDecisionSet([], compileDecision),
+    ...change,
   }
   const intake = createIntake({
     projectConfigs: { get: async () => config },
     cache: createMemoryCache(),
     clock: () => NOW_MS,
   })
-  const processAtOnce = async (records: readonly IngestRecord[]) => {
+  const processSync = async (records: readonly IngestRecord[]) => {
     if (fault) throw fault
     processed.push(...records)
     if (faults.afterStoring) throw faults.afterStoring
+    return duplicates
   }
-  const trackEvents = createTrackEvents({ intake, queue, processAtOnce })
+  const trackEvents = createTrackEvents({ intake, queue, processSync })
   const using =
     (path: 'enqueue' | 'process') =>
-    (rawEvents: readonly unknown[], sender = browser, bodyBytes = 1_000, sentAt: string | null = null) =>
+    (
+      rawEvents: readonly unknown[],
+      sender = browser,
+      bodyBytes = 1_000,
+      sentAt: string | null = null,
+      backfill = false,
+    ) =>
       trackEvents[path]({ rawEvents, sentAt }, sender, {
         bodyBytes,
         bodyDigest: () => 'digest',
-        backfill: false,
-        whenGivenUp: (then) => {
-          if (faults.givenUp) then()
+        backfill,
+        whileQueueing: (work) => work,
+        onClientTimeout: (then) => {
+          if (faults.clientTimedOut) then()
         },
       })
-  return { published, processed, faults, enqueue: using('enqueue'), process: using('process') }
+  const process = using('process')
+  const backfill = (rawEvents: readonly unknown[], sentAt: string | null = null) =>
+    process(rawEvents, server, 1_000, sentAt, true)
+  return { published, processed, faults, enqueue: using('enqueue'), process, backfill }
 }
+
+const metering = compileSelector({
+  id: '01900000-0000-7000-8000-00000000000a',
+  eventName: 'order',
+  filter: null,
+  amountProperty: 'total',
+  currencyProperty: 'currency',
+  quantityProperty: null,
+})
 
 const good = { eventName: 'page_view', visitorId: 'visitor-1' }
 const nameless = { visitorId: 'visitor-1' }
@@ -95,7 +112,7 @@ describe('enqueue', () => {
     ]
     const result = await enqueue(events)
     expect(result).toEqual({ accepted: 3, failed: 0, queued: 3, processed: false })
-    expect(published.map(({ key }) => textOfKey(key))).toEqual([
+    expect(published.map(({ key }) => key)).toEqual([
       `${PROJECT_ID}:v`,
       `${PROJECT_ID}:u`,
       `${PROJECT_ID}:order-1`,
@@ -138,7 +155,7 @@ describe('enqueue', () => {
       processed: false,
       invalid: [
         { index: 0, rawSample: JSON.stringify(nameless), reason: 'eventName is required' },
-        { index: 2, rawSample: '"text"', reason: 'the event must be object' },
+        { index: 2, rawSample: '"text"', reason: 'the event must be an object; got "text"' },
       ],
     })
     expect(published).toHaveLength(1)
@@ -203,25 +220,85 @@ describe('process', () => {
     expect(processed).toHaveLength(2)
   })
 
-  it('gives the events of a repeated request the ids that the failed one had, and a new request new ones', async () => {
-    const { process, processed, faults } = setUp()
-    const away = new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfter: 30 })
-    // It was stored, and nobody heard of it.
-    faults.afterStoring = away
-    expect(await reasonOf(process([good, good]))).toBe(away)
-    delete faults.afterStoring
-    await process([good, good])
-    await process([good, good])
-    const ids = processed.map(({ event }) => event.eventId)
-    expect(ids.slice(2, 4)).toEqual(ids.slice(0, 2))
-    expect(new Set(ids).size).toBe(4)
+  it('tells of events whose ids are of other events, and counts them as failed', async () => {
+    const events = [nameless, { ...good, eventId: 'a' }, { ...visitorless, eventId: 'b' }]
+    const result = await setUp({ duplicates: [0, 1] }).process(events)
+    const duplicate = (eventId: string) => ({ field: 'eventId', rule: 'duplicate_event_id', actual: eventId })
+    expect(result).toMatchObject({
+      accepted: 0,
+      failed: 3,
+      processed: true,
+      errors: [
+        { index: 0, errors: [{ rule: 'structure' }] },
+        { index: 1, eventName: 'page_view', errors: [duplicate('a')] },
+        { index: 2, eventName: 'page_view', errors: [{ rule: 'missing_visitor_id' }, duplicate('b')] },
+      ],
+    })
   })
+
+  it('counts a conversion whose id is that of another event as failed, and not as queued', async () => {
+    const { process } = setUp({ selectorsFor: () => [metering], duplicates: [1] })
+    const events = ['a', 'b', 'c'].map((eventId) => ({ ...good, eventId }))
+    expect(await process(events)).toMatchObject({ accepted: 2, failed: 1, queued: 2, processed: true })
+    const refused = setUp({ selectorsFor: () => [metering], duplicates: [0] })
+    expect(await refused.process([{ ...good, eventId: 'a' }])).toMatchObject({
+      accepted: 0,
+      failed: 1,
+      queued: 0,
+    })
+  })
+
+  it('warns of amounts and currencies that cannot be used, and counts the conversion without them', async () => {
+    const { process, published } = setUp({ selectorsFor: () => [metering] })
+    const order = { ...good, eventId: 'o', properties: { total: 12.5, currency: 'ABC' } }
+    expect(await process([order])).toMatchObject({
+      accepted: 1,
+      failed: 0,
+      queued: 1,
+      errors: [
+        {
+          index: 0,
+          errors: [
+            { field: 'properties.total', rule: 'invalid_amount', actual: 12.5 },
+            { field: 'properties.currency', rule: 'invalid_currency', actual: 'ABC' },
+          ],
+        },
+      ],
+    })
+    expect(published[0]?.value).toMatchObject({
+      conversions: [{ amount: null, currency: null }],
+      warnings: [{ rule: 'invalid_amount' }, { rule: 'invalid_currency' }],
+    })
+    const silent = setUp({ selectorsFor: () => [metering] })
+    expect(await silent.process([order], { ...browser, validationMode: 'off' })).not.toHaveProperty('errors')
+  })
+
+  it.each([
+    ['none', undefined],
+    ['a value that is a bug', 'undefined'],
+  ])(
+    'gives events whose id is %s, in a repeated request, the ids that the failed one had',
+    async (_what, eventId) => {
+      const { process, processed, faults } = setUp()
+      const good = { eventName: 'page_view', visitorId: 'visitor-1', eventId }
+      const away = new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfter: 30 })
+      // It was stored, and nobody heard of it.
+      faults.afterStoring = away
+      expect(await reasonOf(process([good, good]))).toBe(away)
+      delete faults.afterStoring
+      await process([good, good])
+      await process([good, good])
+      const ids = processed.map(({ event }) => event.eventId)
+      expect(ids.slice(2, 4)).toEqual(ids.slice(0, 2))
+      expect(new Set(ids).size).toBe(4)
+    },
+  )
 
   it('does so also when the request succeeds after its client was told to repeat it', async () => {
     const { process, processed, faults } = setUp()
-    faults.givenUp = true
+    faults.clientTimedOut = true
     await process([good])
-    faults.givenUp = false
+    faults.clientTimedOut = false
     await process([good])
     const [first, second] = processed.map(({ event }) => event.eventId)
     expect(second).toBe(first)
@@ -233,17 +310,88 @@ describe('process', () => {
   })
 })
 
+describe('a backfill', () => {
+  const conversion = { ...good, eventName: 'order' }
+  const metered = () => setUp({ selectorsFor: (name) => (name === 'order' ? [metering] : []) })
+
+  it.each([
+    ['no id', {}],
+    ['null', { eventId: null }],
+    ['an empty id', { eventId: '' }],
+    ['white space', { eventId: ' ' }],
+    ['a number', { eventId: 7 }],
+    ['an object', { eventId: {} }],
+    ['undefined', { eventId: 'undefined' }],
+    ['null as a text', { eventId: 'null' }],
+    ['NaN', { eventId: 'NaN' }],
+    ['an object as a text', { eventId: '[object Object]' }],
+  ])('is refused when a conversion has %s for an id', async (_what, id) => {
+    const { backfill, processed, published } = metered()
+    const events = [
+      good,
+      { ...conversion, ...id },
+      { ...conversion, eventId: 'mine' },
+      { ...conversion, ...id },
+    ]
+    expect(await reasonOf(backfill(events))).toMatchObject({
+      code: 'bad_request',
+      message: 'MISSING_EVENT_ID',
+      details: { affectedIndices: [1, 3] },
+    })
+    expect([...processed, ...published]).toEqual([])
+  })
+
+  it('leaves it at a structural error or a warning when no conversion has such an id', async () => {
+    const { backfill } = metered()
+    const events = [' ', 7, '', 'undefined'].map((eventId) => ({ ...good, eventId }))
+    expect(await backfill([good, ...events])).toMatchObject({
+      accepted: 3,
+      failed: 2,
+      errors: [
+        { index: 1, errors: [{ field: 'eventId', rule: 'structure' }] },
+        { index: 2, errors: [{ field: 'eventId', rule: 'structure' }] },
+        { index: 3, errors: [{ field: 'eventId', rule: 'invalid_event_id' }] },
+        { index: 4, errors: [{ field: 'eventId', rule: 'invalid_event_id' }] },
+      ],
+    })
+  })
+
+  it('keeps the times of events, whatever the time of sending', async () => {
+    const { backfill, processed } = metered()
+    const event = { ...good, clientTimestamp: '2026-11-01T00:00:00Z' }
+    expect(await backfill([event], '2020-01-01T00:00:00Z')).not.toHaveProperty('errors')
+    expect(processed[0]).toMatchObject({ event: { clientTimestamp: event.clientTimestamp } })
+    expect(processed[0]).not.toHaveProperty('sentAt')
+  })
+
+  it('warns of a time over 24 hours ahead, which no time of sending corrects', async () => {
+    const ahead = '2026-11-23T04:00:00Z'
+    const result = await metered().backfill([{ ...good, clientTimestamp: ahead }], ahead)
+    expect(result).toMatchObject({ errors: [{ errors: [{ rule: 'future_timestamp' }] }] })
+  })
+})
+
 describe.each(['enqueue', 'process'] as const)('%s', (path) => {
   it('refuses a request without a single valid event, with the list', async () => {
     const { [path]: track, published, processed } = setUp()
-    expect(await reasonOf(track([nameless, null]))).toMatchObject({
+    const refused = await reasonOf(track([nameless, null]))
+    const errors = [
+      {
+        index: 0,
+        eventName: '',
+        errors: [expect.objectContaining({ field: 'eventName', rule: 'structure' })],
+      },
+      { index: 1, eventName: '', errors: [expect.objectContaining({ field: '', rule: 'structure' })] },
+    ]
+    expect(refused?.details.errors).toEqual(path === 'process' ? errors : undefined)
+    expect(refused).toMatchObject({
       code: 'bad_request',
       details: {
         accepted: 0,
         failed: 2,
         invalid: [
           { index: 0, reason: 'eventName is required' },
-          { index: 1, reason: 'the event must be object' },
+          { index: 1, reason: 'the event must be an object; got null' },
         ],
       },
     })
@@ -254,17 +402,13 @@ describe.each(['enqueue', 'process'] as const)('%s', (path) => {
   it.each([
     ['the connection of a browser, whatever the event says', browser, device, browser],
     ['the event that a server sends', server, device, device],
-    ['nowhere when a server does not say', server, {}, { ip: null, userAgent: null }],
-    [
-      'nowhere when a server says nonsense',
-      server,
-      { ip: 7, userAgent: null },
-      { ip: null, userAgent: null },
-    ],
-  ])('takes the device from %s', async (_, sender, properties, { ip, userAgent }) => {
+    ['nowhere when a server does not say', server, {}, undefined],
+    ['nowhere when a server says nonsense', server, { ip: 7, userAgent: null }, undefined],
+  ])('takes the device from %s', async (_, sender, properties, client) => {
     const { [path]: track, published, processed } = setUp()
     await track([{ ...good, properties }], sender)
-    const [record] = [...published.map(({ value }) => value), ...processed]
-    expect(record).toMatchObject({ client: { ip, userAgent }, event: { properties } })
+    const [record] = [...published.map(({ value }) => value as IngestRecord), ...processed]
+    expect(record?.event.properties).toEqual(properties)
+    expect(record?.client).toEqual(client && { ip: client.ip, userAgent: client.userAgent })
   })
 })

@@ -1,39 +1,34 @@
 import {
   AppError,
   type AsyncTrackResult,
+  type EventErrors,
   type IngestRecord,
   ingestRecords,
   type RejectedEvent,
   rejectedEvents,
   type SyncTrackResult,
+  type ValidationItem,
 } from '@waymark/contracts'
-import { compactRecordOf, partitionKeyOf } from '@waymark/domain'
+import { partitionKeyOf } from '@waymark/domain'
 import { BusUnavailableError } from '@waymark/event-bus'
 import type { IngestQueue } from '@waymark/pipeline'
-import type { createIntake, Intake, IntakeOptions, Sender } from './intake.ts'
-import type { TrackRequest } from './track-request.ts'
+import type { createIntake, Intake, IntakeOptions, Sender, TrackRequest } from './intake.ts'
 
 export type TrackEventsDeps = {
   intake: ReturnType<typeof createIntake>
   queue: IngestQueue
-  processAtOnce: (records: readonly IngestRecord[]) => Promise<void>
+  /** Stores events and returns the indexes of those whose ids belong to other events. */
+  processSync: (records: readonly IngestRecord[]) => Promise<readonly number[]>
 }
 
-const QUEUE_RETRY_AFTER_S = 60
-
-/** Accepts events: into the queue, or at once into the stores. */
-export const createTrackEvents = ({ intake, queue, processAtOnce }: TrackEventsDeps) => {
+/** Accepts events: puts them into the queue, or writes them to the stores synchronously. */
+export const createTrackEvents = ({ intake, queue, processSync }: TrackEventsDeps) => {
   const orUnavailable = async (work: Promise<void>): Promise<void> => {
     try {
       await work
     } catch (error) {
       if (!(error instanceof BusUnavailableError)) throw error
-      throw new AppError(
-        'queue_unavailable',
-        'QUEUE_UNAVAILABLE',
-        { retryAfter: QUEUE_RETRY_AFTER_S },
-        { cause: error },
-      )
+      throw queueUnavailable(error)
     }
   }
 
@@ -45,38 +40,28 @@ export const createTrackEvents = ({ intake, queue, processAtOnce }: TrackEventsD
       ),
     )
 
-  /** All of a request in one batch, so that it is acknowledged as a whole or repeated as a whole. */
-  const enqueueMetering = (records: readonly IngestRecord[]): Promise<void> =>
+  /** One batch for the request, so that it is acknowledged or repeated as a whole. */
+  const enqueueConversions = (records: readonly IngestRecord[]): Promise<void> =>
     orUnavailable(queue.enqueueOnBus(ingestRecords, outgoing(records)))
 
-  /** Whoever has to repeat the request gets the ids again that were made for it, also when it succeeds too late. */
+  /** Keeps the generated ids for a repeat of the request, also when it succeeds after its deadline. */
   const keepingIds = async (
-    madeIds: Intake['madeIds'],
-    { whenGivenUp }: Pick<IntakeOptions, 'whenGivenUp'>,
+    generatedIds: Intake['generatedIds'],
+    { onClientTimeout }: Pick<IntakeOptions, 'onClientTimeout'>,
     work: Promise<void>,
   ): Promise<void> => {
-    let givenUp = false
-    whenGivenUp(() => {
-      givenUp = true
-      void intake.rememberIds(madeIds)
+    let timedOut = false
+    onClientTimeout(() => {
+      timedOut = true
+      void intake.rememberIds(generatedIds)
     })
     try {
       await work
     } catch (error) {
-      await intake.rememberIds(madeIds)
+      await intake.rememberIds(generatedIds)
       throw error
     }
-    if (!givenUp) await intake.forgetIds(madeIds)
-  }
-
-  const whenQueued = async (
-    queued: Promise<void>,
-    rejected: readonly RejectedEvent[],
-    result: AsyncTrackResult,
-  ): Promise<AsyncTrackResult> => {
-    await queued
-    await quarantine(rejected)
-    return result
+    if (!timedOut) await intake.forgetIds(generatedIds)
   }
 
   return {
@@ -84,20 +69,24 @@ export const createTrackEvents = ({ intake, queue, processAtOnce }: TrackEventsD
      * Resolves when every valid event is durable: on the bus, or in the spool if none of them is a conversion.
      * @throws AppError bad_request when no event is valid, queue_unavailable when nothing takes them
      */
-    enqueue: (request: TrackRequest, sender: Sender, options: IntakeOptions): Promise<AsyncTrackResult> =>
-      // An async function would keep its arguments, and with them every event as it came, until Kafka has answered.
-      intake.sort(request, sender, options).then(({ records, rejected, invalid, madeIds }) => {
-        const queued = records.some(isMetering)
-          ? keepingIds(madeIds, options, enqueueMetering(records))
-          : orUnavailable(queue.enqueue(ingestRecords, outgoing(records)))
-        return whenQueued(queued, rejected, {
-          accepted: records.length,
-          failed: invalid.length,
-          queued: records.length,
-          processed: false,
-          ...(invalid.length > 0 && { invalid }),
-        })
-      }),
+    enqueue: async (
+      request: TrackRequest,
+      sender: Sender,
+      options: IntakeOptions,
+    ): Promise<AsyncTrackResult> => {
+      const { records, rejected, invalid, generatedIds } = await intake.sort(request, sender, options)
+      const queued = records.some(hasConversions)
+        ? keepingIds(generatedIds, options, enqueueConversions(records))
+        : orUnavailable(queue.enqueue(ingestRecords, outgoing(records)))
+      await options.whileQueueing(queued.then(() => quarantine(rejected)))
+      return {
+        accepted: records.length,
+        failed: invalid.length,
+        queued: records.length,
+        processed: false,
+        ...(invalid.length > 0 && { invalid }),
+      }
+    },
 
     /**
      * Resolves when every valid event can be read from both stores; conversions have gone to the queue before.
@@ -109,32 +98,66 @@ export const createTrackEvents = ({ intake, queue, processAtOnce }: TrackEventsD
       sender: Sender,
       options: IntakeOptions,
     ): Promise<SyncTrackResult> => {
-      const sorted = await intake.sort(request, sender, options, { repeatable: true })
-      const { records, rejected, invalid, problems, madeIds } = sorted
-      await quarantine(rejected)
-      const metering = records.filter(isMetering)
+      const sorted = await intake.sort(request, sender, options, { sync: true })
+      const { records, rejected, invalid, generatedIds } = sorted
+      await options.whileQueueing(quarantine(rejected))
+      const conversions = records.filter(hasConversions)
+      let duplicates: readonly number[] = []
       const store = async (): Promise<void> => {
-        if (metering.length > 0) await enqueueMetering(metering)
-        if (records.length > 0) await processAtOnce(records)
+        if (conversions.length > 0) await options.whileQueueing(enqueueConversions(conversions))
+        if (records.length > 0) duplicates = await processSync(records)
       }
-      await keepingIds(madeIds, options, store())
+      await keepingIds(generatedIds, options, store())
+      const isDuplicate = new Set(duplicates)
+      const problems = withDuplicates(sorted, duplicates)
+      const accepted = records.length - duplicates.length
       const result: SyncTrackResult = {
-        accepted: records.length,
-        failed: invalid.length,
-        queued: metering.length,
+        accepted,
+        failed: invalid.length + duplicates.length,
+        queued: records.filter((record, at) => hasConversions(record) && !isDuplicate.has(at)).length,
         processed: true,
-        ...(problems.length > 0 && { errors: problems }),
+        ...(problems.length > 0 && { errors: [...problems] }),
         ...(rejected.length > 0 && { enforceRejected: rejected.length }),
       }
-      if (records.length === 0) throw new AppError('unprocessable', 'Validation rejected every event', result)
+      if (accepted === 0 && rejected.length > 0)
+        throw new AppError('unprocessable', 'Validation rejected every event', result)
       return result
     },
   }
 }
 
-const isMetering = ({ conversions }: IngestRecord): boolean => conversions.length > 0
+/** All errors and warnings, with the events whose ids belong to other events. */
+const withDuplicates = (
+  { records, places, problems }: Intake,
+  duplicates: readonly number[],
+): readonly EventErrors[] => {
+  if (duplicates.length === 0) return problems
+  const byPlace = new Map(problems.map((problem) => [problem.index, problem]))
+  for (const duplicate of duplicates) {
+    const { event } = records[duplicate] as IngestRecord
+    const index = places[duplicate] as number
+    const errors = [...(byPlace.get(index)?.errors ?? []), duplicateOf(event.eventId)]
+    byPlace.set(index, { index, eventName: event.eventName, errors })
+  }
+  return [...byPlace.values()].sort((a, b) => a.index - b.index)
+}
+
+// The other event's name is left out: a write key must not read events.
+const duplicateOf = (eventId: string): ValidationItem => ({
+  field: 'eventId',
+  rule: 'duplicate_event_id',
+  actual: eventId,
+  message: 'is the id of an event with another name; this event is not stored, send it with an id of its own',
+})
+
+const hasConversions = ({ conversions = [] }: IngestRecord): boolean => conversions.length > 0
 
 const keyOf = ({ projectId, event }: IngestRecord) => partitionKeyOf(projectId, event)
 
-const outgoing = (records: readonly IngestRecord[]) =>
-  records.map((record) => ({ key: keyOf(record), value: compactRecordOf(record) }))
+const outgoing = (records: readonly IngestRecord[]) => records.map((value) => ({ key: keyOf(value), value }))
+
+const QUEUE_RETRY_AFTER_S = 60
+
+/** The answer when neither the bus nor the spool takes the events. */
+export const queueUnavailable = (cause: unknown): AppError =>
+  new AppError('queue_unavailable', 'QUEUE_UNAVAILABLE', { retryAfter: QUEUE_RETRY_AFTER_S }, { cause })

@@ -1,6 +1,6 @@
 import { createIngestQueue, rememberUserAgents } from '@waymark/pipeline'
 import { createChangeNotices } from '@waymark/project-config'
-import type { Loop, Platform, Service } from '@waymark/service-kit'
+import { type CorePlatform, everyMs, type Service, untilStopped } from '@waymark/service-kit'
 import { createClickLimits } from './click-limits.ts'
 import { createClickRecorder } from './click-recorder.ts'
 import { createLinkCache } from './link-cache.ts'
@@ -21,7 +21,19 @@ const SHARE_SALTS_MS = 60_000
 
 /** Resolves short links and records their clicks. */
 export const createLinkRedirector = (
-  { db, bus, cache, totals, projectConfigs, locate, clock, steadyClock, log, metrics }: Platform,
+  {
+    db,
+    bus,
+    cache,
+    totals,
+    projectConfigs,
+    configChanges,
+    locate,
+    clock,
+    steadyClock,
+    log,
+    metrics,
+  }: CorePlatform,
   { countryOf = (ip) => locate(ip).country }: LinkRedirectorOptions = {},
 ): Service => {
   const { pool } = db
@@ -32,6 +44,7 @@ export const createLinkRedirector = (
     query: linkChanges,
     maxAgeMs: MAX_AGE_MS,
   })
+  configChanges.watch(changes)
   const links = createLinkCache({
     store: createLinkStore({ pool, cache, clock }),
     changes,
@@ -51,24 +64,15 @@ export const createLinkRedirector = (
     metrics,
   })
   const visitors = createVisitorReader({ describeUserAgent, countryOf })
-  const optionsOf = createProjectOptions(projectConfigs, steadyClock)
-
-  const regularly = (name: string, everyMs: number, run: (signal: AbortSignal) => Promise<void>): Loop => ({
-    name,
-    everyMs,
-    run: async (signal) => {
-      await run(signal)
-      return false
-    },
-  })
+  const optionsOf = createProjectOptions(projectConfigs, steadyClock, log)
   return {
     routes: [redirectRoute({ links, optionsOf, limits, visitors, clicks, clock })],
     loops: [
-      regularly('link-changes', POLL_MS, () => changes.poll()),
-      regularly('click-spool', POLL_MS, () => queue.watchSpool()),
-      regularly('click-limits', REFRESH_LIMITS_MS, () => limits.refresh()),
-      regularly('visitor-salts', SHARE_SALTS_MS, () => shareSalts()),
-      regularly('clicks', POLL_MS, (signal) => clicks.run(signal)),
+      everyMs('link-changes', POLL_MS, changes.poll),
+      everyMs('click-spool', POLL_MS, queue.watchSpool),
+      everyMs('click-limits', REFRESH_LIMITS_MS, limits.refresh),
+      everyMs('visitor-salts', SHARE_SALTS_MS, shareSalts),
+      untilStopped('clicks', clicks.run),
     ],
   }
 }

@@ -44,7 +44,7 @@ export const createClickLimits = ({ totals, pool, log }: ClickLimitsDeps) => {
       })
       return new Map(rows.map(({ link_id, clicks }) => [link_id, Number(clicks)]))
     } catch (error) {
-      log.debug({ err: error }, 'click limits go without the stored counts')
+      log.debug({ err: error }, 'Click counts could not be read; click limits use local counts')
       return new Map()
     }
   }

@@ -1,13 +1,14 @@
-import type { Request, Response } from 'express'
+import { type HttpRequest, prefersHtml, type Reply } from '@waymark/service-kit'
 
 /** What a visitor is told when a link leads nowhere. */
 export type Refusal = { status: 404 | 410; error: string; reason?: string }
 
-/** Answers that a link leads nowhere: as a small page to a browser, as JSON to everybody else. */
-export const refuse = (req: Request, res: Response, { status, error, reason }: Refusal): void => {
-  res.status(status).set('Cache-Control', 'no-store').vary('Accept')
-  if (req.accepts(['json', 'html']) === 'html') res.type('html').send(page(error))
-  else res.json({ error, ...(reason && { reason }) })
+/** The answer when a link leads nowhere: a small page for a browser, JSON for everybody else. */
+export const refusalReply = (request: HttpRequest, { status, error, reason }: Refusal): Reply => {
+  const headers = { 'Cache-Control': 'no-store', Vary: 'Accept' }
+  return prefersHtml(request)
+    ? { status, headers, shown: true, type: 'text/html; charset=utf-8', body: page(error) }
+    : { status, headers, shown: true, body: { error, ...(reason && { reason }) } }
 }
 
 const page = (message: string): string => `<!doctype html>

@@ -18,13 +18,6 @@ const SHARE = `
 export const createVisitorHash = ({ pool, now }: { pool: Pool; now: () => number }) => {
   const salts = new LRUCache<string, string>({ max: 4 })
   const shared = new Set<string>()
-  let lastDay = { number: Number.NaN, name: '' }
-  const dayOf = (atMs: number): string => {
-    const number = Math.floor(atMs / DAY_MS)
-    if (number !== lastDay.number) lastDay = { number, name: new Date(atMs).toISOString().slice(0, 10) }
-    return lastDay.name
-  }
-
   const saltOf = (day: string): string => {
     const known = salts.get(day)
     if (known !== undefined) return known
@@ -53,3 +46,5 @@ export const createVisitorHash = ({ pool, now }: { pool: Pool; now: () => number
 }
 
 export type VisitorHash = ReturnType<typeof createVisitorHash>
+
+const dayOf = (atMs: number): string => new Date(atMs).toISOString().slice(0, 10)

@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http'
 import { describeVisitor, isBot, type LinkVisitor, type UserAgent } from '@waymark/domain'
+import type { HttpRequest } from '@waymark/service-kit'
 import type { Click } from './click-recorder.ts'
 
 export type VisitorReaderDeps = {
@@ -10,27 +10,27 @@ export type VisitorReaderDeps = {
 /** Reads who follows a link. */
 export const createVisitorReader = ({ describeUserAgent, countryOf }: VisitorReaderDeps) => ({
   /** What a click keeps of the request. */
-  read: (req: IncomingMessage, ip: string): Pick<Click, 'ip' | 'userAgent' | 'referrer' | 'prefetch'> => ({
-    ip: ip === '' ? null : ip,
-    userAgent: agentOf(req),
-    referrer: req.headers.referer ?? null,
-    prefetch: isPrefetch(req),
+  read: (request: HttpRequest): Pick<Click, 'ip' | 'userAgent' | 'referrer' | 'prefetch'> => ({
+    ip: request.ip === '' ? null : request.ip,
+    userAgent: agentOf(request),
+    referrer: request.headers.referer ?? null,
+    prefetch: isPrefetch(request),
   }),
   /** What targets choose by. */
-  describe: (req: IncomingMessage, ip: string): LinkVisitor =>
-    describeVisitor(describeUserAgent(agentOf(req)), ip === '' ? null : countryOf(ip)),
+  describe: (request: HttpRequest): LinkVisitor =>
+    describeVisitor(describeUserAgent(agentOf(request)), request.ip === '' ? null : countryOf(request.ip)),
   /** Whether it is neither a bot nor a browser that fetches ahead. An unknown agent is a human. */
-  isHuman: (req: IncomingMessage): boolean => !isPrefetch(req) && !isBot(agentOf(req)),
+  isHuman: (request: HttpRequest): boolean => !isPrefetch(request) && !isBot(agentOf(request)),
 })
 
 export type VisitorReader = ReturnType<typeof createVisitorReader>
 
-const agentOf = ({ headers }: IncomingMessage): string | null => headers['user-agent'] ?? null
+const agentOf = ({ headers }: HttpRequest): string | null => headers['user-agent'] ?? null
 
 const FETCHES_AHEAD = /prefetch|prerender|preview/i
 
 // Firefox alone has used X-Moz, Safari Purpose: preview; Sec-Purpose is the standard.
-const isPrefetch = ({ headers }: IncomingMessage): boolean =>
+const isPrefetch = ({ headers }: HttpRequest): boolean =>
   saysAhead(headers['sec-purpose']) ||
   saysAhead(headers.purpose) ||
   saysAhead(headers['x-moz']) ||

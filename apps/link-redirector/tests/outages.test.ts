@@ -77,14 +77,10 @@ describe.skipIf(!services)('a redirector whose servers go away', () => {
       new AbortController().signal,
     )
   const allStored = (linkId: string, count: number) =>
-    eventually(
-      `${count} clicks are stored`,
-      async () => {
-        await relay()
-        return (await storedOf(linkId)) === count
-      },
-      60_000,
-    )
+    eventually(`${count} clicks are stored`, async () => {
+      await relay()
+      return (await storedOf(linkId)) === count
+    })
 
   it.each(['cut', 'freeze'] as const)(
     'goes on from memory while PostgreSQL and Redis are away (%s), slows nobody down, and loses no click',
@@ -108,11 +104,9 @@ describe.skipIf(!services)('a redirector whose servers go away', () => {
       await eventually(
         'the other link can be followed',
         async () => (await redirector.get(`/s/${cold.code}`)).status === 302,
-        30_000,
       )
       await allStored(id, 250)
     },
-    120_000,
   )
 
   it('answers from the shared copy while PostgreSQL is away, also what it never read itself', async () => {
@@ -140,21 +134,17 @@ describe.skipIf(!services)('a redirector whose servers go away', () => {
       expect(slowestMs).toBeLessThan(1_000)
       await new Promise((resolve) => setTimeout(resolve, 1_000))
     }
-    await eventually(
-      'they are spooled',
-      async () => {
-        const { rows } = await world.db.pool.query(`SELECT 1 FROM ingest.outbox WHERE lane = 'click-spool'`)
-        return rows.length > 0
-      },
-      30_000,
-    )
+    await eventually('they are spooled', async () => {
+      const { rows } = await world.db.pool.query(`SELECT 1 FROM ingest.outbox WHERE lane = 'click-spool'`)
+      return rows.length > 0
+    })
     await docker('start', broker)
     await visit(code)
-    await eventually('the spool is relayed', async () => (await relay().catch(() => -1)) >= 0, 60_000)
+    await eventually('the spool is relayed', async () => (await relay().catch(() => -1)) >= 0)
     await allStored(id, 400)
     const counts = await world.db.prisma.linkCount.findUniqueOrThrow({ where: { linkId: id } })
     expect(counts.clicks).toBe(400n)
-  }, 180_000)
+  })
 
   it('hands over what it has before it stops', async () => {
     const { id, code } = await addLink(world)

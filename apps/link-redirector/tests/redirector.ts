@@ -4,8 +4,8 @@ import { type Database, openDatabase } from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
 import { rememberUserAgents, storeClicks } from '@waymark/pipeline'
 import {
+  type CorePlatform,
   distributedPlatform,
-  type Platform,
   platformConfig,
   readConfig,
   type Scope,
@@ -59,7 +59,7 @@ export const createWorld = async (
 
 export type Redirector = {
   get(path: string, init?: RequestInit): Promise<Response>
-  platform: Platform
+  platform: CorePlatform
   stop(): Promise<void>
 }
 
@@ -105,7 +105,7 @@ export const startRedirector = async (
 }
 
 /** Stores what the redirectors recorded, as persistence-consumer does. */
-export const startStoringClicks = async ({ bus, db }: Platform): Promise<{ stop(): Promise<void> }> => {
+export const startStoringClicks = async ({ bus, db }: CorePlatform): Promise<{ stop(): Promise<void> }> => {
   const describeUserAgent = rememberUserAgents()
   const consumer = bus.subscribe({
     group: 'clicks',

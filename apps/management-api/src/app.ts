@@ -1,59 +1,83 @@
+import { createAllowedSenders } from '@waymark/pipeline'
 import type { Platform, Service } from '@waymark/service-kit'
-import { acceptInvitationRoute } from './accept-invitation.ts'
-import { createAccountLimits } from './account-limits.ts'
-import { createAccountRoutes } from './account-route.ts'
-import { apiKeyRoutes } from './api-keys.ts'
-import { createAuditLog } from './audit-log.ts'
-import { auditLogRoute } from './audit-log-route.ts'
-import { conversionRoutes } from './conversions.ts'
-import { couponCsvRoutes } from './coupon-csv.ts'
-import { couponPoolRoutes } from './coupon-pools.ts'
-import { couponRoutes } from './coupons.ts'
-import { deadLetterRoutes } from './dead-letters.ts'
-import { decisionPreviewRoute } from './decision-preview.ts'
-import { decisionStatsRoute } from './decision-stats.ts'
-import { decisionRoutes } from './decisions.ts'
-import { documentationRoutes } from './documentation.ts'
-import { emailDeliveryRoutes } from './email-deliveries.ts'
-import { emailPreviewRoutes } from './email-previews.ts'
-import { emailTriggerRoutes } from './email-triggers.ts'
-import { createErasurePurge } from './erasure-purge.ts'
-import { eventDefinitionRoutes } from './event-definitions.ts'
-import { eventsRoute } from './events-route.ts'
-import { forgetExpired } from './forget-expired.ts'
-import { invitationRoutes } from './invitations.ts'
+import { createAccountLimits } from './accounts/account-limits.ts'
+import { ownAccountRoutes } from './accounts/own-account.ts'
+import { createPasswords } from './accounts/passwords.ts'
+import { createSessions, forgetExpired } from './accounts/sessions.ts'
+import { signInRoutes } from './accounts/sign-in.ts'
+import { tenantRoutes } from './accounts/tenants.ts'
+import { userRoutes } from './accounts/users.ts'
+import { analyticsRoutes } from './analytics/analytics-routes.ts'
+import { dashboardRoutes } from './analytics/dashboards.ts'
+import { insightRoutes } from './analytics/insights.ts'
+import { apiKeyRoutes } from './api-keys/api-keys.ts'
+import { createAuditLog } from './audit/audit-log.ts'
+import { auditLogRoute } from './audit/list-audit-log.ts'
+import { eventDefinitionRoutes } from './catalog/event-definitions.ts'
+import { meteringSelectorRoutes } from './catalog/metering-selectors.ts'
+import type { RegistrationMode } from './config.ts'
+import { couponCsvRoutes } from './coupons/coupon-csv.ts'
+import { couponPoolRoutes } from './coupons/coupon-pools.ts'
+import { couponRoutes } from './coupons/coupons.ts'
+import { redemptionRoutes } from './coupons/redemptions.ts'
+import { decisionPreviewRoute } from './decisions/decision-preview.ts'
+import { decisionStatsRoute } from './decisions/decision-stats.ts'
+import { decisionRoutes } from './decisions/decisions.ts'
+import { emailDeliveryRoutes } from './email/email-deliveries.ts'
+import { emailPreviewRoutes } from './email/email-previews.ts'
+import { emailSenderRoutes } from './email/email-senders.ts'
+import { emailTriggerRoutes } from './email/email-triggers.ts'
+import { suppressionRoutes } from './email/suppressions.ts'
+import { conversionRoutes } from './events/conversions.ts'
+import { deadLetterRoutes } from './events/dead-letters.ts'
+import { eventsRoute } from './events/events.ts'
+import { exportEventsRoute } from './events/export-events.ts'
+import { rejectedEventRoutes } from './events/rejected-events.ts'
+import { createAccountRoutes } from './http/account-route.ts'
+import { createProjectRoute } from './http/project-route.ts'
 import { linkRoutes } from './links/link-routes.ts'
-import { createListEvents } from './list-events.ts'
-import { memberRoutes } from './members.ts'
-import { meteringSelectorRoutes } from './metering-selectors.ts'
-import { ownAccountRoutes } from './own-account.ts'
-import { createPasswords } from './passwords.ts'
-import { profileRoutes } from './profiles.ts'
-import { createProjectRoute } from './project-route.ts'
-import { projectRoutes } from './projects.ts'
-import { redemptionRoutes } from './redemptions.ts'
-import { rejectedEventRoutes } from './rejected-events.ts'
-import { createSessions } from './sessions.ts'
-import { settingsRoutes } from './settings.ts'
-import { signInRoutes } from './sign-in.ts'
-import { statsRoutes } from './stats.ts'
-import { suppressionRoutes } from './suppressions.ts'
-import { tenantRoutes } from './tenants.ts'
-import { userRoutes } from './users.ts'
+import { consoleRoutes } from './pages/console.ts'
+import { documentationRoutes } from './pages/documentation.ts'
+import { indexRoute, type ProcessInfo } from './pages/index-page.ts'
+import { createErasurePurge, profileRoutes } from './profiles/profiles.ts'
+import { createInvitationClaims } from './projects/invitation-claims.ts'
+import { acceptInvitationRoute, invitationRoutes } from './projects/invitations.ts'
+import { memberRoutes } from './projects/members.ts'
+import { projectRoutes } from './projects/projects.ts'
+import { settingsRoutes } from './projects/settings.ts'
+import type { Quotas } from './quotas.ts'
+import { statsRoutes } from './stats/stats.ts'
 
-/** `shortLinkBaseUrl`: where short links are answered, as people see it. */
-export type ManagementOptions = { shortLinkBaseUrl: string }
+const DEFAULT_PROCESS: ProcessInfo = { apps: ['management-api'], metricsPort: 0 }
+
+export { quotasConfig, type RegistrationMode, registrationModes } from './config.ts'
+
+export type ManagementOptions = {
+  /** Where short links are answered, as people see it. */
+  shortLinkBaseUrl: string
+  quotas: Quotas
+  registrationMode: RegistrationMode
+  processInfo?: ProcessInfo
+  /** Addresses and domains that every project may send emails from. */
+  allowedSenders: readonly string[]
+}
 
 /** Reading and managing what a project owns. */
-export const createManagementApi = (platform: Platform, { shortLinkBaseUrl }: ManagementOptions): Service => {
+export const createManagementApi = (
+  platform: Platform,
+  { shortLinkBaseUrl, allowedSenders, processInfo = DEFAULT_PROCESS, ...options }: ManagementOptions,
+): Service => {
   const sessions = createSessions(platform)
   const auditLog = createAuditLog(platform)
   const deps = {
     ...platform,
+    ...options,
     sessions,
     auditLog,
     passwords: createPasswords(),
     accountLimits: createAccountLimits(platform),
+    invitationClaims: createInvitationClaims(platform),
+    isAllowedSender: createAllowedSenders(platform.db.pool, allowedSenders),
     accountRoutes: createAccountRoutes({ ...platform, sessions }),
     projectRoute: createProjectRoute({ ...platform, sessions, auditLog }),
     purge: createErasurePurge(platform),
@@ -70,7 +94,8 @@ export const createManagementApi = (platform: Platform, { shortLinkBaseUrl }: Ma
       ...tenantRoutes(deps),
       ...userRoutes(deps),
       auditLogRoute(deps),
-      eventsRoute({ ...deps, listEvents: createListEvents(platform.db.pool) }),
+      eventsRoute(deps),
+      exportEventsRoute(deps),
       ...apiKeyRoutes(deps),
       ...eventDefinitionRoutes(deps),
       ...linkRoutes(deps),
@@ -82,6 +107,9 @@ export const createManagementApi = (platform: Platform, { shortLinkBaseUrl }: Ma
       decisionPreviewRoute(deps),
       decisionStatsRoute(deps),
       ...statsRoutes(deps),
+      ...analyticsRoutes(deps),
+      ...insightRoutes(deps),
+      ...dashboardRoutes(deps),
       ...couponPoolRoutes(deps),
       ...couponCsvRoutes(deps),
       ...couponRoutes(deps),
@@ -89,9 +117,12 @@ export const createManagementApi = (platform: Platform, { shortLinkBaseUrl }: Ma
       ...rejectedEventRoutes(deps),
       ...deadLetterRoutes(deps),
       ...emailTriggerRoutes(deps),
+      ...emailSenderRoutes(deps),
       ...emailPreviewRoutes(deps),
       ...emailDeliveryRoutes(deps),
       ...suppressionRoutes(deps),
+      indexRoute(processInfo),
+      ...consoleRoutes(),
       ...documentationRoutes(),
     ],
     loops: [forgetExpired(deps)],

@@ -1,6 +1,59 @@
 import { variable } from '@waymark/service-kit'
 import { Type } from 'typebox'
 
+export { allowedSendersConfig } from '@waymark/service-kit'
+
+const quota = (name: string, defaultQuota: number, description: string) =>
+  variable(name, Type.Integer({ minimum: 1, maximum: 1_000_000_000_000, default: defaultQuota, description }))
+
+/** How much one project or tenant may own. */
+export const quotasConfig = {
+  projects: quota('QUOTA_PROJECTS', 200, 'Projects of a tenant, including archived ones.'),
+  members: quota('QUOTA_MEMBERS', 2_000, 'Members of a project and pending invitations.'),
+  apiKeys: quota('QUOTA_API_KEYS', 1_000, 'API keys of a project that are neither revoked nor expired.'),
+  eventDefinitions: quota('QUOTA_EVENT_DEFINITIONS', 5_000, 'Event definitions of a project in use.'),
+  meteringSelectors: quota('QUOTA_METERING_SELECTORS', 1_000, 'Metering selectors of a project in use.'),
+  decisions: quota('QUOTA_DECISIONS', 5_000, 'Decisions of a project, including archived ones.'),
+  configurationBytes: quota(
+    'QUOTA_CONFIGURATION_BYTES',
+    4 * 1024 * 1024,
+    'Bytes of JSON in the schemas, filters and decisions of a project. Every change of them is read as a whole: 4 MiB ' +
+      'keep a process busy for about 0.1 s.',
+  ),
+  emailSenders: quota('QUOTA_EMAIL_SENDERS', 100, 'Email senders of a tenant, verified or not.'),
+  emailTriggers: quota('QUOTA_EMAIL_TRIGGERS', 1_000, 'Email triggers of a project, without archived ones.'),
+  insights: quota('QUOTA_INSIGHTS', 2_000, 'Insights of a project.'),
+  dashboards: quota('QUOTA_DASHBOARDS', 500, 'Dashboards of a project.'),
+  couponPools: quota('QUOTA_COUPON_POOLS', 10_000, 'Coupon pools of a project, including archived ones.'),
+  couponCodes: quota(
+    'QUOTA_COUPON_CODES',
+    20_000_000,
+    'Coupon codes in all pools of a project, including archived ones.',
+  ),
+  links: quota('QUOTA_LINKS', 10_000_000, 'Short links of a project, including archived ones.'),
+} as const
+
+/** Who may make an account: anybody, people with an invitation, or nobody. */
+export const registrationModes = ['open', 'invite', 'closed'] as const
+export type RegistrationMode = (typeof registrationModes)[number]
+
+export const registrationConfig = {
+  mode: variable(
+    'REGISTRATION_MODE',
+    Type.Unsafe<RegistrationMode>(
+      Type.Union(
+        registrationModes.map((mode) => Type.Literal(mode)),
+        {
+          default: 'invite',
+          description:
+            'Who may create an account: `open` anybody, `invite` people with an invitation, `closed` nobody. ' +
+            '`npm run setup -- account` creates one in any mode.',
+        },
+      ),
+    ),
+  ),
+} as const
+
 /** Where short links are. */
 export const shortLinkConfig = {
   baseUrl: variable(
@@ -9,7 +62,7 @@ export const shortLinkConfig = {
       format: 'uri',
       pattern: '^https?://',
       default: 'http://localhost:8085',
-      description: 'What short URLs begin with: the public address of link-redirector.',
+      description: 'Public address of link-redirector, with which short URLs begin.',
     }),
   ),
 } as const

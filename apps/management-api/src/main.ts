@@ -1,24 +1,23 @@
-import {
-  distributedPlatform,
-  httpConfig,
-  platformConfig,
-  readConfig,
-  runService,
-  startService,
-} from '@waymark/service-kit'
+import { runAppWithAnalytics } from '@waymark/service-kit'
 import { createManagementApi } from './app.ts'
-import { shortLinkConfig } from './config.ts'
+import { allowedSendersConfig, quotasConfig, registrationConfig, shortLinkConfig } from './config.ts'
 
-await runService('management-api', process.env, async (context) => {
-  const config = readConfig(
-    { platform: platformConfig, http: httpConfig(8081), shortLinks: shortLinkConfig },
-    context.env,
-  )
-  const platform = await distributedPlatform(config.platform, context)
-  await startService(
-    createManagementApi(platform, { shortLinkBaseUrl: config.shortLinks.baseUrl }),
-    config.http,
-    platform,
-    context.scope,
-  )
-})
+const config = {
+  shortLinks: shortLinkConfig,
+  quotas: quotasConfig,
+  registration: registrationConfig,
+  mail: allowedSendersConfig,
+}
+
+await runAppWithAnalytics(
+  'management-api',
+  { port: 8081, config },
+  (platform, { shortLinks, registration, ...rest }) =>
+    createManagementApi(platform, {
+      shortLinkBaseUrl: shortLinks.baseUrl,
+      processInfo: { apps: ['management-api'], metricsPort: rest.http.metricsPort },
+      quotas: rest.quotas,
+      registrationMode: registration.mode,
+      allowedSenders: rest.mail.allowedSenders,
+    }),
+)

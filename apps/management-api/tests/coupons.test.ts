@@ -2,18 +2,20 @@ import { Readable } from 'node:stream'
 import { openDatabase } from '@waymark/database'
 import { drawCodes } from '@waymark/domain'
 import { createAssignCoupon, insertCoupons } from '@waymark/pipeline'
+import { readConfig } from '@waymark/service-kit'
 import { createTestDatabase, eventually, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { newPoolValues } from '../src/coupon-pool-values.ts'
-import { createPool } from '../src/create-coupon-pool.ts'
-import { exportCodes } from '../src/export-codes.ts'
-import { importCodes } from '../src/import-codes.ts'
-import { listCoupons } from '../src/list-coupons.ts'
-import { revokeCoupons } from '../src/revoke-coupons.ts'
-import { rollBackRedemption } from '../src/roll-back-redemption.ts'
+import { quotasConfig } from '../src/config.ts'
+import { exportCodes, importCodes } from '../src/coupons/coupon-csv.ts'
+import { newPoolValues } from '../src/coupons/coupon-pool-values.ts'
+import { listCoupons, revokeCoupons } from '../src/coupons/coupon-queries.ts'
+import { createPool } from '../src/coupons/create-coupon-pool.ts'
+import { rollBackRedemption } from '../src/coupons/roll-back-redemption.ts'
 
 const discount = { type: 'percent', value: 10 }
+
+const quotas = readConfig(quotasConfig, {})
 
 describe.skipIf(!services)('managing coupons', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -34,7 +36,7 @@ describe.skipIf(!services)('managing coupons', () => {
   })
 
   const create = (values: Partial<Parameters<typeof newPoolValues>[0]> = {}) =>
-    createPool(db, projectId, newPoolValues({ name: 'Summer', kind: 'unique', discount, ...values }))
+    createPool(db, projectId, newPoolValues({ name: 'Summer', kind: 'unique', discount, ...values }), quotas)
   const fill = async (id: string, codes: readonly string[]) => {
     await db.transaction((client) =>
       insertCoupons(
@@ -57,7 +59,7 @@ describe.skipIf(!services)('managing coupons', () => {
 
   describe('importing', () => {
     const importText = async (id: string, ...parts: string[]) =>
-      importCodes(db, { id, projectId }, Readable.from(parts))
+      importCodes(db, { id, projectId }, Readable.from(parts), quotas)
 
     it('takes the column `code` or the first, tells every line that it cannot use, and makes a draft ready', async () => {
       const id = await create()
@@ -105,13 +107,13 @@ describe.skipIf(!services)('managing coupons', () => {
           most = Math.max(most, process.memoryUsage().rss - started)
         }
       }
-      const result = await importCodes(db, { id, projectId }, Readable.from(csv()))
+      const result = await importCodes(db, { id, projectId }, Readable.from(csv()), quotas)
       expect(result).toEqual({ imported: count, duplicates: 0, invalid: 0, errors: [] })
       expect(most).toBeLessThan(300 * 1024 * 1024)
       const parts = await read(exportCodes(db.pool, { id, prefix: '' }))
       expect(parts.join('').split('\n')).toHaveLength(count + 2)
       expect(Math.max(...parts.map((part) => part.length))).toBeLessThan(1024 * 1024)
-    }, 120_000)
+    })
 
     it('tells at most a thousand lines, and counts all', async () => {
       const id = await create()
@@ -128,7 +130,7 @@ describe.skipIf(!services)('managing coupons', () => {
         await eventually('a chunk is stored', async () => (await poolOf(id)).generated === 5_000)
         throw new Error('connection lost')
       }
-      await expect(importCodes(db, { id, projectId }, Readable.from(broken()))).rejects.toThrow(
+      await expect(importCodes(db, { id, projectId }, Readable.from(broken()), quotas)).rejects.toThrow(
         'connection lost',
       )
       expect(await poolOf(id)).toMatchObject({ status: 'draft', generated: 5_000 })

@@ -1,6 +1,6 @@
 import { resolveProfiles } from '@waymark/pipeline'
+import type { HttpRequest, Reply } from '@waymark/service-kit'
 import { eventually, services } from '@waymark/testing'
-import type { Response as Answer, RequestHandler } from 'express'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Management, startManagement } from './start-management.ts'
 
@@ -12,12 +12,8 @@ describe.skipIf(!services)('exports of people', () => {
   let management: Management
   let path: string
   let key: string
-  /** What is being answered. */
-  const answers: Answer[] = []
-  const remember: RequestHandler = (_req, res, next) => {
-    answers.push(res)
-    next()
-  }
+  /** What is being answered: each may be given another reply before its own is there. */
+  const asked: { request: HttpRequest; reply: (reply: Reply) => void }[] = []
 
   beforeAll(async () => {
     management = await startManagement({
@@ -25,7 +21,11 @@ describe.skipIf(!services)('exports of people', () => {
         ...service,
         routes: (service.routes ?? []).map((route) => ({
           ...route,
-          handlers: [remember, ...route.handlers],
+          handler: (request, caller) => {
+            const { promise, resolve } = Promise.withResolvers<Reply>()
+            asked.push({ request, reply: resolve })
+            return Promise.race([promise, route.handler(request, caller)])
+          },
         })),
       }),
     })
@@ -37,6 +37,15 @@ describe.skipIf(!services)('exports of people', () => {
   })
   afterAll(() => management?.stop())
 
+  /** Makes another project, and answers what exports a person of it. */
+  const anotherProject = async (): Promise<() => Promise<Response>> => {
+    const { account } = await management.register()
+    const projectId = account.projects[0]?.id ?? ''
+    const headers = { 'X-API-Key': await management.key(projectId) }
+    const [id] = await resolveProfiles(management.db.pool, [{ projectId, visitorId: 'v', userId: null }])
+    return () =>
+      fetch(`${management.url}/api/projects/${projectId}/profiles/${id}/export`, { method: 'POST', headers })
+  }
   const exported = (signal: AbortSignal | null = null) =>
     fetch(path, { method: 'POST', headers: { 'X-API-Key': key }, signal })
 
@@ -63,14 +72,34 @@ describe.skipIf(!services)('exports of people', () => {
       return response.status === 200 && text.includes('"identities":[{"kind":"visitor","value":"v"')
     })
 
-  it('are made two at a time', async () => {
+  it('of other projects are made beside two of one that do not end, and four of all', async () => {
+    const [second, third] = [await anotherProject(), await anotherProject()]
+    const begun: Promise<Response>[] = []
+    await whileAuditWaits(async () => {
+      begun.push(exported(), exported())
+      await waiting(2)
+      begun.push(second(), third())
+      await waiting(4)
+      const refused = await third()
+      expect(refused.status).toBe(429)
+      expect(await refused.json()).toMatchObject({ error: expect.stringMatching(/^4 exports are running/) })
+    })
+    const made = await Promise.all(begun)
+    expect(made.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    await Promise.all(made.map((response) => response.text()))
+  })
+
+  it('are made two at a time of a project', async () => {
     const first: Promise<Response>[] = []
     await whileAuditWaits(async () => {
       first.push(exported(), exported())
       await waiting(2)
       const more = await Promise.all([exported(), exported()])
       expect(more.map(({ status }) => status)).toEqual([429, 429])
-      expect(await more[0]?.json()).toMatchObject({ retryAfterSeconds: 10 })
+      expect(await more[0]?.json()).toMatchObject({
+        error: expect.stringMatching(/^This project has 2 exports running/),
+        retryAfterSeconds: 10,
+      })
     })
     const made = await Promise.all(first)
     expect(await Promise.all(made.map((response) => response.json()))).toMatchObject([
@@ -82,10 +111,10 @@ describe.skipIf(!services)('exports of people', () => {
 
   it('are made again after some that were answered before they could begin', async () => {
     await whileAuditWaits(async () => {
-      answers.length = 0
+      asked.length = 0
       const late = [exported(), exported()]
       await waiting(2)
-      for (const answer of answers) answer.status(503).json({})
+      for (const { reply } of asked) reply({ status: 503, body: {} })
       expect((await Promise.all(late)).map(({ status }) => status)).toEqual([503, 503])
     })
     await works()
@@ -93,13 +122,13 @@ describe.skipIf(!services)('exports of people', () => {
 
   it('are made again after some whose readers left before they could begin', async () => {
     await whileAuditWaits(async () => {
-      answers.length = 0
+      asked.length = 0
       const leaving = new AbortController()
       const left = [exported(leaving.signal), exported(leaving.signal)].map((one) => one.catch(() => 'left'))
       await waiting(2)
       leaving.abort()
       expect(await Promise.all(left)).toEqual(['left', 'left'])
-      await eventually('it is noticed', () => answers.every((answer) => answer.closed))
+      await eventually('it is noticed', () => asked.every(({ request }) => request.message.destroyed))
     })
     await works()
   })

@@ -301,6 +301,132 @@ describe.skipIf(!services)('projects and their members', () => {
     })
   })
 
+  describe('the API keys of a member', () => {
+    type Key = { id: string; key: string; ownerId: string | null }
+    const make = async (
+      path: string,
+      as: Browser | string,
+      scopes: readonly string[] = ['manage:admin', 'decide'],
+    ): Promise<Key> => {
+      const body = { name: 'Server', kind: 'sec', scopes }
+      const response =
+        typeof as === 'string'
+          ? await fetch(`${management.url}${path}/api-keys`, {
+              method: 'POST',
+              headers: { 'X-API-Key': as, 'Content-Type': 'application/json' },
+              body: JSON.stringify(body),
+            })
+          : await as.request('POST', `${path}/api-keys`, body)
+      expect(response.status).toBe(201)
+      return json(response)
+    }
+    const works = async (path: string, { key }: Key) =>
+      (await fetch(`${management.url}${path}/settings`, { headers: { 'X-API-Key': key } })).status === 200
+    const worksEach = (path: string, keys: Key[]) => Promise.all(keys.map((key) => works(path, key)))
+
+    it('are revoked when they are removed, and so are those that their keys made', async () => {
+      const { owner, project, path, userId } = await anOwner()
+      const admin = await management.member(project.id, 'admin')
+      const own = await make(path, owner)
+      const made = await make(path, admin)
+      const byKey = await make(path, made.key)
+      expect([own.ownerId, made.ownerId, byKey.ownerId]).toEqual([userId, admin.userId, admin.userId])
+      expect(await worksEach(path, [own, made, byKey])).toEqual([true, true, true])
+      expect((await owner.request('DELETE', `${path}/members/${admin.userId}`)).status).toBe(204)
+      // Processes may know the key for some seconds longer; that is no way to make another.
+      const late = await fetch(`${management.url}${path}/api-keys`, {
+        method: 'POST',
+        headers: { 'X-API-Key': made.key, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ name: 'Late', kind: 'sec', scopes: ['decide'] }),
+      })
+      expect(late.status).toBe(401)
+      await eventually(
+        'they are refused',
+        async () => (await worksEach(path, [made, byKey])).every((working) => !working),
+        5_000,
+      )
+      expect(await works(path, own)).toBe(true)
+    })
+
+    it('are revoked when they leave', async () => {
+      const { project, path } = await anOwner()
+      const admin = await management.member(project.id, 'admin')
+      const made = await make(path, admin)
+      expect((await admin.request('DELETE', `${path}/members/me`)).status).toBe(204)
+      await eventually('it is refused', async () => !(await works(path, made)), 5_000)
+    })
+
+    it('are handed over to whoever removes them, when that is asked for', async () => {
+      const { owner, project, path, userId } = await anOwner()
+      const admin = await management.member(project.id, 'admin')
+      const made = await make(path, admin)
+      const member = `${path}/members/${admin.userId}`
+      expect((await owner.request('DELETE', `${member}?apiKeys=keep`)).status).toBe(422)
+      const byTheirKey = await fetch(`${management.url}${member}?apiKeys=handOver`, {
+        method: 'DELETE',
+        headers: { 'X-API-Key': made.key },
+      })
+      expect(byTheirKey.status).toBe(422)
+      expect((await owner.request('DELETE', `${member}?apiKeys=handOver`)).status).toBe(204)
+      expect(await json(owner.request('GET', `${path}/api-keys/${made.id}`))).toMatchObject({
+        ownerId: userId,
+        revokedAt: null,
+      })
+      expect(await works(path, made)).toBe(true)
+    })
+
+    it('are revoked when their scopes need more than the new role', async () => {
+      const { owner, project, path } = await anOwner()
+      const admin = await management.member(project.id, 'admin')
+      const wide = await make(path, admin)
+      const narrow = await make(path, admin, ['manage:write', 'decide'])
+      const member = `${path}/members/${admin.userId}`
+      expect((await owner.request('PATCH', member, { role: 'owner' })).status).toBe(200)
+      expect((await owner.request('PATCH', member, { role: 'admin' })).status).toBe(200)
+      expect(await worksEach(path, [wide, narrow])).toEqual([true, true])
+      expect((await owner.request('PATCH', member, { role: 'editor' })).status).toBe(200)
+      await eventually('the one is refused', async () => !(await works(path, wide)), 5_000)
+      expect(await works(path, narrow)).toBe(true)
+      expect((await owner.request('PATCH', member, { role: 'viewer' })).status).toBe(200)
+      await eventually('the other is refused', async () => !(await works(path, narrow)), 5_000)
+    })
+
+    it('belong to whoever rotated them last', async () => {
+      const { owner, project, path, userId } = await anOwner()
+      const admin = await management.member(project.id, 'admin')
+      const made = await make(path, admin)
+      const rotated = await json<Key>(owner.request('POST', `${path}/api-keys/${made.id}/rotate`, {}))
+      expect(rotated.ownerId).toBe(userId)
+      expect((await owner.request('DELETE', `${path}/members/${admin.userId}`)).status).toBe(204)
+      await eventually('the old one is refused', async () => !(await works(path, made)), 5_000)
+      expect(await works(path, rotated)).toBe(true)
+    })
+
+    it('are gone with their account', async () => {
+      const { project, path } = await anOwner()
+      const admin = await management.member(project.id, 'admin')
+      const made = await make(path, admin)
+      await management.db.prisma.user.delete({ where: { id: admin.userId } })
+      expect(await management.db.prisma.apiKey.findUnique({ where: { id: made.id } })).toBeNull()
+    })
+
+    it('revoke no invitation of others with them, but those that they gave', async () => {
+      const { owner, project, path } = await anOwner()
+      const admin = await management.member(project.id, 'admin')
+      const made = await make(path, admin)
+      const invited = await fetch(`${management.url}${path}/invitations`, {
+        method: 'POST',
+        headers: { 'X-API-Key': made.key, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ email: `${randomUUID()}@example.com`, role: 'admin' }),
+      })
+      expect(await invited.json()).toMatchObject({ invitedBy: admin.userId })
+      await owner.request('POST', `${path}/invitations`, { email: 'b@example.com', role: 'viewer' })
+      await owner.request('DELETE', `${path}/members/${admin.userId}`)
+      const { data } = await json<Page<Invitation>>(owner.request('GET', `${path}/invitations`))
+      expect(data.map(({ status }) => status)).toEqual(['pending', 'revoked'])
+    })
+  })
+
   describe('a tenant', () => {
     it('is read by members and by keys with the scope, and renamed by owners', async () => {
       const { owner, project } = await anOwner()

@@ -9,16 +9,17 @@ export const renderPermissions = (operations: readonly Operation[]): string => {
   return `${[HEAD, ...[...byTag].map(([tag, ofTag]) => section(tag, ofTag))].join('\n\n')}\n`
 }
 
-const HEAD = `# Who may do what
+const HEAD = `# Permissions
 
-Made from the operations in \`libs/contracts/src/http\`; do not edit it by hand. \`npx vitest run --project integration
-apps/management-api/tests/permissions.test.ts --update\` writes it anew. The same test asks the management API for
-each of its operations without credentials, as a user of another project, in each role and with a key of each scope,
-and holds the answers against a table of its own.
+Generated from the operations in \`libs/contracts/src/http\`; do not edit by hand. Run
+\`npx vitest run --project integration apps/management-api/tests/permissions.test.ts --update\` to
+update it. The same test calls each operation of the management API without credentials, as a user
+of another project, with each role and with a key of each scope, and compares the answers with a
+table of its own.
 
-- **any session**: whoever is signed in. What they then may do can depend on their roles, as the operation says.
-- **viewer** to **owner**: a member of the project with that role. The user of another project gets 404.
-- **keys**: the scopes of which a key needs one. Those of a stronger role include the weaker ones.`
+- **any session**: every signed-in user. The operation may restrict further by role.
+- **viewer** to **owner**: a member of the project with that role. Users of other projects get 404.
+- **keys**: API keys with one of these scopes.`
 
 const section = (tag: string, operations: readonly Operation[]): string =>
   [

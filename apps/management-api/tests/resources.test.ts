@@ -118,6 +118,37 @@ describe.skipIf(!services)('what a project owns', () => {
       expect((await manage('POST', `api-keys/${id}/rotate`, {})).status).toBe(422)
     })
 
+    it('carries a limit of its own when it is for servers, set by an admin and kept when it is rotated', async () => {
+      const scopes = ['decide', 'manage:write']
+      const { id, key } = await newKey({ scopes, requestsPerMinute: 6_000 })
+      expect((await manage('GET', `api-keys/${id}`)).body).toMatchObject({ requestsPerMinute: 6_000 })
+      for (const requestsPerMinute of [1, 10_000_000, null]) {
+        const { status, body } = await manage('PATCH', `api-keys/${id}`, { requestsPerMinute })
+        expect({ status, body }).toMatchObject({ status: 200, body: { requestsPerMinute } })
+      }
+      for (const requestsPerMinute of [0, 10_000_001, 1.5, '100'])
+        expect((await manage('PATCH', `api-keys/${id}`, { requestsPerMinute })).status).toBe(422)
+      // A key that acts as an editor does not raise its own limit.
+      const asItself = { 'X-API-Key': key }
+      expect(await manage('PATCH', `api-keys/${id}`, { requestsPerMinute: 9 }, asItself)).toMatchObject({
+        status: 403,
+        body: { requiredScope: 'manage:admin' },
+      })
+      await manage('PATCH', `api-keys/${id}`, { requestsPerMinute: 7_000 })
+      const { body } = await manage('POST', `api-keys/${id}/rotate`, {})
+      expect(body).toMatchObject({ requestsPerMinute: 7_000 })
+    })
+
+    it('for browsers has no limit of its own', async () => {
+      const pub = { name: 'Page', kind: 'pub', scopes: ['decide'] }
+      const refusal = { status: 422, body: { errors: [{ field: 'requestsPerMinute', rule: 'sec_only' }] } }
+      expect(await manage('POST', 'api-keys', { ...pub, requestsPerMinute: 60 })).toMatchObject(refusal)
+      const created = await manage('POST', 'api-keys', { ...pub, requestsPerMinute: null })
+      expect(created).toMatchObject({ status: 201, body: { requestsPerMinute: null } })
+      const path = `api-keys/${created.body.id}`
+      expect(await manage('PATCH', path, { requestsPerMinute: 60 })).toMatchObject(refusal)
+    })
+
     it('of another project is unknown', async () => {
       const foreign = await startForeignKey()
       for (const [method, path, body] of [

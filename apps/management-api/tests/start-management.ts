@@ -11,7 +11,7 @@ import {
   startService,
 } from '@waymark/service-kit'
 import { createMemoryLog, createTestDatabase, type TestDatabase } from '@waymark/testing'
-import { createManagementApi } from '../src/app.ts'
+import { createManagementApi, quotasConfig, type RegistrationMode } from '../src/app.ts'
 
 /** One browser: keeps its cookie and says where its page is from. */
 export type Browser = {
@@ -40,6 +40,7 @@ export const PASSWORD = 'a horse, a battery and 4 staples'
 type Options = {
   env?: Record<string, string>
   trustedProxies?: number
+  registrationMode?: RegistrationMode
   /** Where its data lies, unless on the server that tests share. */
   database?: TestDatabase
   /** Changes the platform before the app is made on it. */
@@ -58,6 +59,7 @@ const MANY = {
 export const startManagement = async ({
   env = {},
   trustedProxies = 0,
+  registrationMode = 'open',
   database: given,
   adapt = (platform) => platform,
   arrange = (service) => service,
@@ -69,7 +71,15 @@ export const startManagement = async ({
   const platform = adapt(
     await embeddedPlatform({ databaseUrl: database.url, limits }, { name: 'test', log, scope }),
   )
-  const service = arrange(createManagementApi(platform, { shortLinkBaseUrl: 'http://localhost' }))
+  const quotas = readConfig(quotasConfig, env)
+  const service = arrange(
+    createManagementApi(platform, {
+      shortLinkBaseUrl: 'http://localhost',
+      quotas,
+      registrationMode,
+      allowedSenders: ['allowed.example'],
+    }),
+  )
   const http = { port: 0, metricsPort: 0, trustedProxies }
   const { port } = await startService(service, http, platform, scope)
   const url = `http://localhost:${port}`

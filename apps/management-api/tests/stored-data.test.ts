@@ -3,7 +3,7 @@ import type { EnrichedEvent, IngestRecord, ValidationItem } from '@waymark/contr
 import {
   applyIdentify,
   createEventPartitions,
-  createStoreInBoth,
+  createEventWriter,
   resolveProfiles,
   storeDeadLetters,
   storeRejectedEvents,
@@ -18,11 +18,11 @@ const selectorId = '01900000-0000-7000-8000-00000000005e'
 
 describe.skipIf(!services)('what was stored of a project', () => {
   let world: World
-  let storeInBoth: ReturnType<typeof createStoreInBoth>
+  let writeEvents: ReturnType<typeof createEventWriter>
   beforeAll(async () => {
     world = await startWorld()
     const { db, analytics, projectConfigs } = world.platform
-    storeInBoth = createStoreInBoth({ db, analytics, projectConfigs, partitions: createEventPartitions(db) })
+    writeEvents = createEventWriter({ db, analytics, projectConfigs, partitions: createEventPartitions(db) })
   })
   afterAll(() => world?.stop())
 
@@ -50,9 +50,43 @@ describe.skipIf(!services)('what was stored of a project', () => {
       const about = { projectId: world.projectId, conversions, warnings, event: { visitorId, ...event } }
       return { ...anEnrichedEvent({ ...about, ...(receivedAt && { receivedAt }) }), profileId }
     })
-    await storeInBoth(stored)
+    await writeEvents(stored)
     return stored.map(({ eventId }) => eventId)
   }
+  it('counts an event once that comes again with another time, and one that only the database has', async () => {
+    const { db, analytics } = world.platform
+    const eventName = `repeated-${uuidv7()}`
+    const event = anEnrichedEvent({
+      projectId: world.projectId,
+      event: { eventName, visitorId: 'v', eventId: eventName },
+    })
+    const count = async () => {
+      const { body } = await manage(
+        'GET',
+        `stats?metric=events&eventName=${eventName}&from=2023-01-01T00:00:00Z&interval=month`,
+      )
+      return (body.series as { total: number }[])[0]?.total
+    }
+    const partitions = createEventPartitions(db)
+    const failing = createEventWriter({
+      ...{ db, partitions, projectConfigs: world.platform.projectConfigs },
+      analytics: { ...analytics, storeEvents: () => Promise.reject(new Error('stopped between the stores')) },
+    })
+    await expect(failing([event])).rejects.toThrow('stopped between the stores')
+    expect(await count()).toBe(0)
+    await writeEvents([event])
+    expect(await count()).toBe(1)
+    await writeEvents([
+      { ...event, timestamp: '2024-02-01T00:00:00.000Z' },
+      {
+        ...event,
+        receivedAt: new Date(Date.parse(event.receivedAt) + 1).toISOString(),
+        timestamp: '2024-03-01T00:00:00.000Z',
+      },
+    ])
+    expect(await count()).toBe(1)
+  })
+
   const reject = async (...records: IngestRecord[]): Promise<string[]> => {
     const errors: ValidationItem[] = [{ field: 'properties', rule: 'required', message: 'is required' }]
     const rejected = records.map((record) => ({
@@ -84,13 +118,15 @@ describe.skipIf(!services)('what was stored of a project', () => {
     await store(visitorId, [{ eventName: 'first', receivedAt: new Date(Date.now() - 5_000).toISOString() }])
     await store(randomUUID(), [{ eventName: 'somebody else’s' }])
     const record = { v: 1, kind: 'identify', projectId: world.projectId, traits: {}, userId } as const
-    const link = (visitor: string) =>
-      applyIdentify(world.platform.db, {
+    const link = async (visitor: string) => {
+      const applied = await applyIdentify(world.platform.db, {
         ...record,
         id: uuidv7(),
         visitorId: visitor,
         receivedAt: new Date().toISOString(),
       })
+      return applied?.profileId
+    }
     const users = await link(randomUUID())
     expect(await link(visitorId)).toBe(users)
     const later = new Date(Date.now() + 1_000).toISOString()
@@ -144,7 +180,7 @@ describe.skipIf(!services)('what was stored of a project', () => {
   it('is measured with every bucket filled', async () => {
     const eventName = randomUUID()
     const at = (day: number) => `2024-03-0${day}T12:00:00.000Z`
-    const warning = { field: 'properties.total', rule: 'type', message: 'must be integer' }
+    const warning = { field: 'properties.total', rule: 'type', message: 'must be an integer; got "12"' }
     await store('v', [
       { eventName, receivedAt: at(1), sale: true, warnings: [warning] },
       { eventName, receivedAt: at(3), warnings: [warning, warning] },

@@ -2,8 +2,9 @@ import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Management, startManagement } from './start-management.ts'
 
-/** Fields that an operation does not declare never reach what is stored, whatever the stored record has of that name. */
-describe.skipIf(!services)('fields that an operation does not declare', () => {
+type Refusal = { error: string; errors: { field: string; message: string }[] }
+
+describe.skipIf(!services)('what an operation does not declare', () => {
   let management: Management
   beforeAll(async () => {
     management = await startManagement()
@@ -14,85 +15,180 @@ describe.skipIf(!services)('fields that an operation does not declare', () => {
     const { account } = await management.register()
     return { projectId: account.projects[0]?.id ?? '', tenantId: account.tenant?.id ?? '' }
   }
+  const owner = async () => {
+    const user = await management.register()
+    const projectId = user.account.projects[0]?.id ?? ''
+    const ask = async (method: string, path: string, body?: unknown) => {
+      const response = await user.request(method, `/api/projects/${projectId}${path}`, body)
+      return { status: response.status, body: (await response.json()) as Refusal & Record<string, unknown> }
+    }
+    return { ...user, projectId, ask }
+  }
 
-  it('make no admin an owner', async () => {
-    const { projectId } = await someoneElse()
-    const admin = await management.member(projectId, 'admin')
-    const response = await admin.request('PATCH', `/api/projects/${projectId}`, {
-      name: 'Renamed',
-      members: { updateMany: { where: { userId: admin.userId }, data: { role: 'owner' } } },
+  it.each([
+    ['POST', '/metering-selectors', { eventName: 'e', currency: 'EUR' }, 'currency', 'currencyProperty'],
+    [
+      'POST',
+      '/api-keys',
+      { name: 'k', kind: 'sec', scopes: ['decide'], expires: '2030-01-01' },
+      'expires',
+      'expiresAt',
+    ],
+    [
+      'POST',
+      '/email-triggers',
+      { name: 'n', eventName: 'e', subject: 's', html: 'h', cooldown: 5 },
+      'cooldown',
+      'cooldownSeconds',
+    ],
+    [
+      'POST',
+      '/decisions',
+      { key: 'd', variants: [{ key: 'a', value: 1 }], fallbackVariant: 'a', rules: [], holdoutPercentage: 5 },
+      'holdoutPercentage',
+      'holdout',
+    ],
+    ['PATCH', '/settings', { links: { appendClickID: false } }, 'links.appendClickID', 'appendClickId'],
+    [
+      'POST',
+      '/decisions',
+      { key: 'd', variants: [{ key: 'a', value: 1, pool: 'p' }], fallbackVariant: 'a', rules: [] },
+      'variants.0.pool',
+      'couponPoolId',
+    ],
+  ])('is refused in the body of %s %s, with what is allowed', async (method, path, body, field, allowed) => {
+    const { ask } = await owner()
+    const refused = await ask(method, path, body)
+    expect(refused.status).toBe(422)
+    expect(refused.body.errors).toMatchObject([{ field }])
+    expect(refused.body.errors[0]?.message).toContain(allowed)
+    expect(refused.body.error).toContain(`${field} is not a known field; allowed: `)
+  })
+
+  it('is refused of a pool, which stays as it is', async () => {
+    const { ask } = await owner()
+    const pool = await ask('POST', '/coupon-pools', { name: 'p', kind: 'unique', discount: { type: 'free' } })
+    expect(pool.status).toBe(201)
+    const refused = await ask('PATCH', `/coupon-pools/${pool.body.id}`, { status: 'archived' })
+    expect(refused.status).toBe(422)
+    expect(refused.body.errors).toMatchObject([{ field: 'status' }])
+  })
+
+  it.each(['/events?userid=x', '?x=1', '/links?archived=true', '/settings?limit=1'])(
+    'is refused in the query of GET %s',
+    async (path) => {
+      const { ask } = await owner()
+      const refused = await ask('GET', path)
+      expect(refused.status).toBe(400)
+      expect(refused.body.error).toMatch(/ is not a known query parameter; (allowed: |none is allowed here)/)
+      expect(refused.body.errors).toHaveLength(1)
+    },
+  )
+
+  it('is refused before values of the query, each once', async () => {
+    const { ask } = await owner()
+    const refused = await ask('GET', '/events?userId=a&userId=b&x=1&y=2&x=3')
+    expect(refused.status).toBe(400)
+    expect(refused.body.errors).toMatchObject([{ field: 'x' }, { field: 'y' }])
+    const repeated = await ask('GET', '/events?userId=a&userId=b')
+    expect(repeated.status).toBe(422)
+    expect(repeated.body.errors).toMatchObject([{ field: 'userId' }])
+  })
+
+  it('is refused where an operation takes no body', async () => {
+    const { ask } = await owner()
+    const key = 'd'
+    await ask('POST', '/decisions', {
+      key,
+      variants: [{ key: 'a', value: 1 }],
+      fallbackVariant: 'a',
+      rules: [],
     })
-    expect(response.status).toBe(200)
-    expect(await response.json()).toMatchObject({ name: 'Renamed', role: 'admin' })
+    expect((await ask('POST', `/decisions/${key}/activate`, { version: 7 })).status).toBe(400)
+    expect((await ask('POST', `/decisions/${key}/activate`, {})).status).toBe(200)
+  })
+
+  it('makes no admin an owner, moves no project and takes none from another tenant', async () => {
+    const other = await someoneElse()
+    const { projectId } = other
+    const admin = await management.member(projectId, 'admin')
+    const members = { updateMany: { where: { userId: admin.userId }, data: { role: 'owner' } } }
+    expect((await admin.request('PATCH', `/api/projects/${projectId}`, { members })).status).toBe(422)
+    const thief = await owner()
+    const { tenantId } = other
+    expect((await thief.request('PATCH', `/api/projects/${thief.projectId}`, { tenantId })).status).toBe(422)
+    const projects = { connect: [{ id: projectId }] }
+    expect((await thief.request('PATCH', '/api/tenant/profile', { projects })).status).toBe(422)
     const key = { projectId_userId: { projectId, userId: admin.userId } }
     expect(await management.db.prisma.projectMember.findUnique({ where: key })).toMatchObject({
       role: 'admin',
     })
-  })
-
-  it('move no project into another tenant', async () => {
-    const { tenantId } = await someoneElse()
-    const owner = await management.register()
-    const [project] = owner.account.projects
-    const response = await owner.request('PATCH', `/api/projects/${project?.id}`, { tenantId })
-    expect(response.status).toBe(200)
-    expect(await response.json()).toMatchObject({ tenantId: project?.tenantId })
-  })
-
-  it('take no project from another tenant', async () => {
-    const { projectId, tenantId } = await someoneElse()
-    const thief = await management.register()
-    const response = await thief.request('PATCH', '/api/tenant/profile', {
-      name: 'Thieves',
-      projects: { connect: [{ id: projectId }] },
-    })
-    expect(response.status).toBe(200)
     expect(await management.db.prisma.project.findUnique({ where: { id: projectId } })).toMatchObject({
       tenantId,
     })
   })
 
-  it('write nothing into another project', async () => {
-    const other = await someoneElse()
-    const owner = await management.register()
-    const [project] = owner.account.projects
-    const created = await owner.request('POST', `/api/projects/${project?.id}/email-triggers`, {
-      name: 'Welcome',
-      eventName: 'signed_up',
-      subject: 'Welcome',
-      html: '<p>Welcome</p>',
-      projectId: other.projectId,
-    })
-    expect(created.status).toBe(201)
-    const { id } = (await created.json()) as { id: string }
-    await owner.request('PATCH', `/api/projects/${project?.id}/email-triggers/${id}`, {
-      projectId: other.projectId,
-    })
-    const { projectId } = await management.db.prisma.emailTrigger.findUniqueOrThrow({ where: { id } })
-    expect(projectId).toBe(project?.id)
-  })
-
-  it.each([{ '': 1 }, { unknown: 1 }, { __proto__: null, name: 'Shop', archivedAt: '2020-01-01T00:00:00Z' }])(
-    'are left out: %j',
-    async (fields) => {
-      const owner = await management.register()
-      const [project] = owner.account.projects
-      expect((await owner.request('PATCH', `/api/projects/${project?.id}`, fields)).status).toBe(200)
-      expect((await owner.request('GET', `/api/projects/${project?.id}`)).status).toBe(200)
+  it.each(['{"":1}', '{"__proto__":null}', '{"constructor":1}'])(
+    'is refused whatever its name: %s',
+    async (text) => {
+      const { ask } = await owner()
+      expect((await ask('PATCH', '', JSON.parse(text))).status).toBe(422)
     },
   )
 
-  it('may lie 50 levels deep with all that is around them, and no level more', async () => {
-    const owner = await management.register()
-    const [project] = owner.account.projects
-    const rename = (levels: number) => {
-      let deep: unknown = 1
-      for (let level = 1; level < levels; level++) deep = { deep }
-      return owner.request('PATCH', `/api/projects/${project?.id}`, { name: 'Shop', deep })
-    }
-    expect((await rename(50)).status).toBe(200)
-    const refused = await rename(51)
+  it.each([
+    ['PATCH', '', { name: ' \t\n' }, 'name'],
+    ['POST', '/api-keys', { name: ' ', kind: 'sec', scopes: ['decide'] }, 'name'],
+    ['POST', '/event-definitions', { name: ' ', schema: {} }, 'name'],
+    ['POST', '/links', { destination: 'https://example.com', campaign: '  ' }, 'campaign'],
+    ['POST', '/metering-selectors', { eventName: ' ' }, 'eventName'],
+    ['PATCH', '/settings', { deniedTraits: [' '] }, 'deniedTraits.0'],
+  ])('%s %s refuses white space for a name: %j', async (method, path, body, field) => {
+    const { ask } = await owner()
+    const refused = await ask(method, path, body)
     expect(refused.status).toBe(422)
-    expect(await refused.json()).toMatchObject({ errors: [{ rule: 'depth' }] })
+    expect(refused.body.errors).toMatchObject([{ field }])
+  })
+
+  it('null takes each setting back to its default', async () => {
+    const { ask } = await owner()
+    const set = {
+      ingestValidation: { mode: 'enforce', rejectUnknownEvents: true },
+      ipStorage: 'drop',
+      deniedTraits: ['ssn'],
+      ingestRequestsPerMinute: 5,
+      links: { appendClickId: false, attributionWindowDays: 7 },
+    }
+    expect((await ask('PATCH', '/settings', set)).body).toMatchObject(set)
+    const part = {
+      ingestValidation: { mode: null, rejectUnknownEvents: true },
+      links: { appendClickId: null },
+    }
+    const { body } = await ask('PATCH', '/settings', part)
+    expect(body).toMatchObject({ ingestValidation: { rejectUnknownEvents: true } })
+    expect(body).not.toHaveProperty('links')
+    expect(body).not.toHaveProperty('ingestValidation.mode')
+    const unset = Object.fromEntries(Object.keys(set).map((name) => [name, null]))
+    expect((await ask('PATCH', '/settings', unset)).body).toEqual({})
+  })
+
+  it('names the allowed values of a setting and what was received', async () => {
+    const { ask } = await owner()
+    const refused = await ask('PATCH', '/settings', { ingestValidation: { mode: 'strict' } })
+    expect(refused.body.error).toBe('ingestValidation.mode must be one of off, warn, enforce; got "strict"')
+  })
+
+  it('may lie 50 levels deep where anything is allowed, and no level more', async () => {
+    const { ask } = await owner()
+    const preview = (levels: number) => {
+      let properties: unknown = 1
+      for (let level = 1; level < levels; level++) properties = { properties }
+      return ask('POST', '/email-triggers/preview', { subject: 's', html: 'h', properties })
+    }
+    // The body is a level around the properties.
+    expect((await preview(50)).status).toBe(200)
+    const refused = await preview(51)
+    expect(refused.status).toBe(422)
+    expect(refused.body).toMatchObject({ errors: [{ rule: 'depth' }] })
   })
 })

@@ -8,7 +8,7 @@ import {
   startService,
 } from '@waymark/service-kit'
 import { createMemoryLog, createTestDatabase } from '@waymark/testing'
-import { createManagementApi } from '../src/app.ts'
+import { createManagementApi, quotasConfig } from '../src/app.ts'
 
 export type Json = { [field: string]: unknown }
 export type Reply = { status: number; body: Json; etag: string; headers: Headers }
@@ -24,12 +24,14 @@ export type World = {
     body?: unknown,
     headers?: Record<string, string>,
   ) => Promise<Reply>
+  /** The body of what is not JSON. */
+  text: (resource: string) => Promise<string>
   /** All pages of a list, with something done between each two. */
   readAll: (resource: string, limit: number, between?: () => Promise<unknown>) => Promise<Json[]>
   stop: () => Promise<void>
 }
 
-export const startWorld = async (): Promise<World> => {
+export const startWorld = async (env: Record<string, string> = {}): Promise<World> => {
   const database = await createTestDatabase()
   const log = createMemoryLog()
   const scope = createScope(log)
@@ -40,7 +42,12 @@ export const startWorld = async (): Promise<World> => {
   )
   const http = { port: 0, metricsPort: 0, trustedProxies: 0 }
   const { port } = await startService(
-    createManagementApi(platform, { shortLinkBaseUrl: 'http://localhost' }),
+    createManagementApi(platform, {
+      shortLinkBaseUrl: 'http://localhost',
+      quotas: readConfig(quotasConfig, env),
+      registrationMode: 'open',
+      allowedSenders: [],
+    }),
     http,
     platform,
     scope,
@@ -66,6 +73,14 @@ export const startWorld = async (): Promise<World> => {
     platform,
     projectId,
     manage,
+    text: async (resource) => {
+      const response = await fetch(`http://localhost:${port}/api/projects/${projectId}/${resource}`, {
+        headers: { 'X-API-Key': apiKey },
+      })
+      const text = await response.text()
+      if (response.status !== 200) throw new Error(`${resource} answered ${response.status}: ${text}`)
+      return text
+    },
     readAll: async (resource, limit, between = async () => {}) => {
       const found: Json[] = []
       const separator = resource.includes('?') ? '&' : '?'

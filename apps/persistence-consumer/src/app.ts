@@ -1,10 +1,19 @@
-import { deadLetters, enrichedEvents, exposures, linkClicks, rejectedEvents } from '@waymark/contracts'
+import {
+  changedProfiles,
+  deadLetters,
+  enrichedEvents,
+  exposures,
+  linkClicks,
+  rejectedEvents,
+} from '@waymark/contracts'
 import {
   aboutDeadLetter,
   aboutExposure,
   aboutRecord,
   createEventPartitions,
+  createEventWriter,
   createOutboxRelay,
+  createProfileWriter,
   createPurger,
   forgetOldCounts,
   forgetVisitors,
@@ -15,9 +24,8 @@ import {
   storeRejectedEvents,
   withoutErased,
 } from '@waymark/pipeline'
-import type { Platform, Service } from '@waymark/service-kit'
+import { drain, everyMs, type Platform, type Service } from '@waymark/service-kit'
 import { watchOutbox } from './outbox-gauges.ts'
-import { createPersistEvents } from './persist-events.ts'
 
 const RELAY_INTERVAL_MS = 500
 const PURGE_INTERVAL_MS = 1_000
@@ -27,17 +35,22 @@ const FORGET_COUNTS_INTERVAL_MS = 60 * 60 * 1000
 
 /** The only writer of events and of what follows from them; it also empties the outbox. */
 export const createPersistenceConsumer = (platform: Platform): Service => {
-  const { db, bus, cache, analytics, projectConfigs, clock, log } = platform
+  const { db, bus, cache, analytics, deleteMailCopies, projectConfigs, clock, log } = platform
   const partitions = createEventPartitions(db)
   const describeUserAgent = rememberUserAgents()
+  const writeEvents = createEventWriter({ db, analytics, projectConfigs, partitions })
+  const writeProfiles = createProfileWriter({ db, analytics })
   const relay = createOutboxRelay({ db, bus, log })
-  const { purgeAll } = createPurger({ db, analytics, cache })
+  const { purgeAll } = createPurger({ db, analytics, cache, deleteMailCopies })
   return {
     consumers: [
       bus.subscribe({
         group: 'persistence',
         topic: enrichedEvents,
-        handle: createPersistEvents({ db, analytics, projectConfigs, partitions }),
+        handle: async (batch) => {
+          await writeEvents(batch.map(({ value }) => value))
+          return undefined
+        },
       }),
       bus.subscribe({
         group: 'persistence-rejected',
@@ -76,6 +89,14 @@ export const createPersistenceConsumer = (platform: Platform): Service => {
         },
       }),
       bus.subscribe({
+        group: 'persistence-profiles',
+        topic: changedProfiles,
+        handle: async (batch) => {
+          await writeProfiles(batch.map(({ value }) => value))
+          return undefined
+        },
+      }),
+      bus.subscribe({
         group: 'persistence-dead-letters',
         topic: deadLetters,
         maxBatchRecords: 50,
@@ -91,22 +112,11 @@ export const createPersistenceConsumer = (platform: Platform): Service => {
     ],
     loops: [
       watchOutbox(platform),
-      { name: 'erasures', everyMs: PURGE_INTERVAL_MS, run: async (signal) => (await purgeAll(signal)) > 0 },
-      { name: 'outbox-relay', everyMs: RELAY_INTERVAL_MS, run: async (signal) => (await relay(signal)) > 0 },
-      { name: 'link-visitors', everyMs: FORGET_INTERVAL_MS, run: () => forgetVisitors(db.pool) },
-      {
-        name: 'event-partitions',
-        everyMs: PARTITIONS_INTERVAL_MS,
-        run: async () => {
-          await partitions.makeAhead(new Date(clock()))
-          return false
-        },
-      },
-      {
-        name: 'forget-counts',
-        everyMs: FORGET_COUNTS_INTERVAL_MS,
-        run: () => forgetOldCounts(db.pool, clock()),
-      },
+      drain('erasures', PURGE_INTERVAL_MS, purgeAll),
+      drain('outbox-relay', RELAY_INTERVAL_MS, relay),
+      drain('link-visitors', FORGET_INTERVAL_MS, () => forgetVisitors(db.pool)),
+      everyMs('event-partitions', PARTITIONS_INTERVAL_MS, () => partitions.makeAhead(new Date(clock()))),
+      drain('forget-counts', FORGET_COUNTS_INTERVAL_MS, () => forgetOldCounts(db.pool, clock())),
     ],
   }
 }

@@ -1,5 +1,5 @@
 import { readOutboxDepth } from '@waymark/pipeline'
-import type { Loop, Platform } from '@waymark/service-kit'
+import { everyMs, type Loop, type Platform } from '@waymark/service-kit'
 import { Gauge } from 'prom-client'
 
 const INTERVAL_MS = 10_000
@@ -17,14 +17,9 @@ export const watchOutbox = ({ db, metrics }: Pick<Platform, 'db' | 'metrics'>): 
     help: 'For how long the oldest of them has waited',
     registers,
   })
-  return {
-    name: 'outbox-gauges',
-    everyMs: INTERVAL_MS,
-    run: async () => {
-      const depth = await readOutboxDepth(db)
-      records.set(depth.records)
-      oldest.set(depth.oldestSeconds)
-      return false
-    },
-  }
+  return everyMs('outbox-gauges', INTERVAL_MS, async () => {
+    const depth = await readOutboxDepth(db)
+    records.set(depth.records)
+    oldest.set(depth.oldestSeconds)
+  })
 }

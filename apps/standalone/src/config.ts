@@ -1,16 +1,31 @@
+import { PATTERN_DESCRIPTION } from '@waymark/contracts'
 import { mailConfig } from '@waymark/email-consumer'
-import { geoConfig, httpConfig, limitsConfig, variable } from '@waymark/service-kit'
+import { quotasConfig, type RegistrationMode, registrationModes } from '@waymark/management-api'
+import { duckdbConfig, geoConfig, httpConfig, limitsConfig, variable } from '@waymark/service-kit'
 import { Type } from 'typebox'
 
 /** The variables of the process that runs everything. */
 export const standaloneConfig = {
-  dataDir: variable(
-    'WAYMARK_DATA_DIR',
-    Type.String({ default: '.waymark', description: 'Where all data is kept.' }),
-  ),
+  dataDir: variable('WAYMARK_DATA_DIR', Type.String({ default: '.waymark', description: 'Data directory.' })),
   /** Set by npm to the script that it runs. */
   npmScript: variable('npm_lifecycle_event', Type.String({ default: '', description: 'Set by npm.' })),
+  analytics: duckdbConfig,
   limits: limitsConfig,
+  quotas: quotasConfig,
+  registrationMode: variable(
+    'REGISTRATION_MODE',
+    Type.Unsafe<RegistrationMode | ''>(
+      Type.Union(
+        ['', ...registrationModes].map((mode) => Type.Literal(mode)),
+        {
+          default: '',
+          description:
+            'Who may create an account: `open` anybody, `invite` people with an invitation, `closed` nobody. ' +
+            'Empty: `open` if `HOST` is a loopback address, otherwise `invite`.',
+        },
+      ),
+    ),
+  ),
   geo: geoConfig,
   mail: {
     // Unset, mail is written to files.
@@ -21,9 +36,13 @@ export const standaloneConfig = {
       Type.String({
         default: '',
         pattern: '^(?:$|https?://[^\\s<>"]+$)',
-        description: 'Where the links in emails lead, unless to this machine.',
+        [PATTERN_DESCRIPTION]: 'an http or https URL',
+        description:
+          'Public address of this installation, for links in emails. Empty: this process on localhost.',
       }),
     ),
+    allowedSenders: mailConfig.allowedSenders,
+    perHour: mailConfig.perHour,
     connections: mailConfig.connections,
     timeoutMs: mailConfig.timeoutMs,
     retryAfterMs: mailConfig.retryAfterMs,
@@ -32,12 +51,20 @@ export const standaloneConfig = {
     'SHORT_LINK_BASE_URL',
     Type.String({
       pattern: '^(https?://.*)?$',
+      [PATTERN_DESCRIPTION]: 'an http or https URL',
       default: '',
-      description: 'What short URLs begin with; this process on localhost unless set.',
+      description: 'Public address with which short URLs begin. Empty: this process on localhost.',
     }),
   ),
   http: {
     ...httpConfig(8080),
+    host: variable(
+      'HOST',
+      Type.String({
+        default: '127.0.0.1',
+        description: 'Address to listen on, for requests and `/metrics`. `0.0.0.0` listens on all addresses.',
+      }),
+    ),
     // Not 0: demo.json names the port before anything listens on it.
     port: variable(
       'PORT',
@@ -45,7 +72,7 @@ export const standaloneConfig = {
         minimum: 1,
         maximum: 65_535,
         default: 8080,
-        description: 'Where requests are answered.',
+        description: 'Port for requests.',
       }),
     ),
   },

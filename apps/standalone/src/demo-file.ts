@@ -9,6 +9,7 @@ import { type Static, Type } from 'typebox'
 const DemoFile = Type.Object({
   baseUrl: Type.String(),
   apiKey: Type.String(),
+  publicKey: Type.String(),
   projectId: Type.String(),
   email: Type.String(),
   password: Type.String(),
@@ -22,7 +23,7 @@ export type Demo = DemoFile & { isNew: boolean }
 
 /**
  * Sees to it that `file` tells how to reach the demo project, which is made at the first start. Without a
- * file whose key is valid the demo project gets a new key and password, since the old ones cannot be recovered.
+ * file whose keys are valid the demo project gets new keys and a new password, since the old ones cannot be recovered.
  */
 export const keepDemoFile = async (
   file: string,
@@ -31,7 +32,9 @@ export const keepDemoFile = async (
 ): Promise<Demo> => {
   const found = await read(file)
   // The file may have outlived the database that its key belongs to.
-  const known = found && (await apiKeys.authenticate(found.apiKey)) ? found : undefined
+  const valid =
+    found && (await apiKeys.authenticate(found.apiKey)) && (await apiKeys.authenticate(found.publicKey))
+  const known = valid ? found : undefined
   const demo = { ...(known ?? (await ensureDemoProject(db))), baseUrl }
   if (known?.baseUrl !== baseUrl) await write(file, demo)
   return { ...demo, isNew: known === undefined }
@@ -49,10 +52,10 @@ const read = async (file: string): Promise<DemoFile | undefined> => {
 // By renaming, so that a crash leaves the old file or the new one, never half of one.
 const write = async (
   file: string,
-  { baseUrl, apiKey, projectId, email, password }: DemoFile,
+  { baseUrl, apiKey, publicKey, projectId, email, password }: DemoFile,
 ): Promise<void> => {
   await mkdir(path.dirname(file), { recursive: true })
-  const text = `${JSON.stringify({ baseUrl, apiKey, projectId, email, password }, null, 2)}\n`
+  const text = `${JSON.stringify({ baseUrl, apiKey, publicKey, projectId, email, password }, null, 2)}\n`
   await writeFile(`${file}.new`, text, { mode: 0o600 })
   await rename(`${file}.new`, file)
 }

@@ -1,13 +1,33 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { ConfigError } from '@waymark/service-kit'
 
 const USABLE = /^[\w-]{43}$/
 
-/** The secret that signs unsubscribe links, drawn at the first start and kept in `file`: links in old emails have to work. */
+const read = async (file: string): Promise<string | undefined> => {
+  try {
+    return (await readFile(file, 'utf8')).trim()
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return undefined
+    throw new ConfigError([`${file} cannot be read (${message}): let this user read it`])
+  }
+}
+
+/**
+ * The secret that signs unsubscribe links, drawn at the first start and kept in `file`: links in old emails have to work.
+ * @throws ConfigError when there is a file without a usable secret; another secret would break those links
+ */
 export const keepMailSecret = async (file: string): Promise<string> => {
-  const found = (await readFile(file, 'utf8').catch(() => '')).trim()
-  if (USABLE.test(found)) return found
+  const found = await read(file)
+  if (found !== undefined) {
+    if (USABLE.test(found)) return found
+    throw new ConfigError([
+      `${file} must hold one secret of 43 letters, digits, "-" or "_", but holds ${found.length} characters: ` +
+        'restore it from a backup, or delete it for a new secret; then unsubscribe links in sent emails stop working',
+    ])
+  }
   const secret = randomBytes(32).toString('base64url')
   await mkdir(path.dirname(file), { recursive: true })
   // By renaming, so that a crash leaves a whole secret or none.

@@ -6,7 +6,8 @@ import { standaloneConfig } from './config.ts'
 import { keepDemoFile } from './demo-file.ts'
 import { greeting } from './greeting.ts'
 import { keepMailSecret } from './mail-secret.ts'
-import { createAllServices } from './services.ts'
+import { registrationModeOf } from './registration.ts'
+import { APPS, createAllServices } from './services.ts'
 import { stopWithParent } from './stop-with-parent.ts'
 
 // Unless asked otherwise, the console is for people: it shows the greeting and what goes wrong.
@@ -19,7 +20,7 @@ await runService('standalone', env, async (context) => {
 
   const postgres = await startEmbeddedPostgres({
     dataDir: path.join(dataDir, 'postgres'),
-    log: (line) => context.log.info({ postgres: line }, 'the database says'),
+    log: (line) => context.log.info({ postgres: line }, 'PostgreSQL log'),
   })
   let stopping = false
   context.scope.onStop('postgres', () => {
@@ -27,23 +28,34 @@ await runService('standalone', env, async (context) => {
     return postgres.stop()
   })
   void postgres.exited.then((exit) => {
-    if (!stopping) context.fail(new Error(`the database ended by itself: ${JSON.stringify(exit)}`))
+    if (!stopping)
+      context.fail(new Error(`PostgreSQL ended and could not be started again: ${JSON.stringify(exit)}`))
   })
   await migrate(postgres.url)
 
-  const platform = await embeddedPlatform(
-    { databaseUrl: postgres.url, limits: config.limits, geoFile: config.geo.file },
+  const mailDir = createDirectoryTransport(path.join(dataDir, 'mail'))
+  const embedded = await embeddedPlatform(
+    {
+      databaseUrl: postgres.url,
+      analytics: { file: path.join(dataDir, 'analytics.duckdb'), settings: config.analytics },
+      limits: config.limits,
+      geoFile: config.geo.file,
+    },
     context,
   )
+  // Also when mail goes by SMTP now: earlier messages may lie there.
+  const platform = { ...embedded, deleteMailCopies: mailDir.deleteCopies }
   await ensureEventPartitions(platform.db.pool, { now: new Date() })
   const baseUrl = `http://localhost:${config.http.port}`
   const { smtpUrl: url, timeoutMs } = config.mail
-  const transport = url
-    ? createSmtpTransport({ url, timeoutMs })
-    : createDirectoryTransport(path.join(dataDir, 'mail'))
+  const transport = url ? createSmtpTransport({ url, timeoutMs }) : mailDir
   context.scope.onStop('mail', () => transport.close())
   const service = createAllServices(platform, {
     shortLinkBaseUrl: config.shortLinkBaseUrl || baseUrl,
+    processInfo: { apps: APPS, metricsPort: config.http.metricsPort },
+    quotas: config.quotas,
+    allowedSenders: config.mail.allowedSenders,
+    registrationMode: registrationModeOf(config.registrationMode, config.http.host),
     mail: {
       ...config.mail,
       transport,
@@ -53,6 +65,6 @@ await runService('standalone', env, async (context) => {
   })
   const demoFile = path.join(dataDir, 'demo.json')
   const demo = await keepDemoFile(demoFile, baseUrl, platform)
-  await startService(service, config.http, platform, context.scope)
-  process.stdout.write(greeting(demo, demoFile))
+  const { metricsPort } = await startService(service, config.http, platform, context.scope)
+  process.stdout.write(greeting(demo, demoFile, metricsPort))
 })

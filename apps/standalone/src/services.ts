@@ -11,6 +11,18 @@ import { combineServices, type Platform, type Service } from '@waymark/service-k
 /** What some apps are told beside the platform. */
 export type AllOptions = ManagementOptions & { mail: MailOptions }
 
+/** The apps that run in this process. */
+export const APPS = [
+  'ingest-gateway',
+  'enrichment-consumer',
+  'persistence-consumer',
+  'management-api',
+  'link-redirector',
+  'coupon-service',
+  'decision-service',
+  'email-consumer',
+] as const
+
 /** Every app, on one platform. */
 export const createAllServices = (
   platform: Platform,

@@ -1,7 +1,7 @@
 import { services, startDistributed } from '@waymark/testing'
 import { describe } from 'vitest'
-import { describeWhole } from './whole.ts'
+import { describeAllFeatures } from './all.suite.ts'
 
 describe.skipIf(!services)('Waymark as separate processes on Kafka, PostgreSQL and Redis', () => {
-  describeWhole((env) => startDistributed(undefined, env), 'coupon-service')
+  describeAllFeatures((env) => startDistributed(undefined, env), 'coupon-service')
 })

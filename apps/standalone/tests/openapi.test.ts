@@ -1,5 +1,12 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { answersOf, type Operation, openApiDocument, operations } from '@waymark/contracts'
+import {
+  answersOf,
+  type Operation,
+  openApiDocument,
+  operations,
+  queryExamples,
+  requestExamples,
+} from '@waymark/contracts'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Example, Way } from './openapi/example.ts'
@@ -11,6 +18,15 @@ const waysTo = (status: number, example?: Example): { reason: string; special: W
   const special = example?.others?.[status]
   if (typeof special !== 'object') return [{ reason: '', special }]
   return Object.entries(special).map(([reason, way]) => ({ reason, special: way }))
+}
+
+/** Operations whose example names something that only its reader has: a token, a password, a code or an id. */
+const NAMES_WHAT_IS_OWN = ['login', 'changePassword', 'acceptInvitation', 'redeemCoupon', 'revokeCoupons']
+
+/** A query with one parameter that is known and whose value is empty, which none may be. */
+const emptyParameter = (schema: object): Record<string, string> => {
+  const [name = ''] = Object.keys((schema as { properties?: object }).properties ?? {})
+  return { [name]: '' }
 }
 
 /** A request that is answered with a status that follows from who may ask and from what is read. */
@@ -33,7 +49,7 @@ const spoil = async (
         ? { ...good, params: { ...good.params, projectId: world.foreignProjectId } }
         : { ...good, params: { file: 'unknown' } }
     case 400:
-      return { ...good, body: '{' }
+      return body ? { ...good, body: '{' } : { ...good, query: { ...good.query, unknown: '1' } }
     case 304:
       return { ...good, headers: { ...good.headers, 'If-None-Match': '*' } }
     case 412:
@@ -44,7 +60,7 @@ const spoil = async (
       return { ...good, headers: { ...good.headers, 'Content-Type': 'text/plain' } }
     case 422:
       if (body) return { ...good, body: [] }
-      return query ? { ...good, query: { limit: '0' } } : undefined
+      return query ? { ...good, query: emptyParameter(query.schema) } : undefined
     default:
       return undefined
   }
@@ -85,6 +101,17 @@ describe.skipIf(!services)('every documented answer can be had, and no other is 
       expect(answer.status).toBe(status)
       if (reason) expect(answer.body).toMatchObject({ reason })
     })
+  })
+
+  const shown = operations.filter(
+    ({ id }) => (requestExamples[id] ?? queryExamples[id]) !== undefined && !NAMES_WHAT_IS_OWN.includes(id),
+  )
+  it.each(shown)('$id accepts the example in the document', async (operation) => {
+    const { id } = operation
+    const good = await examples.get(id)?.good(world)
+    const call = { ...good, body: requestExamples[id], query: { ...good?.query, ...queryExamples[id] } }
+    const { status, text } = await world.call(operation, call)
+    expect(status, text).toBeLessThan(300)
   })
 
   it('503 of each, when the database is away', async () => {

@@ -1,8 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
-import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { topics } from '@waymark/contracts'
 import { type Database, openDatabase } from '@waymark/database'
@@ -10,23 +8,27 @@ import { DEFAULT_ALPHABET, drawCodes } from '@waymark/domain'
 import { ensureKafkaTopics } from '@waymark/event-bus'
 import { ensureDemoProject, insertCoupons } from '@waymark/pipeline'
 import {
+  type AppProcess,
   createMemoryLog,
   createTestDatabase,
+  endApp,
   eventually,
   freePort,
   requireServices,
   services,
+  startApp,
   startNginx,
 } from '@waymark/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 
-const APPS = path.resolve(import.meta.dirname, '../..')
 const SENDERS = 4
-const DRAIN_MS = 2_000
-/** How much later than the replica itself the proxy hears that it stops, as between a kubelet and an Ingress. */
-const PROXY_IS_TOLD_AFTER_MS = 300
+/** Between two requests of a sender, so that a drain of many seconds does not occupy the machine. */
+const SEND_PAUSE_MS = 10
+/** How long a replica goes on answering after SIGTERM. A busy machine may need seconds to reconfigure the proxy. */
+const DRAIN_MS = 20_000
+/** How much later than the replica the proxy learns of the stop, as between a kubelet and an Ingress. */
+const PROXY_DELAY_MS = 300
 
-type Replica = { process: ChildProcess; port: number }
 type Call = { method?: string; path: string; body?: object; headers?: Record<string, string> }
 
 /** A service as its clients know it: what it is asked, as often as they like, and what it answers. */
@@ -88,7 +90,7 @@ const SERVICES: Asked[] = [
 ]
 
 /** What a proxy in front of the replicas is told, which keeps its connections to them. */
-const proxyConfig = (port: number, replicas: readonly Replica[]): string => `
+const proxyConfig = (port: number, replicas: readonly { port: number }[]): string => `
   pid /tmp/nginx-${port}.pid;
   events {}
   http {
@@ -106,7 +108,7 @@ const proxyConfig = (port: number, replicas: readonly Replica[]): string => `
   }`
 
 const prepare = async ({ prepare: prepareCalls }: Asked) => {
-  const { kafkaBrokers, redisUrl } = requireServices()
+  const { kafkaBrokers, redisUrl, clickhouseUrl } = requireServices()
   const database = await createTestDatabase()
   const prefix = `t${randomBytes(5).toString('hex')}.`
   const db = openDatabase({ url: database.url, poolSize: 2, applicationName: 'test', onError: () => {} })
@@ -116,35 +118,20 @@ const prepare = async ({ prepare: prepareCalls }: Asked) => {
   const kafka = { brokers: kafkaBrokers, clientId: 'test', topicPrefix: prefix }
   await ensureKafkaTopics(kafka, topics, { partitions: 2, replication: 1 }, createMemoryLog())
   const env = {
-    PATH: process.env.PATH,
-    LOG_LEVEL: 'warn',
     DATABASE_URL: database.url,
     REDIS_URL: redisUrl,
     REDIS_KEY_PREFIX: prefix,
     KAFKA_BROKERS: kafkaBrokers.join(','),
     KAFKA_TOPIC_PREFIX: prefix,
-    LIMIT_INGEST_PER_MINUTE: '1000000',
-    LIMIT_DECIDE_PER_MINUTE: '1000000',
-    LIMIT_REDEEM_PER_MINUTE: '1000000',
-    METRICS_PORT: '0',
-    DRAIN_MS: `${DRAIN_MS}`,
+    CLICKHOUSE_URL: clickhouseUrl,
   }
   return { database, apiKey, nextCall, env }
 }
 
-const startReplica = async (app: string, env: NodeJS.ProcessEnv): Promise<Replica> => {
-  const port = await freePort()
-  const main = path.join(APPS, app, 'src/main.ts')
-  const child = spawn(process.execPath, [main], { env: { ...env, PORT: `${port}` }, stdio: 'inherit' })
-  await eventually('the replica is ready', async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok)
-  return { process: child, port }
-}
-
-const end = async ({ process: child }: Replica): Promise<number | null> => {
-  const ended = once(child, 'exit')
-  child.kill('SIGTERM')
-  const [code] = await ended
-  return code
+const startReplicaOf = (app: string, env: Record<string, string>) => async (): Promise<AppProcess> => {
+  const replica = await startApp(`apps/${app}/src/main.ts`, await freePort(), env)
+  onTestFinished(() => replica.kill())
+  return replica
 }
 
 const ask = async (
@@ -172,13 +159,14 @@ describe.skipIf(!services).each(SERVICES)('a rolling update of $app behind a pro
   it('fails no request', async () => {
     const { database, apiKey, nextCall, env } = await prepare(asked)
     onTestFinished(() => database.drop())
-    let replicas = await Promise.all([startReplica(app, env), startReplica(app, env)])
     const proxyPort = await freePort()
-    const proxy = await startNginx(proxyConfig(proxyPort, replicas))
+    const proxy = await startNginx(proxyConfig(proxyPort, [{ port: await freePort() }]))
     onTestFinished(async () => {
       await proxy.container.stop({ timeout: 0 })
-      await Promise.all(replicas.map(end))
     })
+    const startReplica = startReplicaOf(app, { ...env, DRAIN_MS: `${DRAIN_MS}` })
+    let replicas = await Promise.all([startReplica(), startReplica()])
+    await proxy.configure(proxyConfig(proxyPort, replicas))
     // How a proxy ends the connections of its own clients is not the question here.
     const agent = new Agent({ keepAlive: false })
     const call = () => ask(proxyPort, apiKey, agent, nextCall())
@@ -186,30 +174,36 @@ describe.skipIf(!services).each(SERVICES)('a rolling update of $app behind a pro
 
     const answers: (number | string)[] = []
     let sending = true
+    onTestFinished(() => {
+      sending = false
+    })
     const send = async (): Promise<void> => {
-      while (sending) answers.push(await call().catch((error) => `${error.message}`))
+      while (sending) {
+        answers.push(await call().catch((error) => `${error.message}`))
+        await sleep(SEND_PAUSE_MS)
+      }
     }
     const senders = Array.from({ length: SENDERS }, send)
 
-    const exitCodes: (number | null)[] = []
+    const exitCodes: Promise<number | null>[] = []
     for (let update = 0; update < 2; update++) {
       const [oldest, ...others] = replicas
       if (!oldest) throw new Error('there is always a replica')
-      const fresh = await startReplica(app, env)
+      const fresh = await startReplica()
       await proxy.configure(proxyConfig(proxyPort, [...others, oldest, fresh]))
       const answeredBefore = answers.length
       await eventually('more is answered', () => answers.length > answeredBefore + 50)
-      const ended = end(oldest)
-      await sleep(PROXY_IS_TOLD_AFTER_MS)
+      exitCodes.push(endApp(oldest, 'SIGTERM'))
+      await sleep(PROXY_DELAY_MS)
       await proxy.configure(proxyConfig(proxyPort, [...others, fresh]))
-      exitCodes.push(await ended)
       replicas = [...others, fresh]
     }
+    const ended = await Promise.all(exitCodes)
     sending = false
     await Promise.all(senders)
 
     expect(answers.filter((answer) => answer !== status)).toEqual([])
     expect(answers.length).toBeGreaterThan(100)
-    expect(exitCodes).toEqual([0, 0])
+    expect(ended).toEqual([0, 0])
   })
 })

@@ -1,9 +1,64 @@
-import { startStandalone } from '@waymark/testing'
-import { describe } from 'vitest'
-import { describePowerCut } from './power-cut.ts'
-import { describeWhole } from './whole.ts'
+import { createHmac, randomUUID } from 'node:crypto'
+import { type Constellation, startStandalone } from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describeAllFeatures } from './all.suite.ts'
+import { createClient } from './client.ts'
+import { describePowerCut } from './power-cut.suite.ts'
+
+/** What only one process can promise: what a write answered counts in the next request. */
+const describeAtOnce = (): void => {
+  let waymark: Constellation
+  beforeAll(async () => {
+    waymark = await startStandalone()
+  }, 60_000)
+  afterAll(() => waymark?.stop())
+  const { call, manage } = createClient(() => waymark)
+
+  it('decides by a decision as soon as it was made, changed or paused', async () => {
+    const key = `d-${randomUUID()}`
+    const decided = async () => (await call('POST', '/api/v1/decide', { visitorId: 'v', keys: [key] })).body
+    expect(await decided()).toMatchObject({ decisions: [{ reason: 'ERROR' }] })
+    const decision = {
+      key,
+      status: 'active',
+      variants: [{ key: 'a', value: 1 }],
+      fallbackVariant: 'a',
+      rules: [],
+    }
+    expect((await manage('POST', 'decisions', decision)).status).toBe(201)
+    expect(await decided()).toMatchObject({ decisions: [{ value: 1 }] })
+    const variants = [{ key: 'a', value: 2 }]
+    expect((await manage('PATCH', `decisions/${key}`, { variants })).status).toBe(200)
+    expect(await decided()).toMatchObject({ decisions: [{ value: 2 }] })
+    expect((await manage('POST', `decisions/${key}/pause`)).status).toBe(200)
+    expect(await decided()).toMatchObject({ decisions: [{ reason: 'DISABLED' }] })
+  })
+
+  it('takes user hashes as soon as the identity secret was first read', async () => {
+    const userId = `u-${randomUUID()}`
+    const write = (more = {}) => call('PUT', '/api/v1/profile', { userId, traits: {}, ...more })
+    expect((await write()).status).toBe(200)
+    const { secret } = (await manage('GET', 'identity-secret')).body
+    const userHash = createHmac('sha256', String(secret)).update(userId).digest('hex')
+    expect((await write({ userHash })).status).toBe(200)
+  })
+
+  it('follows a short link as it was changed, and no more as soon as it was paused', async () => {
+    const code = `l-${randomUUID()}`
+    const follow = () => waymark.request(`/s/${code}`, { redirect: 'manual' })
+    const made = await manage('POST', 'links', { code, destination: 'https://shop.example/one' })
+    expect(made.status).toBe(201)
+    expect((await follow()).headers.get('Location')).toContain('/one')
+    const change = (body: object) => manage('PATCH', `links/${made.body.id}`, body)
+    expect((await change({ destination: 'https://shop.example/two' })).status).toBe(200)
+    expect((await follow()).headers.get('Location')).toContain('/two')
+    expect((await change({ status: 'paused' })).status).toBe(200)
+    expect((await follow()).status).toBe(410)
+  })
+}
 
 describe('Waymark in one process on embedded parts', () => {
-  describeWhole(startStandalone, 'standalone')
+  describeAllFeatures(startStandalone, 'standalone')
   describePowerCut(startStandalone, ['standalone'])
+  describeAtOnce()
 })

@@ -1,15 +1,14 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { eventually, freePort } from '@waymark/testing'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eventually, freePort, startProcess } from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 
 const MAIN = path.resolve(import.meta.dirname, '../src/main.ts')
 
-describe('what a start says', { timeout: 150_000 }, () => {
+describe('what a start says', () => {
   let dataDir: string
   beforeAll(async () => {
     dataDir = await mkdtemp(path.join(tmpdir(), 'waymark-start-'))
@@ -17,48 +16,90 @@ describe('what a start says', { timeout: 150_000 }, () => {
   })
   afterAll(() => rm(dataDir, { recursive: true, force: true }))
 
-  const start = (port: number) => {
-    const child = spawn(process.execPath, [MAIN], {
-      env: { PATH: process.env.PATH, WAYMARK_DATA_DIR: dataDir, PORT: `${port}`, METRICS_PORT: '0' },
-      stdio: ['ignore', 'pipe', 'pipe'],
+  const start = (port: number, metricsPort = 0) => {
+    const started = startProcess(process.execPath, [MAIN], {
+      env: {
+        PATH: process.env.PATH,
+        WAYMARK_DATA_DIR: dataDir,
+        PORT: `${port}`,
+        METRICS_PORT: `${metricsPort}`,
+      },
     })
-    const said = { out: '', err: '' }
-    child.stdout.on('data', (chunk) => (said.out += chunk))
-    child.stderr.on('data', (chunk) => (said.err += chunk))
-    const ended = once(child, 'close').then(([code]) => code as number | null)
-    return { child, said, ended }
+    onTestFinished(() => started.kill())
+    return started
   }
   const greetingOf = async (port: number): Promise<string> => {
-    const { child, said, ended } = start(port)
-    try {
-      await eventually('it greets', () => said.out.includes('Waymark answers on'), 60_000)
-    } catch (error) {
-      child.kill('SIGKILL')
-      throw new Error(`It did not greet:\n${said.out}${said.err}`, { cause: error })
-    }
+    const { child, stdout, output, ended } = start(port)
+    const greets = eventually('it greets', () => stdout().includes('Waymark answers on'))
+    await greets.catch((error) => {
+      throw new Error(`It did not greet:\n${output()}`, { cause: error })
+    })
     child.kill('SIGTERM')
     expect(await ended).toBe(0)
-    return said.out
+    return stdout()
   }
 
   it('shows the key once, and then where it is kept', async () => {
     const port = await freePort()
     const first = await greetingOf(port)
     const file = path.join(dataDir, 'demo.json')
-    const { apiKey } = JSON.parse(await readFile(file, 'utf8')) as { apiKey: string }
-    expect(first).toContain(apiKey)
+    const demo = JSON.parse(await readFile(file, 'utf8')) as Record<'apiKey' | 'email' | 'password', string>
+    for (const shown of [demo.apiKey, demo.email, demo.password]) expect(first).toContain(shown)
     const second = await greetingOf(port)
-    expect(second).not.toContain(apiKey)
+    for (const secret of [demo.apiKey, demo.password]) expect(second).not.toContain(secret)
     expect(second).toContain(file)
+    for (const said of [first, second]) expect(said).toContain(`http://localhost:${port}/console/`)
+    for (const said of [first, second]) expect(said).toContain(`eval "$(npm run -s demo:env -- '${file}')"`)
+  })
+
+  it('says where metrics are, and in one line why they are not', async () => {
+    const metricsPort = await freePort()
+    const first = start(await freePort(), metricsPort)
+    await eventually('it greets', () => first.stdout().includes('Waymark answers on'))
+    expect(first.stdout()).toContain(`http://localhost:${metricsPort}/metrics\n`)
+    const figures = await fetch(`http://localhost:${metricsPort}/metrics`)
+    expect(figures.status).toBe(200)
+    first.child.kill('SIGTERM')
+    await first.ended
+
+    const other = createServer().listen(metricsPort)
+    await once(other, 'listening')
+    onTestFinished(async () => void other.close())
+    const second = start(await freePort(), metricsPort)
+    await eventually('it greets', () => second.stdout().includes('Waymark answers on'))
+    second.child.kill('SIGTERM')
+    expect(await second.ended).toBe(0)
+    expect(second.output()).toContain(
+      `Port ${metricsPort} for metrics is taken; starting without metrics. Set METRICS_PORT to another port.`,
+    )
+    expect(second.output()).not.toContain('    at ')
+    expect(second.output()).not.toContain('EADDRINUSE')
+  })
+
+  it('is one line when the mail secret is not usable, and leaves the file alone', async () => {
+    const file = path.join(dataDir, 'mail-secret')
+    const before = await readFile(file, 'utf8')
+    await writeFile(file, 'cut short')
+    const { stdout, stderr, ended } = start(await freePort())
+    expect(await ended).toBe(1)
+    expect(stdout()).toBe('')
+    expect(stderr()).toBe(
+      `The configuration is not usable:\n  ${file} must hold one secret of 43 letters, digits, "-" or "_", but holds 9 ` +
+        'characters: restore it from a backup, or delete it for a new secret; then unsubscribe links in sent emails ' +
+        'stop working\n',
+    )
+    expect(await readFile(file, 'utf8')).toBe('cut short')
+    await writeFile(file, before)
   })
 
   it('is one line when the port is taken', async () => {
     const port = await freePort()
     const other = createServer().listen(port)
     await once(other, 'listening')
-    const { said, ended } = start(port)
+    const { stdout, stderr, ended } = start(port)
     expect(await ended).toBe(1)
-    expect(said).toEqual({ out: '', err: `Port ${port} is taken. Set PORT to another one.\n` })
+    expect(stdout()).toBe('')
+    expect(stderr()).toBe(`Port ${port} is taken. Set PORT to another one.\n`)
     other.close()
   })
 })

@@ -1,2 +1,26 @@
-export { type Analytics, MAX_GROUPS, type MetricQuery, type MetricRow } from './port.ts'
-export { createPostgresAnalytics } from './postgres-analytics.ts'
+export {
+  AnalyticsDataError,
+  type AnalyticsProfile,
+  type AnalyticsQueries,
+  type AnalyticsStore,
+  AnalyticsUnavailableError,
+  type AnalyticsWrites,
+  type Breakdown,
+  type FunnelQuery,
+  type FunnelRow,
+  type PathRow,
+  type PathsQuery,
+  type PropertiesQuery,
+  type PropertyRow,
+  type PropertyValueRow,
+  type PropertyValuesQuery,
+  QueryTimeoutError,
+  type RetentionQuery,
+  type RetentionRow,
+  type TimeRange,
+  type TrendMetric,
+  type TrendQuery,
+  type TrendRow,
+  trendMetrics,
+} from './store.ts'
+export { bucketAfter, isTimeZone, previousPeriod, zonedBuckets } from './zoned-buckets.ts'

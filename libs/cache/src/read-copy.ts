@@ -2,8 +2,8 @@ import type { Validator } from '@waymark/contracts'
 import type { Cache } from './port.ts'
 
 /**
- * What a process left in the cache as JSON, if it has the shape that is expected. Anything else, such as what an older
- * version left or somebody else wrote, is as good as nothing.
+ * A value that a process stored in the cache as JSON, if it is valid. Undefined for anything else, such as a value of an
+ * older version.
  */
 export const readCopy = async <T>(
   cache: Pick<Cache, 'get'>,

@@ -2,7 +2,7 @@ import type { Log } from '@waymark/contracts'
 import type { Cache } from './port.ts'
 import { connectRedis, type RedisOptions } from './redis-connection.ts'
 
-/** A cache in Redis. While Redis is away it behaves as if empty, at once, and reconnects in the background. */
+/** A cache in Redis. While Redis is down it behaves like an empty one, without waiting, and reconnects in the background. */
 export const createRedisCache = (options: RedisOptions, log: Log): Cache => {
   const { redis, complain } = connectRedis(options, log)
 

@@ -22,7 +22,7 @@ const LOG_INTERVAL_MS = 10_000
 const DEFAULT_PORT = 6379
 
 /**
- * Connects to Redis, and again in the background whenever it was away. Commands fail at once while it is away
+ * Connects to Redis, and reconnects in the background. Commands fail at once while it is down
  * and after `commandTimeoutMs` (200) while it hangs; `complain` logs such a failure, at most every 10 s.
  */
 export const connectRedis = (
@@ -34,7 +34,7 @@ export const connectRedis = (
   const complain = (error: unknown): void => {
     if (Date.now() - lastLoggedAt < LOG_INTERVAL_MS) return
     lastLoggedAt = Date.now()
-    log.warn({ err: error }, 'Redis is away; going on without it')
+    log.warn({ err: error }, 'Redis is unavailable; continuing without it')
   }
   redis.on('error', complain)
   return { redis, complain }

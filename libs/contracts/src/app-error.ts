@@ -33,3 +33,9 @@ export class AppError extends Error {
     this.details = details
   }
 }
+
+const RETRY_AFTER_S = 30
+
+/** The error for a store that does not answer: nothing was kept, and repeating the request is safe. */
+export const storeUnavailable = (cause?: unknown, retryAfter = RETRY_AFTER_S): AppError =>
+  new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfter }, { cause })

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox'
-import { NullableString } from './schema-parts.ts'
+import { NullableString, notBlank, patternOf } from './schema-parts.ts'
 
 /** Whether a decision decides. Only an `active` one does, within its schedule; an archived one never will again. */
 export const decisionStatuses = ['draft', 'active', 'paused', 'archived'] as const
@@ -10,7 +10,12 @@ const nullable = <S extends TSchema>(schema: S, description: string) =>
   Type.Unsafe<Static<S> | null>({ anyOf: [schema, { type: 'null' }], description })
 
 /** What names a decision, a variant, a rule or a group. No colon: it separates the parts of what is hashed. */
-export const DecisionKey = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$' })
+export const DecisionKey = Type.String(
+  patternOf(
+    '^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$',
+    '1 to 100 letters, digits, `_`, `.` and `-`, of which the first is a letter or digit',
+  ),
+)
 const Percentage = { type: 'number', minimum: 0, maximum: 100 }
 
 const Variant = Type.Object(
@@ -95,7 +100,9 @@ const ExclusionGroup = Type.Object(
 
 /** A decision as it is written, without its key and status. */
 export const decisionParts = {
-  name: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: 200 })),
+  name: Type.Optional(
+    Type.Unsafe<string | null>({ type: ['string', 'null'], minLength: 1, maxLength: 200, ...notBlank }),
+  ),
   description: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: 2_000 })),
   variants: Type.Array(Variant, { minItems: 1, maxItems: 50 }),
   fallbackVariant: Type.String({ description: 'Whoever no rule gives a variant gets this one.' }),
@@ -120,7 +127,7 @@ export const decisionParts = {
   ),
   salt: Type.Optional(
     Type.String({
-      pattern: '^[A-Za-z0-9_.-]{1,64}$',
+      ...patternOf('^[A-Za-z0-9_.-]{1,64}$', '1 to 64 letters, digits, `_`, `.` and `-`'),
       description: 'Part of what is hashed; another one reshuffles everybody.',
     }),
   ),

@@ -1,6 +1,7 @@
 export { type ApiKeyKind, type ApiKeyScope, apiKeyScopes } from './api-key.ts'
-export { AppError, type ErrorCode } from './app-error.ts'
+export { AppError, type ErrorCode, storeUnavailable } from './app-error.ts'
 export * from './coupon.ts'
+export { currencyOf } from './currency.ts'
 export type {
   Decision,
   DecisionDefinition,
@@ -13,6 +14,22 @@ export { decisionStatuses } from './decision-definition.ts'
 export * from './email.ts'
 export type { AccountView, ProjectView, TenantView, UserView } from './http/account-parts.ts'
 export * from './http/accounts.ts'
+export * from './http/analytics.ts'
+export {
+  DEFAULT_ANALYTICS_GROUPS,
+  EARLIEST_ANALYTICS_TIME,
+  type FilterOperator,
+  type FilterRequest,
+  Filters,
+  filterOperators,
+  LATEST_ANALYTICS_TIME,
+  MAX_ANALYTICS_DAYS,
+  MAX_ANALYTICS_GROUPS,
+  MAX_FILTER_TEXT_LENGTH,
+  MAX_FILTER_VALUES,
+  MAX_FILTERS,
+  MAX_PROPERTY_NAME_LENGTH,
+} from './http/analytics-parts.ts'
 export * from './http/api-keys.ts'
 export * from './http/audit-log.ts'
 export * from './http/conversions.ts'
@@ -26,6 +43,7 @@ export * from './http/decisions.ts'
 export * from './http/documentation.ts'
 export * from './http/email-deliveries.ts'
 export * from './http/email-feedback.ts'
+export * from './http/email-senders.ts'
 export * from './http/email-triggers.ts'
 export * from './http/event-definitions.ts'
 export * from './http/events.ts'
@@ -34,6 +52,7 @@ export {
   type IdentifyResult,
   identifyRequest,
   MAX_IDENTIFY_BODY_BYTES,
+  MAX_PROFILE_TRAITS_BYTES,
   MAX_TRAIT_NAME_LENGTH,
   MAX_TRAITS_BYTES,
   MAX_TRAITS_DEPTH,
@@ -43,26 +62,31 @@ export {
   type Traits,
 } from './http/identify.ts'
 export * from './http/ingestion-operations.ts'
+export * from './http/insights.ts'
 export * from './http/invitations.ts'
 export { type LinkStatsQuery, type LinkStatsView, MAX_STATS_DAYS } from './http/link-stats.ts'
 export * from './http/links.ts'
 export * from './http/members.ts'
 export * from './http/metering-selectors.ts'
+export { missingCredentials } from './http/missing-credentials.ts'
 export { answersOf, openApiDocument } from './http/openapi.ts'
 export {
   type Access,
   type Answer,
   defineOperation,
   type Endpoint,
+  MAX_BODY_VALUES,
   type Operation,
   type RequestPart,
 } from './http/operation.ts'
 export { operations } from './http/operations.ts'
+export { MAX_PAGE_BYTES } from './http/page.ts'
 export * from './http/profile-view.ts'
 export * from './http/projects.ts'
 export * from './http/redemptions.ts'
 export * from './http/rejected-events.ts'
 export { MAX_REPLAY_RECORDS, type ReplayResult } from './http/replay.ts'
+export { queryExamples, requestExamples } from './http/request-examples.ts'
 export { LOCAL_SESSION_COOKIE, SESSION_COOKIE } from './http/session-cookie.ts'
 export * from './http/settings.ts'
 export * from './http/stats.ts'
@@ -74,7 +98,7 @@ export {
   MAX_EVENT_DEPTH,
   MAX_EVENTS_PER_REQUEST,
   MAX_TRACK_BODY_BYTES,
-  type TrackedEvent,
+  TrackedEvent,
   trackedEvent,
 } from './http/track-request.ts'
 export type {
@@ -85,20 +109,37 @@ export type {
   ValidationItem,
 } from './http/track-result.ts'
 export type { Log } from './log.ts'
+export {
+  describeError,
+  mainError,
+  memberOf,
+  PATTERN_DESCRIPTION,
+  show,
+  unknownField,
+} from './problem-message.ts'
 export { type ProjectRole, projectRoles, scopeForRole } from './project-role.ts'
 export { type IpStorage, ProjectSettings, projectSettings, ValidationMode } from './project-settings.ts'
+export type { ChangedProfile } from './records/changed-profile.ts'
 export type { ConversionClaim, MeteringSelector } from './records/conversion-claim.ts'
 export type { CouponRedemptionRecord } from './records/coupon-redemption.ts'
 export type { DeadLetter } from './records/dead-letter.ts'
-export type { EnrichedEvent, EventContext, EventLink } from './records/enriched-event.ts'
+export type { CompleteEvent, EnrichedEvent, EventContext, EventLink } from './records/enriched-event.ts'
 export type { Exposure } from './records/exposure.ts'
-export type { IdentifyRecord, QueuedRecord } from './records/identify-record.ts'
-export type { AcceptedEvent, CompactRecord, IngestRecord } from './records/ingest-record.ts'
+export type {
+  AcceptedEvent,
+  ClientDevice,
+  IdentifyRecord,
+  IngestRecord,
+  QueuedRecord,
+} from './records/ingest-record.ts'
 export type { LinkClick } from './records/link-click.ts'
 export type { RejectedEvent } from './records/rejected-event.ts'
+export { requireNoProblems, requireValid } from './require-valid.ts'
 export { dateOfTime, EARLIEST_MS, parseRfc3339, utcOfTime } from './rfc3339.ts'
+export { BUG_IDS, OWN_EVENT_ID_PREFIX } from './schema-parts.ts'
 export { withTextLength } from './text-length.ts'
 export {
+  changedProfiles,
   couponsRedeemed,
   deadLetters,
   enrichedEvents,

@@ -1,12 +1,13 @@
 import { type Static, Type } from 'typebox'
+import { notBlank } from './schema-parts.ts'
 import { compileValidator } from './validator.ts'
 
 /** How events are held against their definitions. */
-export const ValidationMode = Type.Union([Type.Literal('off'), Type.Literal('warn'), Type.Literal('enforce')])
+export const ValidationMode = Type.Enum(['off', 'warn', 'enforce'])
 export type ValidationMode = Static<typeof ValidationMode>
 
 /** What is stored of a visitor's address: all, its network (/24, /48), or nothing. */
-export const IpStorage = Type.Union([Type.Literal('keep'), Type.Literal('truncate'), Type.Literal('drop')])
+export const IpStorage = Type.Enum(['keep', 'truncate', 'drop'])
 export type IpStorage = Static<typeof IpStorage>
 
 /** What a project may set; whatever is left out has its default. */
@@ -25,9 +26,16 @@ export const ProjectSettings = Type.Object(
     ),
     ipStorage: Type.Optional(IpStorage),
     deniedTraits: Type.Optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+      Type.Array(Type.String({ minLength: 1, maxLength: 64, ...notBlank }), {
         maxItems: 100,
         description: 'Traits that are never stored.',
+      }),
+    ),
+    identityVerification: Type.Optional(
+      Type.Union([Type.Literal('optional'), Type.Literal('required')], {
+        description:
+          'Whether identify and profile calls with a `pub` key must carry a `userHash` when they name a `userId`; ' +
+          'they may unless this is `required`.',
       }),
     ),
     ingestRequestsPerMinute: Type.Optional(

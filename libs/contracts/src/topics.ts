@@ -1,9 +1,10 @@
 import type { Static, TSchema } from 'typebox'
+import { ChangedProfile } from './records/changed-profile.ts'
 import { CouponRedemptionRecord } from './records/coupon-redemption.ts'
 import { DeadLetter } from './records/dead-letter.ts'
 import { EnrichedEvent } from './records/enriched-event.ts'
 import { Exposure } from './records/exposure.ts'
-import { QueuedRecord } from './records/identify-record.ts'
+import { QueuedRecord } from './records/ingest-record.ts'
 import { LinkClick } from './records/link-click.ts'
 import { RejectedEvent } from './records/rejected-event.ts'
 import { compileValidator, type Validator } from './validator.ts'
@@ -24,7 +25,12 @@ const defineTopic = <S extends TSchema>(
   name: string,
   schema: S,
   { retentionMs = 7 * DAY_MS, maxMessageBytes = 1_048_588 } = {},
-): Topic<Static<S>> => ({ name, validator: compileValidator(schema), retentionMs, maxMessageBytes })
+): Topic<Static<S>> => ({
+  name,
+  validator: compileValidator(schema, { showReceived: false }),
+  retentionMs,
+  maxMessageBytes,
+})
 
 export const ingestRecords = defineTopic('ingest.records.v1', QueuedRecord)
 export const rejectedEvents = defineTopic('ingest.rejected.v1', RejectedEvent)
@@ -32,6 +38,7 @@ export const enrichedEvents = defineTopic('events.enriched.v1', EnrichedEvent)
 export const couponsRedeemed = defineTopic('coupons.redeemed.v1', CouponRedemptionRecord)
 export const linkClicks = defineTopic('links.clicked.v1', LinkClick)
 export const exposures = defineTopic('decisions.exposed.v1', Exposure)
+export const changedProfiles = defineTopic('profiles.changed.v1', ChangedProfile)
 /** A dead letter wraps another record in base64, so it may be larger than any of them. */
 export const deadLetters = defineTopic('dead-letters.v1', DeadLetter, { maxMessageBytes: 4 * 1024 * 1024 })
 
@@ -43,5 +50,6 @@ export const topics: readonly Topic<unknown>[] = [
   couponsRedeemed,
   linkClicks,
   exposures,
+  changedProfiles,
   deadLetters,
 ]

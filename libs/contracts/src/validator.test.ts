@@ -42,10 +42,10 @@ describe('a validator', () => {
 
   it.each([
     [{}, { field: 'name', rule: 'required', message: 'is required' }],
-    [{ name: 'A' }, { field: 'name', rule: 'minLength', message: 'must NOT have fewer than 2 characters' }],
+    [{ name: 'A' }, { field: 'name', rule: 'minLength', message: 'must have at least 2 characters; got 1' }],
     [
       { name: 'Ada', pets: [{ legs: 4 }, { legs: 'two' }] },
-      { field: 'pets.1.legs', rule: 'type', message: 'must be integer' },
+      { field: 'pets.1.legs', rule: 'type', message: 'must be an integer; got "two"' },
     ],
     [
       { name: 'Ada', pets: [{}] },
@@ -55,8 +55,8 @@ describe('a validator', () => {
       { name: 'Ada', born: 'long ago' },
       { field: 'born', rule: 'format' },
     ],
-    [null, { field: '', rule: 'type', message: 'must be object' }],
-    [[], { field: '', rule: 'type', message: 'must be object' }],
+    [null, { field: '', rule: 'type', message: 'must be an object; got null' }],
+    [[], { field: '', rule: 'type', message: 'must be an object; got an empty array' }],
   ])('names the field at fault in %j', (value, problem) => {
     expect(person.check(value)).toMatchObject(problem)
     expect(person.fits(value)).toBe(false)

@@ -2,6 +2,8 @@ import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { Static, TSchema } from 'typebox'
+import { currencyOf } from './currency.ts'
+import { describeError, listsValues, mainError, memberOf, PATTERN_DESCRIPTION } from './problem-message.ts'
 import { parseRfc3339 } from './rfc3339.ts'
 import { withTextLength } from './text-length.ts'
 
@@ -11,16 +13,21 @@ const createAjv = (options: Options = {}): Ajv2020 => {
   const created = new Ajv2020({ strict: true, allowUnionTypes: true, verbose: true, ...options })
   addFormats.default(created)
   withTextLength(created)
+  created.addVocabulary([PATTERN_DESCRIPTION, 'example'])
   // Theirs take what PostgreSQL refuses, such as the year 0, `+02` and `urn:uuid:`.
   created.addFormat('date-time', (text: string) => parseRfc3339(text) !== undefined)
   created.addFormat('date', (text: string) => parseRfc3339(`${text}T00:00:00Z`) !== undefined)
   created.addFormat('uuid', UUID)
+  created.addFormat('currency', (text: string) => currencyOf(text) !== undefined)
   return created
 }
 const ajv = createAjv()
 const queryAjv = createAjv({ useDefaults: true })
 
-/** Why a value does not fit its schema: the path of the offending field (empty for the value itself) and the reason. */
+/**
+ * Why a value does not fit its schema: the path of the field at fault (empty for the value itself), the rule, and in words
+ * what is allowed and what was received, as a predicate of the field.
+ */
 export type SchemaProblem = { field: string; rule: string; message: string }
 
 /** A schema compiled once: `check` answers `undefined` when the value fits, else the first problem found. */
@@ -31,10 +38,13 @@ export type Validator<T> = {
 
 /**
  * Makes a validator of a schema, to be kept. It is compiled when it is first asked, which costs milliseconds and some
- * hundred kilobytes: most processes need few of them.
+ * hundred kilobytes: most processes need few of them. With `showReceived: false` its messages leave out what was received,
+ * for values that must not get into logs.
  */
-export const compileValidator = <S extends TSchema>(schema: S): Validator<Static<S>> =>
-  compileWith(ajv, schema)
+export const compileValidator = <S extends TSchema>(
+  schema: S,
+  { showReceived = true } = {},
+): Validator<Static<S>> => compileWith(ajv, schema, showReceived)
 
 /**
  * Like `compileValidator`, for the parameters of a query string, which are all strings: it changes the object that it
@@ -42,7 +52,7 @@ export const compileValidator = <S extends TSchema>(schema: S): Validator<Static
  */
 export const compileQueryValidator = <S extends TSchema>(schema: S): Validator<Static<S>> => {
   const { properties = {} } = schema as { properties?: Record<string, { type?: string }> }
-  const { fits, check } = compileWith(queryAjv, schema)
+  const { fits, check } = compileWith(queryAjv, schema, true)
   const convert = (query: unknown): unknown => {
     if (typeof query !== 'object' || query === null) return query
     for (const [name, { type }] of Object.entries(properties)) {
@@ -63,7 +73,11 @@ const fromText = (text: string, type: string | undefined): unknown => {
   return text
 }
 
-const compileWith = <S extends TSchema>(compiler: Ajv2020, schema: S): Validator<Static<S>> => {
+const compileWith = <S extends TSchema>(
+  compiler: Ajv2020,
+  schema: S,
+  showReceived: boolean,
+): Validator<Static<S>> => {
   let compiled: ValidateFunction<Static<S>> | undefined
   const compile = (): ValidateFunction<Static<S>> => {
     compiled ??= compiler.compile<Static<S>>(schema)
@@ -73,16 +87,21 @@ const compileWith = <S extends TSchema>(compiler: Ajv2020, schema: S): Validator
     fits: (value): value is Static<S> => (compiled ?? compile())(value),
     check: (value) => {
       const validate = compiled ?? compile()
-      return validate(value) ? undefined : toProblem(validate.errors?.[0])
+      return validate(value) ? undefined : toProblem(validate.errors, showReceived)
     },
   }
 }
 
-const toProblem = (error: ErrorObject | undefined): SchemaProblem => {
-  if (!error) return { field: '', rule: 'schema', message: 'does not fit its schema' }
+const toProblem = (
+  errors: readonly ErrorObject[] | null | undefined,
+  showReceived: boolean,
+): SchemaProblem => {
+  const error = mainError(errors ?? [])
+  if (!error) return { field: '', rule: 'schema', message: 'is not valid' }
   // A JSON pointer, in which ~1 and ~0 stand for / and ~.
   const path = error.instancePath.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~')
-  const missing = error.keyword === 'required' ? String(error.params.missingProperty) : ''
-  const field = [path, missing].filter(Boolean).join('.')
-  return { field, rule: error.keyword, message: missing ? 'is required' : (error.message ?? 'is invalid') }
+  const member = memberOf(error)
+  const field = member === undefined ? path : [path, member === '' ? '""' : member].filter(Boolean).join('.')
+  const message = describeError(error, { showReceived })
+  return { field, rule: listsValues(error) ? 'enum' : error.keyword, message }
 }

@@ -6,20 +6,21 @@ import { ensureCluster, superuser } from './embedded-postgres/cluster.ts'
 import { openDataDir } from './embedded-postgres/data-dir.ts'
 import type { Log } from './embedded-postgres/processes.ts'
 import { type ServerExit, startServer, stopLeftServer } from './embedded-postgres/server.ts'
+import { superviseServer } from './embedded-postgres/supervise.ts'
 
 export { DataDirInUseError } from './embedded-postgres/data-dir-lock.ts'
 
 export type EmbeddedPostgres = {
   /** With the password in it: not for logs. */
   url: string
-  /** Resolves when the server ends, by `stop` or by itself. */
+  /** Resolves when the server has ended for good: by `stop`, or by itself and could not be started again. */
   exited: Promise<ServerExit>
   /** Ends the server within about 10 s, 20 at worst, and gives the data directory back. Idempotent. */
   stop(): Promise<void>
 }
 
 export type EmbeddedPostgresOptions = {
-  /** Created when missing. Holds PostgreSQL's data, the password (mode 0600) and a lock. */
+  /** Created when missing. Holds PostgreSQL's data, the password (mode 0600) and the locks. */
   dataDir: string
   /** Created when missing; default `waymark`. */
   database?: string
@@ -62,9 +63,10 @@ const ensureDatabase = async (serverUrl: string, database: string): Promise<void
 /**
  * Starts a PostgreSQL server of our own on `dataDir` and a free port of 127.0.0.1, after creating or recovering what
  * is needed; a server that a killed process left there is stopped first. The owner must call `stop` before it exits:
- * nothing else ends the server, which does not get the terminal's Ctrl-C either.
+ * nothing else ends the server, which does not get the terminal's Ctrl-C either. A server that ends by itself is
+ * started again on the same port; `exited` resolves when that has failed six times in a row.
  * Rejects with `DataDirInUseError` when another live process works on `dataDir`, and with an `Error` that says what
- * to do when the platform, the owner of the directory or PostgreSQL itself forbids it.
+ * to do when the server of a killed process still runs in another container, and when the platform, the owner of the directory or PostgreSQL itself forbids it.
  */
 export const startEmbeddedPostgres = async ({
   dataDir,
@@ -87,23 +89,27 @@ export const startEmbeddedPostgres = async ({
     const password = await ensureCluster(directory, binaries, user)
     const data = await realpath(path.join(directory, 'data'))
     await stopLeftServer(data, binaries, log)
-    const server = await startServer({
-      binaries,
-      data,
-      user,
-      settings: { ...smallSite, max_connections: String(maxConnections), ...settings },
-      log,
-    })
+    const start = (port?: number) =>
+      startServer({
+        binaries,
+        data,
+        user,
+        settings: { ...smallSite, max_connections: String(maxConnections), ...settings },
+        port,
+        log,
+      })
+    const server = await start()
     stopServer = server.stop
     const serverUrl = `postgresql://${superuser}:${password}@127.0.0.1:${server.port}`
     await ensureDatabase(serverUrl, database)
 
+    const supervised = superviseServer(server, () => start(server.port), log)
     let stopped: Promise<void> | undefined
     const stop = () => {
-      stopped ??= server.stop().finally(release)
+      stopped ??= supervised.stop().finally(release)
       return stopped
     }
-    return { url: `${serverUrl}/${encodeURIComponent(database)}`, exited: server.exited, stop }
+    return { url: `${serverUrl}/${encodeURIComponent(database)}`, exited: supervised.exited, stop }
   } catch (error) {
     await stopServer()
     await release()

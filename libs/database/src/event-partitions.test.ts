@@ -3,10 +3,10 @@ import { monthsAround } from './event-partitions.ts'
 
 it('names the months in UTC, from the one before, across the turn of the year', () => {
   expect(monthsAround(new Date('2026-11-30T23:59:59.999Z'), 2)).toEqual([
-    { name: 'events_2026_10', from: '2026-10-01T00:00:00.000Z', to: '2026-11-01T00:00:00.000Z' },
-    { name: 'events_2026_11', from: '2026-11-01T00:00:00.000Z', to: '2026-12-01T00:00:00.000Z' },
-    { name: 'events_2026_12', from: '2026-12-01T00:00:00.000Z', to: '2027-01-01T00:00:00.000Z' },
-    { name: 'events_2027_01', from: '2027-01-01T00:00:00.000Z', to: '2027-02-01T00:00:00.000Z' },
+    { name: 'events_2026_10', month: '2026-10-01' },
+    { name: 'events_2026_11', month: '2026-11-01' },
+    { name: 'events_2026_12', month: '2026-12-01' },
+    { name: 'events_2027_01', month: '2027-01-01' },
   ])
 })
 

@@ -5,6 +5,7 @@ const LOCK = `SELECT pg_advisory_xact_lock(hashtextextended('waymark:event-parti
 const ATTACHED = `
   SELECT relname AS name FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
   WHERE inhparent = 'ingest.events'::regclass`
+const CREATE = 'SELECT ingest.create_event_partition($1)'
 
 export type EventPartitionsOptions = {
   now: Date
@@ -14,7 +15,8 @@ export type EventPartitionsOptions = {
 
 /**
  * Makes the monthly partitions of `ingest.events` (UTC) from the month before `now` to `monthsAhead` after it where
- * they are missing. Idempotent, safe in any number of processes, and writers go on meanwhile.
+ * they are missing. Idempotent, safe in any number of processes, and writers go on meanwhile. The role of the pool needs
+ * the right to call `ingest.create_event_partition`, not the right to create tables.
  * @returns the names of the partitions that were made
  */
 export const ensureEventPartitions = (
@@ -26,24 +28,17 @@ export const ensureEventPartitions = (
     const { rows } = await client.query<{ name: string }>(ATTACHED)
     const attached = new Set(rows.map(({ name }) => name))
     const missing = monthsAround(now, monthsAhead).filter(({ name }) => !attached.has(name))
-    for (const { name, from, to } of missing) {
-      // CREATE TABLE … PARTITION OF would lock all writers out; ATTACH does not.
-      await client.query(`CREATE TABLE partitions.${name} (LIKE ingest.events INCLUDING ALL)`)
-      await client.query(
-        `ALTER TABLE ingest.events ATTACH PARTITION partitions.${name} FOR VALUES FROM ('${from}') TO ('${to}')`,
-      )
-    }
+    for (const { month } of missing) await client.query(CREATE, [month])
     return missing.map(({ name }) => name)
   })
 
-type MonthlyPartition = { name: string; from: string; to: string }
+/** A monthly partition; `month` is its first day, such as `2026-11-01`. */
+type MonthlyPartition = { name: string; month: string }
 
-/** The partitions from the month before `now` to `monthsAhead` after it; `to` is exclusive. */
-export const monthsAround = (now: Date, monthsAhead: number): MonthlyPartition[] => {
-  const startOf = (offset: number) =>
-    new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset, 1)).toISOString()
-  return Array.from({ length: monthsAhead + 2 }, (_, index) => {
-    const from = startOf(index - 1)
-    return { name: `events_${from.slice(0, 7).replace('-', '_')}`, from, to: startOf(index) }
+/** The partitions from the month before `now` to `monthsAhead` after it. */
+export const monthsAround = (now: Date, monthsAhead: number): MonthlyPartition[] =>
+  Array.from({ length: monthsAhead + 2 }, (_, index) => {
+    const start = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + index - 1, 1))
+    const month = start.toISOString().slice(0, 10)
+    return { name: `events_${month.slice(0, 7).replace('-', '_')}`, month }
   })
-}

@@ -1,3 +1,4 @@
+export { applyServiceRoles, type ServiceRolesOptions } from './apply-service-roles.ts'
 export { type BulkColumn, bulkColumns } from './bulk-columns.ts'
 export { type Database, type DatabaseOptions, openDatabase } from './database.ts'
 export {
@@ -11,5 +12,12 @@ export { Prisma, type PrismaClient } from './generated/prisma/client.ts'
 export { type MigrateOptions, MigrationError, migrate, requireMigrated } from './migrate.ts'
 export { createPool, type PoolOptions } from './pool.ts'
 export { createPrisma } from './prisma.ts'
-export { isConnectionError, isDataError, isTransient } from './sql-errors.ts'
+export { retryConflicts } from './retry-conflicts.ts'
+export {
+  type ServiceName,
+  serviceGrants,
+  serviceNames,
+  serviceRole,
+} from './service-roles.ts'
+export { classifyStoreError, isConnectionError, isDataError, isTransient } from './sql-errors.ts'
 export { type Commit, withTransaction } from './transaction.ts'

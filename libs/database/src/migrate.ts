@@ -43,6 +43,8 @@ export type MigrationRecord = { name: string; checksum: string; logs: string | n
 export type MigrateOptions = {
   /** Gets a line for each migration, and for waiting until another process has finished. */
   log?: (message: string) => void
+  /** Called while no other process migrates, before the migrations: for a store that is to be there with them. */
+  whileLocked?: () => Promise<void>
   /** Where the migrations lie, one folder each, as Prisma lays them out; default this package's. */
   directory?: string
 }
@@ -57,7 +59,7 @@ export type MigrateOptions = {
  */
 export const migrate = async (
   url: string,
-  { log = () => {}, directory = DIRECTORY }: MigrateOptions = {},
+  { log = () => {}, whileLocked, directory = DIRECTORY }: MigrateOptions = {},
 ): Promise<string[]> => {
   const known = await readMigrations(directory)
   const client = new Client({ connectionString: url, application_name: 'waymark-migrate', keepAlive: true })
@@ -67,6 +69,7 @@ export const migrate = async (
   try {
     await client.query('SET statement_timeout = 0')
     await lock(client, log)
+    await whileLocked?.()
     if (!(await recordsExist(client))) await client.query(CREATE_RECORDS)
     const pending = pendingMigrations(known, await readRecords(client))
     for (const migration of pending) {

@@ -43,6 +43,10 @@ const PRISMA_TRANSIENT_CODES = new Set([
   'P2037',
 ])
 
+/** What an error of pg or Prisma means for whoever retries; see `isTransient` and `isDataError`. */
+export const classifyStoreError = (error: unknown): 'transient' | 'data' | 'unknown' =>
+  isDataError(error) ? 'data' : isTransient(error) ? 'transient' : 'unknown'
+
 /** True when the connection to PostgreSQL broke, timed out or could not be made: it can't be used any more. */
 export const isConnectionError = (error: unknown): boolean =>
   chainOf(error).some(

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { createTestDatabase, services, type TestDatabase } from '@waymark/testing'
+import { createTestDatabase, eventually, services, type TestDatabase } from '@waymark/testing'
 import type { PoolClient } from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { type Database, openDatabase } from '../src/database.ts'
 import { isDataError, isTransient } from '../src/sql-errors.ts'
 
@@ -124,20 +124,24 @@ describe.skipIf(!services)('the database', () => {
     expect(await pidOf(db.pool)).toBeTypeOf('number')
   })
 
-  it('cancels slow statements, and waits for a connection no longer than it was told', async () => {
-    const impatient = openDatabase({
-      url: database.url,
-      poolSize: 1,
-      applicationName: 'impatient',
-      onError: () => {},
-      statementTimeoutMs: 100,
-      connectTimeoutMs: 100,
-    })
-    await expect(impatient.pool.query('SELECT pg_sleep(10)')).rejects.toSatisfy(isTransient)
-    await impatient.transaction(async () => {
-      await expect(impatient.pool.query('SELECT 1')).rejects.toSatisfy(isTransient)
-    })
-    await impatient.close()
+  /** A pool of one connection, and that connection: to open it may take longer than a short timeout. */
+  const openImpatient = async (timeouts: { statementTimeoutMs?: number; connectTimeoutMs?: number }) => {
+    const settings = { url: database.url, poolSize: 1, applicationName: 'impatient', onError: () => {} }
+    const { close, pool } = openDatabase({ ...settings, ...timeouts })
+    onTestFinished(close)
+    const client = await eventually('there is a connection', () => pool.connect())
+    onTestFinished(() => client.release())
+    return { pool, client }
+  }
+
+  it('cancels slow statements', async () => {
+    const { client } = await openImpatient({ statementTimeoutMs: 100 })
+    await expect(client.query('SELECT pg_sleep(600)')).rejects.toSatisfy(isTransient)
+  })
+
+  it('waits for a connection no longer than it was told', async () => {
+    const { pool } = await openImpatient({ connectTimeoutMs: 100 })
+    await expect(pool.query('SELECT 1')).rejects.toSatisfy(isTransient)
   })
 
   it('is transient when nothing listens, by pg and by Prisma', async () => {
@@ -168,7 +172,6 @@ describe.skipIf(!services)('the database', () => {
       prisma.deadLetter.findFirst(),
       prisma.logRecord.findFirst(),
       prisma.logOffset.findFirst(),
-      prisma.analyticsEvent.findFirst(),
       prisma.identity.findFirst(),
       prisma.profile.findFirst(),
     ])

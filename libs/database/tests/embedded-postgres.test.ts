@@ -1,10 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { startProcess, type TestProcess } from '@waymark/testing/child-process'
 import { Client } from 'pg'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { findBinaries, runnableBinaries, systemDirectory } from '../src/embedded-postgres/binaries.ts'
@@ -90,32 +89,28 @@ const moduleUrl = new URL('../src/embedded-postgres.ts', import.meta.url).href
 
 const spawnHolder = (dataDir: string, user: { uid?: number; gid?: number } = {}) => {
   const args = ['--input-type=module', '-e', script, moduleUrl, dataDir]
-  const child = spawn(process.execPath, args, { ...user, cwd: '/', stdio: 'pipe' })
-  let errors = ''
-  child.stderr.on('data', (chunk) => {
-    errors += chunk
+  const holder = startProcess(process.execPath, args, {
+    ...user,
+    cwd: '/',
+    keepInputOpen: true,
+    keepGroup: true,
   })
+  const { child, ended, stderr } = holder
   cleanUps.push(async () => {
-    child.stdin.end()
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    await end(holder)
     const orphan = await postmasterOf(dataDir).catch(() => undefined)
     if (orphan && (await isRunning(orphan))) process.kill(orphan, 'SIGQUIT')
   })
   const url = new Promise<string>((resolve, reject) => {
     child.stdout.once('data', (chunk) => resolve(String(chunk).trim()))
-    child.once('exit', () => reject(new Error(errors)))
+    ended.then(() => reject(new Error(stderr())), reject)
   })
-  return { child, url }
+  return { ...holder, url }
 }
 
-const end = async (child: ChildProcess) => {
-  child.stdin?.end()
-  await once(child, 'exit')
-}
-
-const killHard = async (child: ChildProcess) => {
-  child.kill('SIGKILL')
-  await once(child, 'exit')
+const end = async ({ child, ended }: TestProcess) => {
+  child.stdin.end()
+  await ended
 }
 
 test('starts on nothing, and keeps the data over a restart', async () => {
@@ -148,7 +143,6 @@ test('starts on nothing, and keeps the data over a restart', async () => {
   await expect(query(wrong, 'SELECT 1')).rejects.toThrow('password authentication failed')
   await Promise.all([first.stop(), first.stop()])
   expect(await first.exited).toEqual({ code: 0, signal: null })
-  expect(existsSync(path.join(dataDir, 'waymark.lock'))).toBe(false)
 
   const second = await start(options)
   expect(await kept(second.url)).toEqual([[42]])
@@ -169,23 +163,26 @@ test('works below a path with spaces and quotes, with a database name that needs
   expect(await query(server.url, 'SELECT n, current_database() FROM kept')).toEqual([[42, 'my "site" é']])
 })
 
-test('says when the server dies on its own, and starts again', async () => {
+test('starts a server that dies on its own again, on the same port', async () => {
   const dataDir = path.join(await workDir(), 'postgres')
-  const first = await start({ dataDir })
+  const lines: string[] = []
+  const first = await start({ dataDir, log: (line) => lines.push(line) })
   await insert(first.url)
   process.kill(await postmasterOf(dataDir), 'SIGKILL')
-  expect(await first.exited).toEqual({ code: null, signal: 'SIGKILL' })
+  await expect.poll(() => kept(first.url).catch(() => undefined), { timeout: 20_000 }).toEqual([[42]])
+  expect(lines).toContain('PostgreSQL ended by itself (SIGKILL); starting it again')
   await first.stop()
+  expect(await first.exited).toEqual({ code: 0, signal: null })
   const second = await start({ dataDir })
   expect(await kept(second.url)).toEqual([[42]])
 })
 
 test('stops the server that a killed process left behind, and keeps what was committed', async () => {
   const dataDir = path.join(await workDir(), 'postgres')
-  const { child, url } = spawnHolder(dataDir)
+  const { kill, url } = spawnHolder(dataDir)
   await insert(await url)
   const orphan = await postmasterOf(dataDir)
-  await killHard(child)
+  await kill()
   expect(await isRunning(orphan)).toBe(true)
   const server = await start({ dataDir })
   expect(await isRunning(orphan)).toBe(false)
@@ -194,7 +191,8 @@ test('stops the server that a killed process left behind, and keeps what was com
 
 test('is refused while another process works on the data, and waits for it to end', async () => {
   const dataDir = path.join(await workDir(), 'postgres')
-  const { child, url } = spawnHolder(dataDir)
+  const holder = spawnHolder(dataDir)
+  const { child, url } = holder
   await insert(await url)
   const refused = startEmbeddedPostgres({ dataDir, waitMs: 300 })
   await expect(refused).rejects.toThrow(DataDirInUseError)
@@ -203,24 +201,30 @@ test('is refused while another process works on the data, and waits for it to en
 
   const waiting = start({ dataDir })
   await sleep(200)
-  await end(child)
+  await end(holder)
   expect(await kept((await waiting).url)).toEqual([[42]])
 })
 
 test('recovers from a first start that was killed', async () => {
   const dataDir = path.join(await workDir(), 'postgres')
-  const { child, url } = spawnHolder(dataDir)
+  const { kill, url } = spawnHolder(dataDir)
   url.catch(() => {})
   const unfinished = async () =>
     (await fs.readdir(dataDir).catch(() => [])).find((name) => name.startsWith('data.new-'))
-  await expect.poll(unfinished, { interval: 5, timeout: 10_000 }).toBeDefined()
+  await expect.poll(unfinished, { interval: 5, timeout: 60_000 }).toBeDefined()
   await sleep(100)
-  await killHard(child)
+  await kill()
   expect(existsSync(path.join(dataDir, 'data'))).toBe(false)
   const server = await start({ dataDir })
   await insert(server.url)
   await server.stop()
-  expect((await fs.readdir(dataDir)).sort()).toEqual(['data', 'password'])
+  expect((await fs.readdir(dataDir)).sort()).toEqual([
+    'data',
+    'owner.json',
+    'owner.lock',
+    'password',
+    'server.lock',
+  ])
 })
 
 test('takes over from a dead process whose pids other processes have now, and leaves those alone', async () => {
@@ -231,10 +235,10 @@ test('takes over from a dead process whose pids other processes have now, and le
   // The same user as the server's: PostgreSQL itself would take it for a living postmaster.
   const owner = await fs.stat(path.join(dataDir, 'data'))
   const user = isRoot ? { uid: owner.uid, gid: owner.gid } : {}
-  const bystander = spawn('sleep', ['60'], { ...user, cwd: '/' })
-  cleanUps.push(() => killHard(bystander))
+  const { child: bystander, kill } = startProcess('sleep', ['600'], { ...user, cwd: '/' })
+  cleanUps.push(kill)
   const { pid } = bystander
-  await fs.writeFile(path.join(dataDir, 'waymark.lock'), JSON.stringify({ pid, started: 'before/1' }))
+  await fs.writeFile(path.join(dataDir, 'owner.json'), JSON.stringify({ pid, host: 'before' }))
   const pidFile = path.join(dataDir, 'data/postmaster.pid')
   await fs.writeFile(
     pidFile,
@@ -247,16 +251,36 @@ test('takes over from a dead process whose pids other processes have now, and le
   expect(bystander.exitCode ?? bystander.signalCode).toBe(null)
 })
 
-test('gives a stale lock to exactly one of many', async () => {
+test('gives the lock to exactly one of many, and again after it was given back', async () => {
   const directory = await workDir()
-  await fs.writeFile(path.join(directory, 'waymark.lock'), '{ half')
-  const attempts = await Promise.allSettled(
-    Array.from({ length: 20 }, () => lockDataDir(directory, { waitMs: 200 })),
+  const attempt = () =>
+    Promise.allSettled(Array.from({ length: 20 }, () => lockDataDir(directory, { waitMs: 200 })))
+  for (const round of [1, 2]) {
+    const won = (await attempt()).filter((each) => each.status === 'fulfilled')
+    expect(won, `round ${round}`).toHaveLength(1)
+    await won[0]?.value()
+  }
+})
+
+test('says why a lock file cannot be locked', async () => {
+  const directory = await workDir()
+  await fs.writeFile(path.join(directory, 'owner.lock'), 'not what it should be, and long enough to tell')
+  await expect(lockDataDir(directory, { waitMs: 0 })).rejects.toThrow(
+    /owner\.lock cannot be locked \(file is not a database\): check that this user may write it/,
   )
-  const won = attempts.filter((attempt) => attempt.status === 'fulfilled')
-  expect(won).toHaveLength(1)
-  await won[0]?.value()
-  expect(await fs.readdir(directory)).toEqual([])
+})
+
+test('starts on a copy of a data directory that is in use', async () => {
+  const directory = await workDir()
+  const dataDir = path.join(directory, 'postgres')
+  const first = await start({ dataDir })
+  await insert(first.url)
+  await query(first.url, 'CHECKPOINT')
+  const copy = path.join(directory, 'copy')
+  await fs.cp(dataDir, copy, { recursive: true })
+  const second = await start({ dataDir: copy, waitMs: 0 })
+  expect(await kept(second.url)).toEqual([[42]])
+  expect(await kept(first.url)).toEqual([[42]])
 })
 
 test('explains what it cannot do', async () => {
@@ -271,7 +295,55 @@ test('explains what it cannot do', async () => {
   await expect(startEmbeddedPostgres({ dataDir, settings: { no_such: '1' } })).rejects.toThrow(
     /does not start in .*\n.*unrecognized configuration parameter "no_such"/,
   )
-  expect(existsSync(path.join(dataDir, 'waymark.lock'))).toBe(false)
+})
+
+describe('in another container', () => {
+  // A namespace of its own for process ids and shared memory, as a container has it; its init outlives the holder.
+  const inContainer = ['--pid', '--ipc', '--mount-proc', '--fork', '--kill-child']
+  const spawnInContainer = (dataDir: string) => {
+    const node = [process.execPath, '--input-type=module', '-e', script, moduleUrl, dataDir]
+    // The shell gives a background process no input, so it gets it by another descriptor.
+    const init = ['/bin/bash', '-c', 'exec 4<&0; "$@" <&4 & wait $!; tail -f /dev/null', 'sh', ...node]
+    const container = startProcess('unshare', [...inContainer, ...init], { cwd: '/', keepInputOpen: true })
+    const { child, ended, stderr, kill } = container
+    cleanUps.push(kill)
+    const url = new Promise<string>((resolve, reject) => {
+      child.stdout.once('data', (chunk) => resolve(String(chunk).trim()))
+      ended.then(() => reject(new Error(stderr())), reject)
+    })
+    return { ...container, url }
+  }
+  const childrenOf = async (pid: number | undefined) =>
+    (await fs.readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ').map(Number)
+
+  test('a second process is refused while the first one works on the data', async ({ skip }) => {
+    skip(!isRoot || process.platform !== 'linux', 'needs root on Linux')
+    const dataDir = path.join(await workDir(), 'postgres')
+    const { url } = spawnInContainer(dataDir)
+    await insert(await url)
+    await expect(startEmbeddedPostgres({ dataDir, waitMs: 300 })).rejects.toThrow(
+      /is in use by process \d+ on host .*: stop that one first/,
+    )
+    expect(await kept(await url)).toEqual([[42]])
+  })
+
+  test('a second process is refused while the server of a killed one still runs', async ({ skip }) => {
+    skip(!isRoot || process.platform !== 'linux', 'needs root on Linux')
+    const dataDir = path.join(await workDir(), 'postgres')
+    const { child, url, kill } = spawnInContainer(dataDir)
+    await insert(await url)
+    const [init] = await childrenOf(child.pid)
+    const [holder = 0] = await childrenOf(init)
+    process.kill(holder, 'SIGKILL')
+    await expect(startEmbeddedPostgres({ dataDir })).rejects.toThrow(
+      /PostgreSQL server still runs on .*, left by a killed process in another container/,
+    )
+    expect(await kept(await url)).toEqual([[42]])
+
+    await kill()
+    const server = await start({ dataDir })
+    expect(await kept(server.url)).toEqual([[42]])
+  })
 })
 
 describe('as root', () => {
@@ -313,11 +385,11 @@ describe('as root', () => {
   }) => {
     skip(!isRoot, 'needs root')
     const dataDir = path.join(await workDir(0o700), '.waymark', 'postgres')
-    const { child, url } = spawnHolder(dataDir)
+    const { kill, url } = spawnHolder(dataDir)
     await insert(await url)
     const before = await fs.readlink(dataDir)
     const orphan = await postmasterOf(dataDir)
-    await killHard(child)
+    await kill()
     await fs.rm(path.dirname(dataDir), { recursive: true })
 
     const server = await start({ dataDir })
@@ -357,7 +429,7 @@ describe('as root', () => {
     const first = spawnHolder(dataDir, asNobody)
     await insert(await first.url)
     expect((await fs.stat(`/proc/${await postmasterOf(dataDir)}`)).uid).toBe(nobody)
-    await end(first.child)
+    await end(first)
 
     const asRoot = await start({ dataDir })
     expect(await kept(asRoot.url)).toEqual([[42]])
@@ -365,7 +437,7 @@ describe('as root', () => {
 
     const third = spawnHolder(dataDir, asNobody)
     expect(await kept(await third.url)).toEqual([[42]])
-    await end(third.child)
+    await end(third)
 
     // Copied or restored by root: handed back to the user that runs the server.
     await fs.chown(path.join(dataDir, 'data'), 0, 0)

@@ -1,23 +1,20 @@
-import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { promisify } from 'node:util'
-import { createTestDatabase, services, type TestDatabase } from '@waymark/testing'
+import { createTestDatabase, services, startProcess, type TestDatabase } from '@waymark/testing'
 import type { Pool } from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { checksumOf, MigrationError, migrate, requireMigrated } from '../src/migrate.ts'
 import { createPool } from '../src/pool.ts'
-
-const run = promisify(execFile)
 
 const migrateInAnotherProcess = async (url: string): Promise<string[]> => {
   const module = path.resolve(import.meta.dirname, '../src/migrate.ts')
   const script = `
     const { migrate } = await import(${JSON.stringify(module)})
     console.log(JSON.stringify(await migrate(${JSON.stringify(url)})))`
-  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script])
-  return JSON.parse(stdout)
+  const { ended, output, stdout } = startProcess(process.execPath, ['--input-type=module', '-e', script])
+  if ((await ended) !== 0) throw new Error(`the migration failed:\n${output()}`)
+  return JSON.parse(stdout())
 }
 
 describe.skipIf(!services)('migrations', () => {

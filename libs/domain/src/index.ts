@@ -2,27 +2,48 @@ export { isCommonPassword } from './account/common-password.ts'
 export { hashPassword, unmatchableHash, verifyPassword } from './account/password.ts'
 export { roleAllows, roleOfScopes, scopesOfRole, strongerRole } from './account/role.ts'
 export { generateToken, hashToken } from './account/token.ts'
-export { compileEventSchema, type PropertyCheck, requireUsableSchema } from './catalog/event-schema.ts'
+export {
+  type EventFilter,
+  type FilterProblem,
+  fulfils,
+  type Ordering,
+  parseFilter,
+  type ScalarValue,
+} from './analytics/event-filter.ts'
+export {
+  type EventColumn,
+  PROPERTY_NAMES,
+  type PropertyRef,
+  parsePropertyName,
+  propertyNameOf,
+} from './analytics/property.ts'
+export {
+  compileEventSchema,
+  type PropertyCheck,
+  usabilityProblems,
+} from './catalog/event-schema.ts'
 export { createSchemaInference } from './catalog/infer-schema.ts'
+export { isQuickToCheck, partsOf } from './catalog/schema-safety.ts'
 export { type Catalog, validateEvent, validationModeOf } from './catalog/validate-event.ts'
 export {
   type CompiledSelector,
   compileFilter,
   compileSelector,
   conversionsOf,
+  meterEvent,
 } from './conversion/metering.ts'
 export { displayCode, formatCode, normalizeCode, normalizeCodePrefix } from './coupon/code.ts'
 export {
+  alphabetProblems,
   type CodeSpace,
   DEFAULT_ALPHABET,
   DEFAULT_CODE_LENGTH,
+  guessabilityProblems,
   randomBitsOf,
-  requireUnguessable,
-  requireUsableAlphabet,
 } from './coupon/code-space.ts'
 export { drawCodes } from './coupon/draw-codes.ts'
 export { type CouponState, refusalMessage, refusalOf } from './coupon/refusal.ts'
-export { requireUsableDecision } from './decision/check-decision.ts'
+export { decisionProblems } from './decision/check-decision.ts'
 export { type Comparison, compareRates, type Group, rateOf } from './decision/compare-rates.ts'
 export {
   type CompiledDecision,
@@ -56,9 +77,9 @@ export {
   TemplateError,
 } from './email/message-template.ts'
 export { DEFAULT_RETRY_PLAN, nextAttemptIn, type RetryPlan } from './email/retry.ts'
+export { parseSender, type Sender, sendersOf } from './email/sender.ts'
 export { type CompiledTrigger, compileTrigger, triggersFiredBy } from './email/trigger.ts'
 export { deliveryOfToken, unsubscribeToken } from './email/unsubscribe-token.ts'
-export { requireUsableTemplates } from './email/usable-templates.ts'
 export { type EnrichmentInputs, type EnrichmentLookups, enrichEvent } from './enrichment/enrich-event.ts'
 export { clientNetworkOf, normalisedIp, storableIp, truncateIp } from './enrichment/ip-address.ts'
 export { hostOf } from './enrichment/page.ts'
@@ -78,24 +99,29 @@ export {
 export { memberSize } from './identity/member-size.ts'
 export { mergeTouches, noTouches, type Touches, touchesOf } from './identity/touch.ts'
 export {
+  exceedsProfile,
   mergeTraits,
+  mergeTraitsThatFit,
   noTraits,
+  protectedTraits,
   type TraitState,
   type TraitWrite,
   writtenTraits,
 } from './identity/trait-state.ts'
-export { type Acceptance, acceptEvent, sampleOf } from './ingestion/accept-event.ts'
-export { eventKeyOf } from './ingestion/event-key.ts'
+export { generateIdentitySecret, isUserHash, userHashOf } from './identity/user-hash.ts'
 export {
-  compactRecordOf,
-  ingestRecordFrom,
-  ingestRecordOf,
-  type RecordConfig,
-} from './ingestion/ingest-record.ts'
+  type Acceptance,
+  type AcceptanceContext,
+  acceptEvent,
+  isMissingId,
+  sampleOf,
+} from './ingestion/accept-event.ts'
+export { eventKeyOf, redemptionEventId } from './ingestion/event-key.ts'
+export { completeEvent, ingestRecordOf, partitionKeyOf } from './ingestion/ingest-record.ts'
 export { isDeeperThan } from './ingestion/json-depth.ts'
 export { holdsNumberOutOfRange } from './ingestion/out-of-range.ts'
-export { partitionKeyOf } from './ingestion/partition-key.ts'
 export { parseJson } from './ingestion/sanitize.ts'
+export { canonicalJson } from './json/canonical-json.ts'
 export { type ApiKeyParts, generateApiKey, parseApiKey, scopeAllows, secretMatches } from './key/api-key.ts'
 export { clickTagOf, clickTimeOf, createClickIds, parseClickId } from './link/click-id.ts'
 export { codeProblem, generateCode, LINK_CODE } from './link/code.ts'
@@ -110,5 +136,5 @@ export { type LinkClaim, type LinkReference, linkClaimOf } from './link/link-ref
 export { type LinkEnd, linkStateAt } from './link/link-state.ts'
 export { describeVisitor, fitsTarget, type LinkVisitor } from './link/link-target.ts'
 export { attributeTo, DEFAULT_ATTRIBUTION_DAYS, type LinkTouch, mergeLinkTouches } from './link/link-touch.ts'
-export { requireUsableLogic } from './logic/compile-logic.ts'
-export { timeBuckets } from './stats/time-buckets.ts'
+export { logicData, logicProblems } from './logic/compile-logic.ts'
+export { WorkBudget } from './logic/work-budget.ts'

@@ -1,4 +1,5 @@
 import { compileValidator, type DeadLetter, deadLetters, type Topic } from '@waymark/contracts'
+import { classifyStoreError } from '@waymark/database'
 import { createMemoryLog } from '@waymark/testing'
 import { type Static, Type } from 'typebox'
 import { describe, expect, it } from 'vitest'
@@ -53,7 +54,7 @@ const setUp = (handle: Handle, rest: Partial<Subscription<Letter>> = {}) => {
     letters.push(...sent)
   }
   const log = createMemoryLog()
-  const deliver = createDelivery(subscription, { publishDeadLetters, log })
+  const deliver = createDelivery(subscription, { publishDeadLetters, log, classifyError: classifyStoreError })
   return {
     deliver: (batch: RawRecord[]) => deliver(batch, stop.signal),
     /** What publishing dead letters throws at its next calls. */
@@ -108,8 +109,8 @@ describe('a record that does not decode', () => {
     ['not JSON', 'is not JSON'],
     ['', 'is not JSON'],
     ['{"id":', 'is not JSON'],
-    ['null', "does not fit the topic's schema:  must be object"],
-    ['{"id":"7"}', "does not fit the topic's schema: id must be integer"],
+    ['null', "does not fit the topic's schema:  must be an object; got null"],
+    ['{"id":"7"}', 'does not fit the topic\'s schema: id must be an integer; got "7"'],
     ['{}', "does not fit the topic's schema: id is required"],
   ])('goes to the dead letters at once: %j', async (value, reason) => {
     const { deliver, handled, letters } = setUp(() => undefined)
@@ -284,9 +285,9 @@ describe('a record of a trace', () => {
     })
     await deliver([traced, { ...traced, offset: 1n }])
     expect(log.lines.map(({ message, details }) => [message, details])).toMatchObject([
-      ['handling failed and is tried again', { traceId }],
-      ['dropped a record', { traceId }],
-      ['record goes to the dead letters', { traceId }],
+      ['Handling a record failed; retrying', { traceId }],
+      ['Record dropped', { traceId }],
+      ['Record moved to the dead letters', { traceId }],
     ])
   })
 

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type DeadLetter, deadLetters, type Log, traceHeadersOf, traceIdOf } from '@waymark/contracts'
-import { isDataError, isTransient } from '@waymark/database'
 import { BusUnavailableError, type Delivery, type EventBus, type Subscription } from './port.ts'
 
 /** A record as an adapter reads it, not decoded yet. */
@@ -27,7 +26,17 @@ const MAX_LETTER_BYTES = 2_800_000
 const MAX_LETTER_KEY = 10_000
 const MAX_LETTER_HEADERS = 50_000
 
-type DeliveryDeps = { publishDeadLetters: (letters: DeadLetter[]) => Promise<void>; log: Log }
+/**
+ * Says what an error of a handler means: `transient` when a dependency is away and the same records may succeed later,
+ * `data` when a store refuses the records themselves.
+ */
+export type ClassifyError = (error: unknown) => 'transient' | 'data' | 'unknown'
+
+export type DeliveryDeps = {
+  publishDeadLetters: (letters: DeadLetter[]) => Promise<void>
+  log: Log
+  classifyError: ClassifyError
+}
 
 /** Publishes dead letters on a bus, those of one key in order. */
 export const deadLettersTo =
@@ -47,7 +56,7 @@ export const deadLettersTo =
  */
 export const createDelivery = <T>(
   subscription: Subscription<T>,
-  { publishDeadLetters, log }: DeliveryDeps,
+  { publishDeadLetters, log, classifyError }: DeliveryDeps,
 ): Deliver => {
   const { group, topic, handle } = subscription
 
@@ -95,7 +104,7 @@ export const createDelivery = <T>(
       if (outcome?.kind === 'drop')
         log.warn(
           { group, ...traceOf(record), reason: outcome.reason, offset: `${record.offset}` },
-          'dropped a record',
+          'Record dropped',
         )
       return outcome?.kind === 'dead' ? [letterFor(record, outcome.reason)] : []
     })
@@ -111,18 +120,19 @@ export const createDelivery = <T>(
         return await handleOnce(batch, signal)
       } catch (error) {
         signal.throwIfAborted()
-        const dataAtFault = isDataError(error) || (isBug(error) && attempt >= attempts)
+        const kind = classifyError(error)
+        const dataAtFault = kind === 'data' || (kind === 'unknown' && isBug(error) && attempt >= attempts)
         if (!dataAtFault) {
           const trace = traceOf(batch[0]?.record)
           log.warn(
             { group, topic: topic.name, ...trace, attempt, err: error },
-            'handling failed and is tried again',
+            'Handling a record failed; retrying',
           )
           await backOff(attempt, signal)
           continue
         }
         const [only, ...others] = batch
-        if (only && others.length === 0) return [letterFor(only.record, reasonOf(error))]
+        if (only && others.length === 0) return [letterFor(only.record, reasonOf(error, kind))]
         const middle = Math.ceil(batch.length / 2)
         return [
           ...(await handleAll(batch.slice(0, middle), signal, 2)),
@@ -137,14 +147,14 @@ export const createDelivery = <T>(
       const { partition, offset, reason } = letter
       log.error(
         { group, topic: topic.name, ...traceOf(letter), partition, offset, reason },
-        'record goes to the dead letters',
+        'Record moved to the dead letters',
       )
     }
     for (let attempt = 1; letters.length > 0; attempt++) {
       try {
         return await publishDeadLetters(letters)
       } catch (error) {
-        log.warn({ group, attempt, err: error }, 'dead letters could not be published and are tried again')
+        log.warn({ group, attempt, err: error }, 'Dead letters could not be published; retrying')
         await backOff(attempt, signal)
       }
     }
@@ -172,9 +182,7 @@ const traceOf = (record: Pick<RawRecord, 'headers'> | undefined): { traceId?: st
 // What comes from a dependency has a code. Its faults are never the record's, a wrong password or a missing table
 // included: giving up on records because of them would empty the queue into the dead letters.
 const isBug = (error: unknown): boolean =>
-  !isTransient(error) &&
-  !(error instanceof BusUnavailableError) &&
-  (error as { code?: unknown } | null)?.code === undefined
+  !(error instanceof BusUnavailableError) && (error as { code?: unknown } | null)?.code === undefined
 
 /** Waits before attempt `attempt + 1`: 100 ms doubling up to 5 s, with jitter. Rejects when `signal` aborts. */
 export const backOff = (attempt: number, signal: AbortSignal): Promise<void> => {
@@ -196,9 +204,9 @@ const storableHeaders = (headers: RawRecord['headers']): RawRecord['headers'] =>
 }
 
 // The message of a database error may quote the data; its code says enough.
-const reasonOf = (error: unknown): string => {
+const reasonOf = (error: unknown, kind: ReturnType<ClassifyError>): string => {
   const { name, code, message } = error as { name?: string; code?: string; message?: string }
-  return isDataError(error)
+  return kind === 'data'
     ? `the store refused it: SQLSTATE ${code}`
     : `${name ?? 'Error'}: ${message ?? ''}`.slice(0, 500)
 }

@@ -1,5 +1,7 @@
+export type { ClassifyError } from './delivery.ts'
 export { type EmbeddedLogOptions, openEmbeddedEventBus } from './embedded/embedded-event-bus.ts'
-export { createKafkaEventBus, ensureKafkaTopics, type KafkaOptions } from './kafka/kafka-event-bus.ts'
+export { createKafkaEventBus, type KafkaOptions } from './kafka/kafka-event-bus.ts'
+export { ensureKafkaTopics } from './kafka/kafka-topics.ts'
 export {
   BusUnavailableError,
   type Consumer,
@@ -11,5 +13,4 @@ export {
   type SerializedRecord,
   type Subscription,
   serializeRecords,
-  textOfKey,
 } from './port.ts'

@@ -1,20 +1,10 @@
 import type { Topic } from '@waymark/contracts'
 
-/**
- * What records are kept in order by: those with the same key are delivered in the order of publishing. On its topic it is
- * a text, `projectId:id` if it has two parts. These are best left apart: a text that was just put together is slow to write.
- */
-export type RecordKey = string | { projectId: string; id: string }
-
-/** A key as it is on its topic. */
-export const textOfKey = (key: RecordKey): string =>
-  typeof key === 'string' ? key : `${key.projectId}:${key.id}`
-
-/** A record on its way to a topic. */
-export type OutgoingRecord<T> = { key: RecordKey; value: T; headers?: Record<string, string> }
+/** A record to publish. Records with the same key are delivered in the order of publishing. */
+export type OutgoingRecord<T> = { key: string; value: T; headers?: Record<string, string> }
 
 /** The same with its value as JSON text. */
-export type SerializedRecord = { key: RecordKey; value: string; headers?: Record<string, string> }
+export type SerializedRecord = OutgoingRecord<string>
 
 /** Turns values into text once, wherever they go from there. */
 export const serializeRecords = (records: readonly OutgoingRecord<unknown>[]): SerializedRecord[] =>

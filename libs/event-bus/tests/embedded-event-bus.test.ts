@@ -1,11 +1,12 @@
 import { couponsRedeemed, enrichedEvents, rejectedEvents, type Topic } from '@waymark/contracts'
 import { createPool } from '@waymark/database'
+import { partitionOf } from '@waymark/kafka-client'
 import { createMemoryLog, createTestDatabase, eventually, services } from '@waymark/testing'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createAppender } from '../src/embedded/appender.ts'
 import { openEmbeddedEventBus } from '../src/embedded/embedded-event-bus.ts'
-import { keyBytesOf, partitionOf } from '../src/partitioner.ts'
 import { BusUnavailableError } from '../src/port.ts'
+import { busDeps } from './bus-deps.ts'
 import { describeEventBus, numbered } from './event-bus-contract.ts'
 
 const PARTITIONS = 4
@@ -16,14 +17,13 @@ const createHarness = async () => {
   const database = await createTestDatabase()
   const pool = openPool(database.url)
   return {
-    open: () =>
-      openEmbeddedEventBus({ databaseUrl: database.url, pool, partitions: PARTITIONS }, createMemoryLog()),
+    open: () => openEmbeddedEventBus({ databaseUrl: database.url, pool, partitions: PARTITIONS }, busDeps()),
     publishRaw: async (topic: string, key: string, value: string) => {
       const { rows } = await pool.query<{ end: string }>(
         `INSERT INTO bus.log (topic, "partition", "offset", key, value, at)
          SELECT $1, $2, coalesce(max("offset") + 1, 0), $3, $4, now() FROM bus.log WHERE topic = $1 AND "partition" = $2
          RETURNING "offset"::text AS end`,
-        [topic, partitionOf(keyBytesOf(key), PARTITIONS), key, value],
+        [topic, partitionOf(key, PARTITIONS), key, value],
       )
       expect(rows).toHaveLength(1)
     },
@@ -78,7 +78,7 @@ describe.skipIf(!services)('sweeping the log in PostgreSQL', () => {
     subscribed: Topic<unknown>[] = [],
   ) => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-    const bus = await openEmbeddedEventBus({ databaseUrl: url, pool }, createMemoryLog())
+    const bus = await openEmbeddedEventBus({ databaseUrl: url, pool }, busDeps())
     onTestFinished(() => bus.close())
     for (const topic of subscribed) bus.subscribe({ group: 'idle', topic, handle: async () => undefined })
     vi.advanceTimersByTime(60_000)
@@ -142,7 +142,7 @@ describe.skipIf(!services)('sweeping the log in PostgreSQL', () => {
 
   it('lets a group that comes later wait at the end of what is forgotten', async () => {
     const { url, pool, commit } = await createLogDatabase()
-    const partition = partitionOf(keyBytesOf('ann'), PARTITIONS)
+    const partition = partitionOf('ann', PARTITIONS)
     await commit('earlier', numbered.name, partition, 100)
     const query = vi.spyOn(pool, 'query')
     const readFrom = () =>
@@ -150,7 +150,7 @@ describe.skipIf(!services)('sweeping the log in PostgreSQL', () => {
         .map(([config]) => config as unknown as { name?: string; values?: unknown[] })
         .filter(({ name, values }) => name === 'read-log' && values?.[1] === partition)
         .map(({ values }) => values?.[2])
-    const bus = await openEmbeddedEventBus({ databaseUrl: url, pool }, createMemoryLog())
+    const bus = await openEmbeddedEventBus({ databaseUrl: url, pool }, busDeps())
     onTestFinished(() => bus.close())
     const offsets: bigint[] = []
     const consumer = bus.subscribe({
@@ -204,12 +204,12 @@ describe.skipIf(!services)('the event bus as a log in PostgreSQL', () => {
   it('is closed to a second process', async () => {
     const database = await createTestDatabase()
     const pool = openPool(database.url)
-    const first = await openEmbeddedEventBus({ databaseUrl: database.url, pool }, createMemoryLog())
-    await expect(
-      openEmbeddedEventBus({ databaseUrl: database.url, pool }, createMemoryLog()),
-    ).rejects.toThrow(BusUnavailableError)
+    const first = await openEmbeddedEventBus({ databaseUrl: database.url, pool }, busDeps())
+    await expect(openEmbeddedEventBus({ databaseUrl: database.url, pool }, busDeps())).rejects.toThrow(
+      BusUnavailableError,
+    )
     await first.close()
-    const second = await openEmbeddedEventBus({ databaseUrl: database.url, pool }, createMemoryLog())
+    const second = await openEmbeddedEventBus({ databaseUrl: database.url, pool }, busDeps())
     await second.close()
     await pool.end()
     await database.drop()
@@ -218,7 +218,7 @@ describe.skipIf(!services)('the event bus as a log in PostgreSQL', () => {
   it('goes on after its connection was cut, and rejects what may be lost', async () => {
     const database = await createTestDatabase()
     const pool = openPool(database.url)
-    const bus = await openEmbeddedEventBus({ databaseUrl: database.url, pool }, createMemoryLog())
+    const bus = await openEmbeddedEventBus({ databaseUrl: database.url, pool }, busDeps())
     const publish = (n: number) => bus.publish(numbered, [{ key: 'ann', value: { n, person: 'ann' } }])
     await publish(1)
     await pool.query(

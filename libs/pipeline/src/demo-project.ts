@@ -1,24 +1,50 @@
 import { randomBytes } from 'node:crypto'
-import { apiKeyScopes } from '@waymark/contracts'
+import { type ApiKeyKind, type ApiKeyScope, apiKeyScopes } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
 import { generateApiKey, hashPassword } from '@waymark/domain'
 import { v7 as uuidv7 } from 'uuid'
 
-/** How to get into the demo project. The key and the password are known to nobody else and stored only as hashes. */
-export type DemoProject = { apiKey: string; projectId: string; email: string; password: string }
+/**
+ * How to get into the demo project: `apiKey` is for servers, `publicKey` for browsers. The keys and the password are known
+ * to nobody else and stored only as hashes.
+ */
+export type DemoProject = {
+  apiKey: string
+  publicKey: string
+  projectId: string
+  email: string
+  password: string
+}
 
 const EMAIL = 'demo@waymark.localhost'
-const KEY_NAME = 'Demo key'
+/** What a server may ask for with the demo key: all of its requests come from one address. */
+const REQUESTS_PER_MINUTE = 60_000
+
+type DemoKey = {
+  kind: ApiKeyKind
+  name: string
+  scopes: readonly ApiKeyScope[]
+  requestsPerMinute: number | null
+}
+const KEYS: readonly DemoKey[] = [
+  { kind: 'sec', name: 'Demo key', scopes: apiKeyScopes, requestsPerMinute: REQUESTS_PER_MINUTE },
+  {
+    kind: 'pub',
+    name: 'Demo browser key',
+    scopes: ['events:write', 'decide', 'coupons:read'],
+    requestsPerMinute: null,
+  },
+]
 
 /**
- * Makes the demo tenant, project, user and a server key with all scopes. If they exist, the user gets a new
- * password, which signs them out everywhere, and the project a new key in place of the old one, since neither can be
- * read back.
+ * Makes the demo tenant, project, user, a server key with all scopes and a browser key. If they exist, the user gets a
+ * new password, which signs them out everywhere, and the project new keys in place of the old ones, since none of them
+ * can be read back.
  */
 export const ensureDemoProject = async ({ prisma }: Pick<Database, 'prisma'>): Promise<DemoProject> => {
   const password = randomBytes(15).toString('base64url')
   const passwordHash = await hashPassword(password)
-  const { key, keyId, secretHash } = generateApiKey('sec')
+  const keys = KEYS.map((key) => ({ ...key, generated: generateApiKey(key.kind) }))
 
   const projectId = await prisma.$transaction(async (tx) => {
     const user = await tx.user.upsert({
@@ -44,23 +70,24 @@ export const ensureDemoProject = async ({ prisma }: Pick<Database, 'prisma'>): P
         })
       ).id
     await tx.apiKey.updateMany({
-      where: { projectId: project, name: KEY_NAME, revokedAt: null },
+      where: { projectId: project, name: { in: KEYS.map(({ name }) => name) }, revokedAt: null },
       data: { revokedAt: new Date() },
     })
-    await tx.apiKey.create({
-      data: {
+    await tx.apiKey.createMany({
+      data: keys.map(({ scopes, generated, ...key }) => ({
+        ...key,
         id: uuidv7(),
-        keyId,
+        keyId: generated.keyId,
         projectId: project,
-        name: KEY_NAME,
-        kind: 'sec',
-        scopes: [...apiKeyScopes],
-        secretHash: new Uint8Array(secretHash),
-      },
+        ownerId: user.id,
+        scopes: [...scopes],
+        secretHash: new Uint8Array(generated.secretHash),
+      })),
     })
     return project
   })
-  return { apiKey: key, projectId, email: EMAIL, password }
+  const [apiKey = '', publicKey = ''] = keys.map(({ generated }) => generated.key)
+  return { apiKey, publicKey, projectId, email: EMAIL, password }
 }
 
 /** Whether the demo project has been made. */

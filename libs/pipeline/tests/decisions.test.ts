@@ -4,14 +4,14 @@ import { openDatabase } from '@waymark/database'
 import { profileIdOf } from '@waymark/domain'
 import { anEnrichedEvent, createTestDatabase, services } from '@waymark/testing'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { findPeople } from '../src/decisions/find-people.ts'
-import { forgetOldCounts } from '../src/decisions/store-counts.ts'
-import { storeExposures } from '../src/decisions/store-exposures.ts'
-import { eraseProfile } from '../src/erasure/erase-profile.ts'
-import { exportPerson, findPerson } from '../src/erasure/export-person.ts'
+import { forgetOldCounts } from '../src/decisions/count-queries.ts'
+import { storeExposures } from '../src/decisions/exposure-queries.ts'
+import { findPeople } from '../src/decisions/person-queries.ts'
+import { storeNewEvents } from '../src/events/event-writer.ts'
 import { applyIdentify } from '../src/identity/apply-identify.ts'
-import { resolveProfiles } from '../src/identity/resolve-profiles.ts'
-import { storeArrivals } from '../src/store-arrivals.ts'
+import { resolveProfiles } from '../src/identity/identity-queries.ts'
+import { eraseProfile } from '../src/personal-data/erase-profile-queries.ts'
+import { exportPerson, findPerson } from '../src/personal-data/export-queries.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const projectId = '01900000-0000-7000-8000-000000000001'
@@ -47,17 +47,14 @@ describe.skipIf(!services)('decisions in the database', () => {
       userId,
       traits: { plan: 'pro' },
     })
-  const anEvent = (
-    visitorId: string,
-    profileId: string,
-    eventName: string,
-    clientTimestamp: string | null = null,
-  ) => ({
-    ...anEnrichedEvent({ event: { visitorId, eventName, clientTimestamp } }),
+  const anEvent = (visitorId: string, profileId: string, eventName: string, clientTimestamp?: string) => ({
+    ...anEnrichedEvent({
+      event: { visitorId, eventName, ...(clientTimestamp !== undefined && { clientTimestamp }) },
+    }),
     profileId,
   })
   const store = (events: ReturnType<typeof anEvent>[]) =>
-    db.transaction((client) => storeArrivals(client, events, () => countedEvents))
+    db.transaction((client) => storeNewEvents(client, events, () => countedEvents))
   const find = async (kind: 'visitor' | 'user', value: string) =>
     (await findPeople(db.pool, [{ projectId, kind, value, countedEvents }]))[0]
   const sumOf = (counts: { event: string; n: number }[] | undefined, event: string) =>
@@ -114,7 +111,7 @@ describe.skipIf(!services)('decisions in the database', () => {
     const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString()
     await store([89, 120].map((days) => anEvent(visitorId, profileId, 'seen', daysAgo(days))))
     expect(sumOf((await find('visitor', visitorId))?.counts, 'seen')).toBe(1)
-    expect(await forgetOldCounts(db.pool, Date.now())).toBe(false)
+    expect(await forgetOldCounts(db.pool, Date.now())).toBe(0)
     expect(sumOf((await find('visitor', visitorId))?.counts, 'seen')).toBe(1)
     await forgetOldCounts(db.pool, Date.now() + 2 * DAY_MS)
     expect(sumOf((await find('visitor', visitorId))?.counts, 'seen')).toBe(0)

@@ -5,7 +5,7 @@ import { anEnrichedEvent, createTestDatabase, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { applyIdentify } from '../src/identity/apply-identify.ts'
-import { resolveProfiles } from '../src/identity/resolve-profiles.ts'
+import { resolveProfiles } from '../src/identity/identity-queries.ts'
 import { storeTouches } from '../src/identity/store-touches.ts'
 import { writeTraits } from '../src/identity/write-traits.ts'
 
@@ -32,7 +32,12 @@ describe.skipIf(!services)('identities and profiles', () => {
   const record = (
     visitorId: string,
     userId: string,
-    { traits = {}, minute = 0, id = uuidv7() }: { traits?: object; minute?: number; id?: string } = {},
+    {
+      traits = {},
+      minute = 0,
+      id = uuidv7(),
+      verified,
+    }: { traits?: object; minute?: number; id?: string; verified?: boolean } = {},
   ): IdentifyRecord => ({
     v: 1,
     kind: 'identify',
@@ -42,11 +47,24 @@ describe.skipIf(!services)('identities and profiles', () => {
     visitorId,
     userId,
     traits: { ...traits },
+    ...(verified !== undefined && { verified }),
   })
   const identify = async (...args: Parameters<typeof record>) =>
-    (await applyIdentify(db, record(...args))) ?? ''
-  const write = (kind: IdentityKind, value: string, traits: Record<string, unknown>, minute = 0) =>
-    writeTraits(db, { id: uuidv7(), person: identityOf(kind, value), traits, receivedAt: at(minute) })
+    (await applyIdentify(db, record(...args)))?.profileId ?? ''
+  const write = (
+    kind: IdentityKind,
+    value: string,
+    traits: Record<string, unknown>,
+    minute = 0,
+    verified = true,
+  ) =>
+    writeTraits(db, {
+      id: uuidv7(),
+      person: identityOf(kind, value),
+      traits,
+      receivedAt: at(minute),
+      verified,
+    })
   const resolve = async (visitorId: string | null, userId: string | null = null) =>
     (await resolveProfiles(db.pool, [{ projectId, visitorId, userId }]))[0]
   const profileOf = (id: string) => db.prisma.profile.findUniqueOrThrow({ where: { id } })
@@ -149,9 +167,9 @@ describe.skipIf(!services)('identities and profiles', () => {
   it('is the same applied twice', async () => {
     await resolve('v')
     const once = record('v', 'u', { traits: { plan: 'free', city: null }, minute: 1 })
-    const id = (await applyIdentify(db, once)) ?? ''
+    const id = (await applyIdentify(db, once))?.profileId ?? ''
     const { updatedAt: _before, ...first } = await profileOf(id)
-    expect(await applyIdentify(db, once)).toBe(id)
+    expect(await applyIdentify(db, once)).toMatchObject({ profileId: id })
     const { updatedAt: _after, ...second } = await profileOf(id)
     expect(second).toEqual(first)
   })
@@ -165,6 +183,72 @@ describe.skipIf(!services)('identities and profiles', () => {
     for (const late of writes.toReversed()) await applyIdentify(db, late)
     const id = await identify('v', 'u', { minute: 0 })
     expect(await traitsOf(id)).toEqual({ plan: 'paid' })
+  })
+
+  it('keeps an email that a verified write set, in whatever order writes come', async () => {
+    const set = { traits: { email: 'ann@example.com' }, verified: true }
+    const forged = { traits: { email: 'eve@example.com', plan: 'x' } }
+    const first = await identify('v', 'u', { ...set, minute: 1 })
+    expect(await applyIdentify(db, record('v', 'u', { ...forged, minute: 2 }))).toEqual({
+      profileId: first,
+      droppedKeys: ['email'],
+      leftOutKeys: [],
+    })
+    expect(await traitsOf(first)).toEqual({ email: 'ann@example.com', plan: 'x' })
+    // The queued write of the secret key is applied after a later one of a browser.
+    const second = await identify('w', 'late', { ...forged, minute: 2, verified: false })
+    await identify('w', 'late', { ...set, minute: 1 })
+    expect(await traitsOf(second)).toEqual({ email: 'ann@example.com', plan: 'x' })
+  })
+
+  it('counts what was stored before it was recorded who wrote it as verified', async () => {
+    const id = await resolve('v', 'u')
+    await db.pool.query(
+      `UPDATE ingest.profiles SET traits = '{"email":"ann@example.com"}',
+         trait_times = '{"email":{"at":"2026-01-01T00:00:00.000Z","by":"x","own":true}}' WHERE id = $1`,
+      [id],
+    )
+    expect(await write('user', 'u', { email: 'eve@example.com' }, 1, false)).toEqual({
+      profileId: id,
+      traits: { email: 'ann@example.com' },
+      droppedKeys: ['email'],
+    })
+  })
+
+  describe('of a profile that is full', () => {
+    const filler = 'x'.repeat(65_536 - '{"a":""}'.length)
+
+    it('leaves the traits of a queued identify out, and links all the same', async () => {
+      await write('user', 'u', { a: filler })
+      const late = record('v', 'u', { traits: { b: 1, c: 2 }, minute: 1 })
+      const { profileId = '', leftOutKeys } = (await applyIdentify(db, late)) ?? {}
+      expect(leftOutKeys).toEqual(['b', 'c'])
+      expect(await resolve('v')).toBe(profileId)
+      expect(await traitsOf(profileId)).toEqual({ a: filler })
+    })
+
+    it('refuses them as a whole where they must fit', async () => {
+      await write('user', 'u', { a: filler })
+      const refused = applyIdentify(db, record('v', 'u', { traits: { b: 1 } }), { mustFit: true })
+      await expect(refused).rejects.toMatchObject({ code: 'bad_request' })
+      expect(await db.prisma.identity.count({ where: { projectId, value: 'v' } })).toBe(0)
+    })
+
+    it('refuses one byte too many, and takes what makes it smaller', async () => {
+      await write('user', 'u', { a: filler })
+      await expect(write('user', 'u', { a: `${filler}x` }, 1)).rejects.toMatchObject({ code: 'bad_request' })
+      expect(await write('user', 'u', { a: 1, b: filler.slice(10) }, 2)).toMatchObject({ droppedKeys: [] })
+    })
+
+    it('keeps the limit when many write at once', async () => {
+      const writes = Array.from({ length: 12 }, (_, n) =>
+        write('user', 'u', { [`t${n}`]: 'x'.repeat(8_000) }),
+      )
+      const settled = await Promise.allSettled(writes)
+      const fulfilled = settled.filter(({ status }) => status === 'fulfilled')
+      expect(fulfilled).toHaveLength(8)
+      expect(JSON.stringify(await traitsOf((await resolve(null, 'u')) ?? '')).length).toBeLessThan(65_536)
+    })
   })
 
   it('takes whatever JSON a trait holds', async () => {

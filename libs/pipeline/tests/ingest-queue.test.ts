@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ingestRecords } from '@waymark/contracts'
 import { openDatabase } from '@waymark/database'
-import { BusUnavailableError, type EventBus, publishing, textOfKey } from '@waymark/event-bus'
+import { BusUnavailableError, type EventBus, publishing } from '@waymark/event-bus'
 import { anIngestRecord, createMemoryLog, createTestDatabase, eventually, services } from '@waymark/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createIngestQueue } from '../src/ingest-queue.ts'
-import { createOutboxRelay } from '../src/outbox.ts'
+import { createIngestQueue } from '../src/outbox/ingest-queue.ts'
+import { createOutboxRelay } from '../src/outbox/outbox-relay.ts'
 
 describe.skipIf(!services)('the way into the queue', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -28,7 +28,7 @@ describe.skipIf(!services)('the way into the queue', () => {
       ...publishing(async (_topic, records) => {
         world.attempts++
         if (world.away) throw new BusUnavailableError('away')
-        world.published.push(...records.map(({ key }) => textOfKey(key)))
+        world.published.push(...records.map(({ key }) => key))
       }),
       subscribe: () => ({ start: async () => {}, stop: async () => {} }),
       close: async () => {},

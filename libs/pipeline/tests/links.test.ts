@@ -4,11 +4,11 @@ import { createClickIds, describeUserAgent, enrichEvent } from '@waymark/domain'
 import { anIngestRecord, createTestDatabase, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { storeNewEvents } from '../src/events/event-writer.ts'
 import { applyIdentify } from '../src/identity/apply-identify.ts'
-import { resolveProfiles } from '../src/identity/resolve-profiles.ts'
-import { createResolveLinks } from '../src/links/resolve-links.ts'
-import { storeClicks } from '../src/links/store-clicks.ts'
-import { storeArrivals } from '../src/store-arrivals.ts'
+import { resolveProfiles } from '../src/identity/identity-queries.ts'
+import { storeClicks } from '../src/links/click-queries.ts'
+import { createResolveLinks } from '../src/links/link-queries.ts'
 
 const SELECTOR = '01900000-0000-7000-8000-0000000000ee'
 
@@ -159,7 +159,7 @@ describe.skipIf(!services)('short links', () => {
       )
     }
     const storeEnriched = (events: EnrichedEvent[]) =>
-      db.transaction((client) => storeArrivals(client, events, () => new Set()))
+      db.transaction((client) => storeNewEvents(client, events, () => new Set()))
     const arrive = async (...records: IngestRecord[]) => storeEnriched(await enrich(records))
     const at = (minute: number) => new Date(Date.UTC(2026, 10, 20, 12, minute)).toISOString()
     const landed = (visitorId: string, shortLinkId: string, minute: number) =>

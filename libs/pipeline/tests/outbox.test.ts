@@ -1,10 +1,10 @@
 import { deadLetters, enrichedEvents } from '@waymark/contracts'
 import { openDatabase } from '@waymark/database'
-import { BusUnavailableError, type EventBus, publishing, textOfKey } from '@waymark/event-bus'
+import { BusUnavailableError, type EventBus, publishing } from '@waymark/event-bus'
 import { anEnrichedEvent, createMemoryLog, createTestDatabase, services } from '@waymark/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { addToOutbox, createOutboxRelay, outboxStatement } from '../src/outbox.ts'
-import { readOutboxDepth } from '../src/outbox-depth.ts'
+import { addToOutbox, outboxStatement, readOutboxDepth } from '../src/outbox/outbox-queries.ts'
+import { createOutboxRelay } from '../src/outbox/outbox-relay.ts'
 
 describe.skipIf(!services)('the outbox', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -26,9 +26,7 @@ describe.skipIf(!services)('the outbox', () => {
   const recordingBus = () => {
     const published: string[] = []
     const bus: EventBus = {
-      ...publishing(
-        async (_topic, records) => void published.push(...records.map(({ key }) => textOfKey(key))),
-      ),
+      ...publishing(async (_topic, records) => void published.push(...records.map(({ key }) => key))),
       subscribe: () => ({ start: async () => {}, stop: async () => {} }),
       close: async () => {},
     }
@@ -72,7 +70,7 @@ describe.skipIf(!services)('the outbox', () => {
       ...recordingBus().bus,
       ...publishing(
         async (topic, records) =>
-          void published.push({ topic: topic.name, keys: records.map(({ key }) => textOfKey(key)) }),
+          void published.push({ topic: topic.name, keys: records.map(({ key }) => key) }),
       ),
     }
     expect(await createOutboxRelay({ db, bus, log: createMemoryLog() })(signal)).toBe(6)

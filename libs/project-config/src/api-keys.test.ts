@@ -21,6 +21,7 @@ const storedRow = {
   secret_hash: secretHash.toString('base64'),
   validation_mode: null,
   allowed_origins: [],
+  requests_per_minute: null as number | null,
   expires_at: null as Date | null,
   revoked_at: null as Date | null,
 }
@@ -128,6 +129,11 @@ describe('an API key', () => {
   ])('is refused when %s', async (_, row) => {
     const { process } = await setUpOne(row)
     expect(await process.authenticate(key)).toBeUndefined()
+  })
+
+  it.each([null, 6_000])('says how many requests a minute it has of its own: %s', async (own) => {
+    const { process } = await setUpOne({ requests_per_minute: own })
+    expect(await process.authenticate(key)).toMatchObject({ requestsPerMinute: own })
   })
 
   it('expires on time, also while it is remembered', async () => {

@@ -26,7 +26,7 @@ export const createKeyUsage = (pool: Queries) => {
     note: (id: string, at: number): void => {
       used.set(id, at)
     },
-    /** Writes what was noted since the last time. @throws when the database is away; then it is kept for the next time */
+    /** Writes what was noted since the last time. @throws when the database is down; then it is kept for the next time */
     flush: async (): Promise<void> => {
       if (used.size === 0) return
       const flushing = used

@@ -1,7 +1,7 @@
 import { createMemoryCache } from '@waymark/cache'
 import { createMemoryLog } from '@waymark/testing'
 import type { Pool } from 'pg'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { createProjectConfigs } from './project-configs.ts'
 
 const PROJECT = '01900000-0000-7000-8000-000000000001'
@@ -55,5 +55,102 @@ describe('a copy of a configuration', () => {
     )
     expect(config.checkFor('order')).toBeUndefined()
     expect(config.settings).toEqual(snapshot.settings)
+  })
+})
+
+describe('the current configuration', () => {
+  it('is never outdated, also when reading it again fails at first', async () => {
+    const row = (hasNew: boolean) => ({ rows: [{ ...snapshot, definitions: hasNew ? { refund: {} } : {} }] })
+    const refuse = async () => Promise.reject(new Error('away'))
+    const answers = [async () => row(false), refuse, async () => row(true)]
+    const pool = { query: async () => answers.shift()?.() } as unknown as Pool
+    const changes = { isCurrent: () => false }
+    const deps = { pool, cache: createMemoryCache(), changes, log: createMemoryLog(), now: Date.now }
+    const configs = createProjectConfigs(deps)
+    expect((await configs.get(PROJECT)).hasDefinitions).toBe(false)
+    expect((await configs.getCurrent(PROJECT)).hasDefinitions).toBe(true)
+  })
+
+  it('is an error while the database is away', async () => {
+    let reads = 0
+    const query = async () => {
+      if (reads++ === 0) return { rows: [snapshot] }
+      throw Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
+    }
+    const pool = { query } as unknown as Pool
+    const changes = { isCurrent: () => false }
+    const deps = { pool, cache: createMemoryCache(), changes, log: createMemoryLog(), now: Date.now }
+    const configs = createProjectConfigs(deps)
+    await configs.get(PROJECT)
+    await expect(configs.getCurrent(PROJECT)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  })
+})
+
+describe('compiled parts of a configuration', () => {
+  const selector = (id: string) => ({
+    id,
+    eventName: 'order',
+    filter: { '==': [{ var: 'properties.id' }, id] },
+    amountProperty: null,
+    currencyProperty: null,
+    quantityProperty: null,
+  })
+  const trigger = {
+    id: 't',
+    eventName: 'order',
+    filter: null,
+    cooldownSeconds: 0,
+    activatedAt: '2026-01-01T00:00:00Z',
+  }
+  /** The configuration of a database that answers `parts` in turn, read again each time. */
+  const readEachOf = (...parts: object[]) => {
+    const rows = parts.map((part) => ({ ...snapshot, ...part }))
+    const pool = { query: async () => ({ rows: [rows.length > 1 ? rows.shift() : rows[0]] }) }
+    const changes = { isCurrent: () => false, isWatching: () => true, poll: async () => {} }
+    const log = createMemoryLog()
+    const deps = { pool: pool as unknown as Pool, cache: createMemoryCache(), changes, log, now: Date.now }
+    const configs = createProjectConfigs(deps)
+    return { log, read: () => configs.get(PROJECT) }
+  }
+
+  it('are those of the configuration before where they have not changed', async () => {
+    const { read } = readEachOf(
+      { definitions: { a: { required: ['x'] }, b: { required: ['x'] }, c: { required: ['x'] } } },
+      { definitions: { a: { required: ['x'] }, b: { required: ['y'] } } },
+    )
+    const before = await read()
+    const [a, b] = [before.checkFor('a'), before.checkFor('b')]
+    const after = await read()
+    expect(after).not.toBe(before)
+    expect(after.checkFor('a')).toBe(a)
+    expect(after.checkFor('b')).not.toBe(b)
+    expect(after.checkFor('b')?.({})).toMatchObject([{ field: 'properties.y' }])
+    expect(after.checkFor('c')).toBeUndefined()
+  })
+
+  it('are prepared one in a turn of the event loop', async () => {
+    const { read } = readEachOf({
+      selectors: [selector('1'), selector('2')],
+      triggers: [trigger],
+    })
+    const config = await read()
+    const turnsOf = async (use: 'ingestion' | 'emails', names: string[]) => {
+      const next = vi.fn(async () => {})
+      await config.prepare(use, names, { isOver: () => true, next })
+      return next.mock.calls.length
+    }
+    // The definition and two selectors.
+    expect(await turnsOf('ingestion', ['order', 'unknown'])).toBeGreaterThanOrEqual(3)
+    expect(await turnsOf('emails', ['order', 'unknown'])).toBe(1)
+    expect(config.selectorsFor('order')).toHaveLength(2)
+    expect(config.triggersFor('order')).toHaveLength(1)
+  })
+
+  it('are tried once when they cannot be compiled', async () => {
+    const { log, read } = readEachOf({ definitions: { order: { type: 'no such' } } })
+    const config = await read()
+    await config.prepare('ingestion', ['order'], { isOver: () => false, next: async () => {} })
+    expect(config.checkFor('order')).toBeUndefined()
+    expect(log.lines.filter(({ level }) => level === 'error')).toHaveLength(1)
   })
 })

@@ -42,6 +42,8 @@ const Snapshot = Type.Object({
   selectors: Type.Array(Selector),
   decisions: Type.Array(Decision),
   triggers: Type.Array(Trigger),
+  /** Absent in copies: secrets stay in the database and in memory. */
+  identitySecret: Type.Optional(NullableString),
 })
 export type Snapshot = Static<typeof Snapshot>
 

@@ -1,6 +1,9 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import fc from 'fast-check'
 import { Type } from 'typebox'
-import { describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { ConfigError, readConfig, variable } from './config.ts'
 import { httpConfig, platformConfig } from './platform-config.ts'
 
@@ -99,5 +102,53 @@ describe('the variables of a service', () => {
     expect(() => readConfig({ platform: platformConfig }, {})).toThrow(
       /DATABASE_URL is required\n.*REDIS_URL is required\n.*KAFKA_BROKERS is required/,
     )
+  })
+})
+
+describe('a variable with _FILE after its name', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'config-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
+  const file = (text: string): string => {
+    const name = path.join(folder, 'value')
+    writeFileSync(name, text)
+    return name
+  }
+
+  it('names a file with the value, whose last line end does not count', () => {
+    expect(readConfig(spec, { STORE_URL_FILE: file('postgres://db\n') }).store.url).toBe('postgres://db')
+    expect(readConfig(spec, { STORE_URL_FILE: file('postgres://db\r\n') }).store.url).toBe('postgres://db')
+    expect(readConfig(spec, { STORE_URL_FILE: file(' a b ') }).store.url).toBe(' a b ')
+    expect(readConfig(spec, { ...required, STORE_REPLICAS_FILE: file('one,two\n') }).store.replicas).toEqual([
+      'one',
+      'two',
+    ])
+  })
+
+  it('does not count when it is empty', () => {
+    expect(readConfig(spec, { ...required, STORE_URL_FILE: '' }).store.url).toBe('postgres://db')
+  })
+
+  it('is refused beside the variable itself', () => {
+    expect(problemsIn({ ...required, STORE_URL_FILE: file('x') })).toContain(
+      'STORE_URL and STORE_URL_FILE are both set: unset one of them',
+    )
+  })
+
+  it('is refused when the file cannot be read, and named when its content is wrong', () => {
+    expect(problemsIn({ STORE_URL_FILE: path.join(folder, 'missing') })).toMatch(
+      /STORE_URL_FILE cannot be read: ENOENT/,
+    )
+    expect(problemsIn({ STORE_URL_FILE: file('\n') })).toContain('STORE_URL is required')
+    const problems = problemsIn({ ...required, PORT_FILE: file('hunter2') })
+    expect(problems).toContain('PORT must be')
+    expect(problems).not.toContain('hunter2')
+  })
+
+  it('is not read for a variable of that very name', () => {
+    const files = {
+      ca: variable('CA', Type.String({ default: '' })),
+      caFile: variable('CA_FILE', Type.String({ default: '' })),
+    }
+    expect(readConfig(files, { CA_FILE: '/no/such/file' })).toEqual({ ca: '', caFile: '/no/such/file' })
   })
 })

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { describeError, mainError, PATTERN_DESCRIPTION } from '@waymark/contracts'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { Static, TSchema } from 'typebox'
@@ -25,7 +27,8 @@ export class ConfigError extends Error {
   }
 }
 
-const ajv = new Ajv2020({ coerceTypes: 'array', useDefaults: true, allowUnionTypes: true })
+const ajv = new Ajv2020({ coerceTypes: 'array', useDefaults: true, allowUnionTypes: true, verbose: true })
+ajv.addVocabulary([PATTERN_DESCRIPTION])
 addFormats.default(ajv)
 
 /** Tells a variable from a group of them. */
@@ -33,7 +36,8 @@ export const isVariable = (entry: Variable | ConfigSpec): entry is Variable =>
   typeof entry.variable === 'string'
 
 /**
- * Reads a configuration from environment variables. Lists are separated by commas; an empty variable is unset.
+ * Reads a configuration from environment variables. Lists are separated by commas; an empty variable is unset. In place
+ * of `NAME`, `NAME_FILE` may name a file with the value, as container platforms mount secrets.
  * @throws ConfigError naming every bad variable at once
  */
 export const readConfig = <Spec extends ConfigSpec>(
@@ -41,19 +45,45 @@ export const readConfig = <Spec extends ConfigSpec>(
   env: Readonly<Record<string, string | undefined>>,
 ): Config<Spec> => {
   const problems: string[] = []
-  const config = readTree(spec, env, problems)
+  const declared = new Set(variablesOf(spec).map(({ variable }) => variable))
+  const textOf = (name: string): string | undefined => {
+    const text = env[name]
+    const file = env[`${name}_FILE`]
+    if (!isSet(file) || declared.has(`${name}_FILE`)) return text
+    if (!isSet(text)) return readValueFile(`${name}_FILE`, file, problems)
+    problems.push(`${name} and ${name}_FILE are both set: unset one of them`)
+    return text
+  }
+  const config = readTree(spec, textOf, problems)
   if (problems.length > 0) throw new ConfigError(problems)
   return config as Config<Spec>
 }
 
+/** The variables of a spec, in order. */
+export const variablesOf = (spec: ConfigSpec): Variable[] =>
+  Object.values(spec).flatMap((entry) => (isVariable(entry) ? [entry] : variablesOf(entry)))
+
+const isSet = (text: string | undefined): text is string => text !== undefined && text.trim() !== ''
+
+const readValueFile = (variable: string, file: string, problems: string[]): string | undefined => {
+  try {
+    return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+  } catch (error) {
+    problems.push(`${variable} cannot be read: ${error instanceof Error ? error.message : error}`)
+    return undefined
+  }
+}
+
 const readTree = (
   spec: ConfigSpec,
-  env: Readonly<Record<string, string | undefined>>,
+  textOf: (name: string) => string | undefined,
   problems: string[],
 ): object => {
   const entries = Object.entries(spec).map(([name, entry]) => [
     name,
-    isVariable(entry) ? readVariable(entry, env[entry.variable], problems) : readTree(entry, env, problems),
+    isVariable(entry)
+      ? readVariable(entry, textOf(entry.variable), problems)
+      : readTree(entry, textOf, problems),
   ])
   return Object.freeze(Object.fromEntries(entries))
 }
@@ -64,18 +94,14 @@ const readVariable = (
   problems: string[],
 ): unknown => {
   const list = (schema as { type?: unknown }).type === 'array'
-  const value =
-    text === undefined || text.trim() === ''
-      ? undefined
-      : list
-        ? text.split(',').map((item) => item.trim())
-        : text
-  const holder: { value?: unknown } = value === undefined ? {} : { value }
+  const holder: { value?: unknown } = isSet(text)
+    ? { value: list ? text.split(',').map((item) => item.trim()) : text }
+    : {}
   // Ajv coerces and fills in defaults only inside of an object.
   const validate = ajv.compile({ type: 'object', properties: { value: schema }, required: ['value'] })
   if (!validate(holder)) {
-    const [error] = validate.errors ?? []
-    problems.push(`${variable} ${error?.keyword === 'required' ? 'is required' : error?.message}`)
+    const error = mainError(validate.errors ?? [])
+    problems.push(`${variable} ${error ? describeError(error, { showReceived: false }) : 'is not valid'}`)
   }
   return holder.value
 }

@@ -39,7 +39,7 @@ export const openGeoDatabase = async (
     inUse = version
   }
   const complain = (error: unknown): void =>
-    log.warn({ err: error, file }, 'the places of addresses could not be read again; the old ones are used')
+    log.warn({ err: error, file }, 'GeoIP database could not be reloaded; using the previous one')
   // It must not keep a process alive that is to end.
   const looking = setInterval(() => void look().catch(complain), lookEveryMs).unref()
   scope.onStop('geo database', async () => clearInterval(looking))

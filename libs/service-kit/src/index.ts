@@ -1,3 +1,4 @@
+export { analyticsInMemory, openClickHouse } from './analytics.ts'
 export {
   type Config,
   ConfigError,
@@ -6,16 +7,50 @@ export {
   readConfig,
   type Variable,
   variable,
+  variablesOf,
 } from './config.ts'
-export { allowApiKey, apiKeyOf, keyHeaderOrBearer, requireApiKey } from './http/authenticate.ts'
-export { directKeyRoute, type KeyAnswer, type KeyCall } from './http/direct-key-route.ts'
-export { bodyOf, jsonBody, rawBodyOf } from './http/json-body.ts'
-export { keyRoute } from './http/key-route.ts'
-export { type LimitRequests, type RateLimitOptions, rateLimit } from './http/rate-limit.ts'
-export type { DirectHandler, Exchange, Route } from './http/route.ts'
-export { createLog, logConfig } from './log.ts'
-export { distributedPlatform, embeddedPlatform, type Platform } from './platform.ts'
+export { allowApiKey, keyInHeaders } from './http/authenticate.ts'
+export { answerLateWith, extendDeadline, extendDeadlineDuring } from './http/deadline.ts'
+export { essenceOf, type JsonBody, readJsonBody } from './http/json-body.ts'
+export { type KeyCall, keyRoute } from './http/key-route.ts'
 export {
+  type Limit,
+  type LimitedClient,
+  type LimitRequests,
+  limitedClient,
+  limiterBySize,
+  type RateLimitOptions,
+  rateLimit,
+  tooManyRequests,
+} from './http/rate-limit.ts'
+export type { Reply } from './http/reply.ts'
+export {
+  acceptsBrotli,
+  type HttpRequest,
+  hostOf,
+  prefersHtml,
+  protocolOf,
+  queryOf,
+  queryTextOf,
+  unknownParameters,
+} from './http/request.ts'
+export { guardedRoute, type Route, route } from './http/router.ts'
+export { createLog, logConfig } from './log.ts'
+export { drain, everyMs, type Loop, untilStopped } from './loop.ts'
+export { LoopTurns } from './loop-turns.ts'
+export {
+  createMessageRenderer,
+  type MessageRenderer,
+  type MessageRendererOptions,
+} from './messages/message-renderer.ts'
+export {
+  type CorePlatform,
+  distributedPlatform,
+  embeddedPlatform,
+  type Platform,
+} from './platform.ts'
+export {
+  allowedSendersConfig,
   geoConfig,
   type HttpConfig,
   httpConfig,
@@ -25,10 +60,12 @@ export {
   platformConfig,
 } from './platform-config.ts'
 export { retryFor } from './retry-for.ts'
+export { type AppConfig, type AppOptions, runApp, runAppWithAnalytics } from './run-app.ts'
 export { runService, type ServiceContext } from './run-service.ts'
+export { createSchemaChecker, SCHEMA_CHECK_MS, type SchemaChecker } from './schemas/schema-checker.ts'
 export { createScope, type Scope } from './scope.ts'
-export { combineServices, type Loop, type Service } from './service.ts'
+export { combineServices, type Service } from './service.ts'
 export { startService } from './start-service.ts'
-export { databaseConfig, kafkaConfig, redisConfig } from './stores-config.ts'
-export { databaseUrl, kafkaOptions, redisOptions } from './stores-options.ts'
+export { clickhouseConfig, databaseConfig, duckdbConfig, kafkaConfig, redisConfig } from './stores-config.ts'
+export { clickhouseOptions, databaseUrl, kafkaOptions, redisOptions } from './stores-options.ts'
 export { tracingConfig } from './tracing/tracing-config.ts'

@@ -8,7 +8,7 @@ export const logConfig = {
     'LOG_LEVEL',
     Type.Union(
       ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'].map((level) => Type.Literal(level)),
-      { default: 'info', description: 'The least important messages that are still logged.' },
+      { default: 'info', description: 'Minimum level of logged messages.' },
     ),
   ),
 } as const

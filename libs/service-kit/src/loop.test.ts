@@ -1,50 +1,41 @@
 import { createMemoryLog } from '@waymark/testing'
 import { describe, expect, it } from 'vitest'
-import { startLoop } from './loop.ts'
+import { drain, everyMs, type Loop, startLoop, untilStopped } from './loop.ts'
 
 const AN_HOUR_MS = 60 * 60 * 1000
 
-/** Starts a loop and waits until its run has been called `times` times; `run` is told which time it is. */
-const runTimes = async (
+/** Starts the loop that `make` makes and waits until its run has been called `times` times; `run` gets the count. */
+const runTimes = async <T>(
   times: number,
-  everyMs: number,
-  run: (time: number, signal: AbortSignal) => Promise<boolean>,
+  make: (run: (signal: AbortSignal) => Promise<T>) => Loop,
+  run: (time: number, signal: AbortSignal) => Promise<T>,
 ) => {
   const log = createMemoryLog()
   const reached = Promise.withResolvers<void>()
   let time = 0
   const loop = startLoop(
-    {
-      name: 'work',
-      everyMs,
-      run: (signal) => {
-        time++
-        if (time === times) reached.resolve()
-        return run(time, signal)
-      },
-    },
+    make((signal) => {
+      time++
+      if (time === times) reached.resolve()
+      return run(time, signal)
+    }),
     log,
   )
   await reached.promise
   return { loop, log, timesRun: () => time }
 }
+const everyMillisecond = (run: (signal: AbortSignal) => Promise<void>) => everyMs('work', 1, run)
+const everyHour = (run: (signal: AbortSignal) => Promise<void>) => everyMs('work', AN_HOUR_MS, run)
 
-describe('a loop', () => {
+describe('everyMs', () => {
   it('runs at once and again after the pause', async () => {
-    const { loop } = await runTimes(3, 1, async () => false)
+    const { loop } = await runTimes(3, everyMillisecond, async () => {})
     await loop.stop()
   })
 
-  it('makes no pause while there is more to do', async () => {
-    const { loop, timesRun } = await runTimes(3, AN_HOUR_MS, async (time) => time < 3)
-    await loop.stop()
-    expect(timesRun()).toBe(3)
-  })
-
-  it('goes on after a run that failed, and says so', async () => {
-    const { loop, log } = await runTimes(2, 1, async (time) => {
+  it('goes on after a run that failed, and logs it', async () => {
+    const { loop, log } = await runTimes(2, everyMillisecond, async (time) => {
       if (time === 1) throw new Error('no database')
-      return false
     })
     await loop.stop()
     expect(log.lines).toMatchObject([
@@ -53,14 +44,14 @@ describe('a loop', () => {
   })
 
   it('stops within its pause', async () => {
-    const { loop, timesRun } = await runTimes(1, AN_HOUR_MS, async () => false)
+    const { loop, timesRun } = await runTimes(1, everyHour, async () => {})
     await loop.stop()
     expect(timesRun()).toBe(1)
   })
 
-  it('tells a run under way to stop, and waits for it', async () => {
+  it('aborts a run that is in progress, and waits for it', async () => {
     let finished = false
-    const { loop, log, timesRun } = await runTimes(1, 1, async (_time, signal) => {
+    const { loop, log, timesRun } = await runTimes(1, everyMillisecond, async (_time, signal) => {
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
       finished = true
       throw new Error('interrupted')
@@ -69,5 +60,32 @@ describe('a loop', () => {
     expect(finished).toBe(true)
     expect(timesRun()).toBe(1)
     expect(log.lines).toEqual([])
+  })
+})
+
+describe('drain', () => {
+  it('makes no pause until a batch is empty', async () => {
+    const { loop, timesRun } = await runTimes(
+      3,
+      (takeBatch: (signal: AbortSignal) => Promise<number>) => drain('work', AN_HOUR_MS, takeBatch),
+      async (time) => 3 - time,
+    )
+    await loop.stop()
+    expect(timesRun()).toBe(3)
+  })
+})
+
+describe('untilStopped', () => {
+  it('restarts a run that failed, and ends with the one that the signal stops', async () => {
+    const { loop, timesRun } = await runTimes(
+      2,
+      (run: (signal: AbortSignal) => Promise<void>) => untilStopped('work', run),
+      async (time, signal) => {
+        if (time === 1) throw new Error('no database')
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      },
+    )
+    await loop.stop()
+    expect(timesRun()).toBe(2)
   })
 })

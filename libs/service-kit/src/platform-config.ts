@@ -24,16 +24,16 @@ export const limitsConfig = {
   ingestPerMinute: perMinute(
     'LIMIT_INGEST_PER_MINUTE',
     3_000,
-    'Requests to `/api/v1/t`, and as many to `/api/v1/identify`,',
+    'Requests to `/api/v1/t`, and separately to `/api/v1/identify`,',
   ),
   profilePerMinute: perMinute('LIMIT_PROFILE_PER_MINUTE', 60, 'Profile writes'),
-  redeemPerMinute: perMinute('LIMIT_REDEEM_PER_MINUTE', 30, 'Redemptions of coupons'),
+  redeemPerMinute: perMinute('LIMIT_REDEEM_PER_MINUTE', 30, 'Coupon redemptions'),
   couponMissesPerMinute: perMinute(
     'LIMIT_COUPON_MISSES_PER_MINUTE',
     30,
     'Look-ups of coupons that do not exist',
   ),
-  decidePerMinute: perMinute('LIMIT_DECIDE_PER_MINUTE', 30, 'Decisions, and as many by OFREP,'),
+  decidePerMinute: perMinute('LIMIT_DECIDE_PER_MINUTE', 30, 'Decisions, and separately OFREP evaluations,'),
   registerPerHour: accountLimit('LIMIT_REGISTER_PER_HOUR', 10, 'Registrations per hour and client address.'),
   signInPerMinute: accountLimit('LIMIT_SIGN_IN_PER_MINUTE', 20, 'Sign-ins per minute and client address.'),
   signInFailures: accountLimit(
@@ -44,14 +44,27 @@ export const limitsConfig = {
 } as const
 export type Limits = Config<typeof limitsConfig>
 
+/** Where emails may come from in every project, beside what its tenant has verified. */
+export const allowedSendersConfig = {
+  allowedSenders: variable(
+    'MAIL_ALLOWED_SENDERS',
+    Type.Array(Type.String({ pattern: '^[^\\s@,]+(@[^\\s@,]+)?$' }), {
+      default: [],
+      description:
+        'Addresses and domains that the triggers of every project may use as sender: ' +
+        '`hello@shop.example,shop.example`. Tenants must verify any other. Triggers without a sender use `MAIL_FROM`, ' +
+        'which this list does not include.',
+    }),
+  ),
+} as const
+
 /** Where the database of addresses is, if there is one. */
 export const geoConfig = {
   file: variable(
     'GEOIP_DATABASE',
     Type.String({
       default: '',
-      description:
-        'An MMDB file (GeoLite2 City or Country, DB-IP) that tells countries and cities; none when empty.',
+      description: 'MMDB file (GeoLite2 City or Country, DB-IP) for countries and cities. Empty: no lookup.',
     }),
   ),
 } as const
@@ -77,7 +90,14 @@ export const httpConfig = (defaultPort: number) => ({
       minimum: 0,
       maximum: 65_535,
       default: defaultPort,
-      description: 'Where requests are answered.',
+      description: 'Port for requests.',
+    }),
+  ),
+  host: variable(
+    'HOST',
+    Type.String({
+      default: '',
+      description: 'Address to listen on, for requests and `/metrics`. Empty: all addresses.',
     }),
   ),
   metricsPort: variable(
@@ -86,7 +106,7 @@ export const httpConfig = (defaultPort: number) => ({
       minimum: 0,
       maximum: 65_535,
       default: 9464 + defaultPort - 8080,
-      description: 'Where Prometheus finds `/metrics`.',
+      description: 'Port for `/metrics`.',
     }),
   ),
   trustedProxies: variable(
@@ -95,7 +115,7 @@ export const httpConfig = (defaultPort: number) => ({
       minimum: 0,
       maximum: 10,
       default: 0,
-      description: 'Proxies in front, whose `X-Forwarded-For` counts.',
+      description: 'Number of trusted proxies that set `X-Forwarded-*`.',
     }),
   ),
   drainMs: variable(
@@ -105,8 +125,7 @@ export const httpConfig = (defaultPort: number) => ({
       maximum: 20_000,
       default: 0,
       description:
-        'How long, in ms, requests are still taken when the process is told to stop: until every proxy in front ' +
-        'has heard of it.',
+        'How long, in ms, a stopping process accepts requests. Set it to the time that proxies need to notice.',
     }),
   ),
 })

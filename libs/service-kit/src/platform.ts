@@ -1,61 +1,71 @@
 import type { Tracer } from '@opentelemetry/api'
-import type { Analytics } from '@waymark/analytics'
-import { createPostgresAnalytics } from '@waymark/analytics'
+import { AnalyticsDataError, type AnalyticsStore, AnalyticsUnavailableError } from '@waymark/analytics'
 import {
   type Cache,
   createLocallyCountingRateLimiter,
   createMemoryCache,
+  createMemoryMarks,
   createMemoryRateLimiter,
   createMemoryTotals,
   createRedisCache,
+  createRedisMarks,
   createRedisTotals,
   createSharedRateLimiter,
   openRedisCounter,
   type RateLimiter,
+  type SharedMarks,
   type SharedTotals,
 } from '@waymark/cache'
 import type { Log } from '@waymark/contracts'
-import { type Database, openDatabase, requireMigrated } from '@waymark/database'
+import { classifyStoreError, type Database, openDatabase, requireMigrated } from '@waymark/database'
 import type { Locate } from '@waymark/domain'
 import { createKafkaEventBus, type EventBus, openEmbeddedEventBus } from '@waymark/event-bus'
 import {
   type ApiKeys,
+  type ChangeNotices,
   createApiKeys,
   createConfigChanges,
   createProjectConfigs,
   type LatestProjectConfigs,
 } from '@waymark/project-config'
 import { Registry } from 'prom-client'
+import { analyticsInMemory, type EmbeddedAnalytics, openDuckDB } from './analytics.ts'
 import { openGeoDatabase } from './geo-database.ts'
-import { startLoop } from './loop.ts'
+import { everyMs, startLoop } from './loop.ts'
+import { createMessageRenderer, type MessageRenderer } from './messages/message-renderer.ts'
 import { measureBus } from './metrics/measure-bus.ts'
 import { measureCache } from './metrics/measure-cache.ts'
 import { measureDatabase, measureLag } from './metrics/measure-stores.ts'
 import type { Limits, PlatformConfig } from './platform-config.ts'
 import { retryFor } from './retry-for.ts'
+import { createSchemaChecker, type SchemaChecker } from './schemas/schema-checker.ts'
 import type { Scope } from './scope.ts'
 import { databaseUrl, kafkaOptions, redisOptions } from './stores-options.ts'
 import { traceBus } from './tracing/trace-bus.ts'
 
 /** What every app is given to stand on; which parts are behind it, only composition roots know. */
-export type Platform = {
+export type CorePlatform = {
   db: Database
   bus: EventBus
   cache: Cache
-  analytics: Analytics
   apiKeys: ApiKeys
   projectConfigs: LatestProjectConfigs
+  configChanges: ConfigChanges
   /** Holds limits exactly, across processes. */
   rateLimiter: RateLimiter
   /** For the hot path: asks nobody, and learns a moment later what other processes counted. */
   ingestRateLimiter: RateLimiter
   /** Counts that processes share and that begin where the database stands. */
   totals: SharedTotals
+  /** What changed a moment ago, for all processes that remember it. */
+  marks: SharedMarks
   /** Counts how often people were given something, across processes. */
   frequencyCaps: RateLimiter
   limits: Limits
   /** Where addresses are. */
   locate: Locate
+  /** Deletes the copies of these deliveries' messages; undefined where this process keeps none. */
+  deleteMailCopies?: ((deliveryIds: readonly string[]) => Promise<void>) | undefined
   /** Now, in ms since the epoch. */
   clock: () => number
   /**
@@ -63,10 +73,28 @@ export type Platform = {
    * that is remembered lives an hour longer because of that.
    */
   steadyClock: () => number
+  /** Renders the messages of projects in worker threads. */
+  messages: MessageRenderer
+  /** Checks the schemas of projects in worker threads. */
+  schemas: SchemaChecker
   log: Log
   metrics: Registry
   /** Makes spans; undefined when nothing is traced. */
   tracer?: Tracer | undefined
+}
+
+/** What apps stand on that store events or answer questions about them. */
+export type Platform = CorePlatform & { analytics: AnalyticsStore }
+
+/** What this process remembers of the database, and how changes of it are noticed. */
+export type ConfigChanges = {
+  /** Adds notices of something else than the configuration of projects. */
+  watch: (notices: Pick<ChangeNotices, 'refresh'>) => void
+  /**
+   * Makes every change that was committed before this call count in this process, and returns the version of the
+   * configuration for `X-Config-Version`; undefined when the database does not answer in time.
+   */
+  refresh: () => Promise<string | undefined>
 }
 
 /** What composition roots know of the process: its name, for logs and connections, where it logs to, and how it is traced. */
@@ -91,14 +119,14 @@ const openStores = (url: string, poolSize: number, { name, log, scope }: Platfor
     url,
     poolSize,
     applicationName: `waymark-${name}`,
-    onError: (error) => log.warn({ err: error }, 'an idle database connection was lost'),
+    onError: (error) => log.warn({ err: error }, 'Idle database connection was lost'),
   })
   scope.onStop('database', () => db.close())
   return db
 }
 
 type Parts = Pick<
-  Platform,
+  CorePlatform,
   | 'db'
   | 'bus'
   | 'cache'
@@ -106,46 +134,61 @@ type Parts = Pick<
   | 'ingestRateLimiter'
   | 'frequencyCaps'
   | 'totals'
+  | 'marks'
   | 'limits'
   | 'locate'
   | 'metrics'
 >
 
+const combineNotices = (changes: ChangeNotices): ConfigChanges => {
+  const others: Pick<ChangeNotices, 'refresh'>[] = []
+  return {
+    watch: (notices) => void others.push(notices),
+    refresh: async () => {
+      const [version] = await Promise.all([changes, ...others].map((notices) => notices.refresh()))
+      return version
+    },
+  }
+}
+
 const steadyClock = (): number => performance.timeOrigin + performance.now()
 
-const assemble = (parts: Parts, { log, scope, tracer }: PlatformContext): Platform => {
+const classifyError = (error: unknown): ReturnType<typeof classifyStoreError> => {
+  if (error instanceof AnalyticsUnavailableError) return 'transient'
+  return error instanceof AnalyticsDataError ? 'data' : classifyStoreError(error)
+}
+
+const assemble = (parts: Parts, { log, scope, tracer }: PlatformContext): CorePlatform => {
   const { db, metrics } = parts
   const clock = Date.now
   measureDatabase(db, metrics)
   const cache = measureCache(parts.cache, metrics)
   const changes = createConfigChanges({ pool: db.pool, log, now: steadyClock })
   const config = { pool: db.pool, cache, changes, log, now: steadyClock }
-  const poll = async (): Promise<boolean> => {
-    await changes.poll()
-    return false
-  }
-  const polling = startLoop({ name: 'config-changes', everyMs: CONFIG_POLL_MS, run: poll }, log)
+  const polling = startLoop(everyMs('config-changes', CONFIG_POLL_MS, changes.poll), log)
   scope.onStop('config changes', () => polling.stop())
   const apiKeys = createApiKeys({ ...config, clock })
-  const noteUsage = async (): Promise<boolean> => {
-    await apiKeys.flushUsage()
-    return false
-  }
-  const usage = startLoop({ name: 'api-key-usage', everyMs: KEY_USAGE_MS, run: noteUsage }, log)
+  const usage = startLoop(everyMs('api-key-usage', KEY_USAGE_MS, apiKeys.flushUsage), log)
   scope.onStop('api key usage', async () => {
     await usage.stop()
     await apiKeys.flushUsage()
   })
+  const messages = createMessageRenderer()
+  scope.onStop('message renderer', () => messages.close())
+  const schemas = createSchemaChecker()
+  scope.onStop('schema checker', () => schemas.close())
   const measured = measureBus(parts.bus, metrics, clock)
   return {
     ...parts,
     cache,
     bus: tracer ? traceBus(measured, tracer) : measured,
-    analytics: createPostgresAnalytics(db.pool),
     apiKeys,
     projectConfigs: createProjectConfigs(config),
+    configChanges: combineNotices(changes),
     clock,
     steadyClock,
+    messages,
+    schemas,
     log,
     tracer,
   }
@@ -155,7 +198,7 @@ const assemble = (parts: Parts, { log, scope, tracer }: PlatformContext): Platfo
 export const distributedPlatform = async (
   config: PlatformConfig,
   context: PlatformContext,
-): Promise<Platform> => {
+): Promise<CorePlatform> => {
   const { name, log, scope } = context
   const db = openStores(databaseUrl(config.database), config.database.poolSize, context)
   const redis = redisOptions(config.redis)
@@ -167,10 +210,12 @@ export const distributedPlatform = async (
   scope.onStop('rate limiter', () => ingestRateLimiter.close())
   const totals = createRedisTotals(redis, log)
   scope.onStop('totals', () => totals.close())
+  const marks = createRedisMarks(redis, log)
+  scope.onStop('marks', () => marks.close())
   const metrics = new Registry()
   const bus = createKafkaEventBus(
     { ...kafkaOptions(config.kafka), clientId: `waymark-${name}`, onLag: measureLag(metrics) },
-    log,
+    { log, classifyError },
   )
   scope.onStop('kafka', () => bus.close())
   await retryFor(() => requireMigrated(db.pool), {
@@ -183,20 +228,32 @@ export const distributedPlatform = async (
   const frequencyCaps = createSharedRateLimiter(counter, { maxKeys: MAX_CAPS })
   const locate = await openGeoDatabase(config.geo.file, context)
   const counters = { rateLimiter, ingestRateLimiter, frequencyCaps, totals }
-  return assemble({ db, bus, cache, ...counters, limits: config.limits, locate, metrics }, context)
+  return assemble({ db, bus, cache, marks, ...counters, limits: config.limits, locate, metrics }, context)
 }
 
-/** One PostgreSQL that this process has to itself, its log in place of Kafka, memory in place of Redis. */
+type EmbeddedOptions = {
+  databaseUrl: string
+  /** Default: in memory. */
+  analytics?: EmbeddedAnalytics
+  limits: Limits
+  geoFile?: string
+}
+
+/**
+ * One PostgreSQL that this process has to itself, its log in place of Kafka, memory in place of Redis, a file in place of
+ * ClickHouse.
+ */
 export const embeddedPlatform = async (
-  { databaseUrl, limits, geoFile = '' }: { databaseUrl: string; limits: Limits; geoFile?: string },
+  { databaseUrl, analytics = analyticsInMemory(), limits, geoFile = '' }: EmbeddedOptions,
   context: PlatformContext,
 ): Promise<Platform> => {
   const { log, scope } = context
   const db = openStores(databaseUrl, 20, context)
-  const bus = await openEmbeddedEventBus({ databaseUrl, pool: db.pool }, log)
+  const bus = await openEmbeddedEventBus({ databaseUrl, pool: db.pool }, { log, classifyError })
   scope.onStop('log', () => bus.close())
+  const store = await openDuckDB(analytics, scope)
   const rateLimiter = createMemoryRateLimiter()
-  return assemble(
+  const core = assemble(
     {
       db,
       bus,
@@ -204,6 +261,7 @@ export const embeddedPlatform = async (
       rateLimiter,
       ingestRateLimiter: rateLimiter,
       totals: createMemoryTotals(),
+      marks: createMemoryMarks(),
       frequencyCaps: createMemoryRateLimiter({ maxKeys: MAX_CAPS }),
       limits,
       locate: await openGeoDatabase(geoFile, context),
@@ -211,4 +269,5 @@ export const embeddedPlatform = async (
     },
     context,
   )
+  return { ...core, analytics: store }
 }

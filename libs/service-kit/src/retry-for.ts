@@ -21,7 +21,7 @@ export const retryFor = async <T>(
     } catch (error) {
       if (performance.now() + PAUSE_MS > deadline) throw error
       const reason = error instanceof Error ? error.message : String(error)
-      log.info({ reason }, `waiting for ${what}`)
+      log.info({ reason }, `Waiting for ${what}`)
       await sleep(PAUSE_MS, undefined, { signal })
     }
   }

@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { describe, expect, it } from 'vitest'
+import { startProcess } from '@waymark/testing/child-process'
+import { describe, expect, it, onTestFinished } from 'vitest'
 
 const HERE = import.meta.dirname
 
 /** Runs a process whose start is `body`, which may use `scope` and `say`; SIGTERM follows when it says `now`. */
-const run = async (body: string, level = 'silent') => {
+const run = async (body: string, level = 'silent', flags: string[] = []) => {
   const script = `
     import { runService } from '${HERE}/run-service.ts'
     import { ConfigError } from '${HERE}/config.ts'
@@ -15,21 +14,15 @@ const run = async (body: string, level = 'silent') => {
       scope.onStop('busy', async () => clearInterval(busy))
       ${body}
     })`
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
-    // Not ours: settings such as NO_COLOR make Node itself write to standard error.
-    env: {},
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let [output, errors] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text
+  const args = [...flags, '--input-type=module', '--eval', script]
+  // Not ours: settings such as NO_COLOR make Node itself write to standard error.
+  const { child, ended, kill, stdout, stderr } = startProcess(process.execPath, args, { env: {} })
+  onTestFinished(kill)
+  child.stdout.on('data', (text: string) => {
     if (text.includes('now')) child.kill('SIGTERM')
   })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors += text
-  })
-  const [code] = await once(child, 'close')
-  return { code, output: output.trim().split('\n'), errors }
+  const code = await ended
+  return { code, output: stdout().trim().split('\n'), errors: stderr() }
 }
 
 describe('a service', () => {
@@ -43,12 +36,13 @@ describe('a service', () => {
   })
 
   it('gives back the memory that its start took', async () => {
-    const { output } = await run(`
+    const body = `
       const heap = () => process.memoryUsage().heapTotal / 1_048_576
       let made = Array.from({ length: 1_000_000 }, (_, n) => ({ n }))
       say(heap() > 50)
       made = undefined
-      setTimeout(() => { say(heap() < 25); say('now') }, 50)`)
+      setTimeout(() => { say(heap() < 25); say('now') }, 50)`
+    const { output } = await run(body, 'silent', ['--expose-gc'])
     expect(output).toEqual(['true', 'true', 'now'])
   })
 

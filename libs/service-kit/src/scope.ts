@@ -17,11 +17,11 @@ export const createScope = (log: Log): Scope => {
     },
     dispose: async () => {
       for (const { name, dispose } of disposals.splice(0).reverse()) {
-        log.debug({ part: name }, 'stopping')
+        log.debug({ part: name }, 'Stopping')
         try {
           await dispose()
         } catch (error) {
-          log.error({ part: name, err: error }, 'could not be stopped cleanly')
+          log.error({ part: name, err: error }, 'Part Part could not be stopped cleanly')
         }
       }
     },

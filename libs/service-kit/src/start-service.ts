@@ -1,14 +1,15 @@
+import type { RequestListener } from 'node:http'
 import type { Log } from '@waymark/contracts'
+import { collectDefaultMetrics, type Registry } from 'prom-client'
 import { createHttpApp } from './http/create-http-app.ts'
 import { listen } from './http/http-server.ts'
-import { metricsApp } from './http/metrics-app.ts'
 import { startLoop } from './loop.ts'
 import type { Platform } from './platform.ts'
 import type { HttpConfig } from './platform-config.ts'
 import type { Scope } from './scope.ts'
 import type { Service } from './service.ts'
 
-/** A service at work: where it answers. */
+/** A service at work: where it answers. `metricsPort` is 0 when its port could not be opened. */
 export type StartedService = { port: number; metricsPort: number }
 
 /**
@@ -18,7 +19,7 @@ export type StartedService = { port: number; metricsPort: number }
  */
 export const startService = async (
   { routes = [], consumers = [], loops = [] }: Service,
-  http: Omit<HttpConfig, 'drainMs'> & Partial<Pick<HttpConfig, 'drainMs'>>,
+  http: Omit<HttpConfig, 'drainMs' | 'host'> & Partial<Pick<HttpConfig, 'drainMs' | 'host'>>,
   { log, metrics, tracer }: Pick<Platform, 'log' | 'metrics' | 'tracer'>,
   scope: Scope,
 ): Promise<StartedService> => {
@@ -27,7 +28,7 @@ export const startService = async (
   const started = loops.map((loop) => startLoop(loop, log))
   scope.onStop('loops', () => Promise.all(started.map((loop) => loop.stop())))
 
-  const metricsServer = await listenForMetrics(http.metricsPort, metrics, log)
+  const metricsServer = await listenForMetrics(http, metrics, log)
   if (metricsServer) scope.onStop('metrics', () => metricsServer.stop())
 
   let ready = true
@@ -39,7 +40,7 @@ export const startService = async (
     metrics,
     tracer,
   })
-  const server = await listen(app, http.port)
+  const server = await listen(app, http.port, http.host)
   scope.onStop('http', () => {
     ready = false
     return server.stop({ drainMs: http.drainMs ?? 0 })
@@ -48,11 +49,32 @@ export const startService = async (
 }
 
 /** Figures are worth less than the service: it starts without them when their port is taken. */
-const listenForMetrics = async (port: number, metrics: Platform['metrics'], log: Log) => {
+const listenForMetrics = async (
+  { metricsPort: port, host }: Pick<HttpConfig, 'metricsPort'> & Partial<Pick<HttpConfig, 'host'>>,
+  metrics: Platform['metrics'],
+  log: Log,
+) => {
   try {
-    return await listen(metricsApp(metrics), port)
+    return await listen(metricsApp(metrics), port, host)
   } catch (error) {
-    log.warn({ port, err: error }, 'the port for metrics is taken; set METRICS_PORT to another')
+    const { code, message } = error as NodeJS.ErrnoException
+    const problem = code === 'EADDRINUSE' ? 'is taken' : `cannot be opened (${message})`
+    log.warn(
+      { port },
+      `Port ${port} for metrics ${problem}; starting without metrics. Set METRICS_PORT to another port.`,
+    )
     return undefined
+  }
+}
+
+/** How often the event loop's lag is measured, in ms, and the least that its figures show: each time wakes the process. */
+const LAG_EVERY_MS = 50
+
+/** Serves a registry, with the process's own figures, in Prometheus's text format at `/metrics`. */
+export const metricsApp = (registry: Registry): RequestListener => {
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_EVERY_MS })
+  return async (req, res) => {
+    if (req.url !== '/metrics') return void res.writeHead(404).end()
+    res.writeHead(200, { 'Content-Type': registry.contentType }).end(await registry.metrics())
   }
 }

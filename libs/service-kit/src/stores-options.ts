@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
+import type { ClickHouseOptions } from '@waymark/analytics/clickhouse'
 import type { RedisOptions } from '@waymark/cache'
 import type { KafkaOptions } from '@waymark/event-bus'
 import { type Config, ConfigError } from './config.ts'
-import type { databaseConfig, kafkaConfig, redisConfig, TlsFiles } from './stores-config.ts'
+import type { clickhouseConfig, databaseConfig, kafkaConfig, redisConfig, TlsFiles } from './stores-config.ts'
 
 type Tls = { ca?: string; cert?: string; key?: string }
 
@@ -49,6 +50,33 @@ export const redisOptions = ({
     sentinel: { nodes: sentinels, master: sentinelMaster, password: sentinelPassword },
   }),
 })
+
+/**
+ * How to connect to ClickHouse.
+ * @throws ConfigError when the URL is none, or when a certificate cannot be read or lacks its CA
+ */
+export const clickhouseOptions = ({
+  url,
+  username,
+  password,
+  tls,
+  queryMemoryMb,
+  ...rest
+}: Config<typeof clickhouseConfig>): ClickHouseOptions => {
+  if (!URL.canParse(url)) throw new ConfigError(['CLICKHOUSE_URL must be a URL'])
+  const parsed = new URL(url)
+  if (username !== '') parsed.username = encodeURIComponent(username)
+  if (password !== '') parsed.password = encodeURIComponent(password)
+  const { ca, ...certificate } = readTls('CLICKHOUSE_TLS', tls)
+  if (ca === undefined && certificate.cert !== undefined)
+    throw new ConfigError(['CLICKHOUSE_TLS_CA_FILE is required by CLICKHOUSE_TLS_CERT_FILE'])
+  return {
+    ...rest,
+    url: parsed.href,
+    ...(ca !== undefined && { tls: { ca, ...certificate } }),
+    queryMemoryBytes: queryMemoryMb * 1_000_000,
+  }
+}
 
 /** How to connect to Kafka. @throws ConfigError when a certificate cannot be read or credentials are missing */
 export const kafkaOptions = ({

@@ -1,7 +1,9 @@
 import { ingestRecords } from '@waymark/contracts'
+import { classifyStoreError } from '@waymark/database'
 import { createKafkaEventBus, ensureKafkaTopics } from '@waymark/event-bus'
 import {
   anIngestRecord,
+  CONTAINER_START_MS,
   createMemoryLog,
   eventually,
   freePort,
@@ -56,6 +58,7 @@ describe.skipIf(!services)('Kafka that wants TLS, a client certificate and crede
       ])
       .withExposedPorts({ container: 9092, host: port })
       .withWaitStrategy(Wait.forLogMessage(/Kafka Server started/))
+      .withStartupTimeout(CONTAINER_START_MS)
       .start()
     for (const mechanism of ['SCRAM-SHA-256', 'SCRAM-SHA-512']) {
       const { exitCode, output } = await container.exec([
@@ -76,8 +79,8 @@ describe.skipIf(!services)('Kafka that wants TLS, a client certificate and crede
     }
   })
   afterAll(async () => {
-    await container.stop({ timeout: 0 })
-    await certificate.remove()
+    await container?.stop({ timeout: 0 })
+    await certificate?.remove()
   })
 
   const optionsFor = (more: Record<string, string>) => ({
@@ -89,7 +92,7 @@ describe.skipIf(!services)('Kafka that wants TLS, a client certificate and crede
     const options = optionsFor({ KAFKA_SASL_MECHANISM: mechanism, KAFKA_TOPIC_PREFIX: `${mechanism}.` })
     const log = createMemoryLog()
     await ensureKafkaTopics(options, [ingestRecords], { partitions: 1, replication: 1 }, log)
-    const bus = createKafkaEventBus(options, log)
+    const bus = createKafkaEventBus(options, { log, classifyError: classifyStoreError })
     const received: unknown[] = []
     const consumer = bus.subscribe({
       group: 'test',
@@ -102,7 +105,7 @@ describe.skipIf(!services)('Kafka that wants TLS, a client certificate and crede
     await consumer.start()
     const record = anIngestRecord()
     await bus.publish(ingestRecords, [{ key: 'key', value: record }])
-    await eventually('the record arrives', () => received.length > 0, 30_000)
+    await eventually('the record arrives', () => received.length > 0)
     expect(received).toEqual([record])
     await consumer.stop()
     await bus.close()
@@ -120,7 +123,7 @@ describe.skipIf(!services)('Kafka that wants TLS, a client certificate and crede
   it('lets nobody else in', async () => {
     const wrong = createKafkaEventBus(
       optionsFor({ KAFKA_SASL_MECHANISM: 'scram-sha-512', KAFKA_SASL_PASSWORD: 'wrong' }),
-      createMemoryLog(),
+      { log: createMemoryLog(), classifyError: classifyStoreError },
     )
     await expect(wrong.publish(ingestRecords, [{ key: 'key', value: anIngestRecord() }])).rejects.toThrow()
     await wrong.close()

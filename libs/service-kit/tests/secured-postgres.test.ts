@@ -1,5 +1,5 @@
 import { createPool, migrate } from '@waymark/database'
-import { images, makeCertificate, services } from '@waymark/testing'
+import { CONTAINER_START_MS, images, makeCertificate, services } from '@waymark/testing'
 import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../src/config.ts'
@@ -33,6 +33,7 @@ describe.skipIf(!services)('PostgreSQL that takes connections by TLS only', () =
       .withEntrypoint(['bash', '-ec', owned])
       .withExposedPorts(5432)
       .withWaitStrategy(Wait.forLogMessage(/database system is ready to accept connections/, 2))
+      .withStartupTimeout(CONTAINER_START_MS)
       .start()
     env = {
       DATABASE_URL: `postgres://localhost:${container.getMappedPort(5432)}/postgres`,
@@ -41,8 +42,8 @@ describe.skipIf(!services)('PostgreSQL that takes connections by TLS only', () =
     }
   })
   afterAll(async () => {
-    await container.stop({ timeout: 0 })
-    await certificate.remove()
+    await container?.stop({ timeout: 0 })
+    await certificate?.remove()
   })
 
   const urlFor = (more: Record<string, string>) =>

@@ -1,5 +1,13 @@
 import { createRedisCache } from '@waymark/cache'
-import { createMemoryLog, eventually, freePort, images, makeCertificate, services } from '@waymark/testing'
+import {
+  CONTAINER_START_MS,
+  createMemoryLog,
+  eventually,
+  freePort,
+  images,
+  makeCertificate,
+  services,
+} from '@waymark/testing'
 import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../src/config.ts'
@@ -35,6 +43,7 @@ const startServers = (script: string, ports: number[], files: Record<string, str
     .withEntrypoint(['bash', '-ec', script])
     .withExposedPorts(...ports.map((port) => ({ container: port, host: port })))
     .withWaitStrategy(Wait.forLogMessage(/all are up/))
+    .withStartupTimeout(CONTAINER_START_MS)
     .start()
 
 const up = (port: number, flags = '') =>
@@ -57,7 +66,7 @@ describe.skipIf(!services)('Redis that is configured by the environment', () => 
       const files = { 'tls.crt': certificate.cert, 'tls.key': certificate.key }
       started.push(await startServers(script, [port], files))
     })
-    afterAll(() => certificate.remove())
+    afterAll(() => certificate?.remove())
 
     it('is reached with certificates and credentials', async () => {
       const env = {

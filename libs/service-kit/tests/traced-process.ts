@@ -3,8 +3,8 @@ import { compileValidator, type Topic } from '@waymark/contracts'
 import { type Delivery, type EventBus, publishing } from '@waymark/event-bus'
 import { Registry } from 'prom-client'
 import { Type } from 'typebox'
-import { jsonBody } from '../src/http/json-body.ts'
-import type { Route } from '../src/http/route.ts'
+import { readJsonBody } from '../src/http/json-body.ts'
+import { route } from '../src/http/router.ts'
 import { runService } from '../src/run-service.ts'
 import { startService } from '../src/start-service.ts'
 import { traceBus } from '../src/tracing/trace-bus.ts'
@@ -48,20 +48,16 @@ await runService('traced', process.env, async ({ log, scope, tracer }) => {
       return undefined
     },
   })
-  const route: Route = {
-    operation: { method: 'post', path: '/things/{id}' },
-    handlers: [
-      ...jsonBody(1_000),
-      async (req, res) => {
-        await bus.publish(things, [{ key: `${req.params.id}`, value: 'thing' }])
-        log.info({}, 'in the request')
-        if (req.params.id === 'fail') throw new Error('quotes hunter2')
-        res.json({})
-      },
-    ],
-  }
+  const answer = route({ method: 'post', path: '/things/{id}' }, async (request) => {
+    const { id = '' } = request.params
+    await readJsonBody(request, 1_000)
+    await bus.publish(things, [{ key: id, value: 'thing' }])
+    log.info({}, 'in the request')
+    if (id === 'fail') throw new Error('quotes hunter2')
+    return { body: {} }
+  })
   const http = { port: 0, metricsPort: 0, trustedProxies: 0 }
-  const service = { routes: [route], consumers: [consumer] }
+  const service = { routes: [answer], consumers: [consumer] }
   const { port } = await startService(service, http, { log, metrics: new Registry(), tracer }, scope)
   log.info({ port }, 'listening')
 })

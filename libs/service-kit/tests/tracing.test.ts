@@ -1,8 +1,6 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { type CollectedSpan, eventually, freePort, startCollector } from '@waymark/testing'
+import { type CollectedSpan, eventually, freePort, startCollector, startProcess } from '@waymark/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 
 type Line = { msg: string; port?: number; traceId?: string; spanId?: string; requestId?: string }
@@ -11,17 +9,16 @@ const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
 const CALLER = '00f067aa0ba902b7'
 const traceparent = (flags = '01') => `00-${TRACE_ID}-${CALLER}-${flags}`
 
+const run = (env: Record<string, string>) =>
+  startProcess(process.execPath, [path.join(import.meta.dirname, 'traced-process.ts')], { env })
+
 /** A process of `traced-process.ts`, with the lines that it logs. */
-const startProcess = async (env: Record<string, string>) => {
-  const child = spawn(process.execPath, [path.join(import.meta.dirname, 'traced-process.ts')], {
-    env: { LOG_LEVEL: 'info', NODE_NO_WARNINGS: '1', ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  onTestFinished(() => void child.kill('SIGKILL'))
+const startTracedProcess = async (env: Record<string, string>) => {
+  const { child, ended, kill } = run({ LOG_LEVEL: 'info', NODE_NO_WARNINGS: '1', ...env })
+  onTestFinished(kill)
   const lines: Line[] = []
   createInterface(child.stdout).on('line', (line) => lines.push(JSON.parse(line)))
-  const said = (msg: string) =>
-    eventually(`"${msg}" is said`, () => lines.find((line) => line.msg === msg), 30_000)
+  const said = (msg: string) => eventually(`"${msg}" is said`, () => lines.find((line) => line.msg === msg))
   const { port } = await said('listening')
   return {
     lines,
@@ -34,8 +31,7 @@ const startProcess = async (env: Record<string, string>) => {
       }),
     stop: async () => {
       child.kill('SIGTERM')
-      const [code] = await once(child, 'exit')
-      return code
+      return ended
     },
   }
 }
@@ -43,7 +39,7 @@ const startProcess = async (env: Record<string, string>) => {
 const startTraced = async (env: Record<string, string> = {}) => {
   const collector = await startCollector()
   onTestFinished(() => collector.stop())
-  const started = await startProcess({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env })
+  const started = await startTracedProcess({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env })
   return { ...started, collector }
 }
 
@@ -89,7 +85,7 @@ describe('a traced process', () => {
   it('marks what fails, and keeps the message to itself', async () => {
     const { collector, post, said, stop } = await startTraced()
     expect((await post('fail')).status).toBe(500)
-    const failed = await said('a request failed')
+    const failed = await said('Request failed')
     await said('in the batch')
     await stop()
     const request = named(collector.spans, 'POST /things/{id}')
@@ -132,31 +128,33 @@ describe('a traced process', () => {
       },
     ],
   ])('answers as ever and ends in time while the collector %s', async (_, urlOf) => {
-    const { post, said, stop, lines } = await startProcess({ OTEL_EXPORTER_OTLP_ENDPOINT: await urlOf() })
+    const { post, said, stop, lines } = await startTracedProcess({
+      OTEL_EXPORTER_OTLP_ENDPOINT: await urlOf(),
+    })
     // More than may wait for the collector.
     for (let round = 0; round < 20; round++)
       await Promise.all(Array.from({ length: 100 }, async () => (await post('thing')).arrayBuffer()))
-    await said('traces cannot be handed to the collector')
+    await said('Traces could not be exported to the collector')
     const askedAt = performance.now()
     expect((await post('thing')).status).toBe(200)
     expect(performance.now() - askedAt).toBeLessThan(2_500)
     const stoppedAt = performance.now()
     expect(await stop()).toBe(0)
     expect(performance.now() - stoppedAt).toBeLessThan(10_000)
-    expect(lines.filter(({ msg }) => msg.startsWith('traces cannot')).length).toBe(1)
+    expect(lines.filter(({ msg }) => msg.startsWith('Traces could not')).length).toBe(1)
   })
 })
 
 describe('a process without a collector', () => {
   it('logs the trace that a failed request belongs to, if its client says so', async () => {
-    const { post, lines, said, stop } = await startProcess({})
+    const { post, lines, said, stop } = await startTracedProcess({})
     await post('fail')
     await post('fail', { traceparent: traceparent() })
     await eventually(
       'both are logged',
-      () => lines.filter(({ msg }) => msg === 'a request failed').length === 2,
+      () => lines.filter(({ msg }) => msg === 'Request failed').length === 2,
     )
-    const [without, withOne] = lines.filter(({ msg }) => msg === 'a request failed')
+    const [without, withOne] = lines.filter(({ msg }) => msg === 'Request failed')
     expect(without?.traceId).toBeUndefined()
     expect(withOne?.traceId).toBe(TRACE_ID)
     expect((await said('in the request')).traceId).toBeUndefined()
@@ -165,15 +163,11 @@ describe('a process without a collector', () => {
 })
 
 it('an endpoint that is none is a fault of the configuration', async () => {
-  const child = spawn(process.execPath, [path.join(import.meta.dirname, 'traced-process.ts')], {
-    env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318', OTEL_TRACES_SAMPLER_ARG: '2' },
+  const { ended, stderr } = run({
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318',
+    OTEL_TRACES_SAMPLER_ARG: '2',
   })
-  let errors = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors += text
-  })
-  const [code] = await once(child, 'close')
-  expect(code).toBe(1)
-  expect(errors).toContain('OTEL_EXPORTER_OTLP_ENDPOINT')
-  expect(errors).toContain('OTEL_TRACES_SAMPLER_ARG')
+  expect(await ended).toBe(1)
+  expect(stderr()).toContain('OTEL_EXPORTER_OTLP_ENDPOINT')
+  expect(stderr()).toContain('OTEL_TRACES_SAMPLER_ARG')
 })

@@ -1,6 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import path from 'node:path'
+import { startProcess, type TestProcess } from './child-process.ts'
 import { eventually } from './eventually.ts'
 import { placesFile } from './places.ts'
 
@@ -8,27 +7,30 @@ import { placesFile } from './places.ts'
 export const ROOT = path.resolve(import.meta.dirname, '../../..')
 const COMPILED = path.join(ROOT, 'node_modules/.cache/compiled')
 
+/** Usually a start takes 2 s; on a busy machine it may take a minute. */
+const READY_WITHIN_MS = 120_000
+
 // Tests send as fast as they can, all of it from one address.
 const MANY_REQUESTS = {
   LIMIT_REDEEM_PER_MINUTE: '1000000',
   LIMIT_INGEST_PER_MINUTE: '1000000',
   LIMIT_DECIDE_PER_MINUTE: '1000000',
+  LIMIT_PROFILE_PER_MINUTE: '1000000',
   LIMIT_REGISTER_PER_HOUR: '1000000',
   LIMIT_SIGN_IN_PER_MINUTE: '1000000',
   LIMIT_SIGN_IN_FAILURES: '1000000',
 }
 
-/** An app as a process of its own; `output` is what it has written. */
-export type AppProcess = { process: ChildProcess; port: number; output: string[] }
+/** An app as a process of its own. */
+export type AppProcess = TestProcess & { port: number }
 
 /** Starts an app by its `main.ts` and waits until it is ready. @throws with what it wrote when it does not get ready */
 export const startApp = async (
   entry: string,
   port: number,
   env: Record<string, string>,
-  readyWithinMs: number,
 ): Promise<AppProcess> => {
-  const child = spawn(process.execPath, [path.join(ROOT, entry)], {
+  const app = startProcess(process.execPath, [path.join(ROOT, entry)], {
     cwd: ROOT,
     env: {
       PATH: process.env.PATH,
@@ -41,36 +43,26 @@ export const startApp = async (
       PORT: `${port}`,
       METRICS_PORT: '0',
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const output: string[] = []
-  child.stdout.on('data', (chunk) => output.push(`${chunk}`))
-  child.stderr.on('data', (chunk) => output.push(`${chunk}`))
-  const running = { process: child, port, output }
   try {
-    await eventually(
+    const state = await eventually(
       `${entry} is ready`,
       async () => {
-        if (child.exitCode !== null) throw new Error(`${entry} ended with ${child.exitCode}`)
-        return (await fetch(`http://localhost:${port}/readyz`)).ok
+        if (app.child.exitCode !== null || app.child.signalCode !== null) return 'ended'
+        return (await fetch(`http://localhost:${port}/readyz`)).ok && 'ready'
       },
-      readyWithinMs,
+      READY_WITHIN_MS,
     )
+    if (state === 'ended') throw new Error(`${entry} ended with ${await app.ended}`)
   } catch (error) {
-    child.kill('SIGKILL')
-    throw new Error(`${entry} did not start:\n${output.join('')}`, { cause: error })
+    await app.kill()
+    throw new Error(`${entry} did not start:\n${app.output()}`, { cause: error })
   }
-  return running
+  return { ...app, port }
 }
 
 /** Sends the signal and waits for the end; answers the exit code, null when the signal itself ended it. */
-export const endApp = async (
-  { process: child }: AppProcess,
-  signal: NodeJS.Signals,
-): Promise<number | null> => {
-  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
-  const ended = once(child, 'exit')
+export const endApp = ({ child, ended }: AppProcess, signal: NodeJS.Signals): Promise<number | null> => {
   child.kill(signal)
-  const [code] = await ended
-  return code
+  return ended
 }

@@ -1,34 +1,27 @@
-import type { EnrichedEvent, IngestRecord } from '@waymark/contracts'
+import type { AcceptedEvent, EnrichedEvent, IngestRecord } from '@waymark/contracts'
 import { enrichEvent } from '@waymark/domain'
 import { v7 as uuidv7 } from 'uuid'
 
+type Fields = Partial<Omit<IngestRecord, 'event'>> & {
+  /** `visitorId: null` leaves out the visitor that is there otherwise. */
+  event?: Partial<Omit<AcceptedEvent, 'visitorId'>> & { visitorId?: string | null }
+}
+
 /** An accepted record as the gateway publishes it; what a test does not care about is filled in. */
 export const anIngestRecord = ({
-  event,
+  event: { visitorId = 'visitor-1', ...event } = {},
   ...rest
-}: Partial<Omit<IngestRecord, 'event'>> & { event?: Partial<IngestRecord['event']> } = {}): IngestRecord => ({
+}: Fields = {}): IngestRecord => ({
   v: 1,
   kind: 'event',
   projectId: '01900000-0000-7000-8000-000000000001',
   receivedAt: new Date().toISOString(),
-  sentAt: null,
-  client: { ip: null, userAgent: null },
-  ipStorage: 'truncate',
-  backfill: false,
-  warnings: [],
-  conversions: [],
   ...rest,
   event: {
     eventId: uuidv7(),
     eventName: 'page_view',
-    visitorId: 'visitor-1',
-    userId: null,
-    sessionId: null,
+    ...(visitorId !== null && { visitorId }),
     properties: {},
-    clientTimestamp: null,
-    shortLinkId: null,
-    shortLinkCode: null,
-    clickIds: {},
     ...event,
   },
 })

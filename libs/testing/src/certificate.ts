@@ -14,10 +14,14 @@ export const makeCertificate = async (): Promise<TestCertificate & { remove(): P
   const folder = await mkdtemp(path.join(tmpdir(), 'certificate-'))
   const [certFile, keyFile] = [path.join(folder, 'tls.crt'), path.join(folder, 'tls.key')]
   const names = 'subjectAltName=DNS:localhost,IP:127.0.0.1'
-  await run('openssl', [
-    ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost'],
-    ...['-addext', names, '-keyout', keyFile, '-out', certFile],
-  ])
+  await run(
+    'openssl',
+    [
+      ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost'],
+      ...['-addext', names, '-keyout', keyFile, '-out', certFile],
+    ],
+    { timeout: 60_000 },
+  )
   return {
     cert: await readFile(certFile, 'utf8'),
     key: await readFile(keyFile, 'utf8'),

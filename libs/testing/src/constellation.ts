@@ -1,26 +1,17 @@
-import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { type ServiceName, serviceNames, serviceRole } from '@waymark/database'
 import { type AppProcess, endApp, ROOT, startApp } from './app-process.ts'
+import { startProcess } from './child-process.ts'
+import { executeOnClickHouse } from './clickhouse-database.ts'
 import { freePort } from './free-port.ts'
 import { requireServices, type Services } from './services.ts'
+import { execute } from './template-database.ts'
 import { createTestDatabase } from './test-database.ts'
 
-/** The apps that a distributed constellation runs. */
-const APPS = [
-  'ingest-gateway',
-  'enrichment-consumer',
-  'persistence-consumer',
-  'management-api',
-  'link-redirector',
-  'coupon-service',
-  'decision-service',
-  'email-consumer',
-] as const
-export type AppName = (typeof APPS)[number] | 'standalone'
+export type AppName = ServiceName | 'standalone'
 
 /** All of Waymark at work, as processes of its own, with a project to use. */
 export type Constellation = {
@@ -67,6 +58,10 @@ const operate = (
     stop: async () => {
       await Promise.all([...running.values()].map((app) => endApp(app, 'SIGTERM')))
       await cleanUp()
+      for (const [name, app] of running) {
+        const refused = /permission denied for \w+ \w+/.exec(app.output())
+        if (refused) throw new Error(`PostgreSQL refused ${name} what it needs: ${refused[0]}`)
+      }
     },
   }
 }
@@ -77,7 +72,7 @@ export const startStandalone = async (more: Record<string, string> = {}): Promis
   // As root the database runs as another user, and would keep its data elsewhere if it could not get in here.
   await chmod(dataDir, 0o755)
   const start = (_app: AppName, port: number) =>
-    startApp('apps/standalone/src/main.ts', port, { WAYMARK_DATA_DIR: dataDir, ...more }, 60_000)
+    startApp('apps/standalone/src/main.ts', port, { WAYMARK_DATA_DIR: dataDir, ...more })
   const running = new Map<AppName, AppProcess>([['standalone', await start('standalone', await freePort())]])
   const demo = JSON.parse(await readFile(path.join(dataDir, 'demo.json'), 'utf8')) as Access
   const cleanUp = () => rm(dataDir, { recursive: true, force: true })
@@ -88,7 +83,14 @@ export const startStandalone = async (more: Record<string, string> = {}): Promis
 
 /** A database, topics and a project on real servers, and what apps need to know to use them. */
 export type DistributedWorld = {
-  env: Record<string, string> & { DATABASE_URL: string; KAFKA_TOPIC_PREFIX: string }
+  env: Record<string, string> & {
+    DATABASE_URL: string
+    KAFKA_TOPIC_PREFIX: string
+    CLICKHOUSE_URL: string
+    CLICKHOUSE_DATABASE: string
+  }
+  /** What a service needs to know besides: how to sign in to the database by its own role. */
+  credentialsOf(service: ServiceName): { DATABASE_USERNAME: string; DATABASE_PASSWORD: string }
   access: Access
   mailDir: string
   cleanUp(): Promise<void>
@@ -96,11 +98,12 @@ export type DistributedWorld = {
 
 /** Prepares servers for apps, by the setup that deployments run too. */
 export const prepareDistributed = async (
-  { kafkaBrokers, redisUrl, postgresUrl }: Services,
+  { kafkaBrokers, redisUrl, postgresUrl, clickhouseUrl }: Services,
   settings: Record<string, string> = {},
 ): Promise<DistributedWorld> => {
   const database = await createTestDatabase({ empty: true, postgresUrl })
-  const prefix = `t${randomBytes(5).toString('hex')}.`
+  const name = `t${randomBytes(5).toString('hex')}`
+  const prefix = `${name}.`
   const mailDir = await mkdtemp(path.join(tmpdir(), 'waymark-mail-'))
   const env = {
     DATABASE_URL: database.url,
@@ -108,33 +111,59 @@ export const prepareDistributed = async (
     REDIS_KEY_PREFIX: prefix,
     KAFKA_BROKERS: kafkaBrokers.join(','),
     KAFKA_TOPIC_PREFIX: prefix,
+    CLICKHOUSE_URL: clickhouseUrl,
+    CLICKHOUSE_DATABASE: name,
     // The least that brokers allow, so that a killed consumer is missed soon.
     KAFKA_SESSION_TIMEOUT_MS: '6000',
     MAIL_DIR: mailDir,
     MAIL_FROM: 'Waymark <no-reply@localhost>',
     MAIL_SECRET: randomBytes(32).toString('base64url'),
     PUBLIC_URL: 'http://localhost',
+    REGISTRATION_MODE: 'open',
     ...settings,
   }
+  // Roles belong to the server, which other tests use at the same time.
+  const rolePrefix = `test_${randomBytes(5).toString('hex')}_`
+  const rolePassword = randomBytes(12).toString('hex')
+  const credentialsOf = (service: ServiceName) => ({
+    DATABASE_USERNAME: serviceRole(service, rolePrefix),
+    DATABASE_PASSWORD: rolePassword,
+  })
   const cleanUp = async () => {
     await rm(mailDir, { recursive: true, force: true })
     await database.drop()
+    await executeOnClickHouse(clickhouseUrl, `DROP DATABASE IF EXISTS ${name}`)
+    const roles = serviceNames.map((service) => serviceRole(service, rolePrefix))
+    await execute(postgresUrl, `DROP ROLE IF EXISTS ${roles.join(', ')}`)
   }
-  return { env, access: await runSetup(env), mailDir, cleanUp }
+  const passwords = serviceNames.map((service) => [
+    `SERVICE_ROLE_PASSWORD_${service.toUpperCase().replaceAll('-', '_')}`,
+    rolePassword,
+  ])
+  const access = await runSetup({
+    ...env,
+    SERVICE_ROLE_PREFIX: rolePrefix,
+    ...Object.fromEntries(passwords),
+  })
+  return { env, credentialsOf, access, mailDir, cleanUp }
 }
 
 /**
- * Every app as a process of its own on real Kafka, PostgreSQL and Redis: on those that the tests share, or on the given
+ * Every app as a process of its own, under its own database role, on real Kafka, PostgreSQL and Redis: on those that the tests share, or on the given
  * ones, which a test may stop. `settings` are added to the environment of each.
  */
 export const startDistributed = async (
   servers: Services = requireServices(),
   settings: Record<string, string> = {},
 ): Promise<Constellation> => {
-  const { env, access, mailDir, cleanUp } = await prepareDistributed(servers, settings)
-  const start = (app: AppName, port: number) => startApp(`apps/${app}/src/main.ts`, port, env, 60_000)
+  const { env, credentialsOf, access, mailDir, cleanUp } = await prepareDistributed(servers, settings)
+  const start = (app: AppName, port: number) =>
+    startApp(`apps/${app}/src/main.ts`, port, {
+      ...env,
+      ...(app !== 'standalone' && credentialsOf(app)),
+    })
   const started = await Promise.all(
-    APPS.map(async (app) => [app, await start(app, await freePort())] as const),
+    serviceNames.map(async (app) => [app, await start(app, await freePort())] as const),
   )
   return { ...operate(access, new Map(started), start, appFor, cleanUp), mailDir }
 }
@@ -150,17 +179,12 @@ const appFor = (requested: string): AppName => {
 }
 
 const runSetup = async (env: Record<string, string>): Promise<Access> => {
-  const child = spawn(process.execPath, [path.join(ROOT, 'tools/setup/src/main.ts')], {
+  const setup = startProcess(process.execPath, [path.join(ROOT, 'tools/setup/src/main.ts')], {
     cwd: ROOT,
     env: { PATH: process.env.PATH, ...env, DEMO_BASE_URL: 'http://localhost' },
-    stdio: ['ignore', 'pipe', 'inherit'],
   })
-  let output = ''
-  child.stdout.on('data', (chunk) => {
-    output += chunk
-  })
-  const [code] = await once(child, 'close')
-  if (code !== 0) throw new Error(`setup failed with ${code}: ${output}`)
-  const { apiKey, projectId } = JSON.parse(output) as Access
+  const code = await setup.ended
+  if (code !== 0) throw new Error(`setup failed with ${code}:\n${setup.output()}`)
+  const { apiKey, projectId } = JSON.parse(setup.stdout()) as Access
   return { apiKey, projectId }
 }

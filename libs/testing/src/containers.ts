@@ -8,9 +8,15 @@ export const images = {
   redis: 'redis:7-bookworm',
   kafka: 'apache/kafka:4.1.0',
   nginx: 'nginx:1.28-bookworm',
+  clickhouse: 'clickhouse/clickhouse-server:26.3',
 } as const
 
-const POSTGRES_PASSWORD = Buffer.from(getRandomValues(new Uint8Array(12))).toString('hex')
+/** The longest that a server in a container may take to start, in ms: a busy machine takes minutes. */
+export const CONTAINER_START_MS = 300_000
+
+const randomPassword = (): string => Buffer.from(getRandomValues(new Uint8Array(12))).toString('hex')
+const POSTGRES_PASSWORD = randomPassword()
+const CLICKHOUSE_PASSWORD = randomPassword()
 
 /**
  * Where a server is to be found on this machine: anywhere unless `port` is given. Only a given port stays the same when
@@ -39,6 +45,7 @@ export const startPostgres = async (
     .withExposedPorts(exposed(5432, place))
     .withBindMounts(mounts('/var/lib/postgresql/data', place))
     .withWaitStrategy(Wait.forLogMessage(/database system is ready to accept connections/, 2))
+    .withStartupTimeout(CONTAINER_START_MS)
     .start()
   const url = `postgres://postgres:${POSTGRES_PASSWORD}@${container.getHost()}:${container.getMappedPort(5432)}/postgres`
   return { container, url }
@@ -51,6 +58,7 @@ export const startRedis = async (
   const container = await new GenericContainer(images.redis)
     .withExposedPorts(exposed(6379, place))
     .withWaitStrategy(Wait.forLogMessage(/Ready to accept connections/))
+    .withStartupTimeout(CONTAINER_START_MS)
     .start()
   return { container, url: `redis://${container.getHost()}:${container.getMappedPort(6379)}` }
 }
@@ -91,10 +99,26 @@ export const startKafka = async ({
     })
     .withBindMounts(mounts('/var/lib/kafka/data', place))
     .withWaitStrategy(Wait.forLogMessage(/Kafka Server started/))
+    .withStartupTimeout(CONTAINER_START_MS)
   const placed = direct
     ? kafka.withNetworkMode('host')
     : kafka.withExposedPorts({ container: clients, host: port })
   return { container: await placed.start(), brokers: [`localhost:${told}`] }
+}
+
+/** A ClickHouse server; `url` is that of its HTTP interface, with the user's name and password. */
+export const startClickHouse = async (
+  place: Place = {},
+): Promise<{ container: StartedTestContainer; url: string }> => {
+  const container = await new GenericContainer(images.clickhouse)
+    .withEnvironment({ CLICKHOUSE_USER: 'waymark', CLICKHOUSE_PASSWORD })
+    .withExposedPorts(exposed(8123, place))
+    .withBindMounts(mounts('/var/lib/clickhouse', place))
+    .withWaitStrategy(Wait.forHttp('/ping', 8123))
+    .withStartupTimeout(CONTAINER_START_MS)
+    .start()
+  const url = `http://waymark:${CLICKHOUSE_PASSWORD}@${container.getHost()}:${container.getMappedPort(8123)}`
+  return { container, url }
 }
 
 /** A proxy on this machine's own network. `configure` replaces its configuration as its operator would, under load. */
@@ -105,6 +129,7 @@ export const startNginx = async (
   const container = await new GenericContainer(images.nginx)
     .withNetworkMode('host')
     .withCopyContentToContainer(file(config))
+    .withStartupTimeout(CONTAINER_START_MS)
     .start()
   return {
     container,
@@ -113,6 +138,22 @@ export const startNginx = async (
       const { exitCode, output } = await container.exec(['nginx', '-s', 'reload'])
       if (exitCode !== 0) throw new Error(`nginx does not take its configuration: ${output}`)
     },
+  }
+}
+
+/**
+ * Waits until all of several servers have started; when one cannot, stops the others.
+ * @throws the error of the first that could not start
+ */
+export const startTogether = async <T extends { container: StartedTestContainer }[]>(
+  ...starts: { [I in keyof T]: Promise<T[I]> }
+): Promise<T> => {
+  try {
+    return (await Promise.all(starts)) as T
+  } catch (error) {
+    for (const start of await Promise.allSettled(starts))
+      if (start.status === 'fulfilled') await start.value.container.stop({ timeout: 0 })
+    throw error
   }
 }
 
@@ -125,8 +166,8 @@ export const startKafkaCluster = async (): Promise<{
   const network = await new Network().start()
   const ids = [1, 2, 3]
   const nameOf = (id: number) => `kafka-${id}-${network.getId().slice(0, 8)}`
-  const started = await Promise.all(
-    ids.map(async (id) => {
+  const started = await startTogether(
+    ...ids.map(async (id) => {
       const port = await freePort()
       const container = await new GenericContainer(images.kafka)
         .withNetwork(network)
@@ -147,10 +188,14 @@ export const startKafkaCluster = async (): Promise<{
         })
         .withExposedPorts({ container: 9092, host: port })
         .withWaitStrategy(Wait.forLogMessage(/Kafka Server started/))
+        .withStartupTimeout(CONTAINER_START_MS)
         .start()
       return { container, broker: `localhost:${port}` }
     }),
-  )
+  ).catch(async (error) => {
+    await network.stop()
+    throw error
+  })
   return {
     containers: started.map(({ container }) => container),
     brokers: started.map(({ broker }) => broker),

@@ -6,4 +6,7 @@ const run = promisify(execFile)
 
 /** Runs a command of Docker's; the kernel may be too busy at the first attempt. */
 export const docker = (...words: string[]): Promise<string> =>
-  eventually(`docker ${words.join(' ')}`, async () => `${(await run('docker', words)).stdout} `)
+  eventually(
+    `docker ${words.join(' ')}`,
+    async () => `${(await run('docker', words, { timeout: 60_000 })).stdout} `,
+  )

@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { TestProject } from 'vitest/node'
-import { startKafka, startPostgres, startRedis } from './containers.ts'
+import { startClickHouse, startKafka, startPostgres, startRedis, startTogether } from './containers.ts'
 import { makeTemplate } from './template-database.ts'
 
 const run = promisify(execFile)
 
 const dockerAnswers = async (): Promise<boolean> => {
   try {
-    await run('docker', ['info'], { timeout: 10_000 })
+    await run('docker', ['info'], { timeout: 60_000 })
     return true
   } catch {
     return false
@@ -19,16 +19,34 @@ const dockerAnswers = async (): Promise<boolean> => {
 export const setup = async (project: TestProject): Promise<(() => Promise<void>) | undefined> => {
   if (!(await dockerAnswers())) {
     if (process.env.CI) throw new Error('Docker does not answer, and in CI no test may be left out')
-    process.stdout.write('Docker does not answer: tests on Kafka, PostgreSQL and Redis are left out.\n')
+    process.stdout.write(
+      'Docker does not answer: tests on Kafka, PostgreSQL, Redis and ClickHouse are left out.\n',
+    )
     project.provide('services', null)
     return undefined
   }
   // The containers are stopped below; the image of Testcontainers' own reaper may not be at hand.
   process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true'
-  const [postgres, redis, kafka] = await Promise.all([startPostgres(), startRedis(), startKafka()])
-  await makeTemplate(postgres.url)
-  project.provide('services', { postgresUrl: postgres.url, redisUrl: redis.url, kafkaBrokers: kafka.brokers })
-  return async () => {
-    await Promise.all([postgres, redis, kafka].map(({ container }) => container.stop({ timeout: 0 })))
+  const [postgres, redis, kafka, clickhouse] = await startTogether(
+    startPostgres(),
+    startRedis(),
+    startKafka(),
+    startClickHouse(),
+  )
+  const stop = async () => {
+    await Promise.all(
+      [postgres, redis, kafka, clickhouse].map(({ container }) => container.stop({ timeout: 0 })),
+    )
   }
+  await makeTemplate(postgres.url).catch(async (error) => {
+    await stop()
+    throw error
+  })
+  project.provide('services', {
+    postgresUrl: postgres.url,
+    redisUrl: redis.url,
+    kafkaBrokers: kafka.brokers,
+    clickhouseUrl: clickhouse.url,
+  })
+  return stop
 }

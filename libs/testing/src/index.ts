@@ -1,6 +1,8 @@
 export { type AppProcess, endApp, startApp } from './app-process.ts'
 export { anEnrichedEvent, anIngestRecord } from './builders.ts'
 export { makeCertificate, type TestCertificate } from './certificate.ts'
+export { startProcess, type TestProcess } from './child-process.ts'
+export { executeOnClickHouse } from './clickhouse-database.ts'
 export { type CollectedSpan, type Collector, startCollector } from './collector.ts'
 export {
   type AppName,
@@ -10,7 +12,17 @@ export {
   startDistributed,
   startStandalone,
 } from './constellation.ts'
-export { images, startKafka, startKafkaCluster, startNginx, startPostgres, startRedis } from './containers.ts'
+export {
+  CONTAINER_START_MS,
+  images,
+  startClickHouse,
+  startKafka,
+  startKafkaCluster,
+  startNginx,
+  startPostgres,
+  startRedis,
+  startTogether,
+} from './containers.ts'
 export { docker } from './docker.ts'
 export { eventually } from './eventually.ts'
 export { extent } from './extent.ts'
@@ -21,3 +33,5 @@ export { placesFile } from './places.ts'
 export { requireServices, type Services, services } from './services.ts'
 export { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'
 export { createTestDatabase, type TestDatabase } from './test-database.ts'
+export { createTestRoles, type TestRoles } from './test-roles.ts'
+export { untilAvailable } from './until-available.ts'

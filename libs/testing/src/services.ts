@@ -1,7 +1,12 @@
 import { inject } from 'vitest'
 
 /** Where the servers of this test run answer. */
-export type Services = { postgresUrl: string; redisUrl: string; kafkaBrokers: string[] }
+export type Services = {
+  postgresUrl: string
+  redisUrl: string
+  kafkaBrokers: string[]
+  clickhouseUrl: string
+}
 
 declare module 'vitest' {
   interface ProvidedContext {

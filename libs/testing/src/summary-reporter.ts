@@ -4,8 +4,8 @@ import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node'
 const HUNG_AFTER_MS = 10 * 60_000
 
 /**
- * Ends a run with one plain line that a script can read: `12 passed, 0 failed, 1 skipped`. A run that hangs, which no
- * time-out of a test can tell, is ended as failed, and what was at work is named. So is each test that failed at first.
+ * Ends a run with one plain line that a script can read: `12 passed, 0 failed, 1 skipped`. Before it stands what was left
+ * out without Docker. A run that hangs, which no time-out of a test can tell, is ended as failed, and what was at work is named.
  */
 export default class SummaryReporter implements Reporter {
   readonly #atWork = new Map<string, TestModule | TestCase>()
@@ -39,7 +39,7 @@ export default class SummaryReporter implements Reporter {
     clearTimeout(this.#hung)
     // A file that could not even be loaded has no tests that could fail.
     const broken = modules.filter((module) => module.errors().length > 0).length + unhandledErrors.length
-    nameUnsteady(modules)
+    nameLeftOut(modules)
     summarise(modules, broken)
   }
 
@@ -63,12 +63,23 @@ export default class SummaryReporter implements Reporter {
 
 const placeOf = (test: TestCase): string => `${test.module.relativeModuleId} > ${test.fullName}`
 
-const nameUnsteady = (modules: readonly TestModule[]): void => {
-  for (const test of modules.flatMap((module) => [...module.children.allTests()])) {
-    if (!test.diagnostic()?.flaky) continue
-    const [firstError] = test.result().errors ?? []
-    process.stdout.write(`Passed at the second attempt only: ${placeOf(test)}: ${firstError?.message}\n`)
-  }
+/** Without Docker the tests on real servers are skipped, which must not look like a whole run. */
+const nameLeftOut = (modules: readonly TestModule[]): void => {
+  const withoutDocker = modules.filter(({ project }) => project.getProvidedContext().services === null)
+  const files = withoutDocker.map((module) =>
+    // A note says for what other reason a test skipped itself.
+    [...module.children.allTests()].filter((test) => {
+      const result = test.result()
+      return result.state === 'skipped' && result.note === undefined
+    }),
+  )
+  const tests = files.flat().length
+  if (tests === 0) return
+  process.stdout.write(
+    `Docker does not answer: ${tests} tests in ${files.filter(({ length }) => length > 0).length} files were left ` +
+      'out, those on Kafka, PostgreSQL and Redis. To run them, start Docker (`docker info` must succeed) and repeat ' +
+      '`npm test`.\n',
+  )
 }
 
 const summarise = (modules: readonly TestModule[], broken: number): void => {

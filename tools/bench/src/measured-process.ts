@@ -1,14 +1,22 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { eventually, freePort } from '@waymark/testing/servers'
+import { eventually, freePort, startProcess } from '@waymark/testing/servers'
 import type { Figures } from './benchmark.ts'
 import { SERVER_CORE } from './cores.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 // The kernel counts CPU time in ticks, 100 a second on every Linux that Node runs on.
 const MICROS_PER_TICK = 10_000
+
+/** The V8 options of the images, from `deploy/docker/Dockerfile`. */
+const NODE_OPTIONS = [
+  '--expose-gc',
+  '--max-semi-space-size=64',
+  '--no-allocation-site-pretenuring',
+  '--heap-growing-percent=200',
+]
+
+const READY_WITHIN_MS = 120_000
 
 /** What a process, or several, have used: CPU time since the start, and memory. */
 export type Usage = { cpuMicros: number; peakRssMb: number; rssMb: number }
@@ -31,8 +39,8 @@ export const startMeasured = async (
 ): Promise<Measured> => {
   const port = await freePort()
   const profiling = profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileTo}`]
-  const command = [process.execPath, ...profiling, path.join(ROOT, entry)]
-  const child = spawn('taskset', ['--cpu-list', `${SERVER_CORE}`, ...command], {
+  const command = [process.execPath, ...NODE_OPTIONS, ...profiling, path.join(ROOT, entry)]
+  const server = startProcess('taskset', ['--cpu-list', `${SERVER_CORE}`, ...command], {
     env: {
       PATH: process.env.PATH,
       NODE_ENV: 'production',
@@ -40,20 +48,21 @@ export const startMeasured = async (
       METRICS_PORT: '0',
       // As in the images.
       NODE_COMPILE_CACHE: path.join(ROOT, 'node_modules/.cache/compiled'),
-      NODE_OPTIONS: '--max-semi-space-size=64',
       ...env,
       PORT: `${port}`,
     },
-    stdio: ['ignore', 'inherit', 'inherit'],
   })
+  const { child } = server
+  child.stdout.pipe(process.stdout, { end: false })
+  child.stderr.pipe(process.stderr, { end: false })
   try {
     await eventually(
       `${entry} is ready`,
       async () => (await fetch(`http://localhost:${port}/readyz`)).ok,
-      30_000,
+      READY_WITHIN_MS,
     )
   } catch (error) {
-    child.kill('SIGKILL')
+    await server.kill()
     throw error
   }
   return {
@@ -71,9 +80,8 @@ export const startMeasured = async (
       }
     },
     stop: async () => {
-      const exited = once(child, 'exit')
       child.kill('SIGTERM')
-      await exited
+      await server.ended
     },
   }
 }

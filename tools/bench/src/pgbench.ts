@@ -21,7 +21,7 @@ UPDATE coupon.coupons c SET status = 'redeemed', redeemed_at = now() FROM coupon
   AND (p.starts_at IS NULL OR p.starts_at <= now()) AND (p.expires_at IS NULL OR p.expires_at > now())
   RETURNING p.per_profile_limit, p.max_redemptions;
 INSERT INTO coupon.redemptions (id, project_id, pool_id, coupon_id, event_id, metadata, redeemed_at)
-  VALUES (':redemption', '${projectId}', '${poolId}', ':coupon', 'redemption:' || ':redemption', '{}', now());
+  VALUES (':redemption', '${projectId}', '${poolId}', ':coupon', 'wm:redemption:' || ':redemption', '{}', now());
 INSERT INTO ingest.outbox (lane, topic, key, value) VALUES
   ('coupons-bare', 'coupons.redeemed.v1', ':coupon', repeat('x', ${VALUE_BYTES})),
   ('coupons-bare', 'ingest.records.v1', ':redemption', repeat('x', ${VALUE_BYTES}));

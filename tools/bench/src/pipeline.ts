@@ -1,5 +1,5 @@
 import { type EnrichedEvent, ingestRecords } from '@waymark/contracts'
-import type { Database } from '@waymark/database'
+import { classifyStoreError, type Database } from '@waymark/database'
 import { enrichEvent } from '@waymark/domain'
 import { createKafkaEventBus } from '@waymark/event-bus'
 import { rememberUserAgents, storeEvents } from '@waymark/pipeline'
@@ -57,7 +57,10 @@ export const pipelineBenchmark: Benchmark = {
     const { env, projectId, db, brokers, dispose } = await startServers(options)
     const enrichment = await startMeasured({ entry: 'apps/enrichment-consumer/src/main.ts', env }, options)
     const persistence = await startMeasured({ entry: 'apps/persistence-consumer/src/main.ts', env }, options)
-    const bus = createKafkaEventBus({ brokers, clientId: 'bench' }, createLog('bench', 'warn'))
+    const bus = createKafkaEventBus(
+      { brokers, clientId: 'bench' },
+      { log: createLog('bench', 'warn'), classifyError: classifyStoreError },
+    )
     const count = options.quick ? EVENTS_QUICK : EVENTS
 
     const publish = async (): Promise<void> => {

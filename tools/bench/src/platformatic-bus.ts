@@ -1,5 +1,5 @@
 import { Consumer, MessagesStreamModes, ProduceAcks, Producer, stringSerializers } from '@platformatic/kafka'
-import { type Delivery, type EventBus, publishing, textOfKey } from '@waymark/event-bus'
+import { type Delivery, type EventBus, publishing } from '@waymark/event-bus'
 
 // As long as ours.
 const LINGER_MS = 1
@@ -40,7 +40,7 @@ export const createPlatformaticBus = (brokers: string[]): EventBus => {
         new Promise<void>((resolve, reject) => {
           const messages = records.map(({ key, value }) => ({
             topic: topic.name,
-            key: textOfKey(key),
+            key,
             value,
           }))
           waiting.push({ messages, resolve, reject })

@@ -1,8 +1,9 @@
+import { migrateClickHouse } from '@waymark/analytics/clickhouse'
 import { topics } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
-import { createLog } from '@waymark/service-kit'
-import { startKafka, startRedis } from '@waymark/testing/servers'
+import { clickhouseConfig, clickhouseOptions, createLog, readConfig } from '@waymark/service-kit'
+import { startClickHouse, startKafka, startRedis, startTogether } from '@waymark/testing/servers'
 import type { StartedTestContainer } from 'testcontainers'
 import type { Options } from './benchmark.ts'
 import { addressOf } from './container-address.ts'
@@ -25,28 +26,48 @@ const PARTITIONS = 12
 const WARM_UP_S = 30
 const WARM_UP_QUICK_S = 5
 
-/** Starts Kafka and Redis for one benchmark, beside a copy of the filled database. */
+/** Starts Kafka, Redis and ClickHouse for one benchmark, beside a copy of the filled database. */
 export const startServers = async (options: Pick<Options, 'postgres' | 'quick'>): Promise<Servers> => {
   const { container: postgres, apiKey, projectId, copy } = await options.postgres()
-  const [database, redis, kafka] = await Promise.all([copy(), startRedis(), startKafka({ direct: true })])
-  const containers = [redis, kafka].map(({ container }) => container)
-  pinContainers(containers.map((container) => container.getId()))
+  const database = await copy()
+  const [redis, kafka, clickhouse] = await startTogether(
+    startRedis(),
+    startKafka({ direct: true }),
+    startClickHouse(),
+  ).catch(async (error) => {
+    await database.drop()
+    throw error
+  })
+  const containers = [redis, kafka, clickhouse].map(({ container }) => container)
+  const { username, password } = new URL(clickhouse.url)
+  const clickhouseUrl = `http://${username}:${password}@${addressOf(clickhouse.container, 8123)}`
   const dispose = async (): Promise<void> => {
     await database.drop()
     await Promise.all(containers.map((container) => container.stop({ timeout: 0 })))
   }
-  await ensureKafkaTopics(
-    { brokers: kafka.brokers, clientId: 'bench' },
-    topics,
-    { partitions: PARTITIONS, replication: 1 },
-    createLog('bench', 'warn'),
-  )
-  await warmKafka(kafka.brokers, PARTITIONS, options.quick ? WARM_UP_QUICK_S : WARM_UP_S)
+  const prepare = async (): Promise<void> => {
+    pinContainers(containers.map((container) => container.getId()))
+    await migrateClickHouse(
+      clickhouseOptions(readConfig(clickhouseConfig, { CLICKHOUSE_URL: clickhouseUrl })),
+    )
+    await ensureKafkaTopics(
+      { brokers: kafka.brokers, clientId: 'bench' },
+      topics,
+      { partitions: PARTITIONS, replication: 1 },
+      createLog('bench', 'warn'),
+    )
+    await warmKafka(kafka.brokers, PARTITIONS, options.quick ? WARM_UP_QUICK_S : WARM_UP_S)
+  }
+  await prepare().catch(async (error) => {
+    await dispose()
+    throw error
+  })
   return {
     env: {
       DATABASE_URL: database.url,
       REDIS_URL: `redis://${addressOf(redis.container, 6379)}`,
       KAFKA_BROKERS: kafka.brokers.join(','),
+      CLICKHOUSE_URL: clickhouseUrl,
       // All of the load comes from one address.
       LIMIT_INGEST_PER_MINUTE: '100000000',
       LIMIT_DECIDE_PER_MINUTE: '100000000',

@@ -1,4 +1,5 @@
 import { ingestRecords } from '@waymark/contracts'
+import { classifyStoreError } from '@waymark/database'
 import { createKafkaEventBus, ensureKafkaTopics } from '@waymark/event-bus'
 import { createLog } from '@waymark/service-kit'
 import { aRecord, outgoing } from './events.ts'
@@ -14,7 +15,7 @@ const SIZES = [...Array.from({ length: 16 }, () => 1), 100, 1_000]
 export const warmKafka = async (brokers: string[], partitions: number, seconds: number): Promise<void> => {
   const log = createLog('bench', 'error')
   await ensureKafkaTopics({ brokers, clientId: 'bench' }, [WARM_UP], { partitions, replication: 1 }, log)
-  const bus = createKafkaEventBus({ brokers, clientId: 'bench' }, log)
+  const bus = createKafkaEventBus({ brokers, clientId: 'bench' }, { log, classifyError: classifyStoreError })
   const until = performance.now() + seconds * 1_000
   const publish = async (size: number): Promise<void> => {
     const records = Array.from({ length: size }, () => outgoing(aRecord('bench')))

@@ -1,7 +1,7 @@
-import { spawnSync } from 'node:child_process'
 import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { startProcess } from '@waymark/testing/child-process'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkBoundaries } from './check-boundaries.ts'
 
@@ -15,7 +15,10 @@ const SOUND: Record<string, string> = {
   'apps/standalone/src/main.ts': "import '@waymark/gateway'\nimport '@waymark/console'\n",
   'apps/gateway/src/track.test.ts': "import '@waymark/testing'\n",
   'libs/service-kit/src/index.ts': "import '@waymark/pipeline'\n",
-  'libs/pipeline/src/index.ts': "import '@waymark/project-config'\n",
+  'libs/pipeline/src/index.ts': "import '@waymark/project-config'\nimport './events/index.ts'\n",
+  'libs/pipeline/src/events/index.ts': "import './event-queries.ts'\nimport '../links/index.ts'\n",
+  'libs/pipeline/src/events/event-queries.ts': 'export const storeEvents = 1\n',
+  'libs/pipeline/src/links/index.ts': 'export const resolveLinks = 1\n',
   'libs/project-config/src/index.ts': "import '@waymark/cache'\nimport '@waymark/event-bus'\n",
   'libs/event-bus/src/index.ts': "import '@waymark/database'\n",
   'libs/event-bus/tests/bus.test.ts': "import '@waymark/testing'\nimport '../src/index.ts'\n",
@@ -79,6 +82,12 @@ describe('the boundaries', () => {
       'apps/gateway/src/more.ts',
       '@waymark/setup',
       'packages-are-entered-by-their-front-door',
+    ],
+    [
+      'a folder of the pipeline that imports a file of another',
+      'libs/pipeline/src/links/more.ts',
+      '../events/event-queries.ts',
+      'pipeline-folders-are-entered-by-their-index',
     ],
     [
       'the domain on the database',
@@ -204,10 +213,9 @@ describe('a graph that says nothing', () => {
 describe('the program', () => {
   const run = async (files: Record<string, string>) => {
     const main = path.join(import.meta.dirname, 'main.ts')
-    const { status, stdout } = spawnSync(process.execPath, [main, await makeTree(files)], {
-      encoding: 'utf8',
-    })
-    return { status, lines: stdout.trim().split('\n') }
+    const { ended, stdout } = startProcess(process.execPath, [main, await makeTree(files)])
+    const status = await ended
+    return { status, lines: stdout().trim().split('\n') }
   }
 
   it('ends with 0 when all is well', async () => {

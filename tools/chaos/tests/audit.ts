@@ -1,5 +1,5 @@
 import { eventKeyOf } from '@waymark/domain'
-import { eventually } from '@waymark/testing'
+import { eventually, executeOnClickHouse } from '@waymark/testing'
 import { expect } from 'vitest'
 import { RECOVERY_MS } from './durations.ts'
 import type { Fleet } from './fleet.ts'
@@ -20,7 +20,7 @@ const compare = (expected: Iterable<string>, sent: ReadonlySet<string>, found: r
 }
 
 /** Looks for every event of a load where it must be: among the events, the conversions, and in the analytics store. */
-export const countLoad = async ({ db, projectId }: Fleet, load: Load) => {
+export const countLoad = async ({ db, projectId, env }: Fleet, load: Load) => {
   const idsIn = async (table: string): Promise<string[]> => {
     const { rows } = await db.pool.query<{ id: string }>(
       `SELECT event_id AS id FROM ${table} WHERE project_id = $1 AND starts_with(event_id, $2)`,
@@ -28,29 +28,26 @@ export const countLoad = async ({ db, projectId }: Fleet, load: Load) => {
     )
     return rows.map(({ id }) => id)
   }
-  const keysIn = async (table: string): Promise<string[]> => {
-    const { rows } = await db.pool.query<{ key: string }>(
-      `SELECT event_key AS key FROM ${table} WHERE project_id = $1`,
-      [projectId],
-    )
-    return rows.map(({ key }) => key)
-  }
   const ofLoad = new Map(load.sent.map((id) => [eventKeyOf(id), id]))
-  const inAnalytics = async (table: string) =>
-    (await keysIn(table)).flatMap((key) => {
-      const id = ofLoad.get(key)
-      return id === undefined ? [] : [id]
-    })
+  /** As queries see it: rows of one event that are not merged yet are one. */
+  const inAnalytics = async (unnested = '') => {
+    const keys = await executeOnClickHouse(
+      env.CLICKHOUSE_URL,
+      `SELECT toString(event_key) FROM ${env.CLICKHOUSE_DATABASE}.events FINAL ${unnested}
+       WHERE project_id = '${projectId}' FORMAT TabSeparated`,
+    )
+    return keys.split('\n').flatMap((key) => ofLoad.get(key) ?? [])
+  }
   const sent = new Set(load.sent)
   const acknowledgedConversions = [...load.acknowledged].filter((id) => load.metering.has(id))
   return {
     events: compare(load.acknowledged, sent, await idsIn('ingest.events')),
     conversions: compare(acknowledgedConversions, load.metering, await idsIn('ingest.conversions')),
-    analytics: compare(load.acknowledged, sent, await inAnalytics('analytics.events')),
+    analytics: compare(load.acknowledged, sent, await inAnalytics()),
     analyticsConversions: compare(
       acknowledgedConversions,
       load.metering,
-      await inAnalytics('analytics.conversions'),
+      await inAnalytics('ARRAY JOIN conversions'),
     ),
   }
 }

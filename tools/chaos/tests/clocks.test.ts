@@ -83,9 +83,9 @@ describe.skipIf(!services)('clocks', () => {
         ['enrichment', 'ingest.records.v1'],
         ['persistence', 'events.enriched.v1'],
       ] as const)
-        await eventually(`${group} is through`, async () => (await kafka.lag(group, topic)) === 0, 60_000)
+        await eventually(`${group} is through`, async () => (await kafka.lag(group, topic)) === 0)
       await kafka.close()
-      const rejoined = pipeline.persistence.output().match(/consuming from Kafka failed/g)?.length ?? 0
+      const rejoined = pipeline.persistence.output().match(/Consuming from Kafka failed/g)?.length ?? 0
       report(`the clocks of the services jump ${what}`, {
         'times that persistence rejoined its groups': rejoined,
       })
@@ -134,5 +134,5 @@ describe.skipIf(!services)('clocks', () => {
     })
     await sleep(2_000)
     await expectStoredOnce(fleet, await stop(), `clients whose clocks say ${times.length} odd times`)
-  }, 120_000)
+  })
 })

@@ -43,7 +43,7 @@ describe.skipIf(!services)('two coupon services', () => {
       expect({ won, lost }).toEqual({ won: 1, lost: AT_ONCE - 1 })
       expect(counts).toEqual({ redemptions: 1, coupons: 1, counted: 1, redeemed: 1, events: round })
     }
-  }, 180_000)
+  })
 
   it(`generate a pool of ${SIZE} together, though both are killed meanwhile`, async () => {
     const { id } = await createPool(fleet, { size: SIZE, generate: true })

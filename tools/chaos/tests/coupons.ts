@@ -52,11 +52,7 @@ export const countPool = async ({ db, projectId }: Fleet, poolId: string) => {
 
 /** Resolves with the pool's counts once every redemption has become an event. */
 export const poolAtRest = (fleet: Fleet, poolId: string, redemptions: number) =>
-  eventually(
-    'every redemption is an event',
-    async () => {
-      const counts = await countPool(fleet, poolId)
-      return (counts.events ?? 0) >= redemptions && counts
-    },
-    60_000,
-  )
+  eventually('every redemption is an event', async () => {
+    const counts = await countPool(fleet, poolId)
+    return (counts.events ?? 0) >= redemptions && counts
+  })

@@ -60,13 +60,13 @@ export const createFleet = async (
   const start = async (app: AppName, env: Record<string, string> = {}): Promise<Replica> => {
     const port = await freePort()
     const launch = (): Promise<AppProcess> =>
-      startApp(`apps/${app}/src/main.ts`, port, { ...world.env, ...env }, 60_000)
+      startApp(`apps/${app}/src/main.ts`, port, { ...world.env, ...env })
     let running = await launch()
     const replica: Replica = {
       app,
       port,
       get pid() {
-        return running.process.pid ?? 0
+        return running.child.pid ?? 0
       },
       request: (path, init = {}) => {
         const headers = new Headers(init.headers)
@@ -84,8 +84,8 @@ export const createFleet = async (
       restart: async () => {
         running = await launch()
       },
-      isAlive: () => running.process.exitCode === null && running.process.signalCode === null,
-      output: () => running.output.join(''),
+      isAlive: () => running.child.exitCode === null && running.child.signalCode === null,
+      output: () => running.output(),
     }
     replicas.push(replica)
     return replica

@@ -71,7 +71,7 @@ export const openKafka = async ({ env, servers }: Fleet, brokers = servers.kafka
           messages.push({ key, value })
         },
       })
-      await eventually('the topic is read', () => messages.length >= total, 60_000)
+      await eventually('the topic is read', () => messages.length >= total)
       await consumer.disconnect()
       return messages
     },
@@ -95,18 +95,14 @@ export const openKafka = async ({ env, servers }: Fleet, brokers = servers.kafka
           ],
         })
       await assign(({ replicas, leader }) => replicas.filter((replica) => replica !== leader))
-      const moved = await eventually(
-        'the leaders move',
-        async () => {
-          const now = await leaders()
-          const count = now.filter(
-            ({ partitionId, leader }) =>
-              before.find((other) => other.partitionId === partitionId)?.leader !== leader,
-          ).length
-          return count === before.length && count
-        },
-        60_000,
-      )
+      const moved = await eventually('the leaders move', async () => {
+        const now = await leaders()
+        const count = now.filter(
+          ({ partitionId, leader }) =>
+            before.find((other) => other.partitionId === partitionId)?.leader !== leader,
+        ).length
+        return count === before.length && count
+      })
       await assign(({ replicas, leader }) => [...replicas.filter((replica) => replica !== leader), leader])
       return moved
     },

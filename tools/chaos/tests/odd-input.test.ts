@@ -72,7 +72,7 @@ describe.skipIf(!services)('odd input', () => {
     )
     const { rows } = await fleet.db.pool.query('SELECT 1 FROM ingest.dead_letters')
     expect(rows).toEqual([])
-  }, 120_000)
+  })
 
   it('ends at its limits and not one byte before', async () => {
     const traitsOf = (bytes: number): string => `{"note":"${'x'.repeat(bytes - '{"note":""}'.length)}"}`
@@ -111,7 +111,7 @@ describe.skipIf(!services)('odd input', () => {
     expect(found.map(([what, status]) => [what, status])).toEqual(
       found.map(([what, , expected]) => [what, expected]),
     )
-  }, 60_000)
+  })
 
   it('in the traits of a person neither breaks a store nor reaches a prototype', async () => {
     const answers = []
@@ -127,5 +127,5 @@ describe.skipIf(!services)('odd input', () => {
       taken: answers.filter(({ status }) => status === 202).length,
       refused: answers.filter(({ status }) => status === 400).length,
     })
-  }, 60_000)
+  })
 })

@@ -4,10 +4,12 @@ import {
   eventually,
   extent,
   freePort,
+  requireServices,
   services,
   startKafka,
   startPostgres,
   startRedis,
+  startTogether,
 } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expectStoredOnce, report } from './audit.ts'
@@ -25,11 +27,11 @@ describe.skipIf(!services)('a server that goes away under load', () => {
   const stopAll: (() => Promise<unknown>)[] = []
 
   beforeAll(async () => {
-    const [kafka, postgres, redis] = await Promise.all([
+    const [kafka, postgres, redis] = await startTogether(
       startKafka(),
       startPostgres({ port: await freePort() }),
       startRedis({ port: await freePort() }),
-    ])
+    )
     for (const { container } of [kafka, postgres, redis]) stopAll.push(() => container.stop({ timeout: 0 }))
     containers = {
       kafka: kafka.container.getId(),
@@ -37,6 +39,7 @@ describe.skipIf(!services)('a server that goes away under load', () => {
       redis: redis.container.getId(),
     }
     fleet = await createFleet({
+      ...requireServices(),
       kafkaBrokers: kafka.brokers,
       postgresUrl: postgres.url,
       redisUrl: redis.url,

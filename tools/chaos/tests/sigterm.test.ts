@@ -67,53 +67,49 @@ describe.skipIf(!services)('SIGTERM under load', () => {
     ['management-api', () => ({ method: 'GET', path: `/api/projects/${fleet.projectId}/events` }), 200],
   ]
 
-  it.each(cases)(
-    'fails no request of a client that repeats nothing: %s',
-    async (app, of, expected) => {
-      let replicas = [await fleet.start(app), await fleet.start(app)]
-      const agent = new Agent({ keepAlive: true })
-      const answers: (number | string)[] = []
-      let going = true
-      const clients = Array.from({ length: CLIENTS }, async (_, client) => {
-        for (let n = client; going; n++) {
-          const replica = replicas[n % replicas.length]
-          if (!replica) throw new Error('there is always one')
-          answers.push(await ask(agent, replica, of(n)).catch((error) => `${error.message}`))
-          await sleep(10)
-        }
-      })
-      const exits: { exitCode: number | null; tookMs: number }[] = []
-      for (let round = 0; round < ROUNDS; round++) {
-        const [oldest, ...others] = replicas
-        if (!oldest) throw new Error('there is always one')
-        await sleep(500)
-        const ended = oldest.terminate()
-        await sleep(CLIENTS_ARE_TOLD_AFTER_MS)
-        replicas = others
-        exits.push(await ended)
-        await oldest.restart()
-        replicas = [...others, oldest]
+  it.each(cases)('fails no request of a client that repeats nothing: %s', async (app, of, expected) => {
+    let replicas = [await fleet.start(app), await fleet.start(app)]
+    const agent = new Agent({ keepAlive: true })
+    const answers: (number | string)[] = []
+    let going = true
+    const clients = Array.from({ length: CLIENTS }, async (_, client) => {
+      for (let n = client; going; n++) {
+        const replica = replicas[n % replicas.length]
+        if (!replica) throw new Error('there is always one')
+        answers.push(await ask(agent, replica, of(n)).catch((error) => `${error.message}`))
+        await sleep(10)
       }
-      going = false
-      await Promise.all(clients)
-      agent.destroy()
-      const failed = answers.filter((answer) => answer !== expected)
-      report(`${app} told to stop ${ROUNDS} times under load`, {
-        requests: answers.length,
-        failed: failed.length,
-        'exit codes': exits.map(({ exitCode }) => exitCode).join(' '),
-        'slowest stop': `${Math.round(Math.max(...exits.map(({ tookMs }) => tookMs)))} ms`,
-      })
-      expect(failed).toEqual([])
-      expect(answers.length).toBeGreaterThan(100)
-      for (const { exitCode, tookMs } of exits) {
-        expect(exitCode).toBe(0)
-        expect(tookMs).toBeLessThan(GRACE_MS)
-      }
-      for (const replica of replicas) await replica.terminate()
-    },
-    180_000,
-  )
+    })
+    const exits: { exitCode: number | null; tookMs: number }[] = []
+    for (let round = 0; round < ROUNDS; round++) {
+      const [oldest, ...others] = replicas
+      if (!oldest) throw new Error('there is always one')
+      await sleep(500)
+      const ended = oldest.terminate()
+      await sleep(CLIENTS_ARE_TOLD_AFTER_MS)
+      replicas = others
+      exits.push(await ended)
+      await oldest.restart()
+      replicas = [...others, oldest]
+    }
+    going = false
+    await Promise.all(clients)
+    agent.destroy()
+    const failed = answers.filter((answer) => answer !== expected)
+    report(`${app} told to stop ${ROUNDS} times under load`, {
+      requests: answers.length,
+      failed: failed.length,
+      'exit codes': exits.map(({ exitCode }) => exitCode).join(' '),
+      'slowest stop': `${Math.round(Math.max(...exits.map(({ tookMs }) => tookMs)))} ms`,
+    })
+    expect(failed).toEqual([])
+    expect(answers.length).toBeGreaterThan(100)
+    for (const { exitCode, tookMs } of exits) {
+      expect(exitCode).toBe(0)
+      expect(tookMs).toBeLessThan(GRACE_MS)
+    }
+    for (const replica of replicas) await replica.terminate()
+  })
 
   it('commits exactly what was handled, and nothing is lost: the consumers', async () => {
     const { gateway, enrichment, persistence } = await fleet.startPipeline()
@@ -141,9 +137,8 @@ describe.skipIf(!services)('SIGTERM under load', () => {
     await eventually(
       'all is committed',
       async () => (await kafka.lag('persistence', 'events.enriched.v1')) === 0,
-      60_000,
     )
     await expectStoredOnce(fleet, await stop(), 'the consumers told to stop under load')
     await kafka.close()
-  }, 180_000)
+  })
 })

@@ -1,4 +1,4 @@
-import { type ConfigSpec, isVariable, type Variable } from '@waymark/service-kit'
+import { type ConfigSpec, type Variable, variablesOf } from '@waymark/service-kit'
 
 /** Variables that belong together. */
 export type Section = { title: string; text?: string; spec: ConfigSpec }
@@ -50,12 +50,12 @@ export const describeConfiguration = (sections: readonly Section[]): string => {
 
 const INTRODUCTION = `# Configuration
 
-Every process reads its configuration from environment variables, and at its start names all that are wrong at once.
-An empty variable counts as unset; lists are separated by commas. \`npm run docs:config\` writes this page from the
-schemas in the code.`
+Every process reads its configuration from environment variables. At its start it reports all
+invalid variables together. An empty variable counts as unset. Lists are separated by commas.
+Instead of a variable \`NAME\` you can set \`NAME_FILE\` to the path of a file with the value, such as
+a mounted secret.
 
-const variablesOf = (spec: ConfigSpec): Variable[] =>
-  Object.values(spec).flatMap((entry) => (isVariable(entry) ? [entry] : variablesOf(entry)))
+\`npm run docs:config\` generates this page from the schemas in the code.`
 
 const rowFor = ({ variable, schema }: Variable): string => {
   const constraints: Constraints = schema

@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import {
   type ConfigSpec,
+  clickhouseConfig,
   httpConfig,
   isVariable,
   logConfig,
@@ -28,38 +29,45 @@ export const allSections = async (): Promise<Section[]> => {
     { title: 'Redis', spec: redis },
     { title: 'Kafka', spec: kafka },
     {
-      title: 'Limits and the rest',
-      text: 'A client address is an IPv4 address, or an IPv6 network of /64, whose addresses count as one.',
+      title: 'ClickHouse',
+      text: 'Read by `ingest-gateway`, `persistence-consumer`, `management-api` and `setup`.',
+      spec: clickhouseConfig,
+    },
+    {
+      title: 'Limits and GeoIP',
+      text: 'A client address is an IPv4 address or an IPv6 network of /64.',
       spec: rest,
     },
     ...(await Promise.all([...apps.map((app) => `apps/${app}`), 'tools/setup'].map(sectionOf))),
   ]
 }
 
-/** What all apps but the standalone have by default, from how they call `httpConfig`. */
+/** The default ports of all apps that are processes of a cluster, from how they call `runApp`. */
 const defaultPorts = async (apps: readonly string[]): Promise<string> => {
   const ports = await Promise.all(
     apps
-      .filter((app) => app !== 'standalone')
+      .filter((app) => app !== 'standalone' && app !== 'console')
       .map(async (app) => {
         const source = await readFile(path.join(ROOT, 'apps', app, 'src/main.ts'), 'utf8')
-        const port = /httpConfig\((\d+)\)/.exec(source)?.[1]
+        const port = /\bport: (\d+)/.exec(source)?.[1]
         if (port === undefined) throw new Error(`the port of ${app} is not understood`)
         return { app, port }
       }),
   )
   const list = ports
     .toSorted((a, b) => Number(a.port) - Number(b.port))
-    .map(({ app, port }) => `${app} ${port}`)
-  return `By default \`PORT\` is another for each app: ${list.join(', ')}.
-\`METRICS_PORT\` is as far from 9464 as that is from 8080. Images use 8080 and 9464.`
+    .map(({ app, port }) => `| ${app} | ${port} |`)
+  return `The default \`METRICS_PORT\` is the default \`PORT\` plus 1384. Images use 8080 and 9464.
+
+| app | default \`PORT\` |
+| --- | --- |
+${list.join('\n')}`
 }
 
 /** What a package does beside its schemas. */
 const NOTES: Record<string, string> = {
-  standalone:
-    'It needs neither Kafka nor Redis, and brings its own PostgreSQL. `LOG_LEVEL` is `warn` by default.',
-  setup: '`LOG_LEVEL` is `warn` by default.',
+  standalone: 'It needs no Kafka and no Redis, and includes PostgreSQL. `LOG_LEVEL` defaults to `warn`.',
+  setup: '`LOG_LEVEL` defaults to `warn`.',
 }
 
 /** What the package's `config.ts` exports, if it has one. */

@@ -8,7 +8,7 @@ import { type Container, restrictedProblems, type Workload, workloadsOf } from '
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 const SERVICES = readdirSync(path.join(ROOT, 'apps'), { withFileTypes: true })
-  .filter((entry) => entry.isDirectory() && entry.name !== 'standalone')
+  .filter((entry) => entry.isDirectory() && !['standalone', 'console'].includes(entry.name))
   .map(({ name }) => name)
 const CONSUMERS = SERVICES.filter((name) => name.endsWith('-consumer'))
 const OVERLAYS = ['local', 'production', 'operators'] as const
@@ -117,13 +117,35 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
 
   it('takes its configuration and secrets by reference, from what is there', () => {
     const configMaps = named(objects, 'ConfigMap')
-    const secrets = named(objects, 'Secret')
+    // A password in a manifest would be the same everywhere. KEDA's Secret says how to sign in to Kafka, without one.
+    expect(named(objects, 'Secret')).toEqual(overlay === 'operators' ? ['waymark-keda'] : [])
     for (const { envFrom = [] } of containers) {
       expect(configMaps).toContain(envFrom[0]?.configMapRef?.name)
-      const secret = envFrom[1]?.secretRef?.name
-      if (overlay === 'local') expect(secrets).toContain(secret)
-      else expect(secret).toBe('waymark-connections')
+      expect(envFrom[1]?.secretRef?.name).toBe('waymark-connections')
     }
+  })
+
+  it('has each service sign in to the database by its own role, where there is a Secret for it', () => {
+    for (const { name, pod } of apps) {
+      const [app] = pod.containers
+      for (const variable of ['DATABASE_USERNAME', 'DATABASE_PASSWORD'])
+        expect(app?.env?.find((one) => one.name === variable)?.valueFrom?.secretKeyRef).toEqual({
+          name: `waymark-database-${name}`,
+          key: variable,
+          optional: true,
+        })
+      expect(app?.envFrom?.length).toBe(2)
+    }
+  })
+
+  it("gives the owner's password and those of all roles to nothing but Jobs", () => {
+    const readers = ofWaymark.filter(({ pod }) => JSON.stringify(pod).includes('"waymark-setup"'))
+    expect([...new Set(readers.map(({ kind }) => kind))]).toEqual(['Job'])
+    for (const { kind, pod } of ofWaymark.filter(({ kind }) => kind === 'Job'))
+      expect(pod.containers[0]?.envFrom?.[2]?.secretRef, kind).toEqual({
+        name: 'waymark-setup',
+        optional: true,
+      })
   })
 
   it('mounts volumes that exist, and finds certificates in them', () => {
@@ -223,7 +245,7 @@ describe('docker-compose.yml', () => {
     const stores = workloadsOf(kustomize ? render(kustomize, 'overlays/local') : [])
       .filter(({ kind }) => kind === 'StatefulSet')
       .map(({ name, pod }) => [name, pod.containers[0]?.image])
-    expect(stores.length).toBe(4)
+    expect(stores.length).toBe(5)
     for (const [name, image] of stores) expect(services[`${name}`]?.image).toBe(image)
   })
 })

@@ -38,7 +38,12 @@ describe.skipIf(!kustomize)('the policies of the local overlay', () => {
   const pod = podsOf(objects)
 
   it('let every app and the setup reach the servers, and nobody else', () => {
-    for (const [server, port] of Object.entries({ postgres: 5432, redis: 6379, kafka: 9092 })) {
+    for (const [server, port] of Object.entries({
+      postgres: 5432,
+      redis: 6379,
+      kafka: 9092,
+      clickhouse: 8123,
+    })) {
       for (const name of [...PUBLIC, ...CONSUMERS, 'migrate', 'topics', 'demo'])
         expect([name, server, lets(objects, { from: pod(name), to: pod(server), port })]).toEqual([
           name,

@@ -15,7 +15,7 @@ const subscriptions = (): string[] => {
     if (!topic) throw new Error(`${identifier} is no topic of the contracts`)
     return topic.name
   }
-  const services = readdirSync(APPS).filter((app) => app !== 'standalone')
+  const services = readdirSync(APPS).filter((app) => app !== 'standalone' && app !== 'console')
   return services.flatMap((app) => {
     const source = readFileSync(path.join(APPS, app, 'src/app.ts'), 'utf8')
     const found = [...source.matchAll(/group: '([\w-]+)',\s+topic: (\w+),/g)]

@@ -4,8 +4,12 @@ type Probe = { httpGet?: { path: string; port: string }; timeoutSeconds?: number
 export type Container = {
   name: string
   image: string
-  env?: { name: string; value?: string }[]
-  envFrom?: { configMapRef?: { name: string }; secretRef?: { name: string } }[]
+  env?: {
+    name: string
+    value?: string
+    valueFrom?: { secretKeyRef?: { name: string; key: string; optional?: boolean } }
+  }[]
+  envFrom?: { configMapRef?: { name: string }; secretRef?: { name: string; optional?: boolean } }[]
   ports?: { name: string; containerPort: number }[]
   startupProbe?: Probe
   readinessProbe?: Probe

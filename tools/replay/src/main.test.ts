@@ -1,15 +1,11 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
+import { startProcess } from '@waymark/testing/child-process'
+import { afterAll, afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type FakeWaymark, startFakeWaymark } from './fake-waymark.ts'
-
-// Each test starts processes, on a machine that may be busy.
-vi.setConfig({ testTimeout: 30_000 })
 
 const main = fileURLToPath(new URL('main.ts', import.meta.url))
 const oddLines = fileURLToPath(new URL('../fixtures/odd-lines.log', import.meta.url))
@@ -27,17 +23,11 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const run = (args: string[], { input = '', env = {} }: { input?: string; env?: NodeJS.ProcessEnv } = {}) => {
   const { INIT_CWD: _npm, WAYMARK_DATA_DIR: _ours, ...inherited } = process.env
-  const child = spawn(process.execPath, [main, ...args], { cwd: folder, env: { ...inherited, ...env } })
-  const output = { stdout: '', stderr: '' }
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output.stdout += text
-  })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    output.stderr += text
-  })
+  const options = { cwd: folder, env: { ...inherited, ...env }, keepInputOpen: true }
+  const { child, ended, kill, stdout, stderr } = startProcess(process.execPath, [main, ...args], options)
+  onTestFinished(kill)
   child.stdin.end(input)
-  const ended = once(child, 'close').then(([code]) => ({ code: code as number, ...output }))
-  return { child, ended }
+  return { child, ended: ended.then((code) => ({ code, stdout: stdout(), stderr: stderr() })) }
 }
 const writeDemo = (demo: unknown) => {
   const path = join(folder, 'demo.json')

@@ -1,17 +1,65 @@
-import { databaseConfig, kafkaConfig, variable } from '@waymark/service-kit'
-import { Type } from 'typebox'
+import { PATTERN_DESCRIPTION } from '@waymark/contracts'
+import { type ServiceName, serviceNames } from '@waymark/database'
+import { clickhouseConfig, databaseConfig, kafkaConfig, type Variable, variable } from '@waymark/service-kit'
+import { type TString, Type } from 'typebox'
+
+const rolePassword = (service: ServiceName) =>
+  variable(
+    `SERVICE_ROLE_PASSWORD_${service.toUpperCase().replaceAll('-', '_')}`,
+    Type.String({
+      default: '',
+      pattern: '^[ -~]*$',
+      [PATTERN_DESCRIPTION]: 'printable ASCII characters',
+      description: `Creates the database role of ${service} if it is missing, and sets this password.`,
+    }),
+  )
 
 /** The variables of the setup. */
 export const setupConfig = {
   database: databaseConfig,
   kafka: kafkaConfig,
+  clickhouse: clickhouseConfig,
+  clickhouseTables: {
+    waitMs: variable(
+      'CLICKHOUSE_WAIT_MS',
+      Type.Integer({
+        minimum: 0,
+        default: 0,
+        description: 'How long, in ms, the setup waits for ClickHouse.',
+      }),
+    ),
+    cluster: variable(
+      'CLICKHOUSE_CLUSTER',
+      Type.String({
+        default: '',
+        pattern: '^[A-Za-z0-9_-]*$',
+        description:
+          'Name of the cluster in the configuration of ClickHouse that has replicated tables. Empty: one server.',
+      }),
+    ),
+  },
+  roles: {
+    prefix: variable(
+      'SERVICE_ROLE_PREFIX',
+      Type.String({
+        default: 'waymark_',
+        pattern: '^[a-z_][a-z0-9_]{0,39}$',
+        [PATTERN_DESCRIPTION]: '1 to 40 lower-case letters, digits and _, not beginning with a digit',
+        description: 'Prefix of the database roles of services, such as `waymark_ingest_gateway`.',
+      }),
+    ),
+    passwords: Object.fromEntries(serviceNames.map((service) => [service, rolePassword(service)])) as Record<
+      ServiceName,
+      Variable<TString>
+    >,
+  },
   topics: {
     waitMs: variable(
       'KAFKA_WAIT_MS',
       Type.Integer({
         minimum: 0,
         default: 0,
-        description: 'How long, in ms, the setup waits for Kafka before it fails.',
+        description: 'How long, in ms, the setup waits for Kafka.',
       }),
     ),
     partitions: variable(
@@ -23,24 +71,37 @@ export const setupConfig = {
       Type.Integer({ minimum: 1, default: 1, description: 'Replicas of each new topic.' }),
     ),
   },
+  account: {
+    email: variable(
+      'ACCOUNT_EMAIL',
+      Type.String({
+        default: '',
+        description: 'Email address of the account that the step `account` creates.',
+      }),
+    ),
+    name: variable(
+      'ACCOUNT_NAME',
+      Type.String({ default: '', maxLength: 200, description: 'Name of the owner of that account.' }),
+    ),
+  },
   demo: {
     baseUrl: variable(
       'DEMO_BASE_URL',
       Type.String({
         default: '',
-        description: 'Make the demo project and print its `demo.json` with this address.',
+        description: 'Creates the demo project and prints its `demo.json` with this address.',
       }),
     ),
     file: variable(
       'DEMO_FILE',
-      Type.String({ default: '', description: 'Keep `demo.json` in this file, and do not print it.' }),
+      Type.String({ default: '', description: 'Writes `demo.json` to this file instead of printing it.' }),
     ),
     secret: variable(
       'DEMO_SECRET',
       Type.String({
         default: '',
         pattern: '^[a-z0-9.-]*$',
-        description: 'Keep `demo.json` in the Kubernetes Secret of this name, and do not print it.',
+        description: 'Writes `demo.json` to the Kubernetes Secret of this name instead of printing it.',
       }),
     ),
   },

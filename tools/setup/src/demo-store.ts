@@ -5,6 +5,9 @@ export type DemoStore = { read(): Promise<string | undefined>; write(text: strin
 
 const FILE_NAME = 'demo.json'
 
+/** Whether a store has a `demo.json` with a key for browsers, which earlier versions did not make. */
+export const isComplete = (text: string | undefined): boolean => text?.includes('"publicKey"') ?? false
+
 /** Keeps it in a file that only its owner may read. */
 export const demoInFile = (file: string): DemoStore => ({
   read: () =>

@@ -1,23 +1,42 @@
+import { migrateClickHouse } from '@waymark/analytics/clickhouse'
 import { topics } from '@waymark/contracts'
 import {
+  applyServiceRoles,
   type Database,
   ensureEventPartitions,
   migrate,
   openDatabase,
   requireMigrated,
+  type ServiceRolesOptions,
 } from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
 import { ensureDemoProject, hasDemoProject } from '@waymark/pipeline'
-import { databaseUrl, kafkaOptions, readConfig, retryFor, runService } from '@waymark/service-kit'
+import {
+  type Config,
+  clickhouseOptions,
+  databaseUrl,
+  kafkaOptions,
+  readConfig,
+  retryFor,
+  runService,
+} from '@waymark/service-kit'
 import { setupConfig } from './config.ts'
-import { demoInFile, demoInSecret, surroundingCluster } from './demo-store.ts'
+import { createAccount } from './create-account.ts'
+import { demoInFile, demoInSecret, isComplete, surroundingCluster } from './demo-store.ts'
 import { readArguments } from './steps.ts'
+
+/** Those that have a password; an empty one is unset. */
+const rolesOptions = ({ prefix, passwords }: Config<typeof setupConfig>['roles']): ServiceRolesOptions => ({
+  prefix,
+  passwords: Object.fromEntries(Object.entries(passwords).filter(([, password]) => password !== '')),
+})
 
 // Unless asked otherwise, standard output is for demo.json.
 const env = { ...process.env, LOG_LEVEL: process.env.LOG_LEVEL || 'warn' }
 
-// Takes the steps that are named, or all: `migrate` the database and make partitions, create `topics`, make the `demo`
-// project. Then it ends. Running it again changes nothing; `--new-demo-key` gives the demo project a new key and
+// Takes the steps that are named, or all: `migrate` the database, set up the roles of services and make partitions, create `topics`, make the `demo`
+// project. The step `account` is taken only when it is named: it makes an account and prints how to sign in. Then it ends.
+// Running the others again changes nothing; `--new-demo-key` gives the demo project a new key and
 // password in place of the old ones.
 await runService('setup', env, async ({ log, scope, signal }) => {
   const { steps, newDemoKey } = readArguments(process.argv.slice(2))
@@ -30,27 +49,40 @@ await runService('setup', env, async ({ log, scope, signal }) => {
       ...(secret === '' ? [] : [demoInSecret(secret, await surroundingCluster())]),
     ]
     const kept = await Promise.all(stores.map((store) => store.read()))
-    if (!newDemoKey && !kept.includes(undefined) && (await hasDemoProject(db))) return
+    if (!newDemoKey && kept.every(isComplete) && (await hasDemoProject(db))) return
     const demo = `${JSON.stringify({ baseUrl, ...(await ensureDemoProject(db)) }, null, 2)}\n`
     for (const store of stores) await store.write(demo)
     // Logs are read by more people than a file or a Secret.
     if (stores.length === 0) process.stdout.write(demo)
   }
 
+  const migrateAnalytics = (): Promise<void> => {
+    const { waitMs, cluster } = config.clickhouseTables
+    return retryFor(
+      () => migrateClickHouse(clickhouseOptions(config.clickhouse), cluster === '' ? {} : { cluster }),
+      { ms: waitMs, what: 'ClickHouse', log, signal },
+    )
+  }
+
   const url = databaseUrl(config.database)
   if (steps.has('migrate'))
-    await retryFor(() => migrate(url), { ms: config.database.waitMs, what: 'the database', log, signal })
+    await retryFor(() => migrate(url, { whileLocked: migrateAnalytics }), {
+      ms: config.database.waitMs,
+      what: 'the database',
+      log,
+      signal,
+    })
   if (steps.has('topics')) {
     const kafka = { ...kafkaOptions(config.kafka), clientId: 'waymark-setup' }
     const create = () => ensureKafkaTopics(kafka, topics, config.topics, log)
     await retryFor(create, { ms: config.topics.waitMs, what: 'Kafka', log, signal })
   }
-  if (steps.has('migrate') || steps.has('demo')) {
+  if (steps.has('migrate') || steps.has('demo') || steps.has('account')) {
     const db = openDatabase({
       url,
       poolSize: 2,
       applicationName: 'waymark-setup',
-      onError: (error) => log.warn({ err: error }, 'an idle database connection was lost'),
+      onError: (error) => log.warn({ err: error }, 'Idle database connection was lost'),
     })
     scope.onStop('database', () => db.close())
     await retryFor(() => requireMigrated(db.pool), {
@@ -59,8 +91,14 @@ await runService('setup', env, async ({ log, scope, signal }) => {
       log,
       signal,
     })
+    if (steps.has('migrate')) {
+      const roles = await applyServiceRoles(db.pool, rolesOptions(config.roles))
+      log.info({ roles }, 'Set up the database roles of services')
+    }
     await ensureEventPartitions(db.pool, { now: new Date() })
     if (steps.has('demo') && config.demo.baseUrl !== '') await keepDemo(db)
+    if (steps.has('account'))
+      process.stdout.write(`${JSON.stringify(await createAccount(db, config.account), null, 2)}\n`)
   }
   await scope.dispose()
 })

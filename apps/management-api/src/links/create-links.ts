@@ -1,8 +1,11 @@
 import type { NewLink, ValidationItem } from '@waymark/contracts'
-import { type BulkColumn, bulkColumns } from '@waymark/database'
+import { type BulkColumn, bulkColumns, type Database } from '@waymark/database'
 import { generateCode } from '@waymark/domain'
-import type { Pool } from 'pg'
+import { LoopTurns } from '@waymark/service-kit'
+import type { ClientBase } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
+import { writeTransaction } from '../http/write-transaction.ts'
+import { type Quotas, requireWithinQuota } from '../quotas.ts'
 import { checkLink, codeErrors, type LinkValues } from './link-values.ts'
 import { LINK_COLUMNS, type LinkRow } from './link-view.ts'
 
@@ -52,17 +55,26 @@ const BY_EXTERNAL_ID = `
   SELECT ${LINK_COLUMNS} FROM link.links l LEFT JOIN link.counts c ON c.link_id = l.id
   WHERE l.project_id = $1 AND l.external_id = ANY($2::text[])`
 
-export type CreateLinksDeps = { pool: Pool; baseUrl: string }
+// Last in the transaction, so that the count's row is locked for as short as can be.
+const COUNT = `
+  INSERT INTO link.project_counts AS c (project_id, links) VALUES ($1, $2)
+  ON CONFLICT (project_id) DO UPDATE SET links = c.links + excluded.links RETURNING links`
+
+export type CreateLinksDeps = { db: Pick<Database, 'transaction'>; baseUrl: string; quotas: Quotas }
 
 /**
  * Creates links of a project, in bulk: one statement, and more only where a generated code was taken. A link with the
  * external id of one that exists is that one. Answers what became of each, in their order.
+ * @throws AppError unprocessable, and creates none, when the project would have more links than its quota
  */
 export const createCreateLinks =
-  ({ pool, baseUrl }: CreateLinksDeps) =>
+  ({ db, baseUrl, quotas }: CreateLinksDeps) =>
   async (projectId: string, links: readonly NewLink[]): Promise<Creation[]> => {
     const creations: Creation[] = []
-    let candidates = links.flatMap((link, index): Candidate[] => {
+    let candidates: Candidate[] = []
+    const turns = new LoopTurns()
+    for (const [index, link] of links.entries()) {
+      if (turns.isOver()) await turns.next()
       const checked = checkLink(link, baseUrl)
       const errors = [
         ...(link.code === undefined ? [] : codeErrors(link.code)),
@@ -70,36 +82,51 @@ export const createCreateLinks =
       ]
       if (errors.length > 0 || 'errors' in checked) {
         creations[index] = { status: 'failed', errors }
-        return []
+        continue
       }
       const chosen = link.code !== undefined
-      return [{ index, id: uuidv7(), code: link.code ?? generateCode(), chosen, values: checked.values }]
-    })
-
-    for (let attempt = 1; candidates.length > 0 && attempt <= ATTEMPTS; attempt++) {
-      const created = await pool.query<LinkRow>({
-        name: 'create-links',
-        text: INSERT,
-        values: given.values(candidates.map((candidate) => ({ ...candidate, projectId }))),
-      })
-      const byId = new Map(created.rows.map((row) => [row.id, row]))
-      const left = candidates.filter(({ index, id }) => {
-        const row = byId.get(id)
-        if (row) creations[index] = { status: 'created', row }
-        return row === undefined
-      })
-      const known = await findByExternalId(pool, projectId, left)
-      candidates = left.flatMap((candidate) => {
-        const { index, chosen, values } = candidate
-        const row = known.get(values.externalId ?? '')
-        if (row) creations[index] = { status: 'existing', row }
-        // The id's last part may be another link's, too, but hardly twice.
-        else if (!chosen || attempt === 1)
-          return [{ ...candidate, id: uuidv7(), ...(!chosen && { code: generateCode() }) }]
-        else creations[index] = { status: 'failed', errors: [TAKEN] }
-        return []
+      candidates.push({
+        ...{ index, id: uuidv7(), chosen, values: checked.values },
+        code: link.code ?? generateCode(),
       })
     }
+
+    if (candidates.length === 0) return creations
+    await writeTransaction(db, async (client) => {
+      let added = 0
+      for (let attempt = 1; candidates.length > 0 && attempt <= ATTEMPTS; attempt++) {
+        const created = await client.query<LinkRow>({
+          name: 'create-links',
+          text: INSERT,
+          values: given.values(candidates.map((candidate) => ({ ...candidate, projectId }))),
+        })
+        added += created.rows.length
+        const byId = new Map(created.rows.map((row) => [row.id, row]))
+        const left = candidates.filter(({ index, id }) => {
+          const row = byId.get(id)
+          if (row) creations[index] = { status: 'created', row }
+          return row === undefined
+        })
+        const known = await findByExternalId(client, projectId, left)
+        candidates = left.flatMap((candidate) => {
+          const { index, chosen, values } = candidate
+          const row = known.get(values.externalId ?? '')
+          if (row) creations[index] = { status: 'existing', row }
+          // The id's last part may be another link's, too, but hardly twice.
+          else if (!chosen || attempt === 1)
+            return [{ ...candidate, id: uuidv7(), ...(!chosen && { code: generateCode() }) }]
+          else creations[index] = { status: 'failed', errors: [TAKEN] }
+          return []
+        })
+      }
+      if (added === 0) return
+      const { rows } = await client.query<{ links: string }>({
+        name: 'count-links',
+        text: COUNT,
+        values: [projectId, added],
+      })
+      requireWithinQuota(quotas, 'links', Number(rows[0]?.links))
+    })
     for (const { index } of candidates) creations[index] = { status: 'failed', errors: [TAKEN] }
     return creations
   }
@@ -107,13 +134,13 @@ export const createCreateLinks =
 const TAKEN: ValidationItem = { field: 'code', rule: 'unique', message: 'is taken' }
 
 const findByExternalId = async (
-  pool: Pool,
+  client: Pick<ClientBase, 'query'>,
   projectId: string,
   candidates: readonly Candidate[],
 ): Promise<Map<string, LinkRow>> => {
   const ids = candidates.flatMap(({ values }) => values.externalId ?? [])
   if (ids.length === 0) return new Map()
-  const { rows } = await pool.query<LinkRow>({
+  const { rows } = await client.query<LinkRow>({
     name: 'find-links-by-external-id',
     text: BY_EXTERNAL_ID,
     values: [projectId, ids],

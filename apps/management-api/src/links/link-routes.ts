@@ -1,5 +1,4 @@
 import {
-  AppError,
   archiveLink,
   type BulkLinkResult,
   createLink,
@@ -12,13 +11,15 @@ import {
   type NewLink,
   newLink,
   updateLink as updateLinkOperation,
+  type ValidationItem,
 } from '@waymark/contracts'
 import { linkCopyKey } from '@waymark/pipeline'
-import type { Platform, Route } from '@waymark/service-kit'
+import { LoopTurns, type Platform, type Route } from '@waymark/service-kit'
 import { toBuffer, toString as toSvg } from 'qrcode'
-import { pageOf } from '../page.ts'
-import type { ProjectRouteFactory } from '../project-route.ts'
-import { requireFound, requireId } from '../validation.ts'
+import { pageOf } from '../http/page.ts'
+import type { ProjectRouteFactory } from '../http/project-route.ts'
+import { invalid, requireFound, requireId } from '../http/validation.ts'
+import type { Quotas } from '../quotas.ts'
 import { type Creation, createCreateLinks } from './create-links.ts'
 import { periodOf, readLinkStats } from './link-stats.ts'
 import { LINK_COLUMNS, type LinkRow, toLinkView } from './link-view.ts'
@@ -29,7 +30,11 @@ export type LinkRoutesDeps = Pick<Platform, 'db' | 'cache' | 'clock'> & {
   projectRoute: ProjectRouteFactory
   /** Where short links are answered, without a slash at the end. */
   shortLinkBaseUrl: string
+  quotas: Quotas
 }
+
+/** The margin that ISO/IEC 18004 asks for, so that scanners find the code. */
+const QUIET_ZONE_MODULES = 4
 
 const FIND = `
   SELECT ${LINK_COLUMNS} FROM link.links l LEFT JOIN link.counts c ON c.link_id = l.id
@@ -42,8 +47,9 @@ export const linkRoutes = ({
   cache,
   clock,
   shortLinkBaseUrl: baseUrl,
+  quotas,
 }: LinkRoutesDeps): Route[] => {
-  const create = createCreateLinks({ pool: db.pool, baseUrl })
+  const create = createCreateLinks({ db, baseUrl, quotas })
   const view = (row: LinkRow) => toLinkView(row, baseUrl)
   const find = async (projectId: string, id: string): Promise<LinkRow> => {
     const { rows } = await db.pool.query<LinkRow>({
@@ -64,8 +70,7 @@ export const linkRoutes = ({
     projectRoute(createLink, async ({ projectId, body }) => {
       const [created] = await create(projectId, [body])
       if (!created) throw new Error('a link came to nothing')
-      if (created.status === 'failed')
-        throw new AppError('unprocessable', 'The request is not valid', { errors: created.errors })
+      if (created.status === 'failed') throw invalid(created.errors)
       return { status: created.status === 'created' ? 201 : 200, body: view(created.row) }
     }),
     projectRoute(
@@ -103,9 +108,9 @@ export const linkRoutes = ({
     }),
     projectRoute(getLinkQrCode, async ({ projectId, id, query: { format, size } }) => {
       const { shortUrl } = view(await find(projectId, id))
-      const options = { width: size, margin: 2, errorCorrectionLevel: 'M' } as const
+      const options = { width: size, margin: QUIET_ZONE_MODULES, errorCorrectionLevel: 'M' } as const
       return format === 'svg'
-        ? { type: 'image/svg+xml', body: await toSvg(shortUrl, { ...options, type: 'svg' }) }
+        ? { type: 'image/svg+xml; charset=utf-8', body: await toSvg(shortUrl, { ...options, type: 'svg' }) }
         : { type: 'image/png', body: await toBuffer(shortUrl, options) }
     }),
     projectRoute(getLinkStats, async ({ projectId, id, query }) => {
@@ -122,13 +127,18 @@ const createMany = async (
   create: (links: readonly NewLink[]) => Promise<Creation[]>,
   view: (row: LinkRow) => NonNullable<BulkLinkResult['link']>,
 ): Promise<BulkLinkResult[]> => {
-  const wellFormed = given.filter((link) => newLink.fits(link))
+  const turns = new LoopTurns()
+  const problems = new Map<number, ValidationItem>()
+  const wellFormed: NewLink[] = []
+  for (const [index, link] of given.entries()) {
+    if (turns.isOver()) await turns.next()
+    if (newLink.fits(link)) wellFormed.push(link)
+    else problems.set(index, newLink.check(link) ?? { field: '', rule: 'schema', message: 'is invalid' })
+  }
   const creations = (await create(wellFormed)).values()
-  return given.map((link, index): BulkLinkResult => {
-    if (!newLink.fits(link)) {
-      const problem = newLink.check(link) ?? { field: '', rule: 'schema', message: 'is invalid' }
-      return { index, status: 'failed', errors: [problem] }
-    }
+  return given.map((_link, index): BulkLinkResult => {
+    const problem = problems.get(index)
+    if (problem) return { index, status: 'failed', errors: [problem] }
     const creation = creations.next().value
     if (!creation) throw new Error('a link came to nothing')
     return creation.status === 'failed'

@@ -1,6 +1,6 @@
 import { type LinkStatsQuery, type LinkStatsView, MAX_STATS_DAYS } from '@waymark/contracts'
 import type { Pool } from 'pg'
-import { unprocessable } from '../validation.ts'
+import { unprocessable } from '../http/validation.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const DEFAULT_DAYS = 30

@@ -1,6 +1,7 @@
-import { AppError, type LinkPatch } from '@waymark/contracts'
+import type { LinkPatch } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
-import { requireFound, unprocessable } from '../validation.ts'
+import { invalid, requireFound, unprocessable } from '../http/validation.ts'
+import { writeTransaction } from '../http/write-transaction.ts'
 import { checkLink } from './link-values.ts'
 import { LINK_COLUMNS, type LinkRow, toLinkView } from './link-view.ts'
 
@@ -35,14 +36,13 @@ export const updateLink = async (
   db: Database,
   { projectId, id, patch, baseUrl, requireMatch }: LinkChange,
 ): Promise<LinkRow> =>
-  db.transaction(async (client) => {
+  writeTransaction(db, async (client) => {
     const { rows } = await client.query<LinkRow>(LOCK, [id, projectId])
     const known = requireFound(rows[0])
     requireMatch(toLinkView(known, baseUrl))
     const { status = known.status, ...sent } = patch
     const checked = checkLink({ ...settableOf(known), ...sent }, baseUrl)
-    if ('errors' in checked)
-      throw new AppError('unprocessable', 'The request is not valid', { errors: checked.errors })
+    if ('errors' in checked) throw invalid(checked.errors)
     const { values } = checked
     const { rows: changed } = await client
       .query<LinkRow>(UPDATE, [

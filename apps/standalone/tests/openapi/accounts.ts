@@ -32,6 +32,8 @@ const PASSWORD = 'a horse, a battery and 4 staples'
 
 const newEmail = () => `${randomUUID()}@example.com`
 
+const registration = () => ({ email: newEmail(), password: PASSWORD, name: 'Ada' })
+
 const invite = async ({ call }: World) => {
   const { body } = await call(createInvitation, { body: { email: newEmail(), role: 'viewer' } })
   return { id: stringIn(body, 'id'), token: stringIn(body, 'token') }
@@ -43,7 +45,8 @@ const aMember = async ({ signIn, projectId }: World) => ({ id: (await signIn({ p
 export const accountExamples: Example[] = [
   {
     operation: register,
-    good: () => ({ key: null, body: { email: newEmail(), password: PASSWORD, name: 'Ada' } }),
+    good: () => ({ key: null, body: registration() }),
+    others: { 404: () => ({ key: null, body: { ...registration(), invitationToken: 'unknown' } }) },
   },
   {
     operation: login,

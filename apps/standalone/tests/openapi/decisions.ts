@@ -32,8 +32,8 @@ const parts = () => ({
 const aDecision = () => ({ key: `decision-${randomUUID()}`, ...parts() })
 const someone = { context: { targetingKey: 'v' } }
 
-const newDecision = async ({ call }: World) => {
-  const body = aDecision()
+const newDecision = async ({ call }: World, more: object = {}) => {
+  const body = { ...aDecision(), ...more }
   await call(createDecision, { body })
   return { key: body.key }
 }
@@ -44,7 +44,7 @@ const archived = async (world: World) => {
 }
 /** A decision that every process has heard of. */
 const knownDecision = async (world: World) => {
-  const params = await newDecision(world)
+  const params = await newDecision(world, { status: 'active' })
   await eventually('it is known', async () => {
     const { status } = await world.call(evaluateFlag, { params, body: someone })
     return status !== 404

@@ -1,28 +1,34 @@
 import { randomUUID } from 'node:crypto'
 import {
   archiveEmailTrigger,
+  createEmailSender,
   createEmailTrigger,
   createSuppression,
+  deleteEmailSender,
   deleteSuppression,
   getEmailTrigger,
   getEmailTriggerStats,
   listEmailDeliveries,
+  listEmailSenders,
   listEmailTriggers,
   listSuppressions,
   previewEmail,
   previewEmailTrigger,
   reportBounces,
   retryEmailDelivery,
+  showEmailSender,
   showUnsubscribe,
   testEmailTrigger,
   unsubscribe,
   updateEmailTrigger,
+  verifyEmailSender,
 } from '@waymark/contracts'
 import { eventually } from '@waymark/testing'
 import { asOwner, type Example, stringIn } from './example.ts'
 import { type Call, REFUSED_ADDRESS, type World } from './world.ts'
 
 const TESTS_PER_MINUTE = 10
+const LINKS_PER_DAY = 3
 
 const templates = { subject: 'Thank you', html: '<p>For {{event.properties.total}}</p>' }
 const aTrigger = () => ({ name: 'Thanks', eventName: `ordered ${randomUUID()}`, ...templates })
@@ -61,6 +67,28 @@ const linkInMail = async (world: World): Promise<Call> => {
   const { params } = await aDelivery(world, 'sent')
   const token = /\/u\/([^>\s]+)>/.exec(await world.mail(params.id))?.[1]
   if (token === undefined) throw new Error('the email has no link to unsubscribe')
+  return { key: null, params: { token } }
+}
+
+/** A sender of a project of its own, since a tenant may ask for only so many links. */
+const aSender = async (world: World): Promise<Call> => ({
+  ...(await asOwner(world)),
+  body: { sender: `${randomUUID()}@example.com` },
+})
+
+const onSender = async (world: World): Promise<Call & { params: { id: string } }> => {
+  const { body, ...owner } = await aSender(world)
+  const { id } = await idOf(world.call(createEmailSender, { ...owner, body }))
+  return { ...owner, params: { ...owner.params, id } }
+}
+
+/** The link that verifies a sender. */
+const linkToVerify = async (world: World): Promise<Call> => {
+  const { params } = await onSender(world)
+  const text = await eventually('the link is mailed', () => world.mail(params.id).catch(() => undefined))
+  // Quoted-printable breaks long lines, so the token may stand on two.
+  const token = /\/u\/senders\/([\w-]{43})/.exec(text.replaceAll('=\r\n', ''))?.[1]
+  if (token === undefined) throw new Error('the email has no link')
   return { key: null, params: { token } }
 }
 
@@ -109,6 +137,26 @@ export const emailExamples: Example[] = [
     operation: deleteSuppression,
     good: async ({ call }) => ({ params: await idOf(call(createSuppression, { body: anAddress() })) }),
   },
+  {
+    operation: createEmailSender,
+    good: aSender,
+    others: {
+      200: async (world) => {
+        const sender = await aSender(world)
+        await world.call(createEmailSender, sender)
+        return sender
+      },
+      429: async (world) => {
+        const sender = await aSender(world)
+        for (let asked = 0; asked < LINKS_PER_DAY; asked++) await world.call(createEmailSender, sender)
+        return sender
+      },
+    },
+  },
+  { operation: listEmailSenders, good: () => ({ query: { limit: '2' } }) },
+  { operation: deleteEmailSender, good: onSender },
+  { operation: showEmailSender, good: linkToVerify },
+  { operation: verifyEmailSender, good: linkToVerify },
   { operation: showUnsubscribe, good: linkInMail },
   { operation: unsubscribe, good: linkInMail },
   {

@@ -1,4 +1,5 @@
 import { accountExamples } from './accounts.ts'
+import { analyticsExamples } from './analytics.ts'
 import { catalogExamples } from './catalog.ts'
 import { couponExamples } from './coupons.ts'
 import { decisionExamples } from './decisions.ts'
@@ -14,6 +15,7 @@ export const examples: ReadonlyMap<string, Example> = new Map(
   [
     ingestionExamples,
     accountExamples,
+    analyticsExamples,
     catalogExamples,
     decisionExamples,
     peopleExamples,

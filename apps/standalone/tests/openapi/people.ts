@@ -31,5 +31,6 @@ export const peopleExamples: Example[] = [
     operation: getStats,
     good: () => ({ query: { metric: 'events', groupBy: 'name' } }),
     others: { 422: () => ({ query: { metric: 'events', interval: 'hour', from: '2020-01-01T00:00:00Z' } }) },
+    goesOn: true,
   },
 ]

@@ -5,12 +5,15 @@ import {
   type ApiKeyScope,
   answersOf,
   createApiKey,
+  currencyOf,
   ingestRecords,
   listDeadLetters,
   type Operation,
+  PATTERN_DESCRIPTION,
 } from '@waymark/contracts'
 import { generateToken, hashPassword } from '@waymark/domain'
 import { createDirectoryTransport, type MailTransport } from '@waymark/email-consumer'
+import { quotasConfig } from '@waymark/management-api'
 import { ensureDemoProject } from '@waymark/pipeline'
 import { createScope, embeddedPlatform, limitsConfig, readConfig, startService } from '@waymark/service-kit'
 import { anIngestRecord, createMemoryLog, createTestDatabase, startTcpProxy } from '@waymark/testing'
@@ -76,6 +79,7 @@ export type World = {
 
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true })
 addFormats.default(ajv)
+ajv.addVocabulary([PATTERN_DESCRIPTION]).addFormat('currency', (text: string) => currencyOf(text) === text)
 
 /** @throws when the document does not know the answer, or knows it otherwise */
 const expectDocumented = (operation: Operation, { status, body, headers, text }: Answer): void => {
@@ -116,11 +120,16 @@ export const startWorld = async (limit: number): Promise<World> => {
   scope.onStop('mail', () => rm(mailFolder, { recursive: true }))
   const service = createAllServices(platform, {
     shortLinkBaseUrl: 'http://localhost',
+    quotas: readConfig(quotasConfig, {}),
+    registrationMode: 'open',
+    allowedSenders: [],
     mail: {
       transport: refusing(REFUSED_ADDRESS, createDirectoryTransport(mailFolder)),
       from: 'shop@example.com',
       publicUrl: 'http://localhost',
       secrets: ['a secret of this test'],
+      allowedSenders: [],
+      perHour: 1_000_000,
       connections: 1,
       timeoutMs: 1_000,
       retryAfterMs: 1_000,
@@ -130,6 +139,8 @@ export const startWorld = async (limit: number): Promise<World> => {
   const { port } = await startService(service, http, platform, scope)
   const { projectId, apiKey } = await ensureDemoProject(platform.db)
   const { prisma } = platform.db
+  // Its requests count against the limits of the deployment.
+  await prisma.apiKey.updateMany({ where: { projectId }, data: { requestsPerMinute: null } })
   const other = await prisma.project.create({
     data: {
       id: crypto.randomUUID(),

@@ -1,17 +1,17 @@
 import type { RateLimiter, SharedCounter } from './port.ts'
 import { createWindows, type Window, type WindowsOptions } from './windows.ts'
 
-/** `shareEveryMs`: how long uses are gathered before others are told of them. */
+/** `shareEveryMs`: how long uses are collected before they are added to the shared counter. */
 export type LocallyCountingOptions = WindowsOptions & { shareEveryMs?: number }
 
 const SHARE_EVERY_MS = 200
-/** Keys told at once; others are told when they are next used, so that no burst of clients holds up the process. */
+/** Most keys that are shared at once. Others are shared when they are next used. */
 const MAX_KEYS_AT_ONCE = 2_000
 
 /**
- * A limiter for the hot path: it answers from memory at once and tells a shared counter every 200 ms, in one
- * burst of commands, what it has counted. What it may allow too much is what the other processes allowed that
- * it has not heard of: their uses of two intervals, and never more than the limit once for each process.
+ * A limiter for the hot path. It answers from memory, and adds what it has counted to a shared counter every 200 ms, in
+ * one burst of commands. A limit can be exceeded by what other processes allowed within two intervals, and at most by the
+ * limit once for each process.
  */
 export const createLocallyCountingRateLimiter = (
   counter: SharedCounter,

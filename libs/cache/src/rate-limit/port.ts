@@ -10,21 +10,21 @@ export type RateLimitResult = {
   limit: number
   remaining: number
   resetMs: number
-  /** Whether other processes could not be asked, so that only this one's uses count. */
-  alone?: true
+  /** Set when the shared counter did not answer, so that only the uses of this process were counted. */
+  localOnly?: true
 }
 
 /** Counts uses and says when there were too many. */
 export type RateLimiter = {
   /** Counts a use if it is allowed. Never rejects: where uses cannot be counted for all processes, this one's count. */
   consume(use: RateLimitedUse): Promise<RateLimitResult>
-  /** Shares what other processes have not been told yet. What the limiter was made with is not closed. */
+  /** Shares what is not shared yet. Does not close what the limiter was created with. */
   close(): Promise<void>
 }
 
 /** Counts that processes share. */
 export type SharedCounter = {
-  /** Whether adding makes sense now; false while the store is away and for a moment after it failed. */
+  /** Whether the store can be asked. False while it is down, and for a second after it failed. */
   isReady(): boolean
   /**
    * Adds `uses` to a count, which begins at 0 and is forgotten after `windowMs` (rounded up to whole seconds).

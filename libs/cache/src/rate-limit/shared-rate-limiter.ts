@@ -2,9 +2,9 @@ import type { RateLimiter, SharedCounter } from './port.ts'
 import { createWindows, type WindowsOptions } from './windows.ts'
 
 /**
- * A limiter that asks a shared counter about each use, so that a limit holds exactly across processes. A key
- * that is known to be used up is refused without asking. While the counter does not answer, this process
- * counts on from what it knew, so that each process may then allow up to the limit.
+ * A limiter that asks a shared counter for each use, so that a limit is exact across processes. A key that is known to be
+ * used up is refused without asking. While the counter does not answer, this process continues from the count that it
+ * knows, so that each process may allow up to the limit.
  */
 export const createSharedRateLimiter = (
   counter: SharedCounter,
@@ -18,7 +18,7 @@ export const createSharedRateLimiter = (
       if (!local.allowed) return local
       const used = await share(window, counter)
       return used === undefined
-        ? { ...local, alone: true }
+        ? { ...local, localOnly: true }
         : resultOf(window, wanted.limit, used <= wanted.limit)
     },
     close: async () => {},

@@ -7,7 +7,7 @@ export type Window = {
   readonly windowMs: number
   /** Uses so far, of all processes as far as known. */
   used: number
-  /** Those of this process that the shared counter has not been told. */
+  /** Uses of this process that were not added to the shared counter yet. */
   unshared: number
   /** By the clock of `Windows`, in ms. */
   endsAt: number
@@ -18,13 +18,13 @@ export type WindowsOptions = { maxKeys?: number; now?: () => number }
 
 const MAX_KEYS = 50_000
 
-/** The windows that this process knows of: limiters differ only in what they tell others, and when. */
+/** The windows that this process knows of. Limiters differ in what they share, and when. */
 export const createWindows = ({ maxKeys = MAX_KEYS, now = () => performance.now() }: WindowsOptions = {}) => {
-  // Made when the first is asked for: it takes the room of all of them at once, and many processes limit nothing.
-  let made: LRUCache<string, Window> | undefined
-  const remembered = (): LRUCache<string, Window> => {
-    made ??= new LRUCache({ max: maxKeys })
-    return made
+  // Allocated at the first use: it takes 5 MB, and many processes limit nothing.
+  let allocated: LRUCache<string, Window> | undefined
+  const knownWindows = (): LRUCache<string, Window> => {
+    allocated ??= new LRUCache({ max: maxKeys })
+    return allocated
   }
 
   const isOver = (window: Window): boolean => window.endsAt <= now()
@@ -43,7 +43,7 @@ export const createWindows = ({ maxKeys = MAX_KEYS, now = () => performance.now(
     /** The running window that a use falls into. */
     windowOf: ({ bucket, key, windowMs }: RateLimitedUse): Window => {
       const name = `${bucket}:${key}`
-      const windows = remembered()
+      const windows = knownWindows()
       const known = windows.get(name)
       if (known && !isOver(known)) return known
       const wholeSeconds = Math.ceil(windowMs / 1000) * 1000
@@ -63,8 +63,8 @@ export const createWindows = ({ maxKeys = MAX_KEYS, now = () => performance.now(
     },
 
     /**
-     * Tells `counter` what it has not been told of a window and takes over its count and its end. Answers
-     * that count, or undefined without an answer; while the counter is not ready the uses are kept for later.
+     * Adds the uses of a window that are not shared yet to `counter`, and takes over its count and its end. Returns that
+     * count, or undefined when the counter does not answer. While it is not ready, the uses are kept for later.
      */
     share: async (window: Window, counter: SharedCounter): Promise<number | undefined> => {
       if (!counter.isReady()) return undefined

@@ -5,7 +5,7 @@ import type { SharedTotals } from './port.ts'
 /** A total that nobody adds to is forgotten after this long, in ms: its seed is right again long before. */
 const KEPT_MS = 24 * 60 * 60_000
 
-/** Totals in Redis. While it is away or slow, `add` answers undefined: at once, or within the command timeout. */
+/** Totals in Redis. While it is down or slow, `add` returns undefined, at the latest after the command timeout. */
 export const createRedisTotals = (options: RedisOptions, log: Log): SharedTotals => {
   const { redis, complain } = connectRedis(options, log)
   return {

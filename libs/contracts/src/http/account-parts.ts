@@ -1,11 +1,11 @@
 import { type Static, Type } from 'typebox'
 import { type ProjectRole, projectRoles } from '../project-role.ts'
-import { Id, Timestamp } from '../schema-parts.ts'
+import { Id, Name, Timestamp } from '../schema-parts.ts'
 import { ErrorBody, Forbidden, RetryAfterSeconds } from './error-bodies.ts'
 
 /** An email address to register or invite; it is kept in lower case. */
 export const Email = Type.String({ format: 'email', maxLength: 254 })
-export const PersonName = Type.String({ minLength: 1, maxLength: 200 })
+export const PersonName = Name
 export const Role = Type.Unsafe<ProjectRole>({ enum: projectRoles })
 
 /** Characters of a password. */
@@ -14,10 +14,11 @@ export const MAX_PASSWORD_LENGTH = 128
 export const NewPassword = Type.String({
   minLength: MIN_PASSWORD_LENGTH,
   maxLength: MAX_PASSWORD_LENGTH,
+  writeOnly: true,
   description: 'Not one of those that everybody uses.',
 })
 /** A password to compare: whatever cannot be one is simply wrong. */
-export const GivenPassword = Type.String({ maxLength: 1_000 })
+export const GivenPassword = Type.String({ maxLength: 1_000, writeOnly: true })
 
 export const UserView = Type.Object({
   id: Id,

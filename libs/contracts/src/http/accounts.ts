@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { Id, NullableString, Timestamp } from '../schema-parts.ts'
+import { Id, Name, NullableString, Timestamp } from '../schema-parts.ts'
 import {
   AccountView,
   Email,
@@ -9,7 +9,7 @@ import {
   openAnswers,
   PersonName,
 } from './account-parts.ts'
-import { ErrorBody } from './error-bodies.ts'
+import { ErrorBody, Forbidden } from './error-bodies.ts'
 import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf } from './page.ts'
 
@@ -18,7 +18,15 @@ const Registration = Type.Object({
   password: NewPassword,
   name: PersonName,
   tenantName: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 200, description: 'Your company; your own name unless given.' }),
+    Type.String({ ...Name, description: 'Your company; your own name unless given.' }),
+  ),
+  invitationToken: Type.Optional(
+    Type.String({
+      maxLength: 200,
+      description:
+        'Of an invitation to this address: the account becomes a member of its project, and gets no tenant of its own. ' +
+        'Required where registration takes an invitation.',
+    }),
   ),
 })
 export type Registration = Static<typeof Registration>
@@ -48,12 +56,23 @@ export const register = defineOperation({
   method: 'post',
   path: '/api/auth/register',
   tag,
-  summary: 'Make an account, with a tenant and a first project',
-  description: signedIn,
+  summary: 'Create an account with a tenant and a first project',
+  description:
+    `${signedIn} Who may is a setting of the deployment, REGISTRATION_MODE: anybody, people with an invitation, or ` +
+    'nobody; 403 says which.',
   access: { by: 'anyone' },
+  management: true,
   limited: true,
   body: Registration,
-  answers: { 201: { description: 'The account', schema: AccountView }, ...openAnswers },
+  answers: {
+    201: { description: 'The account', schema: AccountView },
+    ...openAnswers,
+    403: {
+      description: 'Registration is not open to who asks, or a page of another site asked',
+      schema: Forbidden,
+    },
+    404: { description: 'No such invitation, or it has been used', schema: ErrorBody },
+  },
 })
 
 export const login = defineOperation({
@@ -64,6 +83,7 @@ export const login = defineOperation({
   summary: 'Sign in',
   description: signedIn,
   access: { by: 'anyone' },
+  management: true,
   limited: true,
   body: Credentials,
   answers: {
@@ -88,7 +108,7 @@ export const getAccount = defineOperation({
   method: 'get',
   path: '/api/auth/me',
   tag,
-  summary: 'Read who is signed in',
+  summary: 'Read the signed-in user',
   access: { by: 'session' },
   answers: { 200: { description: 'The account', schema: AccountView } },
 })
@@ -98,7 +118,7 @@ export const listSessions = defineOperation({
   method: 'get',
   path: '/api/auth/sessions',
   tag,
-  summary: 'List where one is signed in',
+  summary: 'List the sessions of the signed-in user',
   access: { by: 'session' },
   query: PageQuery,
   answers: { 200: { description: 'A page of sessions, the newest first', schema: pageOf(SessionView) } },
@@ -109,7 +129,7 @@ export const endSession = defineOperation({
   method: 'delete',
   path: '/api/auth/sessions/{id}',
   tag,
-  summary: 'Sign out elsewhere',
+  summary: 'End a session',
   access: { by: 'session' },
   answers: { 204: { description: 'The session has ended' }, ...notFound },
 })

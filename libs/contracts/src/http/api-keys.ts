@@ -1,17 +1,24 @@
 import { type Static, Type } from 'typebox'
 import { type ApiKeyScope, apiKeyScopes } from '../api-key.ts'
 import { ValidationMode } from '../project-settings.ts'
-import { Id, NullableTimestamp, Timestamp } from '../schema-parts.ts'
+import { Id, Name, NullableTimestamp, Timestamp } from '../schema-parts.ts'
 import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf } from './page.ts'
 
 const Scope = Type.Unsafe<ApiKeyScope>({ enum: apiKeyScopes })
-const Kind = Type.Union([Type.Literal('pub'), Type.Literal('sec')], {
+const Kind = Type.Enum(['pub', 'sec'], {
   description: '`pub` keys are seen by browsers, `sec` keys stay on servers.',
 })
 
+const MAX_REQUESTS_PER_MINUTE = 10_000_000
+const requestsPerMinute = {
+  description:
+    'Of a `sec` key: how many decisions, OFREP evaluations, redemptions and profile writes it may ask for per minute, ' +
+    'each counted on its own, whatever address it asks from. Null: the limits per project and client address.',
+}
+
 const NewApiKey = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: 200 }),
+  name: Name,
   kind: Kind,
   scopes: Type.Array(Scope, { minItems: 1, uniqueItems: true }),
   validationMode: Type.Optional(Type.Union([ValidationMode, Type.Null()])),
@@ -19,6 +26,14 @@ const NewApiKey = Type.Object({
     Type.Array(Type.String({ maxLength: 300 }), {
       maxItems: 50,
       description: 'Where pages may use a `pub` key, such as `https://shop.example`; none means everywhere.',
+    }),
+  ),
+  requestsPerMinute: Type.Optional(
+    Type.Unsafe<number | null>({
+      type: ['integer', 'null'],
+      minimum: 1,
+      maximum: MAX_REQUESTS_PER_MINUTE,
+      ...requestsPerMinute,
     }),
   ),
   expiresAt: Type.Optional(
@@ -32,7 +47,14 @@ const NewApiKey = Type.Object({
 })
 
 const ApiKeyPatch = Type.Partial(
-  Type.Pick(NewApiKey, ['name', 'scopes', 'validationMode', 'allowedOrigins', 'expiresAt']),
+  Type.Pick(NewApiKey, [
+    'name',
+    'scopes',
+    'validationMode',
+    'allowedOrigins',
+    'requestsPerMinute',
+    'expiresAt',
+  ]),
 )
 
 /** How long a rotated key goes on working, in seconds: a day unless said, at most 30. */
@@ -57,6 +79,7 @@ const ApiKeyView = Type.Object({
   scopes: Type.Array(Scope),
   validationMode: Type.Unsafe<ValidationMode | null>({ anyOf: [ValidationMode, { type: 'null' }] }),
   allowedOrigins: Type.Array(Type.String()),
+  requestsPerMinute: Type.Unsafe<number | null>({ type: ['integer', 'null'], ...requestsPerMinute }),
   expiresAt: NullableTimestamp,
   revokedAt: NullableTimestamp,
   lastUsedAt: Type.Unsafe<string | null>({
@@ -66,6 +89,13 @@ const ApiKeyView = Type.Object({
   replacedBy: Type.Unsafe<string | null>({
     type: ['string', 'null'],
     description: 'The id of the key that it was rotated to.',
+  }),
+  ownerId: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    format: 'uuid',
+    description:
+      'The member whose key it is: who made it, or the owner of the key that made it. It is revoked when they leave the ' +
+      'project. Null: nobody’s.',
   }),
   createdAt: Timestamp,
 })
@@ -85,7 +115,9 @@ export const createApiKey = defineOperation({
   path: '/api/projects/{projectId}/api-keys',
   tag,
   summary: 'Create an API key',
-  description: 'A key may only create keys with scopes that it holds itself.',
+  description:
+    'A key may only create keys with scopes that it holds itself. The key belongs to who creates it, or to the owner of ' +
+    'the key that does, and is revoked when that member leaves the project or loses the role that its scopes need.',
   access,
   body: NewApiKey,
   answers: { 201: { description: 'The key', schema: NewApiKeyView } },
@@ -119,9 +151,9 @@ export const updateApiKey = defineOperation({
   method: 'patch',
   path: one,
   tag,
-  summary: 'Change what an API key may do',
+  summary: 'Update an API key',
   description:
-    'It holds everywhere within 5 seconds. A key may only give scopes that it holds itself; a revoked key stays as it is.',
+    'It holds everywhere within 5 seconds. A key can only grant scopes that it holds; a revoked key stays as it is.',
   access,
   body: ApiKeyPatch,
   answers: { 200: { description: 'The key, without its secret', schema: ApiKeyView } },
@@ -134,7 +166,8 @@ export const rotateApiKey = defineOperation({
   tag,
   summary: 'Replace an API key by a new one with the same properties',
   description:
-    'The old one expires after the overlap. A key is rotated once; rotate its successor after that.',
+    'The old one expires after the overlap, and the new one belongs to who rotates. A key is rotated once; rotate its ' +
+    'successor after that.',
   access,
   body: Rotation,
   answers: { 201: { description: 'The new key', schema: NewApiKeyView } },

@@ -6,7 +6,7 @@ import { equalTo, pageOf, pageParameters } from './page.ts'
 const AuditEntryView = Type.Object({
   id: Id,
   actor: Type.Object({
-    kind: Type.Union([Type.Literal('user'), Type.Literal('key')]),
+    kind: Type.Enum(['user', 'key']),
     id: Id,
     name: Type.Unsafe<string | null>({
       type: ['string', 'null'],

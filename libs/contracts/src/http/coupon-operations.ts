@@ -1,5 +1,7 @@
 import { type Static, Type } from 'typebox'
-import { Id, JsonObject, NullableString, Timestamp } from '../schema-parts.ts'
+import { CURRENCY_DESCRIPTION } from '../currency.ts'
+import { Id, JsonObject, NOT_BLANK, NullableString, Timestamp } from '../schema-parts.ts'
+import { compileValidator } from '../validator.ts'
 import { CouponLookup, CouponRefusalSchema } from './coupon-views.ts'
 import { ErrorBody } from './error-bodies.ts'
 import { optionalId } from './identify.ts'
@@ -11,39 +13,46 @@ export const MAX_REDEEM_BODY_BYTES = 16 * 1024
 export const MAX_COUPON_METADATA_BYTES = 4 * 1024
 export const MAX_COUPON_METADATA_DEPTH = 5
 
-const RedeemRequest = Type.Object({
-  code: Type.String({
-    minLength: 1,
-    maxLength: 200,
-    description: 'In upper or lower case, with dashes or without.',
-  }),
-  userId: optionalId('Who redeems it. Needed where a pool limits redemptions per person.'),
-  visitorId: optionalId('Who redeems it, when there is no userId.'),
-  orderId: optionalId('The order that it is redeemed for.'),
-  amount: Type.Optional(
-    Type.Unsafe<number | null>({
-      type: ['integer', 'null'],
-      minimum: -Number.MAX_SAFE_INTEGER,
-      maximum: Number.MAX_SAFE_INTEGER,
-      description: 'The amount of the order, in minor units of the currency.',
+const RedeemRequest = Type.Object(
+  {
+    code: Type.String({
+      minLength: 1,
+      maxLength: 200,
+      ...NOT_BLANK,
+      description: 'In upper or lower case, with dashes or without.',
     }),
-  ),
-  currency: Type.Optional(
-    Type.Unsafe<string | null>({
-      type: ['string', 'null'],
-      pattern: '^[A-Za-z]{3}$',
-      description: 'ISO 4217.',
-    }),
-  ),
-  eventId: optionalId('The id of the `coupon_redeemed` event; `redemption:<id>` unless given.'),
-  metadata: Type.Optional(
-    Type.Unsafe<Record<string, unknown> | null>({
-      type: ['object', 'null'],
-      description: 'Anything else, kept with the redemption. At most 4 KiB and 5 levels.',
-    }),
-  ),
-})
-export type RedeemRequest = Static<typeof RedeemRequest>
+    userId: optionalId('Who redeems it. Needed where a pool limits redemptions per person.'),
+    visitorId: optionalId('Who redeems it, when there is no userId.'),
+    orderId: optionalId('The order that it is redeemed for.'),
+    amount: Type.Optional(
+      Type.Unsafe<number | null>({
+        type: ['integer', 'null'],
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'The amount of the order, in minor units of the currency, which it needs beside it.',
+      }),
+    ),
+    currency: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        format: 'currency',
+        description: CURRENCY_DESCRIPTION,
+      }),
+    ),
+    eventId: optionalId(
+      'The id of your own event that it belongs to, such as the order. The `coupon_redeemed` event keeps it as ' +
+        '`properties.relatedEventId`; its own id is `wm:redemption:<id>`.',
+    ),
+    metadata: Type.Optional(
+      Type.Unsafe<Record<string, unknown> | null>({
+        type: ['object', 'null'],
+        description: 'Anything else, kept with the redemption. At most 4 KiB and 5 levels.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export const redeemRequest = compileValidator(RedeemRequest)
 
 const RedeemResult = Type.Object({
   ok: Type.Literal(true),
@@ -52,14 +61,21 @@ const RedeemResult = Type.Object({
     id: Id,
     poolId: Id,
     couponId: Id,
-    profileId: NullableString,
+    profileId: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      description: 'Null for a `pub` key, which could tell by it who is whom.',
+    }),
     visitorId: NullableString,
     userId: NullableString,
     orderId: NullableString,
     amount: Type.Unsafe<number | null>({ type: ['integer', 'null'] }),
     currency: NullableString,
     metadata: JsonObject,
-    eventId: Type.String(),
+    eventId: Type.String({ description: 'The `coupon_redeemed` event.' }),
+    relatedEventId: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      description: 'The `eventId` of the request.',
+    }),
     redeemedAt: Timestamp,
   }),
 })
@@ -78,8 +94,9 @@ export const redeemCoupon = defineOperation({
     'Whatever is asked at the same time, a coupon is redeemed once, and limits per person and pool hold. The redemption ' +
     'becomes an event `coupon_redeemed`, which metering selectors may make a conversion. With an `Idempotency-Key` the ' +
     'same request gets the same answer for at least 24 hours, marked `Idempotent-Replayed: true`, refusals included; ' +
-    'another body with the same key is 422. What was answered 5xx is tried anew.',
+    'another body with the same key is 422; white space and the order of members do not count. What was answered 400, 404, `pool_not_ready` or 5xx is tried anew.',
   access: { by: 'key', scope: 'coupons:redeem' },
+  forPrograms: true,
   limited: true,
   headers: { 'Idempotency-Key': 'Up to 255 printable characters of your own, unique per redemption.' },
   body: RedeemRequest,
@@ -87,7 +104,8 @@ export const redeemCoupon = defineOperation({
     200: { description: 'Redeemed', schema: RedeemResult },
     400: {
       description:
-        'Not JSON, a field is missing or wrong, or the pool limits redemptions per person and none is named',
+        'Not JSON, a field is missing, wrong or unknown, an amount without a currency, or the pool limits redemptions ' +
+        'per person and none is named',
       schema: ErrorBody,
     },
     404: notFound,
@@ -107,7 +125,7 @@ export const lookUpCoupon = defineOperation({
   method: 'get',
   path: '/api/v1/coupons/{code}',
   tag,
-  summary: 'Look a coupon up',
+  summary: 'Read a coupon by its code',
   description:
     'Looking up is not limited, but guessing is: after 30 codes in a minute that do not exist, everything is answered 429.',
   access: { by: 'key', scope: 'coupons:read' },

@@ -1,7 +1,8 @@
 import { type Static, Type } from 'typebox'
+import { Name, patternOf } from '../schema-parts.ts'
 
 import { CouponView, Discount, PoolKindSchema, PoolView } from './coupon-views.ts'
-import { ErrorBody } from './error-bodies.ts'
+import { ErrorBody, RetryAfterSeconds } from './error-bodies.ts'
 import { optionalId } from './identify.ts'
 import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf } from './page.ts'
@@ -11,7 +12,6 @@ export const MAX_POOL_SIZE = 100_000_000
 /** Lines that an import tells of one by one; all are counted. */
 export const MAX_REPORTED_LINES = 1_000
 
-const Name = Type.String({ minLength: 1, maxLength: 200 })
 const Limit = (description: string) =>
   Type.Optional(
     Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 1, maximum: 2 ** 31 - 1, description }),
@@ -44,7 +44,11 @@ const NewPool = Type.Object({
     }),
   ),
   prefix: Type.Optional(
-    Type.String({ maxLength: 20, pattern: '^[0-9A-Za-z-]*$', description: 'In front of generated codes.' }),
+    Type.String({
+      maxLength: 20,
+      ...patternOf('^[0-9A-Za-z-]*$', 'letters A to Z, digits and dashes'),
+      description: 'In front of generated codes.',
+    }),
   ),
   alphabet: Type.Optional(
     Type.String({
@@ -155,7 +159,7 @@ export const assignCouponOfPool = defineOperation({
   method: 'post',
   path: `${one}/assign`,
   tag,
-  summary: 'Give a person a coupon',
+  summary: 'Assign a coupon to a person',
   description:
     'A person has one coupon of a pool: asking again gives the same. Nobody else can redeem it. Of a shared pool it is its code.',
   access: editor,
@@ -215,13 +219,16 @@ export const exportCoupons = defineOperation({
   path: `${one}/export`,
   tag,
   summary: 'Export codes as CSV',
-  description: 'All coupons of the pool as a stream, the oldest first.',
+  description:
+    'All coupons of the pool as a stream, the oldest first. Two exports of a project run at a time per process, and eight ' +
+    'of all; a reader who accepts nothing for 30 seconds is disconnected.',
   access: viewer,
   answers: {
     200: {
       description: 'Columns: code, status, assignedProfileId, redeemedAt, revokedAt, createdAt',
       contentTypes: ['text/csv'],
     },
+    429: { description: 'As many exports run as may run at a time', schema: RetryAfterSeconds },
   },
 })
 

@@ -9,7 +9,16 @@ import {
   poolKinds,
   poolStatuses,
 } from '../coupon.ts'
-import { Id, JsonObject, NullableString, NullableTimestamp, Timestamp } from '../schema-parts.ts'
+import { CURRENCY_DESCRIPTION } from '../currency.ts'
+import {
+  Id,
+  JsonObject,
+  NullableString,
+  NullableTimestamp,
+  openObject,
+  patternOf,
+  Timestamp,
+} from '../schema-parts.ts'
 
 const oneOf = <T extends string>(values: readonly T[], description?: string) =>
   Type.Unsafe<T>({ type: 'string', enum: [...values], ...(description && { description }) })
@@ -24,15 +33,23 @@ export const CouponRefusalSchema = oneOf<CouponRefusal>(couponRefusals)
 export const Discount = Type.Object(
   {
     type: Type.String({
-      pattern: '^[A-Za-z][A-Za-z0-9_-]{0,49}$',
+      ...patternOf(
+        '^[A-Za-z][A-Za-z0-9_-]{0,49}$',
+        '`percent`, `amount`, or another word of 1 to 50 letters, digits, `_` and `-` that begins with a letter',
+      ),
       description:
-        '`percent` (value up to 100), `amount` (value in minor units, with a currency), or any word of yours.',
+        '`percent`, `amount`, or any word of yours. What it means beyond `value` and `currency` stands in `data`.',
     }),
-    value: Type.Optional(Type.Number({ minimum: 0 })),
-    currency: Type.Optional(Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217.' })),
-    data: Type.Optional(
-      Type.Unsafe<Record<string, unknown>>({ type: 'object', description: 'Anything else, up to 4 KiB.' }),
+    value: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        description:
+          'Of `percent`, which needs it, up to 100. Of every other type an amount of money: an integer in minor units of ' +
+          '`currency`, which it needs beside it. Numbers that are neither go into `data`.',
+      }),
     ),
+    currency: Type.Optional(Type.String({ format: 'currency', description: CURRENCY_DESCRIPTION })),
+    data: Type.Optional(openObject('Anything else, up to 4 KiB, such as `{ "points": 500 }`.')),
   },
   { description: 'What a coupon is worth. The shop applies it.' },
 )

@@ -40,7 +40,7 @@ export const replayDeadLetter = defineOperation({
   method: 'post',
   path: `${collection}/{id}/replay`,
   tag,
-  summary: 'Send a dead letter once more',
+  summary: 'Replay a dead letter',
   description: 'Every consumer group reads it again; those that had processed it drop the repeat.',
   access: { by: 'project', role: 'editor' },
   answers: {
@@ -54,7 +54,7 @@ export const replayDeadLetters = defineOperation({
   method: 'post',
   path: `${collection}/replay`,
   tag,
-  summary: 'Send dead letters once more: those that are named, or match, or all',
+  summary: 'Replay dead letters: those named, those that match, or all',
   description:
     'Up to 1,000 a request; while `remaining` is not 0, go on with `nextCursor`. Those that were replayed before are left out.',
   access: { by: 'project', role: 'editor' },

@@ -1,6 +1,7 @@
 import { type Static, type TUnsafe, Type } from 'typebox'
 import { DecisionKey } from '../decision-definition.ts'
-import { NullableString, Timestamp } from '../schema-parts.ts'
+import { NOT_BLANK, NullableString, Timestamp } from '../schema-parts.ts'
+import { compileValidator } from '../validator.ts'
 import { ErrorBody, RetryAfter } from './error-bodies.ts'
 import { optionalId } from './identify.ts'
 import { defineOperation } from './operation.ts'
@@ -25,6 +26,7 @@ export type DecisionReason = (typeof decisionReasons)[number]
 /** What the caller knows of the moment; conditions read it below `context`. */
 export const DecisionContext: TUnsafe<Record<string, unknown>> = Type.Unsafe<Record<string, unknown>>({
   type: 'object',
+  additionalProperties: true,
   description: 'What conditions find below `context`.',
 })
 
@@ -35,16 +37,17 @@ const DecideRequest = Type.Object(
     keys: Type.Optional(
       Type.Unsafe<string[] | null>({
         type: ['array', 'null'],
-        items: { type: 'string', minLength: 1, maxLength: 200 },
+        items: { type: 'string', minLength: 1, maxLength: 200, ...NOT_BLANK },
         maxItems: 100,
         description: 'Which decisions; all that are active, unless given.',
       }),
     ),
     context: Type.Optional(Type.Unsafe<Record<string, unknown> | null>({ type: ['object', 'null'] })),
   },
-  { description: 'At least one of the ids is needed.' },
+  { additionalProperties: false, description: 'At least one of the ids is needed.' },
 )
 export type DecideRequest = Static<typeof DecideRequest>
+export const decideRequest = compileValidator(DecideRequest)
 
 const AssignedCoupon = Type.Object({
   code: Type.String(),
@@ -74,7 +77,8 @@ const DecideResult = Type.Object({
   degraded: Type.Optional(
     Type.Literal(true, {
       description:
-        'Something could not be read in time: traits and counts were taken for empty, or caps held per process.',
+        'Something could not be read in time: traits and counts were taken for empty or may be outdated, or caps held ' +
+        'per process. Or an identify of the person was accepted and could not be applied yet.',
     }),
   ),
 })
@@ -85,29 +89,37 @@ export const decide = defineOperation({
   method: 'post',
   path: '/api/v1/decide',
   tag: 'Decisions',
-  summary: 'Ask which variants a person gets',
+  summary: 'Decide which variants a person gets',
   description:
     'A person keeps a variant for as long as the rules that gave it stay as they are, also through a login. Whoever is ' +
     'given a variant by a rule is counted as exposed. An unknown key is answered with the reason `ERROR`.',
   access: { by: 'key', scope: 'decide' },
+  forPrograms: true,
   limited: true,
   body: DecideRequest,
   answers: {
     200: { description: 'A decision for each key, in the order of the keys', schema: DecideResult },
-    400: { description: 'Not JSON, no id, or a field of a wrong type', schema: ErrorBody },
+    400: { description: 'Not JSON, no id, or a field that is unknown or of a wrong type', schema: ErrorBody },
     503: { description: 'Nothing is known of the project and no store answers', schema: RetryAfter },
   },
 })
 
-const EvaluationRequest = Type.Object({
-  context: Type.Optional(
-    Type.Unsafe<Record<string, unknown> | null>({
-      type: ['object', 'null'],
-      description:
-        '`targetingKey` is the visitor, `userId` the user. All of it is what conditions find below `context`.',
-    }),
-  ),
-})
+/** The protocol's schemas are open, and its versions add to them: its clients must not be refused for that. */
+const OPEN =
+  'Members and query parameters beyond these are ignored, as the protocol lets its clients send more.'
+
+const EvaluationRequest = Type.Object(
+  {
+    context: Type.Optional(
+      Type.Unsafe<Record<string, unknown> | null>({
+        type: ['object', 'null'],
+        description:
+          '`targetingKey` is the visitor, `userId` the user. All of it is what conditions find below `context`.',
+      }),
+    ),
+  },
+  { additionalProperties: true },
+)
 /** A flag as the OpenFeature Remote Evaluation Protocol has it. */
 const EvaluatedFlag = Type.Object({
   key: Type.String(),
@@ -121,11 +133,10 @@ const EvaluationFailure = Type.Object({
   error: Type.String(),
   key: Type.Optional(DecisionKey),
   errorCode: Type.String({
-    description: '`PARSE_ERROR`, `INVALID_CONTEXT`, `TARGETING_KEY_MISSING` or `GENERAL`.',
+    description: '`PARSE_ERROR`, `INVALID_CONTEXT`, `TARGETING_KEY_MISSING`, `FLAG_NOT_FOUND` or `GENERAL`.',
   }),
   errorDetails: Type.String(),
 })
-const bearer = { Authorization: '`Bearer` with the API key, in place of `X-API-Key`.' }
 
 export const evaluateFlag = defineOperation({
   id: 'evaluateFlag',
@@ -133,15 +144,17 @@ export const evaluateFlag = defineOperation({
   path: '/ofrep/v1/evaluate/flags/{key}',
   tag: 'OpenFeature',
   summary: 'Evaluate one flag (OFREP)',
-  description: 'The same as deciding for that one key: exposure and frequency cap count.',
+  description: `The same as deciding for that one key: exposure and frequency cap count. ${OPEN}`,
   access: { by: 'key', scope: 'decide' },
   limited: true,
-  headers: bearer,
   body: EvaluationRequest,
   answers: {
     200: { description: 'The flag', schema: EvaluatedFlag },
     400: { description: 'The context is not usable', schema: EvaluationFailure },
-    404: { description: 'There is no such decision: `FLAG_NOT_FOUND`', schema: EvaluationFailure },
+    404: {
+      description: 'There is no such decision, or it is a draft or archived: `FLAG_NOT_FOUND`',
+      schema: EvaluationFailure,
+    },
   },
 })
 
@@ -153,10 +166,10 @@ export const evaluateFlags = defineOperation({
   summary: 'Evaluate all flags (OFREP)',
   description:
     'What a client keeps to answer from: it counts no exposures and neither counts nor holds frequency caps. ' +
-    'Drafts and archived decisions are left out.',
+    `Drafts and archived decisions are left out. ${OPEN}`,
   access: { by: 'key', scope: 'decide' },
   limited: true,
-  headers: { ...bearer, 'If-None-Match': 'The `ETag` of an earlier answer.' },
+  headers: { 'If-None-Match': 'The `ETag` of an earlier answer.' },
   body: EvaluationRequest,
   answers: {
     200: {

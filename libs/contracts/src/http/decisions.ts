@@ -64,6 +64,7 @@ const PreviewRequest = Type.Object({
   traits: Type.Optional(
     Type.Unsafe<Record<string, unknown> | null>({
       type: ['object', 'null'],
+      additionalProperties: true,
       description: 'In place of the traits of the person’s profile.',
     }),
   ),
@@ -217,7 +218,7 @@ export const replaceDecision = defineOperation({
   method: 'put',
   path: one,
   tag,
-  summary: 'Change a decision as a whole',
+  summary: 'Replace a decision',
   description:
     'A rule without an id is taken for the one that was at its place. Changed weights reshuffle people; the answer says so in `warnings`.',
   access: editor,
@@ -230,7 +231,7 @@ export const updateDecision = defineOperation({
   method: 'patch',
   path: one,
   tag,
-  summary: 'Change parts of a decision',
+  summary: 'Update parts of a decision',
   description: 'What is left out stays. As for the whole, changed weights reshuffle people.',
   access: editor,
   body: DecisionPatch,
@@ -267,7 +268,7 @@ export const rollbackDecision = defineOperation({
   method: 'post',
   path: `${one}/rollback`,
   tag,
-  summary: 'Go back to an earlier version',
+  summary: 'Restore an earlier version of a decision',
   description: 'Makes a new version like that one; the status stays as it is.',
   access: editor,
   body: Type.Object({ version: Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 }) }),
@@ -279,7 +280,7 @@ export const previewDecision = defineOperation({
   method: 'post',
   path: `${one}/preview`,
   tag,
-  summary: 'Explain what a person gets, and why',
+  summary: 'Preview decisions for a person, with reasons',
   description: 'Counts no exposure and no frequency cap, and hands out no coupon.',
   access: viewer,
   body: PreviewRequest,
@@ -292,7 +293,7 @@ export const getDecisionStats = defineOperation({
   method: 'get',
   path: `${one}/stats`,
   tag,
-  summary: 'Count who was given which variant, and who converted',
+  summary: 'Count exposures and conversions by variant',
   access: viewer,
   query: Type.Object({
     selectorId: Type.Optional(

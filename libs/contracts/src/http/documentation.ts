@@ -5,6 +5,39 @@ import { defineOperation } from './operation.ts'
 const tag = 'Documentation'
 const access = { by: 'anyone' } as const
 
+const Index = Type.Object({
+  name: Type.String(),
+  version: Type.String(),
+  apps: Type.Array(Type.String(), { description: 'What runs in the process that answers.' }),
+  console: Type.String(),
+  docs: Type.String(),
+  openapi: Type.String(),
+  health: Type.String(),
+  readiness: Type.String(),
+  metrics: Type.Object({
+    path: Type.String(),
+    port: Type.Optional(Type.Integer({ description: 'Another than that of the API.' })),
+  }),
+})
+
+export const getIndex = defineOperation({
+  id: 'getIndex',
+  method: 'get',
+  path: '/',
+  tag,
+  summary: 'Read which apps this process runs',
+  description:
+    'Where the console, the documentation, health and metrics are, as JSON. Browsers are led to the console.',
+  access,
+  answers: {
+    200: {
+      description: 'Read which apps this process runs',
+      schema: Index,
+    },
+    302: { description: 'The console, for browsers' },
+  },
+})
+
 export const getOpenApi = defineOperation({
   id: 'getOpenApi',
   method: 'get',
@@ -32,7 +65,7 @@ export const getDocsFile = defineOperation({
   method: 'get',
   path: '/docs/{file}',
   tag,
-  summary: 'What the page consists of',
+  summary: 'Files of the documentation page',
   access,
   answers: {
     200: { description: 'A script or a style sheet', contentTypes: ['text/javascript', 'text/css'] },
@@ -40,4 +73,4 @@ export const getDocsFile = defineOperation({
   },
 })
 
-export const documentationOperations = [getOpenApi, getDocs, getDocsFile]
+export const documentationOperations = [getIndex, getOpenApi, getDocs, getDocsFile]

@@ -15,7 +15,11 @@ export const EmailDeliveryView = Type.Object({
   profileId: NullableString,
   recipient: NullableString,
   status: Status,
-  reason: Type.Unsafe<string | null>({ ...NullableString, description: 'Why it stands as it does.' }),
+  reason: Type.Unsafe<string | null>({
+    ...NullableString,
+    description:
+      'Why it stands as it does; of a `pending` one, why it waits, such as for the limit of emails per hour.',
+  }),
   attempts: Type.Integer(),
   nextAttemptAt: NullableTimestamp,
   test: Type.Boolean(),
@@ -37,7 +41,7 @@ export const listEmailDeliveries = defineOperation({
   method: 'get',
   path: collection,
   tag,
-  summary: 'List what became of the events that fired a trigger',
+  summary: 'List the deliveries of a trigger',
   description: 'With `status=failed` it is the list of dead letters.',
   access: { by: 'project', role: 'viewer' },
   query: DeliveryQuery,
@@ -51,7 +55,7 @@ export const retryEmailDelivery = defineOperation({
   method: 'post',
   path: `${collection}/{id}/retry`,
   tag,
-  summary: 'Try a failed delivery once more',
+  summary: 'Retry a failed delivery',
   access: { by: 'project', role: 'editor' },
   answers: {
     202: { description: 'It is on its way', schema: EmailDeliveryView },

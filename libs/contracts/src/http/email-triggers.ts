@@ -1,6 +1,15 @@
 import { type Static, Type } from 'typebox'
 import { emailDeliveryStatuses, emailTriggerStatuses } from '../email.ts'
-import { Id, JsonObject, NullableString, NullableTimestamp, Timestamp } from '../schema-parts.ts'
+import {
+  Id,
+  JsonObject,
+  Name,
+  NullableString,
+  NullableTimestamp,
+  notBlank,
+  openObject,
+  Timestamp,
+} from '../schema-parts.ts'
 import { EmailDeliveryView } from './email-deliveries.ts'
 import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf } from './page.ts'
@@ -12,11 +21,13 @@ const templates = {
   subject: Type.String({
     minLength: 1,
     maxLength: 500,
+    ...notBlank,
     description: 'Handlebars; becomes one line of text.',
   }),
   html: Type.String({
     minLength: 1,
     maxLength: 102_400,
+    ...notBlank,
     description:
       'Handlebars over `traits`, `event`, `profile`, `project` and `unsubscribeUrl`. Values are escaped. ' +
       'Without the unsubscribe link one is added at the end.',
@@ -30,7 +41,9 @@ const optional = {
     Type.Unsafe<string | null>({
       type: ['string', 'null'],
       maxLength: 500,
-      description: 'Such as `Shop <hello@shop.example>`; null is the installation’s.',
+      description:
+        'Such as `Shop <hello@shop.example>`: a sender that the deployment allows or the tenant has verified; null is the ' +
+        'deployment’s.',
     }),
   ),
   cooldownSeconds: Type.Optional(
@@ -42,10 +55,8 @@ const optional = {
   ),
   status: Type.Optional(Status),
 }
-const name = Type.String({ minLength: 1, maxLength: 200 })
-const eventName = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000]*$' })
 
-const NewEmailTrigger = Type.Object({ name, eventName, ...templates, ...optional })
+const NewEmailTrigger = Type.Object({ name: Name, eventName: Name, ...templates, ...optional })
 const EmailTriggerPatch = Type.Partial(NewEmailTrigger)
 
 const EmailTriggerView = Type.Object({
@@ -69,9 +80,7 @@ const EmailTriggerView = Type.Object({
 
 const sample = {
   traits: Type.Optional(JsonObject),
-  properties: Type.Optional(
-    Type.Unsafe<Record<string, unknown>>({ type: 'object', description: 'Of the event.' }),
-  ),
+  properties: Type.Optional(openObject('Of the event.')),
 }
 const PreviewOfTemplates = Type.Object({ ...templates, ...sample })
 const PreviewOfTrigger = Type.Object(sample)
@@ -100,7 +109,7 @@ export const createEmailTrigger = defineOperation({
   method: 'post',
   path: collection,
   tag,
-  summary: 'Send an email whenever an event arrives',
+  summary: 'Create an email trigger',
   description:
     'A draft unless said otherwise. Events that were received before it became active fire nothing, ' +
     'nor do those of bots, or of a backfill. A profile without the trait `email` is skipped.',
@@ -161,7 +170,7 @@ export const previewEmail = defineOperation({
   method: 'post',
   path: `${collection}/preview`,
   tag,
-  summary: 'See what templates make of an event, before they are saved',
+  summary: 'Preview templates with an event before saving them',
   access: { by: 'project', role: 'viewer' },
   body: PreviewOfTemplates,
   answers: { 200: rendered },
@@ -172,7 +181,7 @@ export const previewEmailTrigger = defineOperation({
   method: 'post',
   path: `${one}/preview`,
   tag,
-  summary: 'See what a trigger makes of an event',
+  summary: 'Preview the email that a trigger sends for an event',
   access: { by: 'project', role: 'viewer' },
   body: PreviewOfTrigger,
   answers: { 200: rendered },
@@ -197,7 +206,7 @@ export const getEmailTriggerStats = defineOperation({
   method: 'get',
   path: `${one}/stats`,
   tag,
-  summary: 'Count what became of a trigger’s deliveries',
+  summary: 'Count the deliveries of a trigger by status',
   access: { by: 'project', role: 'viewer' },
   answers: { 200: { description: 'The counts', schema: Stats } },
 })

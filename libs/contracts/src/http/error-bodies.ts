@@ -2,7 +2,10 @@ import { Type } from 'typebox'
 import { ValidationItem } from './track-result.ts'
 
 /** What every error says, at the least. */
-export const ErrorBody = Type.Object({ error: Type.String() })
+export const ErrorBody = Type.Object({
+  error: Type.String({ description: 'What is wrong, in words or as a code.' }),
+  errors: Type.Optional(Type.Array(ValidationItem, { description: 'What is wrong, field by field.' })),
+})
 
 /** 422: what is wrong, field by field. */
 export const Unprocessable = Type.Object({ error: Type.String(), errors: Type.Array(ValidationItem) })

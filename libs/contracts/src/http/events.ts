@@ -1,5 +1,9 @@
 import { type Static, Type } from 'typebox'
 import { EnrichedEvent } from '../records/enriched-event.ts'
+import { compileValidator } from '../validator.ts'
+import { Filters } from './analytics-parts.ts'
+import { closeObjects } from './close-objects.ts'
+import { RetryAfterSeconds } from './error-bodies.ts'
 import { defineOperation } from './operation.ts'
 import { equalTo, pageOf, pageParameters } from './page.ts'
 
@@ -7,8 +11,30 @@ import { equalTo, pageOf, pageParameters } from './page.ts'
 export const EventView = Type.Omit(EnrichedEvent, ['v', 'projectId', 'backfill', 'conversions'])
 export type EventView = Static<typeof EventView>
 
+/** Characters of the filters in a query string. */
+export const MAX_FILTERS_LENGTH = 8_000
+/** Checks the list in `filters` of a query string. */
+export const eventFilters = compileValidator(closeObjects(Filters))
+
+const time = (description: string) =>
+  Type.Optional(Type.String({ format: 'date-time', maxLength: 40, description }))
+const matching = {
+  from: time('Events from this time on, by their `timestamp`.'),
+  to: time('Events before this time, by their `timestamp`.'),
+  filters: Type.Optional(
+    Type.String({
+      minLength: 2,
+      maxLength: MAX_FILTERS_LENGTH,
+      description:
+        'A JSON list of filters as in a series of `POST analytics/trends`, such as ' +
+        '`[{"property":"properties.total","op":"gte","value":4900}]`.',
+    }),
+  ),
+}
+
 const EventQuery = Type.Object({
   ...pageParameters,
+  ...matching,
   eventId: equalTo('The event with this id.'),
   eventName: equalTo('Events of this name.'),
   visitorId: equalTo('Events of this visitor.'),
@@ -16,15 +42,56 @@ const EventQuery = Type.Object({
 })
 export type EventQuery = Static<typeof EventQuery>
 
+/** What events can be exported as. */
+export const exportFormats = ['jsonl', 'csv'] as const
+
+const EventExportQuery = Type.Object({
+  format: Type.Unsafe<(typeof exportFormats)[number]>({
+    type: 'string',
+    enum: exportFormats,
+    default: 'jsonl',
+    description:
+      'JSON lines, or CSV by RFC 4180 with a header, in which a text that a spreadsheet would take for a formula begins ' +
+      'with an apostrophe.',
+  }),
+  cursor: EventQuery.properties.cursor,
+  ...matching,
+  eventName: equalTo('Events of this name.'),
+  visitorId: equalTo('Events of this visitor.'),
+  userId: equalTo('Events of this user.'),
+})
+export type EventExportQuery = Static<typeof EventExportQuery>
+
 export const listEvents = defineOperation({
   id: 'listEvents',
   method: 'get',
   path: '/api/projects/{projectId}/events',
   tag: 'Events',
   summary: 'List events; all filters that are given must match',
+  description:
+    'With `from`, `to` or `filters` a page ends after 2 s of looking, also when it is empty; `nextCursor` leads on.',
   access: { by: 'project', role: 'viewer' },
   query: EventQuery,
   answers: { 200: { description: 'A page of events, the last received first', schema: pageOf(EventView) } },
 })
 
-export const eventOperations = [listEvents]
+export const exportEvents = defineOperation({
+  id: 'exportEvents',
+  takesLong: true,
+  method: 'get',
+  path: '/api/projects/{projectId}/events/export',
+  tag: 'Events',
+  summary: 'Export events as JSON lines or CSV',
+  description:
+    'All events that match as a stream, the last received first. Each has a `cursor`: that of the last one that arrived ' +
+    'resumes an export that was interrupted. Two exports of a project run at a time per process, and eight of all; a ' +
+    'reader who accepts nothing for 30 seconds is disconnected.',
+  access: { by: 'project', role: 'viewer' },
+  query: EventExportQuery,
+  answers: {
+    200: { description: 'The events', contentTypes: ['application/jsonl', 'text/csv'] },
+    429: { description: 'As many exports run as may run at a time', schema: RetryAfterSeconds },
+  },
+})
+
+export const eventOperations = [listEvents, exportEvents]

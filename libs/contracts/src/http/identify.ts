@@ -1,23 +1,22 @@
 import { type Static, Type } from 'typebox'
-import { MAX_ID_LENGTH, PRINTABLE } from '../schema-parts.ts'
+import { BUG_IDS, MAX_ID_LENGTH, PRINTABLE } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
 
 /** Bytes of the traits of one request: the UTF-8 length of their JSON as it was sent. */
 export const MAX_TRAITS_BYTES = 8192
 /** Levels of nesting in traits; the traits object itself is level 1. */
 export const MAX_TRAITS_DEPTH = 2
+/** Bytes of all traits of a profile together: the UTF-8 length of their JSON. */
+export const MAX_PROFILE_TRAITS_BYTES = 65_536
 /** Characters of a trait's name; longer ones are dropped. */
 export const MAX_TRAIT_NAME_LENGTH = 64
 /** Bytes of one identify or profile request, after decompression; traits have a limit of their own. */
 export const MAX_IDENTIFY_BODY_BYTES = 1024 * 1024
 
-/** What buggy clients send in place of an id; linking people by it would make all of them one. */
-const BUG_IDS = ['undefined', 'null', 'NaN', '[object Object]']
-
 const personId = (description: string) => ({
   minLength: 1,
   maxLength: MAX_ID_LENGTH,
-  pattern: PRINTABLE,
+  ...PRINTABLE,
   not: { enum: BUG_IDS },
   description,
 })
@@ -26,24 +25,35 @@ const id = (description: string) => Type.String(personId(description))
 export const optionalId = (description: string) =>
   Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], ...personId(description) }))
 
+const UserHash = Type.Optional(
+  Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    maxLength: 200,
+    description:
+      'Proves `userId` to a call with a `pub` key: the HMAC-SHA-256 of the user id by the project’s identity secret, ' +
+      'as hex, computed by your server. A wrong one is refused with 403.',
+  }),
+)
+
 const TRAITS =
   'What is known of the person. `null` unsets a trait. `email`, `phone`, `name`, `locale` and `timezone` are ' +
-  'strings. At most 8,192 bytes and 2 levels, of which the object itself is one.'
+  'strings. At most 8,192 bytes and 2 levels, of which the object itself is one. A profile keeps at most 65,536 bytes.'
 
 /** Traits as they are sent and shown. */
 export const Traits = Type.Unsafe<Record<string, unknown>>({ type: 'object', description: TRAITS })
 export type Traits = Static<typeof Traits>
 
-/** The body of `POST /api/v1/identify`. Fields that are not listed are ignored. */
+/** The body of `POST /api/v1/identify`. */
 export const IdentifyRequest = Type.Object(
   {
     visitorId: id('The visitor who turned out to be the user.'),
     userId: id('The user.'),
+    userHash: UserHash,
     traits: Type.Optional(
       Type.Unsafe<Record<string, unknown> | null>({ type: ['object', 'null'], description: TRAITS }),
     ),
   },
-  { description: 'A visitor logged in.' },
+  { additionalProperties: false, description: 'A visitor logged in.' },
 )
 export type IdentifyRequest = Static<typeof IdentifyRequest>
 export const identifyRequest = compileValidator(IdentifyRequest)
@@ -51,7 +61,8 @@ export const identifyRequest = compileValidator(IdentifyRequest)
 const DroppedKeys = Type.Array(Type.String(), {
   description:
     'Traits that were not stored: names that begin with `$` or `_`, have over 64 characters or are reserved, ' +
-    'known traits of a wrong type, and what the project denies.',
+    'known traits of a wrong type, what the project denies, and, of a `pub` key without `userHash`, an `email` or ' +
+    '`phone` that a `sec` key has written. An identify that could only be queued does not name those.',
 })
 
 /** 202, or 200 with the sync selector: events sent from now on see it. */
@@ -63,9 +74,10 @@ export const ProfileRequest = Type.Object(
   {
     userId: optionalId('The user whose profile it is.'),
     visitorId: optionalId('The visitor whose profile it is, when there is no userId.'),
+    userHash: UserHash,
     traits: Traits,
   },
-  { description: 'Traits of a person.' },
+  { additionalProperties: false, description: 'Traits of a person.' },
 )
 export type ProfileRequest = Static<typeof ProfileRequest>
 export const profileRequest = compileValidator(ProfileRequest)
@@ -73,10 +85,12 @@ export const profileRequest = compileValidator(ProfileRequest)
 /** 200: the traits are stored. */
 export const ProfileResult = Type.Object({
   ok: Type.Literal(true),
-  profileId: Type.String({ format: 'uuid' }),
+  profileId: Type.Optional(
+    Type.String({ format: 'uuid', description: 'Not for a `pub` key, which could tell by it who is whom.' }),
+  ),
   traits: Type.Unsafe<Traits>({
     type: 'object',
-    description: 'All that the profile has now; for a `pub` key those that the request named.',
+    description: 'All that the profile has now; for a `pub` key only what the request wrote.',
   }),
   dropped_keys: DroppedKeys,
 })

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { ErrorBody, RetryAfter } from './error-bodies.ts'
+import { ErrorBody, Forbidden, RetryAfter } from './error-bodies.ts'
 import { IdentifyRequest, IdentifyResult, ProfileRequest, ProfileResult } from './identify.ts'
 import { defineOperation } from './operation.ts'
 import { BackfillBatch, TrackBatch, TrackedEvent } from './track-request.ts'
@@ -7,14 +7,37 @@ import { AsyncTrackResult, EventErrors, InvalidEvent, SyncTrackResult } from './
 
 const SyncQuery = Type.Object({
   sync: Type.Optional(
-    Type.String({ description: '`1` answers when the work is done, and not when it is queued.' }),
+    Type.Unsafe<'1' | 'true'>({
+      type: 'string',
+      enum: ['1', 'true'],
+      description: '`1` or `true` answers when the work is done, and not when it is queued.',
+    }),
   ),
 })
-const syncHeader = { 'X-Service-Sync': '`1` means the same as `sync=1`.' }
+const TrackQuery = Type.Object({
+  ...SyncQuery.properties,
+  apiKey: Type.Optional(
+    Type.String({
+      description:
+        'A key of kind `pub`, for clients that can set no headers, such as `navigator.sendBeacon`. URLs are logged by ' +
+        'proxies: prefer a header where there is one. A key of kind `sec` is refused here.',
+    }),
+  ),
+})
+const BackfillQuery = Type.Object({
+  sync: Type.Optional(Type.String({ description: 'Ignored: a backfill is always synchronous.' })),
+})
+const syncHeader = { 'X-Service-Sync': '`1` or `true` means the same as `sync=1`.' }
 
 const nothingValid = {
-  description: 'Not JSON, not events, too many of them, or none that is valid',
-  schema: Type.Object({ ...ErrorBody.properties, invalid: Type.Optional(Type.Array(InvalidEvent)) }),
+  description: 'Not JSON, not events, too many of them, none that is valid, or an unknown field beside them',
+  schema: Type.Object({
+    ...ErrorBody.properties,
+    invalid: Type.Optional(Type.Array(InvalidEvent)),
+    errors: Type.Optional(
+      Type.Array(EventErrors, { description: 'On the synchronous path, what is wrong with each event.' }),
+    ),
+  }),
 }
 const allRejected = {
   description: 'Validation rejected every event',
@@ -24,6 +47,11 @@ const allRejected = {
     errors: Type.Array(EventErrors),
     enforceRejected: Type.Integer(),
   }),
+}
+const notProven = {
+  description:
+    'The key lacks the scope, or `userHash` is wrong, or it is missing where the project requires one',
+  schema: Forbidden,
 }
 const notNow = {
   description:
@@ -39,12 +67,24 @@ export const trackEvents = defineOperation({
   summary: 'Send events',
   description:
     'One event, or up to 100. 202 means that they are durable and will be stored; with the sync selector 200 means ' +
-    'that they can be read. Give conversions an `eventId` of your own: then a repeat is safe whatever is away.',
+    'that they can be read. Give conversions an `eventId` of your own: then a repeat is safe whatever is away.\n\n' +
+    'With a key of kind `pub` the JSON may also come as `text/plain`, which a page may send to another site without a ' +
+    'preflight, and the key as `apiKey` in the query or, at most 64 KiB arriving within 2 s, as a member `apiKey` of ' +
+    'that body beside the events: so `navigator.sendBeacon` works.\n\n' +
+    'An event is stored once per `eventId`. A repeat counts as `accepted`. An event whose id is that of an event with ' +
+    'another name is not stored: with the sync selector it counts as `failed`, never as `queued`, and is told in ' +
+    '`errors[]` by the rule `duplicate_event_id`, with `processed` true; without, nobody knows it before the answer.\n\n' +
+    'In the modes `warn` and `enforce` these are warnings, stored with the event and, with the sync selector, told in ' +
+    '`errors[]`: `missing_visitor_id`, `invalid_visitor_id`, `invalid_user_id`, `invalid_session_id`, ' +
+    '`invalid_event_id`, `invalid_timestamp`, `future_timestamp`, `unknown_field` (ignored; the first ten of an event), ' +
+    '`unknown_event` (once the project has any event definition), and of a conversion `invalid_amount`, ' +
+    '`invalid_currency`, `missing_currency` and `invalid_quantity`.',
   access: { by: 'key', scope: 'events:write' },
+  forPrograms: true,
   limited: true,
-  query: SyncQuery,
+  query: TrackQuery,
   headers: syncHeader,
-  body: Type.Unsafe({ anyOf: [TrackBatch, TrackedEvent] }),
+  body: Type.Unsafe({ anyOf: [TrackedEvent, TrackBatch] }),
   answers: {
     200: { description: 'Stored', schema: SyncTrackResult },
     202: { description: 'Queued', schema: AsyncTrackResult },
@@ -60,7 +100,10 @@ export const identify = defineOperation({
   path: '/api/v1/identify',
   tag: 'Ingestion',
   summary: 'Link a visitor to a user',
-  description: 'Events that are sent after the answer see it.',
+  description:
+    'Events that are sent after the answer see it. A `pub` key never replaces an `email` or `phone` that a `sec` key ' +
+    'has written, unless `userHash` proves the user. Traits of an anonymous visitor that do not fit into the user’s ' +
+    'profile are left out, the oldest first; of an identify that had to be queued, traits that do not fit as well.',
   access: { by: 'key', scope: 'events:write' },
   limited: true,
   query: SyncQuery,
@@ -70,9 +113,12 @@ export const identify = defineOperation({
     200: { description: 'Applied', schema: IdentifyResult },
     202: { description: 'Applied, or queued in front of what the visitor does next', schema: IdentifyResult },
     400: {
-      description: 'Not JSON, an id is missing, or the traits are too large or too deep',
+      description:
+        'Not JSON, an id is missing or unusable, a field is unknown, or the traits are too large, by themselves or for ' +
+        'the profile, or too deep',
       schema: ErrorBody,
     },
+    403: notProven,
   },
 })
 
@@ -82,12 +128,21 @@ export const writeProfile = defineOperation({
   path: '/api/v1/profile',
   tag: 'Ingestion',
   summary: 'Write traits of a person',
+  description:
+    'A `pub` key gets nothing back that it did not write, and never replaces an `email` or `phone` that a `sec` key has ' +
+    'written, unless `userHash` proves the user.',
   access: { by: 'key', scope: 'events:write' },
   limited: true,
   body: ProfileRequest,
   answers: {
     200: { description: 'Written', schema: ProfileResult },
-    400: { description: 'Not JSON, no id, or the traits are too large or too deep', schema: ErrorBody },
+    400: {
+      description:
+        'Not JSON, no usable id, a field is unknown, or the traits are too large, by themselves or for the profile, or ' +
+        'too deep',
+      schema: ErrorBody,
+    },
+    403: notProven,
   },
 })
 
@@ -98,9 +153,12 @@ export const backfillEvents = defineOperation({
   tag: 'Ingestion',
   summary: 'Send events of the past',
   description:
-    'Up to 1,000, stored before the answer. They fire no email. Every conversion needs its own `eventId`.',
+    'Up to 1,000, stored before the answer. They fire no email, and their times are never corrected by `sentAt`. Every ' +
+    'conversion needs an `eventId` of its own, neither empty nor white space nor a value such as `undefined`. The answer comes within 5 s plus ' +
+    '30 ms an event.',
   access: { by: 'key', scope: 'events:backfill' },
-  body: Type.Unsafe({ anyOf: [BackfillBatch, TrackedEvent] }),
+  query: BackfillQuery,
+  body: Type.Unsafe({ anyOf: [TrackedEvent, BackfillBatch] }),
   answers: {
     200: { description: 'Stored', schema: SyncTrackResult },
     400: {

@@ -16,7 +16,7 @@ const InvitationView = Type.Object({
   invitedBy: Type.Unsafe<string | null>({
     type: ['string', 'null'],
     format: 'uuid',
-    description: 'A user’s id; null when a key invited.',
+    description: 'Who invited, or the owner of the key that did; null when that key is nobody’s.',
   }),
   createdAt: Timestamp,
   expiresAt: Timestamp,
@@ -31,7 +31,7 @@ const NewInvitationView = Type.Object({
 })
 
 const Acceptance = Type.Object({
-  token: Type.String({ maxLength: 200 }),
+  token: Type.String({ maxLength: 200, writeOnly: true }),
   name: Type.Optional(PersonName),
   password: Type.Optional(NewPassword),
 })
@@ -46,7 +46,7 @@ export const createInvitation = defineOperation({
   method: 'post',
   path: collection,
   tag,
-  summary: 'Invite somebody',
+  summary: 'Invite a person to a project',
   description:
     'With at most one’s own role. The token is good once and for 7 days; a new invitation takes the place of an older one to the same address.',
   access,
@@ -59,7 +59,7 @@ export const listInvitations = defineOperation({
   method: 'get',
   path: collection,
   tag,
-  summary: 'List invitations, also those that are settled',
+  summary: 'List invitations, including accepted and revoked ones',
   access,
   query: PageQuery,
   answers: {
@@ -86,6 +86,7 @@ export const acceptInvitation = defineOperation({
   description:
     'Signed in with the invited address; or, with `name` and `password`, as somebody who has no account yet and gets one.',
   access: { by: 'anyone' },
+  management: true,
   limited: true,
   body: Acceptance,
   answers: {

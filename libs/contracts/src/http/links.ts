@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox'
-import { Id, NullableString, NullableTimestamp, Timestamp } from '../schema-parts.ts'
+import { Id, NullableString, NullableTimestamp, patternOf, Timestamp } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
 import { ErrorBody, RetryAfter } from './error-bodies.ts'
 import { LinkStatsQuery, LinkStatsView } from './link-stats.ts'
@@ -13,9 +13,12 @@ export const MAX_DESTINATION_LENGTH = 2_048
 export const MAX_LINKS_PER_REQUEST = 1_000
 export const MAX_BULK_LINKS_BODY_BYTES = 4 * 1024 * 1024
 
-// PostgreSQL refuses U+0000 in any text.
+const VISIBLE = patternOf(
+  '^[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f][^\\u0000-\\u001f\\u007f-\\u009f]*$',
+  'text with at least one character that is not white space, and without control characters',
+)
 const text = (maxLength: number, description?: string) =>
-  Type.String({ minLength: 1, maxLength, pattern: '^\\P{Cc}*$', ...(description && { description }) })
+  Type.String({ minLength: 1, maxLength, ...VISIBLE, ...(description && { description }) })
 const orNull = <S extends TSchema>(schema: S) =>
   Type.Unsafe<Static<S> | null>({ anyOf: [schema, { type: 'null' }] })
 
@@ -40,19 +43,14 @@ export type LinkUtm = Static<typeof Utm>
 /** Where a link leads some of its visitors. */
 export const LinkTarget = Type.Object(
   {
-    device: Type.Optional(
-      Type.Union([Type.Literal('desktop'), Type.Literal('mobile'), Type.Literal('tablet')]),
+    device: Type.Optional(Type.Enum(['desktop', 'mobile', 'tablet'])),
+    os: Type.Optional(Type.Enum(['android', 'ios', 'linux', 'macos', 'windows'])),
+    country: Type.Optional(
+      Type.String({
+        ...patternOf('^[A-Z]{2}$', 'two capital letters, an ISO 3166-1 alpha-2 code'),
+        description: 'ISO 3166-1 alpha-2.',
+      }),
     ),
-    os: Type.Optional(
-      Type.Union([
-        Type.Literal('android'),
-        Type.Literal('ios'),
-        Type.Literal('linux'),
-        Type.Literal('macos'),
-        Type.Literal('windows'),
-      ]),
-    ),
-    country: Type.Optional(Type.String({ pattern: '^[A-Z]{2}$', description: 'ISO 3166-1 alpha-2.' })),
     destination: Destination,
   },
   {
@@ -63,7 +61,7 @@ export const LinkTarget = Type.Object(
 )
 export type LinkTarget = Static<typeof LinkTarget>
 
-const LinkStatus = Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('archived')])
+const LinkStatus = Type.Enum(['active', 'paused', 'archived'])
 export type LinkStatus = Static<typeof LinkStatus>
 
 const settable = {
@@ -167,7 +165,7 @@ const BulkResult = Type.Object({
   results: Type.Array(
     Type.Object({
       index: Type.Integer(),
-      status: Type.Union([Type.Literal('created'), Type.Literal('existing'), Type.Literal('failed')]),
+      status: Type.Enum(['created', 'existing', 'failed']),
       link: Type.Optional(LinkView),
       errors: Type.Optional(Type.Array(ValidationItem)),
     }),
@@ -198,6 +196,7 @@ export const resolveLink = defineOperation({
   summary: 'Follow a short link',
   description: 'HEAD answers alike and is no click. Errors are a small page for browsers, JSON for others.',
   access: { by: 'anyone' },
+  forPrograms: true,
   answers: {
     302: { description: 'The destination, never to be cached' },
     404: { description: 'Unknown, or not yet started', schema: ErrorBody },

@@ -38,8 +38,10 @@ export const changeMember = defineOperation({
   method: 'patch',
   path: `${collection}/{id}`,
   tag,
-  summary: 'Give a member another role',
-  description: `At most one’s own. ${strongerOnly} Invitations that they gave, or have yet to accept, are revoked.`,
+  summary: 'Change the role of a member',
+  description:
+    `At most one’s own. ${strongerOnly} Invitations that they gave, or have yet to accept, are revoked, and so are ` +
+    'their API keys with scopes beyond the new role.',
   access,
   body: Type.Object({ role: Role }),
   answers: { 200: { description: 'The member', schema: MemberView } },
@@ -51,8 +53,20 @@ export const removeMember = defineOperation({
   path: `${collection}/{id}`,
   tag,
   summary: 'Remove a member',
-  description: `${strongerOnly} Invitations that they gave, or have yet to accept, are revoked.`,
+  description:
+    `${strongerOnly} Invitations that they gave, or have yet to accept, are revoked. Their API keys are revoked as well, ` +
+    'within 5 seconds, unless they are handed over.',
   access,
+  query: Type.Object({
+    apiKeys: Type.Optional(
+      Type.Enum(['revoke', 'handOver'], {
+        default: 'revoke',
+        description:
+          '`handOver` makes their API keys those of who asks. The keys stay what they are, and who was removed may still ' +
+          'have them: rotate them.',
+      }),
+    ),
+  }),
   answers: { 204: { description: 'Removed' }, ...lastOwner },
 })
 
@@ -62,6 +76,7 @@ export const leaveProject = defineOperation({
   path: `${collection}/me`,
   tag,
   summary: 'Leave a project',
+  description: 'One’s API keys of the project are revoked within 5 seconds.',
   access: { by: 'session' },
   answers: { 204: { description: 'No member any more' }, ...notFound, ...lastOwner },
 })

@@ -1,18 +1,22 @@
 import { Type } from 'typebox'
-import { Id, NullableString, Timestamp } from '../schema-parts.ts'
+import { Id, Name, NullableString, Timestamp } from '../schema-parts.ts'
 import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf } from './page.ts'
 
-const propertyPath = (description: string) =>
-  Type.Optional(Type.String({ minLength: 1, maxLength: 200, description }))
+/** Selectors in use for one event name. Each filter is asked about each event of that name. */
+export const MAX_SELECTORS_PER_EVENT = 60
+
+const propertyPath = (description: string) => Type.Optional(Type.String({ ...Name, description }))
 
 const NewMeteringSelector = Type.Object({
-  eventName: Type.String({ minLength: 1, maxLength: 200 }),
+  eventName: Name,
   filter: Type.Optional(
     Type.Unknown({ description: 'JsonLogic over the event; without one, all of that name.' }),
   ),
   amountProperty: propertyPath('Where the amount is, an integer in minor units.'),
-  currencyProperty: propertyPath('Where its ISO 4217 currency is.'),
+  currencyProperty: propertyPath(
+    'Where its currency is, a code of ISO 4217 in upper or lower case. Beside `amountProperty` it is `currency` unless given.',
+  ),
   quantityProperty: propertyPath('Where a number of pieces is.'),
 })
 
@@ -34,7 +38,8 @@ export const createMeteringSelector = defineOperation({
   method: 'post',
   path: collection,
   tag,
-  summary: 'Say which events are conversions',
+  summary: 'Create a metering selector',
+  description: `An event name has at most ${MAX_SELECTORS_PER_EVENT} selectors in use; one more is refused with 422 and the rule \`max_selectors\`.`,
   access: { by: 'project', role: 'editor' },
   body: NewMeteringSelector,
   answers: { 201: { description: 'The selector', schema: MeteringSelectorView } },

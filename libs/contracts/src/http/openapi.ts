@@ -1,28 +1,28 @@
 import type { TSchema } from 'typebox'
 import { scopeForRole } from '../project-role.ts'
+import { openObjects } from './close-objects.ts'
 import { ErrorBody, Forbidden, RetryAfter, RetryAfterSeconds, Unprocessable } from './error-bodies.ts'
-import type { Access, Answer, Operation, RequestPart } from './operation.ts'
+import { missingCredentials } from './missing-credentials.ts'
+import { type Access, type Answer, MAX_BODY_VALUES, type Operation, type RequestPart } from './operation.ts'
+import { queryExamples, requestExamples } from './request-examples.ts'
 import { LOCAL_SESSION_COOKIE, SESSION_COOKIE } from './session-cookie.ts'
 
 type JsonObject = Record<string, unknown>
 /** An OpenAPI document, ready for JSON. */
 export type OpenApiDocument = JsonObject & { paths: Record<string, Record<string, JsonObject>> }
 
-const MANAGEMENT = /^\/api\/(?!v1\/)/
-
 /**
  * Every answer that an operation may give: its own, and those that follow from who may ask and what is read.
  * Beside them any operation may answer 500, and 405 for another method on its path.
  */
 export const answersOf = (operation: Operation): Record<number, Answer> => {
-  const { access, method, path, body, query, limited, answers } = operation
-  const retry = MANAGEMENT.test(path) ? RetryAfterSeconds : RetryAfter
+  const { access, method, management: managed = false, body, query, limited, answers } = operation
+  const retry = managed ? RetryAfterSeconds : RetryAfter
   const guarded = access.by !== 'anyone'
-  const managed = MANAGEMENT.test(path)
   const ofProject = access.by === 'project'
   return {
     ...(isTagged(operation) && { 304: { description: 'It is what `If-None-Match` names' } }),
-    ...(guarded && { 401: { description: describeMissing(access), schema: ErrorBody } }),
+    ...(guarded && { 401: { description: missingCredentials(access.by), schema: ErrorBody } }),
     // To whom a session is enough, only a page of another site is refused.
     ...(guarded &&
       (access.by !== 'session' || method !== 'get') && {
@@ -35,29 +35,61 @@ export const answersOf = (operation: Operation): Record<number, Answer> => {
       (method === 'patch' || method === 'delete') && {
         412: { description: 'It is not what `If-Match` names any more', schema: ErrorBody },
       }),
+    ...((body || managed) && {
+      400: {
+        description: describeUnusable(managed, body !== undefined),
+        schema: ErrorBody,
+      },
+    }),
     ...(body && {
-      400: { description: 'Not JSON', schema: ErrorBody },
-      413: { description: 'The body is too large', schema: ErrorBody },
+      413: {
+        description: `The body is too large, or is over 1 MiB and holds more than ${MAX_BODY_VALUES} values`,
+        schema: ErrorBody,
+      },
       415: { description: 'The body is of another type or encoding', schema: ErrorBody },
     }),
     ...(managed &&
       (body || query) && { 422: { description: 'Well-formed, but not valid', schema: Unprocessable } }),
     ...(limited && { 429: { description: 'Too many requests', schema: retry } }),
     ...(guarded && {
-      503: { description: 'A store or the queue does not answer; repeat later', schema: retry },
+      503: {
+        description:
+          managed && method !== 'get'
+            ? 'A store does not answer. Whether the change was made is unknown: read it before you repeat the request'
+            : 'A store or the queue does not answer; repeat later',
+        schema: retry,
+      },
     }),
     ...answers,
   }
+}
+
+const describeUnusable = (managed: boolean, hasBody: boolean): string => {
+  if (!managed) return 'Not JSON'
+  return `${hasBody ? 'Not JSON' : 'A body where none is taken'}, or a query parameter that is not known`
 }
 
 // Lists, whose query leafs through them, and streams have no `ETag`.
 const isTagged = ({ access, method, query, answers }: Operation): boolean =>
   access.by === 'project' && method === 'get' && !query && answers[200]?.schema !== undefined
 
-const describeMissing = ({ by }: Access): string => {
-  if (by === 'key') return 'Missing or invalid API key'
-  return by === 'session' ? 'Missing or invalid session' : 'Missing or invalid session or API key'
-}
+const SERVERS = [
+  { url: '/', description: 'The host that serves this document' },
+  {
+    url: '{baseUrl}',
+    description: 'Any other host. The page /docs sends requests to its own host only.',
+    variables: {
+      baseUrl: {
+        default: 'http://localhost:8080',
+        description: 'Scheme, host and port, and the path of a proxy if there is one; no slash at the end.',
+      },
+    },
+  },
+]
+
+const ORIGIN_NEEDED =
+  'Requests that change something also need the header `Origin` with the scheme, host and port of this server.'
+const cookie = (name: string) => ({ type: 'apiKey', in: 'cookie', name })
 
 /** The OpenAPI 3.1 document of operations: made of the schemas that validate requests. */
 export const openApiDocument = (operations: readonly Operation[], version: string): OpenApiDocument => ({
@@ -66,7 +98,9 @@ export const openApiDocument = (operations: readonly Operation[], version: strin
     title: 'Waymark',
     version,
     description: 'Product events and what follows from them: identity, decisions, coupons, short links.',
+    license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
   },
+  servers: SERVERS,
   tags: [...new Set(operations.map(({ tag }) => tag))].map((name) => ({ name })),
   paths: Object.fromEntries(
     [...Map.groupBy(operations, ({ path }) => path)].map(([path, ofPath]) => [
@@ -77,15 +111,27 @@ export const openApiDocument = (operations: readonly Operation[], version: strin
   components: {
     securitySchemes: {
       apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
-      session: {
-        type: 'apiKey',
-        in: 'cookie',
-        name: SESSION_COOKIE,
-        description: `On localhost without HTTPS it is \`${LOCAL_SESSION_COOKIE}\`. Requests that change something need the \`Origin\` header of this server beside it.`,
+      bearer: { type: 'http', scheme: 'bearer', description: 'The same API key.' },
+      session: { ...cookie(SESSION_COOKIE), description: `Over HTTPS. ${ORIGIN_NEEDED}` },
+      localSession: {
+        ...cookie(LOCAL_SESSION_COOKIE),
+        description: `The same on localhost without HTTPS. ${ORIGIN_NEEDED}`,
       },
     },
   },
 })
+
+const isWrite = ({ access, method, readOnly = false }: Operation): boolean =>
+  access.by === 'project' && method !== 'get' && !readOnly
+
+const CHANGED = {
+  headers: {
+    'X-Config-Version': {
+      description: 'Send it with a request that has to see this change.',
+      schema: { type: 'string' },
+    },
+  },
+}
 
 /** The headers that ask on a condition, for whatever of a project has an `ETag`. */
 const conditionsOf = (operation: Operation): Record<string, string> => {
@@ -96,9 +142,20 @@ const conditionsOf = (operation: Operation): Record<string, string> => {
   return isTagged(operation) ? { 'If-None-Match': 'The `ETag` that is known already.' } : {}
 }
 
+/** For a client that has just changed the configuration, and reaches another process than the one that answered. */
+const CONFIG_VERSION = {
+  'X-Config-Version':
+    'The value that a write answered in this header: the request is answered with that configuration or a newer one, ' +
+    'after a second at most. Without it a change is in force everywhere within 5 s.',
+}
+
 const describe = (operation: Operation): JsonObject => {
   const { id, tag, summary, description, access, path, body, query, consumes } = operation
-  const headers = { ...conditionsOf(operation), ...operation.headers }
+  const headers = {
+    ...conditionsOf(operation),
+    ...(access.by === 'key' && CONFIG_VERSION),
+    ...operation.headers,
+  }
   return {
     operationId: id,
     tags: [tag],
@@ -112,7 +169,7 @@ const describe = (operation: Operation): JsonObject => {
         required: true,
         schema: { type: 'string' as const },
       })),
-      ...(query ? queryParameters(query) : []),
+      ...(query ? queryParameters(id, query) : []),
       ...Object.entries(headers).map(([name, meaning]) => ({
         name,
         in: 'header',
@@ -120,16 +177,21 @@ const describe = (operation: Operation): JsonObject => {
         schema: { type: 'string' as const },
       })),
     ],
-    ...(consumes && {
-      requestBody: { required: true, content: Object.fromEntries(consumes.map((type) => [type, {}])) },
-    }),
-    ...(body && {
-      requestBody: { required: true, content: { 'application/json': { schema: plain(body.schema) } } },
-    }),
+    ...(consumes && describeBody(id, consumes, TEXT)),
+    ...(body && describeBody(id, ['application/json'], plain(body.schema))),
     responses: Object.fromEntries(
-      Object.entries(answersOf(operation)).map(([status, answer]) => [status, describeAnswer(answer)]),
+      Object.entries(answersOf(operation)).map(([status, answer]) => [
+        status,
+        { ...describeAnswer(answer), ...(isWrite(operation) && Number(status) < 300 && CHANGED) },
+      ]),
     ),
   }
+}
+
+const describeBody = (id: string, types: readonly string[], schema: JsonObject): JsonObject => {
+  const example = requestExamples[id]
+  const media = { schema, ...(example !== undefined && { example }) }
+  return { requestBody: { required: true, content: Object.fromEntries(types.map((type) => [type, media])) } }
 }
 
 const describeAccess = (access: Access): string => {
@@ -151,13 +213,13 @@ const describeAccess = (access: Access): string => {
 
 const securityOf = (access: Access): Record<string, string[]>[] => {
   if (access.by === 'anyone') return []
-  if (access.by === 'key') return [{ apiKey: [] }]
+  if (access.by === 'key') return [{ apiKey: [] }, { bearer: [] }]
   if (access.by === 'session' || (access.by === 'project' && !scopeForRole[access.role]))
-    return [{ session: [] }]
-  return [{ session: [] }, { apiKey: [] }]
+    return [{ session: [] }, { localSession: [] }]
+  return [{ session: [] }, { localSession: [] }, { apiKey: [] }, { bearer: [] }]
 }
 
-const queryParameters = ({ schema }: RequestPart<unknown>): JsonObject[] => {
+const queryParameters = (id: string, { schema }: RequestPart<unknown>): JsonObject[] => {
   const { properties = {}, required = [] } = schema as {
     properties?: Record<string, TSchema>
     required?: string[]
@@ -167,6 +229,7 @@ const queryParameters = ({ schema }: RequestPart<unknown>): JsonObject[] => {
     in: 'query',
     required: required.includes(name) && !('default' in property),
     schema: plain(property),
+    ...(queryExamples[id]?.[name] !== undefined && { example: queryExamples[id][name] }),
   }))
 }
 
@@ -176,11 +239,17 @@ const describeAnswer = ({ description, schema, contentTypes = ['application/json
     content: Object.fromEntries(
       contentTypes.map((type) => [
         type,
-        schema && type === 'application/json' ? { schema: plain(schema) } : {},
+        { schema: schema && type === 'application/json' ? plain(schema) : schemaOfType(type) },
       ]),
     ),
   }),
 })
 
+const TEXT: JsonObject = { type: 'string' }
+
+/** What a body is that is not JSON: text, or bytes. */
+const schemaOfType = (type: string): JsonObject =>
+  type.startsWith('text/') || type.endsWith('+xml') ? TEXT : { ...TEXT, format: 'binary' }
+
 // TypeBox keeps notes of its own in hidden properties; the document is what JSON can carry.
-const plain = (schema: TSchema): JsonObject => JSON.parse(JSON.stringify(schema)) as JsonObject
+const plain = (schema: TSchema): JsonObject => JSON.parse(JSON.stringify(openObjects(schema))) as JsonObject

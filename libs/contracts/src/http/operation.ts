@@ -2,6 +2,10 @@ import type { Static, TSchema } from 'typebox'
 import type { ApiKeyScope } from '../api-key.ts'
 import type { ProjectRole } from '../project-role.ts'
 import { compileQueryValidator, compileValidator, type Validator } from '../validator.ts'
+import { closeObjects } from './close-objects.ts'
+
+/** Values, members and items at any depth, in a JSON body of over 1 MiB. What has more takes too long to parse. */
+export const MAX_BODY_VALUES = 100_000
 
 /** Where an operation is found. Parameters stand in braces: `/s/{code}`. */
 export type Endpoint = {
@@ -9,6 +13,15 @@ export type Endpoint = {
   readonly path: string
   /** Whether it works on so much at once that an answer may take longer than the usual 5 s. */
   readonly takesLong?: boolean
+  /** Whether it changes nothing though its method is not GET: it is not written into the audit log. */
+  readonly readOnly?: boolean
+  /** Whether it belongs to the management API, whose errors name the time to wait `retryAfterSeconds`. */
+  readonly management?: boolean
+  /**
+   * Whether nearly all of its replies go to programs: they leave out the security headers that mean something to a
+   * browser's page only. Errors have them.
+   */
+  readonly forPrograms?: boolean
 }
 
 /** Who may ask. */
@@ -59,8 +72,10 @@ type OperationSpec<B extends TSchema, Q extends TSchema, A extends Access> = Omi
 }
 
 /**
- * Describes an operation. A query's values are strings in the URL and are converted to what its schema says;
- * defaults are filled in. Validators are compiled when they are first used.
+ * Describes an operation. Objects in a body refuse members that they do not declare, unless they say
+ * `additionalProperties`. A query's values are strings in the URL and are converted to what its schema says;
+ * defaults are filled in. Validators are compiled when they are first used. What sessions may do belongs to the
+ * management API.
  */
 export const defineOperation = <
   const A extends Access,
@@ -72,8 +87,9 @@ export const defineOperation = <
   ...spec
 }: OperationSpec<B, Q, A>): Operation<Static<B>, Static<Q>, A> => ({
   limited: false,
+  management: spec.access.by !== 'anyone' && spec.access.by !== 'key',
   ...spec,
-  ...(body && { body: lazily(body, compileValidator) }),
+  ...(body && { body: lazily(closeObjects(body), compileValidator) }),
   ...(query && { query: lazily(query, compileQueryValidator) }),
 })
 

@@ -1,4 +1,5 @@
 import { accountOperations } from './accounts.ts'
+import { analyticsOperations } from './analytics.ts'
 import { apiKeyOperations } from './api-keys.ts'
 import { auditLogOperations } from './audit-log.ts'
 import { conversionOperations } from './conversions.ts'
@@ -11,10 +12,12 @@ import { decisionOperations } from './decisions.ts'
 import { documentationOperations } from './documentation.ts'
 import { emailDeliveryOperations } from './email-deliveries.ts'
 import { emailFeedbackOperations } from './email-feedback.ts'
+import { emailSenderOperations } from './email-senders.ts'
 import { emailTriggerOperations } from './email-triggers.ts'
 import { eventDefinitionOperations } from './event-definitions.ts'
 import { eventOperations } from './events.ts'
 import { ingestionOperations } from './ingestion-operations.ts'
+import { insightOperations } from './insights.ts'
 import { invitationOperations } from './invitations.ts'
 import { linkOperations } from './links.ts'
 import { memberOperations } from './members.ts'
@@ -42,6 +45,8 @@ export const operations: readonly Operation[] = [
   ...profileOperations,
   ...conversionOperations,
   ...statsOperations,
+  ...analyticsOperations,
+  ...insightOperations,
   ...couponOperations,
   ...couponPoolOperations,
   ...managedCouponOperations,
@@ -60,4 +65,5 @@ export const operations: readonly Operation[] = [
   ...emailDeliveryOperations,
   ...suppressionOperations,
   ...emailFeedbackOperations,
+  ...emailSenderOperations,
 ]

@@ -1,8 +1,11 @@
 import { type TSchema, Type } from 'typebox'
+import { notBlank } from '../schema-parts.ts'
 
 /** Records on one page of a list, unless asked otherwise, and at most. */
 export const DEFAULT_PAGE_LIMIT = 50
 export const MAX_PAGE_LIMIT = 500
+/** JSON of the records on one page, in bytes: a page ends before its limit where the next record would exceed it. */
+export const MAX_PAGE_BYTES = 4 * 1024 * 1024
 
 /** The parameters of every list; spread them into the list's own. */
 export const pageParameters = {
@@ -10,7 +13,8 @@ export const pageParameters = {
     minimum: 1,
     maximum: MAX_PAGE_LIMIT,
     default: DEFAULT_PAGE_LIMIT,
-    description: 'Records on a page.',
+    description:
+      'Records on a page. Where they are large a page ends before, with 4 MiB of records or one record; `nextCursor` leads on.',
   }),
   cursor: Type.Optional(Type.String({ maxLength: 1_000, description: '`nextCursor` of the page before.' })),
 }
@@ -25,4 +29,4 @@ export const pageOf = <S extends TSchema>(item: S) =>
 
 /** A parameter that must equal an id or a name. PostgreSQL refuses U+0000 in any text, also in one to compare with. */
 export const equalTo = (description: string) =>
-  Type.Optional(Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000]*$', description }))
+  Type.Optional(Type.String({ minLength: 1, maxLength: 200, ...notBlank, description }))

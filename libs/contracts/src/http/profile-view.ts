@@ -87,7 +87,7 @@ export const getProfileTimeline = defineOperation({
   method: 'get',
   path: `${one}/timeline`,
   tag,
-  summary: 'List what a person did',
+  summary: 'List the timeline of a person',
   description:
     'Events, conversions and the identifies that linked visitors, with those of profiles that were merged into it.',
   access: { by: 'project', role: 'viewer' },
@@ -101,12 +101,14 @@ export const exportProfile = defineOperation({
   method: 'post',
   path: `${one}/export`,
   tag,
-  summary: 'Export everything that is stored of a person',
-  description: 'One object with a list for each kind of data. Two exports at a time are made per process.',
+  summary: 'Export everything that is stored about a person',
+  description:
+    'One object with a list for each kind of data. Two exports of a project run at a time per process, and four of all; ' +
+    'a reader who accepts nothing for 30 seconds is disconnected.',
   access: { by: 'project', role: 'admin' },
   answers: {
     200: { description: 'The data', schema: JsonObject },
-    429: { description: 'Others are being made', schema: RetryAfterSeconds },
+    429: { description: 'As many exports run as may run at a time', schema: RetryAfterSeconds },
   },
 })
 

@@ -1,10 +1,9 @@
 import { Type } from 'typebox'
-import { Id } from '../schema-parts.ts'
+import { Id, Name } from '../schema-parts.ts'
 import { notFound, ProjectView } from './account-parts.ts'
 import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf } from './page.ts'
 
-const Name = Type.String({ minLength: 1, maxLength: 200 })
 const NewProject = Type.Object({
   name: Name,
   tenantId: Type.Optional(
@@ -37,7 +36,7 @@ export const listProjects = defineOperation({
   method: 'get',
   path: '/api/projects',
   tag,
-  summary: 'List the projects of which one is a member',
+  summary: 'List the projects of the signed-in user',
   access: { by: 'session' },
   query: PageQuery,
   answers: { 200: { description: 'A page of projects, the newest first', schema: pageOf(ProjectView) } },

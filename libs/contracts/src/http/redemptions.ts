@@ -33,7 +33,7 @@ export const rollBackRedemption = defineOperation({
   method: 'post',
   path: `${collection}/{id}/rollback`,
   tag,
-  summary: 'Roll a redemption back',
+  summary: 'Roll back a redemption',
   description:
     'The coupon can be redeemed again and the limits have room again, unless it was revoked. Rolling back twice is rolling ' +
     'back once. The redemption and its event stay, and `coupons.redeemed.v1` tells of it.',

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { AcceptedEvent } from '../records/ingest-record.ts'
+import { CompleteEvent } from '../records/enriched-event.ts'
 import { Id, NullableTimestamp, Timestamp } from '../schema-parts.ts'
 import { Unprocessable } from './error-bodies.ts'
 import { defineOperation } from './operation.ts'
@@ -11,7 +11,7 @@ const RejectedEventView = Type.Object({
   id: Id,
   eventId: Type.String(),
   eventName: Type.String(),
-  event: AcceptedEvent,
+  event: CompleteEvent,
   errors: Type.Array(ValidationItem),
   rejectedAt: Timestamp,
   replayedAt: NullableTimestamp,
@@ -49,7 +49,7 @@ export const replayRejectedEvent = defineOperation({
   method: 'post',
   path: `${collection}/{id}/replay`,
   tag,
-  summary: 'Send a rejected event once more',
+  summary: 'Replay a rejected event',
   access: { by: 'project', role: 'editor' },
   answers: {
     202: rejected,
@@ -63,7 +63,7 @@ export const replayRejectedEvents = defineOperation({
   method: 'post',
   path: `${collection}/replay`,
   tag,
-  summary: 'Send rejected events once more: those that are named, or match, or all',
+  summary: 'Replay rejected events: those named, those that match, or all',
   description:
     'Up to 1,000 a request; while `remaining` is not 0, go on with `nextCursor`. Those that were replayed before are left out.',
   access: { by: 'project', role: 'editor' },

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { notBlank } from '../schema-parts.ts'
 
 /** Records that one request names, and that it sends at most; the next request goes on. */
 export const MAX_REPLAY_RECORDS = 1_000
@@ -8,7 +9,7 @@ const time = (description: string) => Type.Optional(Type.String({ format: 'date-
 /** What many are chosen by; none of it means all that have not been replayed yet. */
 export const replayFilter = {
   ids: Type.Optional(
-    Type.Array(Type.String({ minLength: 1, maxLength: 1_000, pattern: '^[^\\u0000]*$' }), {
+    Type.Array(Type.String({ minLength: 1, maxLength: 1_000, ...notBlank }), {
       minItems: 1,
       maxItems: MAX_REPLAY_RECORDS,
     }),

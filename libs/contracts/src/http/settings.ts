@@ -1,5 +1,30 @@
+import { type Static, type TSchema, Type } from 'typebox'
 import { ProjectSettings } from '../project-settings.ts'
+import { Timestamp } from '../schema-parts.ts'
 import { defineOperation } from './operation.ts'
+
+/** A schema of settings in which null stands for the default of each, in groups as well. */
+const unsettable = (schema: TSchema): TSchema => {
+  const { properties } = schema as { properties?: Record<string, TSchema> }
+  if (!properties) return schema
+  const members = Object.entries(properties).map(([name, member]) => [
+    name,
+    { anyOf: [unsettable(member), { type: 'null' }] },
+  ])
+  return { ...schema, properties: Object.fromEntries(members) }
+}
+type Unsettable<T> = {
+  [Name in keyof T]?:
+    | (T[Name] extends unknown[] | undefined
+        ? T[Name]
+        : T[Name] extends object | undefined
+          ? Unsettable<T[Name]>
+          : T[Name])
+    | null
+}
+/** Settings to change; null unsets one. */
+export type SettingsPatch = Unsettable<Static<typeof ProjectSettings>>
+const SettingsPatch = Type.Unsafe<SettingsPatch>(unsettable(ProjectSettings))
 
 const tag = 'Settings'
 const path = '/api/projects/{projectId}/settings'
@@ -20,10 +45,39 @@ export const updateSettings = defineOperation({
   path,
   tag,
   summary: 'Replace the settings that the body names',
-  description: 'They hold in every process within 5 seconds.',
+  description: 'They hold in every process within 5 seconds. Null takes a setting back to its default.',
   access: { by: 'project', role: 'admin' },
-  body: ProjectSettings,
+  body: SettingsPatch,
   answers: { 200: { description: 'All settings', schema: ProjectSettings } },
 })
 
-export const settingsOperations = [getSettings, updateSettings]
+const IdentitySecret = Type.Object({
+  secret: Type.String({ description: 'The key of the HMAC, as text. Keep it on servers.' }),
+  createdAt: Timestamp,
+})
+const secretPath = '/api/projects/{projectId}/identity-secret'
+
+export const getIdentitySecret = defineOperation({
+  id: 'getIdentitySecret',
+  method: 'get',
+  path: secretPath,
+  tag,
+  summary: 'Read the secret that user hashes are computed with',
+  description:
+    '`userHash` is the HMAC-SHA-256 of the user id by this secret, as hex. The secret is created when it is first read.',
+  access: { by: 'project', role: 'admin' },
+  answers: { 200: { description: 'The secret', schema: IdentitySecret } },
+})
+
+export const rotateIdentitySecret = defineOperation({
+  id: 'rotateIdentitySecret',
+  method: 'post',
+  path: `${secretPath}/rotate`,
+  tag,
+  summary: 'Replace the secret that user hashes are computed with',
+  description: 'Hashes by the old secret are refused everywhere within 5 seconds.',
+  access: { by: 'project', role: 'admin' },
+  answers: { 200: { description: 'The new secret', schema: IdentitySecret } },
+})
+
+export const settingsOperations = [getSettings, updateSettings, getIdentitySecret, rotateIdentitySecret]

@@ -24,7 +24,7 @@ export const listSuppressions = defineOperation({
   method: 'get',
   path: collection,
   tag,
-  summary: 'List the addresses that get no email',
+  summary: 'List suppressed email addresses',
   access: { by: 'project', role: 'viewer' },
   query: SuppressionQuery,
   answers: {
@@ -37,7 +37,7 @@ export const createSuppression = defineOperation({
   method: 'post',
   path: collection,
   tag,
-  summary: 'Send nothing to an address any more',
+  summary: 'Suppress an email address',
   description: 'An address that is suppressed already stays as it is.',
   access: { by: 'project', role: 'editor' },
   body: NewSuppression,
@@ -49,7 +49,7 @@ export const deleteSuppression = defineOperation({
   method: 'delete',
   path: `${collection}/{id}`,
   tag,
-  summary: 'Let an address have email again',
+  summary: 'Remove a suppression',
   access: { by: 'project', role: 'editor' },
   answers: { 204: { description: 'Lifted' } },
 })

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { Id } from '../schema-parts.ts'
+import { Id, Name } from '../schema-parts.ts'
 import { notFound, Role, TenantView, UserView } from './account-parts.ts'
 import { defineOperation } from './operation.ts'
 import { pageOf, pageParameters } from './page.ts'
@@ -39,7 +39,7 @@ export const updateTenantProfile = defineOperation({
   description: 'For owners of one of its projects.',
   access: { by: 'session' },
   query: Type.Object({ tenantId }),
-  body: Type.Object({ name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })) }),
+  body: Type.Object({ name: Type.Optional(Name) }),
   answers: { 200: tenant, ...notFound },
 })
 
@@ -48,7 +48,7 @@ export const listUsers = defineOperation({
   method: 'get',
   path: '/api/admin/users',
   tag,
-  summary: 'List the users of one’s projects',
+  summary: 'List the users of the projects that the caller administers',
   description:
     'Of the project given, or of all those where the caller is admin or owner; 403 when that is none. A key sees those of its own project.',
   access: { by: 'session-or-key', scope: 'manage:admin' },

@@ -33,8 +33,9 @@ describe('a tracked event', () => {
     expect(withId('\u0085')).toBe(field)
   })
 
-  it.each(ID_FIELDS)('takes an empty %s only for the visitor, whose id may be missing', (field) => {
-    expect(fieldAtFault({ eventName: 'e', [field]: '' })).toBe(field === 'visitorId' ? undefined : field)
+  it.each(ID_FIELDS)('takes an empty %s for missing, unless it names a short link', (field) => {
+    const mayBeEmpty = !field.startsWith('shortLink')
+    expect(fieldAtFault({ eventName: 'e', [field]: '' })).toBe(mayBeEmpty ? undefined : field)
   })
 
   it.each(optional)('takes null for %s as absent', (field) => {

@@ -1,5 +1,11 @@
 import { type Static, Type } from 'typebox'
-import { MAX_ID_LENGTH, PRINTABLE } from '../schema-parts.ts'
+import {
+  CLIENT_EVENT_ID_OR_EMPTY,
+  MAX_ID_LENGTH,
+  NOT_BLANK,
+  PRINTABLE,
+  PRINTABLE_OR_EMPTY,
+} from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
 
 /** Events in one request to `/api/v1/t`. */
@@ -12,31 +18,37 @@ export const MAX_EVENT_BYTES = 32 * 1024
 export const MAX_EVENT_DEPTH = 20
 
 /** JSON null in an optional field means the same as leaving the field out. */
-const optionalId = (description: string, length: { minLength?: number } = { minLength: 1 }) =>
+const optionalId = (description: string, text: object = { minLength: 1, ...PRINTABLE }) =>
   Type.Optional(
     Type.Unsafe<string | null>({
       type: ['string', 'null'],
-      ...length,
       maxLength: MAX_ID_LENGTH,
-      pattern: PRINTABLE,
+      ...text,
       description,
     }),
   )
 
-/** An event as a client sends it. Fields that are not listed are ignored. */
+/** An event as a client sends it. Fields that are not listed are ignored, with a warning. */
 export const TrackedEvent = Type.Object(
   {
     eventName: Type.String({
       minLength: 1,
       maxLength: 200,
+      ...NOT_BLANK,
       description: 'What happened, such as `page_view`.',
     }),
     visitorId: optionalId(
       'The anonymous visitor. Missing, empty or a value such as `undefined` is a warning.',
-      {},
+      PRINTABLE_OR_EMPTY,
     ),
-    userId: optionalId('The logged-in user.'),
-    sessionId: optionalId('The visit this event belongs to.'),
+    userId: optionalId(
+      'The logged-in user. Empty or a value such as `undefined` is a warning and counts as missing.',
+      PRINTABLE_OR_EMPTY,
+    ),
+    sessionId: optionalId(
+      'The visit this event belongs to. Empty or a value such as `undefined` is a warning and counts as missing.',
+      PRINTABLE_OR_EMPTY,
+    ),
     properties: Type.Optional(
       Type.Unsafe<Record<string, unknown> | null>({
         type: ['object', 'null'],
@@ -50,7 +62,11 @@ export const TrackedEvent = Type.Object(
           'When it happened by the client’s clock, RFC 3339. Otherwise the time of receipt counts.',
       }),
     ),
-    eventId: optionalId('Chosen by the client so that repeats are stored once.'),
+    eventId: optionalId(
+      'Chosen by the client so that repeats are stored once. Ids that begin with `wm:` are those of events that ' +
+        'Waymark makes itself, and are refused. Empty or a value such as `undefined` is a warning and counts as missing.',
+      CLIENT_EVENT_ID_OR_EMPTY,
+    ),
     shortLinkId: optionalId('The short link that led here, by id.'),
     shortLinkCode: optionalId('The short link that led here, by code.'),
     clickIds: Type.Optional(
@@ -70,20 +86,27 @@ export const trackedEvent = compileValidator(TrackedEvent)
 /** Events in one backfill request. */
 export const MAX_BACKFILL_EVENTS = 1_000
 
-const batchOf = (maxItems: number, description: string) =>
+const batchOf = (maxItems: number, description: string, sentAt: string) =>
   Type.Object(
     {
       events: Type.Array(TrackedEvent, { minItems: 1, maxItems }),
       sentAt: Type.Optional(
         Type.Unknown({
-          description:
-            'When the client sent the request, RFC 3339; corrects a clock that is off. Anything else is ignored.',
+          description: sentAt,
         }),
       ),
     },
-    { description },
+    { additionalProperties: false, description },
   )
 
 /** Events as they arrive on the wire: many with the client's send time beside them. */
-export const TrackBatch = batchOf(MAX_EVENTS_PER_REQUEST, 'Up to 100 events.')
-export const BackfillBatch = batchOf(MAX_BACKFILL_EVENTS, 'Up to 1,000 events.')
+export const TrackBatch = batchOf(
+  MAX_EVENTS_PER_REQUEST,
+  'Up to 100 events.',
+  'When the client sent the request, RFC 3339; corrects a clock that is off by over 5 s. Anything else is ignored.',
+)
+export const BackfillBatch = batchOf(
+  MAX_BACKFILL_EVENTS,
+  'Up to 1,000 events.',
+  'Ignored: the times of a backfill are never corrected.',
+)

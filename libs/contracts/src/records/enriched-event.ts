@@ -1,8 +1,22 @@
 import { type Static, Type } from 'typebox'
 import { ValidationItem } from '../http/track-result.ts'
-import { Id, NullableString, StringMap, Timestamp } from '../schema-parts.ts'
+import { Id, JsonObject, NullableString, StringMap, Timestamp } from '../schema-parts.ts'
 import { ConversionClaim } from './conversion-claim.ts'
-import { AcceptedEvent } from './ingest-record.ts'
+
+/** An event as the public stream and the API show it: every field is there, `null` or empty without a value. */
+export const CompleteEvent = Type.Object({
+  eventId: Type.String(),
+  eventName: Type.String(),
+  visitorId: NullableString,
+  userId: NullableString,
+  sessionId: NullableString,
+  properties: JsonObject,
+  clientTimestamp: NullableString,
+  shortLinkId: NullableString,
+  shortLinkCode: NullableString,
+  clickIds: StringMap,
+})
+export type CompleteEvent = Static<typeof CompleteEvent>
 
 /** The short link that an event is attributed to, and which click on it if that is known. */
 export const EventLink = Type.Object({
@@ -46,7 +60,7 @@ export type EventContext = Static<typeof EventContext>
 export const EnrichedEvent = Type.Object({
   v: Type.Literal(1),
   projectId: Id,
-  ...AcceptedEvent.properties,
+  ...CompleteEvent.properties,
   receivedAt: Timestamp,
   /** When it happened, with the client's clock corrected. */
   timestamp: Timestamp,

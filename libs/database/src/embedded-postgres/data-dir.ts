@@ -18,11 +18,11 @@ import {
 } from 'node:fs/promises'
 import path from 'node:path'
 import { createSystemDirectory, systemDirectory } from './binaries.ts'
-import { isLocked, lockDataDir } from './data-dir-lock.ts'
+import { lockDataDir, tryLockDataDir } from './data-dir-lock.ts'
 import { canEnter, systemUser, userOf } from './os-user.ts'
 import type { Log, OsUser } from './processes.ts'
 
-/** `directory` holds `data` (PostgreSQL's), `password` and the lock; `user` is who must run PostgreSQL, when not we. */
+/** `directory` holds `data` (PostgreSQL's), `password` and the locks; `user` is who must run PostgreSQL, when not we. */
 export type DataDir = { directory: string; user: OsUser | undefined; release(): Promise<void> }
 
 type Options = {
@@ -53,13 +53,19 @@ const succeeds = (promise: Promise<unknown>): Promise<boolean> =>
 const removeAbandoned = async (prefix: string, { dataDir, log, stopLeftServer }: Options): Promise<void> => {
   for (const name of await readdir(systemDirectory)) {
     const directory = path.join(systemDirectory, name)
-    if (!name.startsWith(prefix) || (await isLocked(directory))) continue
+    if (!name.startsWith(prefix)) continue
     if ((await unlessMissing(readFile(path.join(directory, markerName), 'utf8'))) !== dataDir) continue
-    // Asked after the marker, which is written after the link: another start may just have made both.
-    if (await unlessMissing(lstat(dataDir))) return
-    log(`removing ${directory}, whose link ${dataDir} was deleted`)
-    await stopLeftServer(path.join(directory, 'data'))
-    await rm(directory, { recursive: true, force: true, maxRetries: 3 })
+    const release = await tryLockDataDir(directory)
+    if (!release) continue
+    try {
+      // Asked after the marker, which is written after the link: another start may just have made both.
+      if (await unlessMissing(lstat(dataDir))) return
+      log(`removing ${directory}, whose link ${dataDir} was deleted`)
+      await stopLeftServer(path.join(directory, 'data'))
+      await rm(directory, { recursive: true, force: true, maxRetries: 3 })
+    } finally {
+      await release()
+    }
   }
 }
 

@@ -3,8 +3,10 @@ import { readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import type { Binaries } from './binaries.ts'
 import { childOptions, isAlive, type Log, type OsUser, run, waitUntil } from './processes.ts'
+import { lockServer } from './server-lock.ts'
 
 export type ServerExit = { code: number | null; signal: string | null }
 export type Server = { port: number; exited: Promise<ServerExit>; stop(): Promise<void> }
@@ -15,9 +17,13 @@ type Options = {
   data: string
   user: OsUser | undefined
   settings: Record<string, string>
+  /** Where to listen; a free port when undefined. */
+  port?: number | undefined
   log: Log
 }
 
+/** How long the processes of a killed server may take to end, in ms. */
+const LEFT_PROCESSES_MS = 10_000
 const fastMs = 10_000
 const immediateMs = 10_000
 
@@ -77,10 +83,7 @@ export const stopLeftServer = async (data: string, binaries: Binaries, log: Log)
   const { pid } = await readPidFile(data)
   // The file of a server that is gone is PostgreSQL's to replace.
   if (!(pid > 0) || !isAlive(pid)) return
-  const match = await matchPostmaster(pid, data)
-  // PostgreSQL would refuse to start for as long as another process of this user has the pid.
-  if (match === 'unrelated') await rm(path.join(data, 'postmaster.pid'), { force: true })
-  if (match !== 'ours') return
+  if ((await matchPostmaster(pid, data)) !== 'ours') return
   log(`stopping the PostgreSQL server ${pid}, left running by a process that was killed`)
   for (const { signal, ms } of shutdowns) {
     await send(pid, signal, binaries)
@@ -88,6 +91,13 @@ export const stopLeftServer = async (data: string, binaries: Binaries, log: Log)
       return
   }
   throw new Error(`The PostgreSQL server ${pid}, left running in ${data}, does not stop: stop it by hand`)
+}
+
+// PostgreSQL would refuse to start for as long as another process of this user has the pid of a server that is gone.
+const removeStalePidFile = async (data: string): Promise<void> => {
+  const { pid } = await readPidFile(data)
+  if (!(pid > 0) || !isAlive(pid) || (await matchPostmaster(pid, data)) !== 'unrelated') return
+  await rm(path.join(data, 'postmaster.pid'), { force: true })
 }
 
 const freePort = (): Promise<number> =>
@@ -112,17 +122,30 @@ const createLogFilter = (log: Log): Log => {
   }
 }
 
+const spawnServer = async (program: string, args: string[], { data, user }: Options) => {
+  const lock = await lockServer(data, LEFT_PROCESSES_MS)
+  try {
+    // Not before the lock: the file of a server in another container looks just as stale.
+    await removeStalePidFile(data)
+    const child = spawn(program, args, {
+      ...childOptions(user),
+      // Its own session: the terminal's Ctrl-C is for us, and we still need the database to drain.
+      detached: true,
+      stdio: ['ignore', 'ignore', 'pipe', lock?.fd ?? 'ignore'],
+    })
+    return child as typeof child & { stderr: Readable }
+  } finally {
+    // The server has its own share from here on, so that the lock lasts exactly as long as its processes.
+    await lock?.close()
+  }
+}
+
 const launch = async (options: Options) => {
-  const { binaries, data, user, settings, log } = options
-  const port = await freePort()
+  const { binaries, data, settings, log } = options
+  const port = options.port ?? (await freePort())
   const all = { ...settings, port, listen_addresses: '127.0.0.1', unix_socket_directories: '' }
   const args = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const child = spawn(binaries.postgres, ['-D', data, ...args], {
-    ...childOptions(user),
-    // Its own session: the terminal's Ctrl-C is for us, and we still need the database to drain.
-    detached: true,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
+  const child = await spawnServer(binaries.postgres, ['-D', data, ...args], options)
 
   const output: string[] = []
   let stopping = false
@@ -180,7 +203,7 @@ const passing =
   /could not create any TCP\/IP sockets|pre-existing shared memory block|"postmaster\.pid" already exists/
 
 /**
- * Starts a server on a free port of 127.0.0.1 and waits, however long its crash recovery takes, until it accepts
+ * Starts a server on `port` of 127.0.0.1 and waits, however long its crash recovery takes, until it accepts
  * connections. Its own log comes at warning level. Rejects with PostgreSQL's last words when it does not start.
  */
 export const startServer = async (options: Options): Promise<Server> => {

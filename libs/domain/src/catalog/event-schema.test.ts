@@ -9,6 +9,17 @@ const timeOf = (work: () => unknown): number => {
   return performance.now() - start
 }
 
+describe('messages', () => {
+  it.each([
+    [{ type: 'integer' }, '7', 'must be an integer; got "7"'],
+    [{ enum: ['a', 'b'] }, 'c', 'must be one of a, b; got "c"'],
+    [{ pattern: '^[A-Z]+$' }, 'x', 'must fit the regular expression ^[A-Z]+$; got "x"'],
+    [{ not: { type: 'string' } }, 'x', 'must not have this form; got "x"'],
+  ])('of %j say in words what is wrong with %j', (schema, value, message) => {
+    expect(compileEventSchema({ properties: { a: schema } })({ a: value })).toMatchObject([{ message }])
+  })
+})
+
 describe('uniqueItems', () => {
   const check = compileEventSchema({ properties: { a: { uniqueItems: true } } })
 
@@ -30,14 +41,14 @@ describe('uniqueItems', () => {
     expect(check({ a: items }).length === 0).toBe(unique)
   })
 
-  it('is told in the words of the standard', () => {
+  it('is described with what was expected and received', () => {
     expect(check({ a: [1, 1] })).toEqual([
       {
         field: 'properties.a',
         rule: 'uniqueItems',
         expected: true,
         actual: [1, 1],
-        message: 'must NOT have duplicate items',
+        message: 'must not contain an item twice',
       },
     ])
   })

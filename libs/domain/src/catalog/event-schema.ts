@@ -1,25 +1,48 @@
-import { AppError, MAX_EVENT_BYTES, type ValidationItem, withTextLength } from '@waymark/contracts'
-import type { ErrorObject } from 'ajv'
+import {
+  describeError,
+  MAX_EVENT_BYTES,
+  MAX_SCHEMA_PARTS,
+  memberOf,
+  type ValidationItem,
+  withTextLength,
+} from '@waymark/contracts'
+import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { isHeavierThan } from '../ingestion/value-weight.ts'
-import { expandedSize, schemaProblems } from './schema-safety.ts'
+import { weightOf } from '../ingestion/value-weight.ts'
+import { WorkBudget } from '../logic/work-budget.ts'
+import { expandedSize, partsOf, resolvePointer, runCost, schemaProblems } from './schema-safety.ts'
 import { uniqueItems } from './unique-items.ts'
 
-const MAX_ERRORS = 20
+const MAX_ERRORS = 10
 const MAX_SHOWN_LENGTH = 200
-/** Parts of a schema times values of an event: each pair may cost a step, and an error to tell of. */
+/** What a schema costs at each value, times the values of an event: the steps that one check may take. */
 const MAX_STEPS = 2_000_000
+/** Steps within which a check tells more than its first error. Each may make an error, which costs many times more. */
+const MAX_STEPS_FOR_ERRORS = 5_000
 /** No event weighs more: in JSON each of its values takes two bytes, itself and what separates it from the next. */
 const MAX_EVENT_WEIGHT = MAX_EVENT_BYTES / 2
 
-/** Holds the properties of an event, which is not larger than one may be, against a schema: empty when they fit. */
-export type PropertyCheck = (properties: Record<string, unknown>) => ValidationItem[]
+/**
+ * Holds the properties of an event, which is not larger than one may be, against a schema: empty when they fit, else up to
+ * ten errors. Where it would cost more than the budget, `too_complex` is the only one.
+ */
+export type PropertyCheck = (properties: Record<string, unknown>, budget?: WorkBudget) => ValidationItem[]
 
 // Unknown keywords and formats are ignored, as the standard has it; `logger` would print about them.
-const newAjv = () =>
+const newAjv = (options: Options = {}) =>
   addFormats
-    .default(withTextLength(new Ajv2020({ strict: false, allErrors: true, verbose: true, logger: false })))
+    .default(
+      withTextLength(
+        new Ajv2020({
+          strict: false,
+          inlineRefs: false,
+          code: { optimize: false },
+          logger: false,
+          ...options,
+        }),
+      ),
+    )
     .removeKeyword('uniqueItems')
     .addKeyword(uniqueItems)
     // The pattern of theirs takes a time that grows with the square of a text's length.
@@ -29,18 +52,33 @@ const isUrl = (text: string): boolean =>
   !/\s/.test(text) && /^(?:https?|ftp):$/.test(URL.parse(text)?.protocol ?? '')
 
 /**
- * Compiles the schema of an event's properties. Costs milliseconds: do it once per version of a definition.
+ * Compiles the schema of an event's properties. Costs milliseconds: do it once per version of a definition. A schema
+ * with more parts than may be saved is not compiled, and everything is too complex for it.
  * @throws Error when it is not a JSON Schema
  */
 export const compileEventSchema = (schema: object): PropertyCheck => {
-  // An instance of its own, so that a schema which is forgotten takes its compiled code along.
-  const validate = newAjv().compile(schema)
-  const size = expandedSize({ ...schema })
-  const maxWeight = MAX_STEPS / (size === 'recursive' ? 1 : size)
-  const mayBeTooHeavy = maxWeight < MAX_EVENT_WEIGHT
-  return (properties) => {
-    if (mayBeTooHeavy && isHeavierThan(properties, maxWeight)) return [TOO_COMPLEX]
-    return validate(properties) ? [] : (validate.errors ?? []).slice(0, MAX_ERRORS).map(toItem)
+  if (partsOf(schema) > MAX_SCHEMA_PARTS || expandedSize({ ...schema }) === 'recursive')
+    return () => [TOO_COMPLEX]
+  // An instance of its own, so that a schema which is forgotten takes its compiled code along. Whether it is a schema at all
+  // is checked when it is saved, since that takes ten times as long.
+  const validate = newAjv({ validateSchema: false }).compile(schema)
+  let listErrors: ValidateFunction | undefined
+  const cost = runCost(schema)
+  const maxWeight = MAX_STEPS / cost
+
+  return (properties, budget = new WorkBudget()) => {
+    const weight = weightOf(properties, Math.min(maxWeight, MAX_EVENT_WEIGHT))
+    const steps = Math.ceil(weight * cost)
+    if (weight > maxWeight || steps > budget.left) return [TOO_COMPLEX]
+    budget.spend(steps)
+    if (validate(properties)) return []
+    const first = (validate.errors ?? []).slice(0, 1)
+    if (steps <= MAX_STEPS_FOR_ERRORS) {
+      listErrors ??= newAjv({ validateSchema: false, allErrors: true }).compile(schema)
+      listErrors(properties)
+    }
+    const errors = steps <= MAX_STEPS_FOR_ERRORS ? (listErrors?.errors ?? first) : first
+    return errors.slice(0, MAX_ERRORS).map((error) => toItem(error, schema, properties))
   }
 }
 
@@ -51,43 +89,49 @@ const TOO_COMPLEX: ValidationItem = {
 }
 
 /**
- * Checks that a schema may be saved: it is a JSON Schema, and running it cannot hang the process.
- * @throws AppError unprocessable, with the reason in `errors`
+ * Why a schema may not be saved: it is no JSON Schema, or running it could hang the process. Empty when it may. Takes up
+ * to seconds where patterns are hard to analyse, so call it in a worker thread.
  */
-export const requireUsableSchema = (schema: unknown): void => {
-  const problems = schemaProblems(schema)
-  if (problems.length === 0) problems.push(...compileProblems(schema as object))
-  if (problems.length > 0)
-    throw new AppError('unprocessable', 'The schema cannot be used', { errors: problems })
+export const usabilityProblems = async (schema: unknown): Promise<ValidationItem[]> => {
+  const problems = await schemaProblems(schema)
+  return problems.length > 0 ? problems : compileProblems(schema as object)
 }
 
 const compileProblems = (schema: object): ValidationItem[] => {
+  const ajv = newAjv({ verbose: true })
+  if (!ajv.validateSchema(schema)) {
+    const [error] = ajv.errors ?? []
+    const field = `schema${(error?.instancePath ?? '').replaceAll('/', '.')}`
+    return [{ field, rule: 'invalid_schema', message: error ? describeError(error) : 'is not a JSON Schema' }]
+  }
   try {
-    compileEventSchema(schema)
+    ajv.compile(schema)
     return []
   } catch (error) {
     return [{ field: 'schema', rule: 'invalid_schema', message: `${(error as Error).message}`.slice(0, 500) }]
   }
 }
 
-const toItem = (error: ErrorObject): ValidationItem => {
+const toItem = (error: ErrorObject, schema: object, properties: object): ValidationItem => {
   const path = error.instancePath.replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~')
-  const inside = missingOrUnexpected(error)
+  const inside = memberOf(error)
+  const { schemaPath, instancePath } = error
+  const expected = error.keyword === 'false schema' ? false : resolvePointer(schema, schemaPath)
+  const parent = resolvePointer(schema, schemaPath.slice(0, schemaPath.lastIndexOf('/')))
+  const parentSchema = typeof parent === 'object' && parent !== null ? parent : {}
+  const data = valueAt(properties, instancePath)
   return {
     field: `properties${path}${inside === undefined ? '' : `.${inside}`}`,
     rule: error.keyword,
-    expected: shortened(error.schema),
-    ...(inside === undefined && { actual: shortened(error.data) }),
-    message: error.message ?? 'is invalid',
+    expected: shortened(expected),
+    ...(inside === undefined && { actual: shortened(data) }),
+    message: describeError({ ...error, schema: expected, data, parentSchema }),
   }
 }
 
-// These two report the object; the field that they are about is inside of it.
-const missingOrUnexpected = ({ keyword, params }: ErrorObject): string | undefined => {
-  if (keyword === 'required') return `${params.missingProperty}`
-  if (keyword === 'additionalProperties') return `${params.additionalProperty}`
-  return undefined
-}
+/** The value at a JSON pointer that is not part of an address, and so has no escapes of those. */
+const valueAt = (root: unknown, pointer: string): unknown =>
+  resolvePointer(root, `#${pointer.split('/').map(encodeURIComponent).join('/')}`)
 
 const shortened = (value: unknown): unknown => {
   const text = typeof value === 'string' ? value : JSON.stringify(value)

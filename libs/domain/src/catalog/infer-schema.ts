@@ -1,6 +1,7 @@
+import { MAX_SCHEMA_PARTS } from '@waymark/contracts'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { schemaProblems } from './schema-safety.ts'
+import { structureProblems } from './schema-safety.ts'
 
 type Schema = Record<string, unknown>
 type TypeName = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object'
@@ -26,8 +27,12 @@ const MIN_REPEATS = 5
 const MAX_NAMES = 200
 const MAX_NAME_LENGTH = 200
 /** What lies deeper is left open, and more of it if the schema gets too large to be saved. */
-const DEPTHS = [8, 4, 2, 1]
-const MAX_DEPTH = 8
+const DEPTHS = [8, 4, 2, 1] as const
+/**
+ * Places that are remembered; with more, the deepest are forgotten. Each is at least one part of a schema, so that many
+ * more could not be saved, unless their names turn out to be data.
+ */
+const MAX_PLACES = 20 * MAX_SCHEMA_PARTS
 
 // The formats as the catalog checks them, the narrow ones first.
 const ajv = addFormats.default(new Ajv2020())
@@ -43,6 +48,9 @@ const nothingSeen = (): Seen => ({
   items: undefined,
 })
 
+/** How deep examples are looked into, and at most how many places that has made so far. */
+type Memory = { depth: number; places: number }
+
 /**
  * Learns a JSON Schema from examples, in memory that does not grow with their number. Every example that was added fits
  * the schema; beyond that it says what all of them have in common: types, required members, formats, and enumerations
@@ -50,26 +58,49 @@ const nothingSeen = (): Seen => ({
  */
 export const createSchemaInference = () => {
   const root = nothingSeen()
+  const memory: Memory = { depth: DEPTHS[0], places: 0 }
   return {
-    add: (properties: Record<string, unknown>): void => see(root, properties, 0),
-    /** The schema of what was added so far; one that may be saved as an event's definition. */
+    add: (properties: Record<string, unknown>): void => {
+      see(root, properties, 0, memory)
+      if (memory.places > MAX_PLACES) forgetDeepest(root, memory)
+    },
+    /** The schema of what was added so far, without patterns; one that may be saved as an event's definition. */
     schema: (): Schema =>
-      DEPTHS.map((depth) => schemaOf(root, depth)).find((schema) => schemaProblems(schema).length === 0) ?? {
-        type: 'object',
-      },
+      DEPTHS.filter((depth) => depth <= memory.depth)
+        .map((depth) => schemaOf(root, depth))
+        .find((schema) => structureProblems(schema).length === 0) ?? { type: 'object' },
   }
 }
 
-const see = (seen: Seen, value: unknown, depth: number): void => {
+const see = (seen: Seen, value: unknown, depth: number, memory: Memory): void => {
   const type = typeOf(value)
   seen.count++
   seen.types.set(type, (seen.types.get(type) ?? 0) + 1)
   if (typeof value === 'string') seeText(seen, value)
-  if (depth === MAX_DEPTH || typeof value !== 'object' || value === null) return
+  if (depth === memory.depth || typeof value !== 'object' || value === null) return
   if (Array.isArray(value)) {
+    if (!seen.items) memory.places++
     seen.items ??= nothingSeen()
-    for (const item of value) see(seen.items, item, depth + 1)
-  } else seeMembers(seen, value, depth)
+    for (const item of value) see(seen.items, item, depth + 1, memory)
+  } else seeMembers(seen, value, depth, memory)
+}
+
+const forgetDeepest = (root: Seen, memory: Memory): void => {
+  for (const depth of DEPTHS.filter((depth) => depth <= memory.depth)) {
+    memory.depth = depth
+    memory.places = keepPlaces(root, depth)
+    if (memory.places <= MAX_PLACES) return
+  }
+}
+
+/** Forgets what lies deeper, and answers how many places remain. */
+const keepPlaces = (seen: Seen, depth: number): number => {
+  if (depth === 0) {
+    seen.members = undefined
+    seen.items = undefined
+  }
+  const inside = [...(seen.members?.values() ?? []), ...(seen.items ? [seen.items] : [])]
+  return inside.reduce((sum, place) => sum + keepPlaces(place, depth - 1), 1)
 }
 
 const seeText = (seen: Seen, text: string): void => {
@@ -79,14 +110,15 @@ const seeText = (seen: Seen, text: string): void => {
   if (seen.texts.size > MAX_ENUM_VALUES || text.length > MAX_ENUM_TEXT) seen.texts = undefined
 }
 
-const seeMembers = (seen: Seen, value: object, depth: number): void => {
+const seeMembers = (seen: Seen, value: object, depth: number, memory: Memory): void => {
   for (const [name, member] of Object.entries(value)) {
     if (!seen.members) return
     // What every object inherits looks to a validator as if it were always there.
     if (name in Object.prototype || name.length > MAX_NAME_LENGTH) continue
     const known = seen.members.get(name) ?? nothingSeen()
+    if (!seen.members.has(name)) memory.places++
     seen.members.set(name, known)
-    see(known, member, depth + 1)
+    see(known, member, depth + 1, memory)
     if (seen.members.size > MAX_NAMES) seen.members = undefined
   }
 }

@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest'
-import { MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, MAX_SCHEMA_NODES, schemaProblems } from './schema-safety.ts'
+import { MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, MAX_SCHEMA_PARTS, MAX_SCHEMA_PATTERNS } from '@waymark/contracts'
+import { describe, expect, it, vi } from 'vitest'
+import { isQuickToCheck, MAX_SCHEMA_NODES, schemaProblems } from './schema-safety.ts'
 
 const nested = (levels: number): object => {
   let schema: object = {}
@@ -18,6 +19,31 @@ const doubling = (lines: number): object => ({
   ),
 })
 
+/** Each member and its one keyword are two parts, beside `properties` itself. */
+const partsInMembers = (parts: number): object => ({
+  properties: Object.fromEntries(
+    Array.from({ length: Math.ceil((parts - 1) / 2) }, (_, n) => [
+      `p${n}`,
+      2 * n + 2 < parts ? { type: 'string' } : {},
+    ]),
+  ),
+})
+
+const withPatterns = (count: number, patternOf: (n: number) => string): object => ({
+  properties: Object.fromEntries(
+    Array.from({ length: count }, (_, n) => [`p${n}`, { pattern: patternOf(n) }]),
+  ),
+})
+
+/** As the HTML standard has it; the length makes each another one. */
+const emailPattern = (n: number): string => {
+  const label = '[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?'
+  return `^[a-zA-Z0-9.!#$%&'*+/=?^_\`{|}~-]{1,${n + 1}}@${label}(?:\\.${label})*$`
+}
+
+/** The analysis takes one step for each letter, and one at the end. */
+const LONGEST_PATTERN = 999
+
 describe('a schema is safe', () => {
   it.each([
     ['an empty one', {}],
@@ -33,8 +59,12 @@ describe('a schema is safe', () => {
     [`of ${MAX_SCHEMA_DEPTH} levels`, nested(MAX_SCHEMA_DEPTH)],
     [`of ${MAX_SCHEMA_BYTES} bytes`, { title: 'x'.repeat(MAX_SCHEMA_BYTES - '{"title":""}'.length) }],
     ['whose references stand for some', doubling(8)],
-  ])('%s', (_what, schema) => {
-    expect(schemaProblems(schema)).toEqual([])
+    [`of ${MAX_SCHEMA_PARTS} parts`, partsInMembers(MAX_SCHEMA_PARTS)],
+    [`with ${MAX_SCHEMA_PATTERNS} ordinary email patterns`, withPatterns(MAX_SCHEMA_PATTERNS, emailPattern)],
+    ['with the same pattern everywhere', withPatterns(MAX_SCHEMA_PATTERNS + 1, () => '^[A-Z]+$')],
+    ['with a pattern that takes all steps', { pattern: `^${'a'.repeat(LONGEST_PATTERN)}$` }],
+  ])('%s', async (_what, schema) => {
+    expect(await schemaProblems(schema)).toEqual([])
   })
 })
 
@@ -64,13 +94,56 @@ describe('a schema is refused', () => {
     ['with an exponential pattern', { pattern: '^(a+)+$' }, 'exponential'],
     ['with overlapping alternatives', { pattern: '^(a|a)*b$' }, 'exponential'],
     ['with an exponential property pattern', { patternProperties: { '(x+x+)+y': {} } }, 'exponential'],
-    ['with what is no pattern', { pattern: '(' }, 'pattern'],
+    ['with what is no pattern', { pattern: '(' }, 'no regular expression'],
     [
-      'with very many patterns',
-      { anyOf: Array.from({ length: 51 }, (_, n) => ({ pattern: `^a{${n}}$` })) },
-      'pattern',
+      `of ${MAX_SCHEMA_PARTS + 1} parts`,
+      partsInMembers(MAX_SCHEMA_PARTS + 1),
+      `has ${MAX_SCHEMA_PARTS + 1} keywords and members, of which ${MAX_SCHEMA_PARTS} are allowed`,
     ],
-  ])('%s', (_what, schema, why) => {
-    expect(schemaProblems(schema)[0]?.message).toContain(why)
+    [
+      `with ${MAX_SCHEMA_PATTERNS + 1} patterns`,
+      withPatterns(MAX_SCHEMA_PATTERNS + 1, (n) => `^a{${n}}$`),
+      `has ${MAX_SCHEMA_PATTERNS + 1} different patterns, of which ${MAX_SCHEMA_PATTERNS} are allowed`,
+    ],
+    [
+      'with a pattern that takes a step too many',
+      { pattern: `^${'a'.repeat(LONGEST_PATTERN + 1)}$` },
+      'too complex to tell',
+    ],
+  ])('%s', async (_what, schema, why) => {
+    expect((await schemaProblems(schema))[0]?.message).toContain(why)
+  })
+})
+
+describe('whether a pattern is safe', () => {
+  it('does not depend on the time that the analysis takes', async () => {
+    const clock = vi.spyOn(Date, 'now')
+    let now = 0
+    clock.mockImplementation(() => {
+      now += 60_000
+      return now
+    })
+    try {
+      expect(await schemaProblems(withPatterns(20, emailPattern))).toEqual([])
+    } finally {
+      clock.mockRestore()
+    }
+  })
+})
+
+describe('what is quick to check', () => {
+  it('is a schema of up to 4 KiB', () => {
+    const ofBytes = (bytes: number): object => {
+      const empty = JSON.stringify({ title: '' }).length
+      return { title: 'x'.repeat(bytes - empty) }
+    }
+    expect(isQuickToCheck(ofBytes(4_096))).toBe(true)
+    expect(isQuickToCheck(ofBytes(4_097))).toBe(false)
+  })
+
+  it('is none with a pattern, wherever it is', () => {
+    expect(isQuickToCheck({ properties: { a: { type: 'string', format: 'email' } } })).toBe(true)
+    expect(isQuickToCheck({ properties: { a: { pattern: 'a' } } })).toBe(false)
+    expect(isQuickToCheck({ anyOf: [{ patternProperties: { a: {} } }] })).toBe(false)
   })
 })

@@ -1,15 +1,24 @@
-import type { ValidationItem } from '@waymark/contracts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import {
+  MAX_SCHEMA_BYTES,
+  MAX_SCHEMA_DEPTH,
+  MAX_SCHEMA_PARTS,
+  MAX_SCHEMA_PATTERNS,
+  type ValidationItem,
+} from '@waymark/contracts'
 import { isSafePattern } from 'redos-detector'
 import { isDeeperThan } from '../ingestion/json-depth.ts'
+import { weightOf } from '../ingestion/value-weight.ts'
 
-/** Bytes of a schema: the UTF-8 length of its compact JSON. */
-export const MAX_SCHEMA_BYTES = 64 * 1024
-/** Levels of nesting in a schema. */
-export const MAX_SCHEMA_DEPTH = 32
 /** Subschemas after every reference has been followed; a few lines of references can stand for millions. */
 export const MAX_SCHEMA_NODES = 10_000
-const MAX_PATTERNS = 50
-const PATTERN_CHECK_MS = 500
+/**
+ * Steps of the analysis that a pattern may take. It counts steps and not time, so that a schema always gets the same
+ * answer. Ordinary patterns take under 800; this many are a tenth of a second.
+ */
+const MAX_PATTERN_STEPS = 1_000
+/** Size of a schema that is quick to check, in bytes. */
+const MAX_QUICK_BYTES = 4_096
 
 // References by name could leave the schema, or change their meaning with where they are followed from.
 const REFUSED_KEYWORDS = [
@@ -24,11 +33,28 @@ const REFUSED_KEYWORDS = [
 
 type Node = { [keyword: string]: unknown }
 
-/** What makes a schema unfit to be run on every event: empty when it is safe. The first problem found is enough. */
-export const schemaProblems = (schema: unknown): ValidationItem[] => {
-  const problem = (message: string, actual?: unknown): ValidationItem[] => [
-    { field: 'schema', rule: 'unsafe_schema', message, ...(actual !== undefined && { actual }) },
-  ]
+const problem = (message: string, actual?: unknown): ValidationItem[] => [
+  { field: 'schema', rule: 'unsafe_schema', message, ...(actual !== undefined && { actual }) },
+]
+
+/**
+ * What makes a schema unfit to be run on every event: empty when it is safe. The first problem found is enough. Analysing
+ * patterns takes up to seconds, in turns of the event loop.
+ */
+export const schemaProblems = async (schema: unknown): Promise<ValidationItem[]> => {
+  const problems = structureProblems(schema)
+  if (problems.length > 0) return problems
+  for (const pattern of patternsIn(allNodes(schema))) {
+    // What the analysis of a pattern makes is kept in memory until the turn ends.
+    await nextTurn()
+    const reason = patternProblem(pattern)
+    if (reason) return problem(reason, pattern)
+  }
+  return []
+}
+
+/** The same without the analysis of patterns, of which only the number counts. */
+export const structureProblems = (schema: unknown): ValidationItem[] => {
   if (!isNode(schema)) return problem('must be a JSON Schema object')
   if (isDeeperThan(schema, MAX_SCHEMA_DEPTH))
     return problem(`is nested deeper than ${MAX_SCHEMA_DEPTH} levels`)
@@ -49,11 +75,21 @@ export const schemaProblems = (schema: unknown): ValidationItem[] => {
   if (size === 'recursive') return problem('$ref must not lead back to itself')
   if (size > MAX_SCHEMA_NODES)
     return problem(`has over ${MAX_SCHEMA_NODES} parts once its references are followed`)
-  const pattern = unsafePattern(nodes)
-  return pattern === undefined
-    ? []
-    : problem('has a pattern that could take exponential time, or too many patterns', pattern)
+  const parts = partsOf(schema)
+  if (parts > MAX_SCHEMA_PARTS)
+    return problem(
+      `has ${Math.ceil(parts)} keywords and members, of which ${MAX_SCHEMA_PARTS} are allowed; leave inner objects open, or ` +
+        'share definitions by $ref',
+    )
+  const patterns = patternsIn(nodes)
+  if (patterns.size > MAX_SCHEMA_PATTERNS)
+    return problem(`has ${patterns.size} different patterns, of which ${MAX_SCHEMA_PATTERNS} are allowed`)
+  return []
 }
+
+/** Whether a schema is so small, and without patterns, that checking it takes some 20 ms. */
+export const isQuickToCheck = (schema: object): boolean =>
+  Buffer.byteLength(JSON.stringify(schema)) <= MAX_QUICK_BYTES && patternsIn(allNodes(schema)).size === 0
 
 const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -73,7 +109,8 @@ const isPointer = (text: string): boolean => {
   }
 }
 
-const resolve = (root: Node, pointer: string): unknown => {
+/** What a JSON pointer in a fragment (`#/properties/a`) leads to, or `undefined`. */
+export const resolvePointer = (root: unknown, pointer: string): unknown => {
   const steps = pointer.slice(1).split('/').slice(1)
   return steps.reduce<unknown>((value, step) => {
     const key = decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')
@@ -83,8 +120,61 @@ const resolve = (root: Node, pointer: string): unknown => {
   }, root)
 }
 
+/** What nobody holds a value against. */
+const ANNOTATIONS = new Set(
+  'title description default examples $comment deprecated readOnly writeOnly'.split(' '),
+)
+
+/** How many keywords and members a schema has as it is written, which is what compiling it costs. */
+export const partsOf = (schema: unknown): number => {
+  if (Array.isArray(schema)) return schema.reduce<number>((sum, item) => sum + partsOf(item), 0)
+  if (!isNode(schema)) return 0
+  return Object.entries(schema).reduce((sum, [keyword, value]) => {
+    if (ANNOTATIONS.has(keyword) && !isNode(value)) return sum
+    // Names and values are written out one by one where they are few, and looked up in a list where they are many.
+    const values = Array.isArray(value) ? value.filter((item) => !isNode(item)).length : 0
+    const branches = Array.isArray(value) ? value.filter(isNode).length : 0
+    const own = (COMPILE_COSTS[keyword] ?? 1) + branches * (keyword === 'oneOf' ? 4 : 1)
+    return sum + own + Math.min(values, 200) / (keyword === 'enum' ? 10 : 2) + partsOf(value)
+  }, 0)
+}
+
+/** Parts that a keyword counts as. */
+const COMPILE_COSTS: Readonly<Record<string, number>> = {
+  ...{ format: 3, pattern: 3, contains: 4, propertyNames: 4, $ref: 2, if: 2, uniqueItems: 2 },
+}
+
+/** What single keywords cost at a value beyond a plain one, in steps. */
+const KEYWORD_COSTS: Readonly<Record<string, number>> = {
+  ...{ format: 20, pattern: 20, uniqueItems: 20, contains: 10, propertyNames: 10 },
+  ...{ unevaluatedProperties: 20, unevaluatedItems: 20, dependentRequired: 5 },
+}
+
+/** Steps that a schema may take at each value that it is held against, its references followed. */
+export const runCost = (schema: object): number => Number(expandedSize({ ...schema }, keywordCosts))
+
+const keywordCosts = (node: Node): number =>
+  Object.entries(node).reduce((sum, [keyword, value]) => {
+    if (keyword === 'enum' || keyword === 'const') return sum + costOfValues(value)
+    if (keyword === 'patternProperties' && isNode(value)) return sum + 20 * Object.keys(value).length
+    // Each branch that does not fit makes an error, although another one may.
+    if ((keyword === 'anyOf' || keyword === 'oneOf') && Array.isArray(value)) return sum + 10 * value.length
+    const names = Array.isArray(value) ? value.filter((item) => typeof item === 'string').length / 5 : 0
+    return sum + (KEYWORD_COSTS[keyword] ?? 0) + Math.floor(names)
+  }, 0)
+
+/** What comparing with values costs: most texts and numbers differ at a glance, objects are gone through. */
+const costOfValues = (values: unknown): number =>
+  (Array.isArray(values) ? values : [values]).reduce<number>(
+    (sum, value) => sum + (typeof value === 'object' ? weightOf(value) : 0.2),
+    0,
+  )
+
 /** How many objects a schema consists of once its references are followed, or that this would never end. */
-export const expandedSize = (root: Record<string, unknown>): number | 'recursive' => {
+export const expandedSize = (
+  root: Record<string, unknown>,
+  extraOf: (node: Node) => number = () => 0,
+): number | 'recursive' => {
   const known = new Map<string, number>()
   const following = new Set<string>()
   let recursive = false
@@ -97,7 +187,7 @@ export const expandedSize = (root: Record<string, unknown>): number | 'recursive
       return 0
     }
     following.add(pointer)
-    const found = sizeOf(resolve(root, pointer))
+    const found = sizeOf(resolvePointer(root, pointer))
     following.delete(pointer)
     known.set(pointer, found)
     return found
@@ -106,31 +196,32 @@ export const expandedSize = (root: Record<string, unknown>): number | 'recursive
     if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + sizeOf(item), 0)
     if (!isNode(value)) return 0
     const own = typeof value.$ref === 'string' ? sizeOfTarget(value.$ref) : 0
-    return Object.values(value).reduce<number>((sum, child) => sum + sizeOf(child), 1 + own)
+    return Object.values(value).reduce<number>((sum, child) => sum + sizeOf(child), 1 + own + extraOf(value))
   }
 
   const size = sizeOf(root)
   return recursive ? 'recursive' : size
 }
 
-const unsafePattern = (nodes: readonly Node[]): string | undefined => {
-  const patterns = new Set(
+const patternsIn = (nodes: readonly Node[]): Set<string> =>
+  new Set(
     nodes.flatMap((node) => [
       ...(typeof node.pattern === 'string' ? [node.pattern] : []),
       ...(isNode(node.patternProperties) ? Object.keys(node.patternProperties) : []),
     ]),
   )
-  if (patterns.size > MAX_PATTERNS) return `${patterns.size} patterns`
-  const deadline = performance.now() + PATTERN_CHECK_MS
-  return [...patterns].find((pattern) => !isSafe(pattern, deadline - performance.now()))
-}
 
-const isSafe = (pattern: string, timeout: number): boolean => {
-  if (timeout <= 0) return false
+/** Why a pattern may not be run on what others send, or `undefined`. */
+const patternProblem = (pattern: string): string | undefined => {
   try {
-    return isSafePattern(pattern, { unicode: true, timeout, maxScore: 1_000 }).safe
+    // Without a limit of time, or a busy machine would refuse what an idle one accepts.
+    const limits = { maxSteps: MAX_PATTERN_STEPS, maxScore: 1_000 }
+    return isSafePattern(pattern, { unicode: true, ...limits }).safe ? undefined : UNSAFE_PATTERN
   } catch {
-    // Not a regular expression at all.
-    return false
+    return 'has a pattern that is no regular expression'
   }
 }
+
+const UNSAFE_PATTERN =
+  'has a pattern that could take exponential time or is too complex to tell; use one with fewer repetitions and ' +
+  'alternatives, in which no two repetitions can match the same text'

@@ -1,4 +1,5 @@
 import type { FuncKeywordDefinition } from 'ajv'
+import { canonicalJson } from '../json/canonical-json.ts'
 
 /**
  * JSON Schema's `uniqueItems` in a time that grows with the array. Ajv's own compares objects each with each, for which a
@@ -8,16 +9,9 @@ export const uniqueItems: FuncKeywordDefinition = {
   keyword: 'uniqueItems',
   type: 'array',
   schemaType: 'boolean',
-  error: { message: 'must NOT have duplicate items' },
+  error: { message: 'must not contain an item twice' },
   validate: (wanted: boolean, items: unknown[]) => !wanted || areUnique(items),
 }
 
-const areUnique = (items: readonly unknown[]): boolean => new Set(items.map(canonical)).size === items.length
-
-// The same text for equal values: the members of objects come in one order.
-const canonical = (value: unknown): string =>
-  JSON.stringify(value, (_name, member: unknown) =>
-    typeof member === 'object' && member !== null && !Array.isArray(member)
-      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : member,
-  )
+const areUnique = (items: readonly unknown[]): boolean =>
+  new Set(items.map(canonicalJson)).size === items.length

@@ -11,22 +11,34 @@ const check = compileEventSchema({ required: ['total'], properties: { total: { t
 const event = (eventName: string, properties: Record<string, unknown>): AcceptedEvent => ({
   eventId: 'e',
   eventName,
-  visitorId: null,
-  userId: null,
-  sessionId: null,
   properties,
-  clientTimestamp: null,
-  shortLinkId: null,
-  shortLinkCode: null,
-  clickIds: {},
 })
 const catalog = (settings: ProjectSettings = {}) => ({
   settings,
+  hasDefinitions: true,
   checkFor: (name: string) => (name === 'order' ? check : undefined),
 })
 const rules = (items: ValidationItem[]) => items.map(({ rule }) => rule)
 
 describe('validating an event', () => {
+  it('does not call a name unknown while the project has no definition at all', () => {
+    const empty = (settings: ProjectSettings = {}) => ({
+      settings,
+      hasDefinitions: false,
+      checkFor: () => undefined,
+    })
+    for (const mode of ['warn', 'enforce'] as const)
+      expect(validateEvent(event('first', {}), envelope, mode, empty())).toEqual({
+        violations: [],
+        warnings: envelope,
+      })
+    const strict = { ingestValidation: { rejectUnknownEvents: true } }
+    expect(rules(validateEvent(event('first', {}), [], 'enforce', empty(strict)).violations)).toEqual([
+      'unknown_event',
+    ])
+    expect(validateEvent(event('first', {}), [], 'warn', empty(strict)).warnings).toEqual([])
+  })
+
   it.each([
     ['off', 'order', { total: 'x' }, [], []],
     ['off', 'unknown', {}, [], []],
@@ -57,7 +69,7 @@ describe('validating an event', () => {
         rule: 'type',
         expected: 'integer',
         actual: 'much',
-        message: 'must be integer',
+        message: 'must be an integer; got "much"',
       },
     ])
     expect(check({})).toMatchObject([{ field: 'properties.total', rule: 'required' }])

@@ -1,6 +1,9 @@
 import type { AcceptedEvent, MeteringSelector } from '@waymark/contracts'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compileSelector, conversionsOf } from './metering.ts'
+import { completeEvent } from '../ingestion/ingest-record.ts'
+import { WorkBudget } from '../logic/work-budget.ts'
+import { compileSelector, conversionsOf, filteredEvent, meterEvent } from './metering.ts'
 
 const selector = (change: Partial<MeteringSelector> = {}): MeteringSelector => ({
   id: '01900000-0000-7000-8000-00000000000a',
@@ -14,14 +17,7 @@ const selector = (change: Partial<MeteringSelector> = {}): MeteringSelector => (
 const order = (properties: Record<string, unknown>): AcceptedEvent => ({
   eventId: 'e',
   eventName: 'order',
-  visitorId: null,
-  userId: null,
-  sessionId: null,
   properties,
-  clientTimestamp: null,
-  shortLinkId: null,
-  shortLinkCode: null,
-  clickIds: {},
 })
 const claim = (properties: Record<string, unknown>, change?: Partial<MeteringSelector>) =>
   conversionsOf(order(properties), [compileSelector(selector(change))])[0]
@@ -45,8 +41,89 @@ describe('a conversion', () => {
     expect(claim(properties)?.amount).toBeNull()
   })
 
-  it.each(['euro', '€', 'E1R', 978, null])('has no currency when that is %j', (currency) => {
+  it.each(['euro', '€', 'E1R', 'ABC', 'DEM', 978, null])('has no currency when that is %j', (currency) => {
     expect(claim({ currency })?.currency).toBeNull()
+  })
+
+  const warningsOf = (properties: Record<string, unknown>, ...changes: Partial<MeteringSelector>[]) =>
+    meterEvent(
+      order(properties),
+      [{}, ...changes].map((change) => compileSelector(selector(change))),
+    ).warnings
+
+  it.each([
+    ['a fraction', 12.5],
+    ['text', '4990'],
+    ['beyond what a number holds exactly', 2 ** 53],
+    ['negative', -1],
+    ['true', true],
+  ])('draws a warning when its amount is %s', (_what, total) => {
+    expect(warningsOf({ order: { total }, currency: 'EUR', items: 1 })).toEqual([
+      {
+        field: 'properties.order.total',
+        rule: 'invalid_amount',
+        expected: 'an integer of minor units from 0 to 9007199254740991',
+        actual: total,
+        message: expect.stringContaining('must be an integer of minor units'),
+      },
+    ])
+    expect(claim({ order: { total } })?.amount).toBeNull()
+  })
+
+  it.each(['', 'EURO', 'ABC', 'XXX', 978, ['EUR']])('draws a warning when its currency is %j', (currency) => {
+    expect(warningsOf({ currency })).toMatchObject([
+      {
+        field: 'properties.currency',
+        rule: 'invalid_currency',
+        expected: expect.stringContaining('ISO 4217'),
+      },
+    ])
+  })
+
+  it.each(['2', -1, {}, false, 2 ** 53])('draws a warning when its quantity is %j', (items) => {
+    expect(warningsOf({ items })).toMatchObject([{ field: 'properties.items', rule: 'invalid_quantity' }])
+    expect(claim({ items })?.quantity).toBeNull()
+  })
+
+  it('draws a warning when its amount has no currency, once', () => {
+    const other = { id: '01900000-0000-7000-8000-00000000000b' }
+    for (const currency of [undefined, null]) {
+      expect(warningsOf({ order: { total: 5 }, currency }, other)).toMatchObject([
+        { field: 'properties.currency', rule: 'missing_currency' },
+      ])
+    }
+    expect(warningsOf({ order: { total: 5 }, currency: 'ABC' })).toMatchObject([{ rule: 'invalid_currency' }])
+    expect(claim({ order: { total: 5 } })).toMatchObject({ amount: 5, currency: null })
+    const inNone = compileSelector(selector({ currencyProperty: null }))
+    expect(meterEvent(order({ order: { total: 5 } }), [inNone]).warnings).toEqual([])
+  })
+
+  it('draws none for what is absent or usable, and one for what several selectors read', () => {
+    expect(warningsOf({})).toEqual([])
+    expect(warningsOf({ order: { total: null }, currency: null, items: null })).toEqual([])
+    expect(warningsOf({ order: { total: 0 }, currency: 'jpy', items: 0.5 })).toEqual([])
+    expect(warningsOf({ order: { total: 2 ** 53 - 1 }, currency: 'EUR', items: 2 ** 53 - 1 })).toEqual([])
+    expect(warningsOf({ currency: 'ABC' }, { id: '01900000-0000-7000-8000-00000000000b' })).toHaveLength(1)
+    expect(warningsOf({ currency: 'x'.repeat(1_000) })[0]?.actual).toBe('x'.repeat(64))
+  })
+
+  it('has only parts that can be counted, whatever it is told, and says why one is missing', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.jsonValue(), fc.jsonValue(), (total, currency, items) => {
+        const selectors = [compileSelector(selector())]
+        const metered = meterEvent(order({ order: { total }, currency, items }), selectors)
+        const [made] = metered.conversions
+        for (const [part, sent, rule] of [
+          [made?.amount, total, 'invalid_amount'],
+          [made?.currency, currency, 'invalid_currency'],
+          [made?.quantity, items, 'invalid_quantity'],
+        ]) {
+          const isWarnedOf = metered.warnings.some((warning) => warning.rule === rule)
+          expect(isWarnedOf).toBe(sent !== null && part === null)
+          if (typeof part === 'number') expect(part >= 0 && Number.isFinite(part)).toBe(true)
+        }
+      }),
+    )
   })
 
   it('is what the filter lets through', () => {
@@ -71,18 +148,38 @@ describe('a filter that goes through lists', () => {
   const some = (list: unknown, holds: unknown) => ({ some: [list, holds] })
   const list = { var: 'properties.items' }
   const isOne = { '===': [{ var: '' }, 1] }
-  const filterOf = (filter: unknown) => compileSelector(selector({ filter }))
+  const filterOf = (filter: unknown) => {
+    const { matches } = compileSelector(selector({ filter }))
+    return {
+      matches: (event: AcceptedEvent) => matches(filteredEvent(completeEvent(event)), new WorkBudget()),
+    }
+  }
 
   it('holds for one of its items', () => {
     const { matches } = filterOf(some(list, isOne))
-    expect(matches(order({ items: [0, 1] }))).toBe(true)
-    expect(matches(order({ items: [0] }))).toBe(false)
+    expect(matches(order({ items: [0, 1] }))).toBe('holds')
+    expect(matches(order({ items: [0] }))).toBe('fails')
   })
 
   it('holds for no more of them than it could go through in a moment', () => {
     const holds = { or: Array.from({ length: 200 }, (_, index) => ({ '===': [{ var: '' }, -1 - index] })) }
     const { matches } = filterOf(some(list, { or: [isOne, holds] }))
-    expect(matches(order({ items: [1] }))).toBe(true)
-    expect(matches(order({ items: Array.from({ length: 10_000 }, () => 1) }))).toBe(false)
+    expect(matches(order({ items: [1] }))).toBe('holds')
+    expect(matches(order({ items: Array.from({ length: 10_000 }, () => 1) }))).toBe('exceeded')
+  })
+
+  it('makes no conversion past its budget, and the event tells of it', () => {
+    const items = Array.from({ length: 1_000 }, () => 0)
+    const selectors = Array.from({ length: 3 }, (_, n) =>
+      compileSelector(selector({ id: `${n}`, filter: some(list, isOne) })),
+    )
+    const run = (budget: WorkBudget) => meterEvent(order({ items }), selectors, budget)
+    const budget = new WorkBudget(1_000_000, 0)
+    expect(run(budget)).toEqual({ conversions: [], warnings: [] })
+    const ofThree = 1_000_000 - budget.left
+    expect(run(new WorkBudget(ofThree, 0)).warnings).toEqual([])
+    expect(run(new WorkBudget(ofThree - 1, 0)).warnings).toMatchObject([
+      { rule: 'filter_budget_exceeded', actual: ['2'] },
+    ])
   })
 })

@@ -1,11 +1,28 @@
-import type { AcceptedEvent, ConversionClaim, MeteringSelector } from '@waymark/contracts'
-import { weightOf } from '../ingestion/value-weight.ts'
-import { compileLogic, MAX_STEPS } from '../logic/compile-logic.ts'
+import {
+  type AcceptedEvent,
+  type CompleteEvent,
+  type ConversionClaim,
+  currencyOf,
+  type MeteringSelector,
+  type ValidationItem,
+} from '@waymark/contracts'
+import { completeEvent } from '../ingestion/ingest-record.ts'
+import { compileLogic, type Evaluation, type LogicData, logicData } from '../logic/compile-logic.ts'
+import { WorkBudget } from '../logic/work-budget.ts'
 
-const CURRENCY = /^[A-Z]{3}$/
+/** Characters of a property's value that a warning repeats. */
+const MAX_SHOWN_LENGTH = 64
+
+/** A compiled filter. */
+export type EventFilter = (event: FilteredEvent, budget: WorkBudget) => Evaluation
+/** An event as filters see it, prepared once for all of them. */
+export type FilteredEvent = LogicData
+
+export const filteredEvent = (event: CompleteEvent): FilteredEvent =>
+  logicData({ event, properties: event.properties })
 
 /** A selector with its filter compiled. */
-export type CompiledSelector = { selector: MeteringSelector; matches: (event: AcceptedEvent) => boolean }
+export type CompiledSelector = { selector: MeteringSelector; matches: EventFilter }
 
 /** Compiles a selector's filter, once per version of it. @throws Error when the filter is no JsonLogic */
 export const compileSelector = (selector: MeteringSelector): CompiledSelector => ({
@@ -14,32 +31,121 @@ export const compileSelector = (selector: MeteringSelector): CompiledSelector =>
 })
 
 /**
- * Compiles a filter over `{ event, properties }`; null lets every event pass. What would go through very much does not
- * let an event pass.
+ * Compiles a filter over `{ event, properties }`; null lets every event pass.
  * @throws Error when it is no JsonLogic
  */
-export const compileFilter = (filter: unknown): ((event: AcceptedEvent) => boolean) => {
-  if (filter === null) return () => true
-  const { mostSteps, holds } = compileLogic(filter)
-  return (event) => {
-    const data = { event, properties: event.properties }
-    return mostSteps(() => weightOf(data, MAX_STEPS)) <= MAX_STEPS && holds(data)
-  }
+export const compileFilter = (filter: unknown): EventFilter =>
+  filter === null ? () => 'holds' : compileLogic(filter).evaluate
+
+/** What metering makes of an event: a conversion per matching selector, and warnings of values that cannot be used. */
+export type Metered = { conversions: ConversionClaim[]; warnings: ValidationItem[] }
+
+/**
+ * Finds the conversions that an event is. A value that is absent or null draws no warning, except the currency of an
+ * amount. A selector whose filter would
+ * cost more than the budget matches nothing, and the event gets a warning for it.
+ */
+export const meterEvent = (
+  event: AcceptedEvent,
+  selectors: readonly CompiledSelector[],
+  budget = new WorkBudget(),
+): Metered => {
+  if (selectors.length === 0) return NOT_METERED
+  const warnings: ValidationItem[] = []
+  const filtered = filteredEvent(completeEvent(event))
+  const answers = selectors.map(({ matches }) => matches(filtered, budget))
+  const conversions = selectors
+    .filter((_, index) => answers[index] === 'holds')
+    .map(({ selector }) => {
+      const claim = {
+        selectorId: selector.id,
+        amount: read(amount, event.properties, selector.amountProperty, warnings),
+        currency: read(currency, event.properties, selector.currencyProperty, warnings),
+        quantity: read(quantity, event.properties, selector.quantityProperty, warnings),
+      }
+      if (claim.amount !== null && claim.currency === null) warnAboutMissingCurrency(selector, warnings)
+      return claim
+    })
+  const unanswered = selectors.filter((_, index) => answers[index] === 'exceeded')
+  if (unanswered.length > 0) warnings.push(budgetWarning(unanswered.map(({ selector }) => selector.id)))
+  return { conversions, warnings }
 }
+
+const budgetWarning = (selectorIds: readonly string[]): ValidationItem => ({
+  field: 'properties',
+  rule: 'filter_budget_exceeded',
+  actual: selectorIds,
+  message: 'is too large for the filters of these metering selectors; no conversion was counted for them',
+})
 
 /** The conversions that an event is: one per matching selector. */
 export const conversionsOf = (
   event: AcceptedEvent,
   selectors: readonly CompiledSelector[],
-): ConversionClaim[] =>
-  selectors
-    .filter(({ matches }) => matches(event))
-    .map(({ selector }) => ({
-      selectorId: selector.id,
-      amount: integerAt(event.properties, selector.amountProperty),
-      currency: currencyAt(event.properties, selector.currencyProperty),
-      quantity: numberAt(event.properties, selector.quantityProperty),
-    }))
+  budget = new WorkBudget(),
+): ConversionClaim[] => meterEvent(event, selectors, budget).conversions
+
+const NOT_METERED: Metered = { conversions: [], warnings: [] }
+
+/** How a property becomes a part of a conversion. */
+type Reading<T> = { rule: string; allowed: string; parse: (value: unknown) => T | undefined }
+
+const amount: Reading<number> = {
+  rule: 'invalid_amount',
+  allowed: 'an integer of minor units from 0 to 9007199254740991',
+  parse: (value) => (isNumber(value) && Number.isSafeInteger(value) && value >= 0 ? value : undefined),
+}
+const currency: Reading<string> = {
+  rule: 'invalid_currency',
+  allowed: 'an ISO 4217 currency code such as EUR',
+  parse: (value) => (typeof value === 'string' ? currencyOf(value) : undefined),
+}
+const quantity: Reading<number> = {
+  rule: 'invalid_quantity',
+  allowed: 'a number from 0 to 9007199254740991',
+  parse: (value) => (isNumber(value) && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined),
+}
+
+const isNumber = (value: unknown): value is number => typeof value === 'number'
+
+/** The value under a path, null when there is none or it cannot be used; the latter is a warning, once per path and rule. */
+const read = <T>(
+  { rule, allowed, parse }: Reading<T>,
+  properties: Record<string, unknown>,
+  path: string | null,
+  warnings: ValidationItem[],
+): T | null => {
+  const value = at(properties, path) ?? null
+  if (value === null) return null
+  const parsed = parse(value)
+  if (parsed !== undefined) return parsed
+  const field = `properties.${path}`
+  if (!warnings.some((known) => known.field === field && known.rule === rule)) {
+    const message = `must be ${allowed}; the conversion is counted without it`
+    warnings.push({ field, rule, expected: allowed, actual: shown(value), message })
+  }
+  return null
+}
+
+/** An amount in no currency cannot be added up. A currency that cannot be used has its own warning already. */
+const warnAboutMissingCurrency = (
+  { amountProperty, currencyProperty }: MeteringSelector,
+  warnings: ValidationItem[],
+): void => {
+  if (currencyProperty === null) return
+  const field = `properties.${currencyProperty}`
+  if (warnings.some((known) => known.field === field)) return
+  const message =
+    `is missing beside properties.${amountProperty}; send ${currency.allowed}. ` +
+    'The conversion is counted with an amount in no currency'
+  warnings.push({ field, rule: 'missing_currency', expected: currency.allowed, message })
+}
+
+const shown = (value: unknown): unknown => {
+  if (typeof value === 'string') return value.slice(0, MAX_SHOWN_LENGTH).toWellFormed()
+  if (typeof value !== 'object') return value
+  return Array.isArray(value) ? 'an array' : 'an object'
+}
 
 /** The value under a dotted path, such as `order.total`. */
 const at = (properties: Record<string, unknown>, path: string | null): unknown =>
@@ -52,19 +158,3 @@ const at = (properties: Record<string, unknown>, path: string | null): unknown =
           : undefined,
       properties,
     )
-
-const numberAt = (properties: Record<string, unknown>, path: string | null): number | null => {
-  const value = at(properties, path)
-  return typeof value === 'number' && Number.isFinite(value) ? value : null
-}
-
-const integerAt = (properties: Record<string, unknown>, path: string | null): number | null => {
-  const value = numberAt(properties, path)
-  return value !== null && Number.isSafeInteger(value) ? value : null
-}
-
-const currencyAt = (properties: Record<string, unknown>, path: string | null): string | null => {
-  const value = at(properties, path)
-  const code = typeof value === 'string' ? value.toUpperCase() : ''
-  return CURRENCY.test(code) ? code : null
-}

@@ -1,4 +1,4 @@
-import { AppError } from '@waymark/contracts'
+import type { ValidationItem } from '@waymark/contracts'
 
 /** Letters and digits that nobody takes for another one: no I, L, O, U, 0 and 1. */
 export const DEFAULT_ALPHABET = 'ABCDEFGHJKMNPQRSTVWXYZ23456789'
@@ -16,43 +16,28 @@ export type CodeSpace = { alphabet: string; length: number }
 export const randomBitsOf = ({ alphabet, length }: CodeSpace): number =>
   (length - 1) * Math.log2(alphabet.length)
 
-/**
- * An alphabet as codes use it: in upper case.
- * @throws AppError unprocessable when it is not an even number of different letters and digits
- */
-export const requireUsableAlphabet = (text: string): string => {
-  const alphabet = text.toUpperCase()
-  if (!/^[0-9A-Z]+$/.test(alphabet))
-    throw unusable('alphabet', 'characters', 'must be letters A to Z and digits')
+/** Why codes may not be drawn from an alphabet in upper case: it needs an even number of different letters and digits. */
+export const alphabetProblems = (alphabet: string): ValidationItem[] => {
+  const problem = (rule: string, message: string): ValidationItem[] => [{ field: 'alphabet', rule, message }]
+  if (!/^[0-9A-Z]+$/.test(alphabet)) return problem('characters', 'must be letters A to Z and digits')
   if (new Set(alphabet).size < alphabet.length)
-    throw unusable('alphabet', 'unique', 'names a character twice (case does not count)')
+    return problem('unique', 'names a character twice (case does not count)')
   if (alphabet.length % 2 === 1)
-    throw unusable('alphabet', 'even', 'must have an even number of characters, for the check character')
-  return alphabet
+    return problem('even', 'must have an even number of characters, for the check character')
+  return []
 }
 
-/**
- * Checks that codes of a space cannot be guessed, by themselves and with `size` of them to hit.
- * @throws AppError unprocessable with the bits that there are and that there should be
- */
-export const requireUnguessable = (space: CodeSpace, size: number): void => {
+/** Whether codes of a space could be guessed, by themselves or with `size` of them to hit, with the bits that it takes. */
+export const guessabilityProblems = (space: CodeSpace, size: number): ValidationItem[] => {
   const needed = Math.max(MIN_RANDOM_BITS, MIN_BITS_PER_CODE + Math.log2(Math.max(size, 1)))
   const bits = randomBitsOf(space)
-  if (bits >= needed) return
+  if (bits >= needed) return []
   const [has, wants] = [floorToTenth(bits), Math.ceil(needed * 10) / 10]
   const length = 1 + Math.ceil(needed / Math.log2(space.alphabet.length))
-  throw unusable(
-    'length',
-    'random_bits',
+  const message =
     `leaves ${has} random bits in a code of ${space.length} from ${space.alphabet.length} characters, the last of ` +
-      `which only checks the others; ${size} codes need ${wants} bits, so a length of ${length}`,
-    { expected: wants, actual: has },
-  )
+    `which only checks the others; ${size} codes need ${wants} bits, so a length of ${length}`
+  return [{ field: 'length', rule: 'random_bits', expected: wants, actual: has, message }]
 }
 
 const floorToTenth = (bits: number): number => Math.floor(bits * 10) / 10
-
-const unusable = (field: string, rule: string, message: string, figures: object = {}): AppError =>
-  new AppError('unprocessable', 'The request is not valid', {
-    errors: [{ field, rule, ...figures, message }],
-  })

@@ -11,17 +11,7 @@ export type BucketPurpose = 'holdout' | 'exclusion' | `rollout:${string}` | `spl
  * UTF-8 bytes of `salt:key:purpose:subject`, modulo 10,000. `docs/bucketing-vectors.json` has examples.
  */
 export const bucketOf = (salt: string, key: string, purpose: BucketPurpose, subject: string): number =>
-  murmurhash.v3(utf8Of(`${salt}:${key}:${purpose}:${subject}`), 0) % BUCKETS
-
-const encoder = new TextEncoder()
-const bytes = new Uint8Array(4_096)
-
-/** The bytes of a text, until the next call: a buffer of their own for each would take longer than the hash. */
-const utf8Of = (text: string): Uint8Array => {
-  // No UTF-16 code unit takes more than three bytes.
-  if (text.length * 3 > bytes.length) return encoder.encode(text)
-  return bytes.subarray(0, encoder.encodeInto(text, bytes).written)
-}
+  murmurhash.v3(`${salt}:${key}:${purpose}:${subject}`, 0) % BUCKETS
 
 /** How many buckets a percentage takes, from the first on. It is a whole number for steps of 0.01 percent. */
 export const bucketsIn = (percentage: number): number => Math.round(percentage * (BUCKETS / 100))

@@ -1,6 +1,6 @@
-import { AppError, type DecisionParts } from '@waymark/contracts'
+import type { DecisionParts } from '@waymark/contracts'
 import { describe, expect, it } from 'vitest'
-import { MAX_DECISION_BYTES, requireUsableDecision } from './check-decision.ts'
+import { decisionProblems, MAX_DECISION_BYTES } from './check-decision.ts'
 import { reshufflesOf, writeDecision } from './write-decision.ts'
 
 let made = 0
@@ -21,17 +21,10 @@ const named = (key: string, change: Partial<DecisionParts> = {}) => ({ key, defi
 const problemsOf = (
   change: Partial<DecisionParts>,
   others: ReturnType<typeof named>[] = [],
-): Record<string, string> => {
-  try {
-    requireUsableDecision(named('d', change), others)
-    return {}
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error
-    expect(error.code).toBe('unprocessable')
-    const errors = error.details.errors as { field: string; message: string }[]
-    return Object.fromEntries(errors.map(({ field, message }) => [field, message]))
-  }
-}
+): Record<string, string> =>
+  Object.fromEntries(
+    decisionProblems(named('d', change), others).map(({ field, message }) => [field, message]),
+  )
 const needs = (decision: string, variant = 'b') => ({
   rules: [{ variant: 'b', prerequisites: [{ decision, variants: [variant] }] }],
 })
@@ -214,6 +207,12 @@ describe('a change is warned about', () => {
       { rules: [{ id: 'r', variant: 'a' }] },
       { rules: split(1) },
       ['weights_changed'],
+    ],
+    [
+      'not when a rule names another variant',
+      { rules: [{ id: 'r', variant: 'a' }] },
+      { rules: [{ id: 'r', variant: 'b' }] },
+      [],
     ],
     ['when the salt changes', { salt: 'x' }, { salt: 'y' }, ['salt_changed']],
     [

@@ -1,23 +1,22 @@
-import { AppError, type Decision, type DecisionDefinition, type DecisionRule } from '@waymark/contracts'
+import type { Decision, DecisionDefinition, DecisionRule, ValidationItem } from '@waymark/contracts'
 import { isDeeperThan } from '../ingestion/json-depth.ts'
-import { requireUsableCondition } from './condition.ts'
+import { conditionProblems } from './condition.ts'
 
 /** Bytes of a decision's JSON. */
 export const MAX_DECISION_BYTES = 64 * 1024
 const MAX_DEPTH = 30
 
-type Problem = { field: string; rule: string; message: string }
 type Named = Pick<Decision, 'key' | 'definition'>
 
 /**
- * Checks that a decision may be saved beside the project's others, those that are not archived.
- * @throws AppError unprocessable naming every problem; for a circle of prerequisites the decisions in it
+ * Why a decision may not be saved beside the project's others, those that are not archived. A circle of prerequisites
+ * names the decisions in it.
  */
-export const requireUsableDecision = (decision: Named, others: readonly Named[]): void => {
+export const decisionProblems = (decision: Named, others: readonly Named[]): ValidationItem[] => {
   const { definition } = decision
   if (isDeeperThan(definition, MAX_DEPTH))
-    refuse([problem('', 'max_depth', `is nested deeper than ${MAX_DEPTH} levels`)])
-  const problems = [
+    return [problem('', 'max_depth', `is nested deeper than ${MAX_DEPTH} levels`)]
+  return [
     ...sizeProblems(definition),
     ...variantProblems(definition),
     ...definition.rules.flatMap((rule, place) => ruleProblems(rule, place, definition)),
@@ -27,21 +26,16 @@ export const requireUsableDecision = (decision: Named, others: readonly Named[])
     ...groupProblems(decision, others),
     ...prerequisiteProblems(decision, others),
   ]
-  if (problems.length > 0) refuse(problems)
 }
 
-const problem = (field: string, rule: string, message: string): Problem => ({ field, rule, message })
+const problem = (field: string, rule: string, message: string): ValidationItem => ({ field, rule, message })
 
-const refuse = (errors: Problem[]): never => {
-  throw new AppError('unprocessable', 'The decision cannot be used', { errors })
-}
-
-const sizeProblems = (definition: DecisionDefinition): Problem[] =>
+const sizeProblems = (definition: DecisionDefinition): ValidationItem[] =>
   Buffer.byteLength(JSON.stringify(definition)) > MAX_DECISION_BYTES
     ? [problem('', 'max_size', `is larger than ${MAX_DECISION_BYTES} bytes`)]
     : []
 
-const variantProblems = ({ variants, fallbackVariant }: DecisionDefinition): Problem[] => [
+const variantProblems = ({ variants, fallbackVariant }: DecisionDefinition): ValidationItem[] => [
   ...repeatsIn(variants.map(({ key }) => key)).map((place) =>
     problem(`variants.${place}.key`, 'unique', 'is the key of another variant'),
   ),
@@ -50,7 +44,7 @@ const variantProblems = ({ variants, fallbackVariant }: DecisionDefinition): Pro
     : [problem('fallbackVariant', 'exists', 'is not one of the variants')]),
 ]
 
-const idProblems = ({ rules }: DecisionDefinition): Problem[] =>
+const idProblems = ({ rules }: DecisionDefinition): ValidationItem[] =>
   repeatsIn(rules.map(({ id }) => id)).map((place) =>
     problem(`rules.${place}.id`, 'unique', 'is the id of another rule'),
   )
@@ -58,7 +52,11 @@ const idProblems = ({ rules }: DecisionDefinition): Problem[] =>
 const repeatsIn = (names: readonly string[]): number[] =>
   names.flatMap((name, place) => (names.indexOf(name) < place ? [place] : []))
 
-const ruleProblems = (rule: DecisionRule, place: number, { variants }: DecisionDefinition): Problem[] => {
+const ruleProblems = (
+  rule: DecisionRule,
+  place: number,
+  { variants }: DecisionDefinition,
+): ValidationItem[] => {
   const at = `rules.${place}`
   const isVariant = (name: string) => variants.some(({ key }) => key === name)
   const { variant, split, rollout, condition } = rule
@@ -81,36 +79,25 @@ const ruleProblems = (rule: DecisionRule, place: number, { variants }: DecisionD
       ? [problem(`${at}.split`, 'minimum', 'needs a weight above 0')]
       : []),
     ...percentageProblems(`${at}.rollout`, rollout),
-    ...conditionProblems(condition, `${at}.condition`),
+    ...(condition === null ? [] : conditionProblems(condition, `${at}.condition`)),
   ]
 }
 
-const conditionProblems = (condition: unknown, field: string): Problem[] => {
-  if (condition === null) return []
-  try {
-    requireUsableCondition(condition, field)
-    return []
-  } catch (error) {
-    if (error instanceof AppError && Array.isArray(error.details.errors)) return error.details.errors
-    throw error
-  }
-}
-
-const percentageProblems = (field: string, percentage: number): Problem[] => {
+const percentageProblems = (field: string, percentage: number): ValidationItem[] => {
   const hundredths = percentage * 100
   return Math.abs(hundredths - Math.round(hundredths)) < 1e-6
     ? []
     : [problem(field, 'multipleOf', 'has more than two decimals')]
 }
 
-const scheduleProblems = ({ schedule }: DecisionDefinition): Problem[] => {
+const scheduleProblems = ({ schedule }: DecisionDefinition): ValidationItem[] => {
   const { startsAt, endsAt } = schedule ?? {}
   return startsAt && endsAt && Date.parse(startsAt) >= Date.parse(endsAt)
     ? [problem('schedule.endsAt', 'order', 'is not after startsAt')]
     : []
 }
 
-const groupProblems = ({ key, definition }: Named, others: readonly Named[]): Problem[] => {
+const groupProblems = ({ key, definition }: Named, others: readonly Named[]): ValidationItem[] => {
   const group = definition.exclusionGroup
   if (group === null) return []
   const { name, from, to } = group
@@ -127,7 +114,7 @@ const groupProblems = ({ key, definition }: Named, others: readonly Named[]): Pr
   ]
 }
 
-const prerequisiteProblems = (decision: Named, others: readonly Named[]): Problem[] => {
+const prerequisiteProblems = (decision: Named, others: readonly Named[]): ValidationItem[] => {
   const named = new Map([...others, decision].map((one) => [one.key, one]))
   const problems = decision.definition.rules.flatMap(({ prerequisites }, place) =>
     prerequisites.flatMap(({ decision: key, variants }, index) => {

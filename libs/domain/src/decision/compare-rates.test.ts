@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compareRates, rateOf } from './compare-rates.ts'
 
@@ -12,6 +13,15 @@ describe('a rate', () => {
     const { rateInterval } = rateOf(group)
     expect(rateInterval?.[0]).toBeCloseTo(low, 4)
     expect(rateInterval?.[1]).toBeCloseTo(high, 4)
+  })
+
+  it('of nobody and of everybody ends at 0 and at 1 exactly', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1_000_000 }), (people) => {
+        expect(rateOf({ people, converted: 0 }).rateInterval?.[0]).toBe(0)
+        expect(rateOf({ people, converted: people }).rateInterval?.[1]).toBe(1)
+      }),
+    )
   })
 
   it('is unknown without people', () => {

@@ -28,7 +28,10 @@ export const rateOf = ({
   const z2 = Z95 ** 2
   const center = (rate + z2 / (2 * people)) / (1 + z2 / people)
   const half = (Z95 / (1 + z2 / people)) * Math.sqrt((rate * (1 - rate)) / people + z2 / (4 * people ** 2))
-  return { rate, rateInterval: [Math.max(0, center - half), Math.min(1, center + half)] }
+  return {
+    rate,
+    rateInterval: [converted === 0 ? 0 : center - half, converted === people ? 1 : center + half],
+  }
 }
 
 /**
@@ -46,14 +49,18 @@ export const compareRates = (group: Group, control: Group): Comparison => {
   const [otherLow, otherHigh] = otherInterval
   return {
     lift: other === 0 ? null : difference / other,
-    difference,
+    difference: withoutNoise(difference),
     differenceInterval: [
-      difference - Math.hypot(own - ownLow, otherHigh - other),
-      difference + Math.hypot(ownHigh - own, other - otherLow),
+      withoutNoise(difference - Math.hypot(own - ownLow, otherHigh - other)),
+      withoutNoise(difference + Math.hypot(ownHigh - own, other - otherLow)),
     ],
     pValue: pValueOf(group, control),
   }
 }
+
+// What is left of 0 after floating-point arithmetic.
+const NOISE = 1e-12
+const withoutNoise = (value: number): number => (Math.abs(value) < NOISE ? 0 : value)
 
 const pValueOf = (group: Group, control: Group): number | null => {
   const pooled = (group.converted + control.converted) / (group.people + control.people)

@@ -1,5 +1,5 @@
 import { type Decision, type DecisionRule, type DecisionVariant, dateOfTime } from '@waymark/contracts'
-import { type CompiledCondition, type CountRef, compileCondition } from './condition.ts'
+import { type CompiledCondition, type CountRef, compileCondition, countsIn } from './condition.ts'
 
 /** A rule with its condition ready. */
 export type CompiledRule = { rule: DecisionRule; condition: CompiledCondition }
@@ -33,6 +33,8 @@ export const compileDecision = (decision: Decision): CompiledDecision => {
 /** A project's decisions. */
 export type DecisionSet = {
   get: (key: string) => CompiledDecision | undefined
+  /** These and all decisions that they depend on, so that `get` can compile them one by one before they are made. */
+  withPrerequisites: (keys: readonly string[]) => readonly string[]
   /** All of them, the oldest first. */
   all: readonly Decision[]
   /** Those that are active, whatever their schedules say. */
@@ -60,10 +62,21 @@ export const createDecisionSet = (
   let countedEvents: ReadonlySet<string> | undefined
   return {
     get,
+    withPrerequisites: (keys) => {
+      // A set that grows while it is gone through: what is added is gone through, too.
+      const needed = new Set(keys)
+      for (const key of needed)
+        for (const { prerequisites } of byKey.get(key)?.definition.rules ?? [])
+          for (const { decision } of prerequisites) needed.add(decision)
+      return [...needed]
+    },
     all: decisions,
     active,
     get counts() {
-      counts ??= distinct(active.flatMap(({ key }) => get(key)?.counts ?? []))
+      // Read from the rules themselves: compiling every decision of a project at once takes long.
+      counts ??= distinct(
+        active.flatMap(({ definition }) => definition.rules.flatMap(({ condition }) => countsIn(condition))),
+      )
       return counts
     },
     get countedEvents() {

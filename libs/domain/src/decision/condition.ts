@@ -1,5 +1,5 @@
-import { AppError } from '@waymark/contracts'
-import { type CompiledLogic, compileLogic, requireUsableLogic } from '../logic/compile-logic.ts'
+import type { ValidationItem } from '@waymark/contracts'
+import { type CompiledLogic, compileLogic, logicProblems } from '../logic/compile-logic.ts'
 
 /** Longest window of a count, in whole days. */
 export const MAX_COUNT_DAYS = 90
@@ -24,24 +24,23 @@ const WINDOW = /^([1-9]\d?)d$/
 export const compileCondition = (condition: unknown): CompiledCondition =>
   condition === null || condition === undefined
     ? EVERYBODY
-    : { ...compileLogic(condition), counts: readCounts(condition, () => {}) }
+    : { ...compileLogic(condition), counts: countsIn(condition) }
 
-const EVERYBODY: CompiledCondition = { mostSteps: () => 0, holds: () => true, counts: [] }
+const EVERYBODY: CompiledCondition = { evaluate: () => 'holds', counts: [] }
 
 /**
- * Checks that a condition may be saved; `field` is where it is in the request.
- * @throws AppError unprocessable when it is no JsonLogic, too large or deep, goes through lists within lists, or reads
- * a count that is not one
+ * Why a condition may not be saved: it is not JsonLogic, too large or deep, iterates lists within lists, or reads a count
+ * that is not one. Only the first problem is returned. `field` is where the condition is in the request.
  */
-export const requireUsableCondition = (condition: unknown, field: string): void => {
-  requireUsableLogic(condition, field)
-  const refuse = (message: string): never => {
-    throw new AppError('unprocessable', 'The condition cannot be used', {
-      errors: [{ field, rule: 'json_logic', message }],
-    })
-  }
-  readCounts(condition, refuse)
+export const conditionProblems = (condition: unknown, field: string): ValidationItem[] => {
+  const problems = logicProblems(condition, field)
+  if (problems.length > 0) return problems
+  readCounts(condition, (message) => problems.push({ field, rule: 'json_logic', message }))
+  return problems.slice(0, 1)
 }
+
+/** The counts that a condition names. */
+export const countsIn = (condition: unknown): CountRef[] => readCounts(condition, () => {})
 
 /** The counts that a condition names; `complain` is told of what looks like one and is none. */
 const readCounts = (logic: unknown, complain: (message: string) => void): CountRef[] => {

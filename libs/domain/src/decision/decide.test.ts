@@ -212,6 +212,20 @@ describe('a prerequisite', () => {
     )
     expect(deciderOf([circle, after(['on'])]).decide('b').reason).toBe('DEFAULT')
   })
+
+  it('is found beforehand, also of prerequisites, in circles, and when it does not exist', () => {
+    const needing = (key: string, ...others: string[]) =>
+      decision(
+        { key },
+        {
+          rules: others.map((other) => rule({ prerequisites: [{ decision: other, variants: ['on'] }] })),
+        },
+      )
+    const decisions = [needing('a', 'b', 'c'), needing('b', 'd'), needing('c', 'a', 'nope'), needing('d')]
+    const set = createDecisionSet([...decisions, needing('e')], compileDecision)
+    expect([...set.withPrerequisites(['a'])].sort()).toEqual(['a', 'b', 'c', 'd', 'nope'])
+    expect(set.withPrerequisites(['d', 'unknown'])).toEqual(['d', 'unknown'])
+  })
 })
 
 describe('an explanation', () => {

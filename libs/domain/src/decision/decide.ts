@@ -1,6 +1,6 @@
 import type { DecisionReason, DecisionRule } from '@waymark/contracts'
-import { weightOf } from '../ingestion/value-weight.ts'
-import { MAX_STEPS } from '../logic/compile-logic.ts'
+import { type LogicData, logicData } from '../logic/compile-logic.ts'
+import { WorkBudget } from '../logic/work-budget.ts'
 import { type BucketPurpose, bucketOf, bucketsIn, shareOf } from './bucket.ts'
 import type { CompiledDecision, CompiledRule, DecisionSet } from './compiled-decision.ts'
 import type { CompiledCondition, ConditionData } from './condition.ts'
@@ -37,30 +37,23 @@ export type RuleOutcome = {
   variant: string | null
 }
 
-/** Steps that all conditions may take for one person; about 20 ms. */
-const MAX_STEPS_PER_PERSON = 5 * MAX_STEPS
-
 /**
  * Decides for one person: answers questions about any decision of a project, each decision worked out at most once.
- * The rules themselves are pure: frequency caps and coupons are the caller's.
+ * The rules themselves are pure: frequency caps and coupons are the caller's. `budget` bounds what all conditions cost.
  */
-export const createDecider = (decisions: DecisionSet, situation: Situation) => {
+export const createDecider = (decisions: DecisionSet, situation: Situation, budget = new WorkBudget()) => {
   const { projectId, subject, data, now } = situation
   // `null` while it is being worked out: a decision that depends on itself, which saving refuses, gets no variant.
   const made = new Map<string, Choice | null>()
-  let stepsLeft = MAX_STEPS_PER_PERSON
-  let weight: number | undefined
-  const weigh = (): number => {
-    weight ??= weightOf(data, MAX_STEPS)
-    return weight
-  }
+  let prepared: LogicData | undefined
+  let exceeded = false
 
-  /** A condition that would take too long does not hold, nor does one that comes when the others took too long. */
+  /** A condition that would cost more than what is left of the budget does not hold. */
   const holds = (condition: CompiledCondition): boolean => {
-    const steps = condition.mostSteps(weigh)
-    if (steps > MAX_STEPS || steps > stepsLeft) return false
-    stepsLeft -= steps
-    return condition.holds(data)
+    prepared ??= logicData(data)
+    const answer = condition.evaluate(prepared, budget)
+    if (answer === 'exceeded') exceeded = true
+    return answer === 'holds'
   }
 
   const checkBucket = (
@@ -141,6 +134,9 @@ export const createDecider = (decisions: DecisionSet, situation: Situation) => {
   }
 
   return {
+    /** Whether a condition was taken not to hold because it would have cost too much. */
+    exceeded: (): boolean => exceeded,
+
     /** What a decision gives now: by its rules while it is deciding, else its fallback variant. */
     decide: (compiled: CompiledDecision): Choice =>
       (isDeciding(compiled, now) ? decide(compiled) : null) ?? disabled(compiled),

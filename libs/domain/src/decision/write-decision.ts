@@ -57,7 +57,9 @@ export const reshufflesOf = (before: DecisionDefinition, after: DecisionDefiniti
   const rulesBefore = new Map(before.rules.map((rule) => [rule.id, rule]))
   return after.rules.flatMap((rule) => {
     const old = rulesBefore.get(rule.id)
-    if (!old || sharesOf(old) === sharesOf(rule)) return []
+    // Without weights before and after, everybody gets what the rule names now: that is what its author asked for.
+    const weighted = old?.split || rule.split
+    if (!old || !weighted || sharesOf(old) === sharesOf(rule)) return []
     const message = 'The weights have changed: some people get another variant than before.'
     return [{ code: 'weights_changed', ruleId: rule.id, message }]
   })

@@ -52,7 +52,7 @@ export const compileMessage = async ({
     if (body.length > MAX_HTML_LENGTH)
       throw new TemplateError('html', `becomes larger than ${MAX_HTML_LENGTH} characters`)
     if (htmlDepth(body) > MAX_HTML_DEPTH)
-      throw new TemplateError('html', `has more than ${MAX_HTML_DEPTH} elements within each other`)
+      throw new TemplateError('html', `has elements nested deeper than ${MAX_HTML_DEPTH} levels`)
     return {
       subject: oneLine(inField('subject', () => renderSubject(context))),
       html: body,

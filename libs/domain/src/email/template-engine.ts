@@ -65,7 +65,7 @@ const countLoops = (environment: HandlebarsModule): { restart(): void } => {
     function (this: unknown, items: unknown, options: Handlebars.HelperOptions) {
       const fn = (context: unknown, runtime?: Handlebars.RuntimeOptions): string => {
         rounds += 1
-        if (rounds > MAX_ROUNDS) throw new Error(`loops go round more than ${MAX_ROUNDS} times`)
+        if (rounds > MAX_ROUNDS) throw new Error(`loops run more than ${MAX_ROUNDS} times`)
         const text = options.fn(context, runtime)
         produced += text.length
         if (produced > MAX_LOOP_OUTPUT)

@@ -3,31 +3,19 @@ import { enrichEvent } from '../enrichment/enrich-event.ts'
 import { compileTrigger, triggersFiredBy } from './trigger.ts'
 
 const AT = '2026-11-21T04:00:00.000Z'
-const event = (
-  change: { receivedAt?: string; backfill?: boolean; bot?: boolean; properties?: object } = {},
-) => {
+const event = (change: { receivedAt?: string; backfill?: true; bot?: boolean; properties?: object } = {}) => {
   const enriched = enrichEvent({
     v: 1,
     kind: 'event',
     projectId: '01900000-0000-7000-8000-000000000001',
     receivedAt: change.receivedAt ?? AT,
-    sentAt: null,
     client: { ip: null, userAgent: change.bot ? 'Googlebot/2.1' : null },
-    ipStorage: 'truncate',
-    backfill: change.backfill ?? false,
-    warnings: [],
-    conversions: [],
+    ...(change.backfill && { backfill: change.backfill }),
     event: {
       eventId: 'e1',
       eventName: 'signed_up',
       visitorId: 'v',
-      userId: null,
-      sessionId: null,
       properties: { ...change.properties },
-      clientTimestamp: null,
-      shortLinkId: null,
-      shortLinkCode: null,
-      clickIds: {},
     },
   })
   return enriched

@@ -16,12 +16,6 @@ const aRecord = (
   kind: 'event',
   projectId: '01900000-0000-7000-8000-000000000001',
   receivedAt: RECEIVED_AT,
-  sentAt: null,
-  client: { ip: null, userAgent: null },
-  ipStorage: 'truncate',
-  backfill: false,
-  warnings: [],
-  conversions: [],
   ...rest,
   event: {
     eventId: 'order-1',
@@ -30,10 +24,7 @@ const aRecord = (
     userId: 'user-1',
     sessionId: 'session-1',
     properties: {},
-    clientTimestamp: null,
-    shortLinkId: null,
     shortLinkCode: 'abc',
-    clickIds: {},
     ...event,
   },
 })
@@ -55,11 +46,33 @@ describe('enrichEvent', () => {
     const { context, v, timestamp, profileId, ...kept } = enrichEvent(record)
     expect(kept).toEqual({
       ...record.event,
+      clientTimestamp: null,
+      shortLinkId: null,
+      clickIds: {},
       projectId: record.projectId,
       receivedAt: RECEIVED_AT,
       backfill: false,
       conversions: [],
       warnings,
+    })
+  })
+
+  it('spells out every field that the record leaves out', () => {
+    const [, , bare] = golden('ingest.records.v1')
+    expect(enrichedEvents.validator.check(enrichEvent(bare))).toBeUndefined()
+    expect(enrichEvent(bare)).toMatchObject({
+      visitorId: null,
+      userId: null,
+      sessionId: null,
+      clientTimestamp: null,
+      shortLinkId: null,
+      shortLinkCode: null,
+      clickIds: {},
+      timestamp: bare.receivedAt,
+      backfill: false,
+      warnings: [],
+      conversions: [],
+      context: { ip: null, browser: null },
     })
   })
 

@@ -1,4 +1,5 @@
-import type { EnrichedEvent, EventLink, IngestRecord, IpStorage } from '@waymark/contracts'
+import type { ClientDevice, EnrichedEvent, EventLink, IngestRecord, IpStorage } from '@waymark/contracts'
+import { completeEvent } from '../ingestion/ingest-record.ts'
 import { CLICK_PARAMETER } from '../link/destination.ts'
 import { correctedTime } from './corrected-time.ts'
 import { storableIp } from './ip-address.ts'
@@ -36,29 +37,30 @@ export const enrichEvent = (
     profileId: null,
   },
 ): EnrichedEvent => {
-  const { event, client } = record
+  const { client = UNKNOWN_DEVICE, ipStorage = 'truncate' } = record
+  const event = completeEvent(record.event)
   const { url, path, utm, clickIds } = describePage(event.properties)
   const referrer = typeof event.properties.referrer === 'string' ? event.properties.referrer : null
   const agent = describe(client.userAgent)
   const receivedAtMs = Date.parse(record.receivedAt)
-  const happenedAtMs = correctedTime(event.clientTimestamp, record.sentAt, receivedAtMs)
+  const happenedAtMs = correctedTime(event.clientTimestamp, record.sentAt ?? null, receivedAtMs)
   return {
     v: 1,
     projectId: record.projectId,
     ...event,
     shortLinkId: shortLink?.id ?? event.shortLinkId,
     shortLinkCode: shortLink?.code ?? event.shortLinkCode,
-    properties: withStorableAddress(event.properties, record.ipStorage),
+    properties: withStorableAddress(event.properties, ipStorage),
     receivedAt: record.receivedAt,
     timestamp: new Date(happenedAtMs).toISOString(),
     profileId,
-    backfill: record.backfill,
-    warnings: record.warnings,
-    conversions: record.conversions,
+    backfill: record.backfill ?? false,
+    warnings: record.warnings ?? [],
+    conversions: record.conversions ?? [],
     context: {
       ...agent,
       ...locate(client.ip),
-      ip: storableIp(client.ip, record.ipStorage),
+      ip: storableIp(client.ip, ipStorage),
       url,
       path,
       referrer,
@@ -73,6 +75,8 @@ export const enrichEvent = (
     },
   }
 }
+
+const UNKNOWN_DEVICE: ClientDevice = { ip: null, userAgent: null }
 
 // What is not to be stored of an address is taken away wherever in the event it stands.
 const withStorableAddress = (

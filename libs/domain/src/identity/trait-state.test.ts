@@ -1,11 +1,16 @@
+import { MAX_PROFILE_TRAITS_BYTES } from '@waymark/contracts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
+  exceedsProfile,
   MAX_TRAITS_PER_PROFILE,
   mergeTraits,
+  mergeTraitsThatFit,
   noTraits,
+  protectedTraits,
   type TraitState,
   type TraitWrite,
+  traitsBytes,
   writtenTraits,
 } from './trait-state.ts'
 
@@ -20,9 +25,10 @@ const someWrite = fc
     own: fc.boolean(),
     by: fc.nat(5),
   })
+  // Whether a write was verified follows from its record, too.
   .map(({ names, minute, own, by }) => ({
     names,
-    write: write(minute, own, `${by}`),
+    write: { ...write(minute, own, `${by}`), ...(by % 2 === 1 && { verified: false as const }) },
     value: by === 0 ? null : by,
   }))
 const someState = fc
@@ -122,5 +128,112 @@ describe('mergeTraits', () => {
     expect(back).toEqual(forth)
     expect(forth.traits).toHaveProperty('trait-11-0')
     expect(forth.traits).not.toHaveProperty('trait-0-0')
+  })
+})
+
+describe('protected traits', () => {
+  const unverified = (minute: number, own = true): TraitWrite => ({
+    ...write(minute, own, 'pub'),
+    verified: false,
+  })
+  const known = writtenTraits({ email: 'ann@example.com', plan: 'free' }, write(1))
+  const forged = writtenTraits({ email: 'eve@example.com', phone: '1', plan: 'paid' }, unverified(9))
+
+  it('are not replaced by an unverified write, whenever it comes', () => {
+    for (const merged of [mergeTraits(known, forged), mergeTraits(forged, known)])
+      expect(merged.traits).toEqual({ email: 'ann@example.com', phone: '1', plan: 'paid' })
+  })
+
+  it('are not unset by one, and stay unset', () => {
+    const unset = writtenTraits({ email: null }, unverified(9))
+    expect(mergeTraits(known, unset).traits).toHaveProperty('email', 'ann@example.com')
+    const removed = mergeTraits(known, writtenTraits({ email: null }, write(2)))
+    expect(mergeTraits(removed, forged).traits).not.toHaveProperty('email')
+  })
+
+  it('are replaced by a later verified write, and unverified ones by any later write', () => {
+    const changed = writtenTraits({ email: 'new@example.com' }, write(10))
+    expect(mergeTraits(mergeTraits(known, forged), changed).traits.email).toBe('new@example.com')
+    const again = writtenTraits({ email: 'second@example.com' }, unverified(10))
+    expect(mergeTraits(forged, again).traits.email).toBe('second@example.com')
+  })
+
+  it('are kept when a verified write for the visitor meets an unverified one for the user', () => {
+    const ofVisitor = writtenTraits({ email: 'ann@example.com' }, write(1, false))
+    expect(mergeTraits(ofVisitor, forged).traits.email).toBe('ann@example.com')
+    expect(mergeTraits(forged, ofVisitor).traits.email).toBe('ann@example.com')
+  })
+
+  it('are not pushed out by a thousand other traits', () => {
+    const many = Object.fromEntries(Array.from({ length: MAX_TRAITS_PER_PROFILE }, (_, n) => [`t${n}`, n]))
+    expect(mergeTraits(known, writtenTraits(many, unverified(9))).traits.email).toBe('ann@example.com')
+  })
+
+  it('are named for an unverified write only', () => {
+    const traits = { email: null, phone: '1', plan: 'x' }
+    expect(protectedTraits(known, traits, { verified: false })).toEqual(['email'])
+    expect(protectedTraits(known, traits, {})).toEqual([])
+    expect(protectedTraits(forged, traits, { verified: false })).toEqual([])
+    expect(protectedTraits(noTraits, traits, { verified: false })).toEqual([])
+  })
+})
+
+describe('the size of a profile', () => {
+  const sized = (name: string, bytes: number, at = write(1)) =>
+    writtenTraits({ [name]: 'x'.repeat(bytes - name.length - 7) }, at)
+
+  it('may be 65,536 bytes and no more', () => {
+    expect(traitsBytes(sized('a', MAX_PROFILE_TRAITS_BYTES).traits)).toBe(MAX_PROFILE_TRAITS_BYTES)
+    expect(exceedsProfile(sized('a', MAX_PROFILE_TRAITS_BYTES), noTraits)).toBe(false)
+    expect(exceedsProfile(sized('a', MAX_PROFILE_TRAITS_BYTES + 1), noTraits)).toBe(true)
+  })
+
+  it('may go down where it was larger before there was a limit', () => {
+    expect(exceedsProfile(sized('a', 300_000), sized('a', 300_000))).toBe(false)
+    expect(exceedsProfile(sized('a', 300_001), sized('a', 300_000))).toBe(true)
+  })
+
+  it('lets a merged profile add what fits, what was written last first', () => {
+    const user = sized('own', 40_000)
+    const visitor = [
+      sized('old', 10_000, write(1, false)),
+      sized('large', 30_000, write(2, false)),
+      sized('new', 20_000, write(3, false)),
+    ].reduce(mergeTraits)
+    const merged = mergeTraitsThatFit(user, visitor)
+    expect(Object.keys(merged.traits).sort()).toEqual(['new', 'own'])
+    expect(mergeTraitsThatFit(user, sized('b', 25_536, write(1, false))).traits).toHaveProperty('b')
+    expect(mergeTraitsThatFit(user, sized('b', 25_538, write(1, false))).traits).not.toHaveProperty('b')
+  })
+
+  const state = fc
+    .array(
+      fc.record({
+        name: fc.constantFrom('email', 'a', 'b', 'é', 'd"', '__proto__'),
+        bytes: fc.nat(40_000),
+        minute: fc.nat(5),
+        own: fc.boolean(),
+        unset: fc.boolean(),
+      }),
+      { maxLength: 6 },
+    )
+    .map((writes) =>
+      writes.reduce<TraitState>((known, { name, bytes, minute, own, unset }, place) => {
+        const value = unset ? null : '\u00e9'.repeat(bytes / 2)
+        const written = writtenTraits({ [name]: value }, write(minute, own, `${place}`))
+        const next = mergeTraits(known, written)
+        return exceedsProfile(next, known) ? known : next
+      }, noTraits),
+    )
+
+  it('stays within the limit through merges, and merging all again changes nothing that fits', () => {
+    fc.assert(
+      fc.property(state, state, (a, b) => {
+        const merged = mergeTraitsThatFit(a, b)
+        expect(traitsBytes(merged.traits)).toBeLessThanOrEqual(MAX_PROFILE_TRAITS_BYTES)
+        const all = mergeTraits(a, b)
+        if (!exceedsProfile(all, a)) expect(merged).toEqual(all)
+      }),
+    )
   })
 })

@@ -1,12 +1,18 @@
 import { ingestRecords, trackedEvent } from '@waymark/contracts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { correctedTime } from '../enrichment/corrected-time.ts'
 import { acceptEvent, sampleOf } from './accept-event.ts'
 import { parseJson } from './sanitize.ts'
 
 const RECEIVED_AT_MS = Date.parse('2026-11-21T04:00:00.000Z')
 const DAY_MS = 24 * 60 * 60 * 1000
-const context = { receivedAtMs: RECEIVED_AT_MS, newEventId: () => 'new-id', mayExceedSize: true }
+const context = {
+  receivedAtMs: RECEIVED_AT_MS,
+  sentAt: null,
+  newEventId: () => 'new-id',
+  mayExceedSize: true,
+}
 
 const accept = (raw: unknown) => {
   const result = acceptEvent(raw, context)
@@ -34,7 +40,7 @@ const ofSize = (bytes: number, character: string) => {
 }
 
 describe('an accepted event', () => {
-  it('spells out what is absent', () => {
+  it('leaves out what is absent', () => {
     expect(accept({ eventName: 'signed_up', visitorId: 'v' })).toEqual({
       accepted: true,
       warnings: [],
@@ -42,13 +48,7 @@ describe('an accepted event', () => {
         eventId: 'new-id',
         eventName: 'signed_up',
         visitorId: 'v',
-        userId: null,
-        sessionId: null,
         properties: {},
-        clientTimestamp: null,
-        shortLinkId: null,
-        shortLinkCode: null,
-        clickIds: {},
       },
     })
   })
@@ -77,14 +77,14 @@ describe('an accepted event', () => {
       clickIds: null,
       userId: null,
     })
-    expect(event).toMatchObject({ eventId: 'new-id', properties: {}, clickIds: {}, userId: null })
+    expect(event).toEqual({ eventId: 'new-id', eventName: 'e', properties: {} })
   })
 
   it('keeps `__proto__` as a key and learns nothing from it', () => {
     const { event } = accept(
       parseJson('{"eventName":"e","__proto__":{"userId":"admin"},"properties":{"__proto__":{"admin":true}}}'),
     )
-    expect(event.userId).toBeNull()
+    expect(event).not.toHaveProperty('userId')
     expect(JSON.stringify(event.properties)).toBe('{"__proto__":{"admin":true}}')
     expect(event.properties.admin).toBeUndefined()
   })
@@ -93,13 +93,13 @@ describe('an accepted event', () => {
 describe('the structure of an event', () => {
   it.each([
     [{ visitorId: 'v' }, 'eventName', 'is required'],
-    [{ eventName: 1 }, 'eventName', 'must be string'],
-    [{ eventName: 'e'.repeat(201) }, 'eventName', 'must NOT have more than 200 characters'],
-    [{ eventName: 'e', properties: [] }, 'properties', 'must be object,null'],
-    [{ eventName: 'e', clickIds: { gclid: 1 } }, 'clickIds.gclid', 'must be string'],
-    ['event', '', 'must be object'],
-    [null, '', 'must be object'],
-    [[], '', 'must be object'],
+    [{ eventName: 1 }, 'eventName', 'must be a string; got 1'],
+    [{ eventName: 'e'.repeat(201) }, 'eventName', 'must have at most 200 characters; got 201'],
+    [{ eventName: 'e', properties: [] }, 'properties', 'must be an object or null; got an empty array'],
+    [{ eventName: 'e', clickIds: { gclid: 1 } }, 'clickIds.gclid', 'must be a string; got 1'],
+    ['event', '', 'must be an object; got "event"'],
+    [null, '', 'must be an object; got null'],
+    [[], '', 'must be an object; got an empty array'],
   ])('is wrong in %j', (raw, field, message) => {
     expect(refuse(raw).problem).toEqual({ field, rule: 'structure', message })
   })
@@ -143,7 +143,7 @@ describe('the sample of a refused event', () => {
   })
 
   it('shows the beginning of what is nested too deep', () => {
-    expect(sampleOf(JSON.parse(nested(21)))).toContain("eventName: 'e'")
+    expect(sampleOf(JSON.parse(nested(21)))).toContain('"eventName":"e"')
   })
 
   it.each([0, 1])('comes with a name of at most 200 well-formed characters', (shift) => {
@@ -167,12 +167,97 @@ describe('the envelope of an event', () => {
     'takes the visitor %j for missing',
     (visitorId) => {
       const { event, warnings } = accept({ eventName: 'e', visitorId })
-      expect(event.visitorId).toBeNull()
+      expect(event).not.toHaveProperty('visitorId')
       expect(warnings).toMatchObject([{ field: 'visitorId', rule: 'invalid_visitor_id', actual: visitorId }])
     },
   )
 
-  it.each(['0', 'nan', 'Undefined', ' ', 'false'])('takes the visitor %j for a visitor', (visitorId) => {
+  it.each(['', 'undefined', 'null', 'NaN', '[object Object]'])('takes the user %j for missing', (userId) => {
+    const { event, warnings } = accept({ eventName: 'e', visitorId: 'v', userId })
+    expect(event).not.toHaveProperty('userId')
+    expect(warnings).toEqual([
+      {
+        field: 'userId',
+        rule: 'invalid_user_id',
+        actual: userId,
+        message: 'userId looks like a bug in the client and is treated as missing',
+      },
+    ])
+  })
+
+  it.each(['', 'undefined', 'null', 'NaN', '[object Object]'])(
+    'takes the session %j for missing',
+    (sessionId) => {
+      const { event, warnings } = accept({ eventName: 'e', visitorId: 'v', sessionId })
+      expect(event.sessionId).toBeUndefined()
+      expect(warnings).toMatchObject([{ field: 'sessionId', rule: 'invalid_session_id', actual: sessionId }])
+    },
+  )
+
+  it.each(['', 'undefined', 'null', 'NaN', '[object Object]'])(
+    'gives an event with the id %j one of its own',
+    (eventId) => {
+      const { event, warnings } = accept({ eventName: 'e', visitorId: 'v', eventId })
+      expect(event.eventId).toBe(accept({ eventName: 'e' }).event.eventId)
+      expect(warnings).toMatchObject([{ field: 'eventId', rule: 'invalid_event_id', actual: eventId }])
+    },
+  )
+
+  it.each(['Undefined', 'nan', 'undefined-1', 'null ', '0'])('keeps the id %j', (eventId) => {
+    const { event, warnings } = accept({ eventName: 'e', visitorId: 'v', eventId })
+    expect(event.eventId).toBe(eventId)
+    expect(warnings).toEqual([])
+  })
+
+  it('says nothing of a user who is not named', () => {
+    expect(warningsOf({ userId: null })).toEqual([])
+    expect(warningsOf({ userId: 'u' })).toEqual([])
+  })
+
+  it.each([' ', '\u00a0\u3000'])('refuses names and ids of white space alone: %j', (blank) => {
+    for (const field of [
+      'eventName',
+      'visitorId',
+      'userId',
+      'sessionId',
+      'eventId',
+      'shortLinkId',
+      'shortLinkCode',
+    ])
+      expect(refuse({ eventName: 'e', [field]: blank }).problem).toMatchObject({ field, rule: 'structure' })
+    expect(accept({ eventName: ` e${blank}`, userId: `${blank}u` }).event.userId).toBe(`${blank}u`)
+  })
+
+  it('refuses ids of events that Waymark makes itself', () => {
+    const { problem } = refuse({ eventName: 'e', eventId: 'wm:redemption:1' })
+    expect(problem).toMatchObject({ field: 'eventId', rule: 'structure' })
+    for (const eventId of ['wm', 'WM:1', 'redemption:1', ' wm:1'])
+      expect(accept({ eventName: 'e', eventId }).event.eventId).toBe(eventId)
+  })
+
+  it('warns of fields that nobody knows, and names them', () => {
+    const { event, warnings } = accept({ eventName: 'e', visitorId: 'v', colour: 'red', props: { a: 1 } })
+    expect(warnings).toEqual([
+      { field: 'colour', rule: 'unknown_field', message: expect.stringContaining('properties') },
+      { field: 'props', rule: 'unknown_field', message: expect.stringContaining('eventName') },
+    ])
+    expect(event).not.toHaveProperty('colour')
+  })
+
+  it('warns of ten of them at most, by at most 64 characters of their names', () => {
+    const unknown = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, n) => [`f${n}`, 1]))
+    expect(warningsOf(unknown(10))).toHaveLength(10)
+    expect(warningsOf(unknown(11))).toHaveLength(10)
+    const [warning] = accept({ eventName: 'e', visitorId: 'v', ['🦩'.repeat(100)]: 1 }).warnings
+    expect(warning?.field.length).toBeLessThanOrEqual(64)
+    expect(warning?.field.isWellFormed()).toBe(true)
+    expect(accept({ eventName: 'e', visitorId: 'v', ['x'.repeat(64)]: 1 }).warnings[0]?.field).toBe(
+      'x'.repeat(64),
+    )
+  })
+
+  it.each(['0', 'nan', 'Undefined', 'false'])('takes the visitor %j for a visitor', (visitorId) => {
     expect(accept({ eventName: 'e', visitorId }).event.visitorId).toBe(visitorId)
   })
 
@@ -185,6 +270,46 @@ describe('the envelope of an event', () => {
     expect(warningsOf(ahead(DAY_MS))).toEqual([])
     expect(warningsOf(ahead(DAY_MS + 1))).toEqual(['future_timestamp'])
     expect(warningsOf({ clientTimestamp: '0001-01-01T00:00:00Z' })).toEqual([])
+  })
+
+  it('never warns of a time that is used, nor uses one that it warns of', () => {
+    const times = fc
+      .integer({ min: -3 * DAY_MS, max: 3 * DAY_MS })
+      .map((ms) => new Date(RECEIVED_AT_MS + ms).toISOString())
+    fc.assert(
+      fc.property(times, fc.option(times), (clientTimestamp, sentAt) => {
+        const result = acceptEvent(
+          { eventName: 'e', visitorId: 'v', clientTimestamp },
+          { ...context, sentAt },
+        )
+        if (!result.accepted) throw new Error('refused')
+        const used = correctedTime(clientTimestamp, sentAt, RECEIVED_AT_MS)
+        const isAhead = result.warnings.some(({ rule }) => rule === 'future_timestamp')
+        if (isAhead) expect(used).toBe(RECEIVED_AT_MS)
+        else if (sentAt === null) expect(used).toBe(Date.parse(clientTimestamp))
+        expect(used).toBeLessThanOrEqual(RECEIVED_AT_MS + DAY_MS)
+      }),
+    )
+  })
+
+  it('does not warn of a time over 24 hours ahead that the time of sending corrects', () => {
+    const ahead = new Date(RECEIVED_AT_MS + 2 * DAY_MS).toISOString()
+    const accepted = acceptEvent(
+      { eventName: 'e', visitorId: 'v', clientTimestamp: ahead },
+      { ...context, sentAt: ahead },
+    )
+    expect(accepted).toMatchObject({ warnings: [] })
+    expect(correctedTime(ahead, ahead, RECEIVED_AT_MS)).toBe(RECEIVED_AT_MS)
+  })
+
+  it('warns of a time that the time of sending moves over 24 hours ahead or before the year 1', () => {
+    const at = (ms: number) => new Date(RECEIVED_AT_MS + ms).toISOString()
+    const warnings = (clientTimestamp: string, sentAt: string) => {
+      const result = acceptEvent({ eventName: 'e', visitorId: 'v', clientTimestamp }, { ...context, sentAt })
+      return result.accepted && result.warnings.map(({ rule }) => rule)
+    }
+    expect(warnings(at(DAY_MS), at(-DAY_MS))).toEqual(['future_timestamp'])
+    expect(warnings('0001-01-01T00:00:00Z', at(DAY_MS))).toEqual(['invalid_timestamp'])
   })
 
   it.each([0, 1])('quotes a long time as well-formed text', (shift) => {
@@ -225,13 +350,8 @@ describe('any JSON value', () => {
           kind: 'event',
           projectId: '01900000-0000-7000-8000-000000000001',
           receivedAt: new Date(RECEIVED_AT_MS).toISOString(),
-          sentAt: null,
-          client: { ip: null, userAgent: null },
           event: result.event,
-          ipStorage: 'truncate',
-          backfill: false,
           warnings: result.warnings,
-          conversions: [],
         }
         expect(ingestRecords.validator.check(record)).toBeUndefined()
       }),

@@ -1,22 +1,22 @@
-import { inspect } from 'node:util'
 import {
   type AcceptedEvent,
+  BUG_IDS,
   MAX_EVENT_BYTES,
   MAX_EVENT_DEPTH,
-  parseRfc3339,
-  type TrackedEvent,
+  TrackedEvent,
   trackedEvent,
   type ValidationItem,
 } from '@waymark/contracts'
-import { isDeeperThan } from './json-depth.ts'
+import { timeOf } from '../enrichment/corrected-time.ts'
 import { extentOf } from './json-extent.ts'
+import { jsonStart } from './json-start.ts'
+import { isHeavierThan } from './value-weight.ts'
 
 const MAX_SAMPLE_LENGTH = 256
-/** How far ahead of its receipt an event may say that it happened, in ms. */
-export const MAX_AHEAD_MS = 24 * 60 * 60 * 1000
-/** What buggy clients send when they have no visitor id. */
-const BUG_VALUES = ['', 'undefined', 'null', 'NaN', '[object Object]']
-
+/** Warnings about unknown fields that one event gets; more would let an event of short names store a long list. */
+const MAX_UNKNOWN_FIELDS = 10
+const MAX_NAME_LENGTH = 64
+const KNOWN_FIELDS: ReadonlySet<string> = new Set(Object.keys(TrackedEvent.properties))
 /** An event that may go on, with what is doubtful about its envelope; or why it may not. */
 export type Acceptance =
   | { accepted: true; event: AcceptedEvent; warnings: ValidationItem[] }
@@ -26,6 +26,8 @@ export type Acceptance =
 export type AcceptanceContext = {
   /** The server's clock at receipt, in ms since the epoch. */
   receivedAtMs: number
+  /** When the client sent the request by its own clock, if that corrects the event's time. */
+  sentAt: string | null
   /** Makes the id of an event that came without one. */
   newEventId: () => string
   /** False when the whole request is smaller than one event may be, which spares measuring each. */
@@ -41,20 +43,32 @@ export const acceptEvent = (raw: unknown, context: AcceptanceContext): Acceptanc
   const sent = raw as TrackedEvent
   const warnings: ValidationItem[] = []
   const event: AcceptedEvent = {
-    eventId: sent.eventId ?? context.newEventId(),
+    eventId: usableId('eventId', sent.eventId, warnings) ?? context.newEventId(),
     eventName: sent.eventName,
-    visitorId: checkVisitorId(sent.visitorId, warnings),
-    userId: sent.userId ?? null,
-    sessionId: sent.sessionId ?? null,
     properties: sent.properties ?? {},
-    clientTimestamp: sent.clientTimestamp ?? null,
-    shortLinkId: sent.shortLinkId ?? null,
-    shortLinkCode: sent.shortLinkCode ?? null,
-    clickIds: sent.clickIds ?? {},
   }
-  checkClientTimestamp(sent.clientTimestamp, context.receivedAtMs, warnings)
+  const visitorId = checkVisitorId(sent.visitorId, warnings)
+  if (visitorId !== undefined) event.visitorId = visitorId
+  const userId = usableId('userId', sent.userId, warnings)
+  if (userId !== undefined) event.userId = userId
+  const sessionId = usableId('sessionId', sent.sessionId, warnings)
+  if (sessionId !== undefined) event.sessionId = sessionId
+  if (isGiven(sent.clientTimestamp)) {
+    event.clientTimestamp = sent.clientTimestamp
+    checkClientTimestamp(sent.clientTimestamp, context, warnings)
+  }
+  if (isGiven(sent.shortLinkId)) event.shortLinkId = sent.shortLinkId
+  if (isGiven(sent.shortLinkCode)) event.shortLinkCode = sent.shortLinkCode
+  if (isGiven(sent.clickIds) && Object.keys(sent.clickIds).length > 0) event.clickIds = sent.clickIds
+  warnOfUnknownFields(sent, warnings)
   return { accepted: true, event, warnings }
 }
+
+const isGiven = <T>(value: T | null | undefined): value is T => value !== null && value !== undefined
+
+/** Whether an id of an event counts as missing: it is absent, empty, or what buggy clients send when they have none. */
+export const isMissingId = (id: unknown): boolean =>
+  id === null || id === undefined || id === '' || (typeof id === 'string' && BUG_IDS.includes(id))
 
 const structural = (field: string, message: string): ValidationItem => ({ field, rule: 'structure', message })
 
@@ -64,46 +78,83 @@ const structuralProblem = (raw: unknown, mayExceedSize: boolean): ValidationItem
   if (outOfRange) return structural('', 'holds a number that is out of range')
   const problem = trackedEvent.check(raw)
   if (problem) return structural(problem.field, problem.message)
-  // Writing it to count its bytes is worth sparing, and nearly always can be.
   const maybeTooLarge = mayExceedSize && bytesAtMost > MAX_EVENT_BYTES
-  if (maybeTooLarge && Buffer.byteLength(JSON.stringify(raw)) > MAX_EVENT_BYTES) {
-    return structural('', `is larger than ${MAX_EVENT_BYTES} bytes`)
-  }
+  if (maybeTooLarge && isTooLarge(raw)) return structural('', `is larger than ${MAX_EVENT_BYTES} bytes`)
   return undefined
 }
 
-const checkVisitorId = (visitorId: string | null | undefined, warnings: ValidationItem[]): string | null => {
-  if (visitorId === null || visitorId === undefined) {
+/** Writing an event to count its bytes is left out where it has too many values, of which each takes two at least. */
+const isTooLarge = (raw: unknown): boolean =>
+  isHeavierThan(raw, MAX_EVENT_BYTES / 2) || Buffer.byteLength(JSON.stringify(raw)) > MAX_EVENT_BYTES
+
+const checkVisitorId = (
+  visitorId: string | null | undefined,
+  warnings: ValidationItem[],
+): string | undefined => {
+  if (!isGiven(visitorId)) {
     warnings.push({ field: 'visitorId', rule: 'missing_visitor_id', message: 'visitorId is missing' })
-    return null
+    return undefined
   }
-  if (BUG_VALUES.includes(visitorId)) {
-    warnings.push({
-      field: 'visitorId',
-      rule: 'invalid_visitor_id',
-      actual: visitorId,
-      message: 'visitorId looks like a bug in the client and is treated as missing',
-    })
-    return null
-  }
-  return visitorId
+  return usableId('visitorId', visitorId, warnings)
+}
+
+const ID_RULES = {
+  eventId: 'invalid_event_id',
+  visitorId: 'invalid_visitor_id',
+  userId: 'invalid_user_id',
+  sessionId: 'invalid_session_id',
+} as const
+
+const usableId = (
+  field: keyof typeof ID_RULES,
+  id: string | null | undefined,
+  warnings: ValidationItem[],
+): string | undefined => {
+  if (!isGiven(id)) return undefined
+  if (!isMissingId(id)) return id
+  const message = `${field} looks like a bug in the client and is treated as missing`
+  warnings.push({ field, rule: ID_RULES[field], actual: id, message })
+  return undefined
 }
 
 const checkClientTimestamp = (
-  sent: string | null | undefined,
-  receivedAtMs: number,
+  sent: string,
+  { receivedAtMs, sentAt }: AcceptanceContext,
   warnings: ValidationItem[],
 ): void => {
-  if (sent === null || sent === undefined) return
-  const time = parseRfc3339(sent)
-  const warn = (rule: string, message: string) =>
-    warnings.push({ field: 'clientTimestamp', rule, actual: sent.slice(0, 64).toWellFormed(), message })
-  if (time === undefined) {
-    warn('invalid_timestamp', 'clientTimestamp is not an RFC 3339 time; the time of receipt is used')
-  } else if (time - receivedAtMs > MAX_AHEAD_MS) {
-    warn('future_timestamp', 'clientTimestamp is over 24 hours ahead; the time of receipt is used')
+  const { problem } = timeOf(sent, sentAt, receivedAtMs)
+  if (problem === undefined) return
+  const { rule, message } = TIME_PROBLEMS[problem]
+  const actual = sent.slice(0, MAX_NAME_LENGTH).toWellFormed()
+  warnings.push({ field: 'clientTimestamp', rule, actual, message })
+}
+
+const TIME_PROBLEMS = {
+  invalid: {
+    rule: 'invalid_timestamp',
+    message: 'clientTimestamp is not an RFC 3339 time; the time of receipt is used',
+  },
+  future: {
+    rule: 'future_timestamp',
+    message: 'clientTimestamp is over 24 hours ahead; the time of receipt is used',
+  },
+  past: {
+    rule: 'invalid_timestamp',
+    message: 'clientTimestamp, corrected by sentAt, is before the year 1; the time of receipt is used',
+  },
+} as const
+
+const warnOfUnknownFields = (sent: object, warnings: ValidationItem[]): void => {
+  let unknown = 0
+  for (const name in sent) {
+    if (KNOWN_FIELDS.has(name)) continue
+    if (unknown++ === MAX_UNKNOWN_FIELDS) return
+    const field = name.length > MAX_NAME_LENGTH ? name.slice(0, MAX_NAME_LENGTH).toWellFormed() : name
+    warnings.push({ field, rule: 'unknown_field', message: UNKNOWN_FIELD })
   }
 }
+
+const UNKNOWN_FIELD = `is not a field of an event and is ignored; known are ${[...KNOWN_FIELDS].join(', ')}, and anything else belongs in properties`
 
 const nameOf = (raw: unknown): string => {
   const name = (raw as { eventName?: unknown } | null)?.eventName
@@ -111,10 +162,4 @@ const nameOf = (raw: unknown): string => {
 }
 
 /** The beginning of what a client sent, at most 256 characters, for showing it why it was refused. */
-export const sampleOf = (raw: unknown): string => {
-  const tooDeep = isDeeperThan(raw, MAX_EVENT_DEPTH)
-  const text = tooDeep
-    ? inspect(raw, { depth: 2, breakLength: Number.POSITIVE_INFINITY })
-    : JSON.stringify(raw)
-  return text.slice(0, MAX_SAMPLE_LENGTH).toWellFormed()
-}
+export const sampleOf = (raw: unknown): string => jsonStart(raw, MAX_SAMPLE_LENGTH)

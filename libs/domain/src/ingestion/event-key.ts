@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { OWN_EVENT_ID_PREFIX } from '@waymark/contracts'
 import { stringify, validate } from 'uuid'
 
 /**
@@ -13,3 +14,7 @@ export const eventKeyOf = (eventId: string): string => {
   digest.writeUInt8((digest.readUInt8(8) & 0x3f) | 0x80, 8)
   return stringify(digest.subarray(0, 16))
 }
+
+/** The id of the `coupon_redeemed` event of a redemption. */
+export const redemptionEventId = (redemptionId: string): string =>
+  `${OWN_EVENT_ID_PREFIX}redemption:${redemptionId}`

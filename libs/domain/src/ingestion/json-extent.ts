@@ -10,7 +10,7 @@ export type JsonExtent = {
 /** What a UTF-16 unit takes at the most, as a `\u` escape. */
 const UNIT_BYTES = 6
 /** What a double takes at the most, and more than `false` and `null` do. */
-const NUMBER_BYTES = 24
+const NUMBER_BYTES = 25
 const QUOTES_BYTES = 2
 const SEPARATOR_BYTES = 1
 

@@ -10,14 +10,7 @@ const claimOf = (fields: Partial<AcceptedEvent>) =>
   linkClaimOf({
     eventId: 'e',
     eventName: 'page_view',
-    visitorId: null,
-    userId: null,
-    sessionId: null,
     properties: {},
-    clientTimestamp: null,
-    shortLinkId: null,
-    shortLinkCode: null,
-    clickIds: {},
     ...fields,
   })
 

@@ -21,7 +21,7 @@ export const linkClaimOf = ({
   const clickId =
     parseClickId(properties[CLICK_PARAMETER]) ??
     clickIdIn(properties.url) ??
-    parseClickId(clickIds[CLICK_PARAMETER])
+    parseClickId(clickIds?.[CLICK_PARAMETER])
   const id = shortLinkId?.toLowerCase() ?? ''
   const code = shortLinkCode ?? ''
   if (clickId === null && id === '' && code === '') return null

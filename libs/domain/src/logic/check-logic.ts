@@ -19,30 +19,27 @@ const GROWING = new Set(['merge', 'cat'])
 type Place = { inList: boolean; inReducer: boolean }
 
 /**
- * Checks that logic asks for nothing but what is allowed, and says whether its work is its parts times the values of
- * the data. It has to be asked before logic is compiled, wherever that comes from: compiling runs parts of it.
+ * Checks that logic asks for nothing but what is allowed. It has to be asked before logic is compiled, wherever that
+ * comes from: compiling runs parts of it.
  * @throws Error saying what is not allowed
  */
-export const checkLogic = (logic: unknown): { multiplies: boolean } => {
-  let multiplies = false
-
+export const checkLogic = (logic: unknown): void => {
   const check = (part: unknown, place: Place): void => {
     if (typeof part !== 'object' || part === null) return
     if (Array.isArray(part)) {
       if (place.inReducer && part.some((item) => typeof item === 'object' && item !== null))
-        throw new Error('makes a list for each item that reduce comes to')
+        throw new Error('creates a list inside reduce')
       for (const item of part) check(item, place)
       return
     }
     const [[name, argument] = [], ...more] = Object.entries(part)
-    if (name === undefined || more.length > 0) throw new Error('has an object that is not one operation')
-    if (!allowed.has(name)) throw new Error(`has the operation ${name}, which there is not`)
+    if (name === undefined || more.length > 0)
+      throw new Error('has an object that is not exactly one operation')
+    if (!allowed.has(name)) throw new Error(`has the unknown operation ${name}`)
     if (READING.has(name)) checkPaths(name, argument)
-    if (place.inReducer && GROWING.has(name))
-      throw new Error(`uses ${name} for each item that reduce comes to`)
-    multiplies ||= ITERATING.has(name) || GROWING.has(name)
+    if (place.inReducer && GROWING.has(name)) throw new Error(`uses ${name} inside reduce`)
     if (ITERATING.has(name) && place.inList)
-      throw new Error('goes through a list within going through a list')
+      throw new Error('has a list operation inside another list operation')
     checkArguments(name, argument, place)
   }
 
@@ -59,7 +56,6 @@ export const checkLogic = (logic: unknown): { multiplies: boolean } => {
   }
 
   check(logic, { inList: false, inReducer: false })
-  return { multiplies }
 }
 
 /** What is read is named in the logic itself, and is nothing that objects have without being given it. */
@@ -67,7 +63,7 @@ const checkPaths = (name: string, argument: unknown): void => {
   const list = Array.isArray(argument) ? argument : [argument]
   for (const part of (name === 'var' ? list.slice(0, 1) : list).flat()) {
     if (typeof part === 'object' && part !== null)
-      throw new Error(`names what it reads by ${name} only when it is asked`)
+      throw new Error(`computes the path that ${name} reads; it must be a constant`)
     const inherited = String(part).split(/[./]/).find(isInherited)
     if (inherited !== undefined) throw new Error(`reads ${inherited}`)
   }

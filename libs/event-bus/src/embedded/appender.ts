@@ -73,7 +73,7 @@ export const createAppender = (databaseUrl: string, log: Log) => {
       query_timeout: WRITE_DEADLINE_MS,
     })
     fresh.on('error', (error) => {
-      log.warn({ err: error }, 'the log lost its connection')
+      log.warn({ err: error }, 'Event log lost its database connection')
       if (client === fresh) client = undefined
     })
     await fresh.connect()

@@ -94,7 +94,7 @@ export const createEmbeddedConsumer = (
         attempt = 1
       } catch (error) {
         if (signal.aborted) return
-        log.warn({ group, topic, partition, err: error }, 'reading the log failed and is tried again')
+        log.warn({ group, topic, partition, err: error }, 'Reading the event log failed; retrying')
         // Whether the offset was committed is unknown: ask again.
         position = undefined
         await backOff(attempt++, signal).catch(() => {})

@@ -1,8 +1,7 @@
-import type { Log } from '@waymark/contracts'
+import { partitionOf } from '@waymark/kafka-client'
 import type { Pool } from 'pg'
-import { createDelivery, DEFAULT_BATCH_RECORDS, deadLettersTo } from '../delivery.ts'
-import { keyBytesOf, partitionOf } from '../partitioner.ts'
-import { type EventBus, publishing, textOfKey } from '../port.ts'
+import { createDelivery, DEFAULT_BATCH_RECORDS, type DeliveryDeps, deadLettersTo } from '../delivery.ts'
+import { type EventBus, publishing } from '../port.ts'
 import { createAppender } from './appender.ts'
 import { createEmbeddedConsumer } from './embedded-consumer.ts'
 import { createGroupMembers } from './group-members.ts'
@@ -17,7 +16,7 @@ export type EmbeddedLogOptions = { databaseUrl: string; pool: Pool; partitions?:
  */
 export const openEmbeddedEventBus = async (
   { databaseUrl, pool, partitions = 4 }: EmbeddedLogOptions,
-  log: Log,
+  { log, classifyError }: Omit<DeliveryDeps, 'publishDeadLetters'>,
 ): Promise<EventBus> => {
   const appender = createAppender(databaseUrl, log)
   await appender.open()
@@ -30,8 +29,8 @@ export const openEmbeddedEventBus = async (
       appender.append(
         records.map(({ key, value, headers }) => ({
           topic: topic.name,
-          partition: partitionOf(keyBytesOf(key), partitions),
-          key: textOfKey(key),
+          partition: partitionOf(key, partitions),
+          key,
           value,
           headers,
         })),
@@ -39,7 +38,11 @@ export const openEmbeddedEventBus = async (
     ),
     subscribe: (subscription) => {
       subscribed.add(subscription.topic.name)
-      const deliver = createDelivery(subscription, { publishDeadLetters: deadLettersTo(bus), log })
+      const deliver = createDelivery(subscription, {
+        publishDeadLetters: deadLettersTo(bus),
+        log,
+        classifyError,
+      })
       const { group, topic, maxBatchRecords = DEFAULT_BATCH_RECORDS } = subscription
       return createEmbeddedConsumer(
         { pool, appender, members, deliver, log },

@@ -69,7 +69,7 @@ export const startSweeper = ({
 
   const timer = setInterval(() => {
     sweeping ??= sweep()
-      .catch((error) => log.warn({ err: error }, 'old records could not be deleted from the log'))
+      .catch((error) => log.warn({ err: error }, 'Old records could not be deleted from the event log'))
       .finally(() => {
         sweeping = undefined
       })

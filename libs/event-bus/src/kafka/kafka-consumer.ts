@@ -1,8 +1,8 @@
 import type { Log } from '@waymark/contracts'
+import type { KafkaClient } from '@waymark/kafka-client'
 import type { EachBatchPayload, IHeaders, KafkaMessage } from 'kafkajs'
 import { backOff, type Deliver, type RawRecord } from '../delivery.ts'
 import type { Consumer } from '../port.ts'
-import type { KafkaClient } from './connect.ts'
 
 /** How a consumer of one group shares its work. Times in ms, sizes in bytes. */
 export type KafkaConsumerOptions = {
@@ -138,7 +138,7 @@ export const createKafkaConsumer = (
         await consumeOnce()
       } catch (error) {
         if (performance.now() - begunAt > STABLE_MS) attempt = 1
-        log.warn({ group, topic, attempt, err: error }, 'consuming from Kafka failed and is tried again')
+        log.warn({ group, topic, attempt, err: error }, 'Consuming from Kafka failed; retrying')
         await backOff(attempt, stopping.signal).catch(() => {})
       }
     }

@@ -1,5 +1,5 @@
 import type { IdentifyRecord } from '@waymark/contracts'
-import type { Database } from '@waymark/database'
+import { type Database, retryConflicts } from '@waymark/database'
 import {
   type Identity,
   type IdentityKind,
@@ -7,58 +7,79 @@ import {
   laterLink,
   mergeTouches,
   mergeTraits,
+  mergeTraitsThatFit,
   noTouches,
   noTraits,
   planLink,
   writtenTraits,
 } from '@waymark/domain'
-import { aboutIdentify, findErased } from '../erasure/erased-records.ts'
-import { attributeMerged } from '../links/attribute-conversions.ts'
-import { type LockedIdentity, lockIdentities, pointIdentity } from './identity-rows.ts'
-import { lockProfiles, newProfile, type Profile, saveProfiles } from './profile-rows.ts'
-import { retryConflicts } from './retry-conflicts.ts'
+import { aboutIdentify, findErased } from '../erasure/index.ts'
+import { attributeMerged } from '../links/index.ts'
+import { type LockedIdentity, lockIdentities, pointIdentity } from './identity-queries.ts'
+import { lockProfiles, newProfile, type Profile, saveChangedProfiles } from './profile-queries.ts'
+import { addTraits, traitsTooLarge, UNVERIFIED, withoutProtected } from './write-traits.ts'
+
+/** The user's profile, and the traits of the record that it did not take. */
+export type AppliedIdentify = {
+  profileId: string
+  /** A verified write has set or unset them, and the record is not verified. */
+  droppedKeys: string[]
+  /** They did not fit into the profile. Empty with `mustFit`. */
+  leftOutKeys: string[]
+}
 
 /**
  * Links a visitor to a user and writes traits, in one transaction; applying a record twice is the same as once.
- * When it resolves, whoever resolves either id gets the user's profile.
- * @returns the id of the user's profile, or `null` when it was received before one of the two was erased: nothing is done
+ * When it resolves, whoever resolves either id gets the user's profile. Traits of an anonymous profile that do not fit
+ * into the user's are left out, the oldest first. So are the record's own, all of them, unless they must fit.
+ * @returns `null` when it was received before one of the two was erased: nothing is done
+ * @throws AppError bad_request when the record's traits must fit and do not: nothing is done
  */
 export const applyIdentify = async (
   db: Pick<Database, 'transaction'>,
   record: IdentifyRecord,
-): Promise<string | null> => {
+  { mustFit = false } = {},
+): Promise<AppliedIdentify | null> => {
   try {
-    return await applyUnlessErased(db, record)
+    return await applyUnlessErased(db, record, mustFit)
   } catch (error) {
     if (error === ERASED) return null
     throw error
   }
 }
 
+/** The visitor and the user that an identify names. */
+export const identitiesOf = ({ projectId, visitorId, userId }: IdentifyRecord): Identity[] => [
+  { projectId, kind: 'visitor', value: visitorId },
+  { projectId, kind: 'user', value: userId },
+]
+
 /** Undoes the transaction. */
 const ERASED = new Error('the person has been erased')
 
-const applyUnlessErased = (db: Pick<Database, 'transaction'>, record: IdentifyRecord): Promise<string> =>
+const applyUnlessErased = (
+  db: Pick<Database, 'transaction'>,
+  record: IdentifyRecord,
+  mustFit: boolean,
+): Promise<AppliedIdentify> =>
   retryConflicts(() =>
     db.transaction(async (client) => {
-      const { id, projectId, visitorId, userId, traits, receivedAt } = record
-      const asVisitor: Identity = { projectId, kind: 'visitor', value: visitorId }
-      const asUser: Identity = { projectId, kind: 'user', value: userId }
-      const identities = await lockIdentities(client, [asVisitor, asUser])
+      const { id, projectId, traits, receivedAt, verified = false } = record
+      const identities = await lockIdentities(client, identitiesOf(record))
       if ((await findErased(client, [aboutIdentify(record)])).size > 0) throw ERASED
-      const known = identityOf(identities)
+      const identity = identityOf(identities)
       const profiles = await lockProfiles(
         client,
         identities.map(({ profileId }) => profileId),
       )
       // An identity that was not known before names a profile that does not exist yet.
       const profileOf = (kind: IdentityKind): Profile | undefined =>
-        profiles.find((profile) => profile.id === known(kind).profileId)
+        profiles.find((profile) => profile.id === identity(kind).profileId)
       const visitorProfile = profileOf('visitor')
       const userProfile = profileOf('user')
 
       const link = { at: receivedAt, by: id }
-      const visitorLink = known('visitor').link
+      const visitorLink = identity('visitor').link
       const plan = planLink(
         visitorProfile
           ? { profileId: visitorProfile.id, isUsers: visitorProfile.userId !== null, link: visitorLink }
@@ -69,32 +90,38 @@ const applyUnlessErased = (db: Pick<Database, 'transaction'>, record: IdentifyRe
       const linked = linkProfiles(plan, {
         visitorProfile,
         userProfile,
-        visitor: known('visitor'),
-        user: known('user'),
+        visitor: identity('visitor'),
+        user: identity('user'),
       })
-      const write = { at: receivedAt, by: id, own: true }
+      const merged = plan === 'merge' ? visitorProfile : undefined
+      const write = { at: receivedAt, by: id, own: true, ...(!verified && UNVERIFIED) }
+      const known = merged ? mergeTraits(linked.traits, merged.traits) : linked.traits
+      const { kept, droppedKeys } = withoutProtected(known, traits, write)
+      const hasTraits = Object.keys(kept).length > 0
+      const added = hasTraits ? addTraits(linked.traits, writtenTraits(kept, write)) : linked.traits
+      if (!added && mustFit) throw traitsTooLarge()
+      const own = added ?? linked.traits
       const profile =
-        Object.keys(traits).length === 0
+        own === linked.traits && !merged
           ? linked
-          : { ...linked, traits: mergeTraits(linked.traits, writtenTraits(traits, write)) }
+          : { ...linked, traits: merged ? mergeTraitsThatFit(own, merged.traits) : own }
 
-      const emptied =
-        plan === 'merge' && visitorProfile
-          ? [{ ...visitorProfile, traits: noTraits, touches: noTouches, mergedInto: profile.id }]
-          : []
-      if (profile !== userProfile) await saveProfiles(client, [profile, ...emptied])
+      const emptied = merged
+        ? [{ ...merged, traits: noTraits, touches: noTouches, mergedInto: profile.id }]
+        : []
+      if (profile !== userProfile) await saveChangedProfiles(client, [profile, ...emptied])
       if (emptied.length > 0)
         await attributeMerged(client, { projectId, profileId: profile.id, touches: profile.touches.links })
       const staysElsewhere =
         plan === 'none' && visitorProfile !== undefined && visitorProfile.id !== profile.id
       await pointIdentity(client, {
-        ...known('visitor'),
+        ...identity('visitor'),
         profileId: staysElsewhere ? visitorProfile.id : profile.id,
         link: laterLink(link, visitorLink),
       })
-      if (known('user').profileId !== profile.id)
-        await pointIdentity(client, { ...known('user'), profileId: profile.id })
-      return profile.id
+      if (identity('user').profileId !== profile.id)
+        await pointIdentity(client, { ...identity('user'), profileId: profile.id })
+      return { profileId: profile.id, droppedKeys, leftOutKeys: added ? [] : Object.keys(kept) }
     }),
   )
 
@@ -105,7 +132,7 @@ type Known = {
   user: LockedIdentity
 }
 
-/** The user's profile once the plan is carried out. */
+/** The user's profile once the plan is carried out, still without the traits of a profile that goes up in it. */
 const linkProfiles = (plan: LinkPlan, { visitorProfile, userProfile, visitor, user }: Known): Profile => {
   if (plan === 'create' || (plan === 'attach' && visitorProfile))
     return { ...(visitorProfile ?? newProfile(visitor)), userId: user.value }
@@ -113,7 +140,6 @@ const linkProfiles = (plan: LinkPlan, { visitorProfile, userProfile, visitor, us
   if (plan !== 'merge' || !visitorProfile) return profile
   return {
     ...profile,
-    traits: mergeTraits(profile.traits, visitorProfile.traits),
     touches: mergeTouches(profile.touches, visitorProfile.touches),
   }
 }

@@ -1,20 +1,8 @@
 import type { EnrichedEvent } from '@waymark/contracts'
-import { type LinkTouch, mergeLinkTouches, mergeTouches, type Touches, touchesOf } from '@waymark/domain'
+import { mergeLinkTouches, mergeTouches, type Touches, touchesOf } from '@waymark/domain'
 import type { ClientBase } from 'pg'
-import { lockProfiles, type Profile, saveProfiles } from './profile-rows.ts'
-
-/** What a person has just been learned to have come by. */
-export type LinkNews = { projectId: string; profileId: string; touches: readonly LinkTouch[] }
-
-/** The people behind a batch of events, who stay as they are until the end of the transaction. */
-export type TouchedPeople = {
-  /** The short links that somebody came by, the batch's own included, by the profile id that an event names. */
-  linkTouchesOf: (profileId: string) => readonly LinkTouch[] | undefined
-  /** One of each profile, also when events named several that were merged into it. */
-  news: readonly LinkNews[]
-}
-
-const FOLLOW = `SELECT id, coalesce(merged_into, id) AS living FROM ingest.profiles WHERE id = ANY($1::uuid[])`
+import type { LinkNews, TouchedPeople } from '../links/index.ts'
+import { followMerges, lockProfiles, type Profile, saveProfiles } from './profile-queries.ts'
 
 /**
  * Has the profiles of events know their first and last touch, and keeps what is known of people who convert from
@@ -83,14 +71,4 @@ const touchesByProfile = (events: readonly EnrichedEvent[]): Map<string, Touches
     touched.set(event.profileId, known ? mergeTouches(known, touches) : touches)
   }
   return touched
-}
-
-/** The profiles that have everything, by those that are named. */
-const followMerges = async (client: ClientBase, ids: readonly string[]): Promise<Map<string, string>> => {
-  const { rows } = await client.query<{ id: string; living: string }>({
-    name: 'follow-merges',
-    text: FOLLOW,
-    values: [ids],
-  })
-  return new Map(rows.map(({ id, living }) => [id, living]))
 }

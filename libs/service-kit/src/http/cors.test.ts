@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
+import { trackEvents } from '@waymark/contracts'
 import type { ApiKey } from '@waymark/project-config'
 import { createMemoryLog } from '@waymark/testing'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { requireApiKey } from './authenticate.ts'
 import { createHttpApp } from './create-http-app.ts'
 import { type HttpServer, listen } from './http-server.ts'
-import { bodyOf, jsonBody } from './json-body.ts'
-import type { Route } from './route.ts'
+import { keyRoute } from './key-route.ts'
+import type { Route } from './router.ts'
 
 const SHOP = 'https://shop.example'
 const BODY_LIMIT = 100
@@ -19,6 +19,7 @@ const open: ApiKey = {
   kind: 'pub',
   scopes: ['events:write'],
   validationMode: null,
+  requestsPerMinute: null,
   allowedOrigins: [],
 }
 const keys: Record<string, ApiKey> = {
@@ -28,17 +29,15 @@ const keys: Record<string, ApiKey> = {
   'of a server': { ...open, kind: 'sec', allowedOrigins: [SHOP] },
 }
 
-const guarded = (path: string): Route => ({
-  operation: { method: 'post', path },
-  handlers: [
-    requireApiKey({ authenticate: async (text) => keys[text] }, 'events:write'),
-    ...jsonBody(BODY_LIMIT),
-    (req, res) => {
-      if (bodyOf(req).value === 'bug') throw new TypeError('a bug')
-      res.status(202).json({ ok: true })
+const guarded = (path: string): Route =>
+  keyRoute(
+    { ...trackEvents, path },
+    { apiKeys: { authenticate: async (text) => keys[text] }, maxBodyBytes: BODY_LIMIT },
+    async ({ body }) => {
+      if (body.value === 'bug') throw new TypeError('a bug')
+      return { status: 202, body: { ok: true } }
     },
-  ],
-})
+  )
 
 let server: HttpServer
 let base: string

@@ -3,16 +3,16 @@ import { type OutgoingHttpHeaders, request } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib'
-import { AppError, type ErrorCode, MAX_TRACK_BODY_BYTES } from '@waymark/contracts'
+import { AppError, type ErrorCode, MAX_TRACK_BODY_BYTES, trackEvents } from '@waymark/contracts'
 import type { ApiKey } from '@waymark/project-config'
-import { createMemoryLog } from '@waymark/testing'
+import { createMemoryLog, eventually } from '@waymark/testing'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { apiKeyOf, requireApiKey } from './authenticate.ts'
 import { createHttpApp } from './create-http-app.ts'
 import { type HttpServer, listen } from './http-server.ts'
-import { bodyOf, jsonBody } from './json-body.ts'
-import type { Route } from './route.ts'
+import { readJsonBody } from './json-body.ts'
+import { keyRoute } from './key-route.ts'
+import { type Route, route } from './router.ts'
 
 const BODY_LIMIT = 1_000
 const UUID = /^[0-9a-f-]{36}$/
@@ -41,6 +41,7 @@ const writer: ApiKey = {
   kind: 'sec',
   scopes: ['events:write'],
   validationMode: null,
+  requestsPerMinute: null,
   allowedOrigins: [],
 }
 const apiKeys = {
@@ -52,70 +53,53 @@ const apiKeys = {
 }
 
 const routes: Route[] = [
-  {
-    operation: { method: 'get', path: '/items/{id}' },
-    handlers: [(req, res) => void res.json({ id: req.params.id })],
-  },
-  {
-    operation: { method: 'post', path: '/echo' },
-    handlers: [...jsonBody(BODY_LIMIT), (req, res) => void res.json(bodyOf(req))],
-  },
-  {
-    operation: { method: 'post', path: '/large' },
-    handlers: [...jsonBody(MAX_TRACK_BODY_BYTES), (req, res) => void res.json({ bytes: bodyOf(req).bytes })],
-  },
-  {
-    operation: { method: 'post', path: '/guarded' },
-    handlers: [
-      requireApiKey(apiKeys, 'events:write'),
-      ...jsonBody(BODY_LIMIT),
-      (_req, res) => void res.json(apiKeyOf(res)),
-    ],
-  },
-  {
-    operation: { method: 'get', path: '/fail/{code}' },
-    handlers: [
-      async (req) => {
-        throw new AppError(req.params.code as ErrorCode, 'what happened', { retryAfter: 7, more: [1] })
-      },
-    ],
-  },
-  {
-    operation: { method: 'get', path: '/api/projects/away' },
-    handlers: [
-      async () => {
-        throw new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfter: 5 })
-      },
-    ],
-  },
-  {
-    operation: { method: 'get', path: '/bug' },
-    handlers: [
-      async () => {
-        throw new TypeError('the password is hunter2')
-      },
-    ],
-  },
-  {
-    operation: { method: 'get', path: '/page' },
-    handlers: [
-      (_req, res) => {
-        res.type('css').set('Cache-Control', 'public, max-age=3600')
-        throw new AppError('unprocessable', 'not this page')
-      },
-    ],
-  },
-  {
-    operation: { method: 'get', path: '/half' },
-    handlers: [
-      (_req, res) => {
-        res.writeHead(200, { 'Content-Length': 100 }).write('half')
-        throw new Error('the other half is lost')
-      },
-    ],
-  },
-  { operation: { method: 'get', path: '/address' }, handlers: [(req, res) => void res.json({ ip: req.ip })] },
+  route({ method: 'post', path: '/items/special' }, () => ({ body: {} })),
+  route({ method: 'get', path: '/items/{id}' }, ({ params: { id } }) => ({ body: { id } })),
+  route({ method: 'post', path: '/echo' }, async (request) => {
+    const { value, bytes } = await readJsonBody(request, BODY_LIMIT)
+    return { body: { value, bytes } }
+  }),
+  route({ method: 'post', path: '/large' }, async (request) => {
+    const { bytes } = await readJsonBody(request, MAX_TRACK_BODY_BYTES)
+    return { body: { bytes } }
+  }),
+  keyRoute(
+    { ...trackEvents, path: '/guarded' },
+    { apiKeys, maxBodyBytes: BODY_LIMIT },
+    async ({ apiKey }) => ({ body: apiKey }),
+  ),
+  route({ method: 'get', path: '/fail/{code}' }, async ({ params }) => {
+    throw new AppError(params.code as ErrorCode, 'what happened', { retryAfter: 7, more: [1] })
+  }),
+  route({ method: 'get', path: '/managed', management: true }, async () => {
+    throw new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfter: 5 })
+  }),
+  route({ method: 'get', path: '/bug' }, async () => {
+    throw new TypeError('the password is hunter2')
+  }),
+  route({ method: 'get', path: '/bad-header' }, () => ({ status: 302, headers: { Location: '\u20AC' } })),
+  route({ method: 'get', path: '/page' }, ({ replyHeaders }) => {
+    replyHeaders['Content-Type'] = 'text/css'
+    replyHeaders['Cache-Control'] = 'public, max-age=3600'
+    throw new AppError('unprocessable', 'not this page')
+  }),
+  route({ method: 'get', path: '/half' }, () => ({ type: 'text/plain', stream: brokenAfter(['half']) })),
+  route({ method: 'get', path: '/none' }, () => ({ type: 'text/plain', stream: brokenAfter([]) })),
+  route({ method: 'get', path: '/empty' }, () => ({ type: 'text/plain', stream: emptyStream() })),
+  route({ method: 'get', path: '/address' }, ({ ip }) => ({ body: { ip } })),
+  route({ method: 'get', path: '/own/{code}' }, ({ params: { code } }) => ({ body: `of ${code}` })),
+  route({ method: 'get', path: '/own/whole' }, () => ({ body: 'a path of its own' })),
+  route({ method: 'get', path: '/for-programs', forPrograms: true }, ({ url }) => {
+    if (url.endsWith('?fail')) throw new AppError('not_found', 'Not found')
+    return url.endsWith('?shown') ? { status: 404, shown: true } : { status: 409, body: {} }
+  }),
 ]
+
+async function* brokenAfter(pieces: string[]): AsyncGenerator<string> {
+  yield* pieces
+  throw new Error('the rest is lost')
+}
+async function* emptyStream(): AsyncGenerator<string> {}
 
 const log = createMemoryLog()
 const metrics = new Registry()
@@ -157,15 +141,46 @@ describe('a path', () => {
     expect(response.headers.get('X-Powered-By')).toBeNull()
   })
 
-  it.each(['/nowhere', '/items', '/', '/__proto__'])('that nobody knows is 404: %s', async (path) => {
-    await expectError(await fetch(base + path), 404)
+  it.each([
+    ['/own/a-1', 'of a-1'],
+    ['/OWN/A%20b/', 'of A b'],
+    ['/own/whole', 'a path of its own'],
+    ['/own/Whole/', 'a path of its own'],
+    ['/own/whole1', 'of whole1'],
+    ['/own/a?b=/c/#d', 'of a'],
+    [`/own/${'x'.repeat(2_000)}`, `of ${'x'.repeat(2_000)}`],
+  ])('is found by its parts, whatever its capitals: %s', async (path, body) => {
+    expect(await (await fetch(base + path)).json()).toBe(body)
   })
+
+  it('may come in a whole URL, as to a proxy', async () => {
+    const client = connect(server.port)
+    client.write('GET http://test/own/a?b HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n')
+    expect(await text(client)).toMatch(/^HTTP\/1.1 200 [\s\S]*"of a"$/)
+  })
+
+  it('is answered to HEAD as to GET, without the body', async () => {
+    const [got, asked] = await Promise.all(
+      ['GET', 'HEAD'].map((method) => fetch(`${base}/items/7`, { method })),
+    )
+    expect(asked?.status).toBe(200)
+    expect(asked?.headers.get('Content-Length')).toBe(got?.headers.get('Content-Length'))
+    expect(await asked?.text()).toBe('')
+  })
+
+  it.each(['/nowhere', '/nowhere/%E0%A4%A', '/items', '/items/', '/items//', '//', '/__proto__', '/%6fwn/a'])(
+    'that nobody knows is 404: %s',
+    async (path) => {
+      await expectError(await fetch(base + path), 404)
+    },
+  )
 
   it.each([
     ['DELETE', '/items/7', 'GET'],
     ['GET', '/echo', 'POST'],
     ['POST', '/healthz', 'GET'],
     ['PUT', '/readyz', 'GET'],
+    ['DELETE', '/items/special', 'POST, GET'],
   ])('with another method is 405: %s %s', async (method, path, allowed) => {
     const response = await fetch(base + path, { method })
     await expectError(response, 405)
@@ -325,9 +340,40 @@ describe('a JSON body', () => {
   })
 })
 
+describe('security headers', () => {
+  const namesOf = async (path: string) =>
+    [...(await fetch(base + path, { redirect: 'manual' })).headers.keys()].filter((name) =>
+      /^(?:strict-transport-security|content-security-policy|referrer-policy|x-content-type-options|x-frame-options)$/.test(
+        name,
+      ),
+    )
+  const all = [
+    'content-security-policy',
+    'referrer-policy',
+    'strict-transport-security',
+    'x-content-type-options',
+    'x-frame-options',
+  ]
+
+  it.each([
+    '/items/7',
+    '/nowhere',
+    '/healthz',
+    '/fail/conflict',
+    '/for-programs?fail',
+    '/for-programs?shown',
+  ])('are those for pages too: %s', async (path) => {
+    expect(await namesOf(path)).toEqual(all)
+  })
+
+  it('leave out those for pages in replies for programs', async () => {
+    expect(await namesOf('/for-programs')).toEqual(['strict-transport-security', 'x-content-type-options'])
+  })
+})
+
 describe('an error', () => {
   it('tells management clients when to come back under the name that they know', async () => {
-    const response = await fetch(`${base}/api/projects/away`)
+    const response = await fetch(`${base}/managed`)
     expect(await expectError(response, 503)).toEqual({ error: 'STORE_UNAVAILABLE', retryAfterSeconds: 5 })
     expect(response.headers.get('Retry-After')).toBe('5')
   })
@@ -348,9 +394,19 @@ describe('an error', () => {
     ])
   })
 
+  it('in a header of the reply is answered like any other', async () => {
+    expect(await expectError(await fetch(`${base}/bad-header`), 500)).toEqual({ error: 'Internal error' })
+  })
+
+  it('before the first piece of a stream is answered like any other', async () => {
+    expect(await expectError(await fetch(`${base}/none`), 500)).toEqual({ error: 'Internal error' })
+    const response = await fetch(`${base}/empty`)
+    expect([response.status, await response.text()]).toEqual([200, ''])
+    expect(response.headers.get('Content-Type')).toBe('text/plain')
+  })
+
   it('in the middle of an answer cuts the connection, so that half is not taken for all', async () => {
-    const response = await fetch(`${base}/half`)
-    await expect(response.text()).rejects.toThrow()
+    await expect(fetch(`${base}/half`).then((response) => response.text())).rejects.toThrow()
   })
 })
 
@@ -365,7 +421,11 @@ describe('a guarded path', () => {
         expectError(await post('/guarded', '{}', headers), 401),
       ),
     )
-    expect(bodies).toEqual(Array(3).fill({ error: 'Missing or invalid API key' }))
+    expect(bodies).toEqual(
+      Array(3).fill({
+        error: 'Missing or invalid API key: send it as X-API-Key or as Authorization: Bearer',
+      }),
+    )
   })
 
   it('names the scope that a key lacks', async () => {
@@ -416,10 +476,27 @@ describe('an app', () => {
     expect(await response.json()).toEqual({ ip: '203.0.113.77' })
   })
 
-  it('measures requests by route, not by what was asked', async () => {
+  it.each([
+    ['203.0.113.77:4711', '203.0.113.77'],
+    ['1.2.3.4, [2001:db8::7]:80', '2001:db8::7'],
+    ['[::1]', '::1'],
+  ])('takes a client behind %s for %s, without its port', async (forwarded, ip) => {
+    const response = await fetch(`${base}/address`, { headers: { 'X-Forwarded-For': forwarded } })
+    expect(await response.json()).toEqual({ ip })
+  })
+
+  it('measures each request once, by route and not by what was asked', async () => {
+    const counted = async (): Promise<number> => {
+      const found = /duration_seconds_count\{method="get",route="\/items\/{id}",status="200"\} (\d+)/.exec(
+        await metrics.metrics(),
+      )
+      return Number(found?.[1] ?? 0)
+    }
+    await eventually('earlier requests are counted', async () => (await counted()) > 0)
+    const before = await counted()
     await (await fetch(`${base}/items/a-secret`)).text()
-    const text = await metrics.metrics()
-    expect(text).toMatch(/duration_seconds_count\{method="get",route="\/items\/{id}",status="200"\} \d/)
-    expect(text).not.toContain('a-secret')
+    await eventually('it is counted', async () => (await counted()) === before + 1)
+    expect(await metrics.metrics()).not.toContain('a-secret')
+    expect(await metrics.metrics()).not.toContain('healthz')
   })
 })

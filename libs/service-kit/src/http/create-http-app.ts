@@ -1,17 +1,14 @@
-import type { IncomingMessage, RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Tracer } from '@opentelemetry/api'
-import { AppError, type Endpoint, type Log } from '@waymark/contracts'
-import express, { type RequestHandler } from 'express'
-import helmet from 'helmet'
+import type { AppError, Endpoint, Log } from '@waymark/contracts'
 import { Histogram, type Registry } from 'prom-client'
-import proxyAddr from 'proxy-addr'
 import { traceRequests } from '../tracing/trace-requests.ts'
-import { answerError } from './answer-error.ts'
-import { answerWithin } from './answer-within.ts'
-import { allowBrowsers, PUBLIC_API } from './cors.ts'
-import { createDirectRoutes } from './direct-route.ts'
-import { requestIdOf } from './request-id.ts'
-import type { Route } from './route.ts'
+import { allowBrowsers, isPreflight, PREFLIGHT_REPLY } from './cors.ts'
+import { startDeadline } from './deadline.ts'
+import { errorReply } from './error-reply.ts'
+import { type Reply, sendReply } from './reply.ts'
+import { createRequest, type HttpRequest } from './request.ts'
+import { createRouter, type Route, route } from './router.ts'
 
 /** What an HTTP app needs beside its routes. `isReady` is asked at every `/readyz`. */
 export type HttpAppOptions = {
@@ -22,12 +19,11 @@ export type HttpAppOptions = {
   metrics: Registry
   /** Gives requests spans; nothing is traced without. */
   tracer?: Tracer | undefined
+  /** How long answers may take, in ms, in place of what their operations say. */
+  deadlineMs?: number
 }
 
-/**
- * An app with the given routes, health endpoints, security headers, and JSON for every error. Busy routes are answered
- * at once, everything else by Express.
- */
+/** An app with the given routes, health endpoints, security headers, and JSON for every error. */
 export const createHttpApp = ({
   routes,
   trustedProxies,
@@ -35,22 +31,91 @@ export const createHttpApp = ({
   log,
   metrics,
   tracer,
+  deadlineMs,
 }: HttpAppOptions): RequestListener => {
-  const app = express()
-  app.disable('x-powered-by')
-  app.disable('etag')
-  app.set('trust proxy', trustedProxies)
-  app.set('query parser', 'simple')
-  app.use(helmet())
-  app.use(identifyRequest)
-  app.use(PUBLIC_API, allowBrowsers)
-  app.use(refuseNul)
-  app.get('/healthz', (_req, res) => void res.json({ status: 'ok' }))
-  app.get('/readyz', (_req, res) => {
-    if (isReady()) res.json({ status: 'ready' })
-    else res.status(503).json({ status: 'not ready', error: 'NOT_READY' })
-  })
+  const health = healthRoutes(isReady)
+  const findRoute = createRouter([...routes, ...health])
+  const measure = measureRequests(metrics)
+  const trace = tracer && traceRequests(tracer)
 
+  /** Answers with an error, unless the deadline has done so before. */
+  const fail = (
+    error: unknown,
+    found: Route | undefined,
+    request: HttpRequest,
+    response: ServerResponse,
+  ): Promise<void> =>
+    response.headersSent
+      ? Promise.resolve()
+      : sendReply(request, response, undefined, errorReply(error, found?.operation, request, log))
+
+  /** Closes the connection: half an answer cannot be taken back. */
+  const breakOff = (error: unknown, { id: requestId, method, message }: HttpRequest): void => {
+    // The client may have closed it before.
+    if (!message.destroyed) log.error({ requestId, method, err: error }, 'Response aborted')
+    message.socket.destroySoon()
+  }
+
+  const closeUnanswered =
+    (message: IncomingMessage) =>
+    (error: unknown): void => {
+      log.error({ method: message.method, err: error }, 'Request not answered')
+      message.socket.destroy()
+    }
+
+  const answer = async (found: Route, request: HttpRequest, response: ServerResponse): Promise<void> => {
+    let reply: Reply
+    try {
+      const caller = await found.allow?.(request)
+      reply = await found.handler(request, caller as never)
+    } catch (error) {
+      return fail(error, found, request, response)
+    }
+    try {
+      await sendReply(request, response, found.operation, reply)
+    } catch (error) {
+      if (!response.headersSent) return fail(error, found, request, response)
+      if (!response.writableEnded) breakOff(error, request)
+    }
+  }
+
+  const handle = async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const request = createRequest(message, response, trustedProxies)
+    allowBrowsers(request)
+    if (isPreflight(request)) return sendReply(request, response, undefined, PREFLIGHT_REPLY)
+    let found: Route
+    try {
+      const match = findRoute(request)
+      found = match.route
+      request.params = match.params
+    } catch (error) {
+      return fail(error, undefined, request, response)
+    }
+    if (health.includes(found)) return answer(found, request, response)
+    const { operation } = found
+    measure(operation, request)
+    const giveUp = (error: AppError): void =>
+      void fail(error, found, request, response).catch(closeUnanswered(message))
+    startDeadline(operation, request, response, giveUp, deadlineMs)
+    if (!trace) return answer(found, request, response)
+    return trace(operation, request, () => answer(found, request, response))
+  }
+
+  return (message, response) => void handle(message, response).catch(closeUnanswered(message))
+}
+
+/** Their requests are neither measured nor traced: probes would outnumber everything else. */
+const healthRoutes = (isReady: () => boolean): readonly Route[] => [
+  route({ method: 'get', path: '/healthz' }, () => ({ body: { status: 'ok' } })),
+  route({ method: 'get', path: '/readyz' }, () =>
+    isReady()
+      ? { body: { status: 'ready' } }
+      : { status: 503, body: { status: 'not ready', error: 'NOT_READY' } },
+  ),
+]
+
+/** Makes what measures the time from now until a request has been answered, by route and not by what was asked. */
+export const measureRequests = (metrics: Registry) => {
   const duration = new Histogram({
     name: 'waymark_http_request_duration_seconds',
     help: 'Time to answer a request',
@@ -58,71 +123,11 @@ export const createHttpApp = ({
     buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 1, 5],
     registers: [metrics],
   })
-  const observe = ({ method, path }: Endpoint, status: number, startedAt: number): void =>
-    duration.observe({ method, route: path, status }, (performance.now() - startedAt) / 1000)
-  const measure =
-    (operation: Endpoint): RequestHandler =>
-    (_req, res, next) => {
-      const startedAt = performance.now()
-      res.once('finish', () => observe(operation, res.statusCode, startedAt))
-      next()
-    }
-
-  const failed = answerError(log)
-  const clientOf = (req: IncomingMessage): string =>
-    (trustedProxies === 0
-      ? req.socket.remoteAddress
-      : proxyAddr(req, (_address, hop) => hop < trustedProxies)) ?? ''
-  const trace = tracer && traceRequests(tracer)
-  const direct = createDirectRoutes({ routes, clientOf, observe, trace })
-  for (const route of routes) {
-    const { operation, handlers } = route
-    const traced = trace?.(operation)
-    const first: RequestHandler[] = [
-      ...(traced ? [((req, res, next) => traced(req, res, next)) satisfies RequestHandler] : []),
-      measure(operation),
-      answerWithin(operation, failed),
-      ...(route.direct ? [direct.handlerOf(route.direct)] : []),
-    ]
-    app[operation.method](expressPath(operation.path), ...first, ...handlers)
+  return ({ method, path: route }: Endpoint, request: HttpRequest): void => {
+    const startedAt = performance.now()
+    request.onEnd((status) => {
+      if (status !== undefined)
+        duration.observe({ method, route, status }, (performance.now() - startedAt) / 1000)
+    })
   }
-  for (const [path, methods] of methodsByPath(routes)) app.all(expressPath(path), refuseMethod(methods))
-  app.use(() => {
-    throw new AppError('not_found', 'Not found')
-  })
-  app.use(failed)
-  return direct.before(app)
 }
-
-const identifyRequest: RequestHandler = (req, res, next) => {
-  res.set('X-Request-Id', requestIdOf(req.headers['x-request-id']))
-  next()
-}
-
-/** Nothing has a name with U+0000 in it: PostgreSQL refuses such a text, also one to compare with. */
-const refuseNul: RequestHandler = (req, _res, next) => {
-  if (req.path.includes('%00')) throw new AppError('not_found', 'Not found')
-  next()
-}
-
-const expressPath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1')
-
-const methodsByPath = (routes: readonly Route[]): Map<string, string> => {
-  const endpoints = routes.map(({ operation }) => operation)
-  const byPath = Map.groupBy([...endpoints, ...HEALTH], ({ path }) => path)
-  return new Map(
-    [...byPath].map(([path, ofPath]) => [path, ofPath.map(({ method }) => method.toUpperCase()).join(', ')]),
-  )
-}
-
-const HEALTH: readonly Endpoint[] = [
-  { method: 'get', path: '/healthz' },
-  { method: 'get', path: '/readyz' },
-]
-
-const refuseMethod =
-  (allowed: string): RequestHandler =>
-  (_req, res) => {
-    res.set('Allow', allowed)
-    throw new AppError('method_not_allowed', 'This path does not know that method')
-  }

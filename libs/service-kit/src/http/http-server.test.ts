@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { Agent, request } from 'node:http'
+import { Agent, type RequestListener, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -78,23 +78,23 @@ it('says that a port is taken', async () => {
 })
 
 describe('what is no request', () => {
-  const patience = { headersMs: 100, requestMs: 200, restMs: 200 }
+  const patience = { headersMs: 60_000, requestMs: 60_000, restMs: 200 }
+  const impatience = { headersMs: 100, requestMs: 200, restMs: 200 }
+  const handler: RequestListener = (req, res) => {
+    if (req.url === '/early') return void res.end('answer')
+    req.resume()
+    req.on('end', () => res.end('answer'))
+  }
   let server: HttpServer
+  let impatient: HttpServer
   beforeAll(async () => {
-    server = await listen(
-      (req, res) => {
-        if (req.url === '/early') return void res.end('answer')
-        req.resume()
-        req.on('end', () => res.end('answer'))
-      },
-      0,
-      patience,
-    )
+    server = await listen(handler, 0, '127.0.0.1', patience)
+    impatient = await listen(handler, 0, '127.0.0.1', impatience)
   })
-  afterAll(() => server.stop())
+  afterAll(() => Promise.all([server.stop(), impatient.stop()]))
 
-  const answerTo = async (text: string): Promise<{ head: string; body: string }> => {
-    const connection: Socket = connect(server.port)
+  const answerTo = async (text: string, { port } = server): Promise<{ head: string; body: string }> => {
+    const connection: Socket = connect(port)
     connection.write(text)
     let answer = ''
     for await (const chunk of connection) answer += chunk
@@ -119,7 +119,7 @@ describe('what is no request', () => {
     ['an expectation', 'POST / HTTP/1.1\r\nHost: a\r\nExpect: wonders\r\nContent-Length: 0\r\n\r\n', 417],
     ['a tunnel', 'CONNECT example.com:80 HTTP/1.1\r\nHost: example.com\r\n\r\n', 405],
   ])('%s is answered as JSON, and the connection closed', async (_what, text, status) => {
-    const { head, body } = await answerTo(text)
+    const { head, body } = await answerTo(text, status === 408 ? impatient : server)
     expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
     expect(head.toLowerCase()).toContain('content-type: application/json')
     expect(head).toMatch(/^X-Request-Id: [0-9a-f-]{36}\r$/m)

@@ -1,9 +1,15 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { reasonFor, refuseConnection } from './refuse-malformed.ts'
-import { requestIdOf } from './request-id.ts'
+import { requestIdOf } from './request.ts'
 
 /**
  * A server that listens. `stop` first goes on for `drainMs`, telling every client on a kept connection to open another
@@ -21,12 +27,14 @@ export type Patience = { headersMs: number; requestMs: number; restMs: number }
 const PATIENCE: Patience = { headersMs: 20_000, requestMs: 60_000, restMs: 1_000 }
 
 /**
- * Listens on `port`, or on a free one when it is 0. What is not HTTP, too large or too slow is answered as JSON.
+ * Listens on `port`, or on a free one when it is 0, of the address `host`, or of all addresses when it is empty. What is
+ * not HTTP, too large or too slow is answered as JSON.
  * @throws when the port is taken
  */
 export const listen = async (
   handler: RequestListener,
   port: number,
+  host = '',
   { headersMs, requestMs, restMs }: Patience = PATIENCE,
 ): Promise<HttpServer> => {
   const server = createServer({
@@ -39,8 +47,7 @@ export const listen = async (
     // A request without a body is given none, instead of a stream that has to end.
     optimizeEmptyRequests: true,
   })
-  // Of each connection, what is being answered on it. One set of all answers would change with each request, and V8
-  // keeps what the tables held that such a set outgrows until it collects everything.
+  // By connection, since a connection that has no request under way is closed at once when the server stops.
   const connections = new Map<Socket, ServerResponse[]>()
   let stopping = false
 
@@ -77,7 +84,7 @@ export const listen = async (
     connections.set(connection, [])
     connection.once('close', () => connections.delete(connection))
   })
-  server.listen(port)
+  server.listen({ port, ...(host !== '' && { host }) })
   await once(server, 'listening')
 
   return {
@@ -85,7 +92,7 @@ export const listen = async (
     stop: async ({ drainMs = 0 } = {}) => {
       stopping = true
       for (const underWay of connections.values()) for (const res of underWay) lastOfItsConnection(res)
-      await sleep(drainMs)
+      if (drainMs > 0) await sleep(drainMs)
       const closed = once(server, 'close')
       server.close()
       // A connection on which nothing was ever asked counts as busy for Node, and would hold up the end.
@@ -122,4 +129,39 @@ const dropRest = (req: IncomingMessage, ms: number): void => {
 /** Tells the client not to send another request on this connection, which ends with the answer. */
 const lastOfItsConnection = (res: ServerResponse): void => {
   if (!res.headersSent) res.setHeader('Connection', 'close')
+}
+
+/** What Node's parser calls the errors that have a status of their own; the others are bad requests. */
+const REASONS: Readonly<Record<string, { status: number; message: string }>> = {
+  HPE_HEADER_OVERFLOW: { status: 431, message: 'The request line and headers are too large' },
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: 413, message: 'The chunk extensions are too large' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request did not arrive in time' },
+}
+const MALFORMED = { status: 400, message: 'The request is not HTTP' }
+
+/** Why a connection is refused on which something else than a request arrived, or too little in time. */
+export const reasonFor = (error: Error): { status: number; message: string } =>
+  REASONS[`${(error as NodeJS.ErrnoException).code}`] ?? MALFORMED
+
+/**
+ * Answers on a bare connection in the form that every error has, and closes it. A client that is still sending has
+ * `restMs` to read the answer: closed at once, it could miss it.
+ */
+export const refuseConnection = (
+  connection: Duplex,
+  { status, message }: { status: number; message: string },
+  restMs: number,
+): void => {
+  const body = JSON.stringify({ error: message })
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'X-Content-Type-Options: nosniff',
+    `X-Request-Id: ${requestIdOf(undefined)}`,
+    'Connection: close',
+  ]
+  connection.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  const impatient = setTimeout(() => connection.destroy(), restMs)
+  connection.once('close', () => clearTimeout(impatient))
 }

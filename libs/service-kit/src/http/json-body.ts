@@ -1,59 +1,59 @@
 import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { AppError } from '@waymark/contracts'
+import type { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { AppError, MAX_BODY_VALUES } from '@waymark/contracts'
 import { holdsNumberOutOfRange, parseJson } from '@waymark/domain'
-import type { Request, RequestHandler, Response } from 'express'
-import { readBytes } from './read-bytes.ts'
+import type { HttpRequest } from './request.ts'
 
-/** A JSON body, how many bytes it had after decompression, and on demand a digest of them. */
-export type JsonBody = { value: unknown; bytes: number; digest: () => string }
+/** A JSON body, the bytes that it was after decompression, how many these are, and on demand a digest of them. */
+export type JsonBody = { value: unknown; raw: Buffer; bytes: number; digest: () => string }
 
-/** `numbers`: whether one that is out of range makes the whole body unusable, or is left as infinite to be refused later. */
-export type JsonBodyOptions = { numbers?: 'in range' | 'any' }
+/** What stands for the body of an operation that has none. */
+export const noBody: JsonBody = { value: undefined, raw: Buffer.alloc(0), bytes: 0, digest: () => '' }
+
+/**
+ * `numbers`: whether one that is out of range makes the whole body unusable, or is left as infinite to be refused later.
+ * `text`: whether JSON may also come as `text/plain`.
+ */
+export type JsonBodyOptions = { numbers?: 'in range' | 'any' | undefined; text?: boolean }
 
 /**
  * Reads a JSON body of at most `limit` bytes, counted after decompression (gzip, deflate, br).
- * Leaves a JsonBody on `req.body` and its bytes for `rawBodyOf`. Answers 415 for other types, 413 above the limit, 400
- * for what is not JSON or holds a number that is out of range.
+ * @throws AppError unsupported_media_type for other types, payload_too_large above the limit and for more than
+ * `MAX_BODY_VALUES` values, bad_request for what is not JSON or holds a number that is out of range
  */
-export const jsonBody = (limit: number, options: JsonBodyOptions = {}): RequestHandler[] => [
-  (req, _res, next) => {
-    requireJson(req)
-    next()
-  },
-  async (req, res, next) => {
-    const bytes = await readBytes(req, limit)
-    res.locals.rawBody = bytes
-    req.body = parseBody(bytes, options)
-    next()
-  },
-]
-
-/** The same for a request without Express. @throws AppError */
 export const readJsonBody = async (
-  req: IncomingMessage,
+  { message }: HttpRequest,
   limit: number,
   options: JsonBodyOptions = {},
 ): Promise<JsonBody> => {
-  requireJson(req)
-  return parseBody(await readBytes(req, limit), options)
+  requireJson(message, options)
+  const body = parseBody(await readBytes(message, limit), options)
+  // Parsing took its share of the thread; other requests come before the work on what was parsed.
+  if (body.bytes > COUNTED_BYTES) await nextTurn()
+  return body
 }
-
-/** The body that `jsonBody` left. */
-export const bodyOf = (req: Request): JsonBody => req.body as JsonBody
-
-/** The bytes that `jsonBody` parsed: the body after decompression, as it was sent. */
-export const rawBodyOf = (res: Response): Buffer => res.locals.rawBody as Buffer
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json$/
 
-const requireJson = ({ headers }: IncomingMessage): void => {
-  const type = headers['content-type'] ?? ''
+/** Whether a body comes as `text/plain`, which a page may send to another site without asking first. */
+export const isText = ({ headers }: Pick<HttpRequest, 'headers'>): boolean =>
+  essenceOf(headers['content-type'] ?? '') === 'text/plain'
+
+/** A media type without its parameters. */
+export const essenceOf = (type: string): string => type.toLowerCase().split(';', 1)[0]?.trim() ?? ''
+
+const requireJson = (request: Pick<HttpRequest, 'headers'>, { text = false }: JsonBodyOptions): void => {
+  const type = request.headers['content-type'] ?? ''
   if (type === 'application/json') return
-  const [essence = ''] = type.toLowerCase().split(';', 1)
-  if (JSON_TYPE.test(essence.trim())) return
+  if (JSON_TYPE.test(essenceOf(type)) || (text && isText(request))) return
   throw new AppError('unsupported_media_type', 'The body must be JSON, with Content-Type: application/json')
 }
+
+/** Bodies whose values are counted are larger than this, in bytes; others are parsed fast enough. */
+const COUNTED_BYTES = 1024 * 1024
 
 const BYTE_ORDER_MARK = '\uFEFF'
 
@@ -64,11 +64,16 @@ const decodeUtf8 = (bytes: Buffer): string => {
 }
 
 const parseBody = (bytes: Buffer, { numbers = 'in range' }: JsonBodyOptions): JsonBody => {
+  if (bytes.length > COUNTED_BYTES && hasMoreValuesThan(MAX_BODY_VALUES, bytes))
+    throw new AppError(
+      'payload_too_large',
+      `The body holds more than ${MAX_BODY_VALUES} values (members and items); send them in several requests`,
+    )
   const text = decodeUtf8(bytes)
   const value = parse(text)
   if (numbers === 'in range' && holdsNumberOutOfRange(text, value))
     throw new AppError('bad_request', 'The body holds a number that is out of range')
-  return { value, bytes: bytes.length, digest: () => hash('sha256', bytes, 'base64url') }
+  return { value, raw: bytes, bytes: bytes.length, digest: () => hash('sha256', bytes, 'base64url') }
 }
 
 const parse = (text: string): unknown => {
@@ -78,3 +83,93 @@ const parse = (text: string): unknown => {
     throw new AppError('bad_request', text.length === 0 ? 'The body is empty' : 'The body is not valid JSON')
   }
 }
+
+const codeOf = (sign: string): number => sign.charCodeAt(0)
+const [SPACE, QUOTE, BACKSLASH, COMMA] = [codeOf(' '), codeOf('"'), codeOf('\\'), codeOf(',')]
+const OPENING = new Set([codeOf('['), codeOf('{')])
+const CLOSING = new Set([codeOf(']'), codeOf('}')])
+
+/**
+ * Whether JSON text holds more values than that, members and items at any depth. They are counted before parsing, which
+ * takes many times as long: commas, and what stands before the first comma of each list or object.
+ */
+export const hasMoreValuesThan = (limit: number, json: Uint8Array): boolean => {
+  let values = 0
+  let inString = false
+  let justOpened = false
+  for (let place = 0; place < json.length; place++) {
+    const byte = json[place] as number
+    if (inString) {
+      if (byte === BACKSLASH) place++
+      else if (byte === QUOTE) inString = false
+      continue
+    }
+    if (byte <= SPACE) continue
+    if (byte === COMMA) values++
+    else if (justOpened && !CLOSING.has(byte)) values++
+    if (values > limit) return true
+    inString = byte === QUOTE
+    justOpened = OPENING.has(byte)
+  }
+  return false
+}
+
+const decoders = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const
+
+/**
+ * The body of a request, decompressed (gzip, deflate, br). It is refused as soon as it is known to be larger than
+ * `limit` bytes, before or after decompression, whatever is still to come.
+ * @throws AppError payload_too_large, unsupported_media_type for another encoding, bad_request when it is damaged or
+ * ends too early
+ */
+export const readBytes = (req: IncomingMessage, limit: number): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    // Without headers that announce a body nothing comes, and no end of it either.
+    if (req.readableEnded) return resolve(Buffer.alloc(0))
+    const decoded = decode(req)
+    const chunks: Buffer[] = []
+    let refused = false
+
+    const refuse = (error: AppError): void => {
+      refused = true
+      if (decoded !== req) {
+        req.unpipe()
+        decoded.destroy()
+      }
+      reject(error)
+    }
+    const measure = (stream: Readable, keep?: (chunk: Buffer) => void): void => {
+      let size = 0
+      stream.on('data', (chunk: Buffer) => {
+        size += chunk.length
+        if (refused) return
+        if (size > limit) refuse(tooLarge())
+        else keep?.(chunk)
+      })
+    }
+
+    if (Number(req.headers['content-length']) > limit) return refuse(tooLarge())
+    measure(decoded, (chunk) => chunks.push(chunk))
+    // Compressed it could go on for ever and never become anything.
+    if (decoded !== req) measure(req)
+    decoded.once('end', () => {
+      // The request keeps its listeners, and they the chunks, for as long as it is not answered.
+      const all = chunks.splice(0)
+      resolve(all.length === 1 && all[0] ? all[0] : Buffer.concat(all))
+    })
+    decoded.on('error', () => refuse(new AppError('bad_request', 'The request is malformed')))
+    req.once('close', () => {
+      if (!req.complete) refuse(new AppError('bad_request', 'The request ended before its body did'))
+    })
+  })
+
+/** @throws AppError unsupported_media_type */
+const decode = (req: IncomingMessage): Readable => {
+  const encoding = (req.headers['content-encoding'] ?? 'identity').toLowerCase()
+  if (encoding === 'identity') return req
+  const known = (Object.keys(decoders) as (keyof typeof decoders)[]).find((name) => name === encoding)
+  if (!known) throw new AppError('unsupported_media_type', 'The Content-Encoding is not supported')
+  return req.pipe(decoders[known]())
+}
+
+const tooLarge = (): AppError => new AppError('payload_too_large', 'The request body is too large')

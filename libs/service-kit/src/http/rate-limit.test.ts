@@ -7,21 +7,29 @@ import { createMemoryLog } from '@waymark/testing'
 import { Registry } from 'prom-client'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createHttpApp } from './create-http-app.ts'
-import { directKeyRoute } from './direct-key-route.ts'
 import { type HttpServer, listen } from './http-server.ts'
 import { keyRoute } from './key-route.ts'
 import { rateLimit } from './rate-limit.ts'
-import type { Route } from './route.ts'
+import type { Route } from './router.ts'
 
 const BODY_LIMIT = 100
 const LIMITS: Record<string, number> = { small: 2, large: 5 }
 
-/** A key is written as its project, then `/` and its scope. */
+/** A key is written as its project, then `/` and its scope, then `/` and its own limit. */
 const authenticate = async (text: string): Promise<ApiKey | undefined> => {
-  const [projectId = '', scope = 'events:write'] = text.split('/')
+  const [projectId = '', scope = 'events:write', own] = text.split('/')
   if (projectId === '') return undefined
   const scopes = [scope] as ApiKey['scopes']
-  return { id: text, projectId, kind: 'pub', scopes, validationMode: null, allowedOrigins: [] }
+  const requestsPerMinute = own === undefined ? null : Number(own)
+  return {
+    id: text,
+    projectId,
+    kind: 'sec',
+    scopes,
+    validationMode: null,
+    allowedOrigins: [],
+    requestsPerMinute,
+  }
 }
 
 const operation = (path: string) => ({
@@ -31,28 +39,29 @@ const operation = (path: string) => ({
 })
 const limitBy = (bucket: string, limiter: RateLimiter) => ({
   apiKeys: { authenticate },
-  limitRequests: rateLimit({ limiter, bucket, limitFor: async ({ projectId }) => LIMITS[projectId] ?? 0 }),
+  limitRequests: rateLimit({
+    limiter,
+    bucket,
+    limitFor: async ({ projectId }) => ({ perMinute: LIMITS[projectId] ?? 0, setting: 'LIMIT_OF_THIS_TEST' }),
+    perKey: bucket === 'decide',
+  }),
   maxBodyBytes: BODY_LIMIT,
 })
 
-const direct = (path: string, bucket: string, limiter: RateLimiter): Route =>
-  directKeyRoute(operation(path), limitBy(bucket, limiter), async () => ({
-    status: 202,
-    json: '{"ok":true}',
-  }))
-const inExpress = (path: string, bucket: string, limiter: RateLimiter): Route =>
-  keyRoute(operation(path), limitBy(bucket, limiter), (_req, res) => void res.status(202).json({ ok: true }))
+const limited = (path: string, bucket: string, limiter: RateLimiter): Route =>
+  keyRoute(operation(path), limitBy(bucket, limiter), async () => ({ status: 202, body: { ok: true } }))
 
-describe.each([
-  { way: 'directly', limited: direct },
-  { way: 'in Express', limited: inExpress },
-])('answered $way', ({ limited }) => {
+describe('a key route', () => {
   let server: HttpServer
   let base: string
   beforeEach(async () => {
     const limiter = createMemoryRateLimiter()
     const app = createHttpApp({
-      routes: [limited('/api/v1/t', 'ingest', limiter), limited('/api/v1/other', 'other', limiter)],
+      routes: [
+        limited('/api/v1/t', 'ingest', limiter),
+        limited('/api/v1/other', 'other', limiter),
+        limited('/api/v1/decide', 'decide', limiter),
+      ],
       trustedProxies: 1,
       isReady: () => true,
       log: createMemoryLog(),
@@ -106,7 +115,11 @@ describe.each([
       expect(retryAfter).toSatisfy(Number.isInteger)
       expect(retryAfter).toBeGreaterThanOrEqual(1)
       expect(retryAfter).toBeLessThanOrEqual(60)
-      expect(await response.json()).toEqual({ error: 'Too many requests', retryAfter })
+      expect(await response.json()).toEqual({
+        error:
+          'Too many requests: at most 2 per minute for each project and client address, set by LIMIT_OF_THIS_TEST',
+        retryAfter,
+      })
       expect(rateOf(response)).toEqual([2, 0, retryAfter])
     })
 
@@ -134,6 +147,35 @@ describe.each([
       expect(await statuses([{ key: 'small' }, { key: 'small/events:write' }, { key: 'small' }])).toEqual([
         202, 202, 429,
       ])
+    })
+
+    it('counts a key with a limit of its own by itself, from all addresses together', async () => {
+      const path = '/api/v1/decide'
+      const own = (from: string) => ({ key: 'small/events:write/4', from, path })
+      const addresses = ['203.0.113.1', '203.0.113.2', '203.0.113.3', '203.0.113.4', '203.0.113.5']
+      expect(await statuses(addresses.map(own))).toEqual([202, 202, 202, 202, 429])
+      const refused = await call(own('203.0.113.6'))
+      const retryAfter = Number(refused.headers.get('Retry-After'))
+      expect(await refused.json()).toEqual({
+        error:
+          'Too many requests: at most 4 per minute for each API key, set by requestsPerMinute of the API key',
+        retryAfter,
+      })
+      expect(rateOf(refused)).toEqual([4, 0, retryAfter])
+      // Another key of the project from the same address has its own count, and so has the address.
+      expect(
+        await statuses([
+          { key: 'small/events:write/1', path },
+          { key: 'small/events:write/1', path },
+          { path },
+          { path },
+          { path },
+        ]),
+      ).toEqual([202, 429, 202, 202, 429])
+    })
+
+    it('keeps the limit per address where keys have none of their own', async () => {
+      expect(await statuses(Array(3).fill({ key: 'small/events:write/4' }))).toEqual([202, 202, 429])
     })
 
     it('believes no address that the client made up', async () => {

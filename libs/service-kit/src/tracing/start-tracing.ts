@@ -99,6 +99,6 @@ const complainTo = (log: Log): ((error: unknown) => void) => {
   return (error) => {
     if (performance.now() - saidAt < COMPLAIN_MS) return
     saidAt = performance.now()
-    log.warn({ err: error }, 'traces cannot be handed to the collector')
+    log.warn({ err: error }, 'Traces could not be exported to the collector')
   }
 }

@@ -68,14 +68,14 @@ const attributesOf = (operation: 'send' | 'process', topic: string, records: num
 
 /** The contexts that the records were published in: the sampled ones, or else the first there is. */
 const producersOf = (batch: readonly Delivery<unknown>[]): Context[] => {
-  const parents = new Set<string>()
+  const seen = new Set<string>()
   for (const { headers } of batch) {
     const { traceparent } = traceHeadersOf(headers) ?? {}
-    if (traceparent !== undefined) parents.add(traceparent)
+    if (traceparent !== undefined) seen.add(traceparent)
   }
-  const sampled = [...parents].filter((traceparent) => !traceparent.endsWith('-00'))
-  const told = sampled.length > 0 ? sampled : [...parents].slice(0, 1)
-  return told.map((traceparent) => propagation.extract(ROOT_CONTEXT, { traceparent }))
+  const sampled = [...seen].filter((traceparent) => !traceparent.endsWith('-00'))
+  const parents = sampled.length > 0 ? sampled : [...seen].slice(0, 1)
+  return parents.map((traceparent) => propagation.extract(ROOT_CONTEXT, { traceparent }))
 }
 
 /** Does the work that the spans tell of. Of an error they keep the kind: its message may quote what users sent. */

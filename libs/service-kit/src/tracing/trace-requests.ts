@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import {
   context,
   createContextKey,
@@ -10,40 +9,30 @@ import {
   trace,
 } from '@opentelemetry/api'
 import type { Endpoint } from '@waymark/contracts'
+import type { HttpRequest } from '../http/request.ts'
 
 /** Under which a context holds the id of the request that it belongs to. */
 export const REQUEST_ID = createContextKey('waymark request id')
 
-/** Has a request answered by `answer`, which belongs to the request's span, and so does all that it waits for. */
-export type TraceRequest = (
-  req: IncomingMessage,
-  res: ServerResponse,
-  answer: () => void,
-  requestId?: string,
-) => void
-
 /**
- * Gives each request of an endpoint a span, in the trace of its `traceparent` if it has one. Spans tell the route and
- * not the path: what users send is nobody else's. A request that has a span keeps it when it is handed on.
+ * Makes what has requests answered by `answer`, each in a span of its own, to which belongs all that the answer waits
+ * for; in the trace of its `traceparent` if it has one. Spans tell the route and not the path: what users send is nobody
+ * else's.
  */
 export const traceRequests =
   (tracer: Tracer) =>
-  ({ method, path }: Endpoint): TraceRequest => {
+  ({ method, path }: Endpoint, request: HttpRequest, answer: () => Promise<void>): Promise<void> => {
     const verb = method.toUpperCase()
     const attributes = { 'http.request.method': verb, 'http.route': path }
-    return (req, res, answer, requestId = String(res.getHeader('X-Request-Id'))) => {
-      if (trace.getActiveSpan() !== undefined) return answer()
-      const caller = propagation.extract(ROOT_CONTEXT, req.headers)
-      const span = tracer.startSpan(`${verb} ${path}`, { kind: SpanKind.SERVER, attributes }, caller)
-      res.once('close', () => {
-        const answered = res.writableFinished
-        if (answered) span.setAttribute('http.response.status_code', res.statusCode)
-        if (!answered || res.statusCode >= 500) {
-          span.setAttribute('error.type', answered ? `${res.statusCode}` : 'aborted')
-          span.setStatus({ code: SpanStatusCode.ERROR })
-        }
-        span.end()
-      })
-      context.with(trace.setSpan(caller, span).setValue(REQUEST_ID, requestId), answer)
-    }
+    const caller = propagation.extract(ROOT_CONTEXT, request.headers)
+    const span = tracer.startSpan(`${verb} ${path}`, { kind: SpanKind.SERVER, attributes }, caller)
+    request.onEnd((status) => {
+      if (status !== undefined) span.setAttribute('http.response.status_code', status)
+      if (status === undefined || status >= 500) {
+        span.setAttribute('error.type', status === undefined ? 'aborted' : `${status}`)
+        span.setStatus({ code: SpanStatusCode.ERROR })
+      }
+      span.end()
+    })
+    return context.with(trace.setSpan(caller, span).setValue(REQUEST_ID, request.id), answer)
   }

@@ -1,3 +1,4 @@
+import { PATTERN_DESCRIPTION } from '@waymark/contracts'
 import { Type } from 'typebox'
 import { type Config, variable } from '../config.ts'
 
@@ -8,20 +9,20 @@ export const tracingConfig = {
     Type.String({
       default: '',
       pattern: '^(?:$|https?://[^\\s]+$)',
-      description:
-        'A collector that takes OTLP by HTTP, as `http://collector:4318`; without one nothing is traced.',
+      [PATTERN_DESCRIPTION]: 'an http or https URL',
+      description: 'Collector that accepts OTLP over HTTP: `http://collector:4318`. Empty: no tracing.',
     }),
   ),
   headers: variable(
     'OTEL_EXPORTER_OTLP_HEADERS',
-    Type.Array(Type.String({ pattern: '^[^=\\s]+=' }), {
+    Type.Array(Type.String({ pattern: '^[^=\\s]+=', [PATTERN_DESCRIPTION]: 'name=value' }), {
       default: [],
-      description: 'Headers for the collector, as `name=value,name=value` with values percent-encoded.',
+      description: 'Headers for the collector: `name=value,name=value` with percent-encoded values.',
     }),
   ),
   serviceName: variable(
     'OTEL_SERVICE_NAME',
-    Type.String({ default: '', description: "What traces call this process, unless by the app's name." }),
+    Type.String({ default: '', description: 'Name of the service in traces. Default: the name of the app.' }),
   ),
   sampler: variable(
     'OTEL_TRACES_SAMPLER',
@@ -37,7 +38,7 @@ export const tracingConfig = {
       {
         default: 'parentbased_always_on',
         description:
-          'Which requests are traced; `parentbased` does as the caller does who sends a `traceparent`.',
+          "Selects the traced requests. `parentbased` follows the decision in the caller's `traceparent`.",
       },
     ),
   ),
@@ -47,7 +48,7 @@ export const tracingConfig = {
       minimum: 0,
       maximum: 1,
       default: 1,
-      description: 'The share of traces that the samplers with `traceidratio` take.',
+      description: 'Share of traces that `traceidratio` samplers record.',
     }),
   ),
 } as const

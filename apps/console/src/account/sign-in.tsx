@@ -1,0 +1,52 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { accountQuery, noteSignedIn } from '../api/session.ts'
+import type { Account } from '../api/types.ts'
+import { Form, Input } from '../ui/form.tsx'
+import { AccountFrame, linkClass } from './frame.tsx'
+
+/** Remembers who has signed in, and goes to where they wanted to go. */
+export const useEnter = () => {
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  const { next } = useSearch({ strict: false }) as { next?: string }
+  return (account: Account) => {
+    noteSignedIn(true)
+    client.setQueryData(accountQuery.queryKey, account)
+    // Only paths within the console: the link may have been made by somebody else.
+    void navigate({ to: next?.startsWith('/p/') ? next : '/' })
+  }
+}
+
+export const SignIn = () => {
+  const enter = useEnter()
+  const signIn = useChange(
+    (body: { email: string; password: string }) => unwrap(api.POST('/api/auth/login', { body })),
+    { quiet: true, onDone: enter },
+  )
+  return (
+    <AccountFrame
+      title="Sign in to Waymark"
+      foot={
+        <>
+          No account yet?{' '}
+          <Link to="/sign-up" className={linkClass}>
+            Sign up
+          </Link>
+        </>
+      }
+    >
+      <Form
+        submit="Sign in"
+        busy={signIn.isPending}
+        error={signIn.error}
+        onSubmit={({ email = '', password = '' }) => signIn.mutate({ email, password })}
+      >
+        <Input label="Email" name="email" type="email" autoComplete="username" required autoFocus />
+        <Input label="Password" name="password" type="password" autoComplete="current-password" required />
+      </Form>
+    </AccountFrame>
+  )
+}

@@ -1,0 +1,30 @@
+import { type UseMutationResult, useMutation, useQueryClient } from '@tanstack/react-query'
+import { toasts } from '../ui/toasts.tsx'
+import { messageOf } from './client.ts'
+
+type Options<Result> = {
+  /** Said when it is done. */
+  done?: string | ((result: Result) => string)
+  onDone?: (result: Result) => void
+  /** Whether the caller shows the error in place. */
+  quiet?: boolean
+}
+
+/** A change by the API, after which everything on the page is read again. */
+export const useChange = <Input = void, Result = unknown>(
+  change: (input: Input) => Promise<Result>,
+  { done, onDone, quiet = false }: Options<Result> = {},
+): UseMutationResult<Result, Error, Input> => {
+  const client = useQueryClient()
+  return useMutation({
+    mutationFn: change,
+    onSuccess: async (result) => {
+      if (done) toasts.add({ title: typeof done === 'string' ? done : done(result) })
+      onDone?.(result)
+      await client.invalidateQueries()
+    },
+    onError: (error) => {
+      if (!quiet) toasts.add({ title: 'That did not work', description: messageOf(error), type: 'error' })
+    },
+  })
+}

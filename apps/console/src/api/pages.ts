@@ -1,0 +1,37 @@
+import { type UseInfiniteQueryResult, useInfiniteQuery } from '@tanstack/react-query'
+
+type Page<T> = { data: T[]; nextCursor: string | null }
+
+/** A list that is read page by page. */
+export type List<T> = Pick<
+  UseInfiniteQueryResult,
+  'isPending' | 'error' | 'hasNextPage' | 'isFetchingNextPage'
+> & {
+  rows: readonly T[]
+  refetch: () => void
+  fetchNextPage: () => void
+}
+
+/** Reads a list of the API page by page. */
+export const useList = <T>(
+  queryKey: readonly unknown[],
+  read: (cursor: { cursor?: string }) => Promise<Page<T>>,
+  options: { refetchInterval?: number | false; enabled?: boolean } = {},
+): List<T> => {
+  const result = useInfiniteQuery({
+    queryKey: ['list', ...queryKey],
+    queryFn: ({ pageParam }) => read(pageParam === '' ? {} : { cursor: pageParam }),
+    initialPageParam: '',
+    getNextPageParam: ({ nextCursor }: Page<T>) => nextCursor,
+    ...options,
+  })
+  return {
+    isPending: result.isPending,
+    error: result.error,
+    hasNextPage: result.hasNextPage,
+    isFetchingNextPage: result.isFetchingNextPage,
+    rows: result.data?.pages.flatMap(({ data }) => data) ?? [],
+    refetch: () => void result.refetch(),
+    fetchNextPage: () => void result.fetchNextPage(),
+  }
+}

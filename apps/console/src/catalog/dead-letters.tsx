@@ -1,0 +1,118 @@
+import { useState } from 'react'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useList } from '../api/pages.ts'
+import { useProjectId } from '../api/session.ts'
+import type { DeadLetter } from '../api/types.ts'
+import { Badge } from '../ui/badge.tsx'
+import { Button, For } from '../ui/button.tsx'
+import { Card, Facts } from '../ui/card.tsx'
+import { CodeBlock } from '../ui/code.tsx'
+import { Modal } from '../ui/dialog.tsx'
+import { Time } from '../ui/format.tsx'
+import { EmptyState } from '../ui/states.tsx'
+import { DataTable } from '../ui/table.tsx'
+import { CatalogHeader } from './header.tsx'
+
+/** Records that a consumer could not process. */
+export const DeadLetters = () => {
+  const projectId = useProjectId()
+  const [open, setOpen] = useState<DeadLetter>()
+  const list = useList<DeadLetter>([projectId, 'dead-letters'], (cursor) =>
+    unwrap(
+      api.GET('/api/projects/{projectId}/dead-letters', {
+        params: { path: { projectId }, query: { limit: 50, ...cursor } },
+      }),
+    ),
+  )
+  const replay = useChange(
+    (id: string) =>
+      unwrap(
+        api.POST('/api/projects/{projectId}/dead-letters/{id}/replay', {
+          params: { path: { projectId, id } },
+        }),
+      ),
+    { done: 'Sent once more', onDone: () => setOpen(undefined) },
+  )
+  return (
+    <>
+      <CatalogHeader />
+      <Card>
+        <DataTable
+          label="Dead letters"
+          list={list}
+          keyOf={({ id }) => id}
+          onOpen={setOpen}
+          columns={[
+            {
+              title: 'Consumer',
+              sort: ({ group }) => group,
+              cell: (row) => (
+                <button
+                  type="button"
+                  className="rounded font-medium hover:underline"
+                  onClick={() => setOpen(row)}
+                >
+                  {row.group}
+                </button>
+              ),
+            },
+            {
+              title: 'Why',
+              cell: ({ reason }) => <span className="block max-w-96 truncate text-muted">{reason}</span>,
+            },
+            {
+              title: 'State',
+              cell: ({ replayedAt }) => (
+                <Badge tone={replayedAt ? 'good' : 'warning'}>{replayedAt ? 'replayed' : 'waiting'}</Badge>
+              ),
+            },
+            {
+              title: 'Failed',
+              align: 'right',
+              cell: ({ failedAt }) => <Time at={failedAt} as="ago" />,
+              sort: ({ failedAt }) => failedAt,
+            },
+          ]}
+          empty={
+            <EmptyState icon="check" title="No dead letters">
+              Records that a consumer cannot process wait here until they are sent once more.
+            </EmptyState>
+          }
+        />
+      </Card>
+      <Modal
+        as="sheet"
+        open={open !== undefined}
+        onClose={() => setOpen(undefined)}
+        title={open?.group ?? ''}
+        description={open?.reason}
+      >
+        {open && (
+          <div className="flex flex-col gap-4">
+            <Facts
+              rows={[
+                ['Topic', `${open.topic}, partition ${open.partition}, offset ${open.offset}`],
+                ['Key', open.key],
+                ['Failed', <Time key="f" at={open.failedAt} />],
+              ]}
+            />
+            <CodeBlock label="Record" text={open.value} />
+            <For atLeast="editor">
+              <div>
+                <Button
+                  icon="refresh"
+                  look="primary"
+                  busy={replay.isPending}
+                  onClick={() => replay.mutate(open.id)}
+                >
+                  Replay
+                </Button>
+              </div>
+            </For>
+          </div>
+        )}
+      </Modal>
+    </>
+  )
+}

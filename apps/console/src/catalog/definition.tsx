@@ -1,0 +1,117 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { api, unwrap } from '../api/client.ts'
+import { useList } from '../api/pages.ts'
+import { useProjectId } from '../api/session.ts'
+import { Badge } from '../ui/badge.tsx'
+import { Button, For } from '../ui/button.tsx'
+import { Card, PageHeader } from '../ui/card.tsx'
+import { Json } from '../ui/code.tsx'
+import { ConfirmButton, Modal } from '../ui/dialog.tsx'
+import { Time } from '../ui/format.tsx'
+import { EmptyState, ErrorState, SkeletonLines } from '../ui/states.tsx'
+import { DataTable } from '../ui/table.tsx'
+import { DefinitionForm } from './definition-form.tsx'
+
+type Version = { version: number; schema: unknown; createdAt: string }
+
+/** One event definition and the schemas that it has had. */
+export const Definition = () => {
+  const projectId = useProjectId()
+  const { id } = useParams({ strict: false }) as { id: string }
+  const navigate = useNavigate()
+  const params = { path: { projectId, id } }
+  const [editing, setEditing] = useState(false)
+  const [shown, setShown] = useState<Version>()
+  const definition = useQuery({
+    queryKey: [projectId, 'definition', id],
+    queryFn: () => unwrap(api.GET('/api/projects/{projectId}/event-definitions/{id}', { params })),
+  })
+  const versions = useList<Version>([projectId, 'definition-versions', id], (cursor) =>
+    unwrap(
+      api.GET('/api/projects/{projectId}/event-definitions/{id}/versions', {
+        params: { path: { projectId, id }, query: { limit: 20, ...cursor } },
+      }),
+    ),
+  )
+  const archive = async () => {
+    await unwrap(api.DELETE('/api/projects/{projectId}/event-definitions/{id}', { params }))
+    await navigate({ to: '/p/$projectId/catalog', params: { projectId } })
+  }
+  if (definition.error)
+    return (
+      <Card>
+        <ErrorState error={definition.error} retry={() => void definition.refetch()} />
+      </Card>
+    )
+  if (!definition.data)
+    return (
+      <Card>
+        <SkeletonLines lines={8} />
+      </Card>
+    )
+  const { name, description, version, schema } = definition.data
+  return (
+    <>
+      <PageHeader
+        back={{ to: '/p/$projectId/catalog', params: { projectId }, label: 'Catalog' }}
+        title={name}
+        description={description}
+        aside={<Badge>version {version}</Badge>}
+        actions={
+          <For atLeast="editor">
+            <Button onClick={() => setEditing(true)}>Edit</Button>
+            <ConfirmButton label="Archive" title={`Archive ${name}?`} confirm="Archive" onConfirm={archive}>
+              Events of this name are not checked any more.
+            </ConfirmButton>
+          </For>
+        }
+      />
+      <div className="grid gap-4 lg:grid-cols-3">
+        <Card title="Schema" padded className="lg:col-span-2">
+          <Json label="Schema" value={schema} />
+        </Card>
+        <Card title="Versions">
+          <DataTable
+            label="Versions"
+            list={versions}
+            keyOf={(one) => `${one.version}`}
+            onOpen={setShown}
+            columns={[
+              {
+                title: 'Version',
+                cell: (one) => (
+                  <button
+                    type="button"
+                    className="rounded font-medium hover:underline"
+                    onClick={() => setShown(one)}
+                  >
+                    {one.version}
+                  </button>
+                ),
+              },
+              { title: 'Since', align: 'right', cell: ({ createdAt }) => <Time at={createdAt} /> },
+            ]}
+            empty={<EmptyState icon="catalog" title="No versions" />}
+          />
+        </Card>
+      </div>
+      <Modal open={editing} onClose={() => setEditing(false)} title={`Edit ${name}`} wide>
+        <DefinitionForm
+          definition={definition.data}
+          onDone={() => setEditing(false)}
+          onCancel={() => setEditing(false)}
+        />
+      </Modal>
+      <Modal
+        as="sheet"
+        open={shown !== undefined}
+        onClose={() => setShown(undefined)}
+        title={`Version ${shown?.version}`}
+      >
+        <Json label="Schema of the version" value={shown?.schema} />
+      </Modal>
+    </>
+  )
+}

@@ -1,0 +1,137 @@
+import { useState } from 'react'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useList } from '../api/pages.ts'
+import { useProjectId } from '../api/session.ts'
+import type { RejectedEvent } from '../api/types.ts'
+import { Badge } from '../ui/badge.tsx'
+import { Button, For } from '../ui/button.tsx'
+import { Card } from '../ui/card.tsx'
+import { Json } from '../ui/code.tsx'
+import { Modal } from '../ui/dialog.tsx'
+import { Time } from '../ui/format.tsx'
+import { EmptyState, Notice } from '../ui/states.tsx'
+import { DataTable } from '../ui/table.tsx'
+import { CatalogHeader } from './header.tsx'
+
+/** Events that did not fit their schema, to be sent once more when the schema is mended. */
+export const Rejected = () => {
+  const projectId = useProjectId()
+  const path = { projectId }
+  const [open, setOpen] = useState<RejectedEvent>()
+  const list = useList<RejectedEvent>([projectId, 'rejected'], (cursor) =>
+    unwrap(
+      api.GET('/api/projects/{projectId}/rejected-events', {
+        params: { path, query: { limit: 50, ...cursor } },
+      }),
+    ),
+  )
+  const replay = useChange(
+    (id: string) =>
+      unwrap(
+        api.POST('/api/projects/{projectId}/rejected-events/{id}/replay', {
+          params: { path: { projectId, id } },
+        }),
+      ),
+    { done: 'Sent once more', onDone: () => setOpen(undefined) },
+  )
+  const replayAll = useChange(
+    () =>
+      unwrap(api.POST('/api/projects/{projectId}/rejected-events/replay', { params: { path }, body: {} })),
+    { done: ({ replayed, stillInvalid }) => `${replayed} sent once more, ${stillInvalid} still do not fit` },
+  )
+  return (
+    <>
+      <CatalogHeader
+        actions={
+          list.rows.some(({ replayedAt }) => replayedAt === null) && (
+            <For atLeast="editor">
+              <Button icon="refresh" busy={replayAll.isPending} onClick={() => replayAll.mutate()}>
+                Replay all
+              </Button>
+            </For>
+          )
+        }
+      />
+      <Card>
+        <DataTable
+          label="Rejected events"
+          list={list}
+          keyOf={({ id }) => id}
+          onOpen={setOpen}
+          columns={[
+            {
+              title: 'Event',
+              sort: ({ eventName }) => eventName,
+              cell: (row) => (
+                <button
+                  type="button"
+                  className="rounded font-medium hover:underline"
+                  onClick={() => setOpen(row)}
+                >
+                  {row.eventName}
+                </button>
+              ),
+            },
+            {
+              title: 'Why',
+              cell: ({ errors }) => (
+                <span className="block max-w-96 truncate text-muted">
+                  {errors.map(({ message }) => message).join('; ')}
+                </span>
+              ),
+            },
+            {
+              title: 'State',
+              cell: ({ replayedAt }) => (
+                <Badge tone={replayedAt ? 'good' : 'warning'}>{replayedAt ? 'replayed' : 'waiting'}</Badge>
+              ),
+              sort: ({ replayedAt }) => replayedAt,
+            },
+            {
+              title: 'Rejected',
+              align: 'right',
+              cell: ({ rejectedAt }) => <Time at={rejectedAt} as="ago" />,
+              sort: ({ rejectedAt }) => rejectedAt,
+            },
+          ]}
+          empty={
+            <EmptyState icon="check" title="Nothing was rejected">
+              In the validation mode “enforce”, events that do not fit their schema wait here. Settings
+              changes the mode.
+            </EmptyState>
+          }
+        />
+      </Card>
+      <Modal
+        as="sheet"
+        open={open !== undefined}
+        onClose={() => setOpen(undefined)}
+        title={open?.eventName ?? ''}
+      >
+        {open && (
+          <div className="flex flex-col gap-4">
+            {open.errors.map(({ field, message }) => (
+              <Notice key={field + message} tone="warning">
+                {field}: {message}
+              </Notice>
+            ))}
+            <Json label="Event" value={open.event} />
+            <For atLeast="editor">
+              <div>
+                <Button
+                  icon="refresh"
+                  look="primary"
+                  busy={replay.isPending}
+                  onClick={() => replay.mutate(open.id)}
+                >
+                  Replay
+                </Button>
+              </div>
+            </For>
+          </div>
+        )}
+      </Modal>
+    </>
+  )
+}

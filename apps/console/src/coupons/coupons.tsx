@@ -1,0 +1,135 @@
+import { Link, useNavigate } from '@tanstack/react-router'
+import { api, unwrap } from '../api/client.ts'
+import { useList } from '../api/pages.ts'
+import { useProjectId } from '../api/session.ts'
+import type { CouponPool } from '../api/types.ts'
+import { useUrlState } from '../api/url-state.ts'
+import { Status } from '../ui/badge.tsx'
+import { Button, For } from '../ui/button.tsx'
+import { Card, PageHeader } from '../ui/card.tsx'
+import { Modal } from '../ui/dialog.tsx'
+import { formatNumber, Time } from '../ui/format.tsx'
+import { PageTabs } from '../ui/page-tabs.tsx'
+import { EmptyState } from '../ui/states.tsx'
+import { DataTable } from '../ui/table.tsx'
+import { formatDiscount } from './discount.ts'
+import { PoolForm } from './pool-form.tsx'
+import { Redemptions } from './redemptions.tsx'
+
+const Header = ({ action }: { action?: React.ReactNode }) => (
+  <>
+    <PageHeader title="Coupons" description="Pools of codes, and who redeemed them." actions={action} />
+    <PageTabs
+      label="Coupons"
+      tabs={[
+        { to: '/p/$projectId/coupons', title: 'Pools', exact: true },
+        { to: '/p/$projectId/coupons/redemptions', title: 'Redemptions' },
+      ]}
+    />
+  </>
+)
+
+/** The project's pools of coupons. */
+export const Coupons = () => {
+  const projectId = useProjectId()
+  const navigate = useNavigate()
+  const [search, setSearch] = useUrlState<'new'>()
+  const list = useList<CouponPool>(
+    [projectId, 'pools'],
+    (cursor) =>
+      unwrap(
+        api.GET('/api/projects/{projectId}/coupon-pools', {
+          params: { path: { projectId }, query: { limit: 50, ...cursor } },
+        }),
+      ),
+    { refetchInterval: 3_000 },
+  )
+  const open = ({ id }: CouponPool) =>
+    void navigate({ to: '/p/$projectId/coupons/$id', params: { projectId, id } })
+  const close = () => setSearch({ new: '' })
+  const create = (
+    <For atLeast="editor">
+      <Button look="primary" icon="plus" onClick={() => setSearch({ new: '1' })}>
+        Create pool
+      </Button>
+    </For>
+  )
+  return (
+    <>
+      <Header action={create} />
+      <Card>
+        <DataTable
+          label="Pools"
+          list={list}
+          keyOf={({ id }) => id}
+          onOpen={open}
+          columns={[
+            {
+              title: 'Pool',
+              sort: ({ name }) => name,
+              cell: ({ id, name, kind, code }) => (
+                <>
+                  <Link
+                    to="/p/$projectId/coupons/$id"
+                    params={{ projectId, id }}
+                    className="rounded font-medium hover:underline"
+                  >
+                    {name}
+                  </Link>
+                  <span className="block text-muted">
+                    {kind === 'shared' ? `one code: ${code}` : 'unique codes'}
+                  </span>
+                </>
+              ),
+            },
+            {
+              title: 'Status',
+              cell: ({ status }) => <Status status={status} />,
+              sort: ({ status }) => status,
+            },
+            { title: 'Discount', wide: true, cell: ({ discount }) => formatDiscount(discount) },
+            {
+              title: 'Codes',
+              align: 'right',
+              cell: ({ generated }) => formatNumber(generated),
+              sort: ({ generated }) => generated,
+            },
+            {
+              title: 'Redeemed',
+              align: 'right',
+              cell: ({ redeemed }) => formatNumber(redeemed),
+              sort: ({ redeemed }) => redeemed,
+            },
+            {
+              title: 'Expires',
+              align: 'right',
+              wide: true,
+              cell: ({ expiresAt }) => <Time at={expiresAt} as="day" />,
+              sort: ({ expiresAt }) => expiresAt,
+            },
+          ]}
+          empty={
+            <EmptyState icon="coupons" title="No coupons yet" action={create}>
+              A pool holds codes of one kind, from one for all to millions, each for one person.
+            </EmptyState>
+          }
+        />
+      </Card>
+      <For atLeast="editor">
+        <Modal open={search.new === '1'} onClose={close} title="Create pool">
+          <PoolForm onDone={open} onCancel={close} />
+        </Modal>
+      </For>
+    </>
+  )
+}
+
+/** All redemptions of the project. */
+export const AllRedemptions = () => (
+  <>
+    <Header />
+    <Card>
+      <Redemptions />
+    </Card>
+  </>
+)

@@ -1,0 +1,57 @@
+import { useState } from 'react'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useProjectId } from '../api/session.ts'
+import { Button } from '../ui/button.tsx'
+import { CsvFileInput, TextArea } from '../ui/form.tsx'
+import { Notice } from '../ui/states.tsx'
+
+/** Adds codes that were made elsewhere to a pool. */
+export const ImportCodes = ({ poolId }: { poolId: string }) => {
+  const projectId = useProjectId()
+  const [text, setText] = useState('')
+  const send = useChange(
+    () =>
+      unwrap(
+        api.POST('/api/projects/{projectId}/coupon-pools/{id}/import', {
+          params: { path: { projectId, id: poolId } },
+          headers: { 'Content-Type': 'text/csv' },
+          body: text,
+          bodySerializer: (body: string) => body,
+        }),
+      ),
+    { quiet: true },
+  )
+  return (
+    <div className="flex flex-col gap-4">
+      <TextArea
+        label="Codes"
+        code
+        rows={8}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        hint="One code a line."
+      />
+      <CsvFileInput label="Or a file" onText={setText} />
+      {send.error && <Notice tone="danger">{send.error.message}</Notice>}
+      {send.data && (
+        <Notice tone={send.data.invalid > 0 ? 'warning' : 'success'}>
+          {send.data.imported} imported, {send.data.duplicates} there already, {send.data.invalid} not valid
+          {send.data.errors
+            .slice(0, 20)
+            .map(({ line, code, reason }) => `\nLine ${line}, ${code}: ${reason}`)}
+        </Notice>
+      )}
+      <div className="flex justify-end">
+        <Button
+          look="primary"
+          busy={send.isPending}
+          disabled={text.trim() === ''}
+          onClick={() => send.mutate()}
+        >
+          Import
+        </Button>
+      </div>
+    </div>
+  )
+}

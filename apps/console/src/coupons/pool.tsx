@@ -1,0 +1,189 @@
+import { useQuery } from '@tanstack/react-query'
+import { useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useProjectId } from '../api/session.ts'
+import { Status } from '../ui/badge.tsx'
+import { Button, buttonClass, For } from '../ui/button.tsx'
+import { Card, Facts, PageHeader } from '../ui/card.tsx'
+import { CopyButton } from '../ui/code.tsx'
+import { ConfirmButton, Modal } from '../ui/dialog.tsx'
+import { Form, Input } from '../ui/form.tsx'
+import { formatNumber, formatPercent, Time } from '../ui/format.tsx'
+import { Icon } from '../ui/icon.tsx'
+import { ErrorState, Notice, SkeletonLines } from '../ui/states.tsx'
+import { Codes } from './codes.tsx'
+import { formatDiscount } from './discount.ts'
+import { ImportCodes } from './import-codes.tsx'
+import { Redemptions } from './redemptions.tsx'
+
+/** One pool, its codes and redemptions. */
+export const Pool = () => {
+  const projectId = useProjectId()
+  const { id } = useParams({ strict: false }) as { id: string }
+  const params = { path: { projectId, id } }
+  const [dialog, setDialog] = useState<'top-up' | 'import'>()
+  const close = () => setDialog(undefined)
+  const pool = useQuery({
+    queryKey: [projectId, 'pool', id],
+    queryFn: () => unwrap(api.GET('/api/projects/{projectId}/coupon-pools/{id}', { params })),
+    refetchInterval: ({ state }) =>
+      state.data && (state.data.status === 'generating' || state.data.generated < state.data.size)
+        ? 1_000
+        : false,
+  })
+  const topUp = useChange(
+    (count: number) =>
+      unwrap(api.POST('/api/projects/{projectId}/coupon-pools/{id}/top-up', { params, body: { count } })),
+    { done: 'More codes are being generated', quiet: true, onDone: close },
+  )
+  const archive = useChange(
+    () => unwrap(api.DELETE('/api/projects/{projectId}/coupon-pools/{id}', { params })),
+    {
+      done: 'Pool archived',
+      quiet: true,
+    },
+  )
+  if (pool.error)
+    return (
+      <Card>
+        <ErrorState error={pool.error} retry={() => void pool.refetch()} />
+      </Card>
+    )
+  if (!pool.data)
+    return (
+      <Card>
+        <SkeletonLines lines={8} />
+      </Card>
+    )
+  const {
+    name,
+    kind,
+    status,
+    failure,
+    code,
+    size,
+    generated,
+    redeemed,
+    discount,
+    expiresAt,
+    perProfileLimit,
+    maxRedemptions,
+  } = pool.data
+  const isUnique = kind === 'unique'
+  return (
+    <>
+      <PageHeader
+        back={{ to: '/p/$projectId/coupons', params: { projectId }, label: 'Coupons' }}
+        title={name}
+        aside={<Status status={status} />}
+        actions={
+          <>
+            <a
+              href={`/api/projects/${projectId}/coupon-pools/${id}/export`}
+              download={`${name}.csv`}
+              className={buttonClass()}
+            >
+              <Icon name="download" /> Export CSV
+            </a>
+            {status !== 'archived' && (
+              <For atLeast="editor">
+                {isUnique && (
+                  <>
+                    <Button icon="upload" onClick={() => setDialog('import')}>
+                      Import
+                    </Button>
+                    <Button icon="plus" onClick={() => setDialog('top-up')}>
+                      Top up
+                    </Button>
+                  </>
+                )}
+                <ConfirmButton
+                  label="Archive"
+                  title={`Archive ${name}?`}
+                  confirm="Archive"
+                  onConfirm={() => archive.mutateAsync()}
+                >
+                  Its codes are refused as expired from then on.
+                </ConfirmButton>
+              </For>
+            )}
+          </>
+        }
+      />
+      {failure && (
+        <div className="mb-4">
+          <Notice tone="danger">{failure}</Notice>
+        </div>
+      )}
+      <div className="grid gap-4 lg:grid-cols-3">
+        <Card title="Pool" padded className="self-start">
+          {generated < size && (
+            <div className="mb-4 flex flex-col gap-1">
+              <span id="progress" className="text-muted">
+                {formatNumber(generated)} of {formatNumber(size)} codes generated
+              </span>
+              <progress
+                aria-labelledby="progress"
+                value={generated}
+                max={size}
+                className="h-2 w-full accent-accent"
+              />
+            </div>
+          )}
+          <Facts
+            rows={[
+              ...(code
+                ? [
+                    [
+                      'Code',
+                      <span key="c" className="inline-flex items-center gap-2 font-mono">
+                        {code} <CopyButton text={code} />
+                      </span>,
+                    ] as const,
+                  ]
+                : []),
+              ['Discount', formatDiscount(discount)],
+              ['Codes', formatNumber(generated)],
+              [
+                'Redeemed',
+                `${formatNumber(redeemed)}${generated > 0 && isUnique ? ` (${formatPercent(redeemed / generated)})` : ''}`,
+              ],
+              ['Expires', <Time key="e" at={expiresAt} />],
+              ['Per person', perProfileLimit === null ? 'no limit' : formatNumber(perProfileLimit)],
+              ['At most', maxRedemptions === null ? 'no limit' : formatNumber(maxRedemptions)],
+            ]}
+          />
+        </Card>
+        <div className="flex min-w-0 flex-col gap-4 lg:col-span-2">
+          <Card title="Redemptions">
+            <Redemptions poolId={id} />
+          </Card>
+          {isUnique && <Codes poolId={id} />}
+        </div>
+      </div>
+      <Modal open={dialog === 'top-up'} onClose={close} title="Top up">
+        <Form
+          submit="Generate"
+          busy={topUp.isPending}
+          error={topUp.error}
+          onCancel={close}
+          onSubmit={({ count }) => topUp.mutate(Number(count))}
+        >
+          <Input
+            label="How many more codes"
+            name="count"
+            type="number"
+            min={1}
+            required
+            defaultValue={1000}
+          />
+        </Form>
+      </Modal>
+      <Modal open={dialog === 'import'} onClose={close} title="Import codes">
+        <ImportCodes poolId={id} />
+      </Modal>
+    </>
+  )
+}

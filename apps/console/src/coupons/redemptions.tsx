@@ -1,0 +1,101 @@
+import { Link } from '@tanstack/react-router'
+import { api, unwrap } from '../api/client.ts'
+import { useList } from '../api/pages.ts'
+import { useMay, useProjectId } from '../api/session.ts'
+import type { Redemption } from '../api/types.ts'
+import { Badge } from '../ui/badge.tsx'
+import { ConfirmButton } from '../ui/dialog.tsx'
+import { formatMoney, Time } from '../ui/format.tsx'
+import { EmptyState } from '../ui/states.tsx'
+import { DataTable } from '../ui/table.tsx'
+import { toasts } from '../ui/toasts.tsx'
+
+/** Redemptions of the project, or of one pool, which may be rolled back. */
+export const Redemptions = ({ poolId }: { poolId?: string }) => {
+  const projectId = useProjectId()
+  const mayEdit = useMay('editor')
+  const list = useList<Redemption>([projectId, 'redemptions', poolId], (cursor) =>
+    unwrap(
+      api.GET('/api/projects/{projectId}/redemptions', {
+        params: { path: { projectId }, query: { limit: 50, ...(poolId && { poolId }), ...cursor } },
+      }),
+    ),
+  )
+  const rollBack = async (id: string) => {
+    await unwrap(
+      api.POST('/api/projects/{projectId}/redemptions/{id}/rollback', {
+        params: { path: { projectId, id } },
+        body: {},
+      }),
+    )
+    toasts.add({ title: 'The redemption was rolled back' })
+    list.refetch()
+  }
+  return (
+    <DataTable
+      label="Redemptions"
+      list={list}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          title: 'Code',
+          cell: ({ code }) => <code className="font-mono">{code}</code>,
+          sort: ({ code }) => code,
+        },
+        {
+          title: 'Person',
+          cell: ({ profileId, userId, visitorId }) =>
+            profileId ? (
+              <Link
+                to="/p/$projectId/people/$id"
+                params={{ projectId, id: profileId }}
+                className="rounded hover:underline"
+              >
+                {userId ?? visitorId}
+              </Link>
+            ) : (
+              (userId ?? visitorId ?? '–')
+            ),
+        },
+        { title: 'Order', wide: true, cell: ({ orderId }) => orderId ?? '–' },
+        {
+          title: 'Amount',
+          align: 'right',
+          sort: ({ amount }) => amount,
+          cell: ({ amount, currency }) => (amount !== null && currency ? formatMoney(amount, currency) : '–'),
+        },
+        {
+          title: 'Redeemed',
+          align: 'right',
+          cell: ({ redeemedAt }) => <Time at={redeemedAt} />,
+          sort: ({ redeemedAt }) => redeemedAt,
+        },
+        {
+          title: 'State',
+          align: 'right',
+          cell: ({ id, code, rolledBackAt }) =>
+            rolledBackAt ? (
+              <Badge tone="warning">rolled back</Badge>
+            ) : mayEdit ? (
+              <ConfirmButton
+                small
+                label="Roll back"
+                title={`Roll back ${code}?`}
+                confirm="Roll back"
+                onConfirm={() => rollBack(id)}
+              >
+                The code can be redeemed again, as if this order had never used it.
+              </ConfirmButton>
+            ) : (
+              <Badge tone="good">redeemed</Badge>
+            ),
+        },
+      ]}
+      empty={
+        <EmptyState icon="coupons" title="Nothing was redeemed yet">
+          Your shop redeems a code with POST /api/v1/coupons/redeem.
+        </EmptyState>
+      }
+    />
+  )
+}

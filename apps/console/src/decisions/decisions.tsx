@@ -1,0 +1,97 @@
+import { Link, useNavigate } from '@tanstack/react-router'
+import { api, unwrap } from '../api/client.ts'
+import { useList } from '../api/pages.ts'
+import { useProjectId } from '../api/session.ts'
+import type { Decision } from '../api/types.ts'
+import { Status } from '../ui/badge.tsx'
+import { buttonClass, For } from '../ui/button.tsx'
+import { Card, PageHeader } from '../ui/card.tsx'
+import { formatNumber, Time } from '../ui/format.tsx'
+import { Icon } from '../ui/icon.tsx'
+import { EmptyState } from '../ui/states.tsx'
+import { DataTable } from '../ui/table.tsx'
+
+/** The project's decisions. */
+export const Decisions = () => {
+  const projectId = useProjectId()
+  const navigate = useNavigate()
+  const list = useList<Decision>([projectId, 'decisions'], (cursor) =>
+    unwrap(
+      api.GET('/api/projects/{projectId}/decisions', {
+        params: { path: { projectId }, query: { limit: 50, ...cursor } },
+      }),
+    ),
+  )
+  const create = (
+    <For atLeast="editor">
+      <Link to="/p/$projectId/decisions/new" params={{ projectId }} className={buttonClass('primary')}>
+        <Icon name="plus" /> Create decision
+      </Link>
+    </For>
+  )
+  return (
+    <>
+      <PageHeader
+        title="Decisions"
+        description="Who gets which variant: flags, rollouts and experiments."
+        actions={create}
+      />
+      <Card>
+        <DataTable
+          label="Decisions"
+          list={list}
+          keyOf={({ id }) => id}
+          onOpen={({ key }) =>
+            void navigate({ to: '/p/$projectId/decisions/$key', params: { projectId, key } })
+          }
+          columns={[
+            {
+              title: 'Decision',
+              sort: ({ key }) => key,
+              cell: ({ key, name }) => (
+                <>
+                  <Link
+                    to="/p/$projectId/decisions/$key"
+                    params={{ projectId, key }}
+                    className="rounded font-medium hover:underline"
+                  >
+                    {name || key}
+                  </Link>
+                  {name && <span className="block text-muted">{key}</span>}
+                </>
+              ),
+            },
+            {
+              title: 'Status',
+              cell: ({ status }) => <Status status={status} />,
+              sort: ({ status }) => status,
+            },
+            {
+              title: 'Variants',
+              wide: true,
+              cell: ({ variants }) => variants.map(({ key }) => key).join(', '),
+            },
+            {
+              title: 'Rules',
+              align: 'right',
+              cell: ({ rules }) => formatNumber(rules.length),
+              sort: ({ rules }) => rules.length,
+            },
+            {
+              title: 'Changed',
+              align: 'right',
+              wide: true,
+              cell: ({ updatedAt }) => <Time at={updatedAt} as="ago" />,
+              sort: ({ updatedAt }) => updatedAt,
+            },
+          ]}
+          empty={
+            <EmptyState icon="decisions" title="No decisions yet" action={create}>
+              A decision gives each person a variant: a banner, a price, a coupon. It stays the same for them.
+            </EmptyState>
+          }
+        />
+      </Card>
+    </>
+  )
+}

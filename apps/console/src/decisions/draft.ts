@@ -1,0 +1,97 @@
+import type { Decision } from '../api/types.ts'
+import { parseJson } from '../ui/parse-json.ts'
+
+/** A decision as its form holds it: values and conditions are texts of JSON. */
+export type Draft = {
+  key: string
+  name: string
+  holdout: number
+  fallbackVariant: string
+  variants: { id: string; key: string; value: string; couponPoolId: string }[]
+  rules: {
+    id: string
+    description: string
+    condition: string
+    rollout: number
+    /** A variant's key, or empty for a split by `weights`. */
+    variant: string
+    weights: Record<string, number>
+    kept: object
+  }[]
+}
+
+let lastId = 0
+/** An id for what is new in a form. */
+export const newId = (): string => {
+  lastId += 1
+  return `new-${lastId}`
+}
+
+export const emptyDraft = (): Draft => ({
+  key: '',
+  name: '',
+  holdout: 0,
+  fallbackVariant: 'off',
+  variants: [
+    { id: newId(), key: 'off', value: 'false', couponPoolId: '' },
+    { id: newId(), key: 'on', value: 'true', couponPoolId: '' },
+  ],
+  rules: [newRule()],
+})
+
+export const newRule = (): Draft['rules'][number] => ({
+  id: newId(),
+  description: '',
+  condition: '',
+  rollout: 100,
+  variant: '',
+  weights: {},
+  kept: {},
+})
+
+export const draftOf = ({ key, name, holdout, fallbackVariant, variants, rules }: Decision): Draft => ({
+  key,
+  name: name ?? '',
+  holdout: holdout ?? 0,
+  fallbackVariant,
+  variants: variants.map((variant) => ({
+    id: newId(),
+    key: variant.key,
+    value: JSON.stringify(variant.value),
+    couponPoolId: variant.couponPoolId ?? '',
+  })),
+  rules: rules.map(({ id, description, condition, rollout, variant, split, prerequisites }) => ({
+    id: newId(),
+    description: description ?? '',
+    condition: condition == null ? '' : JSON.stringify(condition),
+    rollout: rollout ?? 100,
+    variant: variant ?? '',
+    weights: Object.fromEntries((split ?? []).map((part) => [part.variant, part.weight])),
+    // What the form does not show stays as it is.
+    kept: { ...(id && { id }), ...(prerequisites && { prerequisites }) },
+  })),
+})
+
+/**
+ * What the API takes.
+ * @throws Error when a value or a condition is not JSON
+ */
+export const bodyOf = ({ name, holdout, fallbackVariant, variants, rules }: Draft) => ({
+  name: name || null,
+  holdout: holdout || null,
+  fallbackVariant,
+  variants: variants.map(({ key, value, couponPoolId }) => ({
+    key,
+    value: parseJson(value, `The value of ${key}`),
+    ...(couponPoolId && { couponPoolId }),
+  })),
+  rules: rules.map(({ kept, description, condition, rollout, variant, weights }, index) => ({
+    ...kept,
+    ...(description && { description }),
+    ...(condition.trim() && { condition: parseJson(condition, `The condition of rule ${index + 1}`) }),
+    rollout,
+    ...(variant
+      ? { variant }
+      : { split: variants.map(({ key }) => ({ variant: key, weight: weights[key] ?? 1 })) }),
+  })),
+})

@@ -1,0 +1,204 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useList } from '../api/pages.ts'
+import { useProjectId } from '../api/session.ts'
+import type { CouponPool, Decision } from '../api/types.ts'
+import { Button, For } from '../ui/button.tsx'
+import { Card, PageHeader } from '../ui/card.tsx'
+import { Form, Input, Select } from '../ui/form.tsx'
+import { bodyOf, type Draft, draftOf, emptyDraft, newId, newRule } from './draft.ts'
+import { RuleFields } from './rule-fields.tsx'
+
+/** Creates a decision. */
+export const NewDecision = () => {
+  const projectId = useProjectId()
+  const navigate = useNavigate()
+  return (
+    <>
+      <PageHeader
+        back={{ to: '/p/$projectId/decisions', params: { projectId }, label: 'Decisions' }}
+        title="New decision"
+      />
+      <For atLeast="editor">
+        <DecisionEditor
+          onDone={({ key }) =>
+            void navigate({ to: '/p/$projectId/decisions/$key', params: { projectId, key } })
+          }
+        />
+      </For>
+    </>
+  )
+}
+
+/** The form of a decision. */
+export const DecisionEditor = ({
+  decision,
+  onDone,
+}: {
+  decision?: Decision
+  onDone: (decision: Decision) => void
+}) => {
+  const projectId = useProjectId()
+  const [draft, setDraft] = useState(() => (decision ? draftOf(decision) : emptyDraft()))
+  const change = (part: Partial<Draft>) => setDraft({ ...draft, ...part })
+  const pools = useList<CouponPool>([projectId, 'pools-to-choose'], () =>
+    unwrap(
+      api.GET('/api/projects/{projectId}/coupon-pools', {
+        params: { path: { projectId }, query: { limit: 100 } },
+      }),
+    ),
+  )
+  const save = useChange(
+    async (): Promise<Decision> => {
+      const body = bodyOf(draft)
+      return decision
+        ? unwrap(
+            api.PATCH('/api/projects/{projectId}/decisions/{key}', {
+              params: { path: { projectId, key: decision.key } },
+              body: { version: decision.version, ...body },
+            }),
+          )
+        : (unwrap(
+            api.POST('/api/projects/{projectId}/decisions', {
+              params: { path: { projectId } },
+              body: { key: draft.key, ...body },
+            }),
+          ) as Promise<Decision>)
+    },
+    { done: 'Decision saved', quiet: true, onDone },
+  )
+  const setVariant = (id: string, part: Partial<Draft['variants'][number]>) =>
+    change({ variants: draft.variants.map((one) => (one.id === id ? { ...one, ...part } : one)) })
+  return (
+    <Form
+      submit="Save decision"
+      busy={save.isPending}
+      error={save.error}
+      names={['key', 'name']}
+      onSubmit={() => save.mutate()}
+    >
+      <Card padded>
+        <div className="grid gap-4 sm:grid-cols-2">
+          {!decision && (
+            <Input
+              label="Key"
+              name="key"
+              required
+              maxLength={200}
+              placeholder="free-shipping"
+              value={draft.key}
+              onChange={(event) => change({ key: event.target.value })}
+              hint="What your shop asks for. It stays."
+            />
+          )}
+          <Input
+            label="Name"
+            name="name"
+            maxLength={200}
+            value={draft.name}
+            onChange={(event) => change({ name: event.target.value })}
+          />
+        </div>
+      </Card>
+      <Card title="Variants" description="What a person may get. Values are JSON." padded>
+        <div className="flex flex-col gap-3">
+          {draft.variants.map(({ id, key, value, couponPoolId }, index) => (
+            <fieldset
+              key={id}
+              className="grid items-end gap-3 rounded-lg border border-line p-3 sm:grid-cols-[1fr_1.5fr_1.2fr_auto]"
+            >
+              <legend className="sr-only">Variant {index + 1}</legend>
+              <Input
+                label="Variant"
+                required
+                value={key}
+                onChange={(event) => setVariant(id, { key: event.target.value })}
+              />
+              <Input
+                label="Value"
+                required
+                value={value}
+                onChange={(event) => setVariant(id, { value: event.target.value })}
+              />
+              <Select
+                label="Coupon from"
+                value={couponPoolId}
+                onChange={(event) => setVariant(id, { couponPoolId: event.target.value })}
+                options={[['', 'no coupon'], ...pools.rows.map((pool) => [pool.id, pool.name] as const)]}
+              />
+              <Button
+                look="quiet"
+                icon="trash"
+                aria-label={`Remove variant ${key}`}
+                disabled={draft.variants.length === 1}
+                onClick={() => change({ variants: draft.variants.filter((one) => one.id !== id) })}
+              />
+            </fieldset>
+          ))}
+          <div className="flex flex-wrap items-end justify-between gap-3">
+            <Button
+              icon="plus"
+              onClick={() =>
+                change({
+                  variants: [
+                    ...draft.variants,
+                    {
+                      id: newId(),
+                      key: `variant-${draft.variants.length + 1}`,
+                      value: 'true',
+                      couponPoolId: '',
+                    },
+                  ],
+                })
+              }
+            >
+              Add variant
+            </Button>
+            <Select
+              label="Everybody else gets"
+              value={draft.fallbackVariant}
+              onChange={(event) => change({ fallbackVariant: event.target.value })}
+              options={draft.variants.map(({ key }) => [key, key] as const)}
+            />
+          </div>
+        </div>
+      </Card>
+      <Card title="Rules" description="The first rule that fits a person decides." padded>
+        <div className="flex flex-col gap-3">
+          {draft.rules.map((rule, index) => (
+            <RuleFields
+              key={rule.id}
+              rule={rule}
+              number={index + 1}
+              variants={draft.variants.map(({ key }) => key)}
+              onChange={(part) =>
+                change({ rules: draft.rules.map((one) => (one.id === rule.id ? { ...one, ...part } : one)) })
+              }
+              onRemove={() => change({ rules: draft.rules.filter(({ id }) => id !== rule.id) })}
+            />
+          ))}
+          <div>
+            <Button icon="plus" onClick={() => change({ rules: [...draft.rules, newRule()] })}>
+              Add rule
+            </Button>
+          </div>
+        </div>
+      </Card>
+      <Card padded>
+        <Input
+          label="Holdout, percent"
+          type="number"
+          min={0}
+          max={100}
+          step="0.1"
+          value={draft.holdout}
+          onChange={(event) => change({ holdout: Number(event.target.value) })}
+          hint="So many people always get the fallback, to compare all others with."
+          className="max-w-sm"
+        />
+      </Card>
+    </Form>
+  )
+}

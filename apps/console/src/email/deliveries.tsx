@@ -1,0 +1,109 @@
+import { Link } from '@tanstack/react-router'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useList } from '../api/pages.ts'
+import { useMay, useProjectId } from '../api/session.ts'
+import type { EmailDelivery } from '../api/types.ts'
+import { Badge, Status } from '../ui/badge.tsx'
+import { Button } from '../ui/button.tsx'
+import { Card } from '../ui/card.tsx'
+import { Time } from '../ui/format.tsx'
+import { EmptyState } from '../ui/states.tsx'
+import { DataTable } from '../ui/table.tsx'
+import { EmailHeader } from './header.tsx'
+
+/** What became of the events that fired a trigger. */
+export const Deliveries = () => {
+  const projectId = useProjectId()
+  const mayEdit = useMay('editor')
+  const list = useList<EmailDelivery>(
+    [projectId, 'deliveries'],
+    (cursor) =>
+      unwrap(
+        api.GET('/api/projects/{projectId}/email-deliveries', {
+          params: { path: { projectId }, query: { limit: 50, ...cursor } },
+        }),
+      ),
+    { refetchInterval: 5_000 },
+  )
+  const retry = useChange(
+    (id: string) =>
+      unwrap(
+        api.POST('/api/projects/{projectId}/email-deliveries/{id}/retry', {
+          params: { path: { projectId, id } },
+        }),
+      ),
+    { done: 'The email is sent once more' },
+  )
+  return (
+    <>
+      <EmailHeader />
+      <Card>
+        <DataTable
+          label="Deliveries"
+          list={list}
+          keyOf={({ id }) => id}
+          columns={[
+            {
+              title: 'To',
+              sort: ({ recipient }) => recipient,
+              cell: ({ recipient, profileId, test }) => (
+                <span className="flex items-center gap-2">
+                  {profileId ? (
+                    <Link
+                      to="/p/$projectId/people/$id"
+                      params={{ projectId, id: profileId }}
+                      className="rounded font-medium hover:underline"
+                    >
+                      {recipient ?? 'somebody'}
+                    </Link>
+                  ) : (
+                    (recipient ?? '–')
+                  )}
+                  {test && <Badge>test</Badge>}
+                </span>
+              ),
+            },
+            {
+              title: 'Status',
+              cell: ({ status }) => <Status status={status} />,
+              sort: ({ status }) => status,
+            },
+            {
+              title: 'Reason',
+              wide: true,
+              cell: ({ reason }) => (
+                <span className="block max-w-72 truncate text-muted">{reason ?? '–'}</span>
+              ),
+            },
+            {
+              title: 'When',
+              align: 'right',
+              cell: ({ sentAt, createdAt }) => <Time at={sentAt ?? createdAt} />,
+              sort: ({ createdAt }) => createdAt,
+            },
+            ...(mayEdit
+              ? [
+                  {
+                    title: 'Actions',
+                    align: 'right' as const,
+                    cell: ({ id, status }: EmailDelivery) =>
+                      status === 'failed' ? (
+                        <Button small icon="refresh" busy={retry.isPending} onClick={() => retry.mutate(id)}>
+                          Retry
+                        </Button>
+                      ) : null,
+                  },
+                ]
+              : []),
+          ]}
+          empty={
+            <EmptyState icon="email" title="No email was due yet">
+              They appear here when an event fires an active trigger.
+            </EmptyState>
+          }
+        />
+      </Card>
+    </>
+  )
+}

@@ -1,0 +1,122 @@
+import { useQuery } from '@tanstack/react-query'
+import { useEffect, useRef, useState } from 'react'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useAccount, useProjectId } from '../api/session.ts'
+import type { EmailTrigger } from '../api/types.ts'
+import { Button, For } from '../ui/button.tsx'
+import { Card } from '../ui/card.tsx'
+import { TextArea } from '../ui/form.tsx'
+import { ErrorState, Skeleton } from '../ui/states.tsx'
+
+const EXAMPLE = JSON.stringify({ traits: { name: 'Ada' }, properties: { plan: 'pro', total: 4990 } }, null, 2)
+
+const read = (text: string): { traits?: Record<string, unknown>; properties?: Record<string, unknown> } => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return {}
+  }
+}
+
+/** What a person would receive. */
+export const EmailPreview = ({
+  subject,
+  html,
+  trigger,
+}: {
+  subject: string
+  html: string
+  trigger?: EmailTrigger | undefined
+}) => {
+  const projectId = useProjectId()
+  const email = useAccount()?.user.email ?? ''
+  const [example, setExample] = useState(EXAMPLE)
+  const { traits = {}, properties = {} } = read(example)
+  const body = { subject, html, traits, properties }
+  const preview = useQuery({
+    queryKey: [projectId, 'email-preview', body],
+    queryFn: () =>
+      unwrap(
+        api.POST('/api/projects/{projectId}/email-triggers/preview', {
+          params: { path: { projectId } },
+          body,
+        }),
+      ),
+    placeholderData: (previous) => previous,
+  })
+  const sendTest = useChange(
+    (id: string) =>
+      unwrap(
+        api.POST('/api/projects/{projectId}/email-triggers/{id}/test', {
+          params: { path: { projectId, id } },
+          body: { to: email, traits, properties },
+        }),
+      ),
+    { done: `The saved email was sent to ${email}` },
+  )
+  return (
+    <Card
+      title="Preview"
+      padded
+      className="self-start"
+      actions={
+        trigger && (
+          <For atLeast="editor">
+            <Button small icon="email" busy={sendTest.isPending} onClick={() => sendTest.mutate(trigger.id)}>
+              Send to me
+            </Button>
+          </For>
+        )
+      }
+    >
+      <div className="flex flex-col gap-4">
+        {preview.error ? (
+          <ErrorState error={preview.error} />
+        ) : preview.data ? (
+          <>
+            <p>
+              <span className="text-muted">Subject:</span> <strong>{preview.data.subject}</strong>
+            </p>
+            <EmailFrame html={preview.data.html} />
+          </>
+        ) : (
+          <Skeleton className="h-72" />
+        )}
+        <TextArea
+          label="Example person and event"
+          code
+          rows={8}
+          value={example}
+          onChange={(event) => setExample(event.target.value)}
+        />
+      </div>
+    </Card>
+  )
+}
+
+/** Shows the HTML of an email in a page of its own origin, where nothing of it can reach the console. */
+const EmailFrame = ({ html }: { html: string }) => {
+  const frame = useRef<HTMLIFrameElement>(null)
+  const [ready, setReady] = useState(false)
+  useEffect(() => {
+    const listen = ({ source, data }: MessageEvent) => {
+      if (source === frame.current?.contentWindow && data === 'ready') setReady(true)
+    }
+    addEventListener('message', listen)
+    return () => removeEventListener('message', listen)
+  }, [])
+  useEffect(() => {
+    // The frame has an opaque origin, which no narrower target names.
+    if (ready) frame.current?.contentWindow?.postMessage(html, '*')
+  }, [ready, html])
+  return (
+    <iframe
+      ref={frame}
+      title="Email"
+      sandbox="allow-scripts"
+      src="/console/email-frame.html"
+      className="h-72 w-full rounded-lg border border-line bg-white"
+    />
+  )
+}

@@ -1,0 +1,86 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useParams } from '@tanstack/react-router'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useProjectId } from '../api/session.ts'
+import { Status } from '../ui/badge.tsx'
+import { Button, For } from '../ui/button.tsx'
+import { Card, PageHeader } from '../ui/card.tsx'
+import { ConfirmButton } from '../ui/dialog.tsx'
+import { ErrorState, SkeletonLines } from '../ui/states.tsx'
+import { TriggerEditor } from './trigger-editor.tsx'
+
+/** One trigger, or a new one. */
+export const Trigger = () => {
+  const projectId = useProjectId()
+  const { id } = useParams({ strict: false }) as { id: string }
+  const navigate = useNavigate()
+  const isNew = id === 'new'
+  const params = { path: { projectId, id } }
+  const trigger = useQuery({
+    queryKey: [projectId, 'trigger', id],
+    enabled: !isNew,
+    queryFn: () => unwrap(api.GET('/api/projects/{projectId}/email-triggers/{id}', { params })),
+  })
+  const setStatus = useChange(
+    (status: 'active' | 'paused') =>
+      unwrap(api.PATCH('/api/projects/{projectId}/email-triggers/{id}', { params, body: { status } })),
+    { done: ({ status }) => `The trigger is ${status}` },
+  )
+  const archive = async () => {
+    await unwrap(api.DELETE('/api/projects/{projectId}/email-triggers/{id}', { params }))
+    await navigate({ to: '/p/$projectId/email', params: { projectId } })
+  }
+  const back = { to: '/p/$projectId/email', params: { projectId }, label: 'Email' } as const
+  if (isNew)
+    return (
+      <>
+        <PageHeader back={back} title="New trigger" />
+        <TriggerEditor
+          onDone={(made) =>
+            void navigate({ to: '/p/$projectId/email/$id', params: { projectId, id: made.id } })
+          }
+        />
+      </>
+    )
+  if (trigger.error)
+    return (
+      <Card>
+        <ErrorState error={trigger.error} retry={() => void trigger.refetch()} />
+      </Card>
+    )
+  if (!trigger.data)
+    return (
+      <Card>
+        <SkeletonLines lines={8} />
+      </Card>
+    )
+  const { name, status, version } = trigger.data
+  return (
+    <>
+      <PageHeader
+        back={back}
+        title={name}
+        aside={<Status status={status} />}
+        actions={
+          status !== 'archived' && (
+            <For atLeast="editor">
+              <Button
+                look={status === 'active' ? 'secondary' : 'primary'}
+                icon={status === 'active' ? 'pause' : 'play'}
+                busy={setStatus.isPending}
+                onClick={() => setStatus.mutate(status === 'active' ? 'paused' : 'active')}
+              >
+                {status === 'active' ? 'Pause' : 'Activate'}
+              </Button>
+              <ConfirmButton label="Archive" title={`Archive ${name}?`} confirm="Archive" onConfirm={archive}>
+                It sends nothing any more.
+              </ConfirmButton>
+            </For>
+          )
+        }
+      />
+      <TriggerEditor key={version} trigger={trigger.data} onDone={() => undefined} />
+    </>
+  )
+}

@@ -1,0 +1,82 @@
+import { Link, useNavigate } from '@tanstack/react-router'
+import { api, unwrap } from '../api/client.ts'
+import { useList } from '../api/pages.ts'
+import { useProjectId } from '../api/session.ts'
+import type { EmailTrigger } from '../api/types.ts'
+import { Status } from '../ui/badge.tsx'
+import { buttonClass, For } from '../ui/button.tsx'
+import { Card } from '../ui/card.tsx'
+import { Time } from '../ui/format.tsx'
+import { Icon } from '../ui/icon.tsx'
+import { EmptyState } from '../ui/states.tsx'
+import { DataTable } from '../ui/table.tsx'
+import { EmailHeader } from './header.tsx'
+
+/** Which events send which emails. */
+export const Triggers = () => {
+  const projectId = useProjectId()
+  const navigate = useNavigate()
+  const list = useList<EmailTrigger>([projectId, 'triggers'], (cursor) =>
+    unwrap(
+      api.GET('/api/projects/{projectId}/email-triggers', {
+        params: { path: { projectId }, query: { limit: 50, ...cursor } },
+      }),
+    ),
+  )
+  const create = (
+    <For atLeast="editor">
+      <Link to="/p/$projectId/email/$id" params={{ projectId, id: 'new' }} className={buttonClass('primary')}>
+        <Icon name="plus" /> Create trigger
+      </Link>
+    </For>
+  )
+  return (
+    <>
+      <EmailHeader actions={create} />
+      <Card>
+        <DataTable
+          label="Triggers"
+          list={list}
+          keyOf={({ id }) => id}
+          onOpen={({ id }) => void navigate({ to: '/p/$projectId/email/$id', params: { projectId, id } })}
+          columns={[
+            {
+              title: 'Trigger',
+              sort: ({ name }) => name,
+              cell: ({ id, name, subject }) => (
+                <>
+                  <Link
+                    to="/p/$projectId/email/$id"
+                    params={{ projectId, id }}
+                    className="rounded font-medium hover:underline"
+                  >
+                    {name}
+                  </Link>
+                  <span className="block max-w-96 truncate text-muted">{subject}</span>
+                </>
+              ),
+            },
+            { title: 'Event', cell: ({ eventName }) => eventName, sort: ({ eventName }) => eventName },
+            {
+              title: 'Status',
+              cell: ({ status }) => <Status status={status} />,
+              sort: ({ status }) => status,
+            },
+            {
+              title: 'Changed',
+              align: 'right',
+              wide: true,
+              cell: ({ updatedAt }) => <Time at={updatedAt} as="ago" />,
+              sort: ({ updatedAt }) => updatedAt,
+            },
+          ]}
+          empty={
+            <EmptyState icon="email" title="No emails yet" action={create}>
+              A trigger sends an email whenever an event arrives, to people whose email address is known.
+            </EmptyState>
+          }
+        />
+      </Card>
+    </>
+  )
+}

@@ -1,0 +1,118 @@
+import { useState } from 'react'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useProjectId } from '../api/session.ts'
+import type { Link } from '../api/types.ts'
+import { Form, fromLocalInput, Input, Switch, toLocalInput } from '../ui/form.tsx'
+
+const splitTags = (text = ''): string[] => [
+  ...new Set(
+    text
+      .split(',')
+      .map((tag) => tag.trim())
+      .filter(Boolean),
+  ),
+]
+
+/** Creates a link, or changes one. */
+export const LinkForm = ({
+  link,
+  onDone,
+  onCancel,
+}: {
+  link?: Link
+  onDone: (link: Link) => void
+  onCancel: () => void
+}) => {
+  const projectId = useProjectId()
+  const [forwardQuery, setForwardQuery] = useState(link?.forwardQuery ?? false)
+  const save = useChange(
+    async (values: Record<string, string>): Promise<Link> => {
+      const utm = Object.fromEntries(
+        ['source', 'medium', 'campaign'].flatMap((name) =>
+          values[`utm-${name}`] ? [[name, values[`utm-${name}`]]] : [],
+        ),
+      )
+      const body = {
+        destination: values.destination ?? '',
+        campaign: values.campaign || null,
+        tags: splitTags(values.tags),
+        utm: { ...link?.utm, ...utm },
+        forwardQuery,
+        expiresAt: fromLocalInput(values.expiresAt),
+        clickLimit: values.clickLimit ? Number(values.clickLimit) : null,
+      }
+      if (link)
+        return unwrap(
+          api.PATCH('/api/projects/{projectId}/links/{id}', {
+            params: { path: { projectId, id: link.id } },
+            body,
+          }),
+        )
+      return unwrap(
+        api.POST('/api/projects/{projectId}/links', {
+          params: { path: { projectId } },
+          body: { ...body, ...(values.code && { code: values.code }) },
+        }),
+      ) as Promise<Link>
+    },
+    { done: link ? 'Link saved' : 'Link created', quiet: true, onDone },
+  )
+  return (
+    <Form
+      submit={link ? 'Save' : 'Create link'}
+      busy={save.isPending}
+      error={save.error}
+      names={['destination', 'code', 'campaign', 'tags', 'clickLimit', 'expiresAt']}
+      onCancel={onCancel}
+      onSubmit={(values) => save.mutate(values)}
+    >
+      <Input
+        label="Destination"
+        name="destination"
+        type="url"
+        required
+        placeholder="https://shop.example/sale"
+        maxLength={2048}
+        defaultValue={link?.destination}
+      />
+      {!link && (
+        <Input
+          label="Code"
+          name="code"
+          hint="The end of the short URL. Left empty, one is chosen."
+          maxLength={200}
+        />
+      )}
+      <div className="grid gap-4 sm:grid-cols-2">
+        <Input label="Campaign" name="campaign" maxLength={200} defaultValue={link?.campaign ?? ''} />
+        <Input
+          label="Tags"
+          name="tags"
+          placeholder="newsletter, autumn"
+          defaultValue={link?.tags.join(', ')}
+        />
+        <Input
+          label="Expires"
+          name="expiresAt"
+          type="datetime-local"
+          defaultValue={toLocalInput(link?.expiresAt)}
+        />
+        <Input
+          label="Click limit"
+          name="clickLimit"
+          type="number"
+          min={1}
+          defaultValue={link?.clickLimit ?? ''}
+        />
+      </div>
+      <fieldset className="grid gap-4 sm:grid-cols-3">
+        <legend className="mb-2 font-medium text-muted">UTM parameters to add to the destination</legend>
+        <Input label="Source" name="utm-source" defaultValue={link?.utm.source} />
+        <Input label="Medium" name="utm-medium" defaultValue={link?.utm.medium} />
+        <Input label="UTM campaign" name="utm-campaign" defaultValue={link?.utm.campaign} />
+      </fieldset>
+      <Switch label="Pass on the query of the short URL" checked={forwardQuery} onChange={setForwardQuery} />
+    </Form>
+  )
+}

@@ -1,0 +1,88 @@
+import { useMemo, useState } from 'react'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useProjectId } from '../api/session.ts'
+import { Badge } from '../ui/badge.tsx'
+import { Button } from '../ui/button.tsx'
+import { CsvFileInput, TextArea } from '../ui/form.tsx'
+import { Notice } from '../ui/states.tsx'
+import { parseLinks } from './parse-links.ts'
+
+const MAX_LINKS = 1000
+
+/** Creates up to 1000 links from lines of CSV, after showing what is wrong with them. */
+export const LinkImport = () => {
+  const projectId = useProjectId()
+  const [text, setText] = useState('')
+  const rows = useMemo(() => parseLinks(text), [text])
+  const good = rows.filter(({ problem }) => problem === undefined)
+  const create = useChange(
+    () =>
+      unwrap(
+        api.POST('/api/projects/{projectId}/links/bulk', {
+          params: { path: { projectId } },
+          body: { links: good.map(({ link }) => link) },
+        }),
+      ),
+    {
+      done: ({ created, existing, failed }) =>
+        `${created} created, ${existing} there already, ${failed} failed`,
+    },
+  )
+  return (
+    <div className="flex flex-col gap-4">
+      <TextArea
+        label="Links as CSV"
+        code
+        rows={6}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        placeholder={'destination,code,campaign\nhttps://shop.example/sale,sale,autumn'}
+        hint="One link a line: destination, then code and campaign if there are any. A heading is left out."
+      />
+      <CsvFileInput label="Or a file" onText={setText} />
+      {rows.length > 0 && (
+        <section
+          className="max-h-60 overflow-auto rounded-lg border border-line"
+          tabIndex={0}
+          aria-label="Preview"
+        >
+          <table className="w-full">
+            <caption className="sr-only">Preview</caption>
+            <tbody className="divide-y divide-line">
+              {rows.slice(0, 200).map(({ line, link, problem }) => (
+                <tr key={line}>
+                  <td className="px-3 py-1.5 text-muted tabular-nums">{line}</td>
+                  <td className="max-w-72 truncate px-3 py-1.5">{link.destination}</td>
+                  <td className="px-3 py-1.5">{link.code ?? <span className="text-muted">chosen</span>}</td>
+                  <td className="px-3 py-1.5 text-right">
+                    <Badge tone={problem ? 'danger' : 'good'}>{problem ?? 'ready'}</Badge>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      )}
+      {create.data?.results
+        .filter(({ status }) => status === 'failed')
+        .slice(0, 20)
+        .map(({ index, errors }) => (
+          <Notice key={index} tone="danger">
+            {good[index]?.link.destination}: {errors?.map(({ message }) => message).join(', ')}
+          </Notice>
+        ))}
+      {good.length > MAX_LINKS && <Notice tone="warning">At most {MAX_LINKS} links at once.</Notice>}
+      <div className="flex justify-end">
+        <Button
+          look="primary"
+          busy={create.isPending}
+          disabled={good.length === 0 || good.length > MAX_LINKS}
+          onClick={() => create.mutate()}
+        >
+          Create {good.length} links
+        </Button>
+      </div>
+    </div>
+  )
+}

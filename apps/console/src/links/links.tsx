@@ -1,0 +1,151 @@
+import { Link as PageLink, useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { api, unwrap } from '../api/client.ts'
+import { useList } from '../api/pages.ts'
+import { useProjectId } from '../api/session.ts'
+import type { Link } from '../api/types.ts'
+import { useUrlState } from '../api/url-state.ts'
+import { Status } from '../ui/badge.tsx'
+import { Button, For } from '../ui/button.tsx'
+import { Card, PageHeader } from '../ui/card.tsx'
+import { CopyButton } from '../ui/code.tsx'
+import { Modal } from '../ui/dialog.tsx'
+import { Input, Select } from '../ui/form.tsx'
+import { formatNumber, Time } from '../ui/format.tsx'
+import { EmptyState } from '../ui/states.tsx'
+import { type Column, DataTable } from '../ui/table.tsx'
+import { LinkForm } from './link-form.tsx'
+import { LinkImport } from './link-import.tsx'
+
+const STATUSES = ['active', 'paused', 'archived'] as const
+
+/** The project's short links. */
+export const Links = () => {
+  const projectId = useProjectId()
+  const navigate = useNavigate()
+  const [search, setSearch] = useUrlState<'q' | 'status' | 'new'>()
+  const [importing, setImporting] = useState(false)
+  const status = STATUSES.find((one) => one === search.status)
+  const list = useList<Link>([projectId, 'links', search.q, status], (cursor) =>
+    unwrap(
+      api.GET('/api/projects/{projectId}/links', {
+        params: {
+          path: { projectId },
+          query: { limit: 50, ...(search.q && { q: search.q }), ...(status && { status }), ...cursor },
+        },
+      }),
+    ),
+  )
+  const open = ({ id }: Link) => void navigate({ to: '/p/$projectId/links/$id', params: { projectId, id } })
+  const close = () => setSearch({ new: '' })
+  const create = (
+    <For atLeast="editor">
+      <Button look="primary" icon="plus" onClick={() => setSearch({ new: '1' })}>
+        Create link
+      </Button>
+    </For>
+  )
+  return (
+    <>
+      <PageHeader
+        title="Links"
+        description="Short links that count clicks, and know which conversions came from them."
+        actions={
+          <>
+            <For atLeast="editor">
+              <Button icon="upload" onClick={() => setImporting(true)}>
+                Import
+              </Button>
+            </For>
+            {create}
+          </>
+        }
+      />
+      <Card>
+        <search className="grid gap-3 border-b border-line p-4 sm:grid-cols-[1fr_12rem]">
+          <Input
+            label="Search"
+            hideLabel
+            type="search"
+            placeholder="Search code, destination or campaign"
+            value={search.q ?? ''}
+            onChange={(event) => setSearch({ q: event.target.value })}
+          />
+          <Select
+            label="Status"
+            hideLabel
+            value={status ?? ''}
+            onChange={(event) => setSearch({ status: event.target.value })}
+            options={[['', 'All but archived'], ...STATUSES.map((one) => [one, one] as const)]}
+          />
+        </search>
+        <DataTable
+          label="Links"
+          columns={columns(projectId)}
+          list={list}
+          keyOf={({ id }) => id}
+          onOpen={open}
+          empty={
+            search.q || status ? (
+              <EmptyState icon="search" title="No link fits" />
+            ) : (
+              <EmptyState icon="links" title="No links yet" action={create}>
+                A link leads to any page, and shows what came of it: clicks, countries, conversions, revenue.
+              </EmptyState>
+            )
+          }
+        />
+      </Card>
+      <For atLeast="editor">
+        <Modal open={search.new === '1'} onClose={close} title="Create link">
+          <LinkForm onDone={open} onCancel={close} />
+        </Modal>
+      </For>
+      <Modal open={importing} onClose={() => setImporting(false)} title="Import links" wide>
+        <LinkImport />
+      </Modal>
+    </>
+  )
+}
+
+const columns = (projectId: string): Column<Link>[] => [
+  {
+    title: 'Link',
+    sort: ({ code }) => code,
+    cell: ({ id, code, shortUrl, destination }) => (
+      <div className="flex items-center gap-3">
+        <div className="max-w-72 min-w-0">
+          <PageLink
+            to="/p/$projectId/links/$id"
+            params={{ projectId, id }}
+            className="block truncate rounded font-medium hover:underline"
+          >
+            {code}
+          </PageLink>
+          <span className="block truncate text-muted">{destination}</span>
+        </div>
+        <CopyButton text={shortUrl} />
+      </div>
+    ),
+  },
+  { title: 'Status', cell: ({ status }) => <Status status={status} />, sort: ({ status }) => status },
+  {
+    title: 'Campaign',
+    wide: true,
+    cell: ({ campaign }) => campaign ?? '–',
+    sort: ({ campaign }) => campaign,
+  },
+  {
+    title: 'Clicks',
+    align: 'right',
+    cell: ({ clicks }) => formatNumber(clicks),
+    sort: ({ clicks }) => clicks,
+  },
+  {
+    title: 'Last click',
+    align: 'right',
+    wide: true,
+    cell: ({ lastClickedAt }) => <Time at={lastClickedAt} as="ago" />,
+    sort: ({ lastClickedAt }) => lastClickedAt,
+  },
+]

@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest'
+import { parseLinks } from './parse-links.ts'
+
+describe('parseLinks', () => {
+  it('reads destinations, codes and campaigns, and leaves the heading and empty lines out', () => {
+    const text =
+      'destination,code,campaign\r\nhttps://a.example/,one,"spring, early"\r\n\r\nhttps://b.example/'
+    expect(parseLinks(text)).toEqual([
+      { line: 2, link: { destination: 'https://a.example/', code: 'one', campaign: 'spring, early' } },
+      { line: 4, link: { destination: 'https://b.example/' } },
+    ])
+  })
+
+  it.each([
+    ['ftp://a.example/', 'no http or https URL'],
+    ['shop', 'no http or https URL'],
+    ['https://a.example/,a b', 'code with other than letters, digits, - and _'],
+  ])('names what is wrong with %s', (text, problem) => {
+    expect(parseLinks(text)).toMatchObject([{ problem }])
+  })
+
+  it('finds codes that are there twice', () => {
+    const rows = parseLinks(
+      'https://a.example/,one\nhttps://b.example/,one\nhttps://c.example/\nhttps://d.example/',
+    )
+    expect(rows.map(({ problem }) => problem)).toEqual([
+      undefined,
+      'code is there twice',
+      undefined,
+      undefined,
+    ])
+  })
+})

@@ -1,0 +1,53 @@
+import { useState } from 'react'
+import { useEventNames } from '../api/known-events.ts'
+import { useUrlState } from '../api/url-state.ts'
+import { Button } from '../ui/button.tsx'
+import { Card, PageHeader } from '../ui/card.tsx'
+import { Input, Suggest } from '../ui/form.tsx'
+import { EventRows } from './event-rows.tsx'
+
+/** Events as they arrive. */
+export const Live = () => {
+  const [filters, setFilters] = useUrlState<'eventName' | 'userId' | 'visitorId' | 'eventId'>()
+  const [paused, setPaused] = useState(false)
+  const names = useEventNames()
+  const set = (name: keyof typeof filters) => (event: { target: { value: string } }) =>
+    setFilters({ [name]: event.target.value })
+  return (
+    <>
+      <PageHeader
+        title="Live"
+        description="Events appear within two seconds of their arrival."
+        actions={
+          <Button icon={paused ? 'play' : 'pause'} onClick={() => setPaused(!paused)}>
+            {paused ? 'Go on' : 'Pause'}
+          </Button>
+        }
+        aside={
+          <span role="status" className="inline-flex items-center gap-1.5 text-muted">
+            <span
+              className={`size-2 rounded-full ${paused ? 'bg-line-strong' : 'animate-pulse bg-accent'}`}
+            />
+            {paused ? 'paused' : 'listening'}
+          </span>
+        }
+      />
+      <Card className="mb-4" padded>
+        <search className="grid gap-3 sm:grid-cols-2 lg:grid-cols-4">
+          <Suggest
+            label="Event name"
+            options={names}
+            value={filters.eventName ?? ''}
+            onChange={set('eventName')}
+          />
+          <Input label="User id" value={filters.userId ?? ''} onChange={set('userId')} />
+          <Input label="Visitor id" value={filters.visitorId ?? ''} onChange={set('visitorId')} />
+          <Input label="Event id" value={filters.eventId ?? ''} onChange={set('eventId')} />
+        </search>
+      </Card>
+      <Card>
+        <EventRows filters={filters} paused={paused} />
+      </Card>
+    </>
+  )
+}

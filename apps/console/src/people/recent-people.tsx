@@ -1,0 +1,68 @@
+import { Link, useNavigate } from '@tanstack/react-router'
+import { api, unwrap } from '../api/client.ts'
+import { useList } from '../api/pages.ts'
+import { useProjectId } from '../api/session.ts'
+import { FirstEvent } from '../home/first-key.tsx'
+import { Time } from '../ui/format.tsx'
+import { EmptyState } from '../ui/states.tsx'
+import { DataTable } from '../ui/table.tsx'
+
+/** Who the latest events are from, each person once. */
+export const RecentPeople = () => {
+  const projectId = useProjectId()
+  const navigate = useNavigate()
+  const events = useList([projectId, 'recent-people'], (cursor) =>
+    unwrap(
+      api.GET('/api/projects/{projectId}/events', {
+        params: { path: { projectId }, query: { limit: 200, ...cursor } },
+      }),
+    ),
+  )
+  const people = new Map<
+    string,
+    { id: string; name: string; event: string; at: string; country: string | null }
+  >()
+  for (const { profileId, userId, visitorId, eventName, receivedAt, context } of events.rows) {
+    if (profileId === null || people.has(profileId)) continue
+    people.set(profileId, {
+      id: profileId,
+      name: userId ?? visitorId ?? profileId,
+      event: eventName,
+      at: receivedAt,
+      country: context.country,
+    })
+  }
+  const open = (id: string) => void navigate({ to: '/p/$projectId/people/$id', params: { projectId, id } })
+  return (
+    <DataTable
+      label="People of the latest events"
+      list={{ ...events, rows: [...people.values()] }}
+      keyOf={({ id }) => id}
+      onOpen={({ id }) => open(id)}
+      columns={[
+        {
+          title: 'Person',
+          sort: ({ name }) => name,
+          cell: ({ id, name }) => (
+            <Link
+              to="/p/$projectId/people/$id"
+              params={{ projectId, id }}
+              className="block max-w-64 truncate rounded font-medium hover:underline"
+            >
+              {name}
+            </Link>
+          ),
+        },
+        { title: 'Last event', cell: ({ event }) => event, sort: ({ event }) => event },
+        { title: 'Country', wide: true, cell: ({ country }) => country ?? '–' },
+        { title: 'Seen', align: 'right', cell: ({ at }) => <Time at={at} as="ago" />, sort: ({ at }) => at },
+      ]}
+      empty={
+        <EmptyState icon="people" title="No people yet">
+          <p className="mb-4">People appear with their first event.</p>
+          <FirstEvent />
+        </EmptyState>
+      }
+    />
+  )
+}

@@ -1,0 +1,240 @@
+import type { QueryClient } from '@tanstack/react-query'
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  parseSearchWith,
+  redirect,
+  stringifySearchWith,
+} from '@tanstack/react-router'
+import { AcceptInvitation } from './account/invitation.tsx'
+import { SignIn } from './account/sign-in.tsx'
+import { SignUp } from './account/sign-up.tsx'
+import { accountQuery, mayBeSignedIn } from './api/session.ts'
+import { NoProject } from './shell/no-project.tsx'
+import { NotFound, PageError, PageLoading } from './shell/page-states.tsx'
+import { Shell } from './shell/shell.tsx'
+
+const root = createRootRouteWithContext<{ client: QueryClient }>()({
+  component: Outlet,
+  // Every page reads its own parameters; all of them are texts.
+  validateSearch: (search): Record<string, string> => search as Record<string, string>,
+})
+
+const readAccount = async (client: QueryClient) =>
+  mayBeSignedIn() ? client.ensureQueryData(accountQuery).catch(() => undefined) : undefined
+
+const index = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  component: NoProject,
+  beforeLoad: async ({ context }) => {
+    const account = await readAccount(context.client)
+    if (!account) throw redirect({ to: '/sign-in' })
+    const last = localStorage.getItem('project')
+    const project = account.projects.find(({ id }) => id === last) ?? account.projects[0]
+    if (project) throw redirect({ to: '/p/$projectId', params: { projectId: project.id } })
+  },
+})
+
+const project = createRoute({
+  getParentRoute: () => root,
+  path: '/p/$projectId',
+  component: Shell,
+  beforeLoad: async ({ context, params, location }) => {
+    if (!(await readAccount(context.client)))
+      throw redirect({ to: '/sign-in', search: { next: location.href } as never })
+    localStorage.setItem('project', params.projectId)
+  },
+})
+
+const signIn = createRoute({ getParentRoute: () => root, path: '/sign-in', component: SignIn })
+const signUp = createRoute({ getParentRoute: () => root, path: '/sign-up', component: SignUp })
+const invitation = createRoute({
+  getParentRoute: () => root,
+  path: '/invitation',
+  component: AcceptInvitation,
+  beforeLoad: ({ context }) => readAccount(context.client),
+})
+
+const getParentRoute = () => project
+
+const home = createRoute({
+  getParentRoute,
+  path: '/',
+  component: lazyRouteComponent(() => import('./home/home.tsx'), 'Home'),
+})
+const live = createRoute({
+  getParentRoute,
+  path: '/live',
+  component: lazyRouteComponent(() => import('./live/live.tsx'), 'Live'),
+})
+const people = createRoute({
+  getParentRoute,
+  path: '/people',
+  component: lazyRouteComponent(() => import('./people/people.tsx'), 'People'),
+})
+const person = createRoute({
+  getParentRoute,
+  path: '/people/$id',
+  component: lazyRouteComponent(() => import('./people/person.tsx'), 'Person'),
+})
+const definitions = createRoute({
+  getParentRoute,
+  path: '/catalog',
+  component: lazyRouteComponent(() => import('./catalog/definitions.tsx'), 'Definitions'),
+})
+const rejected = createRoute({
+  getParentRoute,
+  path: '/catalog/rejected',
+  component: lazyRouteComponent(() => import('./catalog/rejected.tsx'), 'Rejected'),
+})
+const deadLetters = createRoute({
+  getParentRoute,
+  path: '/catalog/dead-letters',
+  component: lazyRouteComponent(() => import('./catalog/dead-letters.tsx'), 'DeadLetters'),
+})
+const definition = createRoute({
+  getParentRoute,
+  path: '/catalog/$id',
+  component: lazyRouteComponent(() => import('./catalog/definition.tsx'), 'Definition'),
+})
+const links = createRoute({
+  getParentRoute,
+  path: '/links',
+  component: lazyRouteComponent(() => import('./links/links.tsx'), 'Links'),
+})
+const link = createRoute({
+  getParentRoute,
+  path: '/links/$id',
+  component: lazyRouteComponent(() => import('./links/link.tsx'), 'LinkPage'),
+})
+const coupons = createRoute({
+  getParentRoute,
+  path: '/coupons',
+  component: lazyRouteComponent(() => import('./coupons/coupons.tsx'), 'Coupons'),
+})
+const redemptions = createRoute({
+  getParentRoute,
+  path: '/coupons/redemptions',
+  component: lazyRouteComponent(() => import('./coupons/coupons.tsx'), 'AllRedemptions'),
+})
+const pool = createRoute({
+  getParentRoute,
+  path: '/coupons/$id',
+  component: lazyRouteComponent(() => import('./coupons/pool.tsx'), 'Pool'),
+})
+const decisions = createRoute({
+  getParentRoute,
+  path: '/decisions',
+  component: lazyRouteComponent(() => import('./decisions/decisions.tsx'), 'Decisions'),
+})
+const newDecision = createRoute({
+  getParentRoute,
+  path: '/decisions/new',
+  component: lazyRouteComponent(() => import('./decisions/editor.tsx'), 'NewDecision'),
+})
+const decision = createRoute({
+  getParentRoute,
+  path: '/decisions/$key',
+  component: lazyRouteComponent(() => import('./decisions/decision.tsx'), 'DecisionPage'),
+})
+const triggers = createRoute({
+  getParentRoute,
+  path: '/email',
+  component: lazyRouteComponent(() => import('./email/triggers.tsx'), 'Triggers'),
+})
+const deliveries = createRoute({
+  getParentRoute,
+  path: '/email/deliveries',
+  component: lazyRouteComponent(() => import('./email/deliveries.tsx'), 'Deliveries'),
+})
+const suppressions = createRoute({
+  getParentRoute,
+  path: '/email/suppressions',
+  component: lazyRouteComponent(() => import('./email/suppressions.tsx'), 'Suppressions'),
+})
+const trigger = createRoute({
+  getParentRoute,
+  path: '/email/$id',
+  component: lazyRouteComponent(() => import('./email/trigger.tsx'), 'Trigger'),
+})
+const settings = createRoute({
+  getParentRoute,
+  path: '/settings',
+  component: lazyRouteComponent(() => import('./settings/project.tsx'), 'ProjectSettings'),
+})
+const conversions = createRoute({
+  getParentRoute,
+  path: '/settings/conversions',
+  component: lazyRouteComponent(() => import('./settings/conversions.tsx'), 'Conversions'),
+})
+const keys = createRoute({
+  getParentRoute,
+  path: '/settings/keys',
+  component: lazyRouteComponent(() => import('./settings/keys.tsx'), 'Keys'),
+})
+const members = createRoute({
+  getParentRoute,
+  path: '/settings/members',
+  component: lazyRouteComponent(() => import('./settings/members.tsx'), 'Members'),
+})
+const audit = createRoute({
+  getParentRoute,
+  path: '/settings/audit',
+  component: lazyRouteComponent(() => import('./settings/audit.tsx'), 'Audit'),
+})
+const accountSettings = createRoute({
+  getParentRoute,
+  path: '/settings/account',
+  component: lazyRouteComponent(() => import('./settings/account.tsx'), 'AccountSettings'),
+})
+
+const pages = [
+  home,
+  live,
+  people,
+  person,
+  definitions,
+  rejected,
+  deadLetters,
+  definition,
+  links,
+  link,
+  coupons,
+  redemptions,
+  pool,
+  decisions,
+  newDecision,
+  decision,
+  triggers,
+  deliveries,
+  suppressions,
+  trigger,
+  settings,
+  conversions,
+  keys,
+  members,
+  audit,
+  accountSettings,
+]
+
+const tree = root.addChildren([index, signIn, signUp, invitation, project.addChildren(pages)])
+
+/** The pages by their paths. */
+export const createConsoleRouter = (client: QueryClient) =>
+  createRouter({
+    routeTree: tree,
+    basepath: '/console',
+    context: { client },
+    defaultPreload: 'intent',
+    scrollRestoration: true,
+    defaultPendingComponent: PageLoading,
+    defaultErrorComponent: PageError,
+    defaultNotFoundComponent: NotFound,
+    // Texts stay as they are: an id of digits is no number.
+    parseSearch: parseSearchWith((value) => value),
+    stringifySearch: stringifySearchWith((value) => `${value}`),
+  })

@@ -1,0 +1,168 @@
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useList } from '../api/pages.ts'
+import { useAccount, useMay } from '../api/session.ts'
+import type { Session } from '../api/types.ts'
+import { Badge } from '../ui/badge.tsx'
+import { Card, Facts } from '../ui/card.tsx'
+import { ConfirmButton } from '../ui/dialog.tsx'
+import { Form, Input } from '../ui/form.tsx'
+import { Time } from '../ui/format.tsx'
+import { EmptyState } from '../ui/states.tsx'
+import { DataTable } from '../ui/table.tsx'
+import { SettingsHeader } from './header.tsx'
+
+/** A browser in a few words, from its user agent. */
+const browserOf = (userAgent: string | null): string => {
+  const name = /(Firefox|Edg|Chrome|Safari|curl)/.exec(userAgent ?? '')?.[1]
+  const system = /(Windows|Mac OS|Android|iPhone|Linux)/.exec(userAgent ?? '')?.[1]
+  return [name ?? 'Unknown client', system].filter(Boolean).join(' on ')
+}
+
+/** Who is signed in, where, and with which password. */
+export const AccountSettings = () => {
+  const account = useAccount()
+  const mayRename = useMay('admin')
+  const sessions = useList<Session>(['sessions'], (cursor) =>
+    unwrap(api.GET('/api/auth/sessions', { params: { query: { limit: 50, ...cursor } } })),
+  )
+  const changePassword = useChange(
+    (body: { currentPassword: string; newPassword: string }) =>
+      unwrap(api.POST('/api/auth/change-password', { body })),
+    { done: 'Password changed', quiet: true },
+  )
+  const rename = useChange(
+    (name: string) =>
+      unwrap(
+        api.PATCH('/api/tenant/profile', {
+          params: { query: account?.tenant ? { tenantId: account.tenant.id } : {} },
+          body: { name },
+        }),
+      ),
+    { done: 'Company renamed', quiet: true },
+  )
+  const end = useChange(
+    (id: string) => unwrap(api.DELETE('/api/auth/sessions/{id}', { params: { path: { id } } })),
+    {
+      done: 'Signed out there',
+      quiet: true,
+    },
+  )
+  return (
+    <>
+      <SettingsHeader />
+      <div className="grid items-start gap-4 lg:grid-cols-2">
+        <Card title="Account" padded>
+          <Facts
+            rows={[
+              ['Name', account?.user.name],
+              ['Email', account?.user.email],
+              ['Since', account && <Time key="s" at={account.user.createdAt} as="day" />],
+            ]}
+          />
+        </Card>
+        {account?.tenant && (
+          <Card title="Company" padded>
+            {mayRename ? (
+              <Form
+                submit="Rename company"
+                busy={rename.isPending}
+                error={rename.error}
+                names={['name']}
+                onSubmit={({ name = '' }) => rename.mutate(name)}
+              >
+                <Input
+                  label="Company name"
+                  name="name"
+                  required
+                  maxLength={200}
+                  defaultValue={account.tenant.name}
+                />
+              </Form>
+            ) : (
+              <Facts rows={[['Name', account.tenant.name]]} />
+            )}
+          </Card>
+        )}
+        <Card title="Password" padded>
+          <Form
+            submit="Change password"
+            busy={changePassword.isPending}
+            error={changePassword.error}
+            names={['currentPassword', 'newPassword']}
+            onSubmit={({ currentPassword = '', newPassword = '' }) =>
+              changePassword.mutate({ currentPassword, newPassword })
+            }
+          >
+            <input
+              type="text"
+              name="username"
+              autoComplete="username"
+              value={account?.user.email ?? ''}
+              readOnly
+              hidden
+            />
+            <Input
+              label="Current password"
+              name="currentPassword"
+              type="password"
+              autoComplete="current-password"
+              required
+            />
+            <Input
+              label="New password"
+              name="newPassword"
+              type="password"
+              autoComplete="new-password"
+              required
+              minLength={12}
+              maxLength={128}
+              hint="At least 12 characters. You are signed out everywhere else."
+            />
+          </Form>
+        </Card>
+        <Card title="Sessions" description="Where you are signed in." className="lg:col-span-2">
+          <DataTable
+            label="Sessions"
+            list={sessions}
+            keyOf={({ id }) => id}
+            columns={[
+              {
+                title: 'Browser',
+                cell: ({ userAgent, current }) => (
+                  <span className="flex items-center gap-2 font-medium">
+                    {browserOf(userAgent)} {current && <Badge tone="good">this one</Badge>}
+                  </span>
+                ),
+              },
+              { title: 'Network', wide: true, cell: ({ network }) => network ?? '–' },
+              {
+                title: 'Last seen',
+                align: 'right',
+                cell: ({ lastSeenAt }) => <Time at={lastSeenAt} as="ago" />,
+                sort: ({ lastSeenAt }) => lastSeenAt,
+              },
+              {
+                title: 'Actions',
+                align: 'right',
+                cell: ({ id, current }) =>
+                  current ? null : (
+                    <ConfirmButton
+                      small
+                      label="Sign out"
+                      title="Sign out there?"
+                      confirm="Sign out"
+                      onConfirm={() => end.mutateAsync(id)}
+                    >
+                      That browser has to sign in again.
+                    </ConfirmButton>
+                  ),
+              },
+            ]}
+            empty={<EmptyState icon="user" title="No sessions" />}
+          />
+        </Card>
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,14 @@
+import { Card } from '../ui/card.tsx'
+import { EmptyState } from '../ui/states.tsx'
+import { SettingsHeader } from './header.tsx'
+
+export const AdminsOnly = () => (
+  <>
+    <SettingsHeader />
+    <Card>
+      <EmptyState icon="key" title="Only admins see this page">
+        Ask an owner of the project for the role admin.
+      </EmptyState>
+    </Card>
+  </>
+)

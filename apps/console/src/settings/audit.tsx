@@ -1,0 +1,94 @@
+import { api, unwrap } from '../api/client.ts'
+import { useList } from '../api/pages.ts'
+import { useMay, useProjectId } from '../api/session.ts'
+import type { AuditEntry } from '../api/types.ts'
+import { useUrlState } from '../api/url-state.ts'
+import { Badge } from '../ui/badge.tsx'
+import { Card } from '../ui/card.tsx'
+import { Input } from '../ui/form.tsx'
+import { Time } from '../ui/format.tsx'
+import { EmptyState } from '../ui/states.tsx'
+import { DataTable } from '../ui/table.tsx'
+import { AdminsOnly } from './admins-only.tsx'
+import { SettingsHeader } from './header.tsx'
+
+/** Who changed what. */
+export const Audit = () => {
+  const projectId = useProjectId()
+  const isAdmin = useMay('admin')
+  const [{ operation = '', resourceId = '' }, setSearch] = useUrlState<'operation' | 'resourceId'>()
+  const list = useList<AuditEntry>(
+    [projectId, 'audit', operation, resourceId],
+    (cursor) =>
+      unwrap(
+        api.GET('/api/projects/{projectId}/audit-log', {
+          params: {
+            path: { projectId },
+            query: {
+              limit: 50,
+              ...(operation && { operation }),
+              ...(resourceId && { resourceId }),
+              ...cursor,
+            },
+          },
+        }),
+      ),
+    { enabled: isAdmin },
+  )
+  if (!isAdmin) return <AdminsOnly />
+  return (
+    <>
+      <SettingsHeader />
+      <Card>
+        <search className="grid gap-3 border-b border-line p-4 sm:grid-cols-2">
+          <Input
+            label="Operation"
+            placeholder="createLink"
+            value={operation}
+            onChange={(event) => setSearch({ operation: event.target.value })}
+          />
+          <Input
+            label="Id of what was changed"
+            value={resourceId}
+            onChange={(event) => setSearch({ resourceId: event.target.value })}
+          />
+        </search>
+        <DataTable
+          label="Audit log"
+          list={list}
+          keyOf={({ id }) => id}
+          columns={[
+            {
+              title: 'Who',
+              cell: ({ actor }) => (
+                <span className="flex items-center gap-2 font-medium">
+                  {actor.name ?? actor.id} {actor.kind === 'key' && <Badge>key</Badge>}
+                </span>
+              ),
+            },
+            {
+              title: 'Did',
+              cell: ({ operation: done }) => <code className="font-mono">{done}</code>,
+              sort: ({ operation: done }) => done,
+            },
+            {
+              title: 'Fields',
+              wide: true,
+              cell: ({ fields }) => (
+                <span className="block max-w-60 truncate text-muted">{fields.join(', ') || '–'}</span>
+              ),
+            },
+            { title: 'From', wide: true, cell: ({ network }) => network ?? '–' },
+            { title: 'When', align: 'right', cell: ({ at }) => <Time at={at} />, sort: ({ at }) => at },
+          ]}
+          empty={
+            <EmptyState
+              icon="catalog"
+              title={operation || resourceId ? 'Nothing fits' : 'Nothing was changed yet'}
+            />
+          }
+        />
+      </Card>
+    </>
+  )
+}

@@ -1,0 +1,149 @@
+import { useState } from 'react'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useEventNames } from '../api/known-events.ts'
+import { useList } from '../api/pages.ts'
+import { useMay, useProjectId } from '../api/session.ts'
+import type { MeteringSelector } from '../api/types.ts'
+import { Button, For } from '../ui/button.tsx'
+import { Card } from '../ui/card.tsx'
+import { ConfirmButton, Modal } from '../ui/dialog.tsx'
+import { Form, Input, Suggest, TextArea } from '../ui/form.tsx'
+import { Time } from '../ui/format.tsx'
+import { parseJson } from '../ui/parse-json.ts'
+import { EmptyState } from '../ui/states.tsx'
+import { DataTable } from '../ui/table.tsx'
+import { SettingsHeader } from './header.tsx'
+
+/** Which events are conversions. */
+export const Conversions = () => {
+  const projectId = useProjectId()
+  const mayEdit = useMay('editor')
+  const names = useEventNames()
+  const path = { projectId }
+  const [adding, setAdding] = useState(false)
+  const list = useList<MeteringSelector>([projectId, 'selector-list'], (cursor) =>
+    unwrap(
+      api.GET('/api/projects/{projectId}/metering-selectors', {
+        params: { path, query: { limit: 50, ...cursor } },
+      }),
+    ),
+  )
+  const add = useChange(
+    async ({ eventName = '', amountProperty, currencyProperty, filter }: Record<string, string>) =>
+      unwrap(
+        api.POST('/api/projects/{projectId}/metering-selectors', {
+          params: { path },
+          body: {
+            eventName,
+            ...(amountProperty && { amountProperty }),
+            ...(currencyProperty && { currencyProperty }),
+            ...(filter?.trim() && { filter: parseJson(filter, 'The filter') }),
+          },
+        }),
+      ),
+    { done: 'These events are conversions from now on', quiet: true, onDone: () => setAdding(false) },
+  )
+  const archive = useChange(
+    (id: string) =>
+      unwrap(
+        api.DELETE('/api/projects/{projectId}/metering-selectors/{id}', {
+          params: { path: { projectId, id } },
+        }),
+      ),
+    { done: 'Selector archived', quiet: true },
+  )
+  const create = (
+    <For atLeast="editor">
+      <Button look="primary" icon="plus" onClick={() => setAdding(true)}>
+        Add conversion
+      </Button>
+    </For>
+  )
+  return (
+    <>
+      <SettingsHeader actions={create} />
+      <Card>
+        <DataTable
+          label="Metering selectors"
+          list={list}
+          keyOf={({ id }) => id}
+          columns={[
+            {
+              title: 'Event',
+              cell: ({ eventName }) => <span className="font-medium">{eventName}</span>,
+              sort: ({ eventName }) => eventName,
+            },
+            { title: 'Amount', cell: ({ amountProperty }) => amountProperty ?? '–' },
+            { title: 'Currency', wide: true, cell: ({ currencyProperty }) => currencyProperty ?? '–' },
+            {
+              title: 'Filter',
+              wide: true,
+              cell: ({ filter }) => (
+                <code className="block max-w-60 truncate font-mono">
+                  {filter == null ? '–' : JSON.stringify(filter)}
+                </code>
+              ),
+            },
+            {
+              title: 'Since',
+              align: 'right',
+              cell: ({ createdAt }) => <Time at={createdAt} as="day" />,
+              sort: ({ createdAt }) => createdAt,
+            },
+            ...(mayEdit
+              ? [
+                  {
+                    title: 'Actions',
+                    align: 'right' as const,
+                    cell: ({ id, eventName }: MeteringSelector) => (
+                      <ConfirmButton
+                        small
+                        label="Archive"
+                        title={`Count ${eventName} no more?`}
+                        confirm="Archive"
+                        onConfirm={() => archive.mutateAsync(id)}
+                      >
+                        What was counted stays.
+                      </ConfirmButton>
+                    ),
+                  },
+                ]
+              : []),
+          ]}
+          empty={
+            <EmptyState icon="check" title="No event is a conversion yet" action={create}>
+              Say which events count, and which of their properties hold amount and currency.
+            </EmptyState>
+          }
+        />
+      </Card>
+      <Modal open={adding} onClose={() => setAdding(false)} title="Add conversion">
+        <Form
+          submit="Add"
+          busy={add.isPending}
+          error={add.error}
+          names={['eventName', 'amountProperty', 'currencyProperty']}
+          onCancel={() => setAdding(false)}
+          onSubmit={(values) => add.mutate(values)}
+        >
+          <Suggest label="Event" name="eventName" options={names} required maxLength={200} />
+          <Input
+            label="Property with the amount"
+            name="amountProperty"
+            placeholder="total"
+            hint="In minor units, such as cents."
+          />
+          <Input label="Property with the currency" name="currencyProperty" placeholder="currency" />
+          <TextArea
+            label="Filter"
+            name="filter"
+            code
+            rows={2}
+            hint="JsonLogic over the event. Left empty, all of them count."
+          />
+        </Form>
+      </Modal>
+    </>
+  )
+}

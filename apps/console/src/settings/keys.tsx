@@ -1,0 +1,150 @@
+import { useState } from 'react'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useList } from '../api/pages.ts'
+import { useMay, useProjectId } from '../api/session.ts'
+import type { ApiKey } from '../api/types.ts'
+import { Badge } from '../ui/badge.tsx'
+import { Button } from '../ui/button.tsx'
+import { Card } from '../ui/card.tsx'
+import { CodeBlock } from '../ui/code.tsx'
+import { ConfirmButton, Modal } from '../ui/dialog.tsx'
+import { Time } from '../ui/format.tsx'
+import { EmptyState, Notice } from '../ui/states.tsx'
+import { DataTable } from '../ui/table.tsx'
+import { AdminsOnly } from './admins-only.tsx'
+import { SettingsHeader } from './header.tsx'
+import { KeyForm } from './key-form.tsx'
+
+/** Keys of the API, each shown once. */
+export const Keys = () => {
+  const projectId = useProjectId()
+  const isAdmin = useMay('admin')
+  const [creating, setCreating] = useState(false)
+  const [made, setMade] = useState<string>()
+  const list = useList<ApiKey>(
+    [projectId, 'keys'],
+    (cursor) =>
+      unwrap(
+        api.GET('/api/projects/{projectId}/api-keys', {
+          params: { path: { projectId }, query: { limit: 50, ...cursor } },
+        }),
+      ),
+    { enabled: isAdmin },
+  )
+  const revoke = useChange(
+    (id: string) =>
+      unwrap(api.DELETE('/api/projects/{projectId}/api-keys/{id}', { params: { path: { projectId, id } } })),
+    { done: 'Key revoked', quiet: true },
+  )
+  const rotate = useChange(
+    (id: string) =>
+      unwrap(
+        api.POST('/api/projects/{projectId}/api-keys/{id}/rotate', {
+          params: { path: { projectId, id } },
+          body: { overlapSeconds: 86_400 },
+        }),
+      ),
+    { quiet: true, onDone: ({ key }) => setMade(key) },
+  )
+  if (!isAdmin) return <AdminsOnly />
+  return (
+    <>
+      <SettingsHeader
+        actions={
+          <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+            Create key
+          </Button>
+        }
+      />
+      <Card>
+        <DataTable
+          label="API keys"
+          list={list}
+          keyOf={({ id }) => id}
+          columns={[
+            {
+              title: 'Key',
+              sort: ({ name }) => name,
+              cell: ({ name, kind, keyId }) => (
+                <>
+                  <span className="font-medium">{name}</span>
+                  <code className="block font-mono text-muted">{`wm_${kind}_${keyId}…`}</code>
+                </>
+              ),
+            },
+            {
+              title: 'For',
+              cell: ({ kind }) => (
+                <Badge tone={kind === 'pub' ? 'info' : 'neutral'}>
+                  {kind === 'pub' ? 'browsers' : 'servers'}
+                </Badge>
+              ),
+            },
+            {
+              title: 'Scopes',
+              wide: true,
+              cell: ({ scopes }) => <span className="block max-w-72 text-muted">{scopes.join(', ')}</span>,
+            },
+            {
+              title: 'Last used',
+              align: 'right',
+              wide: true,
+              cell: ({ lastUsedAt }) => <Time at={lastUsedAt} as="ago" />,
+              sort: ({ lastUsedAt }) => lastUsedAt,
+            },
+            {
+              title: 'Actions',
+              align: 'right',
+              cell: ({ id, name, revokedAt }) =>
+                revokedAt ? (
+                  <Badge tone="danger">revoked</Badge>
+                ) : (
+                  <span className="inline-flex gap-2">
+                    <ConfirmButton
+                      small
+                      label="Rotate"
+                      title={`Replace ${name}?`}
+                      confirm="Create a new key"
+                      onConfirm={() => rotate.mutateAsync(id)}
+                    >
+                      A new key with the same scopes is shown once. The old one works for another day.
+                    </ConfirmButton>
+                    <ConfirmButton
+                      small
+                      label="Revoke"
+                      title={`Revoke ${name}?`}
+                      confirm="Revoke"
+                      onConfirm={() => revoke.mutateAsync(id)}
+                    >
+                      Requests with it are refused within five seconds.
+                    </ConfirmButton>
+                  </span>
+                ),
+            },
+          ]}
+          empty={
+            <EmptyState icon="key" title="No keys yet">
+              Shops and browsers send events with a key.
+            </EmptyState>
+          }
+        />
+      </Card>
+      <Modal open={creating} onClose={() => setCreating(false)} title="Create key">
+        <KeyForm
+          onCancel={() => setCreating(false)}
+          onDone={(key) => {
+            setCreating(false)
+            setMade(key)
+          }}
+        />
+      </Modal>
+      <Modal open={made !== undefined} onClose={() => setMade(undefined)} title="Your new key">
+        <div className="flex flex-col gap-4">
+          <Notice tone="warning">Copy it now: it is not shown again.</Notice>
+          <CodeBlock label="New key" text={made ?? ''} />
+        </div>
+      </Modal>
+    </>
+  )
+}

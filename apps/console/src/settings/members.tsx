@@ -1,0 +1,239 @@
+import { useState } from 'react'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useList } from '../api/pages.ts'
+import { roleAllows, useAccount, useMay, useProject, useProjectId } from '../api/session.ts'
+import type { Invitation, Member, Role } from '../api/types.ts'
+import { Badge, Status } from '../ui/badge.tsx'
+import { Button } from '../ui/button.tsx'
+import { Card } from '../ui/card.tsx'
+import { CodeBlock } from '../ui/code.tsx'
+import { ConfirmButton, Modal } from '../ui/dialog.tsx'
+import { Form, Input, Select } from '../ui/form.tsx'
+import { Time } from '../ui/format.tsx'
+import { EmptyState, Notice } from '../ui/states.tsx'
+import { DataTable } from '../ui/table.tsx'
+import { AdminsOnly } from './admins-only.tsx'
+import { SettingsHeader } from './header.tsx'
+
+const ROLES: readonly (readonly [Role, string])[] = [
+  ['viewer', 'viewer: looks at everything'],
+  ['editor', 'editor: also changes links, coupons, decisions'],
+  ['admin', 'admin: also manages members, keys, settings'],
+  ['owner', 'owner: also archives the project'],
+]
+
+const roleOf = (text: string | undefined): Role => ROLES.find(([role]) => role === text)?.[0] ?? 'viewer'
+
+/** Who may do what in the project. */
+export const Members = () => {
+  const projectId = useProjectId()
+  const isAdmin = useMay('admin')
+  const role = useProject()?.role
+  const ownId = useAccount()?.user.id
+  const path = { projectId }
+  const [inviting, setInviting] = useState(false)
+  const [token, setToken] = useState<string>()
+  const members = useList<Member>(
+    [projectId, 'members'],
+    (cursor) =>
+      unwrap(
+        api.GET('/api/projects/{projectId}/members', { params: { path, query: { limit: 50, ...cursor } } }),
+      ),
+    { enabled: isAdmin },
+  )
+  const invitations = useList<Invitation>(
+    [projectId, 'invitations'],
+    (cursor) =>
+      unwrap(
+        api.GET('/api/projects/{projectId}/invitations', {
+          params: { path, query: { limit: 50, ...cursor } },
+        }),
+      ),
+    { enabled: isAdmin },
+  )
+  const invite = useChange(
+    (body: { email: string; role: Role }) =>
+      unwrap(api.POST('/api/projects/{projectId}/invitations', { params: { path }, body })),
+    {
+      quiet: true,
+      onDone: (made) => {
+        setInviting(false)
+        setToken(made.token)
+      },
+    },
+  )
+  const change = useChange(
+    ({ id, role: next }: { id: string; role: Role }) =>
+      unwrap(
+        api.PATCH('/api/projects/{projectId}/members/{id}', {
+          params: { path: { projectId, id } },
+          body: { role: next },
+        }),
+      ),
+    { done: ({ name, role: now }) => `${name} is ${now} now` },
+  )
+  const remove = useChange(
+    (id: string) =>
+      unwrap(
+        api.DELETE('/api/projects/{projectId}/members/{id}', {
+          params: { path: { projectId, id }, query: { apiKeys: 'handOver' } },
+        }),
+      ),
+    { done: 'Member removed', quiet: true },
+  )
+  const revoke = useChange(
+    (id: string) =>
+      unwrap(
+        api.DELETE('/api/projects/{projectId}/invitations/{id}', { params: { path: { projectId, id } } }),
+      ),
+    { done: 'Invitation revoked', quiet: true },
+  )
+  const offered = ROLES.filter(([one]) => roleAllows(role, one))
+  if (!isAdmin) return <AdminsOnly />
+  return (
+    <>
+      <SettingsHeader
+        actions={
+          <Button look="primary" icon="plus" onClick={() => setInviting(true)}>
+            Invite
+          </Button>
+        }
+      />
+      <div className="flex flex-col gap-4">
+        <Card title="Members">
+          <DataTable
+            label="Members"
+            list={members}
+            keyOf={({ id }) => id}
+            columns={[
+              {
+                title: 'Member',
+                sort: ({ name }) => name,
+                cell: ({ id, name, email }) => (
+                  <>
+                    <span className="font-medium">
+                      {name} {id === ownId && <Badge>you</Badge>}
+                    </span>
+                    <span className="block text-muted">{email}</span>
+                  </>
+                ),
+              },
+              {
+                title: 'Role',
+                sort: (member) => member.role,
+                cell: (member) =>
+                  member.id === ownId || !roleAllows(role, member.role) ? (
+                    member.role
+                  ) : (
+                    <Select
+                      label={`Role of ${member.name}`}
+                      hideLabel
+                      value={member.role}
+                      onChange={(event) => change.mutate({ id: member.id, role: roleOf(event.target.value) })}
+                      options={offered.map(([one]) => [one, one] as const)}
+                    />
+                  ),
+              },
+              {
+                title: 'Since',
+                align: 'right',
+                wide: true,
+                cell: ({ createdAt }) => <Time at={createdAt} as="day" />,
+                sort: ({ createdAt }) => createdAt,
+              },
+              {
+                title: 'Actions',
+                align: 'right',
+                cell: (member) =>
+                  member.id !== ownId && roleAllows(role, member.role) ? (
+                    <ConfirmButton
+                      small
+                      label="Remove"
+                      title={`Remove ${member.name}?`}
+                      confirm="Remove"
+                      onConfirm={() => remove.mutateAsync(member.id)}
+                    >
+                      They cannot see the project any more. Their keys become yours.
+                    </ConfirmButton>
+                  ) : null,
+              },
+            ]}
+            empty={<EmptyState icon="people" title="No members" />}
+          />
+        </Card>
+        <Card title="Invitations">
+          <DataTable
+            label="Invitations"
+            list={invitations}
+            keyOf={({ id }) => id}
+            columns={[
+              {
+                title: 'Email',
+                cell: ({ email }) => <span className="font-medium">{email}</span>,
+                sort: ({ email }) => email,
+              },
+              { title: 'Role', cell: (invitation) => invitation.role },
+              {
+                title: 'Status',
+                cell: ({ status }) => <Status status={status} />,
+                sort: ({ status }) => status,
+              },
+              {
+                title: 'Expires',
+                align: 'right',
+                wide: true,
+                cell: ({ expiresAt }) => <Time at={expiresAt} as="day" />,
+              },
+              {
+                title: 'Actions',
+                align: 'right',
+                cell: ({ id, email, status }) =>
+                  status === 'pending' ? (
+                    <ConfirmButton
+                      small
+                      label="Revoke"
+                      title={`Revoke the invitation of ${email}?`}
+                      confirm="Revoke"
+                      onConfirm={() => revoke.mutateAsync(id)}
+                    >
+                      The link that they have stops working.
+                    </ConfirmButton>
+                  ) : null,
+              },
+            ]}
+            empty={
+              <EmptyState icon="email" title="No open invitations">
+                An invitation is a link that you pass on.
+              </EmptyState>
+            }
+          />
+        </Card>
+      </div>
+      <Modal open={inviting} onClose={() => setInviting(false)} title="Invite somebody">
+        <Form
+          submit="Create invitation"
+          busy={invite.isPending}
+          error={invite.error}
+          names={['email']}
+          onCancel={() => setInviting(false)}
+          onSubmit={({ email = '', as }) => invite.mutate({ email, role: roleOf(as) })}
+        >
+          <Input label="Email" name="email" type="email" required />
+          <Select label="Role" name="as" options={offered} defaultValue="viewer" />
+        </Form>
+      </Modal>
+      <Modal open={token !== undefined} onClose={() => setToken(undefined)} title="Invitation created">
+        <div className="flex flex-col gap-4">
+          <Notice tone="warning">
+            Send this link to them. It is shown once, and valid once, for 7 days.
+          </Notice>
+          <CodeBlock
+            label="Link of the invitation"
+            text={`${location.origin}/console/invitation?token=${encodeURIComponent(token ?? '')}`}
+          />
+        </div>
+      </Modal>
+    </>
+  )
+}

@@ -1,0 +1,176 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useMay, useProject, useProjectId } from '../api/session.ts'
+import type { Settings } from '../api/types.ts'
+import { For } from '../ui/button.tsx'
+import { Card, Facts } from '../ui/card.tsx'
+import { ConfirmButton } from '../ui/dialog.tsx'
+import { Form, Input, Select, Switch } from '../ui/form.tsx'
+import { ErrorState, SkeletonLines } from '../ui/states.tsx'
+import { SettingsHeader } from './header.tsx'
+
+const MODES = [
+  ['warn', 'Warn: accept everything, and note what does not fit'],
+  ['enforce', 'Enforce: turn away what does not fit'],
+  ['off', 'Off: check nothing'],
+] as const
+
+/** Name and rules of the project. */
+export const ProjectSettings = () => {
+  const projectId = useProjectId()
+  const project = useProject()
+  const isAdmin = useMay('admin')
+  const navigate = useNavigate()
+  const path = { projectId }
+  const settings = useQuery({
+    queryKey: [projectId, 'settings'],
+    queryFn: (): Promise<Settings> =>
+      unwrap(api.GET('/api/projects/{projectId}/settings', { params: { path } })),
+  })
+  const rename = useChange(
+    (name: string) => unwrap(api.PATCH('/api/projects/{projectId}', { params: { path }, body: { name } })),
+    { done: 'Project renamed', quiet: true },
+  )
+  const archive = async () => {
+    await unwrap(api.DELETE('/api/projects/{projectId}', { params: { path } }))
+    localStorage.removeItem('project')
+    location.assign('/console/')
+    await navigate({ to: '/' })
+  }
+  return (
+    <>
+      <SettingsHeader />
+      <div className="grid items-start gap-4 lg:grid-cols-2">
+        <Card title="Project" padded>
+          {isAdmin ? (
+            <Form
+              submit="Rename"
+              busy={rename.isPending}
+              error={rename.error}
+              names={['name']}
+              onSubmit={({ name = '' }) => rename.mutate(name)}
+            >
+              <Input label="Name" name="name" required maxLength={200} defaultValue={project?.name} />
+            </Form>
+          ) : (
+            <Facts rows={[['Name', project?.name]]} />
+          )}
+          <div className="mt-4">
+            <Facts
+              rows={[
+                [
+                  'Project id',
+                  <code key="id" className="font-mono">
+                    {projectId}
+                  </code>,
+                ],
+                ['Your role', project?.role],
+              ]}
+            />
+          </div>
+        </Card>
+        <Card title="Events and privacy" padded>
+          {settings.error ? (
+            <ErrorState error={settings.error} retry={() => void settings.refetch()} />
+          ) : settings.data ? (
+            <SettingsForm key={JSON.stringify(settings.data)} settings={settings.data} />
+          ) : (
+            <SkeletonLines />
+          )}
+        </Card>
+        <For atLeast="owner">
+          <Card title="Archive this project" description="Its keys stop working, and its links end." padded>
+            <ConfirmButton
+              label="Archive project"
+              title={`Archive ${project?.name}?`}
+              confirm="Archive project"
+              onConfirm={archive}
+            >
+              It takes no more events and can no longer be opened.
+            </ConfirmButton>
+          </Card>
+        </For>
+      </div>
+    </>
+  )
+}
+
+const SettingsForm = ({ settings }: { settings: Settings }) => {
+  const projectId = useProjectId()
+  const isAdmin = useMay('admin')
+  const [rejectUnknown, setRejectUnknown] = useState(settings.ingestValidation?.rejectUnknownEvents ?? false)
+  const [verify, setVerify] = useState(settings.identityVerification === 'required')
+  const save = useChange(
+    (values: Record<string, string>) =>
+      unwrap(
+        api.PATCH('/api/projects/{projectId}/settings', {
+          params: { path: { projectId } },
+          body: {
+            ingestValidation: {
+              mode: MODES.find(([mode]) => mode === values.mode)?.[0] ?? 'warn',
+              rejectUnknownEvents: rejectUnknown,
+            },
+            ipStorage: values.ip === 'keep' || values.ip === 'drop' ? values.ip : 'truncate',
+            identityVerification: verify ? 'required' : 'optional',
+            deniedTraits: (values.deniedTraits ?? '')
+              .split(',')
+              .map((name) => name.trim())
+              .filter(Boolean),
+          },
+        }),
+      ),
+    { done: 'Settings saved', quiet: true },
+  )
+  return (
+    <fieldset disabled={!isAdmin}>
+      <Form
+        submit="Save settings"
+        busy={save.isPending}
+        error={save.error}
+        names={['deniedTraits']}
+        onSubmit={(values) => save.mutate(values)}
+      >
+        {!isAdmin && <p className="text-muted">Only admins may change these.</p>}
+        <Select
+          label="Checking events against the catalog"
+          name="mode"
+          defaultValue={settings.ingestValidation?.mode ?? 'warn'}
+          options={MODES}
+        />
+        <Switch
+          label="Turn away events that the catalog does not know"
+          hint="Counts in the mode “enforce” only."
+          checked={rejectUnknown}
+          onChange={setRejectUnknown}
+          disabled={!isAdmin}
+        />
+        <Select
+          label="IP addresses"
+          name="ip"
+          defaultValue={settings.ipStorage ?? 'truncate'}
+          options={[
+            ['truncate', 'Shorten before storing'],
+            ['keep', 'Store as they are'],
+            ['drop', 'Store none'],
+          ]}
+        />
+        <Input
+          label="Traits never to store"
+          name="deniedTraits"
+          placeholder="birthday, phone"
+          defaultValue={settings.deniedTraits?.join(', ')}
+        />
+        <Switch
+          label="Browsers must prove user ids"
+          hint="With a hash that your server computes."
+          checked={verify}
+          onChange={setVerify}
+          disabled={!isAdmin}
+        />
+      </Form>
+    </fieldset>
+  )
+}

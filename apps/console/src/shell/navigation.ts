@@ -1,0 +1,14 @@
+import type { IconName } from '../ui/icon.tsx'
+
+/** The pages of a project, in the order of the navigation. */
+export const PAGES = [
+  { title: 'Home', to: '/p/$projectId', icon: 'home' },
+  { title: 'Live', to: '/p/$projectId/live', icon: 'live' },
+  { title: 'People', to: '/p/$projectId/people', icon: 'people' },
+  { title: 'Catalog', to: '/p/$projectId/catalog', icon: 'catalog' },
+  { title: 'Links', to: '/p/$projectId/links', icon: 'links' },
+  { title: 'Coupons', to: '/p/$projectId/coupons', icon: 'coupons' },
+  { title: 'Decisions', to: '/p/$projectId/decisions', icon: 'decisions' },
+  { title: 'Email', to: '/p/$projectId/email', icon: 'email' },
+  { title: 'Settings', to: '/p/$projectId/settings', icon: 'settings' },
+] as const satisfies readonly { title: string; to: string; icon: IconName }[]

@@ -1,0 +1,48 @@
+import type { ReactNode } from 'react'
+
+export type Tone = 'neutral' | 'good' | 'warning' | 'danger' | 'info'
+
+const TONES: Record<Tone, string> = {
+  neutral: 'bg-subtle text-muted',
+  good: 'bg-accent-soft text-accent-text',
+  warning: 'bg-warning-soft text-warning',
+  danger: 'bg-danger-soft text-danger',
+  info: 'bg-info-soft text-info',
+}
+
+export const Badge = ({ tone = 'neutral', children }: { tone?: Tone; children: ReactNode }) => (
+  <span
+    className={`inline-flex items-center rounded-md px-1.5 py-0.5 text-[0.86rem] leading-tight font-medium whitespace-nowrap ${TONES[tone]}`}
+  >
+    {children}
+  </span>
+)
+
+const STATUS_TONES: Record<string, Tone> = {
+  active: 'good',
+  ready: 'good',
+  sent: 'good',
+  verified: 'good',
+  accepted: 'good',
+  available: 'good',
+  generating: 'info',
+  pending: 'info',
+  sending: 'info',
+  assigned: 'info',
+  redeemed: 'info',
+  paused: 'warning',
+  cooldown: 'warning',
+  suppressed: 'warning',
+  unconfirmed: 'warning',
+  skipped_no_email: 'warning',
+  failed: 'danger',
+  bounced: 'danger',
+  revoked: 'danger',
+  expired: 'danger',
+}
+
+const LABELS: Record<string, string> = { skipped_no_email: 'no email address' }
+
+export const Status = ({ status }: { status: string }) => (
+  <Badge tone={STATUS_TONES[status] ?? 'neutral'}>{LABELS[status] ?? status.replaceAll('_', ' ')}</Badge>
+)

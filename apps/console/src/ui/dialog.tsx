@@ -1,0 +1,106 @@
+import { AlertDialog } from '@base-ui/react/alert-dialog'
+import { Dialog } from '@base-ui/react/dialog'
+import type { ReactNode } from 'react'
+import { useState } from 'react'
+import { messageOf } from '../api/client.ts'
+import { Button } from './button.tsx'
+import { Icon } from './icon.tsx'
+import { Notice } from './states.tsx'
+
+const BACKDROP =
+  'fixed inset-0 z-40 bg-black/40 transition-opacity duration-150 data-ending-style:opacity-0 data-starting-style:opacity-0'
+const MODAL =
+  'fixed top-1/2 left-1/2 z-40 flex max-h-[90dvh] w-[calc(100vw-2rem)] -translate-x-1/2 -translate-y-1/2 flex-col rounded-xl border border-line bg-surface shadow-raised transition duration-150 data-ending-style:scale-95 data-ending-style:opacity-0 data-starting-style:scale-95 data-starting-style:opacity-0'
+const SHEET =
+  'fixed inset-y-0 right-0 z-40 flex w-full max-w-xl flex-col border-l border-line bg-surface shadow-raised transition-transform duration-200 data-ending-style:translate-x-full data-starting-style:translate-x-full'
+
+type Props = {
+  open: boolean
+  onClose: () => void
+  title: string
+  description?: ReactNode
+  children: ReactNode
+  /** `sheet` slides in from the right, for what is read beside the page. */
+  as?: 'modal' | 'sheet'
+  wide?: boolean
+}
+
+/** What is read or filled in before one goes on. */
+export const Modal = ({ open, onClose, title, description, children, as = 'modal', wide = false }: Props) => (
+  <Dialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
+    <Dialog.Portal>
+      <Dialog.Backdrop className={BACKDROP} />
+      <Dialog.Popup className={as === 'sheet' ? SHEET : `${MODAL} ${wide ? 'max-w-3xl' : 'max-w-lg'}`}>
+        <header className="flex items-start justify-between gap-4 border-b border-line px-5 py-4">
+          <div className="min-w-0">
+            <Dialog.Title className="text-lg font-semibold break-words">{title}</Dialog.Title>
+            {description && <Dialog.Description className="text-muted">{description}</Dialog.Description>}
+          </div>
+          <Dialog.Close
+            aria-label="Close"
+            className="rounded-md p-1.5 text-muted hover:bg-subtle hover:text-text"
+          >
+            <Icon name="x" />
+          </Dialog.Close>
+        </header>
+        <div className="min-h-0 grow overflow-y-auto p-5">{children}</div>
+      </Dialog.Popup>
+    </Dialog.Portal>
+  </Dialog.Root>
+)
+
+/** A button that asks before it does what cannot be undone. */
+export const ConfirmButton = ({
+  label,
+  title,
+  children,
+  confirm,
+  onConfirm,
+  small = false,
+}: {
+  label: string
+  title: string
+  children: ReactNode
+  /** What the button that goes through with it says. */
+  confirm: string
+  onConfirm: () => Promise<unknown>
+  small?: boolean
+}) => {
+  const [open, setOpen] = useState(false)
+  const [busy, setBusy] = useState(false)
+  const [error, setError] = useState<unknown>()
+  const go = async () => {
+    setBusy(true)
+    try {
+      await onConfirm()
+      setOpen(false)
+    } catch (reason) {
+      setError(reason)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <>
+      <Button look="danger" small={small} onClick={() => setOpen(true)}>
+        {label}
+      </Button>
+      <AlertDialog.Root open={open} onOpenChange={setOpen}>
+        <AlertDialog.Portal>
+          <AlertDialog.Backdrop className={BACKDROP} />
+          <AlertDialog.Popup className={`${MODAL} max-w-md gap-3 p-5`}>
+            <AlertDialog.Title className="text-lg font-semibold">{title}</AlertDialog.Title>
+            <AlertDialog.Description className="text-muted">{children}</AlertDialog.Description>
+            {error !== undefined && <Notice tone="danger">{messageOf(error)}</Notice>}
+            <div className="mt-2 flex flex-wrap justify-end gap-2">
+              <Button onClick={() => setOpen(false)}>Cancel</Button>
+              <Button look="danger" busy={busy} onClick={() => void go()}>
+                {confirm}
+              </Button>
+            </div>
+          </AlertDialog.Popup>
+        </AlertDialog.Portal>
+      </AlertDialog.Root>
+    </>
+  )
+}

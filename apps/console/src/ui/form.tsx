@@ -1,0 +1,213 @@
+import { Field as BaseField } from '@base-ui/react/field'
+import { Form as BaseForm } from '@base-ui/react/form'
+import { Switch as BaseSwitch } from '@base-ui/react/switch'
+import type { ComponentProps, ReactNode } from 'react'
+import { ApiError, messageOf } from '../api/client.ts'
+import { Button } from './button.tsx'
+import { Notice } from './states.tsx'
+
+const CONTROL =
+  'w-full rounded-lg border border-line-strong bg-surface text-text shadow-card outline-offset-0 disabled:opacity-60 data-invalid:border-danger'
+/** How fields of one line look. */
+export const inputClass = `${CONTROL} h-9 px-2.5`
+
+/** The names of fields and what the API found wrong with them. */
+const fieldErrors = (error: unknown): Record<string, string[]> => {
+  if (!(error instanceof ApiError)) return {}
+  const byField: Record<string, string[]> = {}
+  for (const { field, message } of error.problems) {
+    const name = field.replace(/^\//, '').split(/[/.]/)[0] ?? ''
+    byField[name] = [...(byField[name] ?? []), message]
+  }
+  return byField
+}
+
+/** A form that shows beside its fields what the API found wrong with them, and everything else at its end. */
+export const Form = ({
+  onSubmit,
+  submit,
+  busy = false,
+  error,
+  children,
+  onCancel,
+  names = [],
+}: {
+  /** Gets the texts of the fields by name. */
+  onSubmit: (values: Record<string, string>) => void
+  submit: string
+  busy?: boolean
+  error?: unknown
+  children: ReactNode
+  onCancel?: () => void
+  /** Fields that show their own errors. */
+  names?: readonly string[]
+}) => {
+  const errors = fieldErrors(error)
+  const shown = Object.keys(errors).length > 0 && Object.keys(errors).every((name) => names.includes(name))
+  return (
+    <BaseForm
+      errors={errors}
+      onSubmit={(event) => {
+        event.preventDefault()
+        const entries = [...new FormData(event.currentTarget)].map(([name, value]) => [name, `${value}`])
+        onSubmit(Object.fromEntries(entries))
+      }}
+      className="flex flex-col gap-4"
+    >
+      {children}
+      {error != null && !shown && <Notice tone="danger">{messageOf(error)}</Notice>}
+      <div className="flex flex-wrap justify-end gap-2">
+        {onCancel && <Button onClick={onCancel}>Cancel</Button>}
+        <Button type="submit" look="primary" busy={busy}>
+          {submit}
+        </Button>
+      </div>
+    </BaseForm>
+  )
+}
+
+type FieldProps = {
+  label: string
+  name?: string
+  hint?: ReactNode
+  className?: string
+  /** Whether only screen readers read the label. */
+  hideLabel?: boolean
+}
+
+const Labelled = ({
+  label,
+  name,
+  hint,
+  className = '',
+  hideLabel = false,
+  children,
+}: FieldProps & { children: ReactNode }) => (
+  <BaseField.Root {...(name && { name })} className={`flex min-w-0 flex-col gap-1 ${className}`}>
+    <BaseField.Label className={hideLabel ? 'sr-only' : 'font-medium'}>{label}</BaseField.Label>
+    {children}
+    {hint && <BaseField.Description className="text-muted">{hint}</BaseField.Description>}
+    <BaseField.Error className="text-danger" />
+  </BaseField.Root>
+)
+
+type InputProps = FieldProps & Omit<ComponentProps<'input'>, 'name' | 'className'>
+
+export const Input = ({ label, name, hint, className, hideLabel, ...props }: InputProps) => (
+  <Labelled {...({ label, hint, className, hideLabel, name } as FieldProps)}>
+    <BaseField.Control autoComplete="off" {...(props as object)} className={inputClass} />
+  </Labelled>
+)
+
+/** A field with proposals that are listed below it. */
+export const Suggest = ({ options, ...props }: InputProps & { options: readonly string[] }) => {
+  const id = `options-${props.name ?? props.label}`.replaceAll(/\W/g, '-')
+  return (
+    <>
+      <Input {...props} list={id} />
+      <datalist id={id}>
+        {options.map((option) => (
+          <option key={option} value={option} />
+        ))}
+      </datalist>
+    </>
+  )
+}
+
+type TextAreaProps = FieldProps & Omit<ComponentProps<'textarea'>, 'name' | 'className'> & { code?: boolean }
+
+export const TextArea = ({
+  label,
+  name,
+  hint,
+  className,
+  hideLabel,
+  code = false,
+  ...props
+}: TextAreaProps) => (
+  <Labelled {...({ label, hint, className, hideLabel, name } as FieldProps)}>
+    <BaseField.Control
+      render={<textarea spellCheck={!code} {...props} />}
+      {...(props.defaultValue !== undefined && { defaultValue: props.defaultValue as string })}
+      className={`${CONTROL} min-h-20 px-2.5 py-2 ${code ? 'font-mono text-[0.93rem]' : ''}`}
+    />
+  </Labelled>
+)
+
+type SelectProps = FieldProps &
+  Omit<ComponentProps<'select'>, 'name' | 'className'> & {
+    options: readonly (readonly [value: string, label: string])[]
+  }
+
+/** A choice of few; the browser's own control, which every device has a good one of. */
+export const Select = ({ label, name, hint, className, hideLabel, options, ...props }: SelectProps) => (
+  <Labelled {...({ label, hint, className, hideLabel, name } as FieldProps)}>
+    <BaseField.Control
+      render={
+        <select {...props}>
+          {options.map(([value, text]) => (
+            <option key={value} value={value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      }
+      {...(props.defaultValue !== undefined && { defaultValue: props.defaultValue as string })}
+      className={`${inputClass} pr-7`}
+    />
+  </Labelled>
+)
+
+/** Something that is on or off. */
+export const Switch = ({
+  label,
+  hint,
+  checked,
+  onChange,
+  disabled = false,
+}: {
+  label: string
+  hint?: ReactNode
+  checked: boolean
+  onChange: (checked: boolean) => void
+  disabled?: boolean
+}) => (
+  <BaseField.Root className="flex flex-col gap-1">
+    <BaseField.Label className="flex items-center gap-2.5 font-medium">
+      <BaseSwitch.Root
+        checked={checked}
+        onCheckedChange={onChange}
+        disabled={disabled}
+        className="flex h-5 w-9 shrink-0 rounded-full bg-line-strong p-0.5 transition-colors data-checked:bg-accent data-disabled:opacity-50"
+      >
+        <BaseSwitch.Thumb className="size-4 rounded-full bg-surface shadow-card transition-transform data-checked:translate-x-4" />
+      </BaseSwitch.Root>
+      {label}
+    </BaseField.Label>
+    {hint && <BaseField.Description className="pl-11 text-muted">{hint}</BaseField.Description>}
+  </BaseField.Root>
+)
+
+/** A local date and time for `<input type="datetime-local">`, from RFC 3339; empty for null. */
+export const toLocalInput = (at: string | null | undefined): string => {
+  if (!at) return ''
+  const date = new Date(at)
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
+/** RFC 3339 of what was entered in `<input type="datetime-local">`; null when that is empty. */
+export const fromLocalInput = (text: string | undefined): string | null =>
+  text ? new Date(text).toISOString() : null
+
+/** Reads a CSV or text file of the user. */
+export const CsvFileInput = ({ label, onText }: { label: string; onText: (text: string) => void }) => (
+  <label className="flex flex-col gap-1 font-medium">
+    {label}
+    <input
+      type="file"
+      accept=".csv,text/csv,text/plain"
+      className="font-normal file:mr-3 file:h-9 file:rounded-lg file:border file:border-line-strong file:bg-surface file:px-3 file:text-text"
+      onChange={(event) => void event.target.files?.[0]?.text().then(onText)}
+    />
+  </label>
+)

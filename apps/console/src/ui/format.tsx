@@ -1,0 +1,57 @@
+const numbers = new Intl.NumberFormat()
+const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
+const percents = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 })
+const times = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+const days = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
+
+export const formatNumber = (value: number): string => numbers.format(value)
+export const formatCompact = (value: number): string => compact.format(value)
+/** A share between 0 and 1 as a percentage. */
+export const formatPercent = (share: number): string => percents.format(share)
+export const formatDay = (at: string): string => days.format(new Date(at))
+
+/** An amount in minor units of a currency. */
+export const formatMoney = (amount: number, currency: string): string => {
+  try {
+    const format = new Intl.NumberFormat(undefined, { style: 'currency', currency })
+    const digits = format.resolvedOptions().maximumFractionDigits ?? 2
+    return format.format(amount / 10 ** digits)
+  } catch {
+    return `${formatNumber(amount)} ${currency}`
+  }
+}
+
+const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1000],
+]
+
+const formatAgo = (ms: number): string => {
+  const [unit, length] = UNITS.find(([, size]) => Math.abs(ms) >= size) ?? (['second', 1000] as const)
+  return relative.format(-Math.trunc(ms / length), unit)
+}
+
+/** A time in the reader's zone; on hover, the whole of it and in UTC. */
+export const Time = ({ at, as = 'time' }: { at: string | null; as?: 'time' | 'day' | 'clock' | 'ago' }) => {
+  if (at === null) return <span className="text-muted">–</span>
+  const date = new Date(at)
+  const text = {
+    time: () => times.format(date),
+    day: () => days.format(date),
+    clock: () => clock.format(date),
+    ago: () => formatAgo(Date.now() - date.getTime()),
+  }[as]()
+  return (
+    <time
+      dateTime={at}
+      title={`${times.format(date)}\nUTC ${date.toISOString()}`}
+      className="whitespace-nowrap tabular-nums"
+    >
+      {text}
+    </time>
+  )
+}

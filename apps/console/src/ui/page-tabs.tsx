@@ -1,0 +1,26 @@
+import { Link } from '@tanstack/react-router'
+import type { PagePath } from './page-path.ts'
+
+/** Links between the parts of a page. */
+export const PageTabs = ({
+  label,
+  tabs,
+}: {
+  label: string
+  tabs: readonly { to: PagePath; title: string; exact?: boolean }[]
+}) => (
+  <nav aria-label={label} className="mb-4 flex gap-1 overflow-x-auto border-b border-line">
+    {tabs.map(({ to, title, exact = false }) => (
+      <Link
+        key={title}
+        to={to}
+        params={true as never}
+        activeOptions={{ exact }}
+        className="-mb-px rounded-t-md border-b-2 border-transparent px-3 py-2 font-medium whitespace-nowrap text-muted hover:text-text"
+        activeProps={{ className: '!border-accent !text-text' }}
+      >
+        {title}
+      </Link>
+    ))}
+  </nav>
+)

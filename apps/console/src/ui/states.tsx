@@ -1,0 +1,79 @@
+import type { ReactNode } from 'react'
+import { messageOf } from '../api/client.ts'
+import { Button } from './button.tsx'
+import { Icon, type IconName } from './icon.tsx'
+
+/** Stands where something is being loaded. */
+export const Skeleton = ({ className = 'h-4 w-full' }: { className?: string }) => (
+  <div aria-hidden="true" className={`animate-pulse rounded-md bg-subtle ${className}`} />
+)
+
+/** Stands where a block of lines is being loaded. */
+export const SkeletonLines = ({ lines = 5 }: { lines?: number }) => (
+  <div role="status" aria-label="Loading" className="flex flex-col gap-3 p-4">
+    {Array.from({ length: lines }, (_, line) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all alike
+      <Skeleton key={line} className={`h-4 ${['w-full', 'w-5/6', 'w-3/4'][line % 3]}`} />
+    ))}
+  </div>
+)
+
+/** Says in place what could not be loaded, and offers to try again. */
+export const ErrorState = ({ error, retry }: { error: unknown; retry?: () => void }) => (
+  <div role="alert" className="flex flex-col items-start gap-3 p-4 sm:flex-row sm:items-center">
+    <Icon name="alert" className="size-5 text-danger" />
+    <p className="min-w-0 grow whitespace-pre-line break-words">{messageOf(error)}</p>
+    {retry && (
+      <Button small icon="refresh" onClick={retry}>
+        Try again
+      </Button>
+    )}
+  </div>
+)
+
+/** Says why there is nothing, and what to do next. */
+export const EmptyState = ({
+  icon,
+  title,
+  children,
+  action,
+}: {
+  icon: IconName
+  title: string
+  children?: ReactNode
+  action?: ReactNode
+}) => (
+  <div className="mx-auto flex max-w-xl flex-col items-center gap-3 px-4 py-12 text-center">
+    <span className="grid size-11 place-items-center rounded-xl bg-accent-soft text-accent-text">
+      <Icon name={icon} className="size-5" />
+    </span>
+    <h2 className="text-lg font-semibold">{title}</h2>
+    {children && <div className="w-full text-muted">{children}</div>}
+    {action && <div className="mt-1 flex flex-wrap justify-center gap-2">{action}</div>}
+  </div>
+)
+
+/** A message about what is on the page. */
+export const Notice = ({
+  tone = 'info',
+  children,
+}: {
+  tone?: 'info' | 'warning' | 'danger' | 'success'
+  children: ReactNode
+}) => {
+  const tones = {
+    info: 'bg-info-soft text-info',
+    warning: 'bg-warning-soft text-warning',
+    danger: 'bg-danger-soft text-danger',
+    success: 'bg-accent-soft text-accent-text',
+  }
+  return (
+    <div
+      role={tone === 'danger' ? 'alert' : 'status'}
+      className={`flex items-start gap-2 rounded-lg px-3 py-2 whitespace-pre-line ${tones[tone]}`}
+    >
+      <Icon name={tone === 'success' ? 'check' : 'alert'} className="mt-0.5" />
+      <div className="min-w-0 grow break-words">{children}</div>
+    </div>
+  )
+}

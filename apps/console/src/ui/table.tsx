@@ -1,0 +1,118 @@
+import { type ReactNode, useMemo, useState } from 'react'
+import type { List } from '../api/pages.ts'
+import { Button } from './button.tsx'
+import { Icon } from './icon.tsx'
+import { ErrorState, SkeletonLines } from './states.tsx'
+
+export type Column<T> = {
+  /** Its heading; columns are told apart by it. */
+  title: string
+  cell: (row: T) => ReactNode
+  /** What it is sorted by; not sortable without. */
+  sort?: (row: T) => string | number | null
+  align?: 'right'
+  /** Left out on narrow screens. */
+  wide?: boolean
+}
+
+type Props<T> = {
+  label: string
+  columns: readonly Column<T>[]
+  list: List<T>
+  keyOf: (row: T) => string
+  empty: ReactNode
+  onOpen?: (row: T) => void
+}
+
+/** A list as a table that is sorted by its columns and loads more at its end. */
+export const DataTable = <T,>({ label, columns, list, keyOf, empty, onOpen }: Props<T>) => {
+  const [order, setOrder] = useState<{ title: string; down: boolean }>()
+  const rows = useMemo(() => {
+    const by = columns.find(({ title }) => title === order?.title)?.sort
+    if (!by || !order) return list.rows
+    const sorted = list.rows.toSorted((a, b) => compare(by(a), by(b)))
+    return order.down ? sorted.reverse() : sorted
+  }, [list.rows, columns, order])
+
+  if (list.isPending) return <SkeletonLines />
+  if (list.error && list.rows.length === 0) return <ErrorState error={list.error} retry={list.refetch} />
+  if (list.rows.length === 0) return empty
+  const cellClass = ({ align, wide }: Column<T>) =>
+    `px-4 py-2.5 ${align === 'right' ? 'text-right tabular-nums' : 'text-left'} ${wide ? 'hidden md:table-cell' : ''}`
+  return (
+    <>
+      <section className="overflow-x-auto" tabIndex={0} aria-label={label}>
+        <table className="w-full border-collapse">
+          <caption className="sr-only">{label}</caption>
+          <thead className="border-b border-line text-muted">
+            <tr>
+              {columns.map((column) => (
+                <th
+                  key={column.title}
+                  scope="col"
+                  aria-sort={
+                    order?.title === column.title ? (order.down ? 'descending' : 'ascending') : undefined
+                  }
+                  className={`${cellClass(column)} font-medium whitespace-nowrap`}
+                >
+                  {column.sort ? (
+                    <button
+                      type="button"
+                      className="inline-flex items-center gap-1 rounded hover:text-text"
+                      onClick={() =>
+                        setOrder({
+                          title: column.title,
+                          down: order?.title === column.title ? !order.down : column.align === 'right',
+                        })
+                      }
+                    >
+                      {column.title}
+                      <Icon
+                        name={order?.title !== column.title ? 'sort' : order.down ? 'chevron' : 'up'}
+                        className="size-3.5"
+                      />
+                    </button>
+                  ) : (
+                    column.title
+                  )}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody className="divide-y divide-line">
+            {rows.map((row) => (
+              <tr
+                key={keyOf(row)}
+                className={onOpen ? 'cursor-pointer hover:bg-subtle/60' : ''}
+                // The row's link or button does the same for keyboards.
+                onClick={(event) => {
+                  if (onOpen && !(event.target as Element).closest('a,button,input')) onOpen(row)
+                }}
+              >
+                {columns.map((column) => (
+                  <td key={column.title} className={`${cellClass(column)} align-middle`}>
+                    {column.cell(row)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      {list.hasNextPage && (
+        <div className="flex justify-center border-t border-line p-3">
+          <Button busy={list.isFetchingNextPage} onClick={list.fetchNextPage}>
+            Load more
+          </Button>
+        </div>
+      )}
+    </>
+  )
+}
+
+const compare = (a: string | number | null, b: string | number | null): number => {
+  if (a === b) return 0
+  if (a === null) return -1
+  if (b === null) return 1
+  return typeof a === 'number' && typeof b === 'number' ? a - b : `${a}`.localeCompare(`${b}`)
+}

@@ -1,0 +1,45 @@
+import type { Log } from '@waymark/contracts'
+import { generateToken } from '@waymark/domain'
+import type { Pool } from 'pg'
+import type { MailTransport } from './transport.ts'
+import { composeVerificationMail } from './verification-mail.ts'
+
+type Deps = { pool: Pool; transport: MailTransport; from: string; publicUrl: string; log: Log }
+type Claimed = { id: string; sender: string; recipient: string; attempts: number }
+
+const MAX_ATTEMPTS = 5
+/** How long a link is good, in hours. */
+const LINK_HOURS = 24
+
+// Whoever claims one has it for five minutes, longer with each attempt; a new link takes the place of the one before.
+const CLAIM = `
+  UPDATE email.senders SET token_hash = $1, token_expires_at = now() + ${LINK_HOURS} * interval '1 hour',
+    mail_attempts = mail_attempts + 1, mail_due_at = now() + (mail_attempts + 1) * interval '5 minutes'
+  WHERE id = (
+    SELECT id FROM email.senders WHERE mail_due_at <= now() AND verified_at IS NULL
+    ORDER BY mail_due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+  RETURNING id, sender, recipient, mail_attempts AS attempts`
+const DONE = `
+  UPDATE email.senders SET mail_due_at = NULL, mail_error = $3 WHERE id = $1 AND token_hash = $2`
+
+/** Mails the links that verify senders, until none is due or `signal` aborts. */
+export const createSendVerifications =
+  ({ pool, transport, from, publicUrl, log }: Deps) =>
+  async (signal: AbortSignal): Promise<void> => {
+    while (!signal.aborted) {
+      const { token, hash } = generateToken()
+      const { rows } = await pool.query<Claimed>(CLAIM, [hash])
+      const [claimed] = rows
+      if (!claimed) return
+      const { id, recipient, sender, attempts } = claimed
+      const url = `${publicUrl}/u/senders/${token}`
+      const mail = await composeVerificationMail({ id, from, recipient, sender, url })
+      const outcome = await transport.send(mail, async () => {})
+      if (outcome.kind === 'refused' && !outcome.permanent && attempts < MAX_ATTEMPTS) {
+        log.warn({ senderId: id, reason: outcome.reason }, 'Sender verification email failed; retrying later')
+        continue
+      }
+      // Whether it arrived may be unknown: who misses it asks again.
+      await pool.query(DONE, [id, hash, outcome.kind === 'refused' ? outcome.reason : null])
+    }
+  }

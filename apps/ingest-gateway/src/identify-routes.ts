@@ -1,0 +1,79 @@
+import {
+  AppError,
+  type IdentifyRequest,
+  identify as identifyOperation,
+  identifyRequest,
+  MAX_IDENTIFY_BODY_BYTES,
+  type ProfileRequest,
+  writeProfile as profileOperation,
+  profileRequest,
+  requireValid,
+} from '@waymark/contracts'
+import { type IdentityKind, memberSize, traitsProblem } from '@waymark/domain'
+import { keyRoute, type LimitRequests, type Platform, type Route } from '@waymark/service-kit'
+import type { createIdentify, Identify, ProfileWrite } from './identify.ts'
+import { wantsSync } from './track-routes.ts'
+
+type Deps = { apiKeys: Platform['apiKeys']; limitRequests: LimitRequests }
+type Identifies = ReturnType<typeof createIdentify>
+
+/** 202; with the sync selector 200, which is never given for a queued one. */
+export const identifyRoute = ({ identify, ...deps }: Deps & Pick<Identifies, 'identify'>): Route =>
+  keyRoute(
+    identifyOperation,
+    { ...deps, maxBodyBytes: MAX_IDENTIFY_BODY_BYTES },
+    async ({ apiKey: { projectId, kind: keyKind }, request, body }) => {
+      const mustBeApplied = wantsSync(request)
+      const change = parseIdentify(body.value, body.raw)
+      const result = await identify({ projectId, keyKind }, change, { mustBeApplied })
+      return { status: mustBeApplied ? 200 : 202, body: result }
+    },
+  )
+
+/** 200 when the traits are stored. */
+export const profileRoute = ({ writeProfile, ...deps }: Deps & Pick<Identifies, 'writeProfile'>): Route =>
+  keyRoute(
+    profileOperation,
+    { ...deps, maxBodyBytes: MAX_IDENTIFY_BODY_BYTES },
+    async ({ apiKey: { projectId, kind: keyKind }, body }) => ({
+      body: await writeProfile({ projectId, keyKind }, parseProfileWrite(body.value, body.raw)),
+    }),
+  )
+
+/**
+ * Reads the body of an identify.
+ * @param raw the bytes that it was parsed from: traits are measured as they were sent
+ * @throws AppError bad_request
+ */
+export const parseIdentify = (body: unknown, raw: Uint8Array): Identify => {
+  const { visitorId, userId, userHash = null, traits }: IdentifyRequest = requireValid(identifyRequest, body)
+  return { visitorId, userId, userHash, traits: requireUsable(traits ?? {}, raw) }
+}
+
+/**
+ * Reads the body of a profile write; with both ids the user's profile is meant.
+ * @param raw the bytes that it was parsed from: traits are measured as they were sent
+ * @throws AppError bad_request
+ */
+export const parseProfileWrite = (body: unknown, raw: Uint8Array): ProfileWrite => {
+  const { userId, visitorId, userHash = null, traits }: ProfileRequest = requireValid(profileRequest, body)
+  const person = personIn(userId, visitorId)
+  if (!person) throw new AppError('bad_request', 'userId or visitorId is required')
+  if (userHash !== null && person.kind !== 'user')
+    throw new AppError('bad_request', 'userHash proves a userId, which is missing: send both or neither')
+  return { ...person, userHash, traits: requireUsable(traits, raw) }
+}
+
+type OptionalId = string | null | undefined
+type Person = { kind: IdentityKind; value: string }
+
+const personIn = (userId: OptionalId, visitorId: OptionalId): Person | undefined => {
+  if (typeof userId === 'string') return { kind: 'user', value: userId }
+  return typeof visitorId === 'string' ? { kind: 'visitor', value: visitorId } : undefined
+}
+
+const requireUsable = (traits: Record<string, unknown>, raw: Uint8Array): Record<string, unknown> => {
+  const problem = traitsProblem(traits, memberSize(raw, 'traits') ?? 0)
+  if (problem) throw new AppError('bad_request', problem)
+  return traits
+}

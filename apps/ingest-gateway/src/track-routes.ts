@@ -1,0 +1,142 @@
+import {
+  AppError,
+  backfillEvents,
+  MAX_BACKFILL_EVENTS,
+  MAX_EVENTS_PER_REQUEST,
+  MAX_TRACK_BODY_BYTES,
+  trackEvents as trackOperation,
+} from '@waymark/contracts'
+import {
+  answerLateWith,
+  extendDeadline,
+  type HttpRequest,
+  type JsonBody,
+  type KeyCall,
+  keyRoute,
+  type LimitRequests,
+  type Platform,
+  queryOf,
+  type Route,
+} from '@waymark/service-kit'
+import type { IntakeOptions, Sender, TrackRequest } from './intake.ts'
+import { type createTrackEvents, queueUnavailable } from './track-events.ts'
+
+/** Bytes of one backfill body, after decompression. */
+const MAX_BACKFILL_BODY_BYTES = 10 * 1024 * 1024
+/** How much each event of a backfill extends the deadline, in ms: a full request gets about a statement's time limit. */
+const MS_PER_EVENT = 30
+
+type Deps = {
+  apiKeys: Platform['apiKeys']
+  limitRequests: LimitRequests
+  trackEvents: ReturnType<typeof createTrackEvents>
+}
+
+/** Events of now: 202 when they are durable; 200 with the sync selector when they are stored. */
+export const trackRoute = ({ trackEvents, ...deps }: Deps): Route =>
+  keyRoute(
+    trackOperation,
+    { ...deps, maxBodyBytes: MAX_TRACK_BODY_BYTES, numbers: 'any', beacons: true },
+    async ({ apiKey, request, body }) => {
+      const tracked = parseTrackRequest(body.value)
+      const sender = senderOf(apiKey, request)
+      const options = { ...intakeOptions(request, body), backfill: false }
+      return wantsSync(request)
+        ? { status: 200, body: await trackEvents.process(tracked, sender, options) }
+        : { status: 202, body: await trackEvents.enqueue(tracked, sender, options) }
+    },
+  )
+
+/**
+ * Events of the past, stored before the answer. Every conversion must bring its own eventId, since nothing else
+ * identifies it when the backfill is repeated.
+ */
+export const backfillRoute = ({ apiKeys, trackEvents }: Omit<Deps, 'limitRequests'>): Route =>
+  keyRoute(
+    backfillEvents,
+    { apiKeys, maxBodyBytes: MAX_BACKFILL_BODY_BYTES, numbers: 'any' },
+    async ({ apiKey, request, body }) => {
+      const tracked = parseTrackRequest(body.value, MAX_BACKFILL_EVENTS)
+      extendDeadline(request, MS_PER_EVENT * tracked.rawEvents.length)
+      const options = { ...intakeOptions(request, body), backfill: true }
+      return { body: await trackEvents.process(tracked, senderOf(apiKey, request), options) }
+    },
+  )
+
+// Each record carries a copy, so a long one would be stored once for every event.
+const MAX_SENT_AT_LENGTH = 64
+
+/** The allowed fields of a body with several events. */
+const BATCH_FIELDS = ['events', 'sentAt']
+
+/**
+ * Finds the events in a parsed body: `{ events: [...] }`, or one event by itself.
+ * @throws AppError bad_request when it is neither, there are none or too many, or something unknown stands beside them
+ */
+export const parseTrackRequest = (body: unknown, maxEvents = MAX_EVENTS_PER_REQUEST): TrackRequest => {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw new AppError('bad_request', 'The body must be an event or { "events": [...] }')
+  }
+  const { events, sentAt } = body as { events?: unknown; sentAt?: unknown }
+  return {
+    rawEvents: (events ?? null) === null ? [singleEvent(body)] : batch(body, events, maxEvents),
+    sentAt: typeof sentAt === 'string' && sentAt.length <= MAX_SENT_AT_LENGTH ? sentAt : null,
+  }
+}
+
+const singleEvent = (body: object): object => {
+  if (!('eventName' in body)) throw new AppError('bad_request', 'The body needs an eventName, or events')
+  if (!('sentAt' in body)) return body
+  const { sentAt: _ofRequest, ...event } = body
+  return event
+}
+
+const batch = (body: object, events: unknown, maxEvents: number): unknown[] => {
+  const unknown = Object.keys(body).find((name) => !BATCH_FIELDS.includes(name))
+  if (unknown !== undefined)
+    throw new AppError(
+      'bad_request',
+      `${unknown.slice(0, 64)} is not a known field beside events; allowed: sentAt`,
+    )
+  if (!Array.isArray(events)) throw new AppError('bad_request', 'events must be an array')
+  if (events.length === 0) throw new AppError('bad_request', 'events is empty')
+  if (events.length > maxEvents) {
+    throw new AppError('bad_request', `events holds ${events.length} events; ${maxEvents} are allowed`)
+  }
+  return events
+}
+
+/** The sender of a request, from its API key and connection. */
+export const senderOf = (apiKey: KeyCall['apiKey'], { ip, headers }: HttpRequest): Sender => ({
+  projectId: apiKey.projectId,
+  validationMode: apiKey.validationMode,
+  speaksForOthers: apiKey.kind === 'sec',
+  ip: ip === '' ? null : ip,
+  userAgent: headers['user-agent'] ?? null,
+})
+
+/** Whether the client asks for the synchronous path. @throws AppError bad_request when the selector has another value */
+export const wantsSync = ({ url, headers }: Pick<HttpRequest, 'url' | 'headers'>): boolean => {
+  const byHeader = selects('The header X-Service-Sync', headers['x-service-sync'])
+  const byQuery = selects('The query parameter sync', queryOf(url)?.get('sync') ?? undefined)
+  return byHeader || byQuery
+}
+
+const SYNC_VALUES: readonly string[] = ['1', 'true']
+const MAX_SHOWN_LENGTH = 64
+
+const selects = (what: string, value: string | string[] | undefined): boolean => {
+  if (value === undefined) return false
+  const text = `${value}`
+  if (SYNC_VALUES.includes(text)) return true
+  const received = JSON.stringify(text.slice(0, MAX_SHOWN_LENGTH).toWellFormed())
+  throw new AppError('bad_request', `${what} must be 1 or true, or left out; got ${received}`)
+}
+
+/** The intake's options for a request. */
+export const intakeOptions = (request: HttpRequest, body: JsonBody): Omit<IntakeOptions, 'backfill'> => ({
+  bodyBytes: body.bytes,
+  bodyDigest: body.digest,
+  onClientTimeout: (then) => request.onEnd((status) => status === 503 && then()),
+  whileQueueing: (work) => answerLateWith(request, queueUnavailable, work),
+})

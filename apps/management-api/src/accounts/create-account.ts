@@ -1,0 +1,51 @@
+import { AppError } from '@waymark/contracts'
+import { Prisma } from '@waymark/database'
+import { v7 as uuidv7 } from 'uuid'
+import { unprocessable } from '../http/validation.ts'
+
+/** Somebody who gets an account; the address is in lower case. */
+export type NewUser = { email: string; name: string; passwordHash: string }
+
+const DEFAULT_PROJECT = 'My project'
+
+/**
+ * Makes a user.
+ * @throws AppError unprocessable when the address has an account
+ */
+export const createUser = async (tx: Prisma.TransactionClient, user: NewUser) =>
+  tx.user.create({ data: { id: uuidv7(), ...user } }).catch((error: unknown) => {
+    if (error instanceof Prisma.PrismaClientKnownRequestError && error.code === 'P2002')
+      throw unprocessable('email', 'unique', 'has an account already: sign in, or use another address')
+    throw error
+  })
+
+/** Makes a tenant with a first project and its owner. */
+export const createTenant = (
+  tx: Prisma.TransactionClient,
+  ownerId: string,
+  tenantName: string,
+  projectName = DEFAULT_PROJECT,
+) =>
+  tx.project.create({
+    data: {
+      id: uuidv7(),
+      name: projectName,
+      tenant: { create: { id: uuidv7(), name: tenantName } },
+      members: { create: { userId: ownerId, role: 'owner' } },
+    },
+  })
+
+/** 403 where nobody makes an account by HTTP. */
+export const registrationClosed = (): AppError =>
+  new AppError(
+    'forbidden',
+    'Registration is closed in this deployment (REGISTRATION_MODE is closed); ask its operator for an account',
+  )
+
+/** 403 where an account takes an invitation. */
+export const invitationRequired = (): AppError =>
+  new AppError(
+    'forbidden',
+    'Registration requires an invitation in this deployment (REGISTRATION_MODE is invite); send its token as invitationToken, ' +
+      'or ask an admin of a project to invite you',
+  )

@@ -1,0 +1,109 @@
+import type { Database } from '@waymark/database'
+import { generateToken, hashToken } from '@waymark/domain'
+import { everyMs, type Loop, type Platform } from '@waymark/service-kit'
+import { v7 as uuidv7 } from 'uuid'
+import type { Client } from '../http/request-parts.ts'
+
+/** How long a session lasts when it is not used, in ms. */
+export const SESSION_MS = 7 * 24 * 3_600_000
+/** How long it lasts at the most, however much it is used: then one signs in again. */
+const MAX_SESSION_DAYS = 30
+/** A session's use is written down at most this often, in ms. */
+const TOUCH_MS = 3_600_000
+const MAX_USER_AGENT_LENGTH = 300
+
+/** Somebody who is signed in. `renewed`: the session now lasts longer, and so should its cookie. */
+export type Session = {
+  id: string
+  user: { id: string; email: string; name: string; createdAt: Date }
+  renewed: boolean
+}
+
+const FIND = `
+  SELECT s.id, s.last_seen_at, u.id AS user_id, u.email, u.name, u.created_at
+  FROM core.sessions s JOIN core.users u ON u.id = s.user_id
+  WHERE s.token_hash = $1 AND s.expires_at > $2`
+
+const TOUCH = `
+  UPDATE core.sessions SET last_seen_at = $2, expires_at = least($3, created_at + interval '${MAX_SESSION_DAYS} days')
+  WHERE id = $1`
+
+// FOR SHARE waits for a change of the password that is under way, and then finds another hash.
+const START = `
+  INSERT INTO core.sessions (id, user_id, token_hash, user_agent, network, created_at, last_seen_at, expires_at)
+  SELECT $1, id, $4, $5, $6, $7, $7, $8 FROM core.users WHERE id = $2 AND password_hash = $3 FOR SHARE`
+
+type Row = {
+  id: string
+  last_seen_at: Date
+  user_id: string
+  email: string
+  name: string
+  created_at: Date
+}
+
+/** Knows who is signed in: by a token of which only the hash is stored. */
+export const createSessions = ({
+  db: { pool },
+  clock,
+}: {
+  db: Pick<Database, 'pool'>
+  clock: () => number
+}) => ({
+  /**
+   * Signs a user in whose password was just found to belong to `passwordHash`. Answers the token, or undefined
+   * when the password has been changed in between.
+   */
+  start: async (
+    user: { id: string; passwordHash: string },
+    { userAgent, network }: Client,
+  ): Promise<string | undefined> => {
+    const { token, hash } = generateToken()
+    const now = clock()
+    const { rowCount } = await pool.query({
+      name: 'start-session',
+      text: START,
+      values: [
+        uuidv7(),
+        user.id,
+        user.passwordHash,
+        hash,
+        userAgent?.slice(0, MAX_USER_AGENT_LENGTH) ?? null,
+        network,
+        new Date(now),
+        new Date(now + SESSION_MS),
+      ],
+    })
+    return rowCount === 1 ? token : undefined
+  },
+
+  /** The session that a token stands for, unless it has ended. */
+  find: async (token: string): Promise<Session | undefined> => {
+    const hash = hashToken(token)
+    if (!hash) return undefined
+    const now = clock()
+    const { rows } = await pool.query<Row>({
+      name: 'find-session',
+      text: FIND,
+      values: [hash, new Date(now)],
+    })
+    const [row] = rows
+    if (!row) return undefined
+    const renewed = now - row.last_seen_at.getTime() >= TOUCH_MS
+    if (renewed) await pool.query(TOUCH, [row.id, new Date(now), new Date(now + SESSION_MS)])
+    const user = { id: row.user_id, email: row.email, name: row.name, createdAt: row.created_at }
+    return { id: row.id, user, renewed }
+  },
+})
+
+export type Sessions = ReturnType<typeof createSessions>
+
+const INTERVAL_MS = 3_600_000
+
+/** Deletes sessions and counts of failed sign-ins that have run out. Whichever replica does it, it is done. */
+export const forgetExpired = ({ db, clock }: Pick<Platform, 'db' | 'clock'>): Loop =>
+  everyMs('forget-expired', INTERVAL_MS, async () => {
+    const now = new Date(clock())
+    await db.pool.query('DELETE FROM core.sessions WHERE expires_at <= $1', [now])
+    await db.pool.query('DELETE FROM core.sign_in_failures WHERE window_ends_at <= $1', [now])
+  })

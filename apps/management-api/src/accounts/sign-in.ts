@@ -1,0 +1,95 @@
+import { AppError, login, logout, register } from '@waymark/contracts'
+import type { Platform, Route } from '@waymark/service-kit'
+import type { AuditLog } from '../audit/audit-log.ts'
+import type { RegistrationMode } from '../config.ts'
+import type { AccountRoutes } from '../http/account-route.ts'
+import type { Client } from '../http/request-parts.ts'
+import { unprocessable } from '../http/validation.ts'
+import type { InvitationClaims } from '../projects/invitation-claims.ts'
+import type { AccountLimits } from './account-limits.ts'
+import { createTenant, createUser, invitationRequired, registrationClosed } from './create-account.ts'
+import type { Passwords } from './passwords.ts'
+import { readAccount } from './read-account.ts'
+import type { Sessions } from './sessions.ts'
+
+type Deps = Pick<Platform, 'db'> & {
+  accountRoutes: AccountRoutes
+  accountLimits: AccountLimits
+  passwords: Passwords
+  sessions: Sessions
+  auditLog: AuditLog
+  invitationClaims: InvitationClaims
+  registrationMode: RegistrationMode
+}
+
+/** Getting in and out. */
+export const signInRoutes = ({
+  accountRoutes,
+  accountLimits,
+  passwords,
+  sessions,
+  auditLog,
+  invitationClaims,
+  registrationMode,
+  db,
+}: Deps): Route[] => {
+  const begin = async (
+    user: Parameters<typeof readAccount>[1] & { passwordHash: string },
+    operation: string,
+    client: Client,
+  ) => {
+    const token = await sessions.start(user, client)
+    if (token === undefined) throw refused()
+    await auditLog.recordOfUser(user.id, { operation, client })
+    return { token, body: await readAccount(db, user) }
+  }
+
+  const findInvitation = async (token: string, email: string, tenantName: string | undefined) => {
+    if (tenantName !== undefined)
+      throw unprocessable('tenantName', 'exclusive', 'is only allowed without invitationToken; leave it out')
+    const invitation = await invitationClaims.find(token)
+    if (invitation.email !== email)
+      throw unprocessable('email', 'other_user', 'must be the address that was invited')
+    return invitation
+  }
+
+  return [
+    accountRoutes.open(register, async ({ body, client }) => {
+      const { name, password, tenantName, invitationToken } = body
+      if (registrationMode === 'closed') throw registrationClosed()
+      if (registrationMode === 'invite' && invitationToken === undefined) throw invitationRequired()
+      const email = body.email.toLowerCase()
+      await passwords.requireUncommon(password, email, 'password')
+      await accountLimits.countRegistration(client.address)
+      const invitation =
+        invitationToken === undefined ? undefined : await findInvitation(invitationToken, email, tenantName)
+      const passwordHash = await passwords.hash(password)
+      const user = await db.prisma.$transaction(async (tx) => {
+        if (invitation) await invitationClaims.claim(tx, invitation)
+        const created = await createUser(tx, { email, name, passwordHash })
+        if (invitation) await invitationClaims.join(tx, invitation, created.id)
+        else await createTenant(tx, created.id, tenantName ?? name)
+        return created
+      })
+      return { status: 201, ...(await begin(user, register.id, client)) }
+    }),
+
+    accountRoutes.open(login, async ({ body: { password, ...body }, client }) => {
+      const email = body.email.toLowerCase()
+      await accountLimits.countSignIn(client.address)
+      const user = await db.prisma.user.findUnique({ where: { email } })
+      const check = () => passwords.verify(password, user?.passwordHash)
+      const right = await accountLimits.attempt(email, client.address, check)
+      if (!user || !right) throw refused()
+      return begin(user, login.id, client)
+    }),
+
+    accountRoutes.signedIn(logout, async ({ session, client }) => {
+      await db.prisma.session.deleteMany({ where: { id: session.id } })
+      await auditLog.recordOfUser(session.user.id, { operation: logout.id, client })
+      return { status: 204, token: null }
+    }),
+  ]
+}
+
+const refused = (): AppError => new AppError('unauthorized', 'The email address or the password is wrong')

@@ -1,0 +1,50 @@
+import { getTenantProfile, updateTenantProfile } from '@waymark/contracts'
+import type { Platform, Route } from '@waymark/service-kit'
+import type { AuditLog } from '../audit/audit-log.ts'
+import type { AccountRoutes } from '../http/account-route.ts'
+import { lacksRole } from '../http/project-route.ts'
+import { requireFound } from '../http/validation.ts'
+import { findTenants, tenantView } from './read-account.ts'
+
+type Deps = Pick<Platform, 'db'> & { accountRoutes: AccountRoutes; auditLog: AuditLog }
+
+/** The customer that projects belong to. */
+export const tenantRoutes = ({ accountRoutes, auditLog, db }: Deps): Route[] => {
+  const tenantOf = async (userId: string, wanted: string | undefined) => {
+    const tenants = await findTenants(db.prisma, userId)
+    return requireFound(wanted === undefined ? tenants[0] : tenants.find(({ id }) => id === wanted))
+  }
+  const tenantOfProject = async (projectId: string, wanted: string | undefined) => {
+    const project = requireFound(
+      await db.prisma.project.findUnique({ where: { id: projectId }, include: { tenant: true } }),
+    )
+    return requireFound(wanted === undefined || wanted === project.tenantId ? project.tenant : null)
+  }
+
+  return [
+    accountRoutes.signedInOrKey(getTenantProfile, async ({ caller, query: { tenantId } }) => ({
+      body: tenantView(
+        caller.kind === 'user'
+          ? await tenantOf(caller.session.user.id, tenantId)
+          : await tenantOfProject(caller.projectId, tenantId),
+      ),
+    })),
+
+    accountRoutes.signedIn(updateTenantProfile, async ({ session, query, body, client }) => {
+      const { id, owned } = await tenantOf(session.user.id, query.tenantId)
+      if (!owned) throw lacksRole('owner')
+      const { name } = body
+      const tenant = await db.prisma.tenant.update({
+        where: { id },
+        data: name === undefined ? {} : { name },
+      })
+      await auditLog.recordOfUser(session.user.id, {
+        operation: updateTenantProfile.id,
+        resourceId: id,
+        body,
+        client,
+      })
+      return { body: tenantView(tenant) }
+    }),
+  ]
+}

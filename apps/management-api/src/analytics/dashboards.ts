@@ -1,0 +1,91 @@
+import {
+  createDashboard,
+  deleteDashboard,
+  getDashboard,
+  listDashboards,
+  updateDashboard,
+} from '@waymark/contracts'
+import type { Prisma } from '@waymark/database'
+import type { Platform, Route } from '@waymark/service-kit'
+import { v7 as uuidv7 } from 'uuid'
+import { pageOf } from '../http/page.ts'
+import type { ProjectRouteFactory } from '../http/project-route.ts'
+import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import { lockQuota, type Quotas, requireWithinQuota } from '../quotas.ts'
+
+type Dashboard = Prisma.DashboardGetPayload<object>
+type Deps = Pick<Platform, 'db' | 'clock'> & { projectRoute: ProjectRouteFactory; quotas: Quotas }
+
+/** Insights that are shown together. */
+export const dashboardRoutes = ({ projectRoute, db, clock, quotas }: Deps): Route[] => [
+  projectRoute(createDashboard, async ({ projectId, body }) => {
+    const dashboard = await db.prisma.$transaction(async (tx) => {
+      await lockQuota(tx, projectId, 'dashboards')
+      requireWithinQuota(quotas, 'dashboards', (await tx.dashboard.count({ where: { projectId } })) + 1)
+      await requireInsights(tx, projectId, body.insightIds)
+      return tx.dashboard.create({ data: { id: uuidv7(), projectId, ...body } })
+    })
+    return { status: 201, body: view(dashboard) }
+  }),
+  projectRoute(listDashboards, async ({ projectId, query }) => ({
+    body: await pageOf(
+      query,
+      (where, take) =>
+        db.prisma.dashboard.findMany({ where: { projectId, ...where }, orderBy: { id: 'desc' }, take }),
+      view,
+    ),
+  })),
+  projectRoute(getDashboard, async ({ projectId, id }) => {
+    const where = { id: requireId(id), projectId }
+    return { body: view(requireFound(await db.prisma.dashboard.findFirst({ where }))) }
+  }),
+  projectRoute(updateDashboard, async ({ projectId, id, requireMatch, body }) => {
+    const updated = await db.prisma.$transaction(async (tx) => {
+      requireFound(await tx.dashboard.findFirst({ where: { id: requireId(id), projectId } }))
+      // Insights are locked first, as by their deletion.
+      if (body.insightIds !== undefined) await requireInsights(tx, projectId, body.insightIds)
+      requireMatch(view(await lockDashboard(tx, projectId, id)))
+      const data = { ...body, version: { increment: 1 }, updatedAt: new Date(clock()) }
+      return tx.dashboard.update({ where: { id }, data })
+    })
+    return { body: view(updated) }
+  }),
+  projectRoute(deleteDashboard, async ({ projectId, id, requireMatch }) => {
+    await db.prisma.$transaction(async (tx) => {
+      requireMatch(view(await lockDashboard(tx, projectId, id)))
+      await tx.dashboard.delete({ where: { id } })
+    })
+    return { status: 204 }
+  }),
+]
+
+const lockDashboard = async (
+  tx: Prisma.TransactionClient,
+  projectId: string,
+  id: string,
+): Promise<Dashboard> => {
+  await tx.$queryRaw`SELECT 1 FROM core.dashboards WHERE id = ${requireId(id)}::uuid FOR UPDATE`
+  return requireFound(await tx.dashboard.findFirst({ where: { id, projectId } }))
+}
+
+/** Keeps the insights until the transaction ends. @throws AppError unprocessable when the project has not all of them */
+const requireInsights = async (
+  tx: Prisma.TransactionClient,
+  projectId: string,
+  ids: readonly string[],
+): Promise<void> => {
+  const found = await tx.$queryRaw<{ id: string }[]>`
+    SELECT id FROM core.insights WHERE project_id = ${projectId}::uuid AND id = ANY (${ids}::uuid[])
+    ORDER BY id FOR KEY SHARE`
+  const known = new Set(found.map(({ id }) => id))
+  const place = ids.findIndex((id) => !known.has(id.toLowerCase()))
+  if (place >= 0)
+    throw unprocessable(
+      `insightIds.${place}`,
+      'reference',
+      'must be the id of an insight of the project',
+      ids[place],
+    )
+}
+
+const view = ({ projectId: _projectId, ...dashboard }: Dashboard) => dashboard

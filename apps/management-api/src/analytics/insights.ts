@@ -1,0 +1,136 @@
+import {
+  AppError,
+  createInsight,
+  dateOfTime,
+  deleteInsight,
+  getInsight,
+  type InsightKind,
+  LATEST_ANALYTICS_TIME,
+  listInsights,
+  MAX_QUERY_BYTES,
+  requireValid,
+  savedQueryValidators,
+  updateInsight,
+  type ValidationItem,
+} from '@waymark/contracts'
+import type { Prisma } from '@waymark/database'
+import type { Platform, Route } from '@waymark/service-kit'
+import { v7 as uuidv7 } from 'uuid'
+import { pageOf } from '../http/page.ts'
+import type { ProjectRouteFactory } from '../http/project-route.ts'
+import { invalid, requireFound, requireId, unfit, unprocessable } from '../http/validation.ts'
+import { lockQuota, type Quotas, requireWithinQuota } from '../quotas.ts'
+import { readFunnel } from './funnel.ts'
+import { readPaths } from './paths.ts'
+import { readRetention } from './retention.ts'
+import { timeText } from './time-range.ts'
+import { readTrends } from './trends.ts'
+
+type Insight = Prisma.InsightGetPayload<object>
+type Deps = Pick<Platform, 'db' | 'clock'> & { projectRoute: ProjectRouteFactory; quotas: Quotas }
+
+/** Questions that are saved. */
+export const insightRoutes = ({ projectRoute, db, clock, quotas }: Deps): Route[] => {
+  const find = async (projectId: string, id: string): Promise<Insight> =>
+    requireFound(await db.prisma.insight.findFirst({ where: { id: requireId(id), projectId } }))
+
+  return [
+    projectRoute(createInsight, async ({ projectId, body: { name, ...question } }) => {
+      const query = requireUsableQuery(question.kind, question.query)
+      const insight = await db.prisma.$transaction(async (tx) => {
+        await lockQuota(tx, projectId, 'insights')
+        requireWithinQuota(quotas, 'insights', (await tx.insight.count({ where: { projectId } })) + 1)
+        return tx.insight.create({ data: { id: uuidv7(), projectId, name, kind: question.kind, query } })
+      })
+      return { status: 201, body: view(insight) }
+    }),
+    projectRoute(listInsights, async ({ projectId, query }) => ({
+      body: await pageOf(
+        query,
+        (where, take) =>
+          db.prisma.insight.findMany({ where: { projectId, ...where }, orderBy: { id: 'desc' }, take }),
+        view,
+      ),
+    })),
+    projectRoute(getInsight, async ({ projectId, id }) => ({ body: view(await find(projectId, id)) })),
+    projectRoute(updateInsight, async ({ projectId, id, requireMatch, body: { name, kind, query } }) => {
+      const updated = await db.prisma.$transaction(async (tx) => {
+        const found = await lockInsight(tx, projectId, id)
+        requireMatch(view(found))
+        const isAsked = kind !== undefined || query !== undefined
+        const question = { kind: kind ?? (found.kind as InsightKind), query: query ?? found.query }
+        return tx.insight.update({
+          where: { id },
+          data: {
+            ...(name !== undefined && { name }),
+            ...(isAsked && { kind: question.kind, query: requireUsableQuery(question.kind, question.query) }),
+            version: { increment: 1 },
+            updatedAt: new Date(clock()),
+          },
+        })
+      })
+      return { body: view(updated) }
+    }),
+    projectRoute(deleteInsight, async ({ projectId, id, requireMatch }) => {
+      await db.prisma.$transaction(async (tx) => {
+        requireMatch(view(await lockInsight(tx, projectId, id)))
+        await tx.insight.delete({ where: { id } })
+        await tx.$executeRaw`
+          UPDATE core.dashboards SET insight_ids = array_remove(insight_ids, ${id}::uuid), version = version + 1,
+            updated_at = ${new Date(clock())}
+          WHERE project_id = ${projectId}::uuid AND ${id}::uuid = ANY (insight_ids)`
+      })
+      return { status: 204 }
+    }),
+  ]
+}
+
+const lockInsight = async (tx: Prisma.TransactionClient, projectId: string, id: string): Promise<Insight> => {
+  await tx.$queryRaw`SELECT 1 FROM core.insights WHERE id = ${requireId(id)}::uuid FOR UPDATE`
+  return requireFound(await tx.insight.findFirst({ where: { id, projectId } }))
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/**
+ * Checks a query as its endpoint would. One without a range is checked with a day.
+ * @throws AppError unprocessable that names what is wrong below `query`
+ */
+const requireUsableQuery = (kind: InsightKind, query: unknown): Prisma.InputJsonObject => {
+  const bytes = Buffer.byteLength(JSON.stringify(query))
+  if (bytes > MAX_QUERY_BYTES)
+    throw unprocessable(
+      'query',
+      'max_bytes',
+      `must have at most ${MAX_QUERY_BYTES} bytes as JSON; got ${bytes}`,
+    )
+  try {
+    readers[kind](query)
+  } catch (error) {
+    throw error instanceof AppError ? belowQuery(error) : error
+  }
+  return query as Prisma.InputJsonObject
+}
+
+const readers: Record<InsightKind, (query: unknown) => unknown> = {
+  trends: (query) => readTrends(withRange(requireValid(savedQueryValidators.trends, query, unfit))),
+  funnel: (query) => readFunnel(withRange(requireValid(savedQueryValidators.funnel, query, unfit))),
+  retention: (query) => readRetention(withRange(requireValid(savedQueryValidators.retention, query, unfit))),
+  paths: (query) => readPaths(withRange(requireValid(savedQueryValidators.paths, query, unfit))),
+}
+
+const withRange = <T extends { from?: string; to?: string }>(saved: T): T & { from: string; to: string } => {
+  const end = dateOfTime(saved.to ?? saved.from ?? LATEST_ANALYTICS_TIME).getTime()
+  const { from = timeText(end - DAY_MS) } = saved
+  const { to = timeText(saved.from === undefined ? end : end + DAY_MS) } = saved
+  return { ...saved, from, to }
+}
+
+const belowQuery = ({ details }: AppError): AppError => {
+  const errors = (details.errors ?? []) as ValidationItem[]
+  return invalid(
+    errors.map((error) => ({ ...error, field: error.field === '' ? 'query' : `query.${error.field}` })),
+  )
+}
+
+const view = ({ projectId: _projectId, ...insight }: Insight) => insight

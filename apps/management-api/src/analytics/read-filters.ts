@@ -1,0 +1,39 @@
+import { type FilterRequest, MAX_QUERY_VALUES } from '@waymark/contracts'
+import {
+  type EventFilter,
+  PROPERTY_NAMES,
+  type PropertyRef,
+  parseFilter,
+  parsePropertyName,
+} from '@waymark/domain'
+import { unprocessable } from '../http/validation.ts'
+
+/** Reads a property name. @throws AppError unprocessable when it names nothing that an event has */
+export const readProperty = (field: string, name: string): PropertyRef => {
+  const property = parsePropertyName(name)
+  if (property) return property
+  throw unprocessable(field, 'property', `must be one of ${PROPERTY_NAMES}`, name)
+}
+
+/** Reads the filters below `field`. @throws AppError unprocessable that names what is wrong with one */
+export const readFilters = (field: string, filters: readonly FilterRequest[] = []): EventFilter[] =>
+  filters.map((request, place) => {
+    const filter = parseFilter(request)
+    if (!('message' in filter)) return filter
+    const received = request[filter.field]
+    throw unprocessable(`${field}.${place}.${filter.field}`, 'filter', filter.message, received)
+  })
+
+/** @throws AppError unprocessable when all filters together compare with too many values */
+export const requireFewValues = (
+  field: string,
+  filters: readonly (readonly FilterRequest[] | undefined)[],
+): void => {
+  const values = filters.flatMap((own = []) => own.flatMap(({ value }) => value ?? []))
+  if (values.length <= MAX_QUERY_VALUES) return
+  throw unprocessable(
+    field,
+    'max_values',
+    `may compare with at most ${MAX_QUERY_VALUES} values in all filters together; got ${values.length}`,
+  )
+}

@@ -1,0 +1,70 @@
+import { type AnalyticsQueries, AnalyticsUnavailableError, QueryTimeoutError } from '@waymark/analytics'
+import { MAX_QUERIES_PER_PROJECT } from '@waymark/contracts'
+import { describe, expect, it } from 'vitest'
+import { createRunQuery } from './run-queries.ts'
+
+const RANGE = { from: Date.parse('2026-01-01T00:00:00Z'), to: Date.parse('2026-01-31T00:00:00Z') }
+const store = { listProperties: async () => [] } as unknown as AnalyticsQueries
+const about = (projectId: string) => ({ projectId, ...RANGE })
+
+describe('a query', () => {
+  it(`is one of at most ${MAX_QUERIES_PER_PROJECT} of its project, and of none of another's`, async () => {
+    const run = createRunQuery(store)
+    const { promise, resolve } = Promise.withResolvers<string>()
+    const first = Array.from({ length: MAX_QUERIES_PER_PROJECT }, () => run(about('a'), () => promise))
+    await expect(run(about('a'), async () => 'more')).rejects.toMatchObject({
+      code: 'rate_limited',
+      message: expect.stringContaining(`${MAX_QUERIES_PER_PROJECT} queries`),
+      details: { retryAfterSeconds: 1 },
+    })
+    expect(await run(about('b'), async () => 'other')).toBe('other')
+    resolve('done')
+    expect(await Promise.all(first)).toEqual(first.map(() => 'done'))
+    expect(await run(about('a'), async () => 'next')).toBe('next')
+  })
+
+  it('that takes too long names a shorter time range, and counts until the store has finished', async () => {
+    const run = createRunQuery(store, 1)
+    const { promise, resolve } = Promise.withResolvers<never[]>()
+    const asked: string[] = []
+    const slow = () =>
+      run(about('a'), async (ask) => {
+        await ask(() => promise)
+        await ask(async () => asked.push('second'))
+      })
+    const late = Array.from({ length: MAX_QUERIES_PER_PROJECT }, slow)
+    for (const query of late)
+      await expect(query).rejects.toMatchObject({
+        code: 'store_unavailable',
+        message: expect.stringContaining('such as 2026-01-16T00:00:00.000Z to 2026-01-31T00:00:00.000Z'),
+        details: { retryAfterSeconds: 10 },
+      })
+    await expect(slow()).rejects.toMatchObject({ code: 'rate_limited' })
+    resolve([])
+    await new Promise((settled) => setImmediate(settled))
+    expect(asked).toEqual([])
+    expect(await run(about('a'), async () => 'next')).toBe('next')
+  })
+
+  it('is told that it takes too long by the store as well', async () => {
+    const run = createRunQuery(store)
+    const failing = run(about('a'), (ask) => ask(() => Promise.reject(new QueryTimeoutError('too much'))))
+    await expect(failing).rejects.toMatchObject({ code: 'store_unavailable' })
+  })
+
+  it('says when the store is away', async () => {
+    const run = createRunQuery(store)
+    const failing = run(about('a'), () => Promise.reject(new AnalyticsUnavailableError('away')))
+    await expect(failing).rejects.toMatchObject({
+      code: 'store_unavailable',
+      message: 'STORE_UNAVAILABLE',
+      details: { retryAfterSeconds: 30 },
+    })
+  })
+
+  it('keeps other errors', async () => {
+    const run = createRunQuery(store)
+    await expect(run(about('a'), () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
+    expect(await run(about('a'), (ask) => ask((of) => of.listProperties({} as never)))).toEqual([])
+  })
+})

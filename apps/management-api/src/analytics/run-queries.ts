@@ -1,0 +1,80 @@
+import {
+  type AnalyticsQueries,
+  AnalyticsUnavailableError,
+  QueryTimeoutError,
+  type TimeRange,
+} from '@waymark/analytics'
+import { AppError, MAX_QUERIES_PER_PROJECT, QUERY_TIMEOUT_MS } from '@waymark/contracts'
+import { timeText } from './time-range.ts'
+
+/** How long to wait before the same is asked again, in s. */
+const BUSY_RETRY_S = 1
+const LATE_RETRY_S = 10
+const AWAY_RETRY_S = 30
+
+/** Asks the store one thing. @throws QueryTimeoutError when there is no time left */
+export type Ask = <T>(question: (store: AnalyticsQueries) => Promise<T>) => Promise<T>
+
+/** Answers a query about a project by asking the store one thing after another. */
+export type RunQuery = <T>(
+  about: TimeRange & { projectId: string },
+  answer: (ask: Ask) => Promise<T>,
+) => Promise<T>
+
+/**
+ * Limits how long a query takes and how many of one project this process runs at a time. Each process counts its own. A
+ * query counts until the store has finished, also when its answer was given up.
+ */
+export const createRunQuery = (store: AnalyticsQueries, timeoutMs = QUERY_TIMEOUT_MS): RunQuery => {
+  const running = new Map<string, number>()
+  const start = (projectId: string): (() => void) => {
+    const count = running.get(projectId) ?? 0
+    if (count >= MAX_QUERIES_PER_PROJECT) throw busy()
+    running.set(projectId, count + 1)
+    return () => {
+      const left = (running.get(projectId) ?? 1) - 1
+      if (left > 0) running.set(projectId, left)
+      else running.delete(projectId)
+    }
+  }
+
+  return async ({ projectId, from, to }, answer) => {
+    const end = start(projectId)
+    const deadline = AbortSignal.timeout(timeoutMs)
+    const tooLate = new Promise<never>((_, reject) => {
+      deadline.addEventListener('abort', () => reject(new QueryTimeoutError('The query took too long')))
+    })
+    const ask: Ask = async (question) => {
+      if (deadline.aborted) throw new QueryTimeoutError('The query took too long')
+      return question(store)
+    }
+    const answering = answer(ask).finally(end)
+    try {
+      return await Promise.race([answering, tooLate])
+    } catch (error) {
+      if (error instanceof QueryTimeoutError) throw late({ from, to }, timeoutMs, error)
+      if (error instanceof AnalyticsUnavailableError) throw away(error)
+      throw error
+    }
+  }
+}
+
+const busy = (): AppError =>
+  new AppError(
+    'rate_limited',
+    `This project runs ${MAX_QUERIES_PER_PROJECT} queries already, as many as one project may; repeat this in a moment`,
+    { retryAfterSeconds: BUSY_RETRY_S },
+  )
+
+const late = ({ from, to }: TimeRange, timeoutMs: number, cause: Error): AppError => {
+  const shorter = `${timeText(Math.ceil((from + to) / 2))} to ${timeText(to)}`
+  return new AppError(
+    'store_unavailable',
+    `The query took longer than ${timeoutMs / 1_000} s or needed too much memory; ask for a shorter time range, such as ${shorter}`,
+    { retryAfterSeconds: LATE_RETRY_S },
+    { cause },
+  )
+}
+
+const away = (cause: Error): AppError =>
+  new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfterSeconds: AWAY_RETRY_S }, { cause })

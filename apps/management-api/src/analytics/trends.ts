@@ -1,0 +1,149 @@
+import { previousPeriod, type TimeRange, type TrendQuery, type TrendRow } from '@waymark/analytics'
+import {
+  DEFAULT_ANALYTICS_GROUPS,
+  MAX_TREND_BUCKETS,
+  MAX_TREND_VALUES,
+  propertyMetrics,
+  type TrendsRequest,
+  type TrendsView,
+} from '@waymark/contracts'
+import { unprocessable } from '../http/validation.ts'
+import { readFilters, readProperty, requireFewValues } from './read-filters.ts'
+import type { Ask } from './run-queries.ts'
+import { readBuckets, readRange, readTimeZone, timeText } from './time-range.ts'
+
+type SeriesRequest = TrendsRequest['series'][number]
+type Series = TrendsView['series'][number]
+type Period = TimeRange & { buckets: readonly number[] }
+
+/** What a trend asks the store for, series by series, in one period or two. */
+export type TrendsPlan = {
+  period: Period
+  previous: Period | undefined
+  series: { request: SeriesRequest; query: Omit<TrendQuery, 'projectId' | keyof Period> }[]
+}
+
+/** Reads a trend. @throws AppError unprocessable that names what is wrong */
+export const readTrends = (request: TrendsRequest): TrendsPlan => {
+  const { interval, breakdown, limit = DEFAULT_ANALYTICS_GROUPS, includeBots = false } = request
+  const range = readRange(request)
+  const timeZone = readTimeZone(request.timeZone)
+  const buckets = readBuckets(interval, timeZone, range, MAX_TREND_BUCKETS)
+  requireFewNumbers(request.series.length, breakdown === undefined ? 1 : limit + 1, buckets.length)
+  requireFewValues(
+    'series',
+    request.series.map(({ filters }) => filters),
+  )
+  return {
+    period: { ...range, buckets },
+    previous:
+      request.compareTo === undefined ? undefined : previousPeriod(interval, timeZone, { ...range, buckets }),
+    series: request.series.map((series, place) => ({
+      request: series,
+      query: {
+        metric: series.metric,
+        eventName: series.eventName,
+        property: measuredProperty(series, `series.${place}.property`),
+        filters: readFilters(`series.${place}.filters`, series.filters),
+        breakdown: breakdown === undefined ? undefined : readProperty('breakdown', breakdown),
+        maxGroups: limit,
+        includeBots,
+      },
+    })),
+  }
+}
+
+const measuredProperty = ({ metric, property }: SeriesRequest, field: string) => {
+  const isNeeded = propertyMetrics.includes(metric)
+  if (property !== undefined && isNeeded) return readProperty(field, property)
+  if (isNeeded) throw unprocessable(field, 'required', `is required with the metric ${metric}`)
+  if (property !== undefined)
+    throw unprocessable(
+      field,
+      'metric',
+      `is used only with the metrics ${propertyMetrics.join(', ')}`,
+      property,
+    )
+  return undefined
+}
+
+const requireFewNumbers = (series: number, groups: number, buckets: number): void => {
+  const numbers = series * groups * buckets
+  if (numbers <= MAX_TREND_VALUES) return
+  throw unprocessable(
+    groups > 1 ? 'limit' : 'interval',
+    'max_values',
+    `gives too large an answer: ${series} series with ${groups} groups and ${buckets} buckets are ${numbers} numbers; at ` +
+      `most ${MAX_TREND_VALUES} are allowed. Ask for fewer series or groups, or for a longer interval`,
+  )
+}
+
+/** Answers a trend. */
+export const answerTrends = async (
+  ask: Ask,
+  projectId: string,
+  { period, previous, series }: TrendsPlan,
+): Promise<TrendsView> => {
+  const found: Series[] = []
+  for (const [place, { request, query }] of series.entries()) {
+    const rows = await ask((store) => store.measureTrend({ projectId, ...period, ...query }))
+    const groups = new Set(rows.filter(({ other }) => !other).map(({ group }) => group))
+    // The groups of now, though others were greater then.
+    const earlier =
+      previous &&
+      (await ask((store) => store.measureTrend({ projectId, ...previous, ...query, groups: [...groups] })))
+    const identity = { series: place, eventName: request.eventName ?? null, metric: request.metric }
+    found.push(...seriesOf(identity, rows, period.buckets.length, earlier, query.breakdown !== undefined))
+  }
+  return {
+    buckets: period.buckets.map(timeText),
+    ...(previous && { previousBuckets: previous.buckets.map(timeText) }),
+    series: found,
+  }
+}
+
+type Identity = Pick<Series, 'series' | 'eventName' | 'metric'>
+type Numbers = { total: number; values: number[] }
+type Key = Pick<TrendRow, 'group' | 'other' | 'currency'>
+
+const keyOf = ({ group, other, currency }: Key): string => JSON.stringify([group, other, currency])
+
+/** Puts the rows of one series into groups, each with a number for every bucket. */
+const seriesOf = (
+  identity: Identity,
+  rows: readonly TrendRow[],
+  buckets: number,
+  earlier: readonly TrendRow[] | undefined,
+  isGrouped: boolean,
+): Series[] => {
+  const nothing = (): Numbers => ({ total: 0, values: new Array<number>(buckets).fill(0) })
+  const numbersOf = (of: readonly TrendRow[]): Map<string, Numbers> => {
+    const found = new Map<string, Numbers>()
+    for (const row of of) {
+      const numbers = found.get(keyOf(row)) ?? nothing()
+      found.set(keyOf(row), numbers)
+      if (row.bucket === null) numbers.total = row.value
+      else numbers.values[row.bucket] = row.value
+    }
+    return found
+  }
+  const now = numbersOf(rows)
+  const then = earlier && numbersOf(earlier)
+  const keys = new Map([...(earlier ?? []), ...rows].map((row) => [keyOf(row), row as Key]))
+  if (keys.size === 0 && !isGrouped) keys.set('', { group: null, other: false, currency: null })
+  return [...keys]
+    .map(([key, { group, other, currency }]): Series => {
+      const previous = then && (then.get(key) ?? nothing())
+      return {
+        ...{ ...identity, group, other, currency },
+        ...(now.get(key) ?? nothing()),
+        ...(previous && { previousTotal: previous.total, previousValues: previous.values }),
+      }
+    })
+    .sort((a, b) => Number(a.other) - Number(b.other) || b.total - a.total || compare(a.group, b.group))
+}
+
+const compare = (a: string | null, b: string | null): number => {
+  if (a === null || b === null) return Number(a === null) - Number(b === null)
+  return a < b ? -1 : Number(a > b)
+}

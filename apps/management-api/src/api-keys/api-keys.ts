@@ -1,0 +1,201 @@
+import {
+  type ApiKeyScope,
+  AppError,
+  createApiKey,
+  DEFAULT_OVERLAP_SECONDS,
+  dateOfTime,
+  getApiKey,
+  listApiKeys,
+  revokeApiKey,
+  rotateApiKey,
+  updateApiKey,
+} from '@waymark/contracts'
+import type { Prisma } from '@waymark/database'
+import { generateApiKey, scopeAllows } from '@waymark/domain'
+import type { Platform, Route } from '@waymark/service-kit'
+import { v7 as uuidv7 } from 'uuid'
+import { pageOf } from '../http/page.ts'
+import type { Actor, ProjectRouteFactory } from '../http/project-route.ts'
+import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import { type Quotas, requireWithinQuota } from '../quotas.ts'
+import { ownerFor } from './key-owners.ts'
+
+/** Scopes that a key may hold which everybody can read in a web page. */
+const PUBLIC_SCOPES: readonly ApiKeyScope[] = ['events:write', 'decide', 'coupons:read', 'coupons:redeem']
+
+type StoredKey = Prisma.ApiKeyGetPayload<object>
+
+/** A project's API keys. The key itself is shown once, in the answer that creates it. */
+export const apiKeyRoutes = ({
+  projectRoute,
+  db,
+  clock,
+  quotas,
+}: Pick<Platform, 'db' | 'clock'> & { projectRoute: ProjectRouteFactory; quotas: Quotas }): Route[] => [
+  projectRoute(createApiKey, async ({ projectId, actor, body: wanted }) => {
+    requireOwnScopes(actor, wanted.scopes)
+    requireScopesFor(wanted.kind, wanted.scopes)
+    requireLimitFor(wanted.kind, wanted.requestsPerMinute)
+    const { key, keyId, secretHash } = generateApiKey(wanted.kind)
+    const stored = await db.prisma.$transaction(async (tx) => {
+      const ownerId = await ownerFor(tx, projectId, actor)
+      requireWithinQuota(quotas, 'apiKeys', (await countUsable(tx, projectId, clock())) + 1)
+      await tx.configChange.create({ data: { projectId } })
+      return tx.apiKey.create({
+        data: {
+          id: uuidv7(),
+          keyId,
+          projectId,
+          ownerId,
+          name: wanted.name,
+          kind: wanted.kind,
+          scopes: wanted.scopes,
+          secretHash: new Uint8Array(secretHash),
+          validationMode: wanted.validationMode ?? null,
+          allowedOrigins: (wanted.allowedOrigins ?? []).map(requireOrigin),
+          requestsPerMinute: wanted.requestsPerMinute ?? null,
+          expiresAt: parseExpiry(wanted.expiresAt ?? null, clock()),
+        },
+      })
+    })
+    return { status: 201, body: { ...view(stored), key }, version: versionOf(stored) }
+  }),
+  projectRoute(listApiKeys, async ({ projectId, query }) => ({
+    body: await pageOf(
+      query,
+      (where, take) =>
+        db.prisma.apiKey.findMany({ where: { projectId, ...where }, orderBy: { id: 'desc' }, take }),
+      view,
+    ),
+  })),
+  projectRoute(getApiKey, async ({ projectId, id }) => {
+    const found = await db.prisma.apiKey.findFirst({ where: { id: requireId(id), projectId } })
+    return reply(requireFound(found))
+  }),
+  projectRoute(updateApiKey, async ({ projectId, actor, id, body, requireMatch }) => {
+    const { name, scopes, validationMode, allowedOrigins, requestsPerMinute, expiresAt } = body
+    if (scopes) requireOwnScopes(actor, scopes)
+    const change = {
+      ...(name !== undefined && { name }),
+      ...(scopes && { scopes }),
+      ...(validationMode !== undefined && { validationMode }),
+      ...(allowedOrigins && { allowedOrigins: allowedOrigins.map(requireOrigin) }),
+      ...(requestsPerMinute !== undefined && { requestsPerMinute }),
+      ...(expiresAt !== undefined && { expiresAt: parseExpiry(expiresAt, clock()) }),
+    }
+    return db.prisma.$transaction(async (tx) => {
+      const found = await lockKey(tx, projectId, id)
+      requireMatch(versionOf(found))
+      requireNotRevoked(found)
+      if (scopes) requireScopesFor(found.kind, scopes)
+      requireLimitFor(found.kind, requestsPerMinute)
+      await tx.configChange.create({ data: { projectId } })
+      return reply(await tx.apiKey.update({ where: { id }, data: change }))
+    })
+  }),
+  projectRoute(rotateApiKey, async ({ projectId, actor, id, body }) => {
+    const { overlapSeconds = DEFAULT_OVERLAP_SECONDS } = body
+    return db.prisma.$transaction(async (tx) => {
+      const ownerId = await ownerFor(tx, projectId, actor)
+      const found = await lockKey(tx, projectId, id)
+      const now = clock()
+      // The old one goes on working for a while: both count.
+      requireWithinQuota(quotas, 'apiKeys', (await countUsable(tx, projectId, now)) + 1)
+      requireNotRevoked(found)
+      if (found.replacedBy !== null) throw unprocessable('id', 'rotated', 'has been rotated already')
+      if (found.expiresAt !== null && found.expiresAt.getTime() <= now)
+        throw unprocessable('id', 'expired', 'has expired')
+      requireOwnScopes(actor, found.scopes as ApiKeyScope[])
+      const { key, keyId, secretHash } = generateApiKey(found.kind as 'pub' | 'sec')
+      const { name, kind, scopes, validationMode, allowedOrigins, requestsPerMinute, expiresAt } = found
+      const created = await tx.apiKey.create({
+        data: {
+          ...{ projectId, name, kind, scopes, validationMode, allowedOrigins, requestsPerMinute, expiresAt },
+          id: uuidv7(),
+          keyId,
+          ownerId,
+          secretHash: new Uint8Array(secretHash),
+        },
+      })
+      const overlapEnd = now + overlapSeconds * 1_000
+      const oldExpiresAt = new Date(Math.min(overlapEnd, expiresAt?.getTime() ?? overlapEnd))
+      await tx.apiKey.update({ where: { id }, data: { expiresAt: oldExpiresAt, replacedBy: created.id } })
+      await tx.configChange.create({ data: { projectId } })
+      return { status: 201, body: { ...view(created), key }, version: versionOf(created) }
+    })
+  }),
+  projectRoute(revokeApiKey, async ({ projectId, id, requireMatch }) => {
+    await db.prisma.$transaction(async (tx) => {
+      const found = await lockKey(tx, projectId, id)
+      requireMatch(versionOf(found))
+      // Revoking again changes nothing: the first time stands.
+      if (found.revokedAt === null)
+        await tx.apiKey.update({ where: { id }, data: { revokedAt: new Date(clock()) } })
+      await tx.configChange.create({ data: { projectId } })
+    })
+    return { status: 204 }
+  }),
+]
+
+const countUsable = (tx: Prisma.TransactionClient, projectId: string, now: number): Promise<number> =>
+  tx.apiKey.count({
+    where: { projectId, revokedAt: null, OR: [{ expiresAt: null }, { expiresAt: { gt: new Date(now) } }] },
+  })
+
+/** The key, which nobody else changes until the transaction ends. */
+const lockKey = async (tx: Prisma.TransactionClient, projectId: string, id: string): Promise<StoredKey> => {
+  await tx.$queryRaw`SELECT 1 FROM core.api_keys WHERE id = ${requireId(id)}::uuid FOR UPDATE`
+  return requireFound(await tx.apiKey.findFirst({ where: { id, projectId } }))
+}
+
+const requireOwnScopes = (actor: Actor, scopes: readonly ApiKeyScope[]): void => {
+  const beyond = scopes.find((scope) => !scopeAllows(actor.scopes, scope))
+  if (beyond === undefined) return
+  throw new AppError('forbidden', 'A key can only grant scopes that it holds', {
+    requiredScope: beyond,
+  })
+}
+
+const requireScopesFor = (kind: string, scopes: readonly ApiKeyScope[]): void => {
+  const secret = scopes.find((scope) => !PUBLIC_SCOPES.includes(scope))
+  if (kind === 'pub' && secret)
+    throw unprocessable(
+      'scopes',
+      'pub_scope',
+      `of a pub key must be among ${PUBLIC_SCOPES.join(', ')}`,
+      secret,
+    )
+}
+
+const requireLimitFor = (kind: string, requestsPerMinute: number | null | undefined): void => {
+  if (kind === 'pub' && typeof requestsPerMinute === 'number')
+    throw unprocessable(
+      'requestsPerMinute',
+      'sec_only',
+      'is only for sec keys; a pub key has the limits per project and client address: send null or leave it out',
+    )
+}
+
+const requireNotRevoked = ({ revokedAt }: StoredKey): void => {
+  if (revokedAt !== null) throw unprocessable('id', 'revoked', 'has been revoked')
+}
+
+const requireOrigin = (text: string): string => {
+  const url = URL.parse(text)
+  if (url && (url.protocol === 'https:' || url.protocol === 'http:') && url.origin === text) return text
+  throw unprocessable('allowedOrigins', 'origin', 'must be origins such as https://shop.example', text)
+}
+
+const parseExpiry = (text: string | null, now: number): Date | null => {
+  if (text === null) return null
+  const time = dateOfTime(text)
+  if (time.getTime() > now) return time
+  throw unprocessable('expiresAt', 'format', 'must be an RFC 3339 time in the future', text)
+}
+
+const view = ({ projectId: _projectId, secretHash: _secretHash, ...key }: StoredKey) => key
+
+/** What counts as a change: not that the key was used. */
+const versionOf = (key: StoredKey) => ({ ...view(key), lastUsedAt: null })
+
+const reply = (key: StoredKey) => ({ body: view(key), version: versionOf(key) })

@@ -1,0 +1,61 @@
+import { type AuditQuery, dateOfTime, listAuditLog } from '@waymark/contracts'
+import type { Database } from '@waymark/database'
+import type { Platform, Route } from '@waymark/service-kit'
+import { pageOf } from '../http/page.ts'
+import type { ProjectRouteFactory } from '../http/project-route.ts'
+
+/** What was done in a project, the last first. */
+export const auditLogRoute = ({
+  projectRoute,
+  db,
+}: Pick<Platform, 'db'> & { projectRoute: ProjectRouteFactory }): Route =>
+  projectRoute(listAuditLog, async ({ projectId, query }) => {
+    const filter = filterOf(query)
+    const { data, nextCursor } = await pageOf(
+      query,
+      (where, take) =>
+        db.prisma.auditEntry.findMany({
+          where: { AND: [{ projectId, ...where }, filter] },
+          orderBy: { id: 'desc' },
+          take,
+        }),
+      (entry) => entry,
+    )
+    const names = await namesOf(
+      db,
+      projectId,
+      data.map(({ actorId }) => actorId),
+    )
+    const view = ({ projectId: _projectId, actorKind, actorId, ...entry }: (typeof data)[number]) => ({
+      ...entry,
+      actor: { kind: actorKind, id: actorId, name: names.get(actorId) ?? null },
+    })
+    return { body: { data: data.map(view), nextCursor } }
+  })
+
+const filterOf = ({ operation, actorId, resourceId, from, to }: AuditQuery) => ({
+  ...(operation !== undefined && { operation }),
+  ...(actorId !== undefined && { actorId }),
+  ...(resourceId !== undefined && { resourceId }),
+  ...((from !== undefined || to !== undefined) && {
+    at: {
+      ...(from !== undefined && { gte: dateOfTime(from) }),
+      ...(to !== undefined && { lt: dateOfTime(to) }),
+    },
+  }),
+})
+
+const namesOf = async (
+  { prisma }: Pick<Database, 'prisma'>,
+  projectId: string,
+  ids: string[],
+): Promise<Map<string, string>> => {
+  const [users, keys] = await Promise.all([
+    prisma.user.findMany({ where: { id: { in: ids } }, select: { id: true, email: true } }),
+    prisma.apiKey.findMany({ where: { id: { in: ids }, projectId }, select: { id: true, name: true } }),
+  ])
+  return new Map([
+    ...users.map(({ id, email }) => [id, email] as const),
+    ...keys.map(({ id, name }) => [id, name] as const),
+  ])
+}

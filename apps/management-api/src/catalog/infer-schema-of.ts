@@ -1,0 +1,46 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { createSchemaInference } from '@waymark/domain'
+import type { Pool } from 'pg'
+
+/** Events that are read at a time; each may have 32 KiB, and parsing many at once keeps others waiting. */
+const CHUNK_ROWS = 25
+
+const NEWEST = `
+  SELECT event_key, received_at, properties FROM ingest.events
+  WHERE project_id = $1 AND event_name = $2 AND (received_at, event_key) < ($3, $4)
+  ORDER BY received_at DESC, event_key DESC LIMIT $5`
+
+type Sample = { projectId: string; eventName: string; sampleSize: number }
+type Row = { event_key: string; received_at: Date | 'infinity'; properties: Record<string, unknown> }
+
+/** A schema that the events of a name received last fit, and how many were looked at. */
+export const inferSchemaOf = async (
+  pool: Pool,
+  { projectId, eventName, sampleSize }: Sample,
+): Promise<{ sampled: number; schema: Record<string, unknown> }> => {
+  const inference = createSchemaInference()
+  let sampled = 0
+  let last: Omit<Row, 'properties'> = {
+    received_at: 'infinity',
+    event_key: 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+  }
+  while (sampled < sampleSize) {
+    const wanted = Math.min(CHUNK_ROWS, sampleSize - sampled)
+    const { rows } = await pool.query<Row>(NEWEST, [
+      projectId,
+      eventName,
+      last.received_at,
+      last.event_key,
+      wanted,
+    ])
+    for (const { properties } of rows) {
+      inference.add(properties)
+      // One event takes up to some milliseconds; other requests are answered in between.
+      await nextTurn()
+    }
+    sampled += rows.length
+    last = rows.at(-1) ?? last
+    if (rows.length < wanted) break
+  }
+  return { sampled, schema: inference.schema() }
+}

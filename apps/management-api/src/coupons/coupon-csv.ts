@@ -1,0 +1,247 @@
+import { Readable } from 'node:stream'
+import {
+  AppError,
+  type CouponStatus,
+  exportCoupons,
+  importCoupons,
+  MAX_POOL_SIZE,
+  MAX_REPORTED_LINES,
+} from '@waymark/contracts'
+import type { Database } from '@waymark/database'
+import { displayCode, normalizeCode } from '@waymark/domain'
+import { insertCoupons } from '@waymark/pipeline'
+import { LoopTurns, type Platform, type Route } from '@waymark/service-kit'
+import { type CsvError, parse } from 'csv-parse'
+import type { Pool } from 'pg'
+import { limitExports } from '../http/limit-exports.ts'
+import type { ProjectRouteFactory } from '../http/project-route.ts'
+import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import { type Quotas, requireWithinQuota } from '../quotas.ts'
+import { lockCoupons } from './create-coupon-pool.ts'
+
+/** An export reads the store whenever its reader has taken what was read before. */
+const EXPORT_LIMITS = { perProject: 2, total: 8 }
+
+/** Codes of a pool in and out as CSV, as streams. */
+export const couponCsvRoutes = ({
+  projectRoute,
+  db,
+  quotas,
+}: Pick<Platform, 'db'> & { projectRoute: ProjectRouteFactory; quotas: Quotas }): Route[] => {
+  const find = async (projectId: string, id: string) =>
+    requireFound(await db.prisma.couponPool.findFirst({ where: { id: requireId(id), projectId } }))
+
+  return [
+    projectRoute(importCoupons, async ({ projectId, id, stream }) => {
+      const pool = await find(projectId, id)
+      if (pool.kind === 'shared')
+        throw unprocessable('id', 'kind', 'is a shared pool, which has only one code')
+      if (pool.status === 'archived') throw unprocessable('id', 'status', 'is an archived pool')
+      return { body: await importCodes(db, pool, stream, quotas) }
+    }),
+    projectRoute(
+      exportCoupons,
+      limitExports(EXPORT_LIMITS, async ({ projectId, id }) => {
+        const pool = await find(projectId, id)
+        return {
+          headers: { 'Content-Disposition': `attachment; filename=coupons-${pool.id}.csv` },
+          type: 'text/csv; charset=utf-8',
+          stream: exportCodes(db.pool, pool),
+        }
+      }),
+    ),
+  ]
+}
+
+/** Coupons that are read or written at a time. */
+const CHUNK = 5_000
+const NONE = '00000000-0000-0000-0000-000000000000'
+const HEADER = 'code,status,assignedProfileId,redeemedAt,revokedAt,createdAt\n'
+
+// By id, which never changes: every coupon comes once, whatever happens to it meanwhile, and no transaction is held
+// open for as long as a client takes to read.
+const NEXT = `
+  SELECT id, code, display, status, assigned_profile_id, redeemed_at, revoked_at, created_at FROM coupon.coupons
+  WHERE pool_id = $1 AND id > $2 ORDER BY id NULLS FIRST LIMIT ${CHUNK}`
+
+type Row = {
+  id: string
+  code: string
+  display: string | null
+  status: CouponStatus
+  assigned_profile_id: string | null
+  redeemed_at: Date | null
+  revoked_at: Date | null
+  created_at: Date
+}
+
+/** All coupons of a pool as CSV, some thousands at a time and each when the one before was taken. */
+export async function* exportCodes(
+  db: Pool,
+  { id: poolId, prefix }: { id: string; prefix: string },
+): AsyncGenerator<string> {
+  yield HEADER
+  for (let last = NONE; ; ) {
+    const { rows } = await db.query<Row>({ name: 'export-coupons', text: NEXT, values: [poolId, last] })
+    if (rows.length > 0) yield rows.map((row) => lineOf(row, prefix)).join('')
+    const end = rows.at(-1)
+    if (!end || rows.length < CHUNK) return
+    last = end.id
+  }
+}
+
+const lineOf = (row: Row, prefix: string): string => {
+  const times = [row.redeemed_at, row.revoked_at, row.created_at].map((time) => time?.toISOString() ?? '')
+  return `${[displayCode(row, prefix), row.status, row.assigned_profile_id ?? '', ...times].map(quoted).join(',')}\n`
+}
+
+/** A field of RFC 4180. */
+const quoted = (field: string): string =>
+  /[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field
+
+/** A line that was not imported, and why. */
+export type RefusedLine = { line: number; code: string; reason: string }
+export type ImportResult = { imported: number; duplicates: number; invalid: number; errors: RefusedLine[] }
+
+type Line = { line: number; text: string; code: string }
+type PoolId = { id: string; projectId: string }
+
+const MAX_LINE_LENGTH = 64 * 1024
+const SAMPLE_LENGTH = 80
+/** Bytes of CSV that are parsed at a time: up to two thousand lines, which take some ten milliseconds. */
+const PIECE_BYTES = 4 * 1024
+
+// The pool's row is locked before its coupons are written, as by the generator.
+const LOCK = `
+  SELECT size FROM coupon.pools WHERE id = $1 AND status <> 'archived' FOR NO KEY UPDATE`
+const GROW = `
+  UPDATE coupon.pools SET size = size + $2, generated = generated + $2, updated_at = now() WHERE id = $1`
+const READY = `
+  UPDATE coupon.pools SET status = 'ready', updated_at = now()
+  WHERE id = $1 AND status IN ('draft', 'failed') AND generated > 0 AND generated = size`
+
+/**
+ * Imports codes from CSV as it arrives, some thousands in a transaction, never holding more than those in memory. When
+ * the stream breaks off, what was read before stays imported and the pool a draft.
+ * @throws AppError unprocessable when the pool was archived meanwhile, or it or the project would have too many codes
+ */
+export const importCodes = async (
+  db: Pick<Database, 'transaction' | 'pool'>,
+  pool: PoolId,
+  csv: Readable,
+  quotas: Quotas,
+): Promise<ImportResult> => {
+  const result: ImportResult = { imported: 0, duplicates: 0, invalid: 0, errors: [] }
+  const refuse = (line: number, text: string, reason: string): void => {
+    const code = text.slice(0, SAMPLE_LENGTH).toWellFormed()
+    if (result.errors.length < MAX_REPORTED_LINES) result.errors.push({ line, code, reason })
+  }
+  const refuseInvalid = (line: number, text: string, reason: string): void => {
+    result.invalid++
+    refuse(line, text, reason)
+  }
+
+  const store = async (lines: readonly Line[]): Promise<void> => {
+    const byCode = new Map<string, Line>()
+    const repeated = lines.filter((line) => byCode.has(line.code) || !byCode.set(line.code, line))
+    const inserted = new Set(await insertChunk(db, pool, [...byCode.values()], quotas))
+    const known = [...byCode.values()].filter(({ code }) => !inserted.has(code))
+    result.imported += inserted.size
+    result.duplicates += repeated.length + known.length
+    for (const { line, text } of [...repeated, ...known]) refuse(line, text, 'is a duplicate')
+  }
+
+  let chunk: Line[] = []
+  for await (const { line, field } of linesOf(csv, refuseInvalid)) {
+    const text = field ?? ''
+    const code = normalizeCode(text)
+    if (code === undefined)
+      refuseInvalid(line, text, 'is not 3 to 64 letters A to Z, digits, _ and ., and dashes')
+    else chunk.push({ line, text: text.trim().toUpperCase(), code })
+    if (chunk.length === CHUNK) {
+      await store(chunk)
+      chunk = []
+    }
+  }
+  await store(chunk)
+  await db.pool.query(READY, [pool.id])
+  result.errors.sort((a, b) => a.line - b.line)
+  return result
+}
+
+const insertChunk = (
+  db: Pick<Database, 'transaction'>,
+  pool: PoolId,
+  lines: readonly Line[],
+  quotas: Quotas,
+): Promise<string[]> =>
+  db.transaction(async (client) => {
+    if (lines.length === 0) return []
+    const used = await lockCoupons(client, pool.projectId)
+    const { rows } = await client.query<{ size: number }>(LOCK, [pool.id])
+    const [locked] = rows
+    if (!locked) throw new AppError('unprocessable', 'The pool was archived meanwhile')
+    if (locked.size + lines.length > MAX_POOL_SIZE)
+      throw new AppError('unprocessable', `A pool holds at most ${MAX_POOL_SIZE} codes`)
+    const codes = lines.map(({ code, text }) => ({ code, display: text }))
+    const inserted = await insertCoupons(client, pool, codes)
+    requireWithinQuota(quotas, 'couponCodes', used.codes + inserted.length)
+    await client.query(GROW, [pool.id, inserted.length])
+    return inserted
+  })
+
+type Parsed = { record: string[]; info: { lines: number } }
+
+/** The codes of a CSV, line by line: of its column `code`, else of its first column. */
+async function* linesOf(
+  csv: Readable,
+  refuse: (line: number, text: string, reason: string) => void,
+): AsyncGenerator<{ line: number; field: string | undefined }> {
+  const parser = parse({
+    bom: true,
+    info: true,
+    relax_column_count: true,
+    // Otherwise it tells of every quote in a line by an error that quotes all of the line before it. No code has any.
+    relax_quotes: true,
+    skip_empty_lines: true,
+    skip_records_with_error: true,
+    max_record_size: MAX_LINE_LENGTH,
+  })
+  let lastSkipped: number | undefined
+  parser.on('skip', ({ lines }: CsvError) => {
+    const line = Number(lines ?? 0)
+    // Each piece of a line that is too long is skipped by itself.
+    if (line !== lastSkipped) refuse(line, '', 'is not CSV')
+    lastSkipped = line
+  })
+  csv.once('error', (error) => parser.destroy(error))
+  csv.once('close', () => {
+    if (!csv.readableEnded)
+      parser.destroy(new AppError('bad_request', 'The request ended before its body did'))
+  })
+  const pieces = Readable.from(piecesOf(csv))
+  pieces.once('error', (error) => parser.destroy(error))
+  pieces.pipe(parser)
+
+  let column: number | undefined
+  for await (const { record, info } of parser as AsyncIterable<Parsed>) {
+    if (column === undefined) {
+      const named = record.findIndex((name) => name.trim().toLowerCase() === 'code')
+      column = Math.max(named, 0)
+      if (named !== -1) continue
+    }
+    yield { line: info.lines, field: record[column] }
+  }
+}
+
+/** A body in pieces, between which other requests get their turns. */
+async function* piecesOf(csv: AsyncIterable<Buffer | string>): AsyncGenerator<Buffer> {
+  const turns = new LoopTurns()
+  for await (const given of csv) {
+    const chunk = typeof given === 'string' ? Buffer.from(given) : given
+    for (let start = 0; start < chunk.length; start += PIECE_BYTES) {
+      if (turns.isOver()) await turns.next()
+      yield chunk.subarray(start, start + PIECE_BYTES)
+    }
+  }
+}

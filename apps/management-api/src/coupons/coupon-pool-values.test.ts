@@ -1,0 +1,12 @@
+import { DEFAULT_ALPHABET } from '@waymark/domain'
+import { describe, expect, it } from 'vitest'
+import { newPoolValues } from './coupon-pool-values.ts'
+
+describe('the values of a new pool', () => {
+  const pool = { name: 'Spring', kind: 'unique' as const, discount: { type: 'percent' as const, value: 10 } }
+
+  it('have the alphabet in upper case', () => {
+    const { pool: values } = newPoolValues({ ...pool, alphabet: DEFAULT_ALPHABET.toLowerCase() })
+    expect(values.alphabet).toBe(DEFAULT_ALPHABET)
+  })
+})

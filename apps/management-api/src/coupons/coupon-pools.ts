@@ -1,0 +1,155 @@
+import {
+  AppError,
+  archiveCouponPool,
+  assignCouponOfPool,
+  createCouponPool,
+  getCouponPool,
+  listCouponPools,
+  MAX_POOL_SIZE,
+  topUpCouponPool,
+  updateCouponPool,
+} from '@waymark/contracts'
+import type { Prisma } from '@waymark/database'
+import { displayCode } from '@waymark/domain'
+import { createAssignCoupon, resolveProfiles } from '@waymark/pipeline'
+import type { Platform, Route } from '@waymark/service-kit'
+import { pageOf } from '../http/page.ts'
+import type { ProjectRequest, ProjectRouteFactory } from '../http/project-route.ts'
+import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import { lockQuota, type Quotas, requireWithinQuota } from '../quotas.ts'
+import { newPoolValues, patchedPoolValues, requireUnguessable } from './coupon-pool-values.ts'
+import { createPool } from './create-coupon-pool.ts'
+
+/** As `lockCoupons` does: answers how many codes the project has, and keeps others from adding some. */
+const lockCodes = async (tx: Prisma.TransactionClient, projectId: string): Promise<number> => {
+  await lockQuota(tx, projectId, 'couponCodes')
+  const { _sum } = await tx.couponPool.aggregate({ where: { projectId }, _sum: { size: true } })
+  return _sum.size ?? 0
+}
+
+const withCount = { count: true } as const
+type StoredPool = Prisma.CouponPoolGetPayload<{ include: typeof withCount }>
+type Coupons = Pick<Prisma.TransactionClient, 'coupon'>
+
+const NO_COUPON = {
+  pool_not_ready: 'The pool has no coupons to give yet',
+  expired: 'The coupons of the pool have expired',
+  revoked: 'The coupon of this person was revoked',
+  exhausted: 'The pool has no coupons left',
+}
+
+/** A project's pools of coupons, and giving a person one of them. */
+export const couponPoolRoutes = ({
+  projectRoute,
+  db,
+  clock,
+  quotas,
+}: Pick<Platform, 'db' | 'clock'> & { projectRoute: ProjectRouteFactory; quotas: Quotas }): Route[] => {
+  const assignCoupon = createAssignCoupon(db, clock)
+  const find = async (projectId: string, id: string): Promise<StoredPool> =>
+    requireFound(
+      await db.prisma.couponPool.findFirst({ where: { id: requireId(id), projectId }, include: withCount }),
+    )
+
+  /** Pools as they are shown: shared ones with their code. */
+  const viewAll = async (pools: readonly StoredPool[], { coupon: coupons }: Coupons = db.prisma) => {
+    const shared = pools.filter(({ kind }) => kind === 'shared').map(({ id }) => id)
+    const codes = shared.length === 0 ? [] : await coupons.findMany({ where: { poolId: { in: shared } } })
+    const codeOf = new Map(codes.map((coupon) => [coupon.poolId, coupon]))
+    return pools.map(({ projectId: _projectId, count, ...pool }) => {
+      const coupon = codeOf.get(pool.id)
+      return {
+        ...pool,
+        code: coupon ? displayCode(coupon, pool.prefix) : null,
+        redeemed: count?.redeemed ?? 0,
+      }
+    })
+  }
+  const view = async (pool: StoredPool, coupons?: Coupons) => (await viewAll([pool], coupons))[0]
+
+  /** Changes a pool with its row locked, since the generator changes it too. */
+  const change = async (
+    { projectId, id, requireMatch }: Pick<ProjectRequest, 'projectId' | 'id' | 'requireMatch'>,
+    values: (pool: StoredPool, codesOfProject: number) => Prisma.CouponPoolUpdateInput,
+    { adds = false } = {},
+  ): Promise<StoredPool> =>
+    db.prisma.$transaction(async (tx) => {
+      // Before the pool's row, as everywhere.
+      const codes = adds ? await lockCodes(tx, projectId) : 0
+      await tx.$queryRaw`
+        SELECT 1 FROM coupon.pools WHERE id = ${requireId(id)}::uuid AND project_id = ${projectId}::uuid FOR NO KEY UPDATE`
+      const pool = requireFound(
+        await tx.couponPool.findFirst({ where: { id, projectId }, include: withCount }),
+      )
+      requireMatch(await view(pool, tx))
+      const data = { ...values(pool, codes), updatedAt: new Date(clock()) }
+      return tx.couponPool.update({ where: { id }, data, include: withCount })
+    })
+
+  return [
+    projectRoute(createCouponPool, async ({ projectId, body }) => {
+      const id = await createPool(db, projectId, newPoolValues(body), quotas)
+      return { status: 201, body: await view(await find(projectId, id)) }
+    }),
+    projectRoute(listCouponPools, async ({ projectId, query }) => {
+      const { data, nextCursor } = await pageOf(
+        query,
+        (where, take) =>
+          db.prisma.couponPool.findMany({
+            where: { projectId, ...where },
+            orderBy: { id: 'desc' },
+            take,
+            include: withCount,
+          }),
+        (pool) => pool,
+      )
+      return { body: { data: await viewAll(data), nextCursor } }
+    }),
+    projectRoute(getCouponPool, async ({ projectId, id }) => ({
+      body: await view(await find(projectId, id)),
+    })),
+    projectRoute(updateCouponPool, async (request) => ({
+      body: await view(await change(request, (pool) => patchedPoolValues(pool, request.body))),
+    })),
+    projectRoute(archiveCouponPool, async (request) => {
+      await change(request, ({ archivedAt }) => ({
+        status: 'archived',
+        archivedAt: archivedAt ?? new Date(clock()),
+      }))
+      return { status: 204 }
+    }),
+    projectRoute(topUpCouponPool, async (request) => {
+      const { count } = request.body
+      const topUp = (pool: StoredPool, codesOfProject: number): Prisma.CouponPoolUpdateInput => {
+        if (pool.kind === 'shared')
+          throw unprocessable('count', 'kind', 'is a shared pool, which has only one code')
+        if (pool.status === 'archived') throw unprocessable('count', 'status', 'is an archived pool')
+        const size = pool.size + count
+        if (size > MAX_POOL_SIZE)
+          throw unprocessable('count', 'maximum', `a pool holds at most ${MAX_POOL_SIZE} codes`)
+        requireWithinQuota(quotas, 'couponCodes', codesOfProject + count, 'count')
+        requireUnguessable(pool, size)
+        return { size, failure: null, status: pool.status === 'ready' ? 'ready' : 'generating' }
+      }
+      return { body: await view(await change(request, topUp, { adds: true })) }
+    }),
+    projectRoute(assignCouponOfPool, async ({ projectId, id, body: { userId = null, visitorId = null } }) => {
+      if (userId === null && visitorId === null)
+        throw unprocessable('userId', 'required', 'or visitorId is required')
+      const pool = await find(projectId, id)
+      const [profileId] = await resolveProfiles(db.pool, [{ projectId, userId, visitorId }])
+      const assigned = await assignCoupon(projectId, pool.id, profileId ?? '')
+      if ('reason' in assigned) {
+        const { reason } = assigned
+        if (reason === 'not_found') throw new AppError('not_found', 'Not found')
+        throw new AppError('conflict', NO_COUPON[reason], { reason })
+      }
+      const {
+        projectId: _projectId,
+        display: _display,
+        ...coupon
+      } = requireFound(await db.prisma.coupon.findUnique({ where: { id: assigned.couponId } }))
+      return { body: { ...coupon, code: assigned.code } }
+    }),
+  ]
+}

@@ -1,0 +1,68 @@
+import {
+  getCoupon,
+  listCoupons as listOperation,
+  revokeCoupons as revokeOperation,
+  updateCoupon,
+} from '@waymark/contracts'
+import type { Prisma } from '@waymark/database'
+import { displayCode } from '@waymark/domain'
+import type { Platform, Route } from '@waymark/service-kit'
+import type { ProjectRouteFactory } from '../http/project-route.ts'
+import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import { listCoupons, revokeCoupons } from './coupon-queries.ts'
+import { viewRedemption } from './redemptions.ts'
+
+const HISTORY = 100
+
+/** A project's coupons one by one: finding them, their history, revoking them. */
+export const couponRoutes = ({
+  projectRoute,
+  db,
+}: Pick<Platform, 'db'> & { projectRoute: ProjectRouteFactory }): Route[] => [
+  projectRoute(listOperation, async ({ projectId, query }) => ({
+    body: await listCoupons(db.pool, projectId, query),
+  })),
+  projectRoute(getCoupon, async ({ projectId, id }) => ({
+    body: await withHistory(db.prisma, await findCoupon(db.prisma, projectId, id)),
+  })),
+  projectRoute(updateCoupon, async ({ projectId, id, requireMatch }) =>
+    db.prisma.$transaction(async (tx) => {
+      await tx.$queryRaw`SELECT 1 FROM coupon.coupons WHERE id = ${requireId(id)}::uuid FOR NO KEY UPDATE`
+      const found = await findCoupon(tx, projectId, id)
+      requireMatch(await withHistory(tx, found))
+      if (found.status === 'redeemed')
+        throw unprocessable('status', 'redeemed', 'cannot change: the coupon was already redeemed')
+      if (found.status !== 'revoked')
+        await tx.$executeRaw`
+          UPDATE coupon.coupons SET status = 'revoked', revoked_at = now() WHERE id = ${id}::uuid`
+      const body = await findCoupon(tx, projectId, id)
+      return { body, version: await withHistory(tx, body) }
+    }),
+  ),
+  projectRoute(revokeOperation, async ({ projectId, body }) => ({
+    body: { revoked: await revokeCoupons(db, projectId, body) },
+  })),
+]
+
+type Tables = Pick<Prisma.TransactionClient, 'coupon' | 'couponPool' | 'couponRedemption' | 'couponAttempt'>
+
+const findCoupon = async ({ coupon: coupons, couponPool }: Tables, projectId: string, id: string) => {
+  const found = requireFound(await coupons.findFirst({ where: { id: requireId(id), projectId } }))
+  const { prefix } = await couponPool.findUniqueOrThrow({ where: { id: found.poolId } })
+  const { projectId: _projectId, display: _display, ...coupon } = found
+  return { ...coupon, code: displayCode(found, prefix) }
+}
+
+const withHistory = async (
+  { couponRedemption, couponAttempt }: Tables,
+  coupon: Awaited<ReturnType<typeof findCoupon>>,
+) => {
+  const newest = { where: { couponId: coupon.id }, orderBy: { id: 'desc' }, take: HISTORY } as const
+  const redemptions = await couponRedemption.findMany(newest)
+  const attempts = await couponAttempt.findMany(newest)
+  return {
+    ...coupon,
+    redemptions: redemptions.map((redemption) => viewRedemption(redemption, coupon.code)),
+    attempts: attempts.map(({ projectId: _projectId, couponId: _couponId, ...attempt }) => attempt),
+  }
+}

@@ -1,0 +1,66 @@
+import type { Database } from '@waymark/database'
+import { insertCoupons } from '@waymark/pipeline'
+import type { ClientBase } from 'pg'
+import { v7 as uuidv7 } from 'uuid'
+import { unprocessable } from '../http/validation.ts'
+import { writeTransaction } from '../http/write-transaction.ts'
+import { lockName, type Quotas, requireWithinQuota } from '../quotas.ts'
+import type { PoolValues } from './coupon-pool-values.ts'
+
+const CREATE = `
+  INSERT INTO coupon.pools (id, project_id, name, kind, status, prefix, alphabet, length, size, generated, discount,
+    starts_at, expires_at, per_profile_limit, max_redemptions)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
+
+/**
+ * Stores a pool, with its coupon when it is a shared one, and answers its id.
+ * @throws AppError unprocessable when the project has the code already, or as many pools or codes as it may
+ */
+export const createPool = (
+  db: Pick<Database, 'transaction'>,
+  projectId: string,
+  { pool, code }: PoolValues,
+  quotas: Quotas,
+): Promise<string> =>
+  writeTransaction(db, async (client) => {
+    const used = await lockCoupons(client, projectId)
+    requireWithinQuota(quotas, 'couponPools', used.pools + 1)
+    requireWithinQuota(quotas, 'couponCodes', used.codes + pool.size, 'size')
+    const id = uuidv7()
+    await client.query(CREATE, [
+      ...[
+        id,
+        projectId,
+        pool.name,
+        pool.kind,
+        pool.status,
+        pool.prefix,
+        pool.alphabet,
+        pool.length,
+        pool.size,
+      ],
+      ...[pool.generated ?? 0, JSON.stringify(pool.discount), pool.startsAt ?? null, pool.expiresAt ?? null],
+      ...[pool.perProfileLimit ?? null, pool.maxRedemptions ?? null],
+    ])
+    await client.query('INSERT INTO coupon.pool_counts (pool_id) VALUES ($1)', [id])
+    if (code && (await insertCoupons(client, { id, projectId }, [code])).length === 0)
+      throw unprocessable('code', 'unique', 'is a coupon of the project already')
+    return id
+  })
+
+const LOCK = 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))'
+const USED = `
+  SELECT count(*)::int AS pools, coalesce(sum(size), 0)::bigint AS codes FROM coupon.pools WHERE project_id = $1`
+
+/**
+ * Makes whatever adds codes to a project wait until the transaction ends, and answers how many pools and codes it has. The
+ * lock is taken before those of pools.
+ */
+export const lockCoupons = async (
+  client: Pick<ClientBase, 'query'>,
+  projectId: string,
+): Promise<{ pools: number; codes: number }> => {
+  await client.query(LOCK, [lockName(projectId, 'couponCodes')])
+  const { rows } = await client.query<{ pools: number; codes: string }>(USED, [projectId])
+  return { pools: rows[0]?.pools ?? 0, codes: Number(rows[0]?.codes ?? 0) }
+}

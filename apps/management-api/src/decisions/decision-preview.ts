@@ -1,0 +1,87 @@
+import { AppError, type DecisionPreview, previewDecision } from '@waymark/contracts'
+import {
+  type Choice,
+  compileDecision,
+  countsOf,
+  createDecider,
+  createDecisionSet,
+  isDeciding,
+  type RuleOutcome,
+  subjectOf,
+} from '@waymark/domain'
+import { findPeople, type Wanted } from '@waymark/pipeline'
+import { LoopTurns, type Platform, type Route } from '@waymark/service-kit'
+import type { ProjectRouteFactory } from '../http/project-route.ts'
+import { requireFound, unprocessable } from '../http/validation.ts'
+import { toDecision } from './decision-rows.ts'
+
+type Deps = Pick<Platform, 'db' | 'clock'> & { projectRoute: ProjectRouteFactory }
+
+/** Explains what a decision gives a person, as it is stored now, drafts included. */
+export const decisionPreviewRoute = ({ projectRoute, db, clock }: Deps): Route =>
+  projectRoute(previewDecision, async ({ projectId, key, body }) => {
+    const rows = await db.prisma.decision.findMany({ where: { projectId }, orderBy: { id: 'asc' } })
+    const decisions = createDecisionSet(rows.map(toDecision), compileDecision)
+    const compiled = requireFound(decisions.get(key))
+    const turns = new LoopTurns()
+    for (const needed of decisions.withPrerequisites([key])) {
+      // Nothing is kept compiled here: large rules take milliseconds each.
+      decisions.get(needed)
+      if (turns.isOver()) await turns.next()
+    }
+    const { visitorId = null, userId = null, context = {} } = body
+    if (visitorId === null && userId === null)
+      throw unprocessable('visitorId', 'required', 'or userId is required')
+
+    const refs = [...decisions.counts, ...compiled.counts]
+    const countedEvents = new Set(refs.map(({ event }) => event))
+    const wanted = [
+      ...(visitorId === null
+        ? []
+        : [{ projectId, kind: 'visitor', value: visitorId, countedEvents } as const]),
+      ...(userId === null ? [] : [{ projectId, kind: 'user', value: userId, countedEvents } as const]),
+    ] satisfies Wanted[]
+    const people = await findPeople(db.pool, wanted)
+    const knownAs = (kind: 'visitor' | 'user') => people[wanted.findIndex((one) => one.kind === kind)]
+    const ids = { projectId, visitorId, userId }
+    const found = subjectOf(ids, knownAs('visitor'), knownAs('user'))
+    if (!found) throw new AppError('internal', 'Internal error')
+    const person = people.find((one) => one && one.profileId === found.profileId)
+
+    const now = clock()
+    const data = {
+      traits: body.traits ?? person?.traits ?? {},
+      context,
+      counts: countsOf(refs, person?.counts ?? [], now),
+    }
+    const { subject, profileId } = found
+    const decider = createDecider(decisions, { projectId, subject, data, now })
+    const { holdout, exclusionGroup, rules } = decider.explain(compiled)
+    const { status, version, definition } = compiled.decision
+    const preview: DecisionPreview = {
+      key,
+      version,
+      subject,
+      profileId,
+      answer: choiceOf(decider.decide(compiled)),
+      ifActive: choiceOf(decider.decideAsIfActive(compiled)),
+      status,
+      scheduled: isDeciding({ ...compiled, decision: { ...compiled.decision, status: 'active' } }, now),
+      holdout,
+      exclusionGroup: exclusionGroup && { ...definition.exclusionGroup, ...exclusionGroup },
+      rules: rules.map((outcome) => ({ ...outcome, why: whyOf(outcome) })),
+      traits: data.traits,
+      counts: data.counts,
+    }
+    return { body: preview }
+  })
+
+const choiceOf = ({ variant, value, reason, ruleId }: Choice) => ({ variant, value, reason, ruleId })
+
+const whyOf = ({ condition, prerequisites, rollout, variant }: RuleOutcome): string => {
+  if (!condition) return 'The condition does not hold.'
+  const unmet = prerequisites.find(({ met }) => !met)
+  if (unmet) return `The prerequisite ${unmet.decision} is not met.`
+  if (variant === null) return `Bucket ${rollout.bucket} is not below ${rollout.below}: not in the rollout.`
+  return `Applies, and gives ${variant} unless an earlier rule does.`
+}

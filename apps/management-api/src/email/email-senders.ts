@@ -1,0 +1,97 @@
+import { AppError, createEmailSender, deleteEmailSender, listEmailSenders } from '@waymark/contracts'
+import type { Prisma } from '@waymark/database'
+import { parseSender } from '@waymark/domain'
+import type { Platform, Route } from '@waymark/service-kit'
+import { v7 as uuidv7 } from 'uuid'
+import { pageOf } from '../http/page.ts'
+import type { ProjectRouteFactory } from '../http/project-route.ts'
+import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import { lockQuota, type Quotas, requireWithinQuota } from '../quotas.ts'
+
+/** Links that are mailed, for a tenant per hour and to one recipient per day, whoever asks. */
+const MAILS_PER_HOUR = 5
+const MAILS_PER_RECIPIENT_AND_DAY = 3
+const HOUR_MS = 3_600_000
+
+type Sender = Prisma.EmailSenderGetPayload<object>
+type Deps = Pick<Platform, 'db' | 'clock' | 'rateLimiter'> & {
+  projectRoute: ProjectRouteFactory
+  quotas: Quotas
+}
+
+/** Where a tenant's emails may come from. The email consumer mails the links and answers them. */
+export const emailSenderRoutes = ({ projectRoute, db, clock, rateLimiter, quotas }: Deps): Route[] => {
+  const tenantOf = async (projectId: string): Promise<string> =>
+    requireFound(await db.prisma.project.findUnique({ where: { id: projectId } })).tenantId
+
+  const count = async (bucket: string, key: string, limit: number, windowMs: number): Promise<void> => {
+    const { allowed, resetMs } = await rateLimiter.consume({ bucket, key, limit, windowMs })
+    if (allowed) return
+    const retryAfterSeconds = Math.max(1, Math.ceil(resetMs / 1000))
+    throw new AppError('rate_limited', 'Too many sender verification emails were requested', {
+      retryAfterSeconds,
+    })
+  }
+
+  return [
+    projectRoute(createEmailSender, async ({ projectId, body }) => {
+      const read = parseSender(body.sender)
+      if (!read)
+        throw unprocessable(
+          'sender',
+          'sender',
+          'must be an address such as hello@shop.example or a domain such as shop.example',
+          body.sender,
+        )
+      const tenantId = await tenantOf(projectId)
+      const known = await db.prisma.emailSender.findUnique({
+        where: { tenantId_sender: { tenantId, sender: read.sender } },
+      })
+      if (known?.verifiedAt) return { body: view(known) }
+      await count('sender-mails', tenantId, MAILS_PER_HOUR, HOUR_MS)
+      await count('sender-recipient', read.recipient, MAILS_PER_RECIPIENT_AND_DAY, 24 * HOUR_MS)
+      return db.prisma.$transaction(async (tx) => {
+        await lockQuota(tx, tenantId, 'emailSenders')
+        const where = { tenantId_sender: { tenantId, sender: read.sender } }
+        const found = await tx.emailSender.findUnique({ where })
+        const mail = { mailDueAt: new Date(clock()), mailAttempts: 0, mailError: null }
+        if (found?.verifiedAt) return { body: view(found) }
+        if (found) return { body: view(await tx.emailSender.update({ where, data: mail })) }
+        const senders = await tx.emailSender.count({ where: { tenantId } })
+        requireWithinQuota(quotas, 'emailSenders', senders + 1)
+        const data = { id: uuidv7(), tenantId, ...read, ...mail }
+        return { status: 201, body: view(await tx.emailSender.create({ data })) }
+      })
+    }),
+    projectRoute(listEmailSenders, async ({ projectId, query }) => {
+      const tenantId = await tenantOf(projectId)
+      return {
+        body: await pageOf(
+          query,
+          (where, take) =>
+            db.prisma.emailSender.findMany({ where: { tenantId, ...where }, orderBy: { id: 'desc' }, take }),
+          view,
+        ),
+      }
+    }),
+    projectRoute(deleteEmailSender, async ({ projectId, id, requireMatch }) => {
+      const tenantId = await tenantOf(projectId)
+      await db.prisma.$transaction(async (tx) => {
+        await tx.$queryRaw`SELECT 1 FROM email.senders WHERE id = ${requireId(id)}::uuid FOR UPDATE`
+        requireMatch(view(requireFound(await tx.emailSender.findFirst({ where: { id, tenantId } }))))
+        await tx.emailSender.delete({ where: { id } })
+      })
+      return { status: 204 }
+    }),
+  ]
+}
+
+const view = ({ id, sender, recipient, mailError, verifiedAt, createdAt }: Sender) => ({
+  id,
+  sender,
+  recipient,
+  status: verifiedAt ? 'verified' : 'pending',
+  mailError,
+  verifiedAt,
+  createdAt,
+})

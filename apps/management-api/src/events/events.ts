@@ -1,0 +1,222 @@
+import {
+  dateOfTime,
+  type EventQuery,
+  type EventView,
+  eventFilters,
+  listEvents,
+  requireValid,
+} from '@waymark/contracts'
+import { type EventFilter, eventKeyOf } from '@waymark/domain'
+import type { Platform, Route } from '@waymark/service-kit'
+import type { Pool } from 'pg'
+import { readFilters } from '../analytics/read-filters.ts'
+import { fillPage } from '../http/page.ts'
+import type { ProjectRouteFactory } from '../http/project-route.ts'
+import { invalid, unprocessable } from '../http/validation.ts'
+import { createEventConditions } from './event-conditions.ts'
+
+/** A project's events, the last received first. Events received meanwhile do not shift pages. */
+export const eventsRoute = ({
+  projectRoute,
+  db: { pool },
+  steadyClock,
+}: Pick<Platform, 'db' | 'steadyClock'> & { projectRoute: ProjectRouteFactory }): Route =>
+  projectRoute(listEvents, async ({ projectId, query }) => {
+    const placed = placeQuery(query)
+    const end = steadyClock() + LOOK_MS
+    let stoppedAt: EventCursor | undefined
+    const { page, hasMore } = await fillPage(query.limit, eventView, async (last, take) => {
+      const found: EventRow[] = []
+      let next: EventCursor | undefined = last ? cursorOf(last) : placed.after
+      do {
+        const read = await readEvents(pool, projectId, placed, next, take - found.length)
+        found.push(...read.events)
+        next = read.next
+      } while (next && found.length < take && steadyClock() < end)
+      if (found.length < take) stoppedAt = next
+      return found
+    })
+    const last = hasMore ? page.at(-1) : undefined
+    const cursor = last ? cursorOf(last.record) : stoppedAt
+    const nextCursor = cursor ? formatCursor(cursor) : null
+    return { body: { data: page.map(({ shown }) => shown), nextCursor } }
+  })
+
+/** How long a page looks for events that match, in ms. */
+const LOOK_MS = 2_000
+/** Events that one statement looks at. */
+const EVENTS_PER_LOOK = 5_000
+const DAY_MS = 24 * 60 * 60 * 1000
+
+const CURSOR = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)_([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$/
+
+/** Where a page ended. */
+export type EventCursor = { receivedAt: Date; eventKey: string }
+
+/** Which events are asked for, with the cursor read; filters that are given must all match. */
+export type PlacedEventQuery = Omit<EventQuery, 'cursor' | 'from' | 'to' | 'filters' | 'limit'> & {
+  limit?: number
+  from?: Date
+  to?: Date
+  filters: EventFilter[]
+  after?: EventCursor
+}
+
+/**
+ * Reads which events are asked for.
+ * @throws AppError unprocessable when the cursor is not one of this list, or a filter or the range cannot be used
+ */
+export const placeQuery = ({
+  cursor,
+  from,
+  to,
+  filters,
+  ...query
+}: Omit<EventQuery, 'limit'> & { limit?: number }): PlacedEventQuery => {
+  if (from !== undefined && to !== undefined && dateOfTime(from) >= dateOfTime(to))
+    throw unprocessable('from', 'order', 'must be before to', from)
+  return {
+    ...query,
+    ...(from !== undefined && { from: dateOfTime(from) }),
+    ...(to !== undefined && { to: dateOfTime(to) }),
+    ...(cursor !== undefined && { after: parseCursor(cursor) }),
+    filters: filters === undefined ? [] : parseFilters(filters),
+  }
+}
+
+const parseFilters = (text: string): EventFilter[] => {
+  let list: unknown
+  try {
+    list = JSON.parse(text)
+  } catch {
+    throw unprocessable('filters', 'json', 'must be a JSON list of filters', text)
+  }
+  const below = (field: string): string => (field === '' ? 'filters' : `filters.${field}`)
+  const requests = requireValid(eventFilters, list, (problem) =>
+    invalid([{ ...problem, field: below(problem.field) }]),
+  )
+  return readFilters('filters', requests)
+}
+
+/** The opaque text in which a client carries a cursor from page to page. */
+export const formatCursor = ({ receivedAt, eventKey }: EventCursor): string =>
+  Buffer.from(`${receivedAt.toISOString()}_${eventKey}`).toString('base64url')
+
+const parseCursor = (text: string): EventCursor => {
+  const [, receivedAt, eventKey] = CURSOR.exec(Buffer.from(text, 'base64url').toString('latin1')) ?? []
+  const time = new Date(receivedAt ?? Number.NaN)
+  if (!eventKey || Number.isNaN(time.getTime()))
+    throw unprocessable('cursor', 'format', 'must be the nextCursor of an earlier page of this list')
+  return { receivedAt: time, eventKey }
+}
+
+/** A stored event as it is read. */
+export type EventRow = {
+  event_key: string
+  event_id: string
+  event_name: string
+  visitor_id: string | null
+  user_id: string | null
+  session_id: string | null
+  properties: EventView['properties']
+  client_timestamp: string | null
+  received_at: Date
+  timestamp: Date
+  profile_id: string | null
+  short_link_id: string | null
+  short_link_code: string | null
+  click_ids: EventView['clickIds']
+  warnings: EventView['warnings']
+  context: EventView['context']
+}
+
+export const EVENT_COLUMNS = `event_key, event_id, event_name, visitor_id, user_id, session_id, properties, client_timestamp, received_at,
+  "timestamp", profile_id, short_link_id, short_link_code, click_ids, warnings, context`
+
+/**
+ * Reads at most `take` of the events that match. Where that takes looking at more, `next` is where to go on; it is
+ * undefined at the end of the list.
+ */
+export const readEvents = async (
+  pool: Pool,
+  projectId: string,
+  query: PlacedEventQuery,
+  after: EventCursor | undefined,
+  take: number,
+): Promise<{ events: EventRow[]; next: EventCursor | undefined }> => {
+  const values: unknown[] = []
+  const parameter = (value: unknown): string => `$${values.push(value)}`
+  const project = parameter(projectId)
+  const conditions = [`project_id = ${project}`]
+  if (query.eventId !== undefined) {
+    const key = parameter(eventKeyOf(query.eventId))
+    // The time found by id tells PostgreSQL which month to look into.
+    conditions.push(
+      `event_key = ${key}`,
+      `received_at = (SELECT received_at FROM ingest.event_ids WHERE project_id = ${project} AND event_key = ${key})`,
+    )
+  }
+  if (query.eventName !== undefined) conditions.push(`event_name = ${parameter(query.eventName)}`)
+  if (query.visitorId !== undefined) conditions.push(`visitor_id = ${parameter(query.visitorId)}`)
+  if (query.userId !== undefined) conditions.push(`user_id = ${parameter(query.userId)}`)
+  if (after)
+    conditions.push(
+      `(received_at, event_key) < (${parameter(after.receivedAt)}, ${parameter(after.eventKey)})`,
+    )
+  // No event is stored as more than a day ahead of its receipt.
+  if (query.from) conditions.push(`received_at >= ${parameter(new Date(query.from.getTime() - DAY_MS))}`)
+  const list = (limit: number): string => `
+    SELECT ${EVENT_COLUMNS} FROM ingest.events WHERE ${conditions.join(' AND ')}
+    ORDER BY received_at DESC, event_key DESC LIMIT ${parameter(limit)}`
+  const matches = createEventConditions(query, parameter)
+  if (matches === undefined) {
+    const { rows } = await pool.query<EventRow>(list(take), values)
+    const last = rows.at(-1)
+    return { events: rows, next: rows.length < take || !last ? undefined : cursorOf(last) }
+  }
+  const { rows } = await pool.query<EventRow & { looked_at: number; last_at: Date; last_key: string }>(
+    `WITH listed AS MATERIALIZED (${list(EVENTS_PER_LOOK)}),
+     last AS (
+       SELECT (SELECT count(*)::int FROM listed) AS looked_at, received_at AS last_at, event_key AS last_key
+       FROM listed ORDER BY received_at, event_key LIMIT 1
+     ),
+     found AS (
+       SELECT e.* FROM listed AS e ${matches.joins} WHERE ${matches.condition}
+       ORDER BY e.received_at DESC, e.event_key DESC LIMIT ${parameter(take)}
+     )
+     SELECT found.*, last.* FROM last LEFT JOIN found ON true
+     ORDER BY found.received_at DESC, found.event_key DESC`,
+    values,
+  )
+  const [first] = rows
+  if (!first) return { events: [], next: undefined }
+  const events = rows.filter(({ event_key }) => event_key !== null)
+  const last = events.at(-1)
+  if (last && events.length === take) return { events, next: cursorOf(last) }
+  const next = { receivedAt: first.last_at, eventKey: first.last_key }
+  return { events, next: first.looked_at < EVENTS_PER_LOOK ? undefined : next }
+}
+
+export const cursorOf = (row: EventRow): EventCursor => ({
+  receivedAt: row.received_at,
+  eventKey: row.event_key,
+})
+
+/** An event as the API shows it. */
+export const eventView = (row: EventRow): EventView => ({
+  eventId: row.event_id,
+  eventName: row.event_name,
+  visitorId: row.visitor_id,
+  userId: row.user_id,
+  sessionId: row.session_id,
+  properties: row.properties,
+  clientTimestamp: row.client_timestamp,
+  receivedAt: row.received_at.toISOString(),
+  timestamp: row.timestamp.toISOString(),
+  profileId: row.profile_id,
+  shortLinkId: row.short_link_id,
+  shortLinkCode: row.short_link_code,
+  clickIds: row.click_ids,
+  warnings: row.warnings,
+  context: row.context,
+})

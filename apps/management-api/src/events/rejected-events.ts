@@ -1,0 +1,141 @@
+import {
+  AppError,
+  dateOfTime,
+  getRejectedEvent,
+  type IngestRecord,
+  ingestRecords,
+  listRejectedEvents,
+  replayRejectedEvent,
+  replayRejectedEvents,
+} from '@waymark/contracts'
+import type { Prisma } from '@waymark/database'
+import { completeEvent, partitionKeyOf, validateEvent, WorkBudget } from '@waymark/domain'
+import { BusUnavailableError } from '@waymark/event-bus'
+import { aboutRecord, findErased } from '@waymark/pipeline'
+import type { ProjectConfig } from '@waymark/project-config'
+import { LoopTurns, type Platform, type Route } from '@waymark/service-kit'
+import { cursorOf, pageOf, parseCursor } from '../http/page.ts'
+import type { ProjectRouteFactory } from '../http/project-route.ts'
+import { requireFound, requireId } from '../http/validation.ts'
+import { MAX_REMAINING, replayMany } from './replay-many.ts'
+
+type Rejected = Prisma.RejectedEventGetPayload<object>
+type Deps = Pick<Platform, 'db' | 'bus' | 'projectConfigs' | 'clock'> & { projectRoute: ProjectRouteFactory }
+
+const RETRY_AFTER_S = 30
+
+/** The quarantine: events that `enforce` turned away, and sending them once more when their definition is mended. */
+export const rejectedEventRoutes = ({ projectRoute, db, bus, projectConfigs, clock }: Deps): Route[] => {
+  /** Sends those that are valid now, and answers what is wrong with the others. */
+  const replay = async (projectId: string, rejected: readonly Rejected[]) => {
+    const config = await projectConfigs.getLatest(projectId)
+    const records = rejected.map(recordOf)
+    const erased = await findErased(db.pool, records.map(aboutRecord))
+    const verdicts = await violationsOf(records, config)
+    const valid = records.filter((_, place) => !erased.has(place) && verdicts[place]?.length === 0)
+    const outgoing = valid.map((value) => ({ key: partitionKeyOf(projectId, value.event), value }))
+    await publishOrRefuse(bus.publish(ingestRecords, outgoing))
+    const ids = rejected
+      .filter((_, place) => valid.includes(records[place] as IngestRecord))
+      .map(({ id }) => id)
+    const replayedAt = new Date(clock())
+    await db.prisma.rejectedEvent.updateMany({ where: { id: { in: ids } }, data: { replayedAt } })
+    return { replayed: ids, violations: verdicts.filter((violations) => violations.length > 0) }
+  }
+
+  return [
+    projectRoute(listRejectedEvents, async ({ projectId, query }) => ({
+      body: await pageOf(
+        query,
+        (where, take) =>
+          db.prisma.rejectedEvent.findMany({ where: { projectId, ...where }, orderBy: { id: 'desc' }, take }),
+        view,
+      ),
+    })),
+    projectRoute(getRejectedEvent, async ({ projectId, id }) => ({
+      body: view(
+        requireFound(await db.prisma.rejectedEvent.findFirst({ where: { id: requireId(id), projectId } })),
+      ),
+    })),
+    projectRoute(replayRejectedEvent, async ({ projectId, id }) => {
+      const found = () => db.prisma.rejectedEvent.findFirst({ where: { id: requireId(id), projectId } })
+      const { replayed, violations } = await replay(projectId, [requireFound(await found())])
+      const [errors] = violations
+      if (errors) throw new AppError('unprocessable', 'The event is still not valid', { errors })
+      // It is about a person who has just been erased.
+      if (replayed.length === 0) throw new AppError('not_found', 'Not found')
+      return { status: 202, body: view(requireFound(await found())) }
+    }),
+    projectRoute(replayRejectedEvents, async ({ projectId, body }) => {
+      const { ids, eventName, from, to, cursor } = body
+      const where = (after: string | undefined): Prisma.RejectedEventWhereInput => ({
+        projectId,
+        replayedAt: null,
+        AND: [
+          ...(after === undefined ? [] : [{ id: { gt: after } }]),
+          ...(ids ? [{ id: { in: ids.map(requireId) } }] : []),
+        ],
+        ...(eventName !== undefined && { eventName }),
+        rejectedAt: { ...(from && { gte: dateOfTime(from) }), ...(to && { lt: dateOfTime(to) }) },
+      })
+      const { next, ...result } = await replayMany<Rejected, string>(
+        {
+          read: (after, take) =>
+            db.prisma.rejectedEvent.findMany({ where: where(after), orderBy: { id: 'asc' }, take }),
+          cursorOf: ({ id }) => id,
+          replay: async (rejected) => {
+            const { replayed, violations } = await replay(projectId, rejected)
+            return { replayed: replayed.length, stillInvalid: violations.length }
+          },
+          count: (after) => db.prisma.rejectedEvent.count({ where: where(after), take: MAX_REMAINING }),
+        },
+        cursor === undefined ? undefined : parseCursor(cursor),
+        clock,
+      )
+      return { body: { ...result, nextCursor: next === undefined ? null : cursorOf(next) } }
+    }),
+  ]
+}
+
+/** What is wrong with each event by now, in turns of the event loop and within the budget of one request. */
+const violationsOf = async (
+  records: readonly IngestRecord[],
+  config: ProjectConfig,
+): Promise<ReturnType<typeof validateEvent>['violations'][]> => {
+  const budget = new WorkBudget()
+  const turns = new LoopTurns()
+  await config.prepare('ingestion', new Set(records.map(({ event }) => event.eventName)), turns)
+  const found = []
+  for (const { event } of records) {
+    if (turns.isOver()) await turns.next()
+    budget.startItem()
+    found.push(validateEvent(event, [], 'enforce', config, budget).violations)
+  }
+  return found
+}
+
+/** Waits until the queue has taken a record. @throws AppError queue_unavailable when it does not answer */
+export const publishOrRefuse = async (publishing: Promise<void>): Promise<void> => {
+  try {
+    await publishing
+  } catch (error) {
+    if (!(error instanceof BusUnavailableError)) throw error
+    throw new AppError(
+      'queue_unavailable',
+      'QUEUE_UNAVAILABLE',
+      { retryAfterSeconds: RETRY_AFTER_S },
+      { cause: error },
+    )
+  }
+}
+
+const recordOf = ({ id, record }: Rejected): IngestRecord => {
+  if (!ingestRecords.validator.fits(record) || record.kind !== 'event')
+    throw new Error(`rejected event ${id} is damaged`)
+  return record
+}
+
+const view = ({ projectId: _projectId, record, ...rejected }: Rejected) => {
+  const { event } = record as Pick<IngestRecord, 'event'>
+  return { ...rejected, event: completeEvent(event) }
+}

@@ -1,0 +1,89 @@
+import { type ApiKeyScope, AppError, missingCredentials, type Operation } from '@waymark/contracts'
+import {
+  allowApiKey,
+  guardedRoute,
+  type HttpRequest,
+  keyInHeaders,
+  type Platform,
+  type Reply,
+  type Route,
+} from '@waymark/service-kit'
+import type { Session, Sessions } from '../accounts/sessions.ts'
+import { type Client, clientOf, type Parts, readParts } from './request-parts.ts'
+import {
+  clearSessionCookie,
+  findSession,
+  refuseOtherOrigin,
+  requireSession,
+  setSessionCookie,
+} from './session-cookie.ts'
+
+/** What is answered; `token` begins a session in the browser, null ends it. */
+export type AccountReply = Pick<Reply, 'status' | 'body'> & { token?: string | null }
+
+type Asked<B, Q> = Parts<B, Q> & { client: Client }
+/** Who asks beside a project: somebody signed in, or a key. */
+export type Caller = { kind: 'user'; session: Session } | { kind: 'key'; projectId: string }
+
+type Deps = Pick<Platform, 'apiKeys'> & { sessions: Sessions }
+
+/** Makes routes that do not stand below a project. They answer 401 and 403 first, then what is wrong with the request. */
+export const createAccountRoutes = ({ apiKeys, sessions }: Deps) => {
+  const route = <B, Q, C>(
+    operation: Operation<B, Q>,
+    allow: (request: HttpRequest) => Promise<C>,
+    answer: (asked: Asked<B, Q>, caller: C, request: HttpRequest) => Promise<AccountReply>,
+  ): Route =>
+    guardedRoute(operation, allow, async (request, caller) => {
+      const asked = { ...(await readParts(operation, request)), client: clientOf(request) }
+      const { token, ...reply } = await answer(asked, caller, request)
+      if (token === null) clearSessionCookie(request)
+      else if (token !== undefined) setSessionCookie(request, token)
+      return { ...reply, headers: { 'Cache-Control': 'no-store' } }
+    })
+
+  return {
+    /** For anyone, except pages of other sites; `findSession` says who is signed in, if anybody is. */
+    open: <B, Q>(
+      operation: Operation<B, Q, { by: 'anyone' }>,
+      answer: (asked: Asked<B, Q>, findSession: () => Promise<Session | undefined>) => Promise<AccountReply>,
+    ): Route =>
+      route(
+        operation,
+        async (request) => refuseOtherOrigin(request),
+        (asked, _caller, request) => answer(asked, () => findSession(sessions, request)),
+      ),
+
+    /** For somebody who is signed in. */
+    signedIn: <B, Q>(
+      operation: Operation<B, Q, { by: 'session' }>,
+      answer: (asked: Asked<B, Q> & { session: Session }) => Promise<AccountReply>,
+    ): Route =>
+      route(
+        operation,
+        (request) => requireSession(sessions, request),
+        (asked, session) => answer({ ...asked, session }),
+      ),
+
+    /** For somebody who is signed in, or a key with the scope. */
+    signedInOrKey: <B, Q>(
+      operation: Operation<B, Q, { by: 'session-or-key'; scope: ApiKeyScope }>,
+      answer: (asked: Asked<B, Q> & { caller: Caller }) => Promise<AccountReply>,
+    ): Route =>
+      route(
+        operation,
+        async (request): Promise<Caller> => {
+          if (keyInHeaders(request) !== undefined) {
+            const { projectId } = await allowApiKey(apiKeys, operation.access.scope, request)
+            return { kind: 'key', projectId }
+          }
+          const session = await findSession(sessions, request)
+          if (!session) throw new AppError('unauthorized', missingCredentials('session-or-key'))
+          return { kind: 'user', session }
+        },
+        (asked, caller) => answer({ ...asked, caller }),
+      ),
+  }
+}
+
+export type AccountRoutes = ReturnType<typeof createAccountRoutes>

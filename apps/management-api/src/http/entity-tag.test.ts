@@ -1,0 +1,68 @@
+import type { HttpRequest } from '@waymark/service-kit'
+import { describe, expect, it } from 'vitest'
+import { entityTagOf, matchRequirement, namesTag, taggedReply } from './entity-tag.ts'
+
+describe('an entity tag', () => {
+  const tag = entityTagOf({ name: 'a', at: new Date(0), list: [{ x: 1, y: 2 }] })
+
+  it('is the same for the same JSON and another for other JSON', () => {
+    expect(entityTagOf({ list: [{ y: 2, x: 1 }], at: '1970-01-01T00:00:00.000Z', name: 'a' })).toBe(tag)
+    expect(entityTagOf({ name: 'b', at: new Date(0), list: [{ x: 1, y: 2 }] })).not.toBe(tag)
+    expect(tag).toMatch(/^"[\w-]{22}"$/)
+  })
+
+  it.each([
+    [tag, true],
+    [`"other", W/${tag}`, true],
+    ['*', true],
+    ['"other"', false],
+    [undefined, false],
+    ['', false],
+  ])('is named by If-None-Match: %s, %s', (header, named) => {
+    expect(namesTag(header, tag)).toBe(named)
+  })
+
+  it.each([
+    [undefined, true],
+    ['*', true],
+    ['"of x"', false],
+    ['', false],
+    ['not a tag', false],
+    [entityTagOf('x'), true],
+    [`W/${entityTagOf('x')}`, false],
+    [`"other", ${entityTagOf('x')}`, true],
+  ])('lets If-Match: %s change what it names, %s', (header, passes) => {
+    const change = () => matchRequirement(header)('x')
+    if (passes) expect(change).not.toThrow()
+    else expect(change).toThrow(expect.objectContaining({ code: 'precondition_failed' }))
+  })
+})
+
+const body = { name: 'a' }
+const tag = entityTagOf(body)
+const asked = (method: string, known?: string) =>
+  ({ method, headers: { ...(known && { 'if-none-match': known }) } }) as HttpRequest
+
+describe('a reply', () => {
+  it('has the tag of its body, or of its version', () => {
+    expect(taggedReply(asked('GET'), { body })).toEqual({ body, headers: { ETag: tag } })
+    expect(taggedReply(asked('GET'), { body: 'text', type: 'text/plain', version: body })).toEqual({
+      body: 'text',
+      type: 'text/plain',
+      headers: { ETag: tag },
+    })
+  })
+
+  it.each([{ status: 204 }, { body: { data: [], nextCursor: null } }])('has none: %j', (reply) => {
+    expect(taggedReply(asked('GET', '*'), reply)).toEqual(reply)
+  })
+
+  it.each(['GET', 'HEAD'])('is 304 for a %s that knows it', (method) => {
+    expect(taggedReply(asked(method, tag), { body })).toEqual({ status: 304, headers: { ETag: tag } })
+    expect(taggedReply(asked(method, '"another"'), { body })).toMatchObject({ body })
+  })
+
+  it('is sent to a change, whatever it knows', () => {
+    expect(taggedReply(asked('PATCH', tag), { body })).toEqual({ body, headers: { ETag: tag } })
+  })
+})

@@ -1,0 +1,43 @@
+import { AppError } from '@waymark/contracts'
+import type { ProjectReply } from './entity-tag.ts'
+import type { ProjectRequest } from './project-route.ts'
+
+/** Exports that this process makes at a time, for one project and for all. */
+export type ExportLimits = { perProject: number; total: number }
+
+const RETRY_S = 10
+
+type Answer<B, Q> = (request: ProjectRequest<B, Q>) => Promise<ProjectReply>
+
+/**
+ * Limits how many exports `answer` makes at a time, so that the readers of one project do not use up those of all. An
+ * export counts until its answer has ended, whichever way. Beyond a limit it answers 429.
+ */
+export const limitExports = <B, Q>(
+  { perProject, total }: ExportLimits,
+  answer: Answer<B, Q>,
+): Answer<B, Q> => {
+  const running = new Map<string, number>()
+  let all = 0
+  return async (asked) => {
+    const { projectId, request } = asked
+    const ofProject = running.get(projectId) ?? 0
+    if (ofProject >= perProject)
+      throw tooMany(`This project has ${perProject} exports running, as many as one project may`)
+    if (all >= total) throw tooMany(`${total} exports are running, as many as one process may make`)
+    all++
+    running.set(projectId, ofProject + 1)
+    request.onEnd(() => {
+      all--
+      const left = (running.get(projectId) ?? 1) - 1
+      if (left > 0) running.set(projectId, left)
+      else running.delete(projectId)
+    })
+    return answer(asked)
+  }
+}
+
+const tooMany = (message: string): AppError =>
+  new AppError('rate_limited', `${message}; repeat this in ${RETRY_S} seconds`, {
+    retryAfterSeconds: RETRY_S,
+  })

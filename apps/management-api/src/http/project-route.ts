@@ -1,0 +1,122 @@
+import {
+  type ApiKeyScope,
+  AppError,
+  missingCredentials,
+  type Operation,
+  type ProjectRole,
+  projectRoles,
+  scopeForRole,
+} from '@waymark/contracts'
+import { roleAllows, scopesOfRole } from '@waymark/domain'
+import {
+  allowApiKey,
+  guardedRoute,
+  type HttpRequest,
+  keyInHeaders,
+  type Platform,
+  type Route,
+} from '@waymark/service-kit'
+import type { Sessions } from '../accounts/sessions.ts'
+import type { AuditLog } from '../audit/audit-log.ts'
+import { matchRequirement, type ProjectReply, taggedReply } from './entity-tag.ts'
+import { clientOf, type Parts, readParts } from './request-parts.ts'
+import { findSession } from './session-cookie.ts'
+import { UUID } from './validation.ts'
+
+/** Who asks, already allowed to. A user's scopes are those of a key that may do as much. */
+export type Actor =
+  | { kind: 'key'; id: string; scopes: readonly ApiKeyScope[] }
+  | { kind: 'user'; id: string; role: ProjectRole; scopes: readonly ApiKeyScope[] }
+
+/** One request to a project's resource, by somebody who may make it, with parts that fit the operation's schemas. */
+export type ProjectRequest<Body = unknown, Query = unknown> = Parts<Body, Query> & {
+  actor: Actor
+  request: HttpRequest
+  /**
+   * To be called with what a PATCH or DELETE is about to change, as a GET would answer it, or as its `version`, and
+   * locked in the transaction that changes it.
+   * @throws AppError precondition_failed when `If-Match` names another version
+   */
+  requireMatch: (current: unknown) => void
+}
+
+type ProjectOperation<B, Q> = Operation<B, Q, { by: 'project'; role: ProjectRole }>
+type Deps = Pick<Platform, 'apiKeys' | 'configChanges' | 'db'> & { sessions: Sessions; auditLog: AuditLog }
+
+/**
+ * Makes routes below a project, for its members by session and for its keys. In this order they answer 401; for a key
+ * 403 for a missing scope, then 404 for another project than its own; for a session 403 for another site's page, 404 for
+ * a project that the user is no member of, 403 for a weaker role. Both kinds of 404 are as if the project did not exist. Then comes
+ * what is wrong with the body and the query, then `answer`. What was changed is written into the project's audit log, and
+ * counts in this process before the answer is sent.
+ */
+export const createProjectRoute =
+  ({ apiKeys, configChanges, db, sessions, auditLog }: Deps) =>
+  <B, Q>(
+    operation: ProjectOperation<B, Q>,
+    answer: (request: ProjectRequest<B, Q>) => Promise<ProjectReply>,
+    { maxBodyBytes }: { maxBodyBytes?: number } = {},
+  ): Route => {
+    const { role: needed } = operation.access
+    const byKey = async (request: HttpRequest): Promise<Actor> => {
+      const { id, projectId, scopes } = await allowApiKey(apiKeys, scopeForRole[needed], request)
+      if (request.params.projectId !== projectId) throw new AppError('not_found', 'Not found')
+      return { kind: 'key', id, scopes }
+    }
+    const bySession = async (request: HttpRequest): Promise<Actor> => {
+      const session = await findSession(sessions, request)
+      if (!session) throw new AppError('unauthorized', missingCredentials('project'))
+      const role = await findRole(db, request.params.projectId ?? '', session.user.id)
+      if (!role) throw new AppError('not_found', 'Not found')
+      if (!roleAllows(role, needed)) throw lacksRole(needed)
+      return { kind: 'user', id: session.user.id, role, scopes: scopesOfRole(role) }
+    }
+    const allow = (request: HttpRequest): Promise<Actor> =>
+      keyInHeaders(request) !== undefined ? byKey(request) : bySession(request)
+
+    return guardedRoute(operation, allow, async (request, actor) => {
+      const parts = await readParts(operation, request, maxBodyBytes)
+      const requireMatch = matchRequirement(request.headers['if-match'])
+      const reply = await answer({ ...parts, actor, request, requireMatch })
+      if (operation.method !== 'get' && !operation.readOnly) {
+        await auditLog.record(parts.projectId, {
+          actor,
+          operation: operation.id,
+          resourceId: resourceOf(request, reply),
+          body: parts.body,
+          client: clientOf(request),
+        })
+        // Requests that come after the answer must see the change.
+        const version = await configChanges.refresh()
+        if (version !== undefined) request.replyHeaders['X-Config-Version'] = version
+      }
+      return taggedReply(request, reply)
+    })
+  }
+
+export type ProjectRouteFactory = ReturnType<typeof createProjectRoute>
+
+/** 403 for a member whose role does not suffice. */
+export const lacksRole = (requiredRole: ProjectRole): AppError =>
+  new AppError('forbidden', 'Your role in the project does not allow this', { requiredRole })
+
+/** The role of a user in a project; undefined when they are no member, or there is no such project. */
+export const findRole = async (
+  { prisma }: Pick<Platform['db'], 'prisma'>,
+  projectId: string,
+  userId: string,
+): Promise<ProjectRole | undefined> => {
+  if (!UUID.test(projectId)) return undefined
+  const member = await prisma.projectMember.findFirst({
+    where: { projectId, userId, project: { archivedAt: null } },
+  })
+  return projectRoles.find((role) => role === member?.role)
+}
+
+// What the path names beside the project, or what was made just now.
+const resourceOf = ({ params }: HttpRequest, { body }: ProjectReply): string | null => {
+  const [named] = Object.entries(params).filter(([name]) => name !== 'projectId')
+  if (named) return `${named[1]}`
+  const made: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'id') : undefined
+  return typeof made === 'string' ? made : null
+}

@@ -1,0 +1,98 @@
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { AppError, type Endpoint } from '@waymark/contracts'
+import { acceptsBrotli, type HttpRequest, type Reply, type Route, route } from '@waymark/service-kit'
+
+const require = createRequire(import.meta.url)
+
+/** Where the built console lies. */
+const BUILT = path.join(path.dirname(require.resolve('@waymark/console/package.json')), 'dist')
+
+const TYPES: Record<string, string> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2',
+}
+
+const policy = (directives: Record<string, string>): string =>
+  Object.entries({ 'default-src': "'none'", 'base-uri': "'none'", 'form-action': "'none'", ...directives })
+    .map(([name, value]) => `${name} ${value}`)
+    .join('; ')
+
+/** For everything of the console; pages of other sites may not frame it. */
+const CONSOLE_POLICY = policy({
+  'script-src': "'self'",
+  'style-src': "'self'",
+  'img-src': "'self' data: blob:",
+  'font-src': "'self'",
+  'connect-src': "'self'",
+  'frame-src': "'self'",
+  'frame-ancestors': "'none'",
+})
+
+/** For the frame that shows previews of emails: their own styles and pictures, and an origin of its own. */
+const EMAIL_POLICY = policy({
+  sandbox: 'allow-scripts',
+  'script-src': "'self'",
+  'style-src': "'unsafe-inline'",
+  'img-src': 'https: data:',
+  'frame-ancestors': "'self'",
+})
+
+const endpoint = (place: string): Endpoint => ({ method: 'get', path: place })
+
+/** The console: its files, and its page for every other address below `/console`. */
+export const consoleRoutes = (): Route[] => [
+  route(endpoint('/console'), (request) => page(request)),
+  route(endpoint('/console/assets/{file}'), (request) =>
+    // Their names change with their contents.
+    fileOf(request, path.join('assets', request.params.file ?? ''), 'public, max-age=31536000, immutable'),
+  ),
+  ...['icon.svg', 'theme.js'].map((file) =>
+    route(endpoint(`/console/${file}`), (request) => fileOf(request, file, 'no-cache')),
+  ),
+  route(endpoint('/console/email-frame.js'), (request) => {
+    const { headers, ...reply } = fileOf(request, 'email-frame.js', 'no-cache')
+    // The frame that loads it has an origin of its own.
+    return { ...reply, headers: { ...headers, 'Cross-Origin-Resource-Policy': 'cross-origin' } }
+  }),
+  route(endpoint('/console/email-frame.html'), (request) => {
+    const { headers, ...reply } = fileOf(request, 'email-frame.html', 'no-cache')
+    return {
+      ...reply,
+      headers: { ...headers, 'Content-Security-Policy': EMAIL_POLICY, 'X-Frame-Options': 'SAMEORIGIN' },
+    }
+  }),
+  route(endpoint('/console/*'), (request) => page(request)),
+]
+
+const page = (request: HttpRequest): Reply => {
+  if (!existsSync(path.join(BUILT, 'index.html')))
+    throw new AppError(
+      'not_found',
+      'The console is not built: run npm run build --workspace @waymark/console',
+    )
+  return fileOf(request, 'index.html', 'no-cache')
+}
+
+const fileOf = (request: HttpRequest, name: string, caching: string): Reply => {
+  const type = TYPES[path.extname(name)]
+  const file = path.join(BUILT, name)
+  if (type === undefined || !isBelow(file) || !existsSync(file)) throw new AppError('not_found', 'Not found')
+  const compressed = acceptsBrotli(request) && existsSync(`${file}.br`)
+  return {
+    headers: {
+      'Content-Type': type,
+      'Cache-Control': caching,
+      'Content-Security-Policy': CONSOLE_POLICY,
+      Vary: 'Accept-Encoding',
+      ...(compressed && { 'Content-Encoding': 'br' }),
+    },
+    file: compressed ? `${file}.br` : file,
+  }
+}
+
+const isBelow = (file: string): boolean => file.startsWith(BUILT + path.sep)

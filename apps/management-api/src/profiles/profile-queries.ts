@@ -1,0 +1,199 @@
+import type { ConversionView, ProfileView, TimelineEntry, Touch } from '@waymark/contracts'
+import type { Identity } from '@waymark/domain'
+import type { ClientBase, Pool } from 'pg'
+import { EVENT_COLUMNS, type EventRow, eventView } from '../events/events.ts'
+import { fillPage } from '../http/page.ts'
+import { UUID_PATTERN, unprocessable } from '../http/validation.ts'
+
+const SELECT = `
+  SELECT p.id, p.user_id, p.traits, p.first_touch, p.last_touch, p.created_at, p.updated_at,
+    ARRAY(SELECT value FROM ingest.identities WHERE profile_id = p.id AND kind = 'visitor' ORDER BY value LIMIT 1000)
+      AS visitor_ids`
+const FIND = `${SELECT}
+  FROM ingest.identities i JOIN ingest.profiles p ON p.id = i.profile_id
+  WHERE i.project_id = $1 AND i.kind = $2 AND i.value = $3`
+// No chain of merges is longer than one step.
+const READ = `${SELECT}
+  FROM ingest.profiles asked JOIN ingest.profiles p ON p.id = coalesce(asked.merged_into, asked.id)
+  WHERE asked.project_id = $1 AND asked.id = $2`
+
+type Row = {
+  id: string
+  user_id: string | null
+  visitor_ids: string[]
+  traits: ProfileView['traits']
+  first_touch: Touch | null
+  last_touch: Touch | null
+  created_at: Date
+  updated_at: Date
+}
+
+/** The profile that a user or visitor belongs to now: a list of one, or of none. */
+export const findProfileOf = async (
+  pool: Pool,
+  { projectId, kind, value }: Identity,
+): Promise<ProfileView[]> => {
+  const { rows } = await pool.query<Row>({
+    name: 'find-profile',
+    text: FIND,
+    values: [projectId, kind, value],
+  })
+  return rows.map(view)
+}
+
+/** The profile with an id, or the one that it was merged into; `undefined` when there is none. */
+export const readProfile = async (
+  db: Pool | ClientBase,
+  projectId: string,
+  id: string,
+): Promise<ProfileView | undefined> => {
+  const { rows } = await db.query<Row>({ name: 'read-profile', text: READ, values: [projectId, id] })
+  return rows.map(view)[0]
+}
+
+const view = (row: Row): ProfileView => ({
+  id: row.id,
+  userId: row.user_id,
+  visitorIds: row.visitor_ids,
+  traits: row.traits,
+  firstTouch: row.first_touch,
+  lastTouch: row.last_touch,
+  createdAt: row.created_at.toISOString(),
+  updatedAt: row.updated_at.toISOString(),
+})
+
+/** Of entries received at the same time, an identify comes after an event's conversions, which come after the event. */
+const RANKS = { event: 0, conversion: 1, identify: 2 } as const
+type Kind = keyof typeof RANKS
+
+/** The place of an entry: entries are listed from the greatest place down. */
+type Place = { at: string; rank: number; key: string }
+type Placed = { place: Place; entry: TimelineEntry }
+
+const CURSOR = new RegExp(
+  `^(\\d{4}-\\d\\d-\\d\\dT[\\d:.]{12}Z)_([0-2])_(${UUID_PATTERN}(?:_${UUID_PATTERN})?)$`,
+)
+const END: Place = { at: 'infinity', rank: 3, key: '' }
+
+type Person = { projectId: string; profileIds: readonly string[]; userIds: readonly string[] }
+type Page = { data: TimelineEntry[]; nextCursor: string | null }
+
+/** What a person did, the last received first. What is received meanwhile does not shift pages. */
+export const listTimeline = async (
+  pool: Pool,
+  person: Person,
+  { limit, cursor }: { limit: number; cursor?: string | undefined },
+): Promise<Page> => {
+  const start = cursor === undefined ? END : parseCursor(cursor)
+  const { page, hasMore } = await fillPage<Placed, TimelineEntry>(
+    limit,
+    ({ entry }) => entry,
+    (last, take) => readEntries(pool, person, last?.place ?? start, take),
+  )
+  const last = page.at(-1)
+  return {
+    data: page.map(({ shown }) => shown),
+    nextCursor: hasMore && last ? formatCursor(last.record.place) : null,
+  }
+}
+
+/** The first entries below a place. They are among the first of each kind. */
+const readEntries = async (pool: Pool, person: Person, before: Place, take: number): Promise<Placed[]> => {
+  const read = async <Row extends { at: Date; key: string }>(
+    kind: Kind,
+    statement: string,
+    view: (row: Row) => Omit<TimelineEntry, 'type' | 'at'>,
+  ): Promise<Placed[]> => {
+    const rank = RANKS[kind]
+    // Of the same time as the cursor there is all, a part, or nothing left, by the order of kinds.
+    const key = rank < before.rank ? MAX_KEY : rank > before.rank ? '' : before.key
+    const values = [person.projectId, person.profileIds, before.at, key, take]
+    const { rows } = await pool.query<Row>(statement, values)
+    return rows.map((row) => ({
+      place: { at: row.at.toISOString(), rank, key: row.key },
+      entry: { type: kind, at: row.at.toISOString(), ...view(row) },
+    }))
+  }
+  const userId = person.userIds[0] ?? null
+  const found = await Promise.all([
+    read<EventRow & { at: Date; key: string }>('event', EVENTS, (row) => ({ event: eventView(row) })),
+    read<ConversionRow>('conversion', CONVERSIONS, (row) => ({ conversion: conversionView(row) })),
+    read<IdentifyRow>('identify', IDENTIFIES, ({ value }) => ({ identify: { visitorId: value, userId } })),
+  ])
+  return found
+    .flat()
+    .sort((a, b) => compare(b.place, a.place))
+    .slice(0, take)
+}
+
+const MAX_KEY = 'g'
+
+// For each profile by its index, so that a page costs the same however much there is. Keys are compared as text, of which
+// every one is less than MAX_KEY.
+const perProfile = (columns: string, table: string, key: string): string => `
+  SELECT found.* FROM unnest($2::uuid[]) AS profile (id) CROSS JOIN LATERAL (
+    SELECT ${columns}, received_at AS at, ${key} AS key FROM ${table}
+    WHERE project_id = $1 AND profile_id = profile.id AND received_at <= $3 AND (received_at < $3 OR ${key} < $4 COLLATE "C")
+    ORDER BY received_at DESC, ${key} COLLATE "C" DESC LIMIT $5
+  ) AS found ORDER BY at DESC, key COLLATE "C" DESC LIMIT $5`
+
+const EVENTS = perProfile(EVENT_COLUMNS, 'ingest.events', 'event_key::text')
+const CONVERSIONS = perProfile(
+  `selector_id, event_id, event_name, amount::float8 AS amount, currency, quantity, visitor_id, user_id, profile_id,
+    attribution, occurred_at, received_at`,
+  'ingest.conversions',
+  `event_key::text || '_' || selector_id::text`,
+)
+const IDENTIFIES = `
+  SELECT value, linked_at AS at, linked_by::text AS key FROM ingest.identities
+  WHERE project_id = $1 AND profile_id = ANY($2::uuid[]) AND kind = 'visitor' AND linked_at <= $3
+    AND (linked_at < $3 OR linked_by::text < $4 COLLATE "C")
+  ORDER BY linked_at DESC, linked_by::text COLLATE "C" DESC LIMIT $5`
+
+type ConversionRow = {
+  at: Date
+  key: string
+  selector_id: string
+  event_id: string
+  event_name: string
+  amount: number | null
+  currency: string | null
+  quantity: number | null
+  visitor_id: string | null
+  user_id: string | null
+  profile_id: string | null
+  attribution: ConversionView['attribution']
+  occurred_at: Date
+  received_at: Date
+}
+type IdentifyRow = { at: Date; key: string; value: string }
+
+const conversionView = (row: ConversionRow): ConversionView => ({
+  selectorId: row.selector_id,
+  eventId: row.event_id,
+  eventName: row.event_name,
+  amount: row.amount,
+  currency: row.currency,
+  quantity: row.quantity,
+  visitorId: row.visitor_id,
+  userId: row.user_id,
+  profileId: row.profile_id,
+  attribution: row.attribution,
+  occurredAt: row.occurred_at.toISOString(),
+  receivedAt: row.received_at.toISOString(),
+})
+
+const compare = (a: Place, b: Place): number =>
+  compareText(a.at, b.at) || a.rank - b.rank || compareText(a.key, b.key)
+
+const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+const formatCursor = ({ at, rank, key }: Place): string =>
+  Buffer.from(`${at}_${rank}_${key}`).toString('base64url')
+
+const parseCursor = (text: string): Place => {
+  const [, at, rank, key] = CURSOR.exec(Buffer.from(text, 'base64url').toString('latin1')) ?? []
+  if (!at || !rank || !key || Number.isNaN(Date.parse(at)))
+    throw unprocessable('cursor', 'format', 'must be the nextCursor of an earlier page of this list')
+  return { at, rank: Number(rank), key }
+}

@@ -1,0 +1,159 @@
+import { changeMember, leaveProject, listMembers, type ProjectRole, removeMember } from '@waymark/contracts'
+import type { Prisma } from '@waymark/database'
+import { roleAllows, roleOfScopes } from '@waymark/domain'
+import type { Platform, Route } from '@waymark/service-kit'
+import { roleOf } from '../accounts/read-account.ts'
+import { handKeysOver, lockProjectMembers, ownerFor, revokeKeysOf } from '../api-keys/key-owners.ts'
+import type { AuditLog } from '../audit/audit-log.ts'
+import type { AccountRoutes } from '../http/account-route.ts'
+import { pageOf } from '../http/page.ts'
+import { type Actor, lacksRole, type ProjectRouteFactory } from '../http/project-route.ts'
+import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+
+type Deps = Pick<Platform, 'db' | 'clock'> & {
+  projectRoute: ProjectRouteFactory
+  accountRoutes: AccountRoutes
+  auditLog: AuditLog
+}
+type Member = Prisma.ProjectMemberGetPayload<{ include: { user: true } }>
+
+/** The people who work on a project. */
+export const memberRoutes = ({ projectRoute, accountRoutes, auditLog, db, clock }: Deps): Route[] => [
+  projectRoute(listMembers, async ({ projectId, query }) => ({
+    body: await pageOf(
+      query,
+      async ({ id }, take) => {
+        const found = await db.prisma.projectMember.findMany({
+          where: { projectId, ...(id && { userId: id }) },
+          include: { user: true },
+          orderBy: { userId: 'desc' },
+          take,
+        })
+        return found.map(view)
+      },
+      (member) => member,
+    ),
+  })),
+
+  accountRoutes.signedIn(leaveProject, async ({ session, projectId, client }) => {
+    const { id } = session.user
+    await db.prisma.$transaction(async (tx) => {
+      await lockMembers(tx, projectId)
+      const member = requireFound(await findMember(tx, projectId, id))
+      await requireOtherOwner(tx, member)
+      await revokeKeysOf(tx, member, clock())
+      await removeFrom(tx, member, clock())
+    })
+    await auditLog.record(projectId, {
+      actor: { kind: 'user', id },
+      operation: leaveProject.id,
+      resourceId: id,
+      client,
+    })
+    return { status: 204 }
+  }),
+
+  projectRoute(changeMember, async ({ projectId, actor, id, body: { role }, requireMatch }) => {
+    requireOwnRole(actor, role)
+    const changed = await db.prisma.$transaction(async (tx) => {
+      await lockMembers(tx, projectId)
+      const member = requireFound(await findMember(tx, projectId, requireId(id)))
+      requireOwnRole(actor, roleOf(member.role))
+      requireMatch(view(member))
+      if (role === member.role) return member
+      await requireOtherOwner(tx, member)
+      await revokeInvitations(tx, member, clock())
+      await revokeKeysOf(tx, member, clock(), role)
+      return tx.projectMember.update({
+        where: { projectId_userId: { projectId, userId: member.userId } },
+        data: { role },
+        include: { user: true },
+      })
+    })
+    return { body: view(changed) }
+  }),
+
+  projectRoute(removeMember, async ({ projectId, actor, id, query, requireMatch }) => {
+    await db.prisma.$transaction(async (tx) => {
+      await lockMembers(tx, projectId)
+      const member = requireFound(await findMember(tx, projectId, requireId(id)))
+      requireOwnRole(actor, roleOf(member.role))
+      requireMatch(view(member))
+      await requireOtherOwner(tx, member)
+      if (query.apiKeys === 'handOver') await handKeysOver(tx, member, await newOwnerFor(tx, member, actor))
+      else await revokeKeysOf(tx, member, clock())
+      await removeFrom(tx, member, clock())
+    })
+    return { status: 204 }
+  }),
+]
+
+/** Refuses what touches a role above the actor's own; a key acts as an admin. @throws AppError forbidden */
+export const requireOwnRole = (actor: Actor, role: ProjectRole): void => {
+  const own = actor.kind === 'user' ? actor.role : roleOfScopes(actor.scopes)
+  if (!own || !roleAllows(own, role)) throw lacksRole(role)
+}
+
+/** One change of a project's members after another, so that two of them do not remove the last two owners. */
+const lockMembers = (tx: Prisma.TransactionClient, projectId: string): Promise<void> =>
+  lockProjectMembers(tx, requireId(projectId))
+
+const newOwnerFor = async (
+  tx: Prisma.TransactionClient,
+  { projectId, userId }: Member,
+  actor: Actor,
+): Promise<string | null> => {
+  const ownerId = await ownerFor(tx, projectId, actor)
+  if (ownerId === userId)
+    throw unprocessable(
+      'apiKeys',
+      'other_owner',
+      'cannot be handOver when the member, or a key of theirs, asks: let another admin do it, or send revoke',
+    )
+  return ownerId
+}
+
+const findMember = (
+  tx: Prisma.TransactionClient,
+  projectId: string,
+  userId: string,
+): Promise<Member | null> =>
+  tx.projectMember.findFirst({
+    where: { projectId, userId, project: { archivedAt: null } },
+    include: { user: true },
+  })
+
+const requireOtherOwner = async (tx: Prisma.TransactionClient, { projectId, userId, role }: Member) => {
+  if (role !== 'owner') return
+  const others = await tx.projectMember.findFirst({
+    where: { projectId, role: 'owner', userId: { not: userId } },
+  })
+  if (!others)
+    throw unprocessable('role', 'last_owner', 'is that of the last owner: make another member an owner first')
+}
+
+const removeFrom = async (tx: Prisma.TransactionClient, member: Member, now: number): Promise<void> => {
+  const { projectId, userId } = member
+  await revokeInvitations(tx, member, now)
+  await tx.projectMember.delete({ where: { projectId_userId: { projectId, userId } } })
+}
+
+// Else somebody could come back, or up again, by an invitation from the time before.
+const revokeInvitations = (tx: Prisma.TransactionClient, { projectId, userId, user }: Member, now: number) =>
+  tx.invitation.updateMany({
+    where: {
+      projectId,
+      acceptedAt: null,
+      revokedAt: null,
+      OR: [{ invitedBy: userId }, { email: user.email }],
+    },
+    data: { revokedAt: new Date(now) },
+  })
+
+const view = ({ userId, role, createdAt, user: { email, name } }: Member) => ({
+  id: userId,
+  email,
+  name,
+  role: roleOf(role),
+  createdAt,
+})

@@ -1,0 +1,112 @@
+import { archiveProject, createProject, getProject, listProjects, updateProject } from '@waymark/contracts'
+import type { Prisma } from '@waymark/database'
+import type { Platform, Route } from '@waymark/service-kit'
+import { v7 as uuidv7 } from 'uuid'
+import { createTenant } from '../accounts/create-account.ts'
+import { findTenants, projectView, roleOf } from '../accounts/read-account.ts'
+import type { AuditLog } from '../audit/audit-log.ts'
+import type { AccountRoutes } from '../http/account-route.ts'
+import { pageOf } from '../http/page.ts'
+import { type Actor, lacksRole, type ProjectRouteFactory } from '../http/project-route.ts'
+import { requireFound } from '../http/validation.ts'
+import { lockQuota, type Quotas, requireWithinQuota } from '../quotas.ts'
+
+type Deps = Pick<Platform, 'db' | 'clock'> & {
+  projectRoute: ProjectRouteFactory
+  accountRoutes: AccountRoutes
+  auditLog: AuditLog
+  quotas: Quotas
+}
+
+/** Projects: what owns events, keys and everything else. */
+export const projectRoutes = ({
+  projectRoute,
+  accountRoutes,
+  auditLog,
+  db,
+  clock,
+  quotas,
+}: Deps): Route[] => [
+  accountRoutes.signedIn(createProject, async ({ session, body, client }) => {
+    const { user } = session
+    const project = await db.prisma.$transaction(async (tx) => {
+      // Two first projects at once must not make two tenants.
+      await tx.$queryRaw`SELECT 1 FROM core.users WHERE id = ${user.id}::uuid FOR NO KEY UPDATE`
+      const tenants = await findTenants(tx, user.id)
+      const wanted = body.tenantId ?? tenants.find(({ owned }) => owned)?.id
+      if (wanted === undefined) return createTenant(tx, user.id, user.name, body.name)
+      const tenant = requireFound(tenants.find(({ id }) => id === wanted))
+      if (!tenant.owned) throw lacksRole('owner')
+      await lockQuota(tx, tenant.id, 'projects')
+      const projects = await tx.project.count({ where: { tenantId: tenant.id } })
+      requireWithinQuota(quotas, 'projects', projects + 1)
+      return tx.project.create({
+        data: {
+          id: uuidv7(),
+          name: body.name,
+          tenantId: tenant.id,
+          members: { create: { userId: user.id, role: 'owner' } },
+        },
+      })
+    })
+    const actor = { kind: 'user' as const, id: user.id }
+    await auditLog.record(project.id, {
+      actor,
+      operation: createProject.id,
+      resourceId: project.id,
+      body,
+      client,
+    })
+    return { status: 201, body: projectView(project, 'owner') }
+  }),
+
+  accountRoutes.signedIn(listProjects, async ({ session, query }) => ({
+    body: await pageOf(
+      query,
+      (where, take) =>
+        db.prisma.project.findMany({
+          where: { archivedAt: null, members: { some: { userId: session.user.id } }, ...where },
+          include: { members: { where: { userId: session.user.id } } },
+          orderBy: { id: 'desc' },
+          take,
+        }),
+      ({ members, ...project }) => projectView(project, roleOf(members[0]?.role ?? '')),
+    ),
+  })),
+
+  projectRoute(getProject, async ({ projectId, actor }) => {
+    const project = await db.prisma.project.findFirst({ where: { id: projectId, archivedAt: null } })
+    return { body: projectView(requireFound(project), roleAs(actor)) }
+  }),
+
+  projectRoute(updateProject, async ({ projectId, actor, body: { name }, requireMatch }) =>
+    db.prisma.$transaction(async (tx) => {
+      requireMatch(projectView(await lockProject(tx, projectId), roleAs(actor)))
+      const project = await tx.project.update({
+        where: { id: projectId },
+        data: name === undefined ? {} : { name },
+      })
+      return { body: projectView(project, roleAs(actor)) }
+    }),
+  ),
+
+  projectRoute(archiveProject, async ({ projectId, actor, requireMatch }) => {
+    await db.prisma.$transaction(async (tx) => {
+      requireMatch(projectView(await lockProject(tx, projectId), roleAs(actor)))
+      await tx.project.update({
+        where: { id: projectId },
+        data: { archivedAt: new Date(clock()), version: { increment: 1 } },
+      })
+      await tx.configChange.create({ data: { projectId } })
+    })
+    return { status: 204 }
+  }),
+]
+
+/** The project, which nobody else changes until the transaction ends. */
+const lockProject = async (tx: Prisma.TransactionClient, id: string) => {
+  await tx.$queryRaw`SELECT 1 FROM core.projects WHERE id = ${id}::uuid FOR UPDATE`
+  return requireFound(await tx.project.findFirst({ where: { id, archivedAt: null } }))
+}
+
+const roleAs = (actor: Actor) => (actor.kind === 'user' ? actor.role : null)

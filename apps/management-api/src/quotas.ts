@@ -1,0 +1,84 @@
+import { AppError } from '@waymark/contracts'
+import type { Prisma } from '@waymark/database'
+import type { Config } from '@waymark/service-kit'
+import { quotasConfig } from './config.ts'
+
+/** How much one project or tenant may own. */
+export type Quotas = Config<typeof quotasConfig>
+
+const COUNTED: Readonly<Record<keyof Quotas, string>> = {
+  projects: 'projects in the tenant, including archived ones',
+  members: 'members and pending invitations',
+  apiKeys: 'usable API keys',
+  eventDefinitions: 'event definitions in use',
+  meteringSelectors: 'metering selectors in use',
+  decisions: 'decisions, including archived ones',
+  configurationBytes: 'bytes of schemas, filters and decisions',
+  emailSenders: 'email senders in the tenant',
+  emailTriggers: 'email triggers that are not archived',
+  insights: 'insights',
+  dashboards: 'dashboards',
+  couponPools: 'coupon pools, including archived ones',
+  couponCodes: 'coupon codes in all pools of the project',
+  links: 'short links, including archived ones',
+}
+
+type Transaction = Pick<Prisma.TransactionClient, '$executeRaw' | '$queryRaw'>
+
+/**
+ * Makes creations that count against one quota of a project or tenant wait for each other until the transaction ends, so
+ * that what was counted stays true.
+ */
+export const lockQuota = async (tx: Transaction, ownerId: string, quotaName: keyof Quotas): Promise<void> => {
+  await tx.$executeRaw`SELECT pg_advisory_xact_lock(hashtextextended(${lockName(ownerId, quotaName)}, 0))`
+}
+
+/** What the advisory lock of a quota is made from. */
+export const lockName = (ownerId: string, quotaName: keyof Quotas): string => `quota:${quotaName}:${ownerId}`
+
+/**
+ * @param count how many there would be with what is to be created
+ * @param field the member of the body that asks for them; empty for all of it
+ * @throws AppError unprocessable that names the quota and its setting when `count` exceeds it
+ */
+export const requireWithinQuota = (
+  quotas: Quotas,
+  quotaName: keyof Quotas,
+  count: number,
+  field = '',
+): void => {
+  const limit = quotas[quotaName]
+  if (count <= limit) return
+  const message =
+    `Quota exceeded: at most ${limit} ${COUNTED[quotaName]} are allowed; this request needs ${count}. ` +
+    `The operator of this deployment can change it with ${quotasConfig[quotaName].variable}.`
+  throw new AppError('unprocessable', message, {
+    quota: quotaName,
+    limit,
+    errors: [{ field, rule: 'quota', message }],
+  })
+}
+
+/**
+ * Checks how much of a project's configuration is read whenever it changes: to be called after a change, as the last
+ * part of its transaction.
+ * @throws AppError unprocessable when the change would exceed the quota
+ */
+export const requireConfigurationFits = async (
+  tx: Transaction,
+  projectId: string,
+  quotas: Quotas,
+): Promise<void> => {
+  await lockQuota(tx, projectId, 'configurationBytes')
+  const [sum] = await tx.$queryRaw<{ bytes: number }[]>`
+    SELECT coalesce(sum(octet_length(part::text)), 0)::float8 AS bytes FROM (
+      SELECT schema FROM core.event_definitions WHERE project_id = ${projectId}::uuid AND archived_at IS NULL
+      UNION ALL
+      SELECT filter FROM core.metering_selectors WHERE project_id = ${projectId}::uuid AND archived_at IS NULL
+      UNION ALL
+      SELECT filter FROM email.triggers WHERE project_id = ${projectId}::uuid AND status <> 'archived'
+      UNION ALL
+      SELECT definition FROM decision.decisions WHERE project_id = ${projectId}::uuid
+    ) AS parts (part)`
+  requireWithinQuota(quotas, 'configurationBytes', sum?.bytes ?? 0)
+}

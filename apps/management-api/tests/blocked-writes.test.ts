@@ -1,0 +1,59 @@
+import { services } from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { lockName } from '../src/quotas.ts'
+import { type Browser, type Management, startManagement } from './start-management.ts'
+
+describe.skipIf(!services)('a write that waits for a lock', () => {
+  let management: Management
+  let owner: Browser
+  let projectId: string
+  beforeAll(async () => {
+    management = await startManagement()
+    const registered = await management.register()
+    owner = registered
+    projectId = registered.account.projects[0]?.id ?? ''
+  })
+  afterAll(() => management?.stop())
+
+  const ask = async (method: string, path: string, body?: unknown) => {
+    const response = await owner.request(method, `/api/projects/${projectId}/${path}`, body)
+    return { status: response.status, body: (await response.json()) as { id: string; data: unknown[] } }
+  }
+  /** Runs `work` while somebody else holds what a statement locks. */
+  const whileLocked = async <T>(lock: string, value: string, work: () => Promise<T>): Promise<T> => {
+    const client = await management.db.pool.connect()
+    try {
+      await client.query('BEGIN')
+      await client.query(lock, [value])
+      return await work()
+    } finally {
+      await client.query('ROLLBACK')
+      client.release()
+    }
+  }
+  const QUOTA = 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))'
+
+  it.each([
+    ['metering-selectors', 'meteringSelectors', { eventName: 'order' }],
+    ['coupon-pools', 'couponCodes', { name: 'Summer', kind: 'unique', discount: { type: 'free_shipping' } }],
+  ] as const)(
+    'is answered 503 and creates nothing once the lock is released: %s',
+    async (path, quota, body) => {
+      const lock = lockName(projectId, quota)
+      expect(await whileLocked(QUOTA, lock, () => ask('POST', path, body))).toMatchObject({ status: 503 })
+      // It gets the lock behind the one before it, if that still waits.
+      expect((await ask('POST', path, body)).status).toBe(201)
+      expect((await ask('GET', path)).body.data).toHaveLength(1)
+    },
+  )
+
+  it('is answered 503 and changes nothing once the lock is released', async () => {
+    const { body: link } = await ask('POST', 'links', { destination: 'https://shop.example/' })
+    const change = (campaign: string) => ask('PATCH', `links/${link.id}`, { campaign })
+    const lock = 'SELECT FROM link.links WHERE id = $1 FOR UPDATE'
+    expect((await whileLocked(lock, link.id, () => change('late'))).status).toBe(503)
+    expect((await ask('PATCH', `links/${link.id}`, { tags: ['seen'] })).body).toMatchObject({
+      campaign: null,
+    })
+  })
+})

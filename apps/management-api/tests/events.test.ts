@@ -1,0 +1,152 @@
+import { type FilterRequest, MAX_FILTERS, MAX_FILTERS_LENGTH } from '@waymark/contracts'
+import { fulfils, parseFilter } from '@waymark/domain'
+import { createEventPartitions, createEventWriter, resolveProfiles } from '@waymark/pipeline'
+import { anEnrichedEvent, services } from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Json, startWorld, type World } from './world.ts'
+
+const HOUR_MS = 3_600_000
+const START = Date.parse('2026-02-01T00:00:00Z')
+const COUNT = 5_300
+const RARE = 17
+const KEY = `a.'b"$`
+const values: unknown[] = ['=SUM(A1)', 'ä,"b"\n', 4, 4.5, -1, true, false, null, { x: 1 }, [1], '4', '']
+
+describe.skipIf(!services)('events that are filtered', () => {
+  let world: World
+  beforeAll(async () => {
+    world = await startWorld()
+    const { db, analytics, projectConfigs } = world.platform
+    const write = createEventWriter({ db, analytics, projectConfigs, partitions: createEventPartitions(db) })
+    const found = await resolveProfiles(db.pool, [
+      { projectId: world.projectId, visitorId: 'v', userId: null },
+      { projectId: world.projectId, visitorId: null, userId: 'u' },
+    ])
+    const [merged, person] = found.map((id) => id ?? '') as [string, string]
+    await db.prisma.profile.update({ where: { id: merged }, data: { mergedInto: person } })
+    await db.prisma.profile.update({ where: { id: person }, data: { traits: { plan: 'pro' } } })
+    const events = Array.from({ length: COUNT }, (_, n) => {
+      const receivedAt = new Date(START + n * 1_000).toISOString()
+      const made = anEnrichedEvent({
+        projectId: world.projectId,
+        receivedAt,
+        event: {
+          eventId: `e${n}`,
+          eventName: n === RARE ? 'rare' : 'common',
+          visitorId: n === RARE ? 'v' : `v${n}`,
+          properties: { n, [KEY]: values[n % values.length] },
+        },
+      })
+      // The last ones say that they happened long before.
+      const timestamp = n >= COUNT - 10 ? new Date(START - 100 * HOUR_MS).toISOString() : receivedAt
+      return { ...made, timestamp, profileId: n === RARE ? merged : null }
+    })
+    for (let at = 0; at < COUNT; at += 1_000) await write(events.slice(at, at + 1_000))
+  })
+  afterAll(() => world?.stop())
+
+  const path = (resource: string, query: Json, filters?: FilterRequest[]) => {
+    const parameters = new URLSearchParams(query as Record<string, string>)
+    if (filters) parameters.set('filters', JSON.stringify(filters))
+    return `${resource}?${parameters}`
+  }
+  const list = (query: Json, filters?: FilterRequest[]) => world.readAll(path('events', query, filters), 500)
+  const numbers = (events: Json[]) => events.map(({ properties }) => (properties as Json).n)
+
+  it.each<[FilterRequest, unknown[]]>([
+    [{ property: 'eventName', op: 'eq', value: 'rare' }, [RARE]],
+    [{ property: 'traits.plan', op: 'eq', value: 'pro' }, [RARE]],
+    [{ property: 'properties.n', op: 'lt', value: 2 }, [1, 0]],
+    [{ property: 'properties.n', op: 'in', value: [5, '6', true] }, [5]],
+  ])('are those that fulfil %j, however far back', async (filter, expected) => {
+    expect(numbers(await list({}, [filter]))).toEqual(expected)
+  })
+
+  it.each([
+    ...['eq', 'neq'].flatMap((op) => ['=SUM(A1)', 4, true, '4'].map((value) => ({ op, value }))),
+    { op: 'in', value: ['=SUM(A1)', -1, false] },
+    { op: 'not_in', value: [4, ''] },
+    ...['gt', 'gte', 'lt', 'lte'].flatMap((op) => [4, '4', 4.5].map((value) => ({ op, value }))),
+    { op: 'contains', value: '"b"' },
+    { op: 'starts_with', value: '=' },
+    { op: 'exists' },
+    { op: 'not_exists' },
+  ])('mean by %j the same as in the analytics store', async (request) => {
+    const filter = { property: `properties.a\\.'b"$`, ...request } as FilterRequest
+    const parsed = parseFilter(filter)
+    if ('message' in parsed) throw new Error(parsed.message)
+    const few = [filter, { property: 'properties.n', op: 'lt' as const, value: 24 }]
+    const expected = Array.from({ length: 24 }, (_, n) => n).filter((n) =>
+      fulfils(values[n % values.length], parsed),
+    )
+    expect(numbers(await list({}, few))).toEqual(expected.reverse())
+  })
+
+  it('are those whose timestamp lies in the range', async () => {
+    const at = (n: number) => new Date(START + n * 1_000).toISOString()
+    expect(numbers(await list({ from: at(10), to: at(13) }))).toEqual([12, 11, 10])
+    const late = await list({ to: at(0) })
+    expect(numbers(late)).toEqual(Array.from({ length: 10 }, (_, n) => COUNT - 1 - n))
+  })
+
+  it('come on pages that go on where the one before ended', async () => {
+    const filter: FilterRequest = { property: 'properties.n', op: 'lt', value: 30 }
+    const pages = await world.readAll(path('events', {}, [filter]), 7)
+    expect(numbers(pages)).toEqual(Array.from({ length: 30 }, (_, n) => 29 - n))
+  })
+
+  it('are refused with filters that cannot be used', async () => {
+    const refused = async (filters: string) => {
+      const query = new URLSearchParams({ filters })
+      const { status, body } = await world.manage('GET', `events?${query}`)
+      return [status, (body.errors as { field: string }[] | undefined)?.[0]?.field]
+    }
+    const filter = { property: 'eventName', op: 'eq', value: 'a' }
+    const many = (count: number) => JSON.stringify(Array.from({ length: count }, () => filter))
+    expect(await refused('[')).toEqual([422, 'filters'])
+    expect(await refused('{}')).toEqual([422, 'filters'])
+    expect(await refused('[{"property":"price","op":"exists"}]')).toEqual([422, 'filters.0.property'])
+    expect(await refused(many(MAX_FILTERS))).toEqual([200, undefined])
+    expect(await refused(many(MAX_FILTERS + 1))).toEqual([422, 'filters'])
+    const padded = (length: number) => `${many(1)}${' '.repeat(length - many(1).length)}`
+    expect(await refused(padded(MAX_FILTERS_LENGTH))).toEqual([200, undefined])
+    expect(await refused(padded(MAX_FILTERS_LENGTH + 1))).toEqual([422, 'filters'])
+  })
+
+  it('are exported as JSON lines, and from a cursor on', async () => {
+    const exported = async (query: Json) => {
+      const text = await world.text(path('events/export', query))
+      return text
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Json)
+    }
+    const all = await exported({})
+    expect(numbers(all)).toEqual(Array.from({ length: COUNT }, (_, n) => COUNT - 1 - n))
+    const [listed] = (await world.manage('GET', 'events?limit=1')).body.data as Json[]
+    expect(all[0]).toEqual({ ...listed, cursor: expect.any(String) })
+    const rest = await exported({ cursor: all[5_000]?.cursor, eventName: 'common' })
+    expect(numbers(rest)).toEqual(
+      numbers(all)
+        .slice(5_001)
+        .filter((n) => n !== RARE),
+    )
+  })
+
+  it('are exported as CSV that no spreadsheet runs', async () => {
+    const filters: FilterRequest[] = [{ property: 'properties.n', op: 'lt', value: 2 }]
+    const text = await world.text(path('events/export', { format: 'csv' }, filters))
+    const [header, second, first, rest] = text.split('\r\n')
+    expect(header).toMatch(/^eventId,eventName,timestamp,receivedAt,.*,cursor$/)
+    const properties = JSON.stringify({ n: 1, [KEY]: values[1] })
+    expect(second).toContain(`,"${properties.replaceAll('"', '""')}",`)
+    expect(first).toMatch(/^e0,common,2026-02-01T00:00:00.000Z,/)
+    expect(rest).toBe('')
+    const { pool } = world.platform.db
+    await pool.query(`UPDATE ingest.events SET visitor_id = '=1+1' WHERE event_id = 'e0'`)
+    await pool.query(`UPDATE ingest.events SET visitor_id = '-a,"b"' WHERE event_id = 'e1'`)
+    const unsafe = await world.text(path('events/export', { format: 'csv' }, filters))
+    expect(unsafe).toContain(`,'=1+1,`)
+    expect(unsafe).toContain(`,"'-a,""b""",`)
+  })
+})

@@ -1,0 +1,17 @@
+import { BlockList, isIP } from 'node:net'
+import type { RegistrationMode } from '@waymark/management-api'
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8)
+loopback.addAddress('::1', 'ipv6')
+
+/** Whether only this machine reaches what listens on `host`; empty stands for every address. */
+export const isLoopback = (host: string): boolean => {
+  if (host.toLowerCase() === 'localhost') return true
+  const family = isIP(host)
+  return family !== 0 && loopback.check(host, family === 6 ? 'ipv6' : 'ipv4')
+}
+
+/** Who may register: what is set, else anybody while only this machine is answered, and invited people otherwise. */
+export const registrationModeOf = (mode: RegistrationMode | '', host: string): RegistrationMode =>
+  mode || (isLoopback(host) ? 'open' : 'invite')

@@ -1,0 +1,37 @@
+import type { AppName, Constellation } from '@waymark/testing'
+import { afterAll, describe } from 'vitest'
+import { describeAnalytics } from './analytics.suite.ts'
+import { describeCoupons } from './coupons.suite.ts'
+import { describeDecisions } from './decisions.suite.ts'
+import { describeEmail } from './email.suite.ts'
+import { describeIdentity } from './identity.suite.ts'
+import { describeIngestion } from './ingestion.suite.ts'
+import { describeMainJob } from './main-job.suite.ts'
+import { describeShortLinks } from './short-links.suite.ts'
+import { describeTraces } from './traces.suite.ts'
+
+type Start = (env?: Record<string, string>) => Promise<Constellation>
+
+/** The suites that run twice: in standalone.test.ts and in distributed.test.ts. `couponApp` redeems coupons there. */
+export const describeAllFeatures = (start: Start, couponApp: AppName): void => {
+  const shared = startOnce(start)
+  describeMainJob(shared)
+  describe('catalog, conversions and keys', () => describeIngestion(shared))
+  describe('analytics', () => describeAnalytics(shared))
+  describe('email', () => describeEmail(shared))
+  describe('people', () => describeIdentity(shared))
+  describe('coupons', () => describeCoupons(shared, couponApp))
+  describe('short links', () => describeShortLinks(shared))
+  describe('decisions', () => describeDecisions(shared))
+  describe('traces', () => describeTraces(start))
+}
+
+/** A start that several groups share, since it costs more than most of them; the end of all stops it. */
+const startOnce = (start: Start): (() => Promise<Constellation>) => {
+  let started: Promise<Constellation> | undefined
+  afterAll(async () => (await started)?.stop())
+  return async () => {
+    started ??= start()
+    return { ...(await started), stop: async () => {} }
+  }
+}

@@ -1,0 +1,190 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { type Constellation, eventually, startStandalone } from '@waymark/testing'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const require = createRequire(import.meta.url)
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((file) =>
+  existsSync(file),
+)
+const DIST = path.resolve(import.meta.dirname, '../../console/dist')
+const MAX_FIRST_LOAD_BYTES = 250_000
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+const PAGES = [
+  ['Home', ''],
+  ['Live', '/live'],
+  ['People', '/people'],
+  ['Catalog', '/catalog'],
+  ['Catalog', '/catalog/rejected'],
+  ['Catalog', '/catalog/dead-letters'],
+  ['Links', '/links'],
+  ['Coupons', '/coupons'],
+  ['Coupons', '/coupons/redemptions'],
+  ['Decisions', '/decisions'],
+  ['New decision', '/decisions/new'],
+  ['Email', '/email'],
+  ['New trigger', '/email/new'],
+  ['Email', '/email/deliveries'],
+  ['Email', '/email/suppressions'],
+  ['Settings', '/settings'],
+  ['Settings', '/settings/conversions'],
+  ['Settings', '/settings/keys'],
+  ['Settings', '/settings/members'],
+  ['Settings', '/settings/audit'],
+  ['Settings', '/settings/account'],
+] as const
+
+type AxeRun = { violations: { id: string; impact: string | null; nodes: { html: string }[] }[] }
+
+it.runIf(CHROMIUM === undefined && process.env.CI)('has a Chromium in CI', () => {
+  expect.fail('No Chromium is installed: run apt-get install chromium')
+})
+
+describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
+  let waymark: Constellation
+  let browser: Browser
+  let page: Page
+  let baseUrl = ''
+  let project = ''
+  const failures: string[] = []
+
+  beforeAll(async () => {
+    waymark = await startStandalone()
+    baseUrl = new URL((await waymark.request('/healthz')).url).origin
+    browser = await chromium.launch({ executablePath: CHROMIUM ?? '', args: FLAGS })
+    page = await browser.newPage()
+    page.on('console', (message) => {
+      // A refused request and a violation of the policy are messages of the kind "error".
+      if (message.type() === 'error') failures.push(`${page.url()}: ${message.text()}`)
+    })
+    page.on('pageerror', (error) => failures.push(`${page.url()}: ${error.message}`))
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await waymark?.stop()
+  })
+
+  const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true })
+  const open = async (place: string, title: string) => {
+    await page.goto(`${project}${place}`)
+    await page.getByRole('heading', { level: 1, name: title }).waitFor()
+  }
+
+  it('leads from signing up to the first event', async () => {
+    await page.goto(baseUrl)
+    await page.getByRole('link', { name: 'Sign up' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('Ada')
+    await page.getByLabel('Email').fill('ada@example.com')
+    await page.getByLabel('Password').fill('a long way to the shop')
+    await button('Sign up').click()
+    await page.getByRole('heading', { name: 'Send the first event' }).waitFor()
+    project = page.url().replace(/\/$/, '')
+
+    await button('Create a key for this command').click()
+    const command = page.getByRole('region', { name: 'Command that sends an event' })
+    await command.getByText('wm_pub_').waitFor()
+    const key = /wm_pub_\w+/.exec(await command.innerText())?.[0] ?? ''
+    const sent = await fetch(`${baseUrl}/api/v1/t?sync=1`, {
+      method: 'POST',
+      headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ eventName: 'signed_up', visitorId: 'visitor-1', properties: { plan: 'free' } }),
+    })
+    expect(sent.status).toBe(200)
+    await page.getByRole('link', { name: 'Live', exact: true }).click()
+    await button('signed_up').click()
+    await page.getByRole('dialog').getByText('"plan": "free"').waitFor()
+    await page.keyboard.press('Escape')
+  })
+
+  it('creates a link that leads to its destination', async () => {
+    await open('/links', 'Links')
+    await button('Create link').first().click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Destination').fill('https://shop.example/sale')
+    await dialog.getByLabel('Code').fill('autumn-sale')
+    await dialog.getByRole('button', { name: 'Create link' }).click()
+    await page.getByRole('heading', { level: 1, name: 'autumn-sale' }).waitFor()
+    const followed = await fetch(`${baseUrl}/s/autumn-sale`, { redirect: 'manual' })
+    expect(followed.headers.get('Location')).toContain('https://shop.example/sale')
+  })
+
+  it('generates a pool of coupons', async () => {
+    await open('/coupons', 'Coupons')
+    await button('Create pool').first().click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('Autumn')
+    await dialog.getByLabel('How many').fill('20')
+    await dialog.getByRole('button', { name: 'Create pool' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Autumn' }).waitFor()
+    await page.getByText('ready', { exact: true }).waitFor()
+  })
+
+  it('creates a decision and shows who gets what', async () => {
+    await open('/decisions/new', 'New decision')
+    await page.getByLabel('Key').fill('free-shipping')
+    await button('Save decision').click()
+    await page.getByRole('heading', { level: 1, name: 'free-shipping' }).waitFor()
+    await button('Activate').click()
+    await button('Pause').waitFor()
+    await button('Preview').click()
+    await button('Show what they get').click()
+    await page.getByText('SPLIT', { exact: true }).waitFor()
+  })
+
+  it('goes to a page by keyboard', async () => {
+    await open('', 'Home')
+    await page.keyboard.press('Control+k')
+    await page.getByRole('dialog').getByRole('combobox').fill('Coup')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Coupons' }).waitFor()
+  })
+
+  it.each(['light', 'dark'] as const)('has accessible pages in %s', async (colorScheme) => {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
+    for (const [title, place] of PAGES) {
+      await open(place, title)
+      await eventually('the page is loaded', async () => (await page.getByLabel('Loading').count()) === 0)
+      await page.evaluate(axe)
+      const { violations } = await page.evaluate<AxeRun>(
+        "axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })",
+      )
+      const found = violations.map(({ id, nodes }) => `${place}: ${id} ${nodes[0]?.html}`)
+      expect(found).toEqual([])
+    }
+  })
+
+  it('fits a phone', async () => {
+    await page.setViewportSize({ width: 320, height: 640 })
+    for (const [title, place] of PAGES) {
+      await open(place, title)
+      const tooWide = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+      expect({ place, tooWide }).toEqual({ place, tooWide: 0 })
+    }
+  })
+
+  it('has had no error, refused request or violation of its policy', () => {
+    expect(failures).toEqual([])
+  })
+})
+
+describe('the files of the console', () => {
+  it('load little before the first page', () => {
+    const html = readFileSync(path.join(DIST, 'index.html'), 'utf8')
+    const scripts = [...html.matchAll(/(?:src|href)="\/console\/([^"]+\.js)"/g)].map(([, file]) => file ?? '')
+    expect(scripts.length).toBeGreaterThan(0)
+    const bytes = scripts.reduce((sum, file) => sum + statSync(path.join(DIST, `${file}.br`)).size, 0)
+    expect(bytes).toBeLessThan(MAX_FIRST_LOAD_BYTES)
+    expect(readdirSync(path.join(DIST, 'assets')).every((file) => /-[\w-]{8}\./.test(file))).toBe(true)
+  })
+})

@@ -1,0 +1,73 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Constellation, eventually, startStandalone } from '@waymark/testing'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+
+let waymark: Constellation
+beforeAll(async () => {
+  waymark = await startStandalone()
+})
+afterAll(() => waymark?.stop())
+
+/** The server and its connections: each of them can be frozen by itself. */
+const postgresProcesses = async (): Promise<number[]> => {
+  const pidFile = path.join(path.dirname(waymark.mailDir), 'postgres/data/postmaster.pid')
+  const postmaster = Number.parseInt(await readFile(pidFile, 'utf8'), 10)
+  const children = await readFile(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8')
+  return [postmaster, ...children.trim().split(' ').map(Number)]
+}
+
+const send = (body: object, resource: string): Promise<Response> =>
+  waymark.request(resource, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+const sendOrder = (n: number, query = ''): Promise<Response> =>
+  send({ eventName: 'ordered', visitorId: `v${n}`, properties: { amount: 1 } }, `/api/v1/t${query}`)
+
+it('answers 503 QUEUE_UNAVAILABLE to conversions while PostgreSQL is frozen, and goes on after it', async () => {
+  const created = await send(
+    { eventName: 'ordered' },
+    `/api/projects/${waymark.projectId}/metering-selectors`,
+  )
+  expect(created.status).toBe(201)
+  await eventually('an order is stored', async () => (await sendOrder(0, '?sync=1')).status === 200)
+
+  const frozen = await postgresProcesses()
+  const thaw = () => {
+    for (const pid of frozen.splice(0)) process.kill(pid, 'SIGCONT')
+  }
+  onTestFinished(thaw)
+  for (const pid of frozen) process.kill(pid, 'SIGSTOP')
+  const answers: { status: number; body: unknown }[] = []
+  // Long enough that the queue is tried again and again, and that requests come at any moment of such a try.
+  const until = performance.now() + 12_000
+  await Promise.all(
+    Array.from({ length: 5 }, async (_, client) => {
+      while (performance.now() < until) {
+        const response = await sendOrder(client)
+        answers.push({ status: response.status, body: await response.json() })
+        await sleep(100)
+      }
+    }),
+  )
+  thaw()
+  const body = { error: 'QUEUE_UNAVAILABLE', retryAfter: 60 }
+  for (const answer of answers) expect(answer).toEqual({ status: 503, body })
+  await eventually('orders are taken again', async () => (await sendOrder(1)).status === 202)
+})
+
+it('starts PostgreSQL again when it is killed, and answers 503 until then', async () => {
+  const [postmaster = 0] = await postgresProcesses()
+  process.kill(postmaster, 'SIGKILL')
+  const answers: number[] = []
+  await eventually('an order is stored again', async () => {
+    const { status } = await sendOrder(2, '?sync=1')
+    answers.push(status)
+    return status === 200
+  })
+  for (const status of answers.slice(0, -1)) expect(status).toBe(503)
+  expect((await postgresProcesses())[0]).not.toBe(postmaster)
+})

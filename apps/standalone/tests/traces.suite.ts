@@ -1,0 +1,81 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import {
+  type CollectedSpan,
+  type Collector,
+  type Constellation,
+  eventually,
+  startCollector,
+} from '@waymark/testing'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+
+/** What somebody who looks at traces finds there, on whichever way of running `start` begins. */
+export const describeTraces = (start: (env: Record<string, string>) => Promise<Constellation>): void => {
+  let collector: Collector
+  let waymark: Constellation
+
+  beforeAll(async () => {
+    collector = await startCollector()
+    waymark = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+  })
+  afterAll(async () => {
+    await waymark?.stop()
+    await collector?.stop()
+  })
+
+  const track = async (traceId: string, query = ''): Promise<number> => {
+    const response = await waymark.request(`/api/v1/t${query}`, {
+      method: 'POST',
+      headers: {
+        'Content-Type': 'application/json',
+        traceparent: `00-${traceId}-${randomBytes(8).toString('hex')}-01`,
+      },
+      body: JSON.stringify({
+        eventName: 'page_view',
+        visitorId: `visitor-${traceId}`,
+        eventId: randomUUID(),
+      }),
+    })
+    return response.status
+  }
+
+  /** The spans of a trace by name and group, once those of the named are there. */
+  const spansOf = (traceId: string, names: readonly string[]) =>
+    eventually(`the trace has ${names.join(', ')}`, () => {
+      const spans = new Map<string, CollectedSpan>()
+      for (const span of collector.spans.filter((one) => one.traceId === traceId))
+        spans.set([span.name, span.attributes['messaging.consumer.group.name']].join(' ').trim(), span)
+      return names.every((name) => spans.has(name)) && spans
+    })
+
+  it('follow an event from the request to the stores', async () => {
+    const traceId = randomBytes(16).toString('hex')
+    expect(await track(traceId)).toBe(202)
+    const request = 'POST /api/v1/t'
+    const send = 'send ingest.records.v1'
+    const consumers = [
+      'process ingest.records.v1 enrichment',
+      'process events.enriched.v1 persistence',
+      'process events.enriched.v1 email',
+    ]
+    const spans = await spansOf(traceId, [request, send, ...consumers])
+    expect(spans.get(send)?.parentSpanId).toBe(spans.get(request)?.spanId)
+    // All of them follow from what the request sent, whoever passed it on.
+    for (const consumer of consumers) expect(spans.get(consumer)?.parentSpanId).toBe(spans.get(send)?.spanId)
+    expect(JSON.stringify([...spans.values()])).not.toContain('visitor-')
+  })
+
+  it('follow one that was stored at once and goes on by the outbox', async () => {
+    const traceId = randomBytes(16).toString('hex')
+    expect(await track(traceId, '?sync=1')).toBe(200)
+    const spans = await spansOf(traceId, ['POST /api/v1/t', 'process events.enriched.v1 email'])
+    expect(spans.get('process events.enriched.v1 email')?.parentSpanId).toBe(
+      spans.get('POST /api/v1/t')?.spanId,
+    )
+  })
+
+  it('follow each of many that were sent together', async () => {
+    const traceIds = Array.from({ length: 50 }, () => randomBytes(16).toString('hex'))
+    await Promise.all(traceIds.map((traceId) => track(traceId)))
+    for (const traceId of traceIds) await spansOf(traceId, ['process events.enriched.v1 persistence'])
+  })
+}

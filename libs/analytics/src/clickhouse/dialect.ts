@@ -1,0 +1,64 @@
+import type { Dialect, Parameters } from '../sql/dialect.ts'
+
+const createParameters = (): Parameters => {
+  const bindings: Record<string, string | number> = {}
+  const add = (value: string | number, type: string): string => {
+    const name = `p${Object.keys(bindings).length}`
+    bindings[name] = value
+    return `{${name}:${type}}`
+  }
+  return {
+    text: (value) => add(value, 'String'),
+    number: (value) => add(value, 'Float64'),
+    uuid: (value) => add(value, 'UUID'),
+    time: (ms) => add(new Date(ms).toISOString().replace('T', ' ').replace('Z', ''), "DateTime64(3, 'UTC')"),
+    bindings,
+  }
+}
+
+const NUMBERS = `('Int64', 'UInt64', 'Double')`
+const TYPE_NAMES = `transform(toString(JSONType(pair.2)),
+  ['String', 'Bool', 'Object', 'Array', 'Int64', 'UInt64', 'Double'],
+  ['string', 'boolean', 'object', 'array', 'number', 'number', 'number'], NULL)`
+
+export const clickhouseDialect: Dialect = {
+  parameters: createParameters,
+  events: 'events AS e',
+  profiles: 'profiles',
+  materialized: 'AS',
+  nullText: 'CAST(NULL AS Nullable(String))',
+  nullNumber: 'CAST(NULL AS Nullable(Float64))',
+  json: (column, path, parameters) => {
+    const place = [column, ...path.map((key) => parameters.text(key))].join(', ')
+    const type = `toString(JSONType(${place}))`
+    return {
+      text: `if(${type} = 'String', JSONExtractString(${place}), JSONExtractRaw(${place}))`,
+      number: `if(${type} IN ${NUMBERS}, JSONExtractFloat(${place}), NULL)`,
+      isText: `${type} = 'String'`,
+      isBoolean: `${type} = 'Bool'`,
+      exists: `coalesce(${type} <> 'Null', false)`,
+    }
+  },
+  asText: (value) => `CAST(${value} AS Nullable(String))`,
+  asNumber: (value) => `CAST(${value} AS Nullable(Float64))`,
+  // UUIDs are compared by their second half first; their bytes are not.
+  sortable: (uuid) => `UUIDStringToNum(toString(${uuid}))`,
+  epochMs: (time) => `toUnixTimestamp64Milli(${time})`,
+  contains: (text, part) => `position(${text}, ${part}) > 0`,
+  startsWith: (text, part) => `startsWith(${text}, ${part})`,
+  quantile: (value, share) => `quantileExactInclusive(${share})(${value})`,
+  unnestConversions: 'ARRAY JOIN e.conversions AS conversion',
+  members: (from, column) =>
+    `(SELECT t, pair.1 AS key, ${TYPE_NAMES} AS type FROM ${from}
+      ARRAY JOIN JSONExtractKeysAndValuesRaw(${from}.${column}) AS pair)`,
+  listDistinct: (value) => `groupUniqArray(${value})`,
+  bucketOf: (time, buckets) => {
+    const begins = `[${buckets.join(', ')}]::Array(Int64)`
+    const places = `[${buckets.map((_, place) => place).join(', ')}]::Array(Int64)`
+    return {
+      place: `transform(roundDown(toUnixTimestamp64Milli(${time}), ${begins}), ${begins}, ${places})`,
+      join: '',
+      tables: [],
+    }
+  },
+}

@@ -1,0 +1,115 @@
+import { type ClickHouseClient, ClickHouseError, createClient } from '@clickhouse/client'
+import type { Bindings } from '../sql/dialect.ts'
+import { createQueries } from '../sql/queries.ts'
+import {
+  AnalyticsDataError,
+  type AnalyticsStore,
+  AnalyticsUnavailableError,
+  QueryTimeoutError,
+} from '../store.ts'
+import { clickhouseDialect } from './dialect.ts'
+import { type ClickHouseLayout, migrationsOf } from './schema.ts'
+import { createWrites } from './writes.ts'
+
+export type ClickHouseOptions = {
+  /** Of its HTTP interface, with user name and password: `https://waymark:secret@clickhouse:8443`. */
+  url: string
+  /** Certificates in PEM, for an `https` URL. */
+  tls?: { ca: string; cert?: string; key?: string } | undefined
+  database: string
+  /** How long one query may take, in ms. */
+  queryTimeoutMs: number
+  /** Memory of one query, in bytes. */
+  queryMemoryBytes: number
+}
+
+/** What a write may wait for, in ms: the server gathers inserts before it stores them. */
+const WRITE_TIMEOUT_MS = 30_000
+const MAX_CONNECTIONS = 32
+
+/** The codes of values that cannot be parsed, are out of range or of another type. */
+const REFUSED_VALUES = new Set(['6', '25', '26', '27', '38', '41', '53', '69', '70', '72', '117'])
+
+/** TIMEOUT_EXCEEDED, TOO_SLOW and MEMORY_LIMIT_EXCEEDED: a shorter range helps with each. */
+const TOO_MUCH = new Set(['159', '160', '241'])
+
+const pem = (text: string): Buffer => Buffer.from(text)
+
+const connect = ({ url, tls, database, queryTimeoutMs }: ClickHouseOptions): ClickHouseClient =>
+  createClient({
+    url,
+    database,
+    ...(tls && {
+      tls: {
+        ca_cert: pem(tls.ca),
+        ...(tls.cert && tls.key && { cert: pem(tls.cert), key: pem(tls.key) }),
+      },
+    }),
+    request_timeout: Math.max(WRITE_TIMEOUT_MS, queryTimeoutMs + 5_000),
+    max_open_connections: MAX_CONNECTIONS,
+    clickhouse_settings: {
+      // Each row once, whether or not its versions are merged.
+      final: 1,
+      // SQL's own NULLs, as in DuckDB.
+      join_use_nulls: 1,
+      group_by_use_nulls: 1,
+      date_time_input_format: 'best_effort',
+      async_insert: 1,
+      wait_for_async_insert: 1,
+      // A batch of a backfill may be about many months.
+      max_partitions_per_insert_block: '1000',
+    },
+  })
+
+/** The analytics store in ClickHouse. Its tables must exist: see `migrateClickHouse`. */
+export const openClickHouseStore = (options: ClickHouseOptions): AnalyticsStore => {
+  const client = connect(options)
+  const limits = {
+    max_execution_time: options.queryTimeoutMs / 1_000,
+    max_memory_usage: `${options.queryMemoryBytes}`,
+  }
+  const query = async <T>(_projectId: string, text: string, bindings: Bindings): Promise<T[]> => {
+    try {
+      const result = await client.query({
+        query: text,
+        query_params: bindings,
+        format: 'JSONEachRow',
+        clickhouse_settings: limits,
+      })
+      return await result.json<T>()
+    } catch (error) {
+      if (error instanceof ClickHouseError && TOO_MUCH.has(error.code))
+        throw new QueryTimeoutError('The query took too long', { cause: error })
+      throw new AnalyticsUnavailableError('ClickHouse could not answer', { cause: error })
+    }
+  }
+  return {
+    ...createWrites(client, writeError),
+    ...createQueries({ dialect: clickhouseDialect, query }),
+    close: () => client.close(),
+  }
+}
+
+const writeError = (error: unknown): Error =>
+  error instanceof ClickHouseError && REFUSED_VALUES.has(error.code)
+    ? new AnalyticsDataError('ClickHouse refuses a value', { cause: error })
+    : new AnalyticsUnavailableError('ClickHouse could not write', { cause: error })
+
+/** Brings the database to the newest version, which it creates when there is none. One process at a time. */
+export const migrateClickHouse = async (
+  options: ClickHouseOptions,
+  layout: ClickHouseLayout = {},
+): Promise<void> => {
+  const server = connect({ ...options, database: 'default' })
+  const client = connect(options)
+  const onCluster = layout.cluster === undefined ? '' : `ON CLUSTER '${layout.cluster}'`
+  try {
+    await server.command({
+      query: `CREATE DATABASE IF NOT EXISTS {name:Identifier} ${onCluster}`,
+      query_params: { name: options.database },
+    })
+    for (const statement of migrationsOf(layout)) await client.command({ query: statement })
+  } finally {
+    await Promise.all([server.close(), client.close()])
+  }
+}

@@ -1,0 +1,60 @@
+/** How the tables are made: on one server, or on every server of a cluster with each row on several. */
+export type ClickHouseLayout = {
+  /** The cluster's name in `remote_servers`, for replicated tables. */
+  cluster?: string | undefined
+}
+
+/**
+ * Statements that bring a database from one version to the next; the version is the number of those that were run.
+ * Rows of one sorting key are one row, the newest version of it: repeats of an event never count, and an erased one
+ * takes the place of its first version.
+ */
+export const migrationsOf = ({ cluster }: ClickHouseLayout): readonly string[] => {
+  const onCluster = cluster === undefined ? '' : `ON CLUSTER '${cluster}'`
+  const engine = (version: string): string =>
+    cluster === undefined ? `ReplacingMergeTree(${version})` : `ReplicatedReplacingMergeTree(${version})`
+  return [
+    `CREATE TABLE IF NOT EXISTS events ${onCluster} (
+      project_id UUID,
+      event_key UUID,
+      "time" DateTime64(3, 'UTC') CODEC(Delta, ZSTD),
+      event_name LowCardinality(String),
+      profile_id Nullable(UUID),
+      visitor_id Nullable(String),
+      user_id Nullable(String),
+      session_id Nullable(String),
+      bot Bool,
+      browser LowCardinality(Nullable(String)),
+      os LowCardinality(Nullable(String)),
+      device LowCardinality(Nullable(String)),
+      country LowCardinality(Nullable(String)),
+      city LowCardinality(Nullable(String)),
+      path Nullable(String),
+      referrer_host LowCardinality(Nullable(String)),
+      utm_source LowCardinality(Nullable(String)),
+      utm_medium LowCardinality(Nullable(String)),
+      utm_campaign LowCardinality(Nullable(String)),
+      utm_term LowCardinality(Nullable(String)),
+      utm_content LowCardinality(Nullable(String)),
+      link LowCardinality(Nullable(String)),
+      link_campaign LowCardinality(Nullable(String)),
+      warnings UInt32,
+      conversions Array(Tuple(selector_id UUID, amount Nullable(Int64), currency Nullable(String))),
+      properties String CODEC(ZSTD(3)),
+      erased Bool,
+      INDEX event_keys event_key TYPE bloom_filter GRANULARITY 4
+    )
+    ENGINE = ${engine('erased')}
+    PARTITION BY toYYYYMM("time")
+    ORDER BY (project_id, event_name, "time", event_key)`,
+    `CREATE TABLE IF NOT EXISTS profiles ${onCluster} (
+      project_id UUID,
+      profile_id UUID,
+      merged_into Nullable(UUID),
+      traits String CODEC(ZSTD(3)),
+      version UInt64
+    )
+    ENGINE = ${engine('version')}
+    ORDER BY (project_id, profile_id)`,
+  ]
+}

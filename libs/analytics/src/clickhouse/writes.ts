@@ -1,0 +1,59 @@
+import type { ClickHouseClient } from '@clickhouse/client'
+import { eventRow, profileRow } from '../rows.ts'
+import type { AnalyticsWrites } from '../store.ts'
+
+/** Columns that an erased event keeps: what conversions are counted by. */
+const KEPT = `project_id, event_key, "time", event_name, bot, browser, os, device, country, utm_source, utm_medium,
+  utm_campaign, utm_term, utm_content, link, link_campaign, warnings, conversions`
+
+/** The writing half of the store. Each call is acknowledged once the server has stored it. */
+export const createWrites = (
+  client: ClickHouseClient,
+  toWriteError: (error: unknown) => Error,
+): AnalyticsWrites => {
+  const fail = (error: unknown): never => {
+    throw toWriteError(error)
+  }
+  const insert = async (table: string, values: readonly object[]): Promise<void> => {
+    await client.insert({ table, values: [...values], format: 'JSONEachRow' }).catch(fail)
+  }
+  const command = async (query: string, query_params: Record<string, unknown>): Promise<void> => {
+    await client.command({ query, query_params }).catch(fail)
+  }
+  return {
+    storeEvents: async (events) => {
+      if (events.length === 0) return
+      const rows = events.map(eventRow)
+      await insert(
+        'events',
+        rows.map((row) => ({ ...row, properties: JSON.stringify(row.properties), erased: false })),
+      )
+    },
+    storeProfiles: async (profiles) => {
+      if (profiles.length === 0) return
+      await insert(
+        'profiles',
+        profiles.map((profile) => ({ ...profileRow(profile), traits: JSON.stringify(profile.traits) })),
+      )
+    },
+    eraseEvents: async (events) => {
+      for (const [project, named] of Map.groupBy(events, ({ projectId }) => projectId)) {
+        const keys = named.map(({ eventKey }) => eventKey)
+        const where = 'WHERE project_id = {project:UUID} AND event_key IN {keys:Array(UUID)} AND NOT erased'
+        await command(
+          `INSERT INTO events (${KEPT}, properties, erased)
+           SELECT ${KEPT}, '{}', true FROM events ${where} AND notEmpty(conversions)`,
+          { project, keys },
+        )
+        await command(`DELETE FROM events ${where}`, { project, keys })
+      }
+    },
+    eraseProfiles: async (profiles) => {
+      for (const [project, named] of Map.groupBy(profiles, ({ projectId }) => projectId))
+        await command(
+          'DELETE FROM profiles WHERE project_id = {project:UUID} AND profile_id IN {ids:Array(UUID)}',
+          { project, ids: named.map(({ profileId }) => profileId) },
+        )
+    },
+  }
+}

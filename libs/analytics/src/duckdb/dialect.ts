@@ -1,0 +1,74 @@
+import type { Dialect, Parameters } from '../sql/dialect.ts'
+
+const QUARTER_HOUR_MS = 15 * 60 * 1000
+
+const createParameters = (): Parameters => {
+  const bindings: Record<string, string | number> = {}
+  const add = (value: string | number, type: string): string => {
+    const name = `p${Object.keys(bindings).length}`
+    bindings[name] = value
+    return `$${name}::${type}`
+  }
+  return {
+    text: (value) => add(value, 'VARCHAR'),
+    number: (value) => add(value, 'DOUBLE'),
+    uuid: (value) => add(value, 'UUID'),
+    time: (ms) => add(new Date(ms).toISOString(), 'TIMESTAMP'),
+    bindings,
+  }
+}
+
+const TYPE_NAMES = `
+  CASE json_type(member.value)
+    WHEN 'VARCHAR' THEN 'string' WHEN 'BOOLEAN' THEN 'boolean' WHEN 'OBJECT' THEN 'object' WHEN 'ARRAY' THEN 'array'
+    WHEN 'BIGINT' THEN 'number' WHEN 'UBIGINT' THEN 'number' WHEN 'DOUBLE' THEN 'number'
+  END`
+
+export const duckdbDialect: Dialect = {
+  parameters: createParameters,
+  events: 'events AS e',
+  profiles: 'profiles',
+  materialized: 'AS MATERIALIZED',
+  nullText: 'NULL::VARCHAR',
+  nullNumber: 'NULL::DOUBLE',
+  json: (column, path, parameters) => {
+    // A JSON pointer (RFC 6901), so that no key is read as an expression.
+    const pointer = path.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+    const place = `${column}, ${parameters.text(pointer)}`
+    return {
+      text: `json_extract_string(${place})`,
+      // Of the JSON text: a string keeps its quotes there and is no number.
+      number: `TRY_CAST(json_extract(${place})::VARCHAR AS DOUBLE)`,
+      isText: `json_type(${place}) = 'VARCHAR'`,
+      isBoolean: `json_type(${place}) = 'BOOLEAN'`,
+      exists: `coalesce(json_type(${place}) <> 'NULL', false)`,
+    }
+  },
+  asText: (value) => `(${value})::VARCHAR`,
+  asNumber: (value) => `(${value})::DOUBLE`,
+  sortable: (uuid) => uuid,
+  epochMs: (time) => `epoch_ms(${time})`,
+  contains: (text, part) => `contains(${text}, ${part})`,
+  startsWith: (text, part) => `starts_with(${text}, ${part})`,
+  quantile: (value, share) => `quantile_cont(${value}, ${share})`,
+  unnestConversions: 'CROSS JOIN unnest(e.conversions) AS unnested (conversion)',
+  members: (from, column) =>
+    `(SELECT t, member.key AS key, ${TYPE_NAMES} AS type FROM ${from} CROSS JOIN json_each(${from}.${column}) AS member)`,
+  listDistinct: (value) => `array_agg(DISTINCT ${value})`,
+  // A table tells which bucket each quarter of an hour belongs to, so that an event finds its own by one look-up.
+  bucketOf: (time, buckets, to) => {
+    const begins = buckets.map((at) => Math.floor(at / QUARTER_HOUR_MS))
+    const ends = [...begins.slice(1), Math.ceil(to / QUARTER_HOUR_MS)]
+    return {
+      place: 'quarter_hours.bucket',
+      join: `JOIN quarter_hours ON quarter_hours.quarter = epoch_ms(${time}) // ${QUARTER_HOUR_MS}`,
+      tables: [
+        `bounds AS (
+          SELECT unnest([${begins.join(', ')}]::BIGINT[]) AS first_quarter, unnest([${ends.join(', ')}]::BIGINT[]) AS end_quarter,
+            unnest(range(${buckets.length})) AS bucket
+        )`,
+        'quarter_hours AS (SELECT unnest(range(first_quarter, end_quarter)) AS quarter, bucket FROM bounds)',
+      ],
+    }
+  },
+}

@@ -1,0 +1,130 @@
+import { type DuckDBConnection, DuckDBInstance, type DuckDBValue } from '@duckdb/node-api'
+import type { Bindings } from '../sql/dialect.ts'
+import { AnalyticsDataError, AnalyticsUnavailableError, QueryTimeoutError } from '../store.ts'
+import { migrations } from './schema.ts'
+import { createSlots } from './slots.ts'
+
+export type DuckDBOptions = {
+  /** The data file; `:memory:` keeps nothing. */
+  path: string
+  /** Memory of all queries and writes together, in bytes. */
+  memoryBytes: number
+  /** Threads of all queries and writes together. */
+  threads: number
+  /** How long one query may take, in ms. */
+  queryTimeoutMs: number
+}
+
+type Statement = readonly [text: string, values: DuckDBValue[]]
+
+/** A data file that this process alone has open. */
+export type DuckDBFile = {
+  /**
+   * Runs statements in one transaction. Writes wait for each other.
+   * @throws AnalyticsDataError when a value is refused, AnalyticsUnavailableError when the disk or the memory is full
+   */
+  write(statements: readonly Statement[]): Promise<void>
+  /**
+   * Answers the rows of a query about a project.
+   * @throws QueryTimeoutError after `queryTimeoutMs`, the wait for other queries included
+   */
+  query<T>(projectId: string, text: string, bindings: Bindings): Promise<T[]>
+  /** Waits for what runs and closes the file. */
+  close(): Promise<void>
+}
+
+/** Queries at once. Each occupies a thread of Node's pool of four, which other parts of the process need as well. */
+const QUERIES_AT_ONCE = 2
+/** Those of one project, so that another's need not wait for them. */
+const QUERIES_PER_PROJECT = 1
+
+const INTERRUPT_INTERVAL_MS = 50
+
+/** How messages of DuckDB begin when it cannot convert a value. */
+const REFUSED_VALUES = /^Error: (Conversion|Invalid Input|Out of Range) Error/
+const OUT_OF_MEMORY = /^Error: Out of Memory Error/
+
+/**
+ * Opens a data file and brings it to the newest version.
+ * @throws Error when another process has it open, or when a newer version of the product wrote it
+ */
+export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile> => {
+  const { path, memoryBytes, threads, queryTimeoutMs } = options
+  const instance = await DuckDBInstance.create(path, {
+    memory_limit: `${Math.round(memoryBytes / 1024)}KiB`,
+    threads: `${threads}`,
+    // A name in a query never reaches the file system or the network.
+    enable_external_access: 'false',
+  })
+  const writer = await instance.connect()
+  await migrate(writer)
+  const readers = await Promise.all(Array.from({ length: QUERIES_AT_ONCE }, () => instance.connect()))
+  const reading = createSlots(readers, QUERIES_PER_PROJECT)
+  const writing = createSlots([writer])
+
+  return {
+    write: (statements) =>
+      writing.use(async (connection) => {
+        await connection.run('BEGIN TRANSACTION')
+        try {
+          for (const [text, values] of statements) await connection.run(text, values)
+          await connection.run('COMMIT')
+        } catch (error) {
+          await connection.run('ROLLBACK').catch(() => {})
+          throw REFUSED_VALUES.test(String(error))
+            ? new AnalyticsDataError('DuckDB refuses a value', { cause: error })
+            : new AnalyticsUnavailableError('DuckDB could not write', { cause: error })
+        }
+      }, 'writes'),
+    query: async <T>(projectId: string, text: string, bindings: Bindings) => {
+      const deadline = AbortSignal.timeout(queryTimeoutMs)
+      try {
+        return await reading.use(
+          async (connection) => {
+            // Again and again, since an interrupt before the query has begun is lost.
+            const interrupting = setInterval(() => {
+              if (deadline.aborted) connection.interrupt()
+            }, INTERRUPT_INTERVAL_MS)
+            try {
+              const reader = await connection.runAndReadAll(text, bindings)
+              return reader.getRowObjectsJS() as T[]
+            } finally {
+              clearInterval(interrupting)
+            }
+          },
+          projectId,
+          deadline,
+        )
+      } catch (error) {
+        if (deadline.aborted) throw new QueryTimeoutError('The query took too long', { cause: error })
+        if (OUT_OF_MEMORY.test(String(error)))
+          throw new QueryTimeoutError('The query needs too much memory', { cause: error })
+        throw error
+      }
+    },
+    close: async () => {
+      await Promise.all([reading.close(), writing.close()])
+      for (const connection of [...readers, writer]) connection.closeSync()
+      instance.closeSync()
+    },
+  }
+}
+
+const migrate = async (connection: DuckDBConnection): Promise<void> => {
+  await connection.run('CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)')
+  const [row] = (
+    await connection.runAndReadAll('SELECT max(version) AS version FROM schema_version')
+  ).getRowObjectsJS()
+  const version = Number(row?.version ?? 0)
+  if (version > migrations.length)
+    throw new Error(
+      `The analytics file has version ${version}; this version of Waymark knows ${migrations.length}`,
+    )
+  for (const [place, statements] of migrations.entries()) {
+    if (place < version) continue
+    await connection.run('BEGIN TRANSACTION')
+    await connection.run(statements)
+    await connection.run('INSERT INTO schema_version VALUES ($1)', [place + 1])
+    await connection.run('COMMIT')
+  }
+}

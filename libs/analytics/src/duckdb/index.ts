@@ -1,0 +1,18 @@
+import { createQueries } from '../sql/queries.ts'
+import type { AnalyticsStore } from '../store.ts'
+import { duckdbDialect } from './dialect.ts'
+import { type DuckDBOptions, openDuckDBFile } from './file.ts'
+import { createWrites } from './writes.ts'
+
+/**
+ * The analytics store in one DuckDB file, for one process.
+ * @throws Error when another process has the file open, or when a newer version of the product wrote it
+ */
+export const openDuckDBStore = async (options: DuckDBOptions): Promise<AnalyticsStore> => {
+  const file = await openDuckDBFile(options)
+  return {
+    ...createWrites(file),
+    ...createQueries({ dialect: duckdbDialect, query: file.query }),
+    close: () => file.close(),
+  }
+}

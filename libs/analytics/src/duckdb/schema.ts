@@ -1,0 +1,40 @@
+/** Statements that bring a data file from one version to the next; the version is the number of those that were run. */
+export const migrations: readonly string[] = [
+  `
+  CREATE TABLE events (
+    project_id UUID NOT NULL,
+    event_key UUID NOT NULL,
+    "time" TIMESTAMP NOT NULL,
+    event_name VARCHAR NOT NULL,
+    profile_id UUID,
+    visitor_id VARCHAR,
+    user_id VARCHAR,
+    session_id VARCHAR,
+    bot BOOLEAN NOT NULL,
+    browser VARCHAR,
+    os VARCHAR,
+    device VARCHAR,
+    country VARCHAR,
+    city VARCHAR,
+    path VARCHAR,
+    referrer_host VARCHAR,
+    utm_source VARCHAR,
+    utm_medium VARCHAR,
+    utm_campaign VARCHAR,
+    utm_term VARCHAR,
+    utm_content VARCHAR,
+    link VARCHAR,
+    link_campaign VARCHAR,
+    warnings INTEGER NOT NULL,
+    conversions STRUCT(selector_id UUID, amount BIGINT, currency VARCHAR)[] NOT NULL,
+    properties JSON NOT NULL,
+    erased BOOLEAN NOT NULL
+  );
+  CREATE TABLE profiles (
+    project_id UUID NOT NULL,
+    profile_id UUID NOT NULL,
+    merged_into UUID,
+    traits JSON NOT NULL,
+    version BIGINT NOT NULL
+  );`,
+]

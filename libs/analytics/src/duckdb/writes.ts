@@ -1,0 +1,120 @@
+import { type EventRow, eventRow, type ProfileRow, profileRow } from '../rows.ts'
+import type { AnalyticsWrites } from '../store.ts'
+import type { DuckDBFile } from './file.ts'
+
+/** The columns of a table that rows are given for as JSON, with their types. */
+const EVENT_TYPES: Record<keyof EventRow, unknown> = {
+  project_id: 'UUID',
+  event_key: 'UUID',
+  time: 'TIMESTAMP',
+  event_name: 'VARCHAR',
+  profile_id: 'UUID',
+  visitor_id: 'VARCHAR',
+  user_id: 'VARCHAR',
+  session_id: 'VARCHAR',
+  bot: 'BOOLEAN',
+  browser: 'VARCHAR',
+  os: 'VARCHAR',
+  device: 'VARCHAR',
+  country: 'VARCHAR',
+  city: 'VARCHAR',
+  path: 'VARCHAR',
+  referrer_host: 'VARCHAR',
+  utm_source: 'VARCHAR',
+  utm_medium: 'VARCHAR',
+  utm_campaign: 'VARCHAR',
+  utm_term: 'VARCHAR',
+  utm_content: 'VARCHAR',
+  link: 'VARCHAR',
+  link_campaign: 'VARCHAR',
+  warnings: 'INTEGER',
+  conversions: [{ selector_id: 'UUID', amount: 'BIGINT', currency: 'VARCHAR' }],
+  properties: 'JSON',
+}
+const PROFILE_TYPES: Record<keyof ProfileRow, string> = {
+  project_id: 'UUID',
+  profile_id: 'UUID',
+  merged_into: 'UUID',
+  traits: 'JSON',
+  version: 'BIGINT',
+}
+const KEY_TYPES = { project_id: 'UUID', event_key: 'UUID' }
+const PROFILE_KEY_TYPES = { project_id: 'UUID', profile_id: 'UUID' }
+
+/** Rows from one JSON text, as a table expression. */
+const rowsOf = (types: object): string =>
+  `(SELECT unnest(r) FROM (SELECT unnest(from_json($1, '${JSON.stringify([types])}')) AS r))`
+
+const names = (types: object): string =>
+  Object.keys(types)
+    .map((name) => `"${name}"`)
+    .join(', ')
+
+// Repeats are looked for within the times of the batch only, for which DuckDB reads few blocks of a large table.
+const STORE_EVENTS = `
+  INSERT INTO events (${names(EVENT_TYPES)}, erased)
+  SELECT DISTINCT ON (project_id, event_key, "time") ${names(EVENT_TYPES)}, false FROM ${rowsOf(EVENT_TYPES)} AS new
+  WHERE NOT EXISTS (
+    SELECT 1 FROM events AS known
+    WHERE known."time" BETWEEN $2::TIMESTAMP AND $3::TIMESTAMP
+      AND known.project_id = new.project_id AND known.event_key = new.event_key AND known."time" = new."time"
+  )`
+
+const DROP_OLDER_PROFILES = `
+  DELETE FROM profiles USING ${rowsOf(PROFILE_TYPES)} AS new
+  WHERE profiles.project_id = new.project_id AND profiles.profile_id = new.profile_id
+    AND profiles.version <= new.version`
+const STORE_PROFILES = `
+  INSERT INTO profiles (${names(PROFILE_TYPES)})
+  SELECT ${names(PROFILE_TYPES)} FROM ${rowsOf(PROFILE_TYPES)} AS new
+  WHERE NOT EXISTS (
+    SELECT 1 FROM profiles AS known
+    WHERE known.project_id = new.project_id AND known.profile_id = new.profile_id
+  )
+  QUALIFY row_number() OVER (PARTITION BY project_id, profile_id ORDER BY version DESC) = 1`
+
+const WHERE_NAMED = `WHERE (project_id, event_key) IN (SELECT (project_id, event_key) FROM ${rowsOf(KEY_TYPES)} AS named)`
+const ERASE_EVENTS = `DELETE FROM events ${WHERE_NAMED} AND len(conversions) = 0`
+const ERASE_PERSON = `
+  UPDATE events SET erased = true, profile_id = NULL, visitor_id = NULL, user_id = NULL, session_id = NULL,
+    city = NULL, path = NULL, referrer_host = NULL, properties = '{}'
+  ${WHERE_NAMED} AND NOT erased`
+
+const ERASE_PROFILES = `
+  DELETE FROM profiles
+  WHERE (project_id, profile_id) IN (SELECT (project_id, profile_id) FROM ${rowsOf(PROFILE_KEY_TYPES)} AS named)`
+
+/** The writing half of the store: one transaction a call. */
+export const createWrites = (file: DuckDBFile): AnalyticsWrites => ({
+  storeEvents: async (events) => {
+    if (events.length === 0) return
+    const times = events.map(({ timestamp }) => timestamp).sort()
+    const rows = JSON.stringify(events.map(eventRow))
+    await file.write([[STORE_EVENTS, [rows, times[0] ?? '', times.at(-1) ?? '']]])
+  },
+  storeProfiles: async (profiles) => {
+    if (profiles.length === 0) return
+    const rows = JSON.stringify(profiles.map(profileRow))
+    await file.write([
+      [DROP_OLDER_PROFILES, [rows]],
+      [STORE_PROFILES, [rows]],
+    ])
+  },
+  eraseEvents: async (events) => {
+    if (events.length === 0) return
+    const rows = JSON.stringify(
+      events.map(({ projectId, eventKey }) => ({ project_id: projectId, event_key: eventKey })),
+    )
+    await file.write([
+      [ERASE_EVENTS, [rows]],
+      [ERASE_PERSON, [rows]],
+    ])
+  },
+  eraseProfiles: async (profiles) => {
+    if (profiles.length === 0) return
+    const rows = JSON.stringify(
+      profiles.map(({ projectId, profileId }) => ({ project_id: projectId, profile_id: profileId })),
+    )
+    await file.write([[ERASE_PROFILES, [rows]]])
+  },
+})

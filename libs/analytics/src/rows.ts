@@ -1,0 +1,50 @@
+import type { EnrichedEvent } from '@waymark/contracts'
+import { eventKeyOf } from '@waymark/domain'
+import type { AnalyticsProfile } from './store.ts'
+
+/** What a column store keeps of an event, by column. */
+export const eventRow = (event: EnrichedEvent) => ({
+  project_id: event.projectId,
+  event_key: eventKeyOf(event.eventId),
+  time: event.timestamp,
+  event_name: event.eventName,
+  profile_id: event.profileId,
+  visitor_id: event.visitorId,
+  user_id: event.userId,
+  session_id: event.sessionId,
+  bot: event.context.bot,
+  browser: event.context.browser,
+  os: event.context.os,
+  device: event.context.device,
+  country: event.context.country,
+  city: event.context.city,
+  path: event.context.path,
+  referrer_host: event.context.referrerHost,
+  utm_source: event.context.utm.source,
+  utm_medium: event.context.utm.medium,
+  utm_campaign: event.context.utm.campaign,
+  utm_term: event.context.utm.term,
+  utm_content: event.context.utm.content,
+  link: event.shortLinkId,
+  link_campaign: event.context.shortLink?.campaign ?? null,
+  warnings: event.warnings.length,
+  conversions: event.conversions.map(({ selectorId, amount, currency }) => ({
+    selector_id: selectorId,
+    amount,
+    currency,
+  })),
+  properties: event.properties,
+})
+
+export type EventRow = ReturnType<typeof eventRow>
+
+/** What a column store keeps of a profile, by column. */
+export const profileRow = ({ projectId, profileId, mergedInto, traits, version }: AnalyticsProfile) => ({
+  project_id: projectId,
+  profile_id: profileId,
+  merged_into: mergedInto,
+  traits,
+  version,
+})
+
+export type ProfileRow = ReturnType<typeof profileRow>

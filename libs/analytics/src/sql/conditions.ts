@@ -1,0 +1,87 @@
+import type { EventColumn, EventFilter, Ordering, PropertyRef, ScalarValue } from '@waymark/domain'
+import type { Breakdown } from '../store.ts'
+import type { Dialect, JsonMember, Parameters } from './dialect.ts'
+
+const COLUMNS: Record<EventColumn, string> = {
+  eventName: 'e.event_name',
+  browser: 'e.browser',
+  os: 'e.os',
+  device: 'e.device',
+  country: 'e.country',
+  city: 'e.city',
+  path: 'e.path',
+  referrerHost: 'e.referrer_host',
+  bot: 'e.bot',
+  utmSource: 'e.utm_source',
+  utmMedium: 'e.utm_medium',
+  utmCampaign: 'e.utm_campaign',
+  utmTerm: 'e.utm_term',
+  utmContent: 'e.utm_content',
+  link: 'e.link',
+  campaign: 'coalesce(e.link_campaign, e.utm_campaign)',
+}
+
+const JSON_COLUMNS = { properties: 'e.properties', traits: 'person.traits' }
+
+const OPERATORS: Record<Ordering, string> = { gt: '>', gte: '>=', lt: '<', lte: '<=' }
+
+/** Whether a query needs the traits of people, which are in a table of their own. */
+export const needsTraits = (refs: readonly (Breakdown | undefined)[]): boolean =>
+  refs.some((ref) => ref?.source === 'traits')
+
+/** Reads properties and tests filters in one statement; nothing that a request says is in the statement's text. */
+export const createConditions = (dialect: Dialect, parameters: Parameters) => {
+  const read = (ref: PropertyRef): JsonMember => {
+    if (ref.source !== 'column') return dialect.json(JSON_COLUMNS[ref.source], ref.path, parameters)
+    const column = COLUMNS[ref.column]
+    const isBoolean = ref.column === 'bot'
+    return {
+      text: isBoolean ? `CASE WHEN ${column} THEN 'true' ELSE 'false' END` : column,
+      number: dialect.nullNumber,
+      isText: `${!isBoolean}`,
+      isBoolean: `${isBoolean}`,
+      exists: `${column} IS NOT NULL`,
+    }
+  }
+
+  const equals = (value: JsonMember, wanted: ScalarValue): string => {
+    if (typeof wanted === 'number') return `${value.number} = ${parameters.number(wanted)}`
+    const isType = typeof wanted === 'boolean' ? value.isBoolean : value.isText
+    return `(${value.text} = ${parameters.text(`${wanted}`)} AND ${isType})`
+  }
+  const test = (filter: EventFilter, value: JsonMember): string => {
+    switch (filter.test) {
+      case 'exists':
+        return value.exists
+      case 'in':
+        return `(${filter.values.map((wanted) => equals(value, wanted)).join(' OR ')})`
+      case 'contains':
+        return `(${dialect.contains(value.text, parameters.text(filter.value))} AND ${value.isText})`
+      case 'starts_with':
+        return `(${dialect.startsWith(value.text, parameters.text(filter.value))} AND ${value.isText})`
+      default:
+        return typeof filter.value === 'number'
+          ? `${value.number} ${OPERATORS[filter.test]} ${parameters.number(filter.value)}`
+          : `(${value.text} ${OPERATORS[filter.test]} ${parameters.text(filter.value)} AND ${value.isText})`
+    }
+  }
+
+  return {
+    /** A property as a number, NULL when it is none. */
+    numberOf: (ref: PropertyRef): string => read(ref).number,
+    /** A property as text for groups: objects and lists as JSON; NULL when there is none. */
+    textOf: (ref: PropertyRef): string => {
+      const { text, exists } = read(ref)
+      return `CASE WHEN ${exists} THEN ${text} END`
+    },
+    /** Whether an event fulfils all filters; never NULL. */
+    allOf: (filters: readonly EventFilter[]): string =>
+      [
+        'true',
+        ...filters.map((filter) => {
+          const fulfilled = `coalesce(${test(filter, read(filter.property))}, false)`
+          return filter.negated ? `NOT ${fulfilled}` : fulfilled
+        }),
+      ].join(' AND '),
+  }
+}

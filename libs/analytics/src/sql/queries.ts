@@ -1,0 +1,17 @@
+import type { AnalyticsQueries } from '../store.ts'
+import type { Database } from './dialect.ts'
+import { measureFunnel } from './funnel.ts'
+import { measurePaths } from './paths.ts'
+import { listProperties, listPropertyValues } from './properties.ts'
+import { measureRetention } from './retention.ts'
+import { measureTrend } from './trend.ts'
+
+/** The reading half of the store, the same for both databases. */
+export const createQueries = (database: Database): AnalyticsQueries => ({
+  measureTrend: (query) => measureTrend(database, query),
+  measureFunnel: (query) => measureFunnel(database, query),
+  measureRetention: (query) => measureRetention(database, query),
+  measurePaths: (query) => measurePaths(database, query),
+  listProperties: (query) => listProperties(database, query),
+  listPropertyValues: (query) => listPropertyValues(database, query),
+})

@@ -1,0 +1,44 @@
+import type { RetentionQuery, RetentionRow } from '../store.ts'
+import type { Database } from './dialect.ts'
+import { eventsFrom, PERSON } from './tables.ts'
+
+type Row = Record<'cohort' | 'people', bigint | number> & { period: bigint | number | null }
+
+/** Answers retention by one statement: the first start of each person, and the periods in which they came back. */
+export const measureRetention = async (
+  { dialect, query: run }: Database,
+  query: RetentionQuery,
+): Promise<RetentionRow[]> => {
+  const { projectId, startEvent, returnEvent, from, to, bounds, cohorts, periods } = query
+  const parameters = dialect.parameters()
+  const end = bounds.at(-1) ?? to
+  const bucket = dialect.bucketOf('e."time"', bounds.slice(0, -1), end)
+  const joins = { people: true, bucket: bucket.join }
+  const starts = eventsFrom(dialect, { projectId, from, to, eventName: startEvent }, parameters, joins)
+  const returns = eventsFrom(dialect, { projectId, from, to: end, eventName: returnEvent }, parameters, joins)
+  const text = `
+    WITH ${[
+      ...bucket.tables,
+      `started ${dialect.materialized} (
+        SELECT person, min(t) AS first_t, min(place) AS cohort
+        FROM (SELECT ${PERSON} AS person, e."time" AS t, ${bucket.place} AS place ${starts}) AS starts
+        WHERE person IS NOT NULL GROUP BY person
+      )`,
+      `returned AS (SELECT ${PERSON} AS person, e."time" AS t, ${bucket.place} AS place ${returns})`,
+      `periods AS (
+        SELECT DISTINCT started.person AS person, started.cohort AS cohort, returned.place - started.cohort AS period
+        FROM started JOIN returned ON returned.person = started.person WHERE returned.t >= started.first_t
+      )`,
+    ].join(', ')}
+    SELECT cohort, nullif(0, 0) AS period, count(*) AS people FROM started GROUP BY cohort
+    UNION ALL
+    SELECT cohort, period, count(*) AS people FROM periods WHERE period <= ${periods} GROUP BY cohort, period`
+  const rows = await run<Row>(query.projectId, text, parameters.bindings)
+  return rows
+    .map(({ cohort, period, people }) => ({
+      cohort: Number(cohort),
+      period: period === null ? null : Number(period),
+      people: Number(people),
+    }))
+    .filter(({ cohort }) => cohort < cohorts)
+}

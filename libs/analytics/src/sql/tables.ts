@@ -1,0 +1,88 @@
+import type { Dialect, Parameters } from './dialect.ts'
+
+/** The person of an event `e`: the profile that everything of its own profile went to. */
+export const PERSON = 'coalesce(merge.merged_into, e.profile_id)'
+
+type Scope = {
+  projectId: string
+  from: number
+  to: number
+  eventName?: string | undefined
+  includeBots?: boolean
+}
+
+type Joins = {
+  /** One row for each `conversion`; those of people who were erased as well. */
+  conversions?: boolean
+  /** The `merge` that `PERSON` needs. */
+  people?: boolean
+  /** `person` with the traits. */
+  traits?: boolean
+  /** The join that finds the bucket. */
+  bucket?: string
+}
+
+/** FROM and WHERE of the events `e` of a range. */
+export const eventsFrom = (
+  dialect: Dialect,
+  { projectId, from, to, eventName, includeBots = false }: Scope,
+  parameters: Parameters,
+  { conversions = false, people = false, traits = false, bucket = '' }: Joins = {},
+): string => {
+  const project = parameters.uuid(projectId)
+  const merges = `(SELECT profile_id, merged_into FROM ${dialect.profiles} WHERE project_id = ${project} AND merged_into IS NOT NULL)`
+  const persons = `(SELECT profile_id, traits FROM ${dialect.profiles} WHERE project_id = ${project})`
+  const joins = [
+    bucket,
+    people || traits ? `LEFT JOIN ${merges} AS merge ON merge.profile_id = e.profile_id` : '',
+    traits ? `LEFT JOIN ${persons} AS person ON person.profile_id = ${PERSON}` : '',
+    conversions ? dialect.unnestConversions : '',
+  ]
+  return `
+    FROM ${dialect.events} ${joins.filter((join) => join !== '').join('\n')}
+    WHERE e.project_id = ${project} AND e."time" >= ${parameters.time(from)} AND e."time" < ${parameters.time(to)}
+      ${includeBots ? '' : 'AND NOT e.bot'} ${conversions ? '' : 'AND NOT e.erased'}
+      ${eventName === undefined ? '' : `AND e.event_name = ${parameters.text(eventName)}`}`
+}
+
+type Grouping = {
+  grouped: boolean
+  /** By what the greatest groups are chosen. */
+  rank: string
+  maxGroups: number
+  /** The labels of the groups, as SQL, in place of the greatest. */
+  groups?: readonly string[] | undefined
+}
+
+/**
+ * Common table expressions that end in `labelled`: the rows of `from` with `columns`, their `label`, and whether they are
+ * `other`, in none of the greatest groups. Without groups they are all in one, whose label is NULL.
+ */
+export const labelledRows = (
+  dialect: Dialect,
+  from: string,
+  columns: readonly string[],
+  { grouped, rank, maxGroups, groups }: Grouping,
+): string[] => {
+  const selected = columns.map((column) => `${from}.${column} AS ${column}`).join(', ')
+  if (!grouped)
+    return [`labelled AS (SELECT ${selected}, ${dialect.nullText} AS label, false AS other FROM ${from})`]
+  return [
+    `tops AS (${
+      groups
+        ? namedGroups(dialect, groups)
+        : `SELECT label, true AS is_top FROM ${from} GROUP BY label ORDER BY ${rank} DESC, label LIMIT ${maxGroups}`
+    })`,
+    `labelled AS (
+      SELECT ${selected}, tops.label AS label, tops.is_top IS NULL AS other
+      FROM ${from} LEFT JOIN tops ON tops.label IS NOT DISTINCT FROM ${from}.label
+    )`,
+  ]
+}
+
+const namedGroups = (dialect: Dialect, groups: readonly string[]): string => {
+  const rows = groups.map((label) => `SELECT ${dialect.asText(label)} AS label, true AS is_top`)
+  return rows.length === 0
+    ? `SELECT ${dialect.nullText} AS label, true AS is_top WHERE 1 = 0`
+    : rows.join(' UNION ALL ')
+}

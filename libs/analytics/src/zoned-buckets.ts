@@ -1,0 +1,83 @@
+import type { StatsInterval } from '@waymark/contracts'
+import { Temporal } from 'temporal-polyfill'
+
+const STEPS: Record<StatsInterval, Temporal.DurationLike> = {
+  hour: { hours: 1 },
+  day: { days: 1 },
+  week: { weeks: 1 },
+  month: { months: 1 },
+}
+
+/** Whether it is an IANA time zone that this runtime knows, or UTC. */
+export const isTimeZone = (name: string): boolean => {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return !/^[+-]/.test(name)
+  } catch {
+    return false
+  }
+}
+
+/**
+ * The beginnings (ms, UTC) of all buckets that lie at least partly in `from` to `to` (ms, the end excluded), in order;
+ * `undefined` when they are more than `max`. Days, weeks (from Monday) and months begin at local midnight, so that one
+ * with a change of the clock is an hour shorter or longer. The hour that a change repeats is two buckets.
+ */
+export const zonedBuckets = (
+  interval: StatsInterval,
+  timeZone: string,
+  from: number,
+  to: number,
+  max: number,
+): number[] | undefined => {
+  const buckets: number[] = []
+  let at = startOf(interval, Temporal.Instant.fromEpochMilliseconds(from).toZonedDateTimeISO(timeZone))
+  while (at.epochMilliseconds < to) {
+    if (buckets.length === max) return undefined
+    buckets.push(at.epochMilliseconds)
+    at = startAfter(interval, at)
+  }
+  return buckets
+}
+
+/** The beginning (ms, UTC) of the `count`th bucket after the one that begins at `at`. */
+export const bucketAfter = (interval: StatsInterval, timeZone: string, at: number, count: number): number => {
+  let start = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(timeZone)
+  for (let n = 0; n < count; n++) start = startAfter(interval, start)
+  return start.epochMilliseconds
+}
+
+/**
+ * The period before one (ms, UTC, the end excluded): as many whole intervals earlier as `from` to `to` takes, so that each
+ * bucket has one beside it that begins at the same local time.
+ */
+export const previousPeriod = (
+  interval: StatsInterval,
+  timeZone: string,
+  { from, to, buckets }: { from: number; to: number; buckets: readonly number[] },
+): { from: number; to: number; buckets: number[] } => {
+  const zoned = (at: number) => Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(timeZone)
+  const unit = `${interval}s` as const
+  const whole = Math.max(1, Math.floor(zoned(from).until(zoned(to), { largestUnit: unit })[unit]))
+  const count = zoned(from).add({ [unit]: whole }).epochMilliseconds < to ? whole + 1 : whole
+  const earlier = (at: number): number => zoned(at).subtract({ [unit]: count }).epochMilliseconds
+  return {
+    from: earlier(from),
+    to: earlier(to),
+    buckets: buckets.map((at) => startOf(interval, zoned(earlier(at))).epochMilliseconds),
+  }
+}
+
+const startOf = (interval: StatsInterval, time: Temporal.ZonedDateTime): Temporal.ZonedDateTime => {
+  if (interval === 'hour') return time.round({ smallestUnit: 'hour', roundingMode: 'floor' })
+  const day = time.startOfDay()
+  if (interval === 'day') return day
+  return interval === 'week'
+    ? day.subtract({ days: day.dayOfWeek - 1 }).startOfDay()
+    : day.with({ day: 1 }).startOfDay()
+}
+
+const startAfter = (interval: StatsInterval, at: Temporal.ZonedDateTime): Temporal.ZonedDateTime => {
+  const next = at.add(STEPS[interval])
+  return interval === 'hour' ? next : next.startOfDay()
+}

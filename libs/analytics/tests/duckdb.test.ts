@@ -1,0 +1,58 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { anEnrichedEvent } from '@waymark/testing'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { openDuckDBStore } from '../src/duckdb/index.ts'
+import { QueryTimeoutError } from '../src/store.ts'
+import { describeAnalyticsStore } from './store-contract.ts'
+
+const LIMITS = { memoryBytes: 256 * 1024 * 1024, threads: 2, queryTimeoutMs: 10_000 }
+
+const folder = async (): Promise<string> => {
+  const path = await mkdtemp(join(tmpdir(), 'waymark-analytics-'))
+  onTestFinished(() => rm(path, { recursive: true }))
+  return path
+}
+
+const EVERYTHING = {
+  projectId: '01900000-0000-7000-8000-000000000001',
+  metric: 'events' as const,
+  from: Date.parse('2020-01-01T00:00:00Z'),
+  to: Date.parse('2040-01-01T00:00:00Z'),
+  buckets: [Date.parse('2020-01-01T00:00:00Z')],
+  filters: [],
+  maxGroups: 10,
+  includeBots: false,
+}
+
+describe('analytics in DuckDB', () => {
+  describeAnalyticsStore(() => openDuckDBStore({ path: ':memory:', ...LIMITS }), { runs: 60 })
+
+  it('keeps events when it is closed and opened again', async () => {
+    const path = join(await folder(), 'analytics.duckdb')
+    const first = await openDuckDBStore({ path, ...LIMITS })
+    await first.storeEvents([anEnrichedEvent()])
+    await first.close()
+    const second = await openDuckDBStore({ path, ...LIMITS })
+    expect(await second.measureTrend(EVERYTHING)).toContainEqual(
+      expect.objectContaining({ bucket: null, value: 1 }),
+    )
+    await second.close()
+  })
+
+  it('refuses queries after it is closed', async () => {
+    const store = await openDuckDBStore({ path: ':memory:', ...LIMITS })
+    await store.close()
+    await expect(store.measureTrend(EVERYTHING)).rejects.toThrow('The store is closed')
+  })
+
+  it('stops a query that takes too long, and answers the next', async () => {
+    const store = await openDuckDBStore({ path: ':memory:', ...LIMITS, queryTimeoutMs: 10 })
+    // Millions of buckets' parts to make first.
+    const query = store.measureTrend({ ...EVERYTHING, to: Date.parse('2300-01-01T00:00:00Z') })
+    await expect(query).rejects.toBeInstanceOf(QueryTimeoutError)
+    await expect(store.storeEvents([anEnrichedEvent()])).resolves.toBeUndefined()
+    await store.close()
+  })
+})

@@ -1,0 +1,382 @@
+import type { EnrichedEvent } from '@waymark/contracts'
+import { type EventFilter, eventKeyOf, fulfils, type PropertyRef } from '@waymark/domain'
+import type {
+  AnalyticsProfile,
+  AnalyticsStore,
+  Breakdown,
+  FunnelQuery,
+  FunnelRow,
+  PathRow,
+  PropertyRow,
+  TrendQuery,
+  TrendRow,
+} from '../src/store.ts'
+
+type Stored = EnrichedEvent & { erased: boolean }
+
+/** The store as simple as it can be said, over lists: what the others must answer. */
+export const createReferenceStore = (): AnalyticsStore => {
+  let events: Stored[] = []
+  let profiles: AnalyticsProfile[] = []
+
+  const profileOf = (projectId: string, id: string | null) =>
+    profiles.find((profile) => profile.projectId === projectId && profile.profileId === id)
+  const personOf = ({ projectId, profileId }: Stored): string | null =>
+    profileOf(projectId, profileId)?.mergedInto ?? profileId
+
+  const readValue = (event: Stored, ref: PropertyRef): unknown => {
+    if (ref.source === 'column') return columnOf(event, ref.column)
+    let value: unknown =
+      ref.source === 'properties' ? event.properties : profileOf(event.projectId, personOf(event))?.traits
+    for (const key of ref.path) {
+      if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
+      value = (value as Record<string, unknown>)[key]
+    }
+    return value ?? undefined
+  }
+  const fits = (event: Stored, filters: readonly EventFilter[]): boolean =>
+    filters.every((filter) => fulfils(readValue(event, filter.property), filter))
+  const labelOf = (event: Stored, breakdown: Breakdown | undefined, selectorId?: string): string | null => {
+    if (!breakdown) return null
+    return breakdown.source === 'selector' ? (selectorId ?? null) : textOf(readValue(event, breakdown))
+  }
+  const inRange = (query: { projectId: string; from: number; to: number; eventName?: string | undefined }) =>
+    events.filter((event) => {
+      const at = Date.parse(event.timestamp)
+      const named = query.eventName === undefined || query.eventName === event.eventName
+      return event.projectId === query.projectId && at >= query.from && at < query.to && named
+    })
+
+  const trendOf = (query: TrendQuery): TrendRow[] => {
+    const conversions = query.metric === 'conversions' || query.metric === 'revenue'
+    const found = inRange(query)
+      .filter((event) => (query.includeBots || !event.context.bot) && (conversions || !event.erased))
+      .filter((event) => fits(event, query.filters))
+      .flatMap((event) => {
+        const bucket = query.buckets.findLastIndex((at) => at <= Date.parse(event.timestamp))
+        const rowsOf = conversions ? event.conversions : [undefined]
+        return rowsOf.map((conversion) => ({
+          bucket,
+          label: labelOf(event, query.breakdown, conversion?.selectorId),
+          currency: query.metric === 'revenue' ? (conversion?.currency ?? null) : null,
+          value: measured(event, query, conversion),
+        }))
+      })
+      .filter(({ value }) => value !== null && value !== undefined)
+    const ranked = ranking(found, (rows) =>
+      ['warnings', 'revenue', 'sum'].includes(query.metric)
+        ? total(rows.map(({ value }) => value))
+        : rows.length,
+    )
+    const tops = query.breakdown ? (query.groups ?? ranked.slice(0, query.maxGroups)) : [null]
+    const grouped = Map.groupBy(found, ({ label, currency }) => {
+      const other = !tops.includes(label)
+      return JSON.stringify([other ? null : label, other, currency])
+    })
+    return [...grouped].flatMap(([key, rows]) => {
+      const [group, other, currency] = JSON.parse(key)
+      const byBucket = Map.groupBy(rows, ({ bucket }) => bucket as number | null)
+      return [...byBucket, [null, rows] as const].map(([bucket, of]) => ({
+        ...{ bucket, group, other, currency },
+        value: aggregate(
+          query.metric,
+          of.map(({ value }) => value),
+        ),
+      }))
+    })
+  }
+  const measured = (
+    event: Stored,
+    { metric, property }: TrendQuery,
+    conversion: Stored['conversions'][number] | undefined,
+  ): unknown => {
+    if (metric === 'events' || metric === 'conversions') return 1
+    if (metric === 'people') return personOf(event)
+    if (metric === 'sessions') return event.sessionId
+    if (metric === 'visitors') return event.visitorId ?? event.userId
+    if (metric === 'warnings') return event.warnings.length || null
+    if (metric === 'revenue') return conversion?.amount ?? null
+    const value = property && readValue(event, property)
+    return typeof value === 'number' ? value : null
+  }
+
+  const funnelOf = (query: FunnelQuery): FunnelRow[] => {
+    const { steps, windowMs, order, breakdown } = query
+    const matching = inRange({ ...query, to: query.to + windowMs + 1 })
+      .filter((event) => !event.context.bot && !event.erased && personOf(event) !== null)
+      .map((event) => ({
+        event,
+        at: Date.parse(event.timestamp),
+        key: eventKeyOf(event.eventId),
+        is: steps.map((step) => step.eventName === event.eventName && fits(event, step.filters)),
+      }))
+      .filter(({ is }) => is.includes(true))
+      .sort((a, b) => a.at - b.at || a.is.indexOf(true) - b.is.indexOf(true) || (a.key < b.key ? -1 : 1))
+    const best = [...Map.groupBy(matching, ({ event }) => personOf(event))].flatMap(([, own]) => {
+      const attempts = own.flatMap((first, place) => {
+        if (!first.is[0] || first.at >= query.to) return []
+        const times = [first.at]
+        let last = place
+        for (let step = 1; step < steps.length; step++) {
+          const next =
+            order === 'ordered'
+              ? own.findIndex(({ is }, later) => later > last && is[step])
+              : own.findIndex(({ is, at }) => at >= first.at && at <= first.at + windowMs && is[step])
+          const found = own[next]
+          if (!found || found.at > first.at + windowMs) break
+          times.push(found.at)
+          last = next
+        }
+        return [{ times, label: labelOf(first.event, breakdown) }]
+      })
+      attempts.sort(
+        (a, b) =>
+          b.times.length - a.times.length ||
+          (a.times[0] ?? 0) - (b.times[0] ?? 0) ||
+          compareLabels(a.label, b.label),
+      )
+      return attempts.slice(0, 1)
+    })
+    const tops = breakdown ? ranking(best, (rows) => rows.length).slice(0, query.maxGroups) : [null]
+    const grouped = Map.groupBy(best, ({ label }) => {
+      const other = !tops.includes(label)
+      return JSON.stringify([other ? null : label, other])
+    })
+    return [...grouped].flatMap(([key, people]) => {
+      const [group, other] = JSON.parse(key)
+      return steps.flatMap((_, step) => {
+        const reached = people.filter(({ times }) => times.length > step)
+        if (reached.length === 0) return []
+        const gaps = reached.map(({ times }) => (times[step] ?? 0) - (times[step - 1] ?? 0))
+        const medianMsFromPrevious = step === 0 || order === 'any' ? null : quantile(gaps, 0.5)
+        return [{ ...{ group, other, step }, people: reached.length, medianMsFromPrevious }]
+      })
+    })
+  }
+
+  return {
+    storeEvents: async (given) => {
+      for (const event of given) {
+        const isKnown = events.some(
+          (known) =>
+            known.projectId === event.projectId &&
+            eventKeyOf(known.eventId) === eventKeyOf(event.eventId) &&
+            known.timestamp === event.timestamp,
+        )
+        if (!isKnown) events.push({ ...event, erased: false })
+      }
+    },
+    storeProfiles: async (given) => {
+      for (const profile of given) {
+        const known = profileOf(profile.projectId, profile.profileId)
+        if (known && known.version > profile.version) continue
+        profiles = [...profiles.filter((other) => other !== known), profile]
+      }
+    },
+    eraseEvents: async (keys) => {
+      const isNamed = ({ projectId, eventId }: Stored) =>
+        keys.some((key) => key.projectId === projectId && key.eventKey === eventKeyOf(eventId))
+      events = events
+        .filter((event) => !isNamed(event) || event.conversions.length > 0)
+        .map((event) =>
+          isNamed(event)
+            ? {
+                ...{
+                  ...event,
+                  erased: true,
+                  profileId: null,
+                  visitorId: null,
+                  userId: null,
+                  sessionId: null,
+                },
+                properties: {},
+                context: { ...event.context, city: null, path: null, referrerHost: null },
+              }
+            : event,
+        )
+    },
+    eraseProfiles: async (keys) => {
+      profiles = profiles.filter(
+        ({ projectId, profileId }) =>
+          !keys.some((key) => key.projectId === projectId && key.profileId === profileId),
+      )
+    },
+    measureTrend: async (query) => trendOf(query),
+    measureFunnel: async (query) => funnelOf(query),
+    measureRetention: async ({ startEvent, returnEvent, bounds, cohorts, periods, ...range }) => {
+      const end = bounds.at(-1) ?? 0
+      const bucketOf = (at: number) => bounds.findLastIndex((bound) => bound <= at)
+      const seen = (eventName: string, to: number) =>
+        inRange({ ...range, to, eventName })
+          .filter((event) => !event.context.bot && !event.erased && personOf(event) !== null)
+          .map((event) => ({ person: personOf(event), at: Date.parse(event.timestamp) }))
+      const starts = Map.groupBy(seen(startEvent, range.to), ({ person }) => person)
+      const returns = seen(returnEvent, end)
+      const came = [...starts].flatMap(([person, own]) => {
+        const first = Math.min(...own.map(({ at }) => at))
+        const cohort = bucketOf(first)
+        const back = returns
+          .filter((event) => event.person === person && event.at >= first)
+          .map(({ at }) => bucketOf(at) - cohort)
+        return [null, ...new Set(back)].map((period) => JSON.stringify([cohort, period]))
+      })
+      return [...Map.groupBy(came, (key) => key)]
+        .map(([key, people]) => {
+          const [cohort, period] = JSON.parse(key)
+          return { cohort, period, people: people.length }
+        })
+        .filter(({ cohort, period }) => cohort < cohorts && (period === null || period <= periods))
+    },
+    measurePaths: async ({ startEvent, endEvent, depth, limit, ...range }) => {
+      const visited = inRange(range)
+        .filter((event) => !event.context.bot && !event.erased && personOf(event) !== null)
+        .map((event) => ({
+          person: personOf(event),
+          session: event.sessionId,
+          at: Date.parse(event.timestamp),
+          key: eventKeyOf(event.eventId),
+          name: event.eventName,
+          node: (event.eventName === 'page_view' && event.context.path) || event.eventName,
+        }))
+        .sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1))
+      const links = [
+        ...Map.groupBy(visited, ({ person, session }) => JSON.stringify([person, session])).values(),
+      ].flatMap((own) => {
+        const path = own.filter(({ node }, place) => node !== own[place - 1]?.node)
+        const start = startEvent === undefined ? -1 : path.findIndex(({ name }) => name === startEvent)
+        const end = path.findIndex(({ name }, place) => name === endEvent && place > start)
+        let [origin, last] = [0, depth - 1]
+        if (startEvent !== undefined) {
+          if (start < 0) return []
+          ;[origin, last] = [start, start + depth - 1]
+        }
+        if (endEvent !== undefined) {
+          if (end < 0 || (startEvent !== undefined && end > last)) return []
+          last = end
+          if (startEvent === undefined) origin = end - depth + 1
+        }
+        return path.flatMap(({ person, node }, place) => {
+          const next = path[place + 1]
+          return next && place >= origin && place < last
+            ? [{ step: place - origin, source: node, target: next.node, person }]
+            : []
+        })
+      })
+      const rows: PathRow[] = [
+        ...Map.groupBy(links, ({ step, source, target }) => JSON.stringify([step, source, target])),
+      ].map(([key, of]) => {
+        const [step, source, target] = JSON.parse(key)
+        return { step, source, target, people: new Set(of.map(({ person }) => person)).size }
+      })
+      return rows
+        .sort(
+          (a, b) =>
+            b.people - a.people ||
+            a.step - b.step ||
+            compareLabels(a.source, b.source) ||
+            compareLabels(a.target, b.target),
+        )
+        .slice(0, limit)
+    },
+    listProperties: async ({ limit, ...range }) => {
+      const sample = inRange(range).filter((event) => !event.context.bot && !event.erased)
+      const pairs = sample.flatMap((event) =>
+        Object.entries(event.properties)
+          .filter(([, value]) => value !== null)
+          .map(([key, value]) => ({ key, type: typeOf(value), at: Date.parse(event.timestamp) })),
+      )
+      return [...Map.groupBy(pairs, ({ key }) => key)]
+        .map(([key, of]) => ({
+          key,
+          types: [...new Set(of.map(({ type }) => type))].sort() as PropertyRow['types'],
+          share: of.length / sample.length,
+          lastSeen: Math.max(...of.map(({ at }) => at)),
+        }))
+        .sort((a, b) => b.share - a.share || compareLabels(a.key, b.key))
+        .slice(0, limit)
+    },
+    listPropertyValues: async ({ property, contains = '', limit, ...range }) => {
+      const values = inRange(range)
+        .filter((event) => !event.context.bot && !event.erased)
+        .map((event) => textOf(readValue(event, property)))
+        .filter((value) => value !== null)
+        .filter((value) => value.toLowerCase().includes(contains.toLowerCase()))
+      return [...Map.groupBy(values, (value) => value)]
+        .map(([value, of]) => ({ value, events: of.length }))
+        .sort((a, b) => b.events - a.events || compareLabels(a.value, b.value))
+        .slice(0, limit)
+    },
+    close: async () => {},
+  }
+}
+
+const columnOf = ({ eventName, context, shortLinkId }: Stored, column: string): unknown => {
+  const { utm } = context
+  const columns: Record<string, unknown> = {
+    eventName,
+    ...{ browser: context.browser, os: context.os, device: context.device, country: context.country },
+    ...{ city: context.city, path: context.path, referrerHost: context.referrerHost, bot: context.bot },
+    ...{ utmSource: utm.source, utmMedium: utm.medium, utmCampaign: utm.campaign },
+    ...{ utmTerm: utm.term, utmContent: utm.content, link: shortLinkId },
+    campaign: context.shortLink?.campaign ?? utm.campaign,
+  }
+  return columns[column]
+}
+
+const typeOf = (value: unknown) =>
+  Array.isArray(value) ? 'array' : (typeof value as 'string' | 'number' | 'boolean' | 'object')
+
+const textOf = (value: unknown): string | null => {
+  if (value === undefined || value === null) return null
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+const total = (values: readonly unknown[]): number =>
+  values.reduce<number>((sum, value) => sum + Number(value), 0)
+
+const quantile = (values: readonly number[], share: number): number => {
+  const sorted = [...values].sort((a, b) => a - b)
+  const place = share * (sorted.length - 1)
+  const below = sorted[Math.floor(place)] ?? 0
+  return below + (place - Math.floor(place)) * ((sorted[Math.ceil(place)] ?? 0) - below)
+}
+
+const aggregate = (metric: TrendQuery['metric'], values: readonly unknown[]): number => {
+  const numbers = values.map(Number)
+  switch (metric) {
+    case 'events':
+    case 'conversions':
+      return values.length
+    case 'people':
+    case 'sessions':
+    case 'visitors':
+      return new Set(values).size
+    case 'avg':
+      return total(values) / values.length
+    case 'min':
+      return Math.min(...numbers)
+    case 'max':
+      return Math.max(...numbers)
+    case 'p50':
+    case 'p90':
+    case 'p99':
+      return quantile(numbers, Number(metric.slice(1)) / 100)
+    default:
+      return total(values)
+  }
+}
+
+/** By UTF-8 bytes, no label last. */
+const compareLabels = (a: string | null, b: string | null): number => {
+  if (a === null || b === null) return Number(a === null) - Number(b === null)
+  return Buffer.compare(Buffer.from(a), Buffer.from(b))
+}
+
+/** Labels, the greatest first. */
+const ranking = <T extends { label: string | null }>(
+  rows: readonly T[],
+  sizeOf: (rows: readonly T[]) => number,
+): (string | null)[] =>
+  [...Map.groupBy(rows, ({ label }) => label)]
+    .sort(([a, of], [b, others]) => sizeOf(others) - sizeOf(of) || compareLabels(a, b))
+    .map(([label]) => label)

@@ -1,0 +1,319 @@
+import type { EnrichedEvent } from '@waymark/contracts'
+import { type EventFilter, eventKeyOf, type PropertyRef, parsePropertyName } from '@waymark/domain'
+import { anEnrichedEvent } from '@waymark/testing'
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import type { AnalyticsProfile, AnalyticsQueries, AnalyticsStore, AnalyticsWrites } from '../src/store.ts'
+import { trendMetrics } from '../src/store.ts'
+import { zonedBuckets } from '../src/zoned-buckets.ts'
+import { createReferenceStore } from './reference-store.ts'
+
+const START = Date.parse('2026-03-27T00:00:00Z')
+const HOUR_MS = 3_600_000
+const DAYS = 6
+
+const property = (name: string): PropertyRef => {
+  const ref = parsePropertyName(name)
+  if (!ref) throw new Error(`${name} is no property`)
+  return ref
+}
+const PROJECT = (n: number) => `01900000-0000-7000-8000-0000000000${n}0`
+const PROFILE = (n: number) => `01900000-0000-7000-8000-00000000010${n}`
+const SELECTOR = (n: number) => `01900000-0000-7000-8000-00000000020${n}`
+
+const propertyValue = fc.oneof(
+  fc.constantFrom('a', 'b', 'A', '', '4', 'true', 'ä"\\'),
+  fc.constantFrom(1, 2, 4, -0.5, 12345),
+  fc.boolean(),
+  fc.constant(null),
+  fc.constantFrom<unknown>({ x: 1 }, { x: 'a' }, [1, 2]),
+)
+const propertyKeys = ['p', 'q', 'a.b', "x'; DROP TABLE events; --", '/~$"']
+const eventArbitrary = fc
+  .record({
+    project: fc.constantFrom(1, 1, 1, 2),
+    id: fc.integer({ min: 1, max: 60 }),
+    minutes: fc.integer({ min: 0, max: DAYS * 24 * 4 - 1 }).map((quarters) => quarters * 15 + (quarters % 3)),
+    name: fc.constantFrom('page_view', 'page_view', 'add_to_cart', 'order'),
+    profile: fc.option(fc.integer({ min: 1, max: 6 })),
+    session: fc.option(fc.constantFrom('s1', 's2'), { freq: 5 }),
+    bot: fc.constantFrom(false, false, false, false, true),
+    path: fc.option(fc.constantFrom('/', '/shoes', '/cart')),
+    country: fc.option(fc.constantFrom('DE', 'FR')),
+    warnings: fc.constantFrom(0, 0, 1, 3),
+    conversions: fc.array(
+      fc.record({
+        selector: fc.constantFrom(1, 2),
+        amount: fc.option(fc.integer({ min: 0, max: 9_000 })),
+        currency: fc.constantFrom('EUR', 'USD'),
+      }),
+      { maxLength: 2 },
+    ),
+    properties: fc.dictionary(fc.constantFrom(...propertyKeys), propertyValue, { maxKeys: 4 }),
+  })
+  .map(({ id, minutes, ...rest }): EnrichedEvent => {
+    const at = new Date(START + minutes * 60_000).toISOString()
+    const made = anEnrichedEvent({
+      projectId: PROJECT(rest.project),
+      receivedAt: at,
+      event: {
+        // The same id at another time would be another event for the store, which never gets one.
+        eventId: `event-${rest.project}-${id}-${minutes}`,
+        eventName: rest.name,
+        ...(rest.session !== null && { sessionId: rest.session }),
+        visitorId: rest.profile === null ? null : `v${rest.profile}`,
+        properties: rest.properties,
+      },
+    })
+    return {
+      ...made,
+      timestamp: at,
+      profileId: rest.profile === null ? null : PROFILE(rest.profile),
+      warnings: Array.from({ length: rest.warnings }, () => ({ field: 'a', rule: 'b', message: 'c' })),
+      conversions: rest.conversions.map(({ selector, amount, currency }) => ({
+        selectorId: SELECTOR(selector),
+        amount,
+        currency: amount === null ? null : currency,
+        quantity: null,
+      })),
+      context: { ...made.context, bot: rest.bot, path: rest.path, country: rest.country },
+    }
+  })
+
+const profileArbitrary = fc
+  .record({
+    profile: fc.integer({ min: 1, max: 4 }),
+    into: fc.option(fc.constantFrom(5, 6)),
+    plan: fc.constantFrom('pro', 'free', 3, null),
+    version: fc.integer({ min: 1, max: 9 }),
+    project: fc.constantFrom(1, 1, 2),
+  })
+  .map(
+    ({ profile, into, plan, version, project }): AnalyticsProfile => ({
+      projectId: PROJECT(project),
+      profileId: PROFILE(profile),
+      mergedInto: into === null ? null : PROFILE(into),
+      traits: plan === null ? {} : { plan },
+      version: version * 10 + profile,
+    }),
+  )
+
+/** A call of one of a store's methods, as data so that a failure shows it. */
+type CallOf<Part> = {
+  [M in keyof Part]: Part[M] extends (argument: infer A) => unknown ? readonly [M, A] : never
+}[keyof Part]
+
+type Change = CallOf<AnalyticsWrites>
+
+const changeArbitrary: fc.Arbitrary<Change> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc
+      .array(eventArbitrary, { maxLength: 25 })
+      .map((events): Change => ['storeEvents', [...events, ...events.slice(0, 3)]]),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .uniqueArray(profileArbitrary, {
+        maxLength: 3,
+        selector: ({ projectId, profileId }) => projectId + profileId,
+      })
+      .map((profiles): Change => ['storeProfiles', profiles]),
+  },
+  {
+    weight: 1,
+    arbitrary: eventArbitrary.map(
+      ({ projectId, eventId }): Change => ['eraseEvents', [{ projectId, eventKey: eventKeyOf(eventId) }]],
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .integer({ min: 1, max: 4 })
+      .map((n): Change => ['eraseProfiles', [{ projectId: PROJECT(1), profileId: PROFILE(n) }]]),
+  },
+)
+
+const propertyArbitrary = fc
+  .constantFrom(
+    'properties.p',
+    'properties.q',
+    'properties.a\\.b',
+    "properties.x'; DROP TABLE events; --",
+    'properties./~$"',
+    'properties.q.x',
+    'context.country',
+    'context.bot',
+    'eventName',
+    'traits.plan',
+  )
+  .map(property)
+const filterArbitrary: fc.Arbitrary<EventFilter> = fc.oneof(
+  fc.record({ property: propertyArbitrary, negated: fc.boolean(), test: fc.constant('exists' as const) }),
+  fc.record({
+    property: propertyArbitrary,
+    negated: fc.boolean(),
+    test: fc.constant('in' as const),
+    values: fc.array(fc.constantFrom('a', 'DE', 'order', '4', 4, 1, true, false, 'pro', "'; --"), {
+      minLength: 1,
+      maxLength: 3,
+    }),
+  }),
+  fc.record({
+    property: propertyArbitrary,
+    negated: fc.constant(false),
+    test: fc.constantFrom('gt' as const, 'gte' as const, 'lt' as const, 'lte' as const),
+    value: fc.constantFrom<string | number>('a', 'B', '', 1, 2.5, -1),
+  }),
+  fc.record({
+    property: propertyArbitrary,
+    negated: fc.constant(false),
+    test: fc.constantFrom('contains' as const, 'starts_with' as const),
+    value: fc.constantFrom('a', 'D', '"', '4', 'r'),
+  }),
+)
+const filtersArbitrary = fc.array(filterArbitrary, { maxLength: 2 })
+const rangeArbitrary = fc
+  .tuple(fc.integer({ min: 0, max: DAYS * 24 }), fc.integer({ min: 1, max: DAYS * 24 }))
+  .map(([begin, hours]) => ({ from: START + begin * HOUR_MS, to: START + (begin + hours) * HOUR_MS }))
+
+type Question = CallOf<AnalyticsQueries>
+
+const trendArbitrary: fc.Arbitrary<Question> = fc
+  .record({
+    range: rangeArbitrary,
+    metric: fc.constantFrom(...trendMetrics),
+    zone: fc.constantFrom('UTC', 'Europe/Berlin', 'Asia/Kathmandu', 'America/St_Johns'),
+    interval: fc.constantFrom('hour' as const, 'day' as const, 'week' as const, 'month' as const),
+    eventName: fc.option(fc.constantFrom('page_view', 'order'), { nil: undefined }),
+    filters: filtersArbitrary,
+    breakdown: fc.option(propertyArbitrary, { nil: undefined }),
+    selector: fc.boolean(),
+    maxGroups: fc.integer({ min: 1, max: 4 }),
+    groups: fc.option(fc.uniqueArray(fc.constantFrom('a', 'DE', 'order', null, "'; --"), { maxLength: 3 }), {
+      nil: undefined,
+      freq: 2,
+    }),
+    includeBots: fc.boolean(),
+  })
+  .map(({ range, zone, interval, selector, ...rest }): Question => {
+    const bySelector = selector && (rest.metric === 'conversions' || rest.metric === 'revenue')
+    return [
+      'measureTrend',
+      {
+        ...{ projectId: PROJECT(1), ...range, ...rest },
+        breakdown: bySelector ? { source: 'selector' } : rest.breakdown,
+        property: property('properties.p'),
+        buckets: zonedBuckets(interval, zone, range.from, range.to, 1_000) ?? [],
+      },
+    ]
+  })
+const stepArbitrary = fc.record({
+  eventName: fc.constantFrom('page_view', 'add_to_cart', 'order'),
+  filters: fc.array(filterArbitrary, { maxLength: 1 }),
+})
+const funnelArbitrary: fc.Arbitrary<Question> = fc
+  .record({
+    range: rangeArbitrary,
+    steps: fc.array(stepArbitrary, { minLength: 2, maxLength: 4 }),
+    windowMs: fc.constantFrom(HOUR_MS, 24 * HOUR_MS, 72 * HOUR_MS),
+    order: fc.constantFrom('ordered' as const, 'any' as const),
+    breakdown: fc.option(propertyArbitrary, { nil: undefined }),
+    maxGroups: fc.integer({ min: 1, max: 3 }),
+  })
+  .map(({ range, ...rest }): Question => ['measureFunnel', { projectId: PROJECT(1), ...range, ...rest }])
+const retentionArbitrary: fc.Arbitrary<Question> = fc
+  .record({
+    range: rangeArbitrary,
+    startEvent: fc.constantFrom('page_view', 'order'),
+    returnEvent: fc.constantFrom('page_view', 'order'),
+    periods: fc.integer({ min: 0, max: 3 }),
+  })
+  .map(({ range, periods, ...rest }): Question => {
+    const cohorts = zonedBuckets('day', 'Europe/Berlin', range.from, range.to, 100) ?? []
+    const bounds = [...cohorts]
+    const later =
+      zonedBuckets('day', 'Europe/Berlin', range.to, range.to + (periods + 3) * 24 * HOUR_MS, 100) ?? []
+    for (const at of later)
+      if (at > (bounds.at(-1) ?? 0) && bounds.length < cohorts.length + periods + 1) bounds.push(at)
+    return [
+      'measureRetention',
+      {
+        projectId: PROJECT(1),
+        ...range,
+        ...rest,
+        periods,
+        bounds,
+        cohorts: cohorts.length,
+      },
+    ]
+  })
+const pathsArbitrary: fc.Arbitrary<Question> = fc
+  .record({
+    range: rangeArbitrary,
+    startEvent: fc.option(fc.constantFrom('page_view', 'add_to_cart'), { nil: undefined }),
+    endEvent: fc.option(fc.constantFrom('order', 'page_view'), { nil: undefined }),
+    depth: fc.integer({ min: 2, max: 6 }),
+    limit: fc.integer({ min: 1, max: 30 }),
+  })
+  .map(({ range, ...rest }): Question => ['measurePaths', { projectId: PROJECT(1), ...range, ...rest }])
+const suggestionsArbitrary: fc.Arbitrary<Question> = fc
+  .record({
+    range: rangeArbitrary,
+    name: fc.option(fc.constantFrom('order'), { nil: undefined }),
+    of: propertyArbitrary,
+    contains: fc.option(fc.constantFrom('A', 'd'), { nil: undefined }),
+    values: fc.boolean(),
+  })
+  .map(({ range, name, of, contains, values }): Question => {
+    const common = { projectId: PROJECT(1), ...range, eventName: name, limit: 20 }
+    return values ? ['listPropertyValues', { ...common, property: of, contains }] : ['listProperties', common]
+  })
+const questionArbitrary = fc.oneof(
+  { weight: 5, arbitrary: trendArbitrary },
+  { weight: 3, arbitrary: funnelArbitrary },
+  { weight: 2, arbitrary: retentionArbitrary },
+  { weight: 2, arbitrary: pathsArbitrary },
+  { weight: 1, arbitrary: suggestionsArbitrary },
+)
+
+const apply = (store: AnalyticsStore, [method, argument]: Change): Promise<void> =>
+  store[method](argument as never)
+const ask = (store: AnalyticsStore, [method, query]: Question): Promise<unknown[]> =>
+  store[method](query as never)
+
+/** Rows without regard to order, and numbers to nine digits, which no store's way of adding up changes. */
+const comparable = (rows: readonly unknown[]): string[] =>
+  rows
+    .map((row) =>
+      JSON.stringify(row, (_, value) => (typeof value === 'number' ? Number(value.toPrecision(9)) : value)),
+    )
+    .map((text) => JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(text)).sort())))
+    .sort()
+
+/** What an analytics store promises, asserted on one adapter; each call of `open` gives an empty one. */
+export const describeAnalyticsStore = (
+  open: () => Promise<AnalyticsStore>,
+  { runs }: { runs: number },
+): void => {
+  it('answers every question as the reference does, after any writes, merges, repeats and erasures', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(changeArbitrary, { minLength: 1, maxLength: 8 }),
+        fc.array(questionArbitrary, { minLength: 6, maxLength: 6 }),
+        async (changes, questions) => {
+          const [store, reference] = [await open(), createReferenceStore()]
+          for (const change of changes) {
+            await apply(store, change)
+            await apply(reference, change)
+          }
+          for (const question of questions)
+            expect(comparable(await ask(store, question))).toEqual(comparable(await ask(reference, question)))
+          await store.close()
+        },
+      ),
+      { numRuns: runs },
+    )
+  })
+}

@@ -1,0 +1,182 @@
+import { type Log, storeUnavailable } from '@waymark/contracts'
+import { LRUCache } from 'lru-cache'
+import pTimeout from 'p-timeout'
+
+/** A cached value, and when it was read, in ms of the cache's clock; `-Infinity` when its age is unknown. */
+export type CachedValue<V> = {
+  value: V
+  readAt: number
+  /** Why the last attempt to read it again failed, or why it is a copy. */
+  error?: unknown
+}
+
+/** A value as a store returns it. `readAt` says when another process read it, by the cache's clock. */
+export type ReadValue<V> = { value: V; readAt?: number }
+
+/** Times in ms. */
+export type ReadThroughCacheOptions<V, Context extends unknown[] = []> = {
+  /** What the values are, for log lines. */
+  name: string
+  /** Reads the value, `null` when there is none. Rejects when the store does not answer. */
+  read: (key: string, ...context: Context) => Promise<ReadValue<V> | null>
+  /** Reads a copy of any age. Used when the store does not answer and no value is cached. */
+  readCopy?: (key: string, ...context: Context) => Promise<ReadValue<V> | null>
+  /** Whether a value that was read at `readAt` is still known to be true. Others are read again. */
+  isCurrent: (value: V, readAt: number) => boolean
+  /** Whether `get` returns an outdated value at once and reads it again in the background. */
+  staleWhileRefreshing?: boolean
+  /** How long a value may be used after it was read while the store does not answer (unlimited). */
+  maxStaleMs?: number
+  /** How long a read may take when a cached value can be used instead (1,000). */
+  refreshTimeoutMs?: number
+  /** How long a read may take when no value is cached (3,500). */
+  readTimeoutMs?: number
+  /** Most values. */
+  max: number
+  /** Most keys that are known to have no value (10,000). */
+  maxMissing?: number
+  /** A clock in ms that never goes back. */
+  now: () => number
+  /** Where failed reads are logged, unless `read` does so. */
+  log?: Log
+}
+
+type Entry<V> = CachedValue<V> & { usableUntil: number; retryAt: number }
+
+const REFRESH_TIMEOUT_MS = 1_000
+const READ_TIMEOUT_MS = 3_500
+/** After a failed read, the same key is not read again for this long. */
+const RETRY_COOLDOWN_MS = 1_000
+/** How long a key is known to have no value. */
+const NEGATIVE_TTL_MS = 2_000
+const RETRY_AFTER_S = 5
+
+// Rejecting a fetch with it makes the LRU drop what it holds for the key.
+const NOT_FOUND = new Error('not found')
+
+/**
+ * Reads values through memory. Callers that need the same key at the same time share one read. While the store does not
+ * answer, the cached value is used for up to `maxStaleMs`, and each key is tried at most once a second.
+ */
+export const createReadThroughCache = <V extends object, Context extends unknown[] = []>({
+  name,
+  read,
+  readCopy = async () => null,
+  isCurrent,
+  staleWhileRefreshing = false,
+  maxStaleMs = Number.POSITIVE_INFINITY,
+  refreshTimeoutMs = REFRESH_TIMEOUT_MS,
+  readTimeoutMs = READ_TIMEOUT_MS,
+  max,
+  maxMissing = 10_000,
+  now,
+  log,
+}: ReadThroughCacheOptions<V, Context>) => {
+  const missing = new LRUCache<string, true>({
+    max: maxMissing,
+    // The LRU keeps an entry up to and including its ttl.
+    ttl: NEGATIVE_TTL_MS - 1,
+    ttlResolution: 0,
+    perf: { now },
+  })
+
+  const toEntry = ({ value, readAt }: ReadValue<V>, startedAt: number): Entry<V> => ({
+    value,
+    readAt: readAt ?? startedAt,
+    usableUntil: startedAt + maxStaleMs,
+    retryAt: 0,
+  })
+
+  const copyOrThrow = async (
+    key: string,
+    context: Context,
+    { error, startedAt }: { error: unknown; startedAt: number },
+  ): Promise<Entry<V>> => {
+    const copy = await readCopy(key, ...context).catch(() => null)
+    if (copy === null) throw storeUnavailable(error, RETRY_AFTER_S)
+    const entry = toEntry({ readAt: Number.NEGATIVE_INFINITY, ...copy }, startedAt)
+    return Object.assign(entry, { error, retryAt: now() + RETRY_COOLDOWN_MS })
+  }
+
+  const entries = new LRUCache<string, Entry<V>>({
+    max,
+    // A read that was evicted or replaced still answers its callers.
+    ignoreFetchAbort: true,
+    fetchMethod: async (key, known, { options, context: given }) => {
+      // Only `fetch` below passes one.
+      const context = given as Context
+      const startedAt = now()
+      const stale = known !== undefined && startedAt < known.usableUntil ? known : undefined
+      const milliseconds = stale ? refreshTimeoutMs : readTimeoutMs
+      let found: ReadValue<V> | null
+      try {
+        found = await pTimeout(read(key, ...context), { milliseconds })
+      } catch (error) {
+        log?.warn(
+          { err: error, cache: name, stale: stale !== undefined },
+          'Read failed; using a cached value',
+        )
+        if (!stale) return copyOrThrow(key, context, { error, startedAt })
+        stale.error = error
+        // Counted from the end: a read that timed out has already taken as long.
+        stale.retryAt = now() + RETRY_COOLDOWN_MS
+        options.allowStaleOnFetchRejection = true
+        throw error
+      }
+      if (found !== null) return toEntry(found, startedAt)
+      missing.set(key, true, { start: startedAt })
+      throw NOT_FOUND
+    },
+  })
+
+  const peek = (key: string): Entry<V> | undefined => entries.get(key)
+  const isUsable = (entry: Entry<V>): boolean =>
+    isCurrent(entry.value, entry.readAt) || isCoolingDown(entry, now())
+
+  const fetch = async (key: string, context: Context, allowStale = false) => {
+    const status: LRUCache.Status<string, Entry<V>> = {}
+    const entry = await entries
+      .fetch(key, { context, forceRefresh: true, allowStale, status })
+      .catch((error: unknown) => {
+        if (error === NOT_FOUND) return undefined
+        throw error
+      })
+    return { entry: entry ?? null, joined: status.fetch === 'inflight' }
+  }
+
+  return {
+    /**
+     * The value, or `null` when there is none.
+     * @throws AppError store_unavailable when no store answers and nothing usable is cached
+     */
+    get: async (key: string, ...context: Context): Promise<CachedValue<V> | null> => {
+      const known = peek(key)
+      if (known !== undefined && isUsable(known)) return known
+      if (known === undefined && missing.has(key)) return null
+      const { entry, joined } = await fetch(key, context, staleWhileRefreshing)
+      // The value may have changed after the read that this call joined had begun.
+      const isOutdated = joined && !staleWhileRefreshing && entry !== null && !isUsable(entry)
+      return isOutdated ? (await fetch(key, context)).entry : entry
+    },
+    /**
+     * The value as it is after this call: shares no read that has begun. With `error` when the store does not answer, and
+     * the value is the cached one.
+     * @throws as `get`
+     */
+    getLatest: async (key: string, ...context: Context): Promise<CachedValue<V> | null> => {
+      const known = peek(key)
+      if (known) entries.set(key, known)
+      else entries.delete(key)
+      return (await fetch(key, context)).entry
+    },
+    /** What is cached, of any age. */
+    peek: (key: string): CachedValue<V> | undefined => peek(key),
+    /** Caches a value that was read at `readAt`, unless a later one is cached. */
+    set: (key: string, value: V, readAt: number): void => {
+      if ((peek(key)?.readAt ?? readAt) <= readAt) entries.set(key, toEntry({ value, readAt }, readAt))
+    },
+  }
+}
+
+const isCoolingDown = ({ retryAt, usableUntil }: Entry<object>, time: number): boolean =>
+  time < retryAt && time < usableUntil

@@ -1,0 +1,133 @@
+import { type Static, Type } from 'typebox'
+import { Id, notBlank, patternOf } from '../schema-parts.ts'
+
+/** How a filter compares. */
+export const filterOperators = [
+  'eq',
+  'neq',
+  'in',
+  'not_in',
+  'gt',
+  'gte',
+  'lt',
+  'lte',
+  'contains',
+  'starts_with',
+  'exists',
+  'not_exists',
+] as const
+export type FilterOperator = (typeof filterOperators)[number]
+
+/** Characters of a property name, and of a text that a filter compares with. */
+export const MAX_PROPERTY_NAME_LENGTH = 500
+export const MAX_FILTER_TEXT_LENGTH = 500
+/** Values of one `in` or `not_in`. */
+export const MAX_FILTER_VALUES = 100
+/** Filters of one series or step. */
+export const MAX_FILTERS = 10
+/** Groups that a breakdown tells apart, unless asked otherwise, and at most. */
+export const DEFAULT_ANALYTICS_GROUPS = 10
+export const MAX_ANALYTICS_GROUPS = 100
+/** Days between `from` and `to`. */
+export const MAX_ANALYTICS_DAYS = 3_660
+/** The times between which a question may be asked. */
+export const EARLIEST_ANALYTICS_TIME = '2000-01-01T00:00:00.000Z'
+export const LATEST_ANALYTICS_TIME = '2200-01-01T00:00:00.000Z'
+
+// PostgreSQL takes no U+0000, and no stored property has one.
+const WITHOUT_ZERO = patternOf('^[^\\u0000]*$', 'text without U+0000')
+
+/** The name of a property, as filters and breakdowns have it. */
+export const PropertyName = (description: string) =>
+  Type.String({ minLength: 1, maxLength: MAX_PROPERTY_NAME_LENGTH, ...WITHOUT_ZERO, description })
+
+/** A text that a value is compared with or searched for. */
+export const FilterText = Type.String({ maxLength: MAX_FILTER_TEXT_LENGTH, ...WITHOUT_ZERO })
+
+export const PROPERTY_NAME_DESCRIPTION =
+  '`properties.<path>` of the event, `traits.<path>` of its person now, `eventName`, `link`, `campaign`, `utm.source` ' +
+  '(`medium`, `campaign`, `term`, `content`) or `context.country` (`browser`, `os`, `device`, `city`, `path`, ' +
+  '`referrerHost`, `bot`). A path has up to 5 keys; a dot within a key is written `\\.`, a backslash `\\\\`.'
+
+const Scalar = Type.Union([FilterText, Type.Number(), Type.Boolean()])
+
+export const Filter = Type.Object({
+  property: PropertyName(PROPERTY_NAME_DESCRIPTION),
+  op: Type.Unsafe<FilterOperator>({
+    type: 'string',
+    enum: filterOperators,
+    description:
+      'Comparisons are typed: a number compares with numbers, a string with strings. A value of another type, or none, ' +
+      'fulfils only `neq`, `not_in` and `not_exists`. Texts are compared with regard to case.',
+  }),
+  value: Type.Optional(
+    Type.Union(
+      [
+        FilterText,
+        Type.Number(),
+        Type.Boolean(),
+        Type.Array(Scalar, { minItems: 1, maxItems: MAX_FILTER_VALUES }),
+      ],
+      {
+        description:
+          'A list for `in` and `not_in`; a string for `contains` and `starts_with`; a number or a string for `gt`, `gte`, ' +
+          '`lt` and `lte`; a string, number or boolean for `eq` and `neq`; none for `exists` and `not_exists`.',
+      },
+    ),
+  ),
+})
+/** A filter as a request says it. */
+export type FilterRequest = Static<typeof Filter>
+
+/** All must be fulfilled. */
+export const Filters = Type.Array(Filter, {
+  maxItems: MAX_FILTERS,
+  description: 'All must be fulfilled.',
+})
+
+/** A name of an event in a request's body. */
+export const EventName = Type.String({ minLength: 1, maxLength: 200, ...notBlank })
+
+/** From when to when, in a request's body. */
+export const range = {
+  from: Type.String({
+    format: 'date-time',
+    maxLength: 40,
+    description: `Events from this time on, by their \`timestamp\`. Not before ${EARLIEST_ANALYTICS_TIME}.`,
+  }),
+  to: Type.String({
+    format: 'date-time',
+    maxLength: 40,
+    description: `Events before this time. At most ${MAX_ANALYTICS_DAYS} days after \`from\`, and not after ${LATEST_ANALYTICS_TIME}.`,
+  }),
+}
+
+export const TimeZone = Type.Optional(
+  Type.String({
+    minLength: 1,
+    maxLength: 60,
+    description: 'An IANA name such as `Europe/Berlin`, in which days begin; UTC unless given.',
+  }),
+)
+
+export const Groups = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    maximum: MAX_ANALYTICS_GROUPS,
+    description: `Groups of the breakdown that are told apart, the greatest first; ${DEFAULT_ANALYTICS_GROUPS} unless given. All others are one.`,
+  }),
+)
+
+/** What a group of an answer is. */
+export const group = {
+  group: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    description:
+      'The value of the breakdown as text; null when the event has none, when `other` is true, or without a breakdown.',
+  }),
+  other: Type.Boolean({ description: 'Whether this is all that is in none of the groups told apart.' }),
+}
+
+/** Ids in an order, each once. */
+export const orderedIds = (maxItems: number, description: string) =>
+  Type.Array(Id, { maxItems, uniqueItems: true, description })

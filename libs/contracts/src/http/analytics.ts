@@ -1,0 +1,386 @@
+import { type Static, type TProperties, Type } from 'typebox'
+import { NullableString, Timestamp } from '../schema-parts.ts'
+import {
+  EventName,
+  Filters,
+  FilterText,
+  Groups,
+  group,
+  PROPERTY_NAME_DESCRIPTION,
+  PropertyName,
+  range,
+  TimeZone,
+} from './analytics-parts.ts'
+import { RetryAfterSeconds } from './error-bodies.ts'
+import { defineOperation } from './operation.ts'
+import { equalTo } from './page.ts'
+import { statsIntervals } from './stats.ts'
+
+/** What a trend can measure. */
+export const analyticsMetrics = [
+  'events',
+  'people',
+  'sessions',
+  'conversions',
+  'revenue',
+  'sum',
+  'avg',
+  'min',
+  'max',
+  'p50',
+  'p90',
+  'p99',
+] as const
+export type AnalyticsMetric = (typeof analyticsMetrics)[number]
+/** Those that are of a number property. */
+export const propertyMetrics: readonly AnalyticsMetric[] = ['sum', 'avg', 'min', 'max', 'p50', 'p90', 'p99']
+
+/** Series of one trend. */
+export const MAX_TREND_SERIES = 10
+/** Buckets of one trend. */
+export const MAX_TREND_BUCKETS = 1_000
+/** Series times groups (and the one of all others) times buckets. */
+export const MAX_TREND_VALUES = 50_000
+/** Steps of a funnel. */
+export const MIN_FUNNEL_STEPS = 2
+export const MAX_FUNNEL_STEPS = 10
+/** The longest window of a funnel, in seconds: 366 days. */
+export const MAX_FUNNEL_WINDOW_SECONDS = 366 * 24 * 60 * 60
+/** Intervals that cohorts begin in, and periods after them. */
+export const MAX_RETENTION_COHORTS = 200
+export const MAX_RETENTION_PERIODS = 100
+/** Steps of a path, and links in an answer. */
+export const MIN_PATH_DEPTH = 2
+export const MAX_PATH_DEPTH = 6
+export const MAX_PATH_LINKS = 500
+/** Values in the filters of one query. */
+export const MAX_QUERY_VALUES = 1_000
+/** Bytes of a query as JSON. */
+export const MAX_QUERY_BYTES = 64 * 1024
+/** Events that properties and their values are looked for in: the newest of the range. */
+export const SAMPLED_EVENTS = 50_000
+/** Queries of one project at a time, in one process. */
+export const MAX_QUERIES_PER_PROJECT = 4
+/** How long a query may take, in ms. */
+export const QUERY_TIMEOUT_MS = 10_000
+
+const breakdown = Type.Optional(PropertyName(`What groups have in common: ${PROPERTY_NAME_DESCRIPTION}`))
+
+const trends = {
+  series: Type.Array(
+    Type.Object({
+      eventName: Type.Optional(EventName),
+      metric: Type.Unsafe<AnalyticsMetric>({
+        type: 'string',
+        enum: analyticsMetrics,
+        description:
+          'People are counted once, with merges applied. `revenue` is of conversions, in minor units by currency. The last ' +
+          'seven are of the numbers in `property`.',
+      }),
+      property: Type.Optional(
+        PropertyName('The number that `sum`, `avg`, `min`, `max`, `p50`, `p90` and `p99` are of.'),
+      ),
+      filters: Type.Optional(Filters),
+    }),
+    { minItems: 1, maxItems: MAX_TREND_SERIES },
+  ),
+  ...range,
+  interval: Type.Unsafe<(typeof statsIntervals)[number]>({
+    type: 'string',
+    enum: statsIntervals,
+    description: 'Weeks begin on Monday.',
+  }),
+  timeZone: TimeZone,
+  breakdown,
+  limit: Groups,
+  compareTo: Type.Optional(
+    Type.Unsafe<'previous_period'>({
+      type: 'string',
+      enum: ['previous_period'],
+      description: 'The range as many whole intervals earlier as `from` to `to` takes.',
+    }),
+  ),
+  includeBots: Type.Optional(Type.Boolean({ description: 'Whether bots count as well.' })),
+}
+
+const funnel = {
+  steps: Type.Array(Type.Object({ eventName: EventName, filters: Type.Optional(Filters) }), {
+    minItems: MIN_FUNNEL_STEPS,
+    maxItems: MAX_FUNNEL_STEPS,
+  }),
+  ...range,
+  windowSeconds: Type.Integer({
+    minimum: 1,
+    maximum: MAX_FUNNEL_WINDOW_SECONDS,
+    description: 'The time from the first step in which a person takes the others.',
+  }),
+  breakdown,
+  limit: Groups,
+  order: Type.Optional(
+    Type.Unsafe<'ordered' | 'any'>({
+      type: 'string',
+      enum: ['ordered', 'any'],
+      description:
+        '`ordered` unless given: each step after the one before. `any`: the first step, then in any order.',
+    }),
+  ),
+}
+
+const retention = {
+  startEvent: EventName,
+  returnEvent: EventName,
+  ...range,
+  interval: Type.Unsafe<'day' | 'week' | 'month'>({ type: 'string', enum: ['day', 'week', 'month'] }),
+  periods: Type.Integer({ minimum: 1, maximum: MAX_RETENTION_PERIODS }),
+  timeZone: TimeZone,
+}
+
+const paths = {
+  startEvent: Type.Optional(EventName),
+  endEvent: Type.Optional(EventName),
+  ...range,
+  depth: Type.Integer({
+    minimum: MIN_PATH_DEPTH,
+    maximum: MAX_PATH_DEPTH,
+    description: 'Steps of a path.',
+  }),
+  limit: Type.Integer({
+    minimum: 1,
+    maximum: MAX_PATH_LINKS,
+    description: 'Links in the answer, those of most people first.',
+  }),
+}
+
+/** A query as it is saved: with its range, or asked of whatever range its reader chooses. */
+const saved = <P extends TProperties & typeof range>({ from, to, ...rest }: P) =>
+  Type.Object({ ...rest, from: Type.Optional(from), to: Type.Optional(to) })
+
+const TrendsRequest = Type.Object(trends)
+const FunnelRequest = Type.Object(funnel)
+const RetentionRequest = Type.Object(retention)
+const PathsRequest = Type.Object(paths)
+export type TrendsRequest = Static<typeof TrendsRequest>
+export type FunnelRequest = Static<typeof FunnelRequest>
+export type RetentionRequest = Static<typeof RetentionRequest>
+export type PathsRequest = Static<typeof PathsRequest>
+
+/** The query of each kind of insight. */
+export const savedQueries = {
+  trends: saved(trends),
+  funnel: saved(funnel),
+  retention: saved(retention),
+  paths: saved(paths),
+}
+
+const values = (description: string) => Type.Array(Type.Number(), { description })
+
+const TrendSeries = Type.Object({
+  series: Type.Integer({ description: 'The place, from 0, of the series in the request.' }),
+  eventName: NullableString,
+  metric: Type.String(),
+  ...group,
+  currency: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    description:
+      'Of `revenue`, which has a series for each currency; null otherwise, or when there was none.',
+  }),
+  total: Type.Number({ description: 'Of the whole range: people and sessions count once.' }),
+  values: values('One for each bucket; 0 where there was nothing.'),
+  previousTotal: Type.Optional(Type.Number({ description: 'The same of the previous period.' })),
+  previousValues: Type.Optional(values('One for each of `previousBuckets`.')),
+})
+const TrendsView = Type.Object({
+  buckets: Type.Array(Timestamp, {
+    description: 'The beginning of each, in UTC; the first and last may be partial.',
+  }),
+  previousBuckets: Type.Optional(Type.Array(Timestamp)),
+  series: Type.Array(TrendSeries, {
+    description:
+      'In the order of the request; of each the groups with the greatest total first, all others last.',
+  }),
+})
+export type TrendsView = Static<typeof TrendsView>
+
+const Rate = Type.Number({ description: 'From 0 to 1; 0 where nobody came before.' })
+const FunnelSteps = Type.Array(
+  Type.Object({
+    eventName: Type.String(),
+    people: Type.Integer(),
+    rateFromFirst: Rate,
+    rateFromPrevious: Rate,
+    medianSecondsFromPrevious: Type.Unsafe<number | null>({
+      type: ['number', 'null'],
+      description: 'Null of the first step, where nobody came so far, and when `order` is `any`.',
+    }),
+  }),
+)
+const FunnelView = Type.Object({
+  steps: FunnelSteps,
+  groups: Type.Optional(
+    Type.Array(Type.Object({ ...group, steps: FunnelSteps }), {
+      description:
+        'With a breakdown: by its value at the first step. The most people at the first step come first.',
+    }),
+  ),
+})
+export type FunnelView = Static<typeof FunnelView>
+
+const RetentionView = Type.Object({
+  cohorts: Type.Array(
+    Type.Object({
+      at: Type.String({ ...Timestamp, description: 'When the interval of the cohort begins.' }),
+      size: Type.Integer({
+        description: 'People whose first `startEvent` in the range lies in the interval.',
+      }),
+      returned: Type.Array(Type.Integer(), {
+        description: 'Those of them with a `returnEvent` in period 0 (the interval itself), 1, … `periods`.',
+      }),
+    }),
+  ),
+})
+export type RetentionView = Static<typeof RetentionView>
+
+const PathsView = Type.Object({
+  nodes: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      step: Type.Integer({ description: 'From 0.' }),
+      name: Type.String({ description: 'The event name; of a `page_view` the path of the page.' }),
+    }),
+  ),
+  links: Type.Array(
+    Type.Object({
+      source: Type.String({ description: 'The id of a node.' }),
+      target: Type.String({ description: 'The id of a node of the next step.' }),
+      people: Type.Integer(),
+    }),
+    { description: 'Those of most people first.' },
+  ),
+})
+export type PathsView = Static<typeof PathsView>
+
+const optionalTime = (description: string) =>
+  Type.Optional(Type.String({ format: 'date-time', maxLength: 40, description }))
+const suggestionRange = {
+  eventName: equalTo('Only of events of this name.'),
+  from: optionalTime('Events from this time on; 30 days before `to` unless given.'),
+  to: optionalTime('Events before this time; now unless given.'),
+  limit: Type.Integer({ minimum: 1, maximum: 500, default: 100 }),
+}
+const PropertiesQuery = Type.Object(suggestionRange)
+const PropertiesView = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      name: Type.String({ description: 'As filters and breakdowns take it, such as `properties.price`.' }),
+      types: Type.Array(Type.Enum(['string', 'number', 'boolean', 'object', 'array'])),
+      share: Type.Number({ description: 'Of the events that were looked at, from 0 to 1.' }),
+      lastSeen: Timestamp,
+    }),
+  ),
+})
+export type PropertiesView = Static<typeof PropertiesView>
+
+const PropertyValuesQuery = Type.Object({
+  property: PropertyName(PROPERTY_NAME_DESCRIPTION),
+  q: Type.Optional({ ...FilterText, description: 'Part of the value, in upper or lower case.' }),
+  ...suggestionRange,
+})
+const PropertyValuesView = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      value: Type.String({ description: 'As text; objects and lists as JSON.' }),
+      events: Type.Integer(),
+    }),
+  ),
+})
+export type PropertyValuesView = Static<typeof PropertyValuesView>
+export type SuggestionQuery = Static<typeof PropertiesQuery>
+
+const tag = 'Analytics'
+const at = (resource: string) => `/api/projects/{projectId}/analytics/${resource}`
+const access = { by: 'project', role: 'viewer' } as const
+const limits = `A query has ${QUERY_TIMEOUT_MS / 1_000} s, and a project runs at most ${MAX_QUERIES_PER_PROJECT} at a time.`
+const busyOrLate = {
+  429: {
+    description: `The project runs ${MAX_QUERIES_PER_PROJECT} queries already`,
+    schema: RetryAfterSeconds,
+  },
+  503: {
+    description:
+      'The query took too long, and `error` names a shorter time range; or a store does not answer',
+    schema: RetryAfterSeconds,
+  },
+}
+const question = { takesLong: true, readOnly: true, method: 'post', tag, access } as const
+
+export const measureTrends = defineOperation({
+  ...question,
+  id: 'measureTrends',
+  path: at('trends'),
+  summary: 'Measure events, people, conversions or a property over time',
+  description: limits,
+  body: TrendsRequest,
+  answers: { 200: { description: 'The series', schema: TrendsView }, ...busyOrLate },
+})
+
+export const measureFunnel = defineOperation({
+  ...question,
+  id: 'measureFunnel',
+  path: at('funnel'),
+  summary: 'Count the people who take one step after another',
+  description: `A person enters at the first step within the range. ${limits}`,
+  body: FunnelRequest,
+  answers: { 200: { description: 'The steps', schema: FunnelView }, ...busyOrLate },
+})
+
+export const measureRetention = defineOperation({
+  ...question,
+  id: 'measureRetention',
+  path: at('retention'),
+  summary: 'Count the people who come back',
+  description: limits,
+  body: RetentionRequest,
+  answers: { 200: { description: 'The cohorts, the earliest first', schema: RetentionView }, ...busyOrLate },
+})
+
+export const measurePaths = defineOperation({
+  ...question,
+  id: 'measurePaths',
+  path: at('paths'),
+  summary: 'Count the ways that people take within a session',
+  description: `From \`startEvent\` on, or up to \`endEvent\`, or both; without them from the beginning. ${limits}`,
+  body: PathsRequest,
+  answers: { 200: { description: 'The steps and the ways between them', schema: PathsView }, ...busyOrLate },
+})
+
+const suggestion = { takesLong: true, method: 'get', tag, access } as const
+const sampled = `Of the newest ${SAMPLED_EVENTS} events of the range. ${limits}`
+
+export const listProperties = defineOperation({
+  ...suggestion,
+  id: 'listProperties',
+  path: at('properties'),
+  summary: 'List the properties of events',
+  description: sampled,
+  query: PropertiesQuery,
+  answers: { 200: { description: 'The most frequent first', schema: PropertiesView }, ...busyOrLate },
+})
+
+export const listPropertyValues = defineOperation({
+  ...suggestion,
+  id: 'listPropertyValues',
+  path: at('property-values'),
+  summary: 'List the values of a property',
+  description: sampled,
+  query: PropertyValuesQuery,
+  answers: { 200: { description: 'The most frequent first', schema: PropertyValuesView }, ...busyOrLate },
+})
+
+export const analyticsOperations = [
+  measureTrends,
+  measureFunnel,
+  measureRetention,
+  measurePaths,
+  listProperties,
+  listPropertyValues,
+]

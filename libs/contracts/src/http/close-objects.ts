@@ -1,0 +1,36 @@
+import type { TSchema } from 'typebox'
+
+/**
+ * The schema with `additionalProperties` spelled out on every object in it: none beside the declared ones, and any where
+ * none is declared. What a schema says itself stays.
+ */
+export const closeObjects = <S extends TSchema>(schema: S): S => close(schema, false) as S
+
+/** The schema with `additionalProperties: true` on every object that declares no members. */
+export const openObjects = (schema: TSchema): TSchema => close(schema, undefined) as TSchema
+
+// `declared` is what an object with declared members gets; undefined leaves it as it is.
+const close = (schema: unknown, declared: false | undefined): unknown => {
+  if (Array.isArray(schema)) return schema.map((part) => close(part, declared))
+  if (!isObject(schema)) return schema
+  const { properties, items, anyOf, additionalProperties } = schema
+  const isObjectSchema = [schema.type].flat().includes('object')
+  const rest = properties === undefined ? true : declared
+  return {
+    ...schema,
+    ...(isObject(properties) && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, property]) => [name, close(property, declared)]),
+      ),
+    }),
+    ...(items !== undefined && { items: close(items, declared) }),
+    ...(anyOf !== undefined && { anyOf: close(anyOf, declared) }),
+    ...(isObjectSchema &&
+      (additionalProperties === undefined
+        ? rest !== undefined && { additionalProperties: rest }
+        : { additionalProperties: close(additionalProperties, declared) })),
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,0 +1,130 @@
+const templates = { subject: 'Thank you', html: '<p>Thank you for {{event.properties.total}}</p>' }
+const sample = { traits: { name: 'Ada' }, properties: { total: 4900 } }
+const event = { eventName: 'page_view', visitorId: 'visitor-1', properties: { path: '/sale' } }
+const order = {
+  eventName: 'order_placed',
+  userId: 'user-1',
+  eventId: 'order-1001',
+  clientTimestamp: '2026-01-15T10:00:00Z',
+  properties: { total: 4900, currency: 'EUR' },
+}
+const decision = {
+  variants: [
+    { key: 'off', value: false },
+    { key: 'on', value: true },
+  ],
+  fallbackVariant: 'off',
+  rules: [{ condition: { '==': [{ var: 'traits.plan' }, 'pro'] }, rollout: 50, variant: 'on' }],
+}
+const evaluation = { context: { targetingKey: 'visitor-1', country: 'DE' } }
+const email = 'ada@shop.example'
+const password = 'a long passphrase nobody guesses'
+const id = '0198c1f4-7a50-7000-8000-000000000001'
+
+const range = { from: '2026-01-01T00:00:00Z', to: '2026-01-31T00:00:00Z' }
+const isPro = { property: 'traits.plan', op: 'eq', value: 'pro' }
+const trends = {
+  series: [
+    { eventName: 'page_view', metric: 'people', filters: [isPro] },
+    { eventName: 'order_placed', metric: 'sum', property: 'properties.total' },
+  ],
+  interval: 'day',
+  timeZone: 'Europe/Berlin',
+  breakdown: 'context.country',
+  limit: 5,
+}
+
+/** An example body of each operation that takes one, by the operation's id. Ids in it stand for those of your project. */
+export const requestExamples: Readonly<Record<string, unknown>> = {
+  trackEvents: event,
+  identify: { visitorId: 'visitor-1', userId: 'user-1', traits: { plan: 'pro' } },
+  writeProfile: { userId: 'user-1', traits: { plan: 'pro' } },
+  backfillEvents: { events: [order] },
+
+  register: { email, password, name: 'Ada' },
+  login: { email, password },
+  changePassword: { currentPassword: password, newPassword: 'another long passphrase of mine' },
+  createProject: { name: 'Shop' },
+  updateProject: { name: 'Shop' },
+  changeMember: { role: 'editor' },
+  createInvitation: { email: 'grace@shop.example', role: 'viewer' },
+  acceptInvitation: { token: 'the token of the invitation', name: 'Grace', password },
+  updateTenantProfile: { name: 'Shop Ltd' },
+
+  redeemCoupon: { code: 'WELCOME10', userId: 'user-1', orderId: 'order-1001', amount: 4900, currency: 'EUR' },
+  createCouponPool: { name: 'Welcome', kind: 'unique', size: 100, discount: { type: 'percent', value: 10 } },
+  updateCouponPool: { name: 'Welcome back' },
+  topUpCouponPool: { count: 100 },
+  assignCoupon: { userId: 'user-1' },
+  importCoupons: 'code\nSPRING-0001\nSPRING-0002\n',
+  updateCoupon: { status: 'revoked' },
+  revokeCoupons: { poolId: id, status: 'available' },
+  rollBackRedemption: { reason: 'The order was returned' },
+
+  createApiKey: { name: 'Web shop', kind: 'pub', scopes: ['events:write', 'decide'] },
+  updateApiKey: { name: 'Web shop' },
+  rotateApiKey: { overlapSeconds: 3600 },
+  createEventDefinition: {
+    name: 'order_placed',
+    description: 'An order was paid',
+    schema: { type: 'object', properties: { total: { type: 'integer' } }, required: ['total'] },
+  },
+  updateEventDefinition: { description: 'An order was paid' },
+  inferEventSchema: { eventName: 'page_view' },
+  createMeteringSelector: {
+    eventName: 'order_placed',
+    amountProperty: 'total',
+    currencyProperty: 'currency',
+  },
+  createLink: { destination: 'https://shop.example/sale', campaign: 'spring' },
+  createLinks: { links: [{ destination: 'https://shop.example/sale' }] },
+  updateLink: { campaign: 'autumn' },
+  updateSettings: { ingestValidation: { mode: 'warn' }, ipStorage: 'truncate' },
+
+  measureTrends: { ...trends, ...range, compareTo: 'previous_period' },
+  measureFunnel: {
+    steps: [{ eventName: 'page_view' }, { eventName: 'order_placed', filters: [isPro] }],
+    ...range,
+    windowSeconds: 86_400,
+  },
+  measureRetention: {
+    startEvent: 'page_view',
+    returnEvent: 'page_view',
+    ...range,
+    interval: 'week',
+    periods: 4,
+    timeZone: 'Europe/Berlin',
+  },
+  measurePaths: { startEvent: 'page_view', ...range, depth: 4, limit: 50 },
+  createInsight: { name: 'Visitors by country', kind: 'trends', query: trends },
+  updateInsight: { name: 'Visitors by country' },
+  createDashboard: { name: 'Shop', insightIds: [] },
+  updateDashboard: { name: 'Shop' },
+
+  decide: { visitorId: 'visitor-1', context: { country: 'DE' } },
+  evaluateFlag: evaluation,
+  evaluateFlags: evaluation,
+  createDecision: { key: 'new-checkout', ...decision },
+  replaceDecision: decision,
+  updateDecision: { name: 'New checkout' },
+  rollbackDecision: { version: 1 },
+  previewDecision: { visitorId: 'visitor-1', traits: { plan: 'pro' } },
+
+  replayRejectedEvents: { eventName: 'order_placed' },
+  replayDeadLetters: { from: '2026-01-15T00:00:00Z' },
+
+  createEmailTrigger: { name: 'Thank you', eventName: 'order_placed', ...templates },
+  updateEmailTrigger: { name: 'Thank you' },
+  previewEmail: { ...templates, ...sample },
+  previewEmailTrigger: sample,
+  testEmailTrigger: { to: email, ...sample },
+  createSuppression: { address: email },
+  reportBounces: { bounces: [{ address: email, type: 'hard', reason: 'No such mailbox' }] },
+  createEmailSender: { sender: 'hello@shop.example' },
+}
+
+/** Values of the query parameters that an operation requires, by the operation's id. */
+export const queryExamples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  getStats: { metric: 'events' },
+  listPropertyValues: { property: 'properties.plan' },
+}

@@ -1,0 +1,226 @@
+/**
+ * What each service may do in the database, by table: privileges as GRANT takes them, some limited to columns. A
+ * statement that locks rows (FOR UPDATE, FOR KEY SHARE) needs UPDATE on one column at least; ON CONFLICT … DO UPDATE and
+ * RETURNING need SELECT. A service whose SQL changes may need a change here: the distributed end-to-end test and
+ * `libs/database/tests/service-roles.test.ts` run under these roles.
+ */
+export type Grants = Readonly<Record<string, string>>
+
+/** Every process checks the migrations and polls for changed configuration. */
+const PROCESS: Grants = {
+  'public._prisma_migrations': 'SELECT',
+  'core.config_changes': 'SELECT',
+}
+
+/** The configuration of projects, as libs/project-config reads it. */
+const CONFIG: Grants = {
+  ...PROCESS,
+  'core.projects': 'SELECT',
+  'core.identity_secrets': 'SELECT',
+  'core.event_definitions': 'SELECT',
+  'core.metering_selectors': 'SELECT',
+  'email.triggers': 'SELECT',
+  'decision.decisions': 'SELECT',
+}
+
+/** Requests with an API key. */
+const API_KEYS: Grants = { 'core.api_keys': 'SELECT, UPDATE (last_used_at)' }
+
+/** Finding profiles, and creating those that are missing. */
+const RESOLVE_PROFILES: Grants = {
+  'ingest.identities': 'SELECT, INSERT',
+  'ingest.profiles': 'SELECT, INSERT',
+  'ingest.erasures': 'SELECT',
+}
+
+/** Merging profiles and writing traits. */
+const IDENTIFY: Grants = {
+  'core.projects': 'SELECT',
+  'ingest.identities': 'SELECT, INSERT, UPDATE',
+  'ingest.profiles': 'SELECT, INSERT, UPDATE',
+  'ingest.outbox': 'INSERT',
+  'ingest.erasures': 'SELECT',
+  'ingest.conversions': 'SELECT, UPDATE (attribution)',
+  'link.links': 'SELECT',
+  'link.daily_conversions': 'SELECT, INSERT, UPDATE',
+}
+
+/** Storing events in both stores, with what follows from them. */
+const STORE_EVENTS: Grants = {
+  ...IDENTIFY,
+  'ingest.event_ids': 'SELECT, INSERT',
+  'ingest.events': 'SELECT, INSERT',
+  'ingest.conversions': 'SELECT, INSERT, UPDATE (attribution)',
+  'decision.profile_event_counts': 'SELECT, INSERT, UPDATE',
+}
+
+/** Taking what is stored of an erased person out of every store. */
+const PURGE: Grants = {
+  'ingest.erasure_jobs': 'SELECT, UPDATE (id), DELETE',
+  'ingest.events': 'SELECT, DELETE',
+  'ingest.conversions': 'SELECT, UPDATE (event_id, visitor_id, user_id, profile_id, attribution)',
+  'ingest.rejected_events': 'SELECT, DELETE',
+  'ingest.dead_letters': 'SELECT, DELETE',
+  'ingest.outbox': 'SELECT, DELETE',
+  'ingest.profiles': 'SELECT',
+  'ingest.identities': 'SELECT',
+  'link.clicks': 'SELECT, UPDATE (ip, user_agent, referrer)',
+  'decision.exposures': 'SELECT, DELETE',
+  'decision.profile_event_counts': 'SELECT, DELETE',
+  'coupon.pools': 'SELECT',
+  'coupon.coupons': 'SELECT, UPDATE (assigned_profile_id)',
+  'coupon.assignments': 'SELECT, DELETE',
+  'coupon.redemptions':
+    'SELECT, UPDATE (profile_id, visitor_id, user_id, order_id, event_id, metadata, rollback_reason)',
+  'coupon.attempts': 'SELECT, DELETE',
+  'coupon.profile_counts': 'SELECT, DELETE',
+  'coupon.idempotency_keys': 'SELECT, UPDATE (body)',
+  'email.triggers': 'SELECT',
+  'email.suppressions': 'SELECT, UPDATE (detail)',
+  'email.deliveries':
+    'SELECT, UPDATE (profile_id, recipient, context, reason, event_id, next_attempt_at, attempt_token, status)',
+  'email.cooldowns': 'SELECT, DELETE',
+}
+
+/** Giving a coupon of a pool to a profile; the profile is locked, for which any column does. */
+const ASSIGN_COUPON: Grants = {
+  'ingest.profiles': 'SELECT, UPDATE (updated_at)',
+  'coupon.pools': 'SELECT',
+  'coupon.pool_counts': 'SELECT',
+  'coupon.coupons': 'SELECT, UPDATE (status, assigned_profile_id, assigned_at)',
+  'coupon.assignments': 'SELECT, INSERT',
+}
+
+/** All privileges of several groups. */
+const merge = (...groups: readonly Grants[]): Grants => {
+  const merged: Record<string, string> = {}
+  for (const [table, privileges] of groups.flatMap(Object.entries<string>))
+    merged[table] = merged[table] ? `${merged[table]}, ${privileges}` : privileges
+  return merged
+}
+
+/** The function that creates the partition of a month. */
+const CREATE_PARTITION = 'ingest.create_event_partition(date)'
+
+export type ServiceGrants = { tables: Grants; functions: readonly string[] }
+
+/** The services that have a role, and what each may do. Whatever is not listed is refused. */
+export const serviceGrants = {
+  'ingest-gateway': {
+    tables: merge(CONFIG, API_KEYS, STORE_EVENTS, { 'ingest.outbox': 'SELECT, INSERT' }),
+    functions: [CREATE_PARTITION],
+  },
+  'enrichment-consumer': { tables: merge(PROCESS, IDENTIFY), functions: [] },
+  'persistence-consumer': {
+    tables: merge(CONFIG, STORE_EVENTS, PURGE, {
+      'ingest.rejected_events': 'INSERT',
+      'ingest.dead_letters': 'INSERT',
+      'decision.exposures': 'INSERT, UPDATE (exposed_at)',
+      'link.clicks': 'INSERT',
+      'link.daily_visitors': 'SELECT, INSERT, DELETE',
+      'link.visitor_salts': 'SELECT, DELETE',
+      'link.counts': 'SELECT, INSERT, UPDATE',
+      'link.daily_counts': 'SELECT, INSERT, UPDATE',
+      'link.daily_breakdowns': 'SELECT, INSERT, UPDATE',
+    }),
+    functions: [CREATE_PARTITION],
+  },
+  'management-api': {
+    tables: merge(CONFIG, API_KEYS, PURGE, RESOLVE_PROFILES, ASSIGN_COUPON, {
+      'core.tenants': 'SELECT, INSERT, UPDATE',
+      'core.users': 'SELECT, INSERT, UPDATE',
+      'core.projects': 'INSERT, UPDATE',
+      'core.identity_secrets': 'INSERT, UPDATE',
+      'core.project_members': 'SELECT, INSERT, UPDATE, DELETE',
+      'core.api_keys': 'INSERT, UPDATE',
+      'core.event_definitions': 'INSERT, UPDATE',
+      'core.event_definition_versions': 'SELECT, INSERT',
+      'core.metering_selectors': 'INSERT, UPDATE',
+      'core.config_changes': 'INSERT',
+      'core.sessions': 'SELECT, INSERT, UPDATE, DELETE',
+      'core.sign_in_failures': 'SELECT, INSERT, UPDATE, DELETE',
+      'core.invitations': 'SELECT, INSERT, UPDATE',
+      'core.audit_log': 'SELECT, INSERT',
+      'core.insights': 'SELECT, INSERT, UPDATE, DELETE',
+      'core.dashboards': 'SELECT, INSERT, UPDATE, DELETE',
+      'ingest.event_ids': 'SELECT',
+      'ingest.outbox': 'INSERT',
+      'ingest.dead_letters': 'UPDATE (replayed_at)',
+      'ingest.rejected_events': 'UPDATE (replayed_at)',
+      // An erasure locks and deletes the profile and its ids in the request.
+      'ingest.identities': 'UPDATE (profile_id), DELETE',
+      'ingest.profiles': 'DELETE',
+      'ingest.erasures': 'INSERT, UPDATE',
+      'ingest.erasure_jobs': 'INSERT',
+      'decision.decisions': 'INSERT, UPDATE',
+      'decision.decision_versions': 'SELECT, INSERT',
+      'coupon.pools': 'INSERT, UPDATE',
+      'coupon.pool_counts': 'INSERT, UPDATE',
+      'coupon.coupons': 'INSERT, UPDATE',
+      'coupon.redemptions': 'UPDATE (rolled_back_at)',
+      'coupon.profile_counts': 'UPDATE (redeemed)',
+      'link.links': 'SELECT, INSERT, UPDATE',
+      'link.counts': 'SELECT',
+      'link.project_counts': 'SELECT, INSERT, UPDATE',
+      'link.daily_counts': 'SELECT',
+      'link.daily_breakdowns': 'SELECT',
+      'link.daily_conversions': 'SELECT',
+      'email.triggers': 'INSERT, UPDATE',
+      'email.deliveries': 'INSERT, UPDATE',
+      'email.suppressions': 'INSERT, UPDATE, DELETE',
+      'email.senders': 'SELECT, INSERT, UPDATE, DELETE',
+    }),
+    functions: [],
+  },
+  'link-redirector': {
+    tables: merge(CONFIG, {
+      'ingest.outbox': 'SELECT, INSERT',
+      'link.links': 'SELECT',
+      'link.counts': 'SELECT',
+      'link.visitor_salts': 'SELECT, INSERT',
+    }),
+    functions: [],
+  },
+  'coupon-service': {
+    tables: merge(CONFIG, API_KEYS, RESOLVE_PROFILES, {
+      // Redeeming locks the profile, for which any column does.
+      'ingest.profiles': 'UPDATE (updated_at)',
+      'ingest.outbox': 'INSERT',
+      'coupon.pools': 'SELECT, UPDATE (generated, size, status, failure, updated_at)',
+      'coupon.pool_counts': 'SELECT, UPDATE (redeemed)',
+      'coupon.coupons': 'SELECT, INSERT, UPDATE (status, redeemed_at)',
+      'coupon.redemptions': 'INSERT',
+      'coupon.attempts': 'INSERT',
+      'coupon.profile_counts': 'SELECT, INSERT, UPDATE, DELETE',
+      'coupon.idempotency_keys': 'SELECT, INSERT, UPDATE, DELETE',
+    }),
+    functions: [],
+  },
+  'decision-service': {
+    tables: merge(CONFIG, API_KEYS, RESOLVE_PROFILES, ASSIGN_COUPON, {
+      'ingest.outbox': 'INSERT',
+      'decision.profile_event_counts': 'SELECT',
+    }),
+    functions: [],
+  },
+  'email-consumer': {
+    tables: merge(CONFIG, API_KEYS, {
+      'core.tenants': 'SELECT (id, name)',
+      'ingest.profiles': 'SELECT',
+      'ingest.erasures': 'SELECT',
+      'email.deliveries': 'SELECT, INSERT, UPDATE',
+      'email.cooldowns': 'SELECT, INSERT, UPDATE',
+      'email.suppressions': 'SELECT, INSERT',
+      'email.senders': 'SELECT, UPDATE',
+      'email.hourly_counts': 'SELECT, INSERT, UPDATE, DELETE',
+    }),
+    functions: [],
+  },
+} as const satisfies Record<string, ServiceGrants>
+
+export type ServiceName = keyof typeof serviceGrants
+export const serviceNames = Object.keys(serviceGrants) as ServiceName[]
+
+/** The role of a service, such as `waymark_ingest_gateway`. */
+export const serviceRole = (service: ServiceName, prefix = 'waymark_'): string =>
+  `${prefix}${service.replaceAll('-', '_')}`

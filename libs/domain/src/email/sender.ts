@@ -1,0 +1,35 @@
+import { domainToASCII } from 'node:url'
+import { comparableAddress, isEmailAddress, parseMailbox } from './address.ts'
+
+/** An address or a domain that emails may come from, and the mailbox whose reader can say so. */
+export type Sender = { sender: string; recipient: string }
+
+/** The mailbox that every domain with email has, by RFC 2142. */
+const DOMAIN_MAILBOX = 'postmaster'
+
+/** Reads an address, or a domain such as `shop.example`, in the form that is compared; `undefined` when it is neither. */
+export const parseSender = (text: string): Sender | undefined => {
+  const given = comparableAddress(text)
+  if (given.includes('@')) {
+    const sender = canonicalAddress(given)
+    return sender === undefined ? undefined : { sender, recipient: sender }
+  }
+  const recipient = given.includes('.') ? canonicalAddress(`${DOMAIN_MAILBOX}@${given}`) : undefined
+  return recipient === undefined ? undefined : { sender: domainOf(recipient), recipient }
+}
+
+/** What has to be allowed for a `From` such as `Shop <hello@shop.example>`: its address or its domain; none if it is bad. */
+export const sendersOf = (from: string): string[] => {
+  const address = canonicalAddress(parseMailbox(from)?.address ?? '')
+  return address === undefined ? [] : [address, domainOf(address)]
+}
+
+const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1)
+
+const canonicalAddress = (address: string): string | undefined => {
+  if (!isEmailAddress(address)) return undefined
+  const at = address.lastIndexOf('@')
+  const domain = domainToASCII(address.slice(at + 1))
+  const canonical = `${comparableAddress(address.slice(0, at))}@${domain}`
+  return domain !== '' && isEmailAddress(canonical) ? canonical : undefined
+}

@@ -1,0 +1,7 @@
+/** JSON that is the same text for equal values: the members of objects come in one order. */
+export const canonicalJson = (value: unknown): string =>
+  JSON.stringify(value, (_name, member: unknown) =>
+    typeof member === 'object' && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : member,
+  )

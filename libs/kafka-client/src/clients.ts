@@ -1,0 +1,72 @@
+import type { Log } from '@waymark/contracts'
+import kafkajs, { type Kafka, type KafkaConfig, type logCreator, type SASLOptions } from 'kafkajs'
+import { sendEncodedBatches } from './kafkajs-encoded-batches.ts'
+import { patchRequestTimers } from './kafkajs-timers.ts'
+import { createSockets } from './sockets.ts'
+import { registerZstd } from './zstd-codec.ts'
+
+// These change kafkajs itself, for every client of this process.
+registerZstd()
+patchRequestTimers()
+sendEncodedBatches()
+
+/** How to reach the brokers. */
+export type KafkaConnection = {
+  brokers: string[]
+  clientId: string
+  /** Connects by TLS. The values are PEM texts. */
+  tls?: { ca?: string; cert?: string; key?: string }
+  sasl?: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string }
+}
+
+/** A kafkajs client, its connection timeout in ms, and a way to close the connections that kafkajs no longer tracks. */
+export type KafkaClient = { kafka: Kafka; connectionMs: number; closeAll: () => void }
+
+/**
+ * Returns a factory of clients. Each starts with another broker than the one before, because kafkajs asks its first
+ * broker again after a failure.
+ * @param timeouts `connectionMs` for connecting to one broker, `requestMs` for one response
+ */
+export const createKafkaClients = (
+  { brokers, clientId, tls, sasl }: KafkaConnection,
+  { connectionMs, requestMs }: { connectionMs: number; requestMs: number },
+  log: Log,
+): (() => KafkaClient) => {
+  const config: Omit<KafkaConfig, 'brokers'> = {
+    clientId,
+    connectionTimeout: connectionMs,
+    requestTimeout: requestMs,
+    retry: { retries: 0 },
+    logCreator: logTo(log),
+    ...(tls && { ssl: tls }),
+    ...(sasl && { sasl: saslOptions(sasl) }),
+  }
+  // Processes should not all start with the same broker.
+  let first = Math.floor(Math.random() * brokers.length)
+  return () => {
+    first = (first + 1) % brokers.length
+    const { socketFactory, closeAll } = createSockets()
+    const rotated = [...brokers.slice(first), ...brokers.slice(0, first)]
+    const kafka = new kafkajs.Kafka({ ...config, socketFactory, brokers: rotated })
+    return { kafka, connectionMs, closeAll }
+  }
+}
+
+const saslOptions = ({ mechanism, ...credentials }: NonNullable<KafkaConnection['sasl']>): SASLOptions => {
+  // The types of kafkajs need each mechanism as a literal.
+  switch (mechanism) {
+    case 'plain':
+      return { mechanism, ...credentials }
+    case 'scram-sha-256':
+      return { mechanism, ...credentials }
+    case 'scram-sha-512':
+      return { mechanism, ...credentials }
+  }
+}
+
+// kafkajs logs every retry as an error. Failures that matter are logged by the caller.
+const logTo =
+  (log: Log): logCreator =>
+  () =>
+  ({ namespace, log: { message, error } }) =>
+    log.debug({ kafkajs: namespace, error: typeof error === 'string' ? error : undefined }, message)

@@ -1,0 +1,119 @@
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { Log } from '@waymark/contracts'
+import kafkajs from 'kafkajs'
+import { createBatchingProducer, type SendOnce } from './batching-producer.ts'
+import { createKafkaClients, type KafkaConnection } from './clients.ts'
+import { asEncoded } from './kafkajs-encoded-batches.ts'
+import { createPartitionLeaders } from './partition-leaders.ts'
+import { partitionOf } from './partitioner.ts'
+import { createProducers } from './producers.ts'
+import {
+  type BatchCompression,
+  type BatchRecord,
+  createRecordBatches,
+  type RecordBatch,
+} from './record-batch.ts'
+import { zstd } from './zstd-codec.ts'
+
+/** A record to send. Records with the same key go to the same partition, in order. */
+export type ProducerRecord = BatchRecord
+
+/** Times in ms. */
+export type KafkaProducerOptions = {
+  /** How long `send` waits for the acknowledgement of all in-sync replicas; 4,000 by default. */
+  deadlineMs?: number
+  /** How long records wait for others to share their batch; 1 by default. */
+  lingerMs?: number
+  compression?: 'none' | 'gzip' | 'zstd'
+}
+
+/** Sends records to Kafka in batches, and resolves once they are durable. */
+export type KafkaProducer = {
+  /**
+   * Resolves when all in-sync replicas have acknowledged every record.
+   * @throws KafkaUnavailableError when the deadline passes first; the records may still arrive
+   */
+  send(topic: string, records: readonly ProducerRecord[]): Promise<void>
+  /** Sends what is waiting, until its deadline, and disconnects. */
+  close(): Promise<void>
+}
+
+// Below the broker's default limit of 1 MiB, with room for the framing of a record batch.
+const MAX_BATCH_BYTES = 900_000
+// Records that arrive while a batch is being sent share the next one anyway.
+const LINGER_MS = 1
+const DEADLINE_MS = 4_000
+
+/** Creates a producer. It connects when first needed and recovers from failures by itself. */
+export const createKafkaProducer = (
+  connection: KafkaConnection,
+  { deadlineMs = DEADLINE_MS, lingerMs = LINGER_MS, compression = 'zstd' }: KafkaProducerOptions,
+  log: Log,
+): KafkaProducer => {
+  // If a broker hangs, this leaves time to ask another one, for the leaders and again to send.
+  const timeouts = { connectionMs: deadlineMs / 3, requestMs: deadlineMs }
+  const producers = createProducers(createKafkaClients(connection, timeouts, log))
+  const leaders = createPartitionLeaders(createKafkaClients(connection, timeouts, log))
+  const newBatch = createRecordBatches(MAX_BATCH_BYTES)
+  const batchingProducers = new Map<string, ReturnType<typeof createBatchingProducer<RecordBatch>>>()
+
+  const sendBatches =
+    (topic: string): SendOnce<RecordBatch> =>
+    async (batches, leader) => {
+      const now = Date.now()
+      const messages = await Promise.all(
+        batches.map(async ({ partition, batch }) => ({
+          partition,
+          value: asEncoded(await batch.finish(now, COMPRESSIONS[compression])),
+        })),
+      )
+      return producers.use(leader, async (producer) => {
+        try {
+          return await producer.sendBatch({
+            acks: -1,
+            timeout: deadlineMs,
+            topicMessages: [{ topic, messages }],
+          })
+        } catch (error) {
+          await leaders.refresh(topic)
+          throw error
+        }
+      })
+    }
+
+  const batchingProducerOf = (topic: string) => {
+    const known = batchingProducers.get(topic)
+    if (known !== undefined) return known
+    const leaderOf = (partition: number): number => leaders.leaderOf(topic, partition)
+    const created = createBatchingProducer(
+      sendBatches(topic),
+      { newBatch, lingerMs, deadlineMs, leaderOf },
+      log,
+    )
+    batchingProducers.set(topic, created)
+    return created
+  }
+
+  return {
+    send: async (topic, records) => {
+      const startedAt = performance.now()
+      const partitions =
+        leaders.knownPartitionCount(topic) ?? (await leaders.readPartitionCount(topic, deadlineMs))
+      const leftMs = deadlineMs - (performance.now() - startedAt)
+      await batchingProducerOf(topic).send(records, (key) => partitionOf(key, partitions), leftMs)
+    },
+    close: async () => {
+      await Promise.all([...batchingProducers.values()].map((producer) => producer.drain()))
+      await producers.close()
+    },
+  }
+}
+
+const gzipped = promisify(gzip)
+
+const COMPRESSIONS: Record<'none' | 'gzip' | 'zstd', BatchCompression | undefined> = {
+  none: undefined,
+  gzip: { codec: kafkajs.CompressionTypes.GZIP, compress: (bytes) => gzipped(bytes) },
+  zstd: { codec: kafkajs.CompressionTypes.ZSTD, compress: zstd },
+}

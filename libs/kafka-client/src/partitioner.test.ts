@@ -1,0 +1,32 @@
+import fc from 'fast-check'
+import { Partitioners, type PartitionMetadata } from 'kafkajs'
+import { describe, expect, it } from 'vitest'
+import { partitionOf } from './partitioner.ts'
+
+const kafkajsPartitioner = Partitioners.DefaultPartitioner()
+const byKafkajs = (key: string, partitions: number): number =>
+  kafkajsPartitioner({
+    topic: '',
+    // Only its length matters for a record with a key.
+    partitionMetadata: new Array<PartitionMetadata>(partitions),
+    message: { key, value: null },
+  })
+
+const key = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 100 }),
+  fc.uuid(),
+  fc
+    .tuple(fc.constantFrom('a', 'ü', '界'), fc.integer({ min: 1_300, max: 1_400 }))
+    .map(([unit, length]) => unit.repeat(length)),
+)
+
+describe('partitionOf', () => {
+  it('agrees with every other Kafka client about any key', () => {
+    fc.assert(
+      fc.property(key, fc.integer({ min: 1, max: 1_000 }), (text, partitions) => {
+        expect(partitionOf(text, partitions)).toBe(byKafkajs(text, partitions))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+})

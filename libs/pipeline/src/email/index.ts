@@ -1,0 +1,1 @@
+export { createAllowedSenders, type IsAllowedSender } from './sender-queries.ts'

@@ -1,0 +1,201 @@
+import type { ConversionClaim, EnrichedEvent } from '@waymark/contracts'
+import { bulkColumns, type Database, ensureEventPartitions } from '@waymark/database'
+import { eventKeyOf } from '@waymark/domain'
+import type { ClientBase, Pool } from 'pg'
+import {
+  attributeConversions,
+  type LinkAttribution,
+  linkFieldsOf,
+  type TouchedPeople,
+} from '../links/index.ts'
+
+const eventColumns = bulkColumns<EnrichedEvent>([
+  { name: 'project_id', type: 'uuid', of: (event) => event.projectId },
+  { name: 'event_key', type: 'uuid', of: (event) => eventKeyOf(event.eventId) },
+  { name: 'received_at', type: 'timestamptz', of: (event) => event.receivedAt },
+  { name: 'event_id', type: 'text', of: (event) => event.eventId },
+  { name: 'event_name', type: 'text', of: (event) => event.eventName },
+  { name: 'visitor_id', type: 'text', of: (event) => event.visitorId },
+  { name: 'user_id', type: 'text', of: (event) => event.userId },
+  { name: 'session_id', type: 'text', of: (event) => event.sessionId },
+  { name: 'properties', type: 'jsonb', of: (event) => JSON.stringify(event.properties) },
+  { name: 'client_timestamp', type: 'text', of: (event) => event.clientTimestamp },
+  { name: 'timestamp', type: 'timestamptz', of: (event) => event.timestamp },
+  { name: 'profile_id', type: 'uuid', of: (event) => event.profileId },
+  { name: 'short_link_id', type: 'text', of: (event) => event.shortLinkId },
+  { name: 'short_link_code', type: 'text', of: (event) => event.shortLinkCode },
+  { name: 'click_ids', type: 'jsonb', of: (event) => JSON.stringify(event.clickIds) },
+  { name: 'warnings', type: 'jsonb', of: (event) => JSON.stringify(event.warnings) },
+  { name: 'context', type: 'jsonb', of: (event) => JSON.stringify(event.context) },
+])
+
+// A unique key on `events` would have to hold its partition column, so an id is claimed in a table of its own.
+// Claims are made in key order, so that writers which share events wait for each other instead of deadlocking.
+const STORE = `
+  WITH incoming AS (
+    SELECT DISTINCT ON (project_id, event_key) * FROM ${eventColumns.unnest} WITH ORDINALITY AS given (${eventColumns.names}, place)
+    ORDER BY project_id, event_key, place
+  ), claimed AS (
+    INSERT INTO ingest.event_ids (project_id, event_key, received_at)
+    SELECT project_id, event_key, received_at FROM incoming ORDER BY project_id, event_key
+    ON CONFLICT DO NOTHING RETURNING project_id, event_key
+  ), stored AS (
+    INSERT INTO ingest.events (${eventColumns.names})
+    SELECT ${eventColumns.names} FROM incoming JOIN claimed USING (project_id, event_key)
+  )
+  SELECT project_id, event_key FROM claimed`
+
+/**
+ * Stores events in the primary database, each once per (project, eventId) for ever, in one statement.
+ * Whatever else follows from an event's first arrival belongs into the caller's transaction.
+ * @returns the events that were new
+ */
+export const storeEvents = async (
+  client: ClientBase,
+  events: readonly EnrichedEvent[],
+): Promise<EnrichedEvent[]> => {
+  if (events.length === 0) return []
+  const { rows } = await client.query<{ project_id: string; event_key: string }>({
+    name: 'store-events',
+    text: STORE,
+    values: eventColumns.values(events),
+  })
+  const claimed = new Set(rows.map(({ project_id, event_key }) => `${project_id}/${event_key}`))
+  // Taking a claim off the list leaves repeats within the batch without one.
+  return events.filter((event) => claimed.delete(`${event.projectId}/${eventKeyOf(event.eventId)}`))
+}
+
+const nameColumns = bulkColumns<EnrichedEvent>([
+  { name: 'project_id', type: 'uuid', of: (event) => event.projectId },
+  { name: 'event_key', type: 'uuid', of: (event) => eventKeyOf(event.eventId) },
+  { name: 'event_name', type: 'text', of: (event) => event.eventName },
+])
+
+// The time of receipt leads to the partition.
+const FIND_OTHER = `
+  SELECT given.place::int - 1 AS place
+  FROM ${nameColumns.unnest} WITH ORDINALITY AS given (${nameColumns.names}, place)
+  JOIN ingest.event_ids i USING (project_id, event_key)
+  JOIN ingest.events e ON e.project_id = i.project_id AND e.received_at = i.received_at AND e.event_key = i.event_key
+  WHERE e.event_name <> given.event_name
+  ORDER BY place`
+
+/** The places of events under whose ids an event of another name is stored. */
+export const findOtherEvents = async (db: Pool, events: readonly EnrichedEvent[]): Promise<number[]> => {
+  const { rows } = await db.query<{ place: number }>({
+    name: 'find-other-events',
+    text: FIND_OTHER,
+    values: nameColumns.values(events),
+  })
+  return rows.map(({ place }) => place)
+}
+
+const arrivalColumns = bulkColumns<EnrichedEvent>([
+  { name: 'project_id', type: 'uuid', of: (event) => event.projectId },
+  { name: 'event_key', type: 'uuid', of: (event) => eventKeyOf(event.eventId) },
+  { name: 'received_at', type: 'timestamptz', of: (event) => event.receivedAt },
+  { name: 'timestamp', type: 'timestamptz', of: (event) => event.timestamp },
+])
+const FIND_ARRIVALS = `
+  SELECT given.place::int - 1 AS place
+  FROM ${arrivalColumns.unnest} WITH ORDINALITY AS given (${arrivalColumns.names}, place)
+  JOIN ingest.events e ON e.project_id = given.project_id AND e.received_at = given.received_at
+    AND e.event_key = given.event_key AND e."timestamp" = given."timestamp"
+  ORDER BY place`
+
+/**
+ * Those of the events that are stored just as they are: the arrivals that were stored once, come again. An event of the
+ * same id that arrived at another time is none of them.
+ */
+export const findStoredArrivals = async (
+  client: ClientBase,
+  events: readonly EnrichedEvent[],
+): Promise<EnrichedEvent[]> => {
+  if (events.length === 0) return []
+  const { rows } = await client.query<{ place: number }>({
+    name: 'find-stored-arrivals',
+    text: FIND_ARRIVALS,
+    values: arrivalColumns.values(events),
+  })
+  return rows.flatMap(({ place }) => events[place] ?? [])
+}
+
+type ConversionRow = { event: EnrichedEvent; claim: ConversionClaim; links: LinkAttribution }
+
+const conversionColumns = bulkColumns<ConversionRow>([
+  { name: 'project_id', type: 'uuid', of: ({ event }) => event.projectId },
+  { name: 'event_key', type: 'uuid', of: ({ event }) => eventKeyOf(event.eventId) },
+  { name: 'selector_id', type: 'uuid', of: ({ claim }) => claim.selectorId },
+  { name: 'event_id', type: 'text', of: ({ event }) => event.eventId },
+  { name: 'event_name', type: 'text', of: ({ event }) => event.eventName },
+  { name: 'amount', type: 'bigint', of: ({ claim }) => claim.amount },
+  { name: 'currency', type: 'text', of: ({ claim }) => claim.currency },
+  { name: 'quantity', type: 'float8', of: ({ claim }) => claim.quantity },
+  { name: 'visitor_id', type: 'text', of: ({ event }) => event.visitorId },
+  { name: 'user_id', type: 'text', of: ({ event }) => event.userId },
+  { name: 'profile_id', type: 'uuid', of: ({ event }) => event.profileId },
+  { name: 'attribution', type: 'jsonb', of: (row) => JSON.stringify(attributionOf(row)) },
+  { name: 'occurred_at', type: 'timestamptz', of: ({ event }) => event.timestamp },
+  { name: 'received_at', type: 'timestamptz', of: ({ event }) => event.receivedAt },
+])
+
+const INSERT_CONVERSIONS = `
+  INSERT INTO ingest.conversions (${conversionColumns.names}) SELECT * FROM ${conversionColumns.unnest}
+  ORDER BY 1, 2, 3 ON CONFLICT (project_id, event_key, selector_id) DO NOTHING`
+
+/**
+ * Stores the conversions that events are. Give it only events that were new, in the transaction that stored them and the
+ * touches of their people: that is what makes a conversion count exactly once, and for the right link.
+ */
+export const storeConversions = async (
+  client: ClientBase,
+  events: readonly EnrichedEvent[],
+  people: TouchedPeople,
+): Promise<void> => {
+  const attribute = await attributeConversions(client, events, people)
+  const rows = events.flatMap((event) =>
+    event.conversions.map((claim) => ({ event, claim, links: attribute(event) })),
+  )
+  if (rows.length === 0) return
+  await client.query({
+    name: 'store-conversions',
+    text: INSERT_CONVERSIONS,
+    values: conversionColumns.values(rows),
+  })
+}
+
+/** Where the visit that converted came from, as the event itself tells, and the short links that led up to it. */
+const attributionOf = ({ event: { context, shortLinkId, shortLinkCode }, links }: ConversionRow) => ({
+  utm: context.utm,
+  clickIds: context.clickIds,
+  referrer: context.referrer,
+  shortLinkId,
+  shortLinkCode,
+  ...linkFieldsOf(links),
+})
+
+/** Sees to it that every event has a monthly partition to go to. */
+export type EventPartitions = {
+  /** Makes the partitions of this month and the next ones. */
+  makeAhead(now: Date): Promise<void>
+  /** Makes the partitions that these events need, such as those of an old backlog; usually there is nothing to do. */
+  ensureFor(events: readonly EnrichedEvent[]): Promise<void>
+}
+
+/** Remembers which months this process has seen to, so that asking costs nothing. */
+export const createEventPartitions = ({ pool }: Pick<Database, 'pool'>): EventPartitions => {
+  const made = new Set<string>()
+  return {
+    makeAhead: async (now) => {
+      await ensureEventPartitions(pool, { now })
+    },
+    ensureFor: async (events) => {
+      const months = new Set(events.map(({ receivedAt }) => receivedAt.slice(0, 7)))
+      for (const month of months) {
+        if (made.has(month)) continue
+        await ensureEventPartitions(pool, { now: new Date(`${month}-01T00:00:00Z`), monthsAhead: 0 })
+        made.add(month)
+      }
+    },
+  }
+}

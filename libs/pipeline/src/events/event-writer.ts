@@ -1,0 +1,65 @@
+import type { AnalyticsWrites } from '@waymark/analytics'
+import type { EnrichedEvent } from '@waymark/contracts'
+import type { Database } from '@waymark/database'
+import { eventKeyOf } from '@waymark/domain'
+import type { ProjectConfigs } from '@waymark/project-config'
+import type { ClientBase } from 'pg'
+import { type CountedEvents, countedEventsIn, storeCounts } from '../decisions/index.ts'
+import { aboutEvent, findErased, withoutErased } from '../erasure/index.ts'
+import { storeTouches } from '../identity/index.ts'
+import { type EventPartitions, findStoredArrivals, storeConversions, storeEvents } from './event-queries.ts'
+
+export type EventWriterDeps = {
+  db: Database
+  analytics: Pick<AnalyticsWrites, 'storeEvents' | 'eraseEvents'>
+  projectConfigs: ProjectConfigs
+  partitions: EventPartitions
+}
+/** What else is written in the transaction that stores events in the primary database. */
+export type Alongside = (client: ClientBase, events: readonly EnrichedEvent[]) => Promise<void>
+
+/**
+ * Stores events in the primary database and the analytics store, each event once, and resolves when both have them.
+ * Events of people who were erased after they were received are in neither of them afterwards.
+ */
+export const createEventWriter = ({ db, analytics, projectConfigs, partitions }: EventWriterDeps) => {
+  const eraseFromAnalytics = async (events: readonly EnrichedEvent[]): Promise<void> => {
+    if (events.length === 0) return
+    await analytics.eraseEvents(
+      events.map(({ projectId, eventId }) => ({ projectId, eventKey: eventKeyOf(eventId) })),
+    )
+  }
+
+  return async (events: readonly EnrichedEvent[], alongside?: Alongside): Promise<void> => {
+    await partitions.ensureFor(events)
+    const countedEvents = await countedEventsIn(projectConfigs, events)
+    const { kept, erased, stored } = await db.transaction(async (client) => {
+      const sorted = await withoutErased(client, events, aboutEvent)
+      const added = new Set(await storeNewEvents(client, sorted.kept, countedEvents))
+      await alongside?.(client, sorted.kept)
+      const repeats = sorted.kept.filter((event) => !added.has(event))
+      return { ...sorted, stored: [...added, ...(await findStoredArrivals(client, repeats))] }
+    })
+    // Not only what was new: a crash between the stores must not leave rows out of this one.
+    await analytics.storeEvents(stored)
+    // An erasure may have gone through both between the two; or, before a crash, through this one only.
+    const late = await findErased(db.pool, kept.map(aboutEvent))
+    await eraseFromAnalytics([...erased, ...kept.filter((_, place) => late.has(place))])
+  }
+}
+
+/**
+ * Stores events in the primary database with all that follows from an event's first arrival. The consumer and the
+ * synchronous path call it alike, in one transaction: either all of it is there, or none.
+ * @returns the events that were new
+ */
+export const storeNewEvents = async (
+  client: ClientBase,
+  events: readonly EnrichedEvent[],
+  countedEvents: CountedEvents,
+): Promise<EnrichedEvent[]> => {
+  const stored = await storeEvents(client, events)
+  await storeCounts(client, stored, countedEvents)
+  await storeConversions(client, stored, await storeTouches(client, stored))
+  return stored
+}

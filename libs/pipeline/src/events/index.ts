@@ -1,0 +1,6 @@
+export { createEnrichEvents } from './enrich-events.ts'
+export { createEventPartitions, type EventPartitions, storeEvents } from './event-queries.ts'
+export { createEventWriter, type EventWriterDeps, storeNewEvents } from './event-writer.ts'
+export { storeDeadLetters, storeRejectedEvents } from './quarantine-queries.ts'
+export { createSyncProcessor } from './sync-processor.ts'
+export { rememberBots, rememberUserAgents } from './user-agents.ts'

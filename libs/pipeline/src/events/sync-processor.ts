@@ -1,0 +1,42 @@
+import { AnalyticsUnavailableError } from '@waymark/analytics'
+import { enrichedEvents, type IngestRecord, storeUnavailable } from '@waymark/contracts'
+import { isTransient } from '@waymark/database'
+import { type Locate, partitionKeyOf } from '@waymark/domain'
+import { addToOutbox } from '../outbox/index.ts'
+import { createEnrichEvents } from './enrich-events.ts'
+import { createEventPartitions, findOtherEvents } from './event-queries.ts'
+import { createEventWriter, type EventWriterDeps } from './event-writer.ts'
+
+export type SyncProcessorDeps = Omit<EventWriterDeps, 'partitions'> & { locate?: Locate | undefined }
+
+/** The lane of synchronously processed events in the outbox. */
+const LANE = 'sync-events'
+
+/**
+ * The synchronous path: enriches and stores records in the request, by the functions that the consumers use.
+ * When it resolves, the events can be read from both stores, and subscribers of the enriched stream will get them. It
+ * answers the places of those that were not stored, since their ids are of events with another name.
+ * @throws AppError store_unavailable when a store does not answer; repeating the request is safe
+ */
+export const createSyncProcessor = ({ db, analytics, projectConfigs, locate }: SyncProcessorDeps) => {
+  const partitions = createEventPartitions(db)
+  const writeEvents = createEventWriter({ db, analytics, projectConfigs, partitions })
+  const enrichEvents = createEnrichEvents({ db, locate })
+  return async (records: readonly IngestRecord[]): Promise<readonly number[]> => {
+    try {
+      const events = await enrichEvents(records)
+      await writeEvents(events, (client, stored) =>
+        addToOutbox(
+          client,
+          LANE,
+          enrichedEvents,
+          stored.map((event) => ({ key: partitionKeyOf(event.projectId, event), value: event })),
+        ),
+      )
+      return await findOtherEvents(db.pool, events)
+    } catch (error) {
+      if (!isTransient(error) && !(error instanceof AnalyticsUnavailableError)) throw error
+      throw storeUnavailable(error)
+    }
+  }
+}

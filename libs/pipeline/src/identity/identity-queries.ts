@@ -1,0 +1,167 @@
+import { bulkColumns } from '@waymark/database'
+import { type Identity, type IdentityKind, type Link, profileIdOf } from '@waymark/domain'
+import type { ClientBase, Pool } from 'pg'
+import { joinErasure } from '../erasure/index.ts'
+
+/** An identity that this transaction has to itself, and the profile that it belongs to. */
+export type LockedIdentity = Identity & { profileId: string; link: Link | null }
+
+type LockedRow = {
+  project_id: string
+  kind: IdentityKind
+  value: string
+  profile_id: string
+  linked_at: Date | null
+  linked_by: string | null
+}
+
+const lockColumns = bulkColumns<Identity>([
+  { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
+  { name: 'kind', type: 'text', of: ({ kind }) => kind },
+  { name: 'value', type: 'text', of: ({ value }) => value },
+  { name: 'profile_id', type: 'uuid', of: profileIdOf },
+])
+
+// One statement in key order, as everywhere else, so that writers wait for each other instead of deadlocking. The
+// update that changes nothing is there for its lock and for the row that it returns.
+const LOCK = `
+  INSERT INTO ingest.identities AS known (${lockColumns.names})
+  SELECT wanted.project_id, wanted.kind, wanted.value, coalesce(erasure.successor, wanted.profile_id)
+  FROM ${lockColumns.unnest} AS wanted (${lockColumns.names}) ${joinErasure('wanted')} ORDER BY 1, 2, 3
+  ON CONFLICT (project_id, kind, value) DO UPDATE SET profile_id = known.profile_id
+  RETURNING project_id, kind, value, profile_id, linked_at, linked_by`
+
+const POINT = `
+  UPDATE ingest.identities SET profile_id = $4, linked_at = $5, linked_by = $6
+  WHERE project_id = $1 AND kind = $2 AND value = $3`
+
+/**
+ * Locks identities until the end of the transaction. One that was not known is entered as belonging to the profile that
+ * is its own to create, which is another one for somebody who was erased. Lock identities before profiles, and all of them at once.
+ */
+export const lockIdentities = async (
+  client: ClientBase,
+  identities: readonly Identity[],
+): Promise<LockedIdentity[]> => {
+  const { rows } = await client.query<LockedRow>({
+    name: 'lock-identities',
+    text: LOCK,
+    values: lockColumns.values(identities),
+  })
+  return rows.map(toIdentity)
+}
+
+/** Has a locked identity belong to another profile from now on. */
+export const pointIdentity = async (
+  client: ClientBase,
+  { projectId, kind, value, profileId, link }: LockedIdentity,
+): Promise<void> => {
+  await client.query({
+    name: 'point-identity',
+    text: POINT,
+    values: [projectId, kind, value, profileId, link?.at ?? null, link?.by ?? null],
+  })
+}
+
+const toIdentity = (row: LockedRow): LockedIdentity => ({
+  projectId: row.project_id,
+  kind: row.kind,
+  value: row.value,
+  profileId: row.profile_id,
+  link: row.linked_at && row.linked_by ? { at: row.linked_at.toISOString(), by: row.linked_by } : null,
+})
+
+/** Whom an event names, and when it was received (RFC 3339), unless that is now. */
+export type PersonRef = {
+  projectId: string
+  visitorId?: string | null
+  userId?: string | null
+  receivedAt?: string
+}
+
+type Wanted = Identity & { receivedAt: string | null }
+
+type KnownRow = { project_id: string; kind: IdentityKind; value: string; profile_id: string }
+
+const keys = bulkColumns<Identity>([
+  { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
+  { name: 'kind', type: 'text', of: ({ kind }) => kind },
+  { name: 'value', type: 'text', of: ({ value }) => value },
+])
+const createColumns = bulkColumns<Wanted>([
+  { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
+  { name: 'kind', type: 'text', of: ({ kind }) => kind },
+  { name: 'value', type: 'text', of: ({ value }) => value },
+  { name: 'profile_id', type: 'uuid', of: profileIdOf },
+  { name: 'received_at', type: 'timestamptz', of: ({ receivedAt }) => receivedAt },
+])
+const CREATED = 'project_id, kind, value, profile_id'
+
+const FIND = `
+  SELECT project_id, kind, value, profile_id FROM ${keys.unnest} AS wanted (${keys.names})
+  JOIN ingest.identities USING (project_id, kind, value)`
+
+// In key order, as everywhere else, so that writers wait for each other instead of deadlocking. Somebody who was erased
+// comes back as a new person, and not by what was received before.
+const CREATE = `
+  WITH created AS (
+    INSERT INTO ingest.identities (${CREATED})
+    SELECT wanted.project_id, wanted.kind, wanted.value, coalesce(erasure.successor, wanted.profile_id)
+    FROM ${createColumns.unnest} AS wanted (${createColumns.names}) ${joinErasure('wanted')}
+    WHERE erasure.erased_at IS NULL OR wanted.received_at IS NULL OR wanted.received_at > erasure.erased_at
+    ORDER BY 1, 2, 3
+    ON CONFLICT DO NOTHING RETURNING ${CREATED}
+  ), profiles AS (
+    INSERT INTO ingest.profiles (id, project_id, bucketing_id, user_id)
+    SELECT profile_id, project_id, value, CASE kind WHEN 'user' THEN value END FROM created ORDER BY profile_id
+    ON CONFLICT DO NOTHING
+  )
+  SELECT ${CREATED} FROM created`
+
+/**
+ * The profiles that events belong to, in the order of `people`: the user's if one is named, else the visitor's, `null`
+ * when neither is, or when it is somebody who was erased since. Profiles are created at first sight. Reads the primary database every time and remembers nothing, so
+ * that it sees every identify that was answered before. One statement when everybody is known, two when somebody is new.
+ */
+export const resolveProfiles = async (
+  db: Pool | ClientBase,
+  people: readonly PersonRef[],
+): Promise<(string | null)[]> => {
+  const wanted = new Map<string, Wanted>()
+  for (const person of people) {
+    const identity = identityIn(person)
+    if (!identity) continue
+    const receivedAt = person.receivedAt ?? null
+    const known = wanted.get(keyOf(identity))
+    if (!known || isLater(receivedAt, known.receivedAt))
+      wanted.set(keyOf(identity), { ...identity, receivedAt })
+  }
+  const profileIds = new Map<string, string>()
+  const missing = () => [...wanted].flatMap(([key, identity]) => (profileIds.has(key) ? [] : [identity]))
+  const ask = async (name: string, text: string, { values }: typeof createColumns): Promise<void> => {
+    const identities = missing()
+    if (identities.length === 0) return
+    const { rows } = await db.query<KnownRow>({ name, text, values: values(identities) })
+    for (const row of rows) profileIds.set(keyOf({ ...row, projectId: row.project_id }), row.profile_id)
+  }
+
+  await ask('find-identities', FIND, keys)
+  await ask('create-identities', CREATE, createColumns)
+  // Somebody else created them in this very moment.
+  await ask('find-identities', FIND, keys)
+  return people.map((person) => {
+    const identity = identityIn(person)
+    return identity ? (profileIds.get(keyOf(identity)) ?? null) : null
+  })
+}
+
+/** Null stands for now. */
+const isLater = (a: string | null, b: string | null): boolean =>
+  b !== null && (a === null || Date.parse(a) > Date.parse(b))
+
+const identityIn = ({ projectId, visitorId, userId }: PersonRef): Identity | undefined => {
+  if (typeof userId === 'string') return { projectId, kind: 'user', value: userId }
+  return typeof visitorId === 'string' ? { projectId, kind: 'visitor', value: visitorId } : undefined
+}
+
+const keyOf = ({ projectId, kind, value }: Identity): string => `${projectId}/${kind}/${value}`

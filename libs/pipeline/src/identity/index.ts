@@ -1,0 +1,12 @@
+export { type AppliedIdentify, applyIdentify, identitiesOf } from './apply-identify.ts'
+export { type PersonRef, resolveProfiles } from './identity-queries.ts'
+export {
+  createPersonChanges,
+  identityMark,
+  isQueuedMark,
+  type PersonChanges,
+  profileMark,
+} from './person-changes.ts'
+export { createProfileWriter } from './store-changed-profiles.ts'
+export { storeTouches } from './store-touches.ts'
+export { type TraitsToWrite, type WrittenProfile, writeTraits } from './write-traits.ts'

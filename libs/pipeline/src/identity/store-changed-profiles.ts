@@ -1,0 +1,33 @@
+import type { AnalyticsWrites } from '@waymark/analytics'
+import type { ChangedProfile } from '@waymark/contracts'
+import type { Database } from '@waymark/database'
+import { findExistingProfiles } from './profile-queries.ts'
+
+type Deps = {
+  db: Pick<Database, 'pool'>
+  analytics: Pick<AnalyticsWrites, 'storeProfiles' | 'eraseProfiles'>
+}
+
+/**
+ * Stores traits and merges in the analytics store. Profiles of people who were erased meanwhile are not in it
+ * afterwards.
+ */
+export const createProfileWriter =
+  ({ db, analytics }: Deps) =>
+  async (changed: readonly ChangedProfile[]): Promise<void> => {
+    const ids = [...new Set(changed.map(({ profileId }) => profileId))]
+    const before = await findExistingProfiles(db.pool, ids)
+    await analytics.storeProfiles(newestOf(changed).filter(({ profileId }) => before.has(profileId)))
+    // An erasure may have gone through both stores in between; a later one finds what was just written.
+    const after = await findExistingProfiles(db.pool, ids)
+    await analytics.eraseProfiles(changed.filter(({ profileId }) => !after.has(profileId)))
+  }
+
+const newestOf = (changed: readonly ChangedProfile[]): ChangedProfile[] => {
+  const newest = new Map<string, ChangedProfile>()
+  for (const profile of changed) {
+    const known = newest.get(profile.profileId)
+    if (!known || profile.version > known.version) newest.set(profile.profileId, profile)
+  }
+  return [...newest.values()]
+}

@@ -1,0 +1,10 @@
+export {
+  attributeConversions,
+  attributeMerged,
+  type LinkAttribution,
+  type LinkNews,
+  linkFieldsOf,
+  type TouchedPeople,
+} from './attribution-queries.ts'
+export { forgetVisitors, storeClicks } from './click-queries.ts'
+export { createResolveLinks, linkCopyKey, type ResolveLinks } from './link-queries.ts'

@@ -1,0 +1,63 @@
+import { ingestRecords } from '@waymark/contracts'
+import type { Database } from '@waymark/database'
+import { BusUnavailableError, publishing } from '@waymark/event-bus'
+import { anIngestRecord, createMemoryLog } from '@waymark/testing'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { BUS_DEADLINE_MS, createIngestQueue, ENQUEUE_DEADLINE_MS } from './ingest-queue.ts'
+
+/** How long a request may take for its key and configuration before it comes to the queue, in ms. */
+const BEFORE_MS = 1_000
+const REQUEST_DEADLINE_MS = 4_600
+
+const never = () => new Promise<never>(() => {})
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** A queue on servers that keep their connections open and say nothing. */
+const frozen = () =>
+  createIngestQueue({
+    bus: {
+      ...publishing(never),
+      subscribe: () => ({ start: async () => {}, stop: async () => {} }),
+      close: async () => {},
+    },
+    db: { pool: {} as Database['pool'], transaction: never },
+    log: createMemoryLog(),
+    now: () => Date.now(),
+  })
+const records = [{ key: 'a', value: anIngestRecord() }]
+
+const settledAfter = async (outcome: Promise<void>, ms: number): Promise<unknown> => {
+  let settled: unknown = 'waiting'
+  outcome.then(
+    () => {
+      settled = 'done'
+    },
+    (error) => {
+      settled = error
+    },
+  )
+  await vi.advanceTimersByTimeAsync(ms)
+  return settled
+}
+
+it('gives up a conversion on a bus that says nothing at its deadline, and not before', async () => {
+  const outcome = frozen().enqueueOnBus(ingestRecords, records)
+  expect(await settledAfter(outcome, BUS_DEADLINE_MS - 1)).toBe('waiting')
+  expect(await settledAfter(outcome, 1)).toBeInstanceOf(BusUnavailableError)
+})
+
+it('gives up an event that neither the bus nor the spool takes, and not before', async () => {
+  const outcome = frozen().enqueue(ingestRecords, records)
+  expect(await settledAfter(outcome, ENQUEUE_DEADLINE_MS - 1)).toBe('waiting')
+  expect(await settledAfter(outcome, 1)).toBeInstanceOf(BusUnavailableError)
+})
+
+it('gives up before the deadline of the request does', () => {
+  expect(BEFORE_MS + Math.max(BUS_DEADLINE_MS, ENQUEUE_DEADLINE_MS)).toBeLessThan(REQUEST_DEADLINE_MS)
+})

@@ -1,0 +1,150 @@
+import type { Topic } from '@waymark/contracts'
+import { bulkColumns, type Database } from '@waymark/database'
+import { type OutgoingRecord, type SerializedRecord, serializeRecords } from '@waymark/event-bus'
+import type { ClientBase, Pool, QueryConfig } from 'pg'
+import { traceHeaders } from './trace-headers.ts'
+
+type OutboxRow = { lane: string; topic: string; key: string; value: string; headers: string | null }
+/** A record in the outbox. */
+export type StoredRow = {
+  id: string
+  topic: string
+  key: string
+  value: string
+  headers: Record<string, string> | null
+}
+
+const columns = bulkColumns<OutboxRow>([
+  { name: 'lane', type: 'text', of: (row) => row.lane },
+  { name: 'topic', type: 'text', of: (row) => row.topic },
+  { name: 'key', type: 'text', of: (row) => row.key },
+  { name: 'value', type: 'text', of: (row) => row.value },
+  { name: 'headers', type: 'jsonb', of: (row) => row.headers },
+])
+
+const INSERT = `INSERT INTO ingest.outbox (${columns.names}) SELECT * FROM ${columns.unnest}`
+/** A step in the index for each lane, where DISTINCT would read every row. */
+const LANES = `
+  WITH RECURSIVE lanes AS (
+    SELECT min(lane) AS lane FROM ingest.outbox
+    UNION ALL
+    SELECT (SELECT min(lane) FROM ingest.outbox WHERE lane > lanes.lane) FROM lanes WHERE lanes.lane IS NOT NULL
+  )
+  SELECT lane FROM lanes WHERE lane IS NOT NULL`
+const LOCK_LANE = `SELECT pg_try_advisory_xact_lock(hashtextextended('outbox:' || $1, 0)) AS locked`
+const DELETE = 'DELETE FROM ingest.outbox WHERE id = ANY($1::bigint[])'
+const OLDEST = `SELECT id, topic, key, value, headers FROM ingest.outbox WHERE lane = $1 ORDER BY id LIMIT $2`
+
+/** Records of one topic for the outbox. */
+export type OutboxEntry = { topic: Topic<unknown>; records: readonly OutgoingRecord<unknown>[] }
+
+/**
+ * Writes records that are to be published with the transaction of `client`: if it commits, the relay publishes
+ * them. A lane keeps the order of each topic.
+ */
+export const addToOutbox = async <T>(
+  client: ClientBase,
+  lane: string,
+  topic: Topic<T>,
+  records: readonly OutgoingRecord<T>[],
+): Promise<void> => {
+  await client.query(outboxStatement(lane, [{ topic, records }]))
+}
+
+/** The statement that does the same for records of several topics. */
+export const outboxStatement = (lane: string, entries: readonly OutboxEntry[]): QueryConfig =>
+  insertion(
+    lane,
+    entries.map(({ topic, records }) => ({ topic, records: serializeRecords(records) })),
+  )
+
+/** The same for records whose values are text already. */
+export const addSerializedToOutbox = async (
+  client: ClientBase,
+  lane: string,
+  topic: Topic<unknown>,
+  records: readonly SerializedRecord[],
+): Promise<void> => {
+  await client.query(insertion(lane, [{ topic, records }]))
+}
+
+const insertion = (
+  lane: string,
+  entries: readonly { topic: Topic<unknown>; records: readonly SerializedRecord[] }[],
+): QueryConfig => {
+  const trace = traceHeaders()
+  const rows = entries.flatMap(({ topic, records }) =>
+    records.map(({ key, value, headers = trace }) => ({
+      lane,
+      topic: topic.name,
+      key,
+      value,
+      headers: headers ? JSON.stringify(headers) : null,
+    })),
+  )
+  return { name: 'add-to-outbox', text: INSERT, values: columns.values(rows) }
+}
+
+/** The lanes that have records. */
+export const findLanes = async (pool: Pool): Promise<string[]> => {
+  const { rows } = await pool.query<{ lane: string }>(LANES)
+  return rows.map(({ lane }) => lane)
+}
+
+/**
+ * Locks a lane until the end of the transaction and reads its oldest records. Returns none when another transaction has
+ * the lock.
+ */
+export const lockOldest = async (client: ClientBase, lane: string, limit: number): Promise<StoredRow[]> => {
+  const lock = await client.query<{ locked: boolean }>(LOCK_LANE, [lane])
+  if (!lock.rows[0]?.locked) return []
+  const { rows } = await client.query<StoredRow>(OLDEST, [lane, limit])
+  return rows
+}
+
+/** Deletes records that are published. */
+export const deleteFromOutbox = async (client: ClientBase, rows: readonly StoredRow[]): Promise<void> => {
+  await client.query(DELETE, [rows.map(({ id }) => id)])
+}
+
+const LANE_STATE = `
+  SELECT max(id)::text AS newest, coalesce(max(id) - min(id) + 1, 0)::text AS spooled,
+    coalesce((SELECT extract(epoch FROM clock_timestamp() - created_at) * 1000 FROM ingest.outbox
+      WHERE lane = $1 ORDER BY id LIMIT 1), 0)::float8 AS waited_ms
+  FROM ingest.outbox WHERE lane = $1`
+const ANY_UP_TO = 'SELECT FROM ingest.outbox WHERE lane = $1 AND id <= $2 LIMIT 1'
+
+/** A lane: its newest id, about how many records it has, and how long its oldest has waited, in ms. */
+export type LaneState = { newest: string | null; records: number; waitedMs: number }
+
+export const readLane = async (pool: Pool, lane: string): Promise<LaneState> => {
+  const { rows } = await pool.query<{ newest: string | null; spooled: string; waited_ms: number }>(
+    LANE_STATE,
+    [lane],
+  )
+  const [row] = rows
+  if (!row) return { newest: null, records: 0, waitedMs: 0 }
+  return { newest: row.newest, records: Number(row.spooled), waitedMs: row.waited_ms }
+}
+
+/** Whether a lane still has the record `id` or an older one. */
+export const hasRecordsUpTo = async (pool: Pool, lane: string, id: string): Promise<boolean> => {
+  const { rows } = await pool.query({ text: ANY_UP_TO, values: [lane, id] })
+  return rows.length > 0
+}
+
+/** The most records that are counted: past that the number says only that there are very many. */
+const MOST_COUNTED = 100_000
+
+const DEPTH = `
+  SELECT count(*)::integer AS records,
+    greatest(0, coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0))::float8 AS "oldestSeconds"
+  FROM (SELECT created_at FROM ingest.outbox ORDER BY id LIMIT ${MOST_COUNTED}) AS waiting`
+
+/** How many records wait in the outbox (at most 100,000 are counted), and for how long the oldest has, in seconds. */
+export const readOutboxDepth = async ({
+  pool,
+}: Pick<Database, 'pool'>): Promise<{ records: number; oldestSeconds: number }> => {
+  const { rows } = await pool.query<{ records: number; oldestSeconds: number }>(DEPTH)
+  return rows[0] ?? { records: 0, oldestSeconds: 0 }
+}

@@ -1,0 +1,41 @@
+import type { ClientBase, Pool } from 'pg'
+import type { ErasureJob } from './erasure-job.ts'
+
+type JobRow = {
+  id: string
+  project_id: string
+  profile_ids: string[]
+  visitor_ids: string[]
+  user_ids: string[]
+  erased_at: Date
+}
+
+// Skips a job that another process has locked; its work is committed and visible once the lock is free.
+const LOCK_JOB = 'SELECT FROM ingest.erasure_jobs WHERE id = $1 FOR UPDATE SKIP LOCKED'
+const JOBS = `SELECT id, project_id, profile_ids, visitor_ids, user_ids, erased_at FROM ingest.erasure_jobs
+  ORDER BY id LIMIT 100`
+
+/** Locks a job until the end of the transaction; false when another process has it or it is done. */
+export const lockErasureJob = async (client: ClientBase, { id }: ErasureJob): Promise<boolean> => {
+  const { rowCount } = await client.query(LOCK_JOB, [id])
+  return rowCount !== 0
+}
+
+/** The oldest jobs that are not done, up to 100. */
+export const findErasureJobs = async (pool: Pool): Promise<ErasureJob[]> => {
+  const { rows } = await pool.query<JobRow>(JOBS)
+  return rows.map(toJob)
+}
+
+export const deleteErasureJob = async (pool: Pool, { id }: ErasureJob): Promise<void> => {
+  await pool.query('DELETE FROM ingest.erasure_jobs WHERE id = $1', [id])
+}
+
+const toJob = (row: JobRow): ErasureJob => ({
+  id: row.id,
+  projectId: row.project_id,
+  profileIds: row.profile_ids,
+  visitorIds: row.visitor_ids,
+  userIds: row.user_ids,
+  erasedAt: row.erased_at,
+})

@@ -1,0 +1,89 @@
+import type { Database } from '@waymark/database'
+import type { PoolClient } from 'pg'
+import {
+  bindPerson,
+  type PersonalData,
+  type PersonParameters,
+  personalData,
+} from './personal-data-queries.ts'
+
+/** Rows that are held in memory at a time. */
+const FETCH_ROWS = 100
+
+const PERSON = `
+  WITH profiles AS (
+    SELECT p.id FROM ingest.profiles asked
+    JOIN ingest.profiles p ON p.project_id = asked.project_id
+      AND (p.id = coalesce(asked.merged_into, asked.id) OR p.merged_into = coalesce(asked.merged_into, asked.id))
+    WHERE asked.project_id = $1 AND asked.id = $2
+  ), known AS (
+    SELECT kind, value FROM ingest.identities WHERE project_id = $1 AND profile_id IN (SELECT id FROM profiles)
+  )
+  SELECT ARRAY(SELECT id FROM profiles) AS profile_ids,
+    ARRAY(SELECT value FROM known WHERE kind = 'visitor') AS visitor_ids,
+    ARRAY(SELECT value FROM known WHERE kind = 'user') AS user_ids`
+
+type PersonRow = { profile_ids: string[]; visitor_ids: string[]; user_ids: string[] }
+
+/** The ids of the person whom a profile, or one that was merged into it, belongs to; `undefined` when there is none. */
+export const findPerson = async (
+  { pool }: Pick<Database, 'pool'>,
+  { projectId, profileId }: { projectId: string; profileId: string },
+): Promise<PersonParameters | undefined> => {
+  const { rows } = await pool.query<PersonRow>(PERSON, [projectId, profileId])
+  const [row] = rows
+  if (!row || row.profile_ids.length === 0) return undefined
+  const { profile_ids: profileIds, visitor_ids: visitorIds, user_ids: userIds } = row
+  return { projectId, profileIds, visitorIds, userIds, erasedAt: new Date() }
+}
+
+/**
+ * Everything that is stored of a person, as the pieces of one JSON object with a list for each kind of data. It is read
+ * from one moment, a hundred rows at a time, as fast as it is taken; it holds a connection until it ends.
+ */
+export async function* exportPerson(
+  { pool }: Pick<Database, 'pool'>,
+  person: PersonParameters,
+  data: readonly PersonalData[] = personalData,
+): AsyncGenerator<string, void, undefined> {
+  const client = await pool.connect()
+  let broken = true
+  try {
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    yield `{"exportedAt":${JSON.stringify(new Date())}`
+    for (const { name, read } of data) {
+      if (read === undefined) continue
+      yield `,${JSON.stringify(name)}:[`
+      let first = true
+      for await (const row of rowsOf(client, bindPerson(read, person))) {
+        yield `${first ? '' : ','}${JSON.stringify(row)}`
+        first = false
+      }
+      yield ']'
+    }
+    yield '}'
+    await client.query('COMMIT')
+    broken = false
+  } finally {
+    // A reader who leaves in the middle leaves the transaction open: the connection is not used again.
+    client.release(broken)
+  }
+}
+
+async function* rowsOf(client: PoolClient, query: { text: string; values: unknown[] }) {
+  await client.query({ ...query, text: `DECLARE export NO SCROLL CURSOR FOR ${query.text}` })
+  for (let fetched = FETCH_ROWS; fetched === FETCH_ROWS; ) {
+    const { rows } = await client.query<Record<string, unknown>>(`FETCH ${FETCH_ROWS} FROM export`)
+    fetched = rows.length
+    for (const row of rows) yield inCamelCase(row)
+  }
+  await client.query('CLOSE export')
+}
+
+const inCamelCase = (row: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [
+      name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+      value,
+    ]),
+  )

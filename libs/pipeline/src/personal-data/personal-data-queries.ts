@@ -1,0 +1,252 @@
+import { changedProfiles } from '@waymark/contracts'
+import type { ClientBase } from 'pg'
+import { givenCouponKeys } from '../coupons/index.ts'
+import { personCacheKey } from '../decisions/index.ts'
+import type { ErasureJob, PurgeDeps } from './erasure-job.ts'
+import {
+  purgeAnalyticsProfiles,
+  purgeDeadLetters,
+  purgeEmailDeliveries,
+  purgeEvents,
+} from './purge-queries.ts'
+
+/**
+ * One kind of personal data that is stored. Statements may use `{projectId}`, `{profileIds}`, `{visitorIds}`, `{userIds}`
+ * and, when they erase, `{erasedAt}`; these are bound as parameters.
+ */
+export type PersonalData = {
+  /** What it is called in an export, such as `conversions`. */
+  name: string
+  /** Selects what there is of a person, for the export; columns become members, in camel case. */
+  read?: string
+  /**
+   * Takes away, or makes anonymous, some thousand rows of it and no more; answers how many, and is called again until
+   * that is 0. What is known by profile needs no `{erasedAt}`; what is known by visitor or user id does, since a new person
+   * may have the same id.
+   */
+  purge?: string | ((deps: PurgeDeps, client: ClientBase, job: ErasureJob) => Promise<number>)
+  /** Keys of the cache that hold something of the person. */
+  cacheKeys?: (job: ErasureJob, deps: Pick<PurgeDeps, 'db'>) => string[] | Promise<string[]>
+}
+
+/** Whether an event's JSON, with its ids as text, is about the person: the user if one is named, else the visitor. */
+const isAbout = (event: string): string =>
+  `(${event}->>'userId' = ANY({userIds}) OR (${event}->>'userId' IS NULL AND ${event}->>'visitorId' = ANY({visitorIds})))`
+
+const EVENTS_OF_PERSON = 'ingest.events WHERE project_id = {projectId} AND profile_id = ANY({profileIds})'
+/** Clicks that a person's events name. Clients may have named anything. */
+const CLICKS_OF_PERSON = `
+  SELECT CASE WHEN named.id ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN named.id::uuid END
+  FROM (SELECT DISTINCT context #>> '{shortLink,clickId}' AS id FROM ${EVENTS_OF_PERSON}) AS named`
+const ADDRESSES_WRITTEN_TO = `
+  SELECT lower(btrim(recipient)) FROM email.deliveries
+  WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`
+
+/**
+ * Everything that Waymark stores of people, in the order in which it is exported and erased. Whoever adds a table with
+ * visitor, user or profile ids adds it here.
+ */
+export const personalData: readonly PersonalData[] = [
+  {
+    name: 'profiles',
+    // Erased together with the erasure itself.
+    read: `SELECT id, bucketing_id, user_id, traits, trait_times, first_touch, last_touch, link_touches, merged_into, created_at, updated_at
+      FROM ingest.profiles WHERE id = ANY({profileIds}) AND project_id = {projectId} ORDER BY id`,
+  },
+  { name: 'analyticsProfiles', purge: purgeAnalyticsProfiles },
+  {
+    name: 'changedProfiles',
+    purge: `DELETE FROM ingest.outbox WHERE id IN (
+        SELECT id FROM ingest.outbox
+        WHERE topic = '${changedProfiles.name}'
+          AND key IN (SELECT {projectId}::text || ':' || id::text FROM unnest({profileIds}) AS id) LIMIT 1000)`,
+  },
+  {
+    name: 'identities',
+    read: `SELECT kind, value, profile_id, linked_at FROM ingest.identities
+      WHERE project_id = {projectId} AND profile_id = ANY({profileIds}) ORDER BY kind, value`,
+  },
+  {
+    name: 'clicks',
+    read: `SELECT id, link_id, clicked_at, ip, user_agent, browser, os, device, country, referrer, referrer_host, bot, prefetch
+      FROM link.clicks WHERE project_id = {projectId} AND id IN (${CLICKS_OF_PERSON})`,
+    // Nothing else in them says whose they were, once the events that name them are gone; so this comes before these.
+    purge: `UPDATE link.clicks SET ip = NULL, user_agent = NULL, referrer = NULL WHERE id IN (
+        SELECT id FROM link.clicks WHERE project_id = {projectId} AND id IN (${CLICKS_OF_PERSON})
+          AND (ip IS NOT NULL OR user_agent IS NOT NULL OR referrer IS NOT NULL) LIMIT 1000)`,
+  },
+  {
+    name: 'events',
+    read: `SELECT event_id, event_name, visitor_id, user_id, session_id, properties, client_timestamp, received_at,
+        "timestamp", profile_id, short_link_id, short_link_code, click_ids, warnings, context
+      FROM ${EVENTS_OF_PERSON}`,
+    purge: purgeEvents,
+  },
+  {
+    name: 'conversions',
+    read: `SELECT selector_id, event_id, event_name, amount::float8 AS amount, currency, quantity, visitor_id, user_id,
+        profile_id, attribution, occurred_at, received_at
+      FROM ingest.conversions WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`,
+    // Revenue stays what it was; whose it was is not known any more.
+    purge: `UPDATE ingest.conversions SET event_id = event_key::text, visitor_id = NULL, user_id = NULL, profile_id = NULL,
+        attribution = (attribution || '{"clickIds": {}, "referrer": null}')
+          #- '{firstLinkTouch,clickId}' #- '{firstLinkTouch,eventId}'
+          #- '{lastLinkTouch,clickId}' #- '{lastLinkTouch,eventId}'
+      WHERE (project_id, event_key, selector_id) IN (
+        SELECT project_id, event_key, selector_id FROM ingest.conversions
+        WHERE project_id = {projectId} AND profile_id = ANY({profileIds}) LIMIT 1000)`,
+  },
+  {
+    name: 'exposures',
+    read: `SELECT decision_id, variant, day::text, reason, rule_id, version, subject, profile_id, exposed_at
+      FROM decision.exposures WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`,
+    purge: `DELETE FROM decision.exposures WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM decision.exposures
+        WHERE project_id = {projectId} AND profile_id = ANY({profileIds}) LIMIT 1000))`,
+  },
+  {
+    name: 'eventCounts',
+    read: `SELECT event, day::text, n FROM decision.profile_event_counts WHERE profile_id = ANY({profileIds})`,
+    purge: `DELETE FROM decision.profile_event_counts WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM decision.profile_event_counts WHERE profile_id = ANY({profileIds}) LIMIT 1000))`,
+    cacheKeys: ({ projectId, visitorIds, userIds }) => [
+      ...visitorIds.map((value) => personCacheKey({ projectId, kind: 'visitor', value })),
+      ...userIds.map((value) => personCacheKey({ projectId, kind: 'user', value })),
+    ],
+  },
+  {
+    name: 'rejectedEvents',
+    read: `SELECT id, record, errors, rejected_at, replayed_at FROM ingest.rejected_events
+      WHERE project_id = {projectId} AND ${isAbout(`(record->'event')`)}`,
+    purge: `DELETE FROM ingest.rejected_events WHERE id IN (
+        SELECT id FROM ingest.rejected_events
+        WHERE project_id = {projectId} AND rejected_at <= {erasedAt} AND ${isAbout(`(record->'event')`)} LIMIT 1000)`,
+  },
+  {
+    name: 'outbox',
+    // What is published before this comes to it is dropped by whoever reads it. Redemptions are kept by their coupon, so
+    // that this comes before they are anonymous.
+    purge: `DELETE FROM ingest.outbox WHERE id IN (
+        SELECT id FROM ingest.outbox, LATERAL (SELECT value::jsonb AS record) parsed,
+          LATERAL (SELECT coalesce(record->'record', record) AS record) inner_record,
+          LATERAL (SELECT coalesce(inner_record.record->'event', inner_record.record) AS event) told
+        WHERE key IN (
+            SELECT {projectId}::text || ':' || id FROM unnest({visitorIds} || {userIds}) AS id
+            UNION ALL
+            SELECT {projectId}::text || ':' || coupon_id FROM coupon.redemptions
+            WHERE project_id = {projectId} AND profile_id = ANY({profileIds}))
+          AND created_at <= {erasedAt} AND (${isAbout('event')}
+            OR (inner_record.record->>'kind' = 'identify' AND event->>'visitorId' = ANY({visitorIds})))
+        LIMIT 1000)`,
+  },
+  { name: 'deadLetters', purge: purgeDeadLetters },
+  {
+    name: 'couponAssignments',
+    read: `SELECT a.pool_id, a.profile_id, a.coupon_id, c.code, c.status, a.assigned_at
+      FROM coupon.assignments a JOIN coupon.pools p ON p.id = a.pool_id JOIN coupon.coupons c ON c.id = a.coupon_id
+      WHERE p.project_id = {projectId} AND a.profile_id = ANY({profileIds})`,
+    cacheKeys: givenCouponKeys,
+    // Such a coupon stays assigned, to nobody: nobody else is given it, and whoever has the code may still use it.
+    purge: `WITH gone AS (
+        DELETE FROM coupon.assignments WHERE (pool_id, profile_id) IN (
+          SELECT a.pool_id, a.profile_id FROM coupon.assignments a JOIN coupon.pools p ON p.id = a.pool_id
+          WHERE p.project_id = {projectId} AND a.profile_id = ANY({profileIds}) LIMIT 1000)
+        RETURNING coupon_id, profile_id
+      ), freed AS (
+        UPDATE coupon.coupons c SET assigned_profile_id = NULL FROM gone
+        WHERE c.id = gone.coupon_id AND c.assigned_profile_id = gone.profile_id
+      )
+      SELECT FROM gone`,
+  },
+  {
+    name: 'redemptions',
+    read: `SELECT id, pool_id, coupon_id, profile_id, visitor_id, user_id, order_id, amount::float8 AS amount, currency,
+        event_id, metadata, redeemed_at, rolled_back_at, rollback_reason
+      FROM coupon.redemptions WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`,
+    // As with conversions, what was given away stays what it was. An order leads to whoever ordered.
+    purge: `UPDATE coupon.redemptions SET profile_id = NULL, visitor_id = NULL, user_id = NULL, order_id = NULL,
+        event_id = 'wm:redemption:' || id, metadata = '{}', rollback_reason = NULL
+      WHERE id IN (
+        SELECT id FROM coupon.redemptions
+        WHERE project_id = {projectId} AND profile_id = ANY({profileIds}) LIMIT 1000)`,
+  },
+  {
+    name: 'couponAttempts',
+    read: `SELECT id, coupon_id, reason, profile_id, visitor_id, user_id, order_id, attempted_at
+      FROM coupon.attempts WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`,
+    purge: `DELETE FROM coupon.attempts WHERE id IN (
+        SELECT id FROM coupon.attempts
+        WHERE project_id = {projectId} AND profile_id = ANY({profileIds}) LIMIT 1000)`,
+  },
+  {
+    name: 'couponCounts',
+    read: `SELECT n.pool_id, n.profile_id, n.redeemed FROM coupon.profile_counts n JOIN coupon.pools p ON p.id = n.pool_id
+      WHERE p.project_id = {projectId} AND n.profile_id = ANY({profileIds})`,
+    purge: `DELETE FROM coupon.profile_counts WHERE (pool_id, profile_id) IN (
+        SELECT n.pool_id, n.profile_id FROM coupon.profile_counts n JOIN coupon.pools p ON p.id = n.pool_id
+        WHERE p.project_id = {projectId} AND n.profile_id = ANY({profileIds}) LIMIT 1000)`,
+  },
+  {
+    // Says once more what the redemption says. The key stays, so that a request that is repeated redeems nothing.
+    name: 'couponAnswers',
+    purge: `UPDATE coupon.idempotency_keys k SET body = jsonb_set(k.body::jsonb, '{redemption}',
+          k.body::jsonb->'redemption' || jsonb_build_object('profileId', NULL, 'visitorId', NULL, 'userId', NULL,
+            'orderId', NULL, 'metadata', '{}'::jsonb, 'relatedEventId', NULL,
+            'eventId', 'wm:redemption:' || (k.body::jsonb #>> '{redemption,id}')))::text
+      WHERE (k.project_id, k.key) IN (
+        SELECT project_id, key FROM coupon.idempotency_keys
+        WHERE project_id = {projectId}
+          AND CASE WHEN status = 200 THEN body::jsonb #>> '{redemption,profileId}' END = ANY({profileIds}::text[]) LIMIT 1000)`,
+  },
+  {
+    // Stays: without it mail would flow again to somebody who did not want any. Comes before the deliveries that tell whose it is.
+    name: 'emailSuppressions',
+    read: `SELECT id, address, reason, detail, created_at FROM email.suppressions
+      WHERE project_id = {projectId} AND address IN (
+        SELECT lower(btrim(traits->>'email')) FROM ingest.profiles
+        WHERE project_id = {projectId} AND id = ANY({profileIds})
+        UNION ALL ${ADDRESSES_WRITTEN_TO})`,
+    purge: `UPDATE email.suppressions SET detail = NULL
+      WHERE project_id = {projectId} AND detail IS NOT NULL AND address IN (${ADDRESSES_WRITTEN_TO})`,
+  },
+  {
+    name: 'emailDeliveries',
+    read: `SELECT id, trigger_id, event_id, profile_id, recipient, status, reason, attempts, context, created_at, sent_at
+      FROM email.deliveries WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`,
+    purge: purgeEmailDeliveries,
+  },
+  {
+    name: 'emailCooldowns',
+    read: `SELECT c.trigger_id, c.profile_id, c.started_at FROM email.cooldowns c JOIN email.triggers t ON t.id = c.trigger_id
+      WHERE t.project_id = {projectId} AND c.profile_id = ANY({profileIds})`,
+    purge: `DELETE FROM email.cooldowns WHERE (trigger_id, profile_id) IN (
+        SELECT c.trigger_id, c.profile_id FROM email.cooldowns c JOIN email.triggers t ON t.id = c.trigger_id
+        WHERE t.project_id = {projectId} AND c.profile_id = ANY({profileIds}) LIMIT 1000)`,
+  },
+]
+
+/** A person as statements on personal data ask for them. */
+export type PersonParameters = Omit<ErasureJob, 'id'>
+
+const TYPES = {
+  projectId: 'uuid',
+  profileIds: 'uuid[]',
+  visitorIds: 'text[]',
+  userIds: 'text[]',
+  erasedAt: 'timestamptz',
+} as const
+
+/** Turns `{projectId}` and its like into typed parameters; the values never become part of the text. */
+export const bindPerson = (text: string, person: PersonParameters): { text: string; values: unknown[] } => {
+  const values: unknown[] = []
+  const places = new Map<string, string>()
+  const bound = text.replace(
+    /\{(projectId|profileIds|visitorIds|userIds|erasedAt)\}/g,
+    (_, name: keyof typeof TYPES) => {
+      const place = places.get(name) ?? `$${values.push(person[name])}::${TYPES[name]}`
+      places.set(name, place)
+      return place
+    },
+  )
+  return { text: bound, values }
+}

@@ -1,0 +1,142 @@
+import { parseJson } from '@waymark/domain'
+import type { ClientBase } from 'pg'
+import { type AboutPeople, aboutAnything } from '../erasure/index.ts'
+import type { ErasureJob, PurgeDeps } from './erasure-job.ts'
+
+const ROWS = 1_000
+const FIND_EVENTS = `
+  SELECT received_at, event_key FROM ingest.events WHERE project_id = $1 AND profile_id = ANY($2::uuid[]) LIMIT ${ROWS}`
+const DELETE_EVENTS = `
+  DELETE FROM ingest.events USING unnest($2::timestamptz[], $3::uuid[]) AS gone (received_at, event_key)
+  WHERE events.project_id = $1 AND events.received_at = gone.received_at AND events.event_key = gone.event_key`
+
+/**
+ * Erases a thousand events of a person, in the analytics store first: only the primary one knows which they are. That an
+ * id was stored once stays known, so that a client that sends the event again does not bring it back.
+ */
+export const purgeEvents = async (
+  { analytics }: Pick<PurgeDeps, 'analytics'>,
+  client: ClientBase,
+  { projectId, profileIds }: ErasureJob,
+): Promise<number> => {
+  const { rows } = await client.query<{ received_at: Date; event_key: string }>(FIND_EVENTS, [
+    projectId,
+    profileIds,
+  ])
+  if (rows.length === 0) return 0
+  await analytics.eraseEvents(rows.map(({ event_key }) => ({ projectId, eventKey: event_key })))
+  const times = rows.map(({ received_at }) => received_at)
+  const keys = rows.map(({ event_key }) => event_key)
+  const { rowCount } = await client.query(DELETE_EVENTS, [projectId, times, keys])
+  return rowCount ?? 0
+}
+
+/** Takes a person out of the analytics store: their traits, and that profiles were merged. There is nothing to repeat. */
+export const purgeAnalyticsProfiles = async (
+  { analytics }: Pick<PurgeDeps, 'analytics'>,
+  _client: ClientBase,
+  { projectId, profileIds }: ErasureJob,
+): Promise<number> => {
+  await analytics.eraseProfiles(profileIds.map((profileId) => ({ projectId, profileId })))
+  return 0
+}
+
+const LOCK_DELIVERIES = `
+  SELECT id FROM email.deliveries WHERE project_id = $1 AND profile_id = ANY($2::uuid[])
+  ORDER BY id LIMIT ${ROWS} FOR UPDATE`
+// What waits is canceled; of what is being handed over nobody will know. The counts of a trigger stay.
+const MAKE_ANONYMOUS = `
+  UPDATE email.deliveries SET profile_id = NULL, recipient = NULL, context = NULL, reason = NULL,
+    event_id = event_key::text, next_attempt_at = NULL, attempt_token = NULL,
+    status = CASE status WHEN 'pending' THEN 'canceled' WHEN 'sending' THEN 'unconfirmed' ELSE status END
+  WHERE id = ANY($1::uuid[])`
+
+/**
+ * Makes a thousand deliveries to a person anonymous, after deleting the copies of their messages: only the deliveries
+ * tell which these are. A message that is being written meanwhile is deleted by its sender, which waits for the lock.
+ */
+export const purgeEmailDeliveries = async (
+  { deleteMailCopies }: Pick<PurgeDeps, 'deleteMailCopies'>,
+  client: ClientBase,
+  { projectId, profileIds }: ErasureJob,
+): Promise<number> => {
+  const { rows } = await client.query<{ id: string }>(LOCK_DELIVERIES, [projectId, profileIds])
+  if (rows.length === 0) return 0
+  const ids = rows.map(({ id }) => id)
+  await deleteMailCopies?.(ids)
+  const { rowCount } = await client.query(MAKE_ANONYMOUS, [ids])
+  return rowCount ?? 0
+}
+
+const PAGE_ROWS = 200
+// By the column itself: its name alone would mean the text that is selected.
+const PAGE = `
+  SELECT consumer_group, topic, "partition", "offset"::text AS "offset", value FROM ingest.dead_letters
+  WHERE project_id = $1 AND (consumer_group, topic, "partition", "offset") > ($2, $3, $4::int, $5::bigint)
+  ORDER BY consumer_group, topic, "partition", dead_letters."offset" LIMIT ${PAGE_ROWS}`
+const DELETE_DEAD_LETTER = `
+  DELETE FROM ingest.dead_letters
+  WHERE consumer_group = $1 AND topic = $2 AND "partition" = $3 AND "offset" = $4::bigint`
+
+type DeadLetterRow = {
+  consumer_group: string
+  topic: string
+  partition: number
+  offset: string
+  value: Buffer
+}
+
+/**
+ * Erases the dead letters about a person, all of them. They may be anything, so each is read; one that cannot be made out
+ * stays, as nobody can say whose it is.
+ */
+export const purgeDeadLetters = async (
+  _deps: unknown,
+  client: ClientBase,
+  job: ErasureJob,
+): Promise<number> => {
+  let purged = 0
+  for (
+    let last: Omit<DeadLetterRow, 'value'> = { consumer_group: '', topic: '', partition: -1, offset: '-1' };
+    ;
+  ) {
+    const { consumer_group, topic, partition, offset } = last
+    const { rows } = await client.query<DeadLetterRow>(PAGE, [
+      job.projectId,
+      consumer_group,
+      topic,
+      partition,
+      offset,
+    ])
+    for (const row of rows) {
+      const value = parsed(row.value)
+      if (!isAbout(job, aboutAnything(value)) && !namesProfile(job, value)) continue
+      await client.query(DELETE_DEAD_LETTER, [row.consumer_group, row.topic, row.partition, row.offset])
+      purged++
+    }
+    const end = rows.at(-1)
+    if (rows.length < PAGE_ROWS || !end) return purged
+    last = end
+  }
+}
+
+const isAbout = ({ visitorIds, userIds, erasedAt }: ErasureJob, about: AboutPeople | undefined): boolean =>
+  about !== undefined &&
+  Date.parse(about.receivedAt) <= erasedAt.getTime() &&
+  about.people.some(({ kind, value }) => (kind === 'user' ? userIds : visitorIds).includes(value))
+
+/** Whether a changed profile is one of theirs. */
+const namesProfile = ({ profileIds }: ErasureJob, value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  'profileId' in value &&
+  'changedAt' in value &&
+  profileIds.some((id) => id === value.profileId)
+
+const parsed = (value: Buffer): unknown => {
+  try {
+    return parseJson(value.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}

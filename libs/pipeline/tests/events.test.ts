@@ -1,0 +1,88 @@
+import { openDatabase } from '@waymark/database'
+import { anEnrichedEvent, createTestDatabase, services } from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createEventPartitions, findStoredArrivals, storeEvents } from '../src/events/event-queries.ts'
+
+describe.skipIf(!services)('storing events', () => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>
+  let db: ReturnType<typeof openDatabase>
+
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    db = openDatabase({ url: database.url, poolSize: 10, applicationName: 'test', onError: () => {} })
+  })
+  afterAll(async () => {
+    await db.close()
+    await database.drop()
+  })
+
+  const store = async (...events: ReturnType<typeof anEnrichedEvent>[]): Promise<number> =>
+    (await db.transaction((client) => storeEvents(client, events))).length
+  const countOf = async (eventId: string): Promise<number> => {
+    const { rows } = await db.pool.query<{ n: number }>(
+      'SELECT count(*)::int AS n FROM ingest.events WHERE event_id = $1',
+      [eventId],
+    )
+    return rows[0]?.n ?? 0
+  }
+
+  it('stores one id once: within a batch, across batches, across months', async () => {
+    const partitions = createEventPartitions(db)
+    const now = anEnrichedEvent({ event: { eventId: 'twice' } })
+    const earlier = anEnrichedEvent({ event: { eventId: 'twice' }, receivedAt: '2024-02-29T23:59:59.999Z' })
+    await partitions.ensureFor([now, earlier])
+    expect(await store(now, now)).toBe(1)
+    expect(await store(now)).toBe(0)
+    expect(await store(earlier)).toBe(0)
+    expect(await countOf('twice')).toBe(1)
+  })
+
+  it('tells the arrival that is stored from others of the same id', async () => {
+    const stored = anEnrichedEvent({ event: { eventId: 'arrival' } })
+    const later = { ...stored, receivedAt: new Date(Date.parse(stored.receivedAt) + 1).toISOString() }
+    const elsewhen = { ...stored, timestamp: '2024-01-01T00:00:00.000Z' }
+    const never = anEnrichedEvent({ event: { eventId: 'never stored' } })
+    await store(stored)
+    expect(
+      await db.transaction((client) => findStoredArrivals(client, [later, stored, never, elsewhen])),
+    ).toEqual([stored])
+  })
+
+  it('keeps the same id of two projects apart', async () => {
+    const one = anEnrichedEvent({ event: { eventId: 'shared' } })
+    const two = anEnrichedEvent({
+      event: { eventId: 'shared' },
+      projectId: '01900000-0000-7000-8000-000000000002',
+    })
+    expect(await store(one, two)).toBe(2)
+  })
+
+  it('stores once when many writers have the same events in any order', async () => {
+    const events = Array.from({ length: 200 }, (_, n) =>
+      anEnrichedEvent({ event: { eventId: `contended-${n}` } }),
+    )
+    const shuffled = () => [...events].sort(() => Math.random() - 0.5)
+    const counts = await Promise.all(Array.from({ length: 8 }, () => store(...shuffled())))
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(200)
+  })
+
+  it('makes the partition that an old backlog needs', async () => {
+    const old = anEnrichedEvent({ event: { eventId: 'old' }, receivedAt: '2023-07-15T12:00:00.000Z' })
+    await createEventPartitions(db).ensureFor([old])
+    expect(await store(old)).toBe(1)
+  })
+
+  it('takes whatever JSON holds', async () => {
+    const properties = {
+      __proto__: undefined,
+      text: 'q"\\,{}',
+      emoji: '😀',
+      number: 1e308,
+      nested: { list: [null, true, [1]] },
+    }
+    const event = anEnrichedEvent({ event: { eventId: 'odd', properties } })
+    expect(await store(event)).toBe(1)
+    const { rows } = await db.pool.query('SELECT properties FROM ingest.events WHERE event_id = $1', ['odd'])
+    expect(rows[0]?.properties).toEqual(JSON.parse(JSON.stringify(properties)))
+  })
+})

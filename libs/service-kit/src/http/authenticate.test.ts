@@ -1,0 +1,209 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { createMemoryRateLimiter } from '@waymark/cache'
+import { trackEvents } from '@waymark/contracts'
+import type { ApiKey } from '@waymark/project-config'
+import { createMemoryLog } from '@waymark/testing'
+import { Registry } from 'prom-client'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { MAX_BEACON_BYTES } from './authenticate.ts'
+import { createHttpApp } from './create-http-app.ts'
+import { type HttpServer, listen } from './http-server.ts'
+import { keyRoute } from './key-route.ts'
+import { rateLimit } from './rate-limit.ts'
+
+const SHOP = 'https://shop.example'
+const NO_KEY = {
+  error: 'Missing or invalid API key: send it as X-API-Key or as Authorization: Bearer',
+}
+
+const browser: ApiKey = {
+  id: 'k',
+  projectId: 'project-1',
+  kind: 'pub',
+  scopes: ['events:write'],
+  validationMode: null,
+  requestsPerMinute: null,
+  allowedOrigins: [SHOP],
+}
+const keys: Record<string, ApiKey> = {
+  'pub-key': browser,
+  'pub-without-scope': { ...browser, scopes: ['decide'] },
+  'sec-key': { ...browser, kind: 'sec', allowedOrigins: [] },
+  'busy-key': { ...browser, projectId: 'busy' },
+}
+
+const log = createMemoryLog()
+let server: HttpServer
+let base: string
+beforeAll(async () => {
+  const route = keyRoute(
+    { ...trackEvents, path: '/api/v1/t', access: { by: 'key', scope: 'events:write' } },
+    {
+      apiKeys: { authenticate: async (text) => keys[text] },
+      limitRequests: rateLimit({
+        limiter: createMemoryRateLimiter(),
+        bucket: 'track',
+        limitFor: ({ projectId }) => ({ perMinute: projectId === 'busy' ? 1 : 1_000, setting: 'TEST' }),
+      }),
+      maxBodyBytes: 100_000,
+      beacons: true,
+    },
+    async ({ body }) => {
+      if (JSON.stringify(body.value).includes('bug')) throw new TypeError('a bug')
+      return { status: 202, body: { value: body.value } }
+    },
+  )
+  const app = createHttpApp({
+    routes: [route],
+    trustedProxies: 0,
+    isReady: () => true,
+    log,
+    metrics: new Registry(),
+  })
+  server = await listen(app, 0)
+  base = `http://127.0.0.1:${server.port}`
+})
+afterAll(() => server.stop())
+
+const text = { 'Content-Type': 'text/plain;charset=UTF-8' }
+const json = { 'Content-Type': 'application/json' }
+const post = (path: string, body: string, headers: Record<string, string> = text) =>
+  fetch(`${base}${path}`, { method: 'POST', body, headers })
+const replyOf = async (response: Response) => [response.status, await response.json()]
+const ofBytes = (bytes: number) => {
+  const body = { apiKey: 'pub-key', filling: '' }
+  return JSON.stringify({ ...body, filling: 'x'.repeat(bytes - JSON.stringify(body).length) })
+}
+
+describe('a request of a page that can set no headers', () => {
+  it.each(['/api/v1/t', '/api/v1/t/'])('brings its key in the query or in its body: %s', async (path) => {
+    const event = { eventName: 'left' }
+    for (const [query, body] of [
+      ['?apiKey=pub-key', event],
+      ['', { ...event, apiKey: 'pub-key' }],
+      ['?apiKey=pub-key', { ...event, apiKey: 'another' }],
+    ] as const)
+      expect(await replyOf(await post(`${path}${query}`, JSON.stringify(body)))).toEqual([
+        202,
+        { value: event },
+      ])
+  })
+
+  it('may come from another site, with cookies, and is answered so that a browser takes it', async () => {
+    const response = await post('/api/v1/t?apiKey=pub-key', '{"eventName":"left"}', {
+      ...text,
+      Origin: SHOP,
+      Cookie: 'session=1',
+      'Sec-Fetch-Mode': 'no-cors',
+    })
+    expect(response.status).toBe(202)
+    expect(response.headers.get('Cross-Origin-Resource-Policy')).toBe('cross-origin')
+    expect(response.headers.get('Access-Control-Allow-Origin')).toBe(SHOP)
+    expect(
+      (await post('/api/v1/t?apiKey=pub-key', '{}', { ...text, Origin: 'https://evil.example' })).status,
+    ).toBe(403)
+  })
+
+  it.each([
+    ['no key at all', '', '{"eventName":"left"}'],
+    ['an unknown key in the query', '?apiKey=nobody', '{"apiKey":"pub-key"}'],
+    ['an empty key in the query', '?apiKey=', '{"eventName":"left"}'],
+    ['an unknown key in the body', '', '{"apiKey":"nobody"}'],
+    ['a key that is no text', '', '{"apiKey":["pub-key"]}'],
+    ['what is not JSON', '', '{"apiKey":"pub-key"'],
+    ['a list', '', '["pub-key"]'],
+  ])('is answered 401 with %s, like any other', async (_what, query, body) => {
+    expect(await replyOf(await post(`/api/v1/t${query}`, body))).toEqual([401, NO_KEY])
+  })
+
+  it('is answered 401 for a key in the body of a request that is not text', async () => {
+    expect(await replyOf(await post('/api/v1/t', '{"apiKey":"pub-key"}', json))).toEqual([401, NO_KEY])
+  })
+
+  it('is read up to 64 KiB to find the key, and no further', async () => {
+    expect((await post('/api/v1/t', ofBytes(MAX_BEACON_BYTES))).status).toBe(202)
+    expect(await replyOf(await post('/api/v1/t', ofBytes(MAX_BEACON_BYTES + 1)))).toEqual([401, NO_KEY])
+    // With the key elsewhere the limit is that of the route.
+    expect((await post('/api/v1/t?apiKey=pub-key', ofBytes(MAX_BEACON_BYTES + 1))).status).toBe(202)
+    expect((await post('/api/v1/t?apiKey=pub-key', ofBytes(100_001))).status).toBe(413)
+  })
+
+  it('has no key when its body does not arrive', async () => {
+    const sending = request(`${base}/api/v1/t`, {
+      method: 'POST',
+      headers: { ...text, 'Content-Length': 100 },
+    })
+    sending.on('error', () => {})
+    sending.write('{"apiKey":"pub-key"')
+    const [answer] = await once(sending, 'response')
+    expect(answer.statusCode).toBe(401)
+    sending.destroy()
+  })
+
+  it.each([
+    ['?apiKey=sec-key', '{"eventName":"left"}', text],
+    ['?apiKey=sec-key', '{"eventName":"left"}', json],
+    ['', '{"apiKey":"sec-key"}', text],
+  ])('never uses a key of a server: %s %s', async (query, body, headers) => {
+    expect(await replyOf(await post(`/api/v1/t${query}`, body, headers))).toEqual([
+      403,
+      { error: 'A key of kind sec is only taken as X-API-Key or as Authorization: Bearer' },
+    ])
+  })
+
+  it('is answered 401, 403, 429, 415 and 400 in this order', async () => {
+    expect((await post('/api/v1/t?apiKey=nobody&x=1', '{')).status).toBe(401)
+    expect((await post('/api/v1/t?apiKey=pub-without-scope&x=1', '{')).status).toBe(403)
+    expect((await post('/api/v1/t?apiKey=busy-key', '{"a":1}')).status).toBe(202)
+    expect((await post('/api/v1/t?apiKey=busy-key&x=1', '{')).status).toBe(429)
+    expect((await post('/api/v1/t?apiKey=pub-key&x=1', '{', { 'Content-Type': 'text/html' })).status).toBe(
+      415,
+    )
+    expect((await post('/api/v1/t?apiKey=pub-key', '{')).status).toBe(400)
+    const [status, body] = await replyOf(await post('/api/v1/t?apiKey=pub-key&x=1', '{}'))
+    expect([status, body]).toEqual([
+      400,
+      { error: 'x is not a known query parameter; allowed: sync, apiKey' },
+    ])
+  })
+
+  it('leaves no key in the log, also when it fails', async () => {
+    expect((await post('/api/v1/t?apiKey=pub-key', '"bug"')).status).toBe(500)
+    expect((await post('/api/v1/t', '{"apiKey":"pub-key","a":"bug"}')).status).toBe(500)
+    expect(log.lines.length).toBeGreaterThan(0)
+    expect(JSON.stringify(log.lines)).not.toContain('pub-key')
+  })
+})
+
+describe('a key in a header', () => {
+  it.each([
+    ['X-API-Key', 'pub-key'],
+    ['Authorization', 'Bearer pub-key'],
+    ['Authorization', 'bearer  sec-key'],
+  ])('is taken as %s: %s', async (name, value) => {
+    expect((await post('/api/v1/t', '{"a":1}', { ...json, [name]: value })).status).toBe(202)
+  })
+
+  it('counts as X-API-Key where there are both, unless that is empty', async () => {
+    const both = (first: string, second: string) =>
+      post('/api/v1/t', '{}', { ...json, 'X-API-Key': first, Authorization: `Bearer ${second}` })
+    expect((await both('nobody', 'pub-key')).status).toBe(401)
+    expect((await both('', 'pub-key')).status).toBe(202)
+  })
+
+  it.each(['Basic cHViLWtleTo=', 'Bearer', 'Bearer ', 'pub-key', 'Bearer nobody'])(
+    'is missing or invalid in Authorization: %s',
+    async (value) => {
+      expect(await replyOf(await post('/api/v1/t', '{}', { ...json, Authorization: value }))).toEqual([
+        401,
+        NO_KEY,
+      ])
+    },
+  )
+
+  it('lets a page send text with a key of its kind, and servers JSON only', async () => {
+    expect((await post('/api/v1/t', '{"a":1}', { ...text, 'X-API-Key': 'pub-key' })).status).toBe(202)
+    expect((await post('/api/v1/t', '{"a":1}', { ...text, 'X-API-Key': 'sec-key' })).status).toBe(415)
+  })
+})

@@ -1,0 +1,126 @@
+import { request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AppError } from '@waymark/contracts'
+import { createMemoryLog } from '@waymark/testing'
+import { Registry } from 'prom-client'
+import { afterEach, expect, it } from 'vitest'
+import { createHttpApp } from './create-http-app.ts'
+import { answerLateWith, extendDeadline, extendDeadlineDuring } from './deadline.ts'
+import { type HttpServer, listen } from './http-server.ts'
+import { readBytes } from './json-body.ts'
+import { type Route, route } from './router.ts'
+
+const DEADLINE_MS = 100
+const endpoint = { method: 'post', path: '/' } as const
+const never = new Promise<never>(() => {})
+let server: HttpServer | undefined
+afterEach(() => server?.stop())
+
+const serve = async (handler: Route['handler']): Promise<string> => {
+  const app = createHttpApp({
+    routes: [route(endpoint, handler as Parameters<typeof route>[1])],
+    trustedProxies: 0,
+    isReady: () => true,
+    log: createMemoryLog(),
+    metrics: new Registry(),
+    deadlineMs: DEADLINE_MS,
+  })
+  server = await listen(app, 0)
+  return `http://127.0.0.1:${server.port}/`
+}
+
+it('answers 503 when a handler never does', async () => {
+  const url = await serve(() => never)
+  const response = await fetch(url, { method: 'POST' })
+  expect(response.status).toBe(503)
+  expect(await response.json()).toEqual({ error: 'STORE_UNAVAILABLE', retryAfter: 30 })
+})
+
+it('says what the handler waits for when that is something else than a store, and only while it does', async () => {
+  const queueIsLate = () => new AppError('queue_unavailable', 'QUEUE_UNAVAILABLE', { retryAfter: 60 })
+  const queueing = await serve((request) => answerLateWith(request, queueIsLate, never))
+  const late = await fetch(queueing, { method: 'POST' })
+  expect(await late.json()).toEqual({ error: 'QUEUE_UNAVAILABLE', retryAfter: 60 })
+  await server?.stop()
+
+  const storing = await serve(async (request) => {
+    await answerLateWith(request, queueIsLate, Promise.resolve())
+    return never
+  })
+  const later = await fetch(storing, { method: 'POST' })
+  expect(await later.json()).toEqual({ error: 'STORE_UNAVAILABLE', retryAfter: 30 })
+})
+
+it('keeps the connection when the handler answers or fails after that', async () => {
+  const late: Promise<unknown>[] = []
+  const url = await serve(() => {
+    const isFirst = late.length === 0
+    const answering = sleep(3 * DEADLINE_MS).then(() => {
+      if (!isFirst) throw new Error('the store is away')
+      return { body: {} }
+    })
+    late.push(answering.catch(() => {}))
+    return answering
+  })
+  expect((await fetch(url, { method: 'POST' })).status).toBe(503)
+  await Promise.all(late)
+  expect((await fetch(url, { method: 'POST' })).status).toBe(503)
+  expect(late).toHaveLength(2)
+})
+
+it('lets a handler answer in time', async () => {
+  const url = await serve(async () => {
+    await sleep(DEADLINE_MS / 2)
+    return { body: { ok: true } }
+  })
+  expect((await fetch(url, { method: 'POST' })).status).toBe(200)
+})
+
+it('waits longer when the handler asks for it', async () => {
+  const url = await serve(async (request) => {
+    extendDeadline(request, 60_000)
+    await sleep(3 * DEADLINE_MS)
+    return { body: { ok: true } }
+  })
+  expect((await fetch(url, { method: 'POST' })).status).toBe(200)
+})
+
+it('answers 503 when the handler takes longer than it asked for', async () => {
+  const url = await serve((request) => {
+    extendDeadline(request, DEADLINE_MS)
+    return never
+  })
+  const response = await fetch(url, { method: 'POST' })
+  expect(response.status).toBe(503)
+  expect(await response.json()).toEqual({ error: 'STORE_UNAVAILABLE', retryAfter: 30 })
+})
+
+it('does not count the time that a client takes to send', async () => {
+  const url = await serve(async ({ message }) => ({ body: `${await readBytes(message, 100)}` }))
+  const slow = request(url, { method: 'POST', headers: { 'Content-Length': 4 } })
+  const answered = new Promise<number | undefined>((resolve) => {
+    slow.once('response', (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+  })
+  slow.write('ab')
+  await sleep(3 * DEADLINE_MS)
+  slow.end('cd')
+  expect(await answered).toBe(200)
+})
+
+it('leaves work its own time, and only while it is under way', async () => {
+  const working = await serve(async (request) => {
+    await extendDeadlineDuring(request, 60_000, sleep(2 * DEADLINE_MS))
+    return { status: 200, body: {} }
+  })
+  expect((await fetch(working, { method: 'POST' })).status).toBe(200)
+  await server?.stop()
+
+  const waiting = await serve(async (request) => {
+    await extendDeadlineDuring(request, 60_000, Promise.resolve())
+    return never
+  })
+  expect((await fetch(waiting, { method: 'POST' })).status).toBe(503)
+})

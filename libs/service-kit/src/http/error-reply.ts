@@ -1,0 +1,73 @@
+import { AnalyticsUnavailableError } from '@waymark/analytics'
+import {
+  AppError,
+  type Endpoint,
+  type ErrorCode,
+  type Log,
+  storeUnavailable,
+  traceIdOf,
+} from '@waymark/contracts'
+import { isTransient } from '@waymark/database'
+import { OriginRefusedError } from './cors.ts'
+import type { Reply } from './reply.ts'
+import type { HttpRequest } from './request.ts'
+
+/** The HTTP status of each error code. */
+const statusOf: Record<ErrorCode, number> = {
+  bad_request: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  precondition_failed: 412,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  unprocessable: 422,
+  rate_limited: 429,
+  internal: 500,
+  queue_unavailable: 503,
+  store_unavailable: 503,
+  overloaded: 503,
+}
+
+/**
+ * The answer to a request whose handling threw an error: JSON `{ error, … }`. What was not foreseen is logged, and the
+ * client learns nothing of it.
+ */
+export const errorReply = (
+  error: unknown,
+  endpoint: Endpoint | undefined,
+  { id: requestId, method, path, headers, replyHeaders }: HttpRequest,
+  log: Log,
+): Reply => {
+  const known = error instanceof AppError ? error : isStoreAway(error) ? storeUnavailable(error) : internal()
+  const status = statusOf[known.code]
+  if (status >= 500) {
+    // Known by what the client sent even where nothing is traced.
+    const traceId = traceIdOf(headers)
+    log.error({ requestId, ...(traceId && { traceId }), method, err: error }, 'Request failed')
+  }
+  if (error instanceof OriginRefusedError) delete replyHeaders['Access-Control-Allow-Origin']
+  const { retryAfterSeconds, retryAfter = retryAfterSeconds, ...details } = known.details
+  const waits = typeof retryAfter === 'number'
+  return {
+    status,
+    headers: { 'Cache-Control': 'no-store', ...(waits && { 'Retry-After': `${retryAfter}` }) },
+    body: {
+      error: known.message,
+      ...ofrepDetails(known, path),
+      ...details,
+      ...(waits && { [endpoint?.management ? 'retryAfterSeconds' : 'retryAfter']: retryAfter }),
+    },
+  }
+}
+
+const isStoreAway = (error: unknown): boolean =>
+  isTransient(error) || error instanceof AnalyticsUnavailableError
+
+/** OpenFeature clients read `errorCode` from every error of the protocol's paths. */
+const ofrepDetails = ({ message }: AppError, path: string): Record<string, string> =>
+  /^\/ofrep\//i.test(path) ? { errorCode: 'GENERAL', errorDetails: message } : {}
+
+const internal = (): AppError => new AppError('internal', 'Internal error')

@@ -1,0 +1,140 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { gzipSync } from 'node:zlib'
+import { createMemoryRateLimiter } from '@waymark/cache'
+import { trackEvents } from '@waymark/contracts'
+import type { ApiKey } from '@waymark/project-config'
+import { createMemoryLog } from '@waymark/testing'
+import { Registry } from 'prom-client'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createHttpApp } from './create-http-app.ts'
+import { type HttpServer, listen } from './http-server.ts'
+import { keyRoute } from './key-route.ts'
+import { rateLimit } from './rate-limit.ts'
+
+const BODY_LIMIT = 1_000
+const SHOP = 'https://shop.example'
+
+const key: ApiKey = {
+  id: 'k',
+  projectId: 'project-1',
+  kind: 'pub',
+  scopes: ['events:write'],
+  validationMode: null,
+  requestsPerMinute: null,
+  allowedOrigins: [SHOP],
+}
+
+const track = keyRoute(
+  { ...trackEvents, path: '/api/v1/t', access: { by: 'key', scope: 'events:write' } },
+  {
+    apiKeys: { authenticate: async (text) => (text === 'key' ? key : undefined) },
+    limitRequests: rateLimit({
+      limiter: createMemoryRateLimiter(),
+      bucket: 'track',
+      limitFor: () => ({ perMinute: 1_000, setting: 'LIMIT_OF_THIS_TEST' }),
+    }),
+    maxBodyBytes: BODY_LIMIT,
+  },
+  async ({ body, request: { ip } }) => {
+    if (body.value === 'bug') throw new TypeError('the password is hunter2')
+    return { status: 202, body: { value: body.value, ip } }
+  },
+)
+
+let server: HttpServer
+let base: string
+beforeAll(async () => {
+  const log = createMemoryLog()
+  const metrics = new Registry()
+  const app = createHttpApp({ routes: [track], trustedProxies: 1, isReady: () => true, log, metrics })
+  server = await listen(app, 0)
+  base = `http://127.0.0.1:${server.port}`
+})
+afterAll(() => server.stop())
+
+const post = (
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = {},
+  path = '/api/v1/t',
+) =>
+  fetch(base + path, {
+    method: 'POST',
+    body,
+    headers: { 'X-API-Key': 'key', 'Content-Type': 'application/json', ...headers },
+  })
+const jsonOf = (bytes: number) => JSON.stringify('x'.repeat(bytes - 2))
+
+describe('a key route', () => {
+  it.each(['/api/v1/t', '/api/v1/t/', '/API/v1/T', '/api/v1/t?sync=1'])('is found as %s', async (path) => {
+    const response = await post(
+      '{"a":1}',
+      { 'X-Forwarded-For': '192.0.2.9, 198.51.100.7:5678', 'X-Request-Id': 'mine' },
+      path,
+    )
+    expect([response.status, await response.json()]).toEqual([202, { value: { a: 1 }, ip: '198.51.100.7' }])
+    expect(response.headers.get('X-Request-Id')).toBe('mine')
+    expect(response.headers.get('X-Content-Type-Options')).toBe('nosniff')
+    expect(response.headers.get('Strict-Transport-Security')).toMatch(/max-age=/)
+    expect(response.headers.get('RateLimit-Limit')).toBe('1000')
+  })
+
+  it.each(['a', 'ÿ', 'Größe', '靴', '👟'])('answers %s in as many bytes as it says', async (value) => {
+    const response = await post(JSON.stringify(value))
+    const bytes = Buffer.from(await response.arrayBuffer())
+    expect(JSON.parse(bytes.toString())).toMatchObject({ value })
+    expect(response.headers.get('Content-Length')).toBe(`${bytes.length}`)
+  })
+
+  it('refuses other methods', async () => {
+    const response = await fetch(`${base}/api/v1/t`, { method: 'DELETE' })
+    expect([response.status, response.headers.get('Allow')]).toEqual([405, 'POST'])
+  })
+})
+
+describe('a request with a key', () => {
+  it.each([
+    ['a bad key', '{}', { 'X-API-Key': 'no' }, 401],
+    ['another type', '{}', { 'Content-Type': 'text/plain' }, 415],
+    ['an unknown encoding', '{}', { 'Content-Encoding': 'zip' }, 415],
+    ['what is not JSON', '{', {}, 400],
+    ['nothing', '', {}, 400],
+    ['one byte too many', jsonOf(BODY_LIMIT + 1), {}, 413],
+    ['too much that is compressed', gzipSync(jsonOf(BODY_LIMIT + 1)), { 'Content-Encoding': 'gzip' }, 413],
+    ['a bug', '"bug"', {}, 500],
+  ])('answers %s', async (_name, body, headers, status) => {
+    const response = await post(body, headers)
+    expect(response.status).toBe(status)
+    expect(await response.json()).toEqual({ error: expect.not.stringContaining('hunter2') })
+    expect(response.headers.get('RateLimit-Limit')).toBe(status === 401 ? null : '1000')
+  })
+
+  it.each([
+    ['plain', jsonOf(BODY_LIMIT), {}],
+    ['compressed', gzipSync(jsonOf(BODY_LIMIT)), { 'Content-Encoding': 'gzip' }],
+  ])('takes as much as is allowed, %s', async (_name, body, headers) => {
+    expect((await post(body, headers)).status).toBe(202)
+  })
+
+  it('refuses one byte too many that was not announced, and answers on', async () => {
+    const client = request(`${base}/api/v1/t`, {
+      method: 'POST',
+      headers: { 'X-API-Key': 'key', 'Content-Type': 'application/json' },
+    })
+    client.write(jsonOf(BODY_LIMIT))
+    client.end(' ')
+    const [response] = await once(client, 'response')
+    expect(response.statusCode).toBe(413)
+    expect((await post('{}')).status).toBe(202)
+  })
+
+  it('may be read by pages of its origins, and by no others', async () => {
+    const allowed = await post('{}', { Origin: SHOP })
+    expect(allowed.status).toBe(202)
+    expect(allowed.headers.get('Access-Control-Allow-Origin')).toBe(SHOP)
+    expect(allowed.headers.get('Vary')).toContain('Origin')
+    const refused = await post('{}', { Origin: 'https://else.example' })
+    expect(refused.status).toBe(403)
+    expect(refused.headers.get('Access-Control-Allow-Origin')).toBeNull()
+  })
+})

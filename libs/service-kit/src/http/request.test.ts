@@ -1,0 +1,88 @@
+import { AppError, defineOperation } from '@waymark/contracts'
+import fc from 'fast-check'
+import { Type } from 'typebox'
+import { describe, expect, it } from 'vitest'
+import { requireKnownQuery, unknownParameters, withoutPort } from './request.ts'
+
+describe('withoutPort', () => {
+  it.each([
+    ['1.2.3.4:5678', '1.2.3.4'],
+    ['1.2.3.4', '1.2.3.4'],
+    ['[::1]:80', '::1'],
+    ['[2001:db8::7]', '2001:db8::7'],
+    ['2001:db8::7', '2001:db8::7'],
+    ['::ffff:1.2.3.4', '::ffff:1.2.3.4'],
+    ['[::ffff:1.2.3.4]:443', '::ffff:1.2.3.4'],
+    ['unknown', 'unknown'],
+    ['1.2.3.4:', '1.2.3.4:'],
+    ['1.2.3.4:123456', '1.2.3.4:123456'],
+    ['', ''],
+  ])('makes of %j the address %j', (written, address) => {
+    expect(withoutPort(written)).toBe(address)
+  })
+
+  it('leaves every address as it is, and takes every port away', () => {
+    const port = fc.integer({ min: 0, max: 65_535 })
+    fc.assert(
+      fc.property(fc.ipV4(), fc.ipV6(), port, (v4, v6, n) => {
+        expect([withoutPort(v4), withoutPort(`${v4}:${n}`)]).toEqual([v4, v4])
+        expect([withoutPort(v6), withoutPort(`[${v6}]`), withoutPort(`[${v6}]:${n}`)]).toEqual([v6, v6, v6])
+      }),
+    )
+  })
+})
+
+const operation = defineOperation({
+  id: 'test',
+  method: 'post',
+  path: '/x',
+  tag: 'x',
+  summary: 'x',
+  access: { by: 'anyone' },
+  query: Type.Object({ sync: Type.Optional(Type.String()), apiKey: Type.Optional(Type.String()) }),
+  answers: {},
+})
+
+describe('a query', () => {
+  it.each(['/x', '/x?', '/x?sync=1', '/x?sync=1&apiKey=a', '/x?%73ync=1', '/x?sync'])('may be %s', (url) => {
+    expect(() => requireKnownQuery(operation, url)).not.toThrow()
+  })
+
+  it.each([
+    ['/x?synch=1', 'synch is not a known query parameter; allowed: sync, apiKey'],
+    ['/x?sync=1&sync=2', 'sync is given more than once'],
+    ['/x?apikey=secret', 'apikey is not a known query parameter; allowed: sync, apiKey'],
+    ['/x?toString=1', 'toString is not a known query parameter; allowed: sync, apiKey'],
+    ['/x?=1', '"" is not a known query parameter; allowed: sync, apiKey'],
+    [`/x?${'y'.repeat(1_000)}`, `${'y'.repeat(64)} is not a known query parameter; allowed: sync, apiKey`],
+  ])('must not be %s', (url, message) => {
+    expect(() => requireKnownQuery(operation, url)).toThrow(message)
+  })
+
+  it('must not be there where none is documented', () => {
+    expect(() => requireKnownQuery({}, '/x?a=1')).toThrow('none is allowed')
+    expect(() => requireKnownQuery({}, '/x')).not.toThrow()
+  })
+
+  it('has its unknown parameters listed once each', () => {
+    const message = 'is not a known query parameter; allowed: sync, apiKey'
+    expect(unknownParameters(operation, '/x?a=1&sync=1&b=2&a=3&sync=4')).toEqual([
+      { field: 'a', rule: 'additionalProperties', message },
+      { field: 'b', rule: 'additionalProperties', message },
+    ])
+    expect(unknownParameters(operation, '/x?sync=1')).toEqual([])
+  })
+
+  it('is read or refused without its values, whatever it is', () => {
+    fc.assert(
+      fc.property(fc.string(), (name) => {
+        try {
+          requireKnownQuery(operation, `/x?${name}=hidden-value`)
+        } catch (error) {
+          if (!(error instanceof AppError)) throw error
+          if (!name.includes('&')) expect(error.message).not.toContain('hidden-value')
+        }
+      }),
+    )
+  })
+})

@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest'
+import { LoopTurns } from './loop-turns.ts'
+
+const busy = (ms: number) => {
+  for (const end = performance.now() + ms; performance.now() < end; );
+}
+
+describe('turns of the event loop', () => {
+  it('are over after ten milliseconds, and begin anew', async () => {
+    const turns = new LoopTurns()
+    expect(turns.isOver()).toBe(false)
+    busy(11)
+    expect(turns.isOver()).toBe(true)
+    await turns.next()
+    expect(turns.isOver()).toBe(false)
+  })
+
+  it('go to one of all works at a time', async () => {
+    const order: string[] = []
+    const work = async (name: string) => {
+      const turns = new LoopTurns()
+      for (let n = 0; n < 3; n++) {
+        await turns.next()
+        order.push(name)
+      }
+    }
+    const rounds = async () => {
+      for (let n = 0; n < 4; n++) {
+        await new Promise((resolve) => setImmediate(resolve))
+        order.push('loop')
+      }
+    }
+    await Promise.all([work('a'), work('b'), rounds()])
+    expect(order.join(' ')).toMatch(/^(?:(?:loop )?[ab] ?(?:loop ?)?)+$/)
+    expect(order.filter((name) => name === 'a')).toHaveLength(3)
+    const [, second, third] = order.join('').split('loop')
+    expect([second?.length, third?.length]).toEqual([1, 1])
+  })
+})

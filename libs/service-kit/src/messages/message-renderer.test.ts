@@ -1,0 +1,68 @@
+import { type MessageContext, TemplateError } from '@waymark/domain'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createMessageRenderer, type MessageRenderer } from './message-renderer.ts'
+
+const context = (traits: Record<string, unknown> = {}): MessageContext => ({
+  traits,
+  event: {},
+  profile: {},
+  project: { name: 'Shop' },
+  unsubscribeUrl: 'https://mail.example/u/token',
+})
+/** Ten thousand rounds of five hundred expressions: seconds of work within every limit of a template. */
+const slow = {
+  subject: 's',
+  html: `{{#each traits.list}}${'{{lookup ../traits this}}'.repeat(490)}{{/each}}`,
+}
+const longList = context({ list: Array.from({ length: 9_999 }, (_, index) => `${index}`) })
+
+describe('a message renderer', () => {
+  let renderer: MessageRenderer
+  afterEach(() => renderer.close())
+
+  it('renders messages and checks templates', async () => {
+    renderer = createMessageRenderer()
+    const templates = { subject: 'Hi {{traits.name}}', html: '<p>{{traits.name}}</p>' }
+    await renderer.check('p', templates)
+    const message = await renderer.render('p', templates, context({ name: 'A<b' }))
+    expect(message).toMatchObject({ subject: 'Hi A<b', text: expect.stringContaining('A<b') })
+    expect(message.html).toContain('<p>A&lt;b</p>')
+  })
+
+  it('names the field and the line of a template that cannot be used', async () => {
+    renderer = createMessageRenderer()
+    const failed = renderer.check('p', { subject: 's', html: '\n{{#if}' })
+    await expect(failed).rejects.toThrow(TemplateError)
+    await expect(failed).rejects.toMatchObject({ field: 'html', message: expect.stringContaining('line 2') })
+  })
+
+  it('ends work that takes too long and goes on, without delaying this thread or other projects', async () => {
+    renderer = createMessageRenderer({ deadlineMs: 1_000 })
+    const failed = renderer.render('slow', slow, longList).catch((error: Error) => error)
+    const templates = { subject: 's', html: '{{traits.name}}' }
+    const other = await renderer.render('other', templates, context({ name: 'Ann' }))
+    expect(other.html).toContain('Ann')
+    expect(await failed).toMatchObject({
+      name: 'TemplateError',
+      message: 'takes longer than 1000 ms to render',
+    })
+    const again = await renderer.render('slow', templates, context({ name: 'Ben' }))
+    expect(again.html).toContain('Ben')
+  })
+
+  it('gives a project one thread and says when too many of its messages wait', async () => {
+    renderer = createMessageRenderer({ deadlineMs: 1_000 })
+    const outcomes = [renderer.render('slow', slow, longList).catch((error: Error) => error)]
+    for (let waiting = 0; waiting < 20; waiting++) {
+      await Promise.resolve()
+      expect(renderer.isBusy('slow')).toBe(false)
+      outcomes.push(renderer.check('slow', slow).catch((error: Error) => error) as Promise<Error>)
+    }
+    await Promise.resolve()
+    expect(renderer.isBusy('slow')).toBe(true)
+    expect(renderer.isBusy('other')).toBe(false)
+    expect(await outcomes[0]).toMatchObject({ message: 'takes longer than 1000 ms to render' })
+    await Promise.all(outcomes)
+    expect(renderer.isBusy('slow')).toBe(false)
+  })
+})

@@ -1,0 +1,67 @@
+import path from 'node:path'
+import {
+  type MessageContext,
+  type MessageTemplates,
+  type RenderedMessage,
+  TemplateError,
+} from '@waymark/domain'
+import { createProjectWorkers, WorkerLimitError } from '../workers/project-workers.ts'
+import type { RenderResult, RenderTask } from './render-worker.ts'
+
+/** Compiles and renders the templates of projects in `ProjectWorkers`. */
+export type MessageRenderer = {
+  /**
+   * Renders a message. Waits while the project renders as many messages as it may.
+   * @throws TemplateError when the templates cannot be compiled or filled in, or when that takes too long
+   */
+  render(projectId: string, templates: MessageTemplates, context: MessageContext): Promise<RenderedMessage>
+  /** Compiles the templates. @throws TemplateError when they cannot be used */
+  check(projectId: string, templates: MessageTemplates): Promise<void>
+  /** Whether so many messages of the project wait that another one should be refused. */
+  isBusy(projectId: string): boolean
+  close(): Promise<void>
+}
+
+export type MessageRendererOptions = {
+  /** Time that one message may take in a worker, in ms. */
+  deadlineMs?: number
+  /** Worker threads. More than a project may occupy, so that no project can occupy all. */
+  threads?: number
+}
+
+const DEADLINE_MS = 2_000
+
+/** Creates a renderer. Its threads start with the first message. */
+export const createMessageRenderer = ({
+  deadlineMs = DEADLINE_MS,
+  ...options
+}: MessageRendererOptions = {}): MessageRenderer => {
+  const filename = path.join(import.meta.dirname, 'render-worker.ts')
+  const workers = createProjectWorkers<RenderTask, RenderResult>({ filename, deadlineMs, ...options })
+
+  const run = async (projectId: string, task: RenderTask): Promise<RenderResult> => {
+    const result = await workers.run(projectId, task).catch((error: unknown) => {
+      if (!(error instanceof WorkerLimitError)) throw error
+      const takesTooLong = `takes longer than ${deadlineMs} ms to render`
+      throw new TemplateError(
+        'html',
+        error.limit === 'time' ? takesTooLong : 'needs too much memory to render',
+      )
+    })
+    if (result.kind === 'failed') throw new TemplateError(result.field, result.message)
+    return result
+  }
+
+  return {
+    render: async (projectId, { subject, html }, context) => {
+      const result = await run(projectId, { templates: { subject, html }, context })
+      if (result.kind !== 'rendered') throw new Error('The worker did not render the message')
+      return result.message
+    },
+    check: async (projectId, { subject, html }) => {
+      await run(projectId, { templates: { subject, html }, context: null })
+    },
+    isBusy: workers.isBusy,
+    close: workers.close,
+  }
+}

@@ -1,0 +1,59 @@
+import path from 'node:path'
+import { AppError, requireNoProblems, type ValidationItem } from '@waymark/contracts'
+import { isQuickToCheck, usabilityProblems } from '@waymark/domain'
+import { createProjectWorkers, WorkerLimitError } from '../workers/project-workers.ts'
+
+/**
+ * Checks the JSON Schemas of projects. Analysing patterns and compiling take up to seconds, which must not delay other
+ * requests, so it happens in worker threads. Small schemas without patterns are checked without one, since a thread takes
+ * seconds to start on a busy machine.
+ */
+export type SchemaChecker = {
+  /**
+   * Checks that a schema may be saved.
+   * @throws AppError unprocessable with the reason in `errors`; too_many_requests while many schemas of the project wait
+   */
+  requireUsable(projectId: string, schema: object): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * Time that a check may take, in ms. A slow machine takes long for what is bounded by steps; a schema must get the same
+ * answer there.
+ */
+export const SCHEMA_CHECK_MS = 30_000
+/** Schemas of a project that wait for its thread before others are refused. */
+const MAX_WAITING = 8
+
+/** Creates a checker. Its threads start with the first schema. */
+export const createSchemaChecker = ({
+  deadlineMs = SCHEMA_CHECK_MS,
+  maxWaiting = MAX_WAITING,
+}: {
+  deadlineMs?: number
+  maxWaiting?: number
+} = {}): SchemaChecker => {
+  const filename = path.join(import.meta.dirname, 'schema-worker.ts')
+  const workers = createProjectWorkers<object, ValidationItem[]>({ filename, deadlineMs, maxWaiting })
+  const problemsFromWorker = async (projectId: string, schema: object): Promise<ValidationItem[]> => {
+    if (workers.isBusy(projectId)) {
+      const message = 'Too many schemas of the project wait to be checked. Try again in a second.'
+      throw new AppError('rate_limited', message, { retryAfterSeconds: 1 })
+    }
+    return workers.run(projectId, schema).catch((error: unknown) => {
+      if (!(error instanceof WorkerLimitError)) throw error
+      const takesTooLong = `takes longer than ${deadlineMs} ms to check; use fewer and simpler patterns`
+      const message = error.limit === 'time' ? takesTooLong : 'needs too much memory to check'
+      return [{ field: 'schema', rule: 'unsafe_schema', message }]
+    })
+  }
+  return {
+    requireUsable: async (projectId, schema) => {
+      const problems = isQuickToCheck(schema)
+        ? await usabilityProblems(schema)
+        : await problemsFromWorker(projectId, schema)
+      requireNoProblems(problems, 'The schema cannot be used')
+    },
+    close: workers.close,
+  }
+}

@@ -1,0 +1,39 @@
+import { randomBytes } from 'node:crypto'
+import type { Database } from '@waymark/database'
+import { hashPassword, isEmailAddress } from '@waymark/domain'
+import { v7 as uuidv7 } from 'uuid'
+
+/** Whose account it is, and their first project. */
+export type NewAccount = { email: string; name: string }
+/** How to sign in; the password is stored nowhere else. */
+export type CreatedAccount = { email: string; password: string; projectId: string }
+
+/**
+ * Makes an account that owns a tenant and a first project, whatever REGISTRATION_MODE says. Its password is random.
+ * @throws Error when the address is none or has an account
+ */
+export const createAccount = async (
+  { prisma }: Pick<Database, 'prisma'>,
+  { email: given, name }: NewAccount,
+): Promise<CreatedAccount> => {
+  const email = given.trim().toLowerCase()
+  if (!isEmailAddress(email))
+    throw new Error('ACCOUNT_EMAIL must be an email address, such as ann@shop.example')
+  const password = randomBytes(15).toString('base64url')
+  const passwordHash = await hashPassword(password)
+  const projectId = await prisma.$transaction(async (tx) => {
+    if (await tx.user.findUnique({ where: { email } }))
+      throw new Error(`ACCOUNT_EMAIL: ${email} has an account already`)
+    const user = await tx.user.create({ data: { id: uuidv7(), email, name: name || email, passwordHash } })
+    const project = await tx.project.create({
+      data: {
+        id: uuidv7(),
+        name: 'My project',
+        tenant: { create: { id: uuidv7(), name: name || email } },
+        members: { create: { userId: user.id, role: 'owner' } },
+      },
+    })
+    return project.id
+  })
+  return { email, password, projectId }
+}
