@@ -10,6 +10,7 @@ import { userRoutes } from './accounts/users.ts'
 import { analyticsRoutes } from './analytics/analytics-routes.ts'
 import { dashboardRoutes } from './analytics/dashboards.ts'
 import { insightRoutes } from './analytics/insights.ts'
+import { createRunQuery } from './analytics/run-queries.ts'
 import { apiKeyRoutes } from './api-keys/api-keys.ts'
 import { createAuditLog } from './audit/audit-log.ts'
 import { auditLogRoute } from './audit/list-audit-log.ts'
@@ -81,6 +82,8 @@ export const createManagementApi = (
     accountRoutes: createAccountRoutes({ ...platform, sessions }),
     projectRoute: createProjectRoute({ ...platform, sessions, auditLog }),
     purge: createErasurePurge(platform),
+    // One for all routes: a project's queries are counted together.
+    runQuery: createRunQuery(platform.analytics),
     shortLinkBaseUrl: shortLinkBaseUrl.replace(/\/+$/, ''),
   }
   return {

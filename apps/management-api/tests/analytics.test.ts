@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import type { AnalyticsStore } from '@waymark/analytics'
+import { openClickHouseStore } from '@waymark/analytics/clickhouse'
 import {
   MAX_ANALYTICS_DAYS,
   MAX_ANALYTICS_GROUPS,
@@ -20,7 +22,7 @@ import {
   MAX_TREND_VALUES,
 } from '@waymark/contracts'
 import { propertyNameOf } from '@waymark/domain'
-import { anEnrichedEvent, services } from '@waymark/testing'
+import { anEnrichedEvent, freePort, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Management, startManagement } from './start-management.ts'
 import { type Json, startWorld, type World } from './world.ts'
@@ -321,20 +323,57 @@ describe.skipIf(!services)('queries at a time', () => {
       const { account } = await management.register()
       const projectId = account.projects[0]?.id ?? ''
       const headers = { 'X-API-Key': await management.key(projectId), 'Content-Type': 'application/json' }
-      return async (kind: string, body: Json) => {
-        const url = `${management.url}/api/projects/${projectId}/analytics/${kind}`
-        return fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
-      }
+      return (method: string, path: string, body?: Json) =>
+        fetch(`${management.url}/api/projects/${projectId}/${path}`, {
+          method,
+          headers,
+          ...(body && { body: JSON.stringify(body) }),
+        })
     }
     const [one, another] = [await asking(), await asking()]
-    const slow = many(MAX_QUERIES_PER_PROJECT, null).map(() => one('paths', paths))
+    const slow = many(MAX_QUERIES_PER_PROJECT, null).map(() => one('POST', 'analytics/paths', paths))
     await expect.poll(() => waiting.length).toBe(MAX_QUERIES_PER_PROJECT)
-    const refused = await one('trends', trends)
+    const refused = await one('POST', 'analytics/trends', trends)
     expect([refused.status, refused.headers.get('Retry-After')]).toEqual([429, '1'])
     expect(await refused.json()).toMatchObject({ retryAfterSeconds: 1 })
-    expect((await another('trends', trends)).status).toBe(200)
+    expect((await one('GET', 'stats?metric=events')).status).toBe(429)
+    expect((await another('POST', 'analytics/trends', trends)).status).toBe(200)
     for (const answer of waiting) answer()
     expect((await Promise.all(slow)).map(({ status }) => status)).toEqual(slow.map(() => 200))
-    expect((await one('trends', trends)).status).toBe(200)
+    expect((await one('POST', 'analytics/trends', trends)).status).toBe(200)
+  })
+})
+
+describe.skipIf(!services)('questions while the analytics store is away', () => {
+  let management: Management
+  let store: AnalyticsStore
+  beforeAll(async () => {
+    store = openClickHouseStore({
+      url: `http://localhost:${await freePort()}`,
+      database: 'waymark',
+      queryTimeoutMs: 10_000,
+      queryMemoryBytes: 512 * 1024 * 1024,
+    })
+    management = await startManagement({ adapt: (platform) => ({ ...platform, analytics: store }) })
+  })
+  afterAll(async () => {
+    await management?.stop()
+    await store?.close()
+  })
+
+  it.each([
+    ['GET', 'stats?metric=events', undefined],
+    ['POST', 'analytics/trends', trends],
+    ['GET', 'analytics/properties', undefined],
+  ])('%s %s answers 503 and when to repeat it', async (method, path, body) => {
+    const { account } = await management.register()
+    const projectId = account.projects[0]?.id ?? ''
+    const reply = await fetch(`${management.url}/api/projects/${projectId}/${path}`, {
+      method,
+      headers: { 'X-API-Key': await management.key(projectId), 'Content-Type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    expect([reply.status, reply.headers.get('Retry-After')]).toEqual([503, '30'])
+    expect(await reply.json()).toEqual({ error: 'STORE_UNAVAILABLE', retryAfterSeconds: 30 })
   })
 })

@@ -29,6 +29,8 @@ export {
   MAX_FILTER_VALUES,
   MAX_FILTERS,
   MAX_PROPERTY_NAME_LENGTH,
+  MAX_QUERIES_PER_PROJECT,
+  QUERY_TIMEOUT_MS,
 } from './http/analytics-parts.ts'
 export * from './http/api-keys.ts'
 export * from './http/audit-log.ts'

@@ -14,70 +14,67 @@ import { answerFunnel, readFunnel } from './funnel.ts'
 import { answerPaths, readPaths } from './paths.ts'
 import { readProperty } from './read-filters.ts'
 import { answerRetention, readRetention } from './retention.ts'
-import { createRunQuery } from './run-queries.ts'
+import type { RunQuery } from './run-queries.ts'
 import { readOptionalRange, timeText } from './time-range.ts'
 import { answerTrends, readTrends } from './trends.ts'
 
-type Deps = Pick<Platform, 'clock' | 'analytics'> & { projectRoute: ProjectRouteFactory }
+type Deps = Pick<Platform, 'clock'> & { projectRoute: ProjectRouteFactory; runQuery: RunQuery }
 
 const BODY = { maxBodyBytes: MAX_QUERY_BYTES }
 
 /** Questions about a project's events, answered from the analytics store. */
-export const analyticsRoutes = ({ projectRoute, analytics, clock }: Deps): Route[] => {
-  const run = createRunQuery(analytics)
-  return [
-    projectRoute(
-      measureTrends,
-      async ({ projectId, body }) => {
-        const plan = readTrends(body)
-        return { body: await run({ projectId, ...plan.period }, (ask) => answerTrends(ask, projectId, plan)) }
+export const analyticsRoutes = ({ projectRoute, runQuery: run, clock }: Deps): Route[] => [
+  projectRoute(
+    measureTrends,
+    async ({ projectId, body }) => {
+      const plan = readTrends(body)
+      return { body: await run({ projectId, ...plan.period }, (ask) => answerTrends(ask, projectId, plan)) }
+    },
+    BODY,
+  ),
+  projectRoute(
+    measureFunnel,
+    async ({ projectId, body }) => {
+      const query = readFunnel(body)
+      return { body: await run({ projectId, ...query }, (ask) => answerFunnel(ask, projectId, query)) }
+    },
+    BODY,
+  ),
+  projectRoute(
+    measureRetention,
+    async ({ projectId, body }) => {
+      const query = readRetention(body)
+      return { body: await run({ projectId, ...query }, (ask) => answerRetention(ask, projectId, query)) }
+    },
+    BODY,
+  ),
+  projectRoute(
+    measurePaths,
+    async ({ projectId, body }) => {
+      const query = readPaths(body)
+      return { body: await run({ projectId, ...query }, (ask) => answerPaths(ask, projectId, query)) }
+    },
+    BODY,
+  ),
+  projectRoute(listProperties, async ({ projectId, query: { eventName, limit, ...times } }) => {
+    const query = { projectId, ...readOptionalRange(times, clock()), eventName, limit }
+    const rows = await run(query, (ask) => ask((store) => store.listProperties(query)))
+    return {
+      body: {
+        data: rows.map(({ key, types, share, lastSeen }) => ({
+          name: propertyNameOf('properties', [key]),
+          ...{ types, share, lastSeen: timeText(lastSeen) },
+        })),
       },
-      BODY,
-    ),
-    projectRoute(
-      measureFunnel,
-      async ({ projectId, body }) => {
-        const query = readFunnel(body)
-        return { body: await run({ projectId, ...query }, (ask) => answerFunnel(ask, projectId, query)) }
-      },
-      BODY,
-    ),
-    projectRoute(
-      measureRetention,
-      async ({ projectId, body }) => {
-        const query = readRetention(body)
-        return { body: await run({ projectId, ...query }, (ask) => answerRetention(ask, projectId, query)) }
-      },
-      BODY,
-    ),
-    projectRoute(
-      measurePaths,
-      async ({ projectId, body }) => {
-        const query = readPaths(body)
-        return { body: await run({ projectId, ...query }, (ask) => answerPaths(ask, projectId, query)) }
-      },
-      BODY,
-    ),
-    projectRoute(listProperties, async ({ projectId, query: { eventName, limit, ...times } }) => {
-      const query = { projectId, ...readOptionalRange(times, clock()), eventName, limit }
-      const rows = await run(query, (ask) => ask((store) => store.listProperties(query)))
-      return {
-        body: {
-          data: rows.map(({ key, types, share, lastSeen }) => ({
-            name: propertyNameOf('properties', [key]),
-            ...{ types, share, lastSeen: timeText(lastSeen) },
-          })),
-        },
-      }
-    }),
-    projectRoute(listPropertyValues, async ({ projectId, query: asked }) => {
-      const { property, q, eventName, limit, ...times } = asked
-      const query = {
-        ...{ projectId, ...readOptionalRange(times, clock()), eventName, limit },
-        property: readProperty('property', property),
-        contains: q,
-      }
-      return { body: { data: await run(query, (ask) => ask((store) => store.listPropertyValues(query))) } }
-    }),
-  ]
-}
+    }
+  }),
+  projectRoute(listPropertyValues, async ({ projectId, query: asked }) => {
+    const { property, q, eventName, limit, ...times } = asked
+    const query = {
+      ...{ projectId, ...readOptionalRange(times, clock()), eventName, limit },
+      property: readProperty('property', property),
+      contains: q,
+    }
+    return { body: { data: await run(query, (ask) => ask((store) => store.listPropertyValues(query))) } }
+  }),
+]

@@ -1,4 +1,4 @@
-import { previousPeriod, type TimeRange, type TrendQuery, type TrendRow } from '@waymark/analytics'
+import { previousPeriod, type TimeRange, type TrendQuery } from '@waymark/analytics'
 import {
   DEFAULT_ANALYTICS_GROUPS,
   MAX_TREND_BUCKETS,
@@ -8,6 +8,7 @@ import {
   type TrendsView,
 } from '@waymark/contracts'
 import { unprocessable } from '../http/validation.ts'
+import { groupRows } from './group-rows.ts'
 import { readFilters, readProperty, requireFewValues } from './read-filters.ts'
 import type { Ask } from './run-queries.ts'
 import { readBuckets, readRange, readTimeZone, timeText } from './time-range.ts'
@@ -93,57 +94,16 @@ export const answerTrends = async (
       previous &&
       (await ask((store) => store.measureTrend({ projectId, ...previous, ...query, groups: [...groups] })))
     const identity = { series: place, eventName: request.eventName ?? null, metric: request.metric }
-    found.push(...seriesOf(identity, rows, period.buckets.length, earlier, query.breakdown !== undefined))
+    const groupedRows = groupRows(rows, {
+      buckets: period.buckets.length,
+      previous: earlier,
+      fillEmpty: query.breakdown === undefined,
+    })
+    found.push(...groupedRows.map((numbers) => ({ ...identity, ...numbers })))
   }
   return {
     buckets: period.buckets.map(timeText),
     ...(previous && { previousBuckets: previous.buckets.map(timeText) }),
     series: found,
   }
-}
-
-type Identity = Pick<Series, 'series' | 'eventName' | 'metric'>
-type Numbers = { total: number; values: number[] }
-type Key = Pick<TrendRow, 'group' | 'other' | 'currency'>
-
-const keyOf = ({ group, other, currency }: Key): string => JSON.stringify([group, other, currency])
-
-/** Puts the rows of one series into groups, each with a number for every bucket. */
-const seriesOf = (
-  identity: Identity,
-  rows: readonly TrendRow[],
-  buckets: number,
-  earlier: readonly TrendRow[] | undefined,
-  isGrouped: boolean,
-): Series[] => {
-  const nothing = (): Numbers => ({ total: 0, values: new Array<number>(buckets).fill(0) })
-  const numbersOf = (of: readonly TrendRow[]): Map<string, Numbers> => {
-    const found = new Map<string, Numbers>()
-    for (const row of of) {
-      const numbers = found.get(keyOf(row)) ?? nothing()
-      found.set(keyOf(row), numbers)
-      if (row.bucket === null) numbers.total = row.value
-      else numbers.values[row.bucket] = row.value
-    }
-    return found
-  }
-  const now = numbersOf(rows)
-  const then = earlier && numbersOf(earlier)
-  const keys = new Map([...(earlier ?? []), ...rows].map((row) => [keyOf(row), row as Key]))
-  if (keys.size === 0 && !isGrouped) keys.set('', { group: null, other: false, currency: null })
-  return [...keys]
-    .map(([key, { group, other, currency }]): Series => {
-      const previous = then && (then.get(key) ?? nothing())
-      return {
-        ...{ ...identity, group, other, currency },
-        ...(now.get(key) ?? nothing()),
-        ...(previous && { previousTotal: previous.total, previousValues: previous.values }),
-      }
-    })
-    .sort((a, b) => Number(a.other) - Number(b.other) || b.total - a.total || compare(a.group, b.group))
-}
-
-const compare = (a: string | null, b: string | null): number => {
-  if (a === null || b === null) return Number(a === null) - Number(b === null)
-  return a < b ? -1 : Number(a > b)
 }

@@ -1,4 +1,4 @@
-import { type Breakdown, type TrendRow, zonedBuckets } from '@waymark/analytics'
+import { type Breakdown, zonedBuckets } from '@waymark/analytics'
 import {
   dateOfTime,
   getStats,
@@ -8,6 +8,9 @@ import {
   type StatsView,
 } from '@waymark/contracts'
 import type { Platform, Route } from '@waymark/service-kit'
+import { groupRows } from '../analytics/group-rows.ts'
+import type { RunQuery } from '../analytics/run-queries.ts'
+import { timeText } from '../analytics/time-range.ts'
 import type { ProjectRouteFactory } from '../http/project-route.ts'
 import { unprocessable } from '../http/validation.ts'
 
@@ -25,28 +28,34 @@ const BREAKDOWNS: Record<StatsGroup, Breakdown> = {
   selector: { source: 'selector' },
 }
 
-type Deps = Pick<Platform, 'analytics' | 'clock'> & { projectRoute: ProjectRouteFactory }
+type Deps = Pick<Platform, 'clock'> & { projectRoute: ProjectRouteFactory; runQuery: RunQuery }
 
 /** A project's figures over time. */
-export const statsRoutes = ({ projectRoute, analytics, clock }: Deps): Route[] => [
+export const statsRoutes = ({ projectRoute, runQuery, clock }: Deps): Route[] => [
   projectRoute(getStats, async ({ projectId, query }) => {
     const { metric, interval, groupBy, eventName, includeBots } = query
     const { from, to, buckets } = placeInTime(query, clock())
-    const rows = await analytics.measureTrend({
-      ...{ projectId, metric, eventName, includeBots, from, to, buckets },
-      filters: [],
-      breakdown: groupBy && BREAKDOWNS[groupBy],
-      maxGroups: MAX_GROUPS,
-    })
-    const body = {
+    const rows = await runQuery({ projectId, from, to }, (ask) =>
+      ask((store) =>
+        store.measureTrend({
+          ...{ projectId, metric, eventName, includeBots, from, to, buckets },
+          filters: [],
+          breakdown: groupBy && BREAKDOWNS[groupBy],
+          maxGroups: MAX_GROUPS,
+        }),
+      ),
+    )
+    const body: StatsView = {
       ...{ metric, interval, groupBy: groupBy ?? null },
-      from: new Date(from).toISOString(),
-      to: new Date(to).toISOString(),
-      buckets: buckets.map((at) => new Date(at).toISOString()),
-      series: seriesOf(rows, buckets),
-    } satisfies StatsView
-    const isEmpty = body.series.length === 0 && groupBy === undefined && metric !== 'revenue'
-    return { body: isEmpty ? { ...body, series: [nothing(buckets.length)] } : body }
+      from: timeText(from),
+      to: timeText(to),
+      buckets: buckets.map(timeText),
+      series: groupRows(rows, {
+        buckets: buckets.length,
+        fillEmpty: groupBy === undefined && metric !== 'revenue',
+      }),
+    }
+    return { body }
   }),
 ]
 
@@ -54,7 +63,7 @@ export const statsRoutes = ({ projectRoute, analytics, clock }: Deps): Route[] =
  * Reads what time is asked for.
  * @throws AppError unprocessable when it is none, or too long for its interval, or grouped by what events do not have
  */
-export const placeInTime = (
+const placeInTime = (
   { metric, interval, groupBy, ...query }: StatsQuery,
   now: number,
 ): { from: number; to: number; buckets: number[] } => {
@@ -67,29 +76,8 @@ export const placeInTime = (
     )
   const to = query.to === undefined ? now : dateOfTime(query.to).getTime()
   const from = query.from === undefined ? to - DEFAULT_SPAN_MS : dateOfTime(query.from).getTime()
-  if (from >= to) throw unprocessable('from', 'order', 'must be before to', new Date(from).toISOString())
+  if (from >= to) throw unprocessable('from', 'order', 'must be before to', timeText(from))
   const buckets = zonedBuckets(interval, 'UTC', from, to, MAX_STATS_BUCKETS)
   if (buckets) return { from, to, buckets }
   throw unprocessable('interval', 'max', `gives more than ${MAX_STATS_BUCKETS} buckets between from and to`)
-}
-
-const nothing = (length: number) => ({
-  group: null,
-  other: false,
-  currency: null,
-  total: 0,
-  values: new Array<number>(length).fill(0),
-})
-
-/** Puts rows into series, each with a number for every bucket; the greatest total first, what is left over last. */
-export const seriesOf = (rows: readonly TrendRow[], buckets: readonly number[]): StatsView['series'] => {
-  const found = new Map<string, StatsView['series'][number]>()
-  for (const { bucket, group, other, currency, value } of rows) {
-    const key = JSON.stringify([group, other, currency])
-    const series = found.get(key) ?? { ...nothing(buckets.length), group, other, currency }
-    found.set(key, series)
-    if (bucket === null) series.total = value
-    else series.values[bucket] = value
-  }
-  return [...found.values()].sort((a, b) => Number(a.other) - Number(b.other) || b.total - a.total)
 }

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { Id, notBlank, patternOf } from '../schema-parts.ts'
+import { RetryAfterSeconds } from './error-bodies.ts'
 
 /** How a filter compares. */
 export const filterOperators = [
@@ -131,3 +132,24 @@ export const group = {
 /** Ids in an order, each once. */
 export const orderedIds = (maxItems: number, description: string) =>
   Type.Array(Id, { maxItems, uniqueItems: true, description })
+
+/** How long a query may take, in ms. */
+export const QUERY_TIMEOUT_MS = 10_000
+/** Queries of one project at a time, in one process. */
+export const MAX_QUERIES_PER_PROJECT = 4
+
+/** The limits of queries, for the descriptions of operations. */
+export const QUERY_LIMITS = `A query has ${QUERY_TIMEOUT_MS / 1_000} s, and a project runs at most ${MAX_QUERIES_PER_PROJECT} at a time.`
+
+/** The answers of every query that say to repeat it later. */
+export const busyOrLate = {
+  429: {
+    description: `The project runs ${MAX_QUERIES_PER_PROJECT} queries already`,
+    schema: RetryAfterSeconds,
+  },
+  503: {
+    description:
+      'The query took too long, and `error` names a shorter time range; or a store does not answer',
+    schema: RetryAfterSeconds,
+  },
+}

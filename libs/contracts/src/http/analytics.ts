@@ -1,6 +1,7 @@
 import { type Static, type TProperties, Type } from 'typebox'
 import { NullableString, Timestamp } from '../schema-parts.ts'
 import {
+  busyOrLate,
   EventName,
   Filters,
   FilterText,
@@ -8,10 +9,10 @@ import {
   group,
   PROPERTY_NAME_DESCRIPTION,
   PropertyName,
+  QUERY_LIMITS,
   range,
   TimeZone,
 } from './analytics-parts.ts'
-import { RetryAfterSeconds } from './error-bodies.ts'
 import { defineOperation } from './operation.ts'
 import { equalTo } from './page.ts'
 import { statsIntervals } from './stats.ts'
@@ -59,10 +60,6 @@ export const MAX_QUERY_VALUES = 1_000
 export const MAX_QUERY_BYTES = 64 * 1024
 /** Events that properties and their values are looked for in: the newest of the range. */
 export const SAMPLED_EVENTS = 50_000
-/** Queries of one project at a time, in one process. */
-export const MAX_QUERIES_PER_PROJECT = 4
-/** How long a query may take, in ms. */
-export const QUERY_TIMEOUT_MS = 10_000
 
 const breakdown = Type.Optional(PropertyName(`What groups have in common: ${PROPERTY_NAME_DESCRIPTION}`))
 
@@ -299,18 +296,6 @@ export type SuggestionQuery = Static<typeof PropertiesQuery>
 const tag = 'Analytics'
 const at = (resource: string) => `/api/projects/{projectId}/analytics/${resource}`
 const access = { by: 'project', role: 'viewer' } as const
-const limits = `A query has ${QUERY_TIMEOUT_MS / 1_000} s, and a project runs at most ${MAX_QUERIES_PER_PROJECT} at a time.`
-const busyOrLate = {
-  429: {
-    description: `The project runs ${MAX_QUERIES_PER_PROJECT} queries already`,
-    schema: RetryAfterSeconds,
-  },
-  503: {
-    description:
-      'The query took too long, and `error` names a shorter time range; or a store does not answer',
-    schema: RetryAfterSeconds,
-  },
-}
 const question = { takesLong: true, readOnly: true, method: 'post', tag, access } as const
 
 export const measureTrends = defineOperation({
@@ -318,7 +303,7 @@ export const measureTrends = defineOperation({
   id: 'measureTrends',
   path: at('trends'),
   summary: 'Measure events, people, conversions or a property over time',
-  description: limits,
+  description: QUERY_LIMITS,
   body: TrendsRequest,
   answers: { 200: { description: 'The series', schema: TrendsView }, ...busyOrLate },
 })
@@ -328,7 +313,7 @@ export const measureFunnel = defineOperation({
   id: 'measureFunnel',
   path: at('funnel'),
   summary: 'Count the people who take one step after another',
-  description: `A person enters at the first step within the range. ${limits}`,
+  description: `A person enters at the first step within the range. ${QUERY_LIMITS}`,
   body: FunnelRequest,
   answers: { 200: { description: 'The steps', schema: FunnelView }, ...busyOrLate },
 })
@@ -338,7 +323,7 @@ export const measureRetention = defineOperation({
   id: 'measureRetention',
   path: at('retention'),
   summary: 'Count the people who come back',
-  description: limits,
+  description: QUERY_LIMITS,
   body: RetentionRequest,
   answers: { 200: { description: 'The cohorts, the earliest first', schema: RetentionView }, ...busyOrLate },
 })
@@ -348,13 +333,13 @@ export const measurePaths = defineOperation({
   id: 'measurePaths',
   path: at('paths'),
   summary: 'Count the ways that people take within a session',
-  description: `From \`startEvent\` on, or up to \`endEvent\`, or both; without them from the beginning. ${limits}`,
+  description: `From \`startEvent\` on, or up to \`endEvent\`, or both; without them from the beginning. ${QUERY_LIMITS}`,
   body: PathsRequest,
   answers: { 200: { description: 'The steps and the ways between them', schema: PathsView }, ...busyOrLate },
 })
 
 const suggestion = { takesLong: true, method: 'get', tag, access } as const
-const sampled = `Of the newest ${SAMPLED_EVENTS} events of the range. ${limits}`
+const sampled = `Of the newest ${SAMPLED_EVENTS} events of the range. ${QUERY_LIMITS}`
 
 export const listProperties = defineOperation({
   ...suggestion,

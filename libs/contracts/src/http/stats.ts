@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { NullableString, Timestamp } from '../schema-parts.ts'
+import { busyOrLate, QUERY_LIMITS } from './analytics-parts.ts'
 import { defineOperation } from './operation.ts'
 import { equalTo } from './page.ts'
 
@@ -78,10 +79,10 @@ export const getStats = defineOperation({
   path: '/api/projects/{projectId}/stats',
   tag: 'Statistics',
   summary: 'Measure events, visitors, warnings, conversions or revenue over time',
-  description: `At most ${MAX_STATS_BUCKETS} buckets. Times are those of the events. Without groups there is always a series, except of revenue that there was none of.`,
+  description: `At most ${MAX_STATS_BUCKETS} buckets. Times are those of the events. Without groups there is always a series, except of revenue that there was none of. ${QUERY_LIMITS}`,
   access: { by: 'project', role: 'viewer' },
   query: StatsQuery,
-  answers: { 200: { description: 'The series', schema: StatsView } },
+  answers: { 200: { description: 'The series', schema: StatsView }, ...busyOrLate },
 })
 
 export const statsOperations = [getStats]
