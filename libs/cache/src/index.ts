@@ -1,17 +1,12 @@
-export { createMemoryMarks } from './marks/memory-marks.ts'
-export type { SharedMarks } from './marks/port.ts'
-export { createRedisMarks } from './marks/redis-marks.ts'
-export { createMemoryCache } from './memory-cache.ts'
-export type { Cache } from './port.ts'
-export { createLocallyCountingRateLimiter } from './rate-limit/locally-counting-rate-limiter.ts'
-export { createMemoryRateLimiter } from './rate-limit/memory-rate-limiter.ts'
-export type { RateLimitedUse, RateLimiter, RateLimitResult, SharedCounter } from './rate-limit/port.ts'
+export { type Cache, createMemoryCache, createRedisCache, readCopy } from './cache.ts'
+export { createMemoryMarks, createRedisMarks, type SharedMarks } from './marks.ts'
+export type { RateLimiter } from './rate-limit/port.ts'
+export {
+  createLocallyCountingRateLimiter,
+  createMemoryRateLimiter,
+  createSharedRateLimiter,
+} from './rate-limit/rate-limiters.ts'
 export { openRedisCounter } from './rate-limit/redis-counter.ts'
-export { createSharedRateLimiter } from './rate-limit/shared-rate-limiter.ts'
-export { readCopy } from './read-copy.ts'
 export { type CachedValue, createReadThroughCache, type ReadValue } from './read-through-cache.ts'
-export { createRedisCache } from './redis-cache.ts'
 export type { RedisOptions } from './redis-connection.ts'
-export { createMemoryTotals } from './totals/memory-totals.ts'
-export type { SharedTotals, TotalIncrement } from './totals/port.ts'
-export { createRedisTotals } from './totals/redis-totals.ts'
+export { createMemoryTotals, createRedisTotals, type SharedTotals } from './totals.ts'

@@ -2,30 +2,30 @@ import { type Log, storeUnavailable } from '@waymark/contracts'
 import { LRUCache } from 'lru-cache'
 import pTimeout from 'p-timeout'
 
-/** A cached value, and when it was read, in ms of the cache's clock; `-Infinity` when its age is unknown. */
+/** A cached value. `readAt` is when it was read, in ms by the cache's clock, or `-Infinity` when that is unknown. */
 export type CachedValue<V> = {
   value: V
   readAt: number
-  /** Why the last attempt to read it again failed, or why it is a copy. */
+  /** The error of the last read, when that failed or made the cache use a copy. */
   error?: unknown
 }
 
-/** A value as a store returns it. `readAt` says when another process read it, by the cache's clock. */
+/** A value as a store returns it. `readAt` is set when another process read it earlier, in ms by the cache's clock. */
 export type ReadValue<V> = { value: V; readAt?: number }
 
 /** Times in ms. */
 export type ReadThroughCacheOptions<V, Context extends unknown[] = []> = {
-  /** What the values are, for log lines. */
+  /** Name of the cache in log lines. */
   name: string
   /** Reads the value, `null` when there is none. Rejects when the store does not answer. */
   read: (key: string, ...context: Context) => Promise<ReadValue<V> | null>
   /** Reads a copy of any age. Used when the store does not answer and no value is cached. */
   readCopy?: (key: string, ...context: Context) => Promise<ReadValue<V> | null>
-  /** Whether a value that was read at `readAt` is still known to be true. Others are read again. */
+  /** Whether a value that was read at `readAt` is known to be up to date. Others are read again. */
   isCurrent: (value: V, readAt: number) => boolean
   /** Whether `get` returns an outdated value at once and reads it again in the background. */
   staleWhileRefreshing?: boolean
-  /** How long a value may be used after it was read while the store does not answer (unlimited). */
+  /** How long after its read a value may be used while the store does not answer (unlimited). */
   maxStaleMs?: number
   /** How long a read may take when a cached value can be used instead (1,000). */
   refreshTimeoutMs?: number
@@ -35,7 +35,7 @@ export type ReadThroughCacheOptions<V, Context extends unknown[] = []> = {
   max: number
   /** Most keys that are known to have no value (10,000). */
   maxMissing?: number
-  /** A clock in ms that never goes back. */
+  /** A monotonic clock in ms. */
   now: () => number
   /** Where failed reads are logged, unless `read` does so. */
   log?: Log
@@ -51,7 +51,7 @@ const RETRY_COOLDOWN_MS = 1_000
 const NEGATIVE_TTL_MS = 2_000
 const RETRY_AFTER_S = 5
 
-// Rejecting a fetch with it makes the LRU drop what it holds for the key.
+// Rejecting a fetch makes the LRU delete the entry of the key.
 const NOT_FOUND = new Error('not found')
 
 /**
@@ -100,7 +100,7 @@ export const createReadThroughCache = <V extends object, Context extends unknown
 
   const entries = new LRUCache<string, Entry<V>>({
     max,
-    // A read that was evicted or replaced still answers its callers.
+    // A read whose entry is evicted or replaced still resolves for its callers.
     ignoreFetchAbort: true,
     fetchMethod: async (key, known, { options, context: given }) => {
       // Only `fetch` below passes one.
@@ -118,7 +118,7 @@ export const createReadThroughCache = <V extends object, Context extends unknown
         )
         if (!stale) return copyOrThrow(key, context, { error, startedAt })
         stale.error = error
-        // Counted from the end: a read that timed out has already taken as long.
+        // From now, because a read that timed out has taken this long already.
         stale.retryAt = now() + RETRY_COOLDOWN_MS
         options.allowStaleOnFetchRejection = true
         throw error
@@ -154,13 +154,13 @@ export const createReadThroughCache = <V extends object, Context extends unknown
       if (known !== undefined && isUsable(known)) return known
       if (known === undefined && missing.has(key)) return null
       const { entry, joined } = await fetch(key, context, staleWhileRefreshing)
-      // The value may have changed after the read that this call joined had begun.
+      // The value may have changed after the start of the read that this call joined.
       const isOutdated = joined && !staleWhileRefreshing && entry !== null && !isUsable(entry)
       return isOutdated ? (await fetch(key, context)).entry : entry
     },
     /**
-     * The value as it is after this call: shares no read that has begun. With `error` when the store does not answer, and
-     * the value is the cached one.
+     * Reads the value again, without joining a read that is in flight. When the store does not answer, the result is the
+     * cached value with `error`.
      * @throws as `get`
      */
     getLatest: async (key: string, ...context: Context): Promise<CachedValue<V> | null> => {
@@ -169,9 +169,9 @@ export const createReadThroughCache = <V extends object, Context extends unknown
       else entries.delete(key)
       return (await fetch(key, context)).entry
     },
-    /** What is cached, of any age. */
+    /** The cached value, of any age. */
     peek: (key: string): CachedValue<V> | undefined => peek(key),
-    /** Caches a value that was read at `readAt`, unless a later one is cached. */
+    /** Caches a value that was read at `readAt`, unless a newer one is cached. */
     set: (key: string, value: V, readAt: number): void => {
       if ((peek(key)?.readAt ?? readAt) <= readAt) entries.set(key, toEntry({ value, readAt }, readAt))
     },

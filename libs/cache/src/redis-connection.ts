@@ -1,20 +1,20 @@
 import type { Log } from '@waymark/contracts'
 import { Cluster, type CommonRedisOptions, Redis } from 'ioredis'
 
-/** How to reach Redis. `commandTimeoutMs` bounds each command, so that a hanging server costs little. */
+/** How to reach Redis. `commandTimeoutMs` bounds the time of each command (200). */
 export type RedisOptions = {
-  /** `redis://user:password@host:6379/0`; `rediss://` reaches every node by TLS. */
+  /** `redis://user:password@host:6379/0`, or `rediss://` for TLS to every node. */
   url: string
   keyPrefix?: string
   commandTimeoutMs?: number
-  /** In place of the URL's, unless empty. */
+  /** Credentials that override those in the URL, unless empty. */
   username?: string
   password?: string
   /** Certificates in PEM, for `rediss://`. */
   tls?: { ca?: string; cert?: string; key?: string }
   /** Whether the URL names a node of a Redis Cluster. */
   cluster?: boolean
-  /** Who tells the master's address, as `host:port`, in place of the URL. */
+  /** Sentinels, each as `host:port`, that provide the address of the master instead of the URL. */
   sentinel?: { nodes: readonly string[]; master: string; password?: string }
 }
 
@@ -22,22 +22,22 @@ const LOG_INTERVAL_MS = 10_000
 const DEFAULT_PORT = 6379
 
 /**
- * Connects to Redis, and reconnects in the background. Commands fail at once while it is down
- * and after `commandTimeoutMs` (200) while it hangs; `complain` logs such a failure, at most every 10 s.
+ * Connects to Redis, and reconnects in the background. Commands fail at once while it is unreachable, and after
+ * `commandTimeoutMs` while it hangs. `logFailure` logs such a failure, at most every 10 s.
  */
 export const connectRedis = (
   options: RedisOptions,
   log: Log,
-): { redis: Redis | Cluster; complain: (error: unknown) => void } => {
+): { redis: Redis | Cluster; logFailure: (error: unknown) => void } => {
   const redis = createClient(options)
   let lastLoggedAt = 0
-  const complain = (error: unknown): void => {
+  const logFailure = (error: unknown): void => {
     if (Date.now() - lastLoggedAt < LOG_INTERVAL_MS) return
     lastLoggedAt = Date.now()
     log.warn({ err: error }, 'Redis is unavailable; continuing without it')
   }
-  redis.on('error', complain)
-  return { redis, complain }
+  redis.on('error', logFailure)
+  return { redis, logFailure }
 }
 
 const createClient = ({ sentinel, cluster, ...options }: RedisOptions): Redis | Cluster => {
@@ -46,18 +46,18 @@ const createClient = ({ sentinel, cluster, ...options }: RedisOptions): Redis | 
   const port = url.port === '' ? DEFAULT_PORT : Number(url.port)
   const connection = connectionOptions(url, options)
   const db = Number(url.pathname.slice(1) || 0)
-  // Commands fail at once while disconnected, instead of waiting in a queue.
-  const patience = { enableOfflineQueue: false, retryStrategy: retryAfter }
+  // Without an offline queue, commands fail at once while disconnected.
+  const reconnect = { enableOfflineQueue: false, retryStrategy: reconnectDelayMs }
   if (sentinel) {
     return new Redis({
       db,
       ...connection,
-      ...patience,
+      ...reconnect,
       sentinels: sentinel.nodes.map(hostAndPort),
       name: sentinel.master,
       ...(sentinel.password && { sentinelPassword: sentinel.password }),
       ...(connection.tls && { enableTLSForSentinelMode: true, sentinelTLS: connection.tls }),
-      sentinelRetryStrategy: retryAfter,
+      sentinelRetryStrategy: reconnectDelayMs,
     })
   }
   if (cluster) {
@@ -65,16 +65,16 @@ const createClient = ({ sentinel, cluster, ...options }: RedisOptions): Redis | 
     return new Cluster([{ host, port }], {
       ...(keyPrefix !== undefined && { keyPrefix }),
       enableOfflineQueue: false,
-      clusterRetryStrategy: retryAfter,
+      clusterRetryStrategy: reconnectDelayMs,
       redisOptions: nodeConnection,
-      // Names as the nodes give them, or their certificates would not match.
+      // Connect by host name, because a certificate does not name the IP address.
       dnsLookup: (address, answer) => answer(null, address),
     })
   }
-  return new Redis({ host, port, db, ...connection, ...patience })
+  return new Redis({ host, port, db, ...connection, ...reconnect })
 }
 
-const retryAfter = (attempt: number): number => Math.min(2_000, 50 * 2 ** attempt)
+const reconnectDelayMs = (attempt: number): number => Math.min(2_000, 50 * 2 ** attempt)
 
 const connectionOptions = (
   url: URL,
@@ -86,10 +86,10 @@ const connectionOptions = (
     keyPrefix,
     commandTimeout: commandTimeoutMs,
     connectTimeout: 3_000,
-    // Without an answer for so long the connection is given up: ioredis keeps what it has asked on it for ever.
+    // Otherwise ioredis keeps the pending commands of a hanging connection forever.
     socketTimeout: 5_000,
     maxRetriesPerRequest: 0,
-    // What is asked for at one moment goes in one write.
+    // Sends the commands of one event loop turn in one write.
     enableAutoPipelining: true,
     ...(user !== '' && { username: user }),
     ...(secret !== '' && { password: secret }),

@@ -8,9 +8,7 @@ import {
   startTcpProxy,
 } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createMemoryCache } from '../src/memory-cache.ts'
-import type { Cache } from '../src/port.ts'
-import { createRedisCache } from '../src/redis-cache.ts'
+import { type Cache, createMemoryCache, createRedisCache } from '../src/cache.ts'
 
 const describeCache = (open: () => Cache): void => {
   let cache: Cache
@@ -50,7 +48,7 @@ describe.skipIf(!services)('the cache in Redis', () => {
 })
 
 describe('the cache in Redis while Redis is away', () => {
-  it('behaves as if empty, and complains once', async () => {
+  it('behaves as if empty, and logs once', async () => {
     const log = createMemoryLog()
     const cache = createRedisCache({ url: `redis://localhost:${await freePort()}` }, log)
     await cache.set('key', 'value', 1_000)

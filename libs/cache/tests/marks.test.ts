@@ -8,9 +8,7 @@ import {
   startTcpProxy,
 } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createMemoryMarks } from '../src/marks/memory-marks.ts'
-import type { SharedMarks } from '../src/marks/port.ts'
-import { createRedisMarks } from '../src/marks/redis-marks.ts'
+import { createMemoryMarks, createRedisMarks, type SharedMarks } from '../src/marks.ts'
 
 const describeMarks = (open: () => SharedMarks): void => {
   let marks: SharedMarks

@@ -3,13 +3,13 @@ import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { connectRedis, type RedisOptions } from '../redis-connection.ts'
 import type { SharedCounter } from './port.ts'
 
-/** After a failure Redis is not asked for this long, so that a hanging one does not delay every request. */
+/** How long Redis is not asked after a failure, in ms, so that a hanging server does not delay every request. */
 const RETRY_COOLDOWN_MS = 1_000
 
-/** Counts in Redis. While it is down or slow, `add` returns undefined, at the latest after the command timeout. */
+/** Counts in Redis. While it is unavailable, `add` returns undefined within the command timeout. */
 export const openRedisCounter = (options: RedisOptions, log: Log): SharedCounter => {
-  const { redis, complain } = connectRedis(options, log)
-  // It only counts: `points` is not used, and each count has its own duration.
+  const { redis, logFailure } = connectRedis(options, log)
+  // Only its counting is used: `points` has no effect, and each count has its own duration.
   const counts = new RateLimiterRedis({ storeClient: redis, keyPrefix: 'limit', points: 1, duration: 1 })
   let retryAt = 0
 
@@ -22,7 +22,7 @@ export const openRedisCounter = (options: RedisOptions, log: Log): SharedCounter
         })
         return { used: consumedPoints, resetMs: msBeforeNext }
       } catch (error) {
-        complain(error)
+        logFailure(error)
         retryAt = performance.now() + RETRY_COOLDOWN_MS
         return undefined
       }

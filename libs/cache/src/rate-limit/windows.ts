@@ -1,26 +1,26 @@
 import { LRUCache } from 'lru-cache'
 import type { RateLimitedUse, RateLimitResult, SharedCounter } from './port.ts'
 
-/** A running window as this process knows it. */
+/** A window as this process knows it. */
 export type Window = {
   readonly name: string
   readonly windowMs: number
-  /** Uses so far, of all processes as far as known. */
+  /** Uses so far, including the known ones of other processes. */
   used: number
-  /** Uses of this process that were not added to the shared counter yet. */
+  /** Uses that this process has not added to the shared counter yet. */
   unshared: number
-  /** By the clock of `Windows`, in ms. */
+  /** In ms by `now` of `createWindows`. */
   endsAt: number
 }
 
-/** `now` is in ms from anywhere; beyond `maxKeys` the keys that were used least recently are forgotten. */
+/** `now` is a monotonic clock in ms. Beyond `maxKeys` (50,000) the least recently used keys are dropped. */
 export type WindowsOptions = { maxKeys?: number; now?: () => number }
 
 const MAX_KEYS = 50_000
 
-/** The windows that this process knows of. Limiters differ in what they share, and when. */
+/** The windows in this process, for the limiters to use and share. */
 export const createWindows = ({ maxKeys = MAX_KEYS, now = () => performance.now() }: WindowsOptions = {}) => {
-  // Allocated at the first use: it takes 5 MB, and many processes limit nothing.
+  // Allocated on first use, since it takes 5 MB and many processes have no limits.
   let allocated: LRUCache<string, Window> | undefined
   const knownWindows = (): LRUCache<string, Window> => {
     allocated ??= new LRUCache({ max: maxKeys })
@@ -40,7 +40,7 @@ export const createWindows = ({ maxKeys = MAX_KEYS, now = () => performance.now(
     isOver,
     resultOf,
 
-    /** The running window that a use falls into. */
+    /** The current window of a use. */
     windowOf: ({ bucket, key, windowMs }: RateLimitedUse): Window => {
       const name = `${bucket}:${key}`
       const windows = knownWindows()
@@ -52,7 +52,7 @@ export const createWindows = ({ maxKeys = MAX_KEYS, now = () => performance.now(
       return window
     },
 
-    /** Counts a use if, by what this process knows, there is one left. */
+    /** Counts a use if one remains as far as this process knows. */
     use: (window: Window, limit: number): RateLimitResult => {
       const allowed = window.used < limit
       if (allowed) {
@@ -63,8 +63,8 @@ export const createWindows = ({ maxKeys = MAX_KEYS, now = () => performance.now(
     },
 
     /**
-     * Adds the uses of a window that are not shared yet to `counter`, and takes over its count and its end. Returns that
-     * count, or undefined when the counter does not answer. While it is not ready, the uses are kept for later.
+     * Adds the unshared uses of a window to `counter` and takes over its count and end. Returns that count, or undefined
+     * when the counter does not answer. While it is not ready, the uses remain unshared.
      */
     share: async (window: Window, counter: SharedCounter): Promise<number | undefined> => {
       if (!counter.isReady()) return undefined

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createLocallyCountingRateLimiter } from './locally-counting-rate-limiter.ts'
 import type { SharedCounter } from './port.ts'
+import { createLocallyCountingRateLimiter } from './rate-limiters.ts'
 
 /** A counter that notes what it is told; `others` have used that much of every key already. */
 const aCounter = ({ others = 0 } = {}) => {

@@ -1,7 +1,6 @@
 import { compileValidator } from '@waymark/contracts'
 import { describe, expect, it } from 'vitest'
-import { createMemoryCache } from './memory-cache.ts'
-import { readCopy } from './read-copy.ts'
+import { createMemoryCache, readCopy } from './cache.ts'
 
 const shape = compileValidator({ type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] })
 
