@@ -13,22 +13,22 @@ import { type Static, Type } from 'typebox'
 import type { ChangeNotices } from './config-changes.ts'
 import { createKeyUsage } from './key-usage.ts'
 
-/** An API key as the services know it; the secret itself is kept nowhere. */
+/** An API key as services see it, without its secret. */
 export type ApiKey = {
   id: string
   projectId: string
   kind: ApiKeyKind
   scopes: readonly ApiKeyScope[]
-  /** Overrides the project's mode unless null. */
+  /** Overrides the project's validation mode, unless null. */
   validationMode: ValidationMode | null
-  /** Origins that browsers may use a `pub` key from; empty allows all. */
+  /** Origins from which browsers may use a `pub` key. Empty: all. */
   allowedOrigins: readonly string[]
-  /** Requests per minute of this key, in place of the limits per project and client address; null follows those. */
+  /** Requests per minute of this key. Null: the limits per project and client address apply. */
   requestsPerMinute: number | null
 }
 
 const NullableInteger = Type.Unsafe<number | null>({ type: ['integer', 'null'] })
-/** A key as stored: what may be shared through the cache. Times in ms since the epoch. */
+/** A key as stored and cached. Times in ms since the epoch. */
 const StoredKey = Type.Object({
   id: Type.String(),
   projectId: Type.String(),
@@ -45,10 +45,10 @@ type StoredKey = Static<typeof StoredKey>
 const storedKey = compileValidator(StoredKey)
 
 const MAX_KEYS = 50_000
-/** How long a key that was valid is trusted while the database does not answer, and its copy is kept, in ms. */
+/** How long a valid key is used while the database does not answer, and how long its copy is kept, in ms. */
 const MAX_STALE_MS = 5 * 60_000
 
-// The version changes with the shape, since old and new processes share the cache during a roll-out.
+// The version changes with the shape, because old and new processes share the cache during an upgrade.
 const copyKey = (keyId: string) => `api-key:v3:${keyId}`
 
 // The keys of an archived project count as revoked.
@@ -70,18 +70,18 @@ type Row = {
   revoked_at: Date | null
 }
 
-export type ApiKeysDeps = {
+type ApiKeysDeps = {
   pool: Pool
   cache: Cache
   changes: ChangeNotices
   log: Log
-  /** In ms from anywhere, and never back: for how long ago something was read. */
+  /** A monotonic clock in ms, for the age of cached keys. */
   now: () => number
-  /** In ms since the epoch: for when keys expire. */
+  /** The time in ms since the epoch, for the expiry of keys. */
   clock: () => number
 }
 
-/** Authenticates API keys: from memory, else from PostgreSQL, else from the copies in the shared cache. */
+/** Authenticates API keys from memory, else from PostgreSQL, else from a copy in the shared cache. */
 export const createApiKeys = ({ pool, cache, changes, log, now, clock }: ApiKeysDeps) => {
   const usage = createKeyUsage(pool)
   const keys = createReadThroughCache<StoredKey>({
@@ -118,9 +118,9 @@ export const createApiKeys = ({ pool, cache, changes, log, now, clock }: ApiKeys
 
   return {
     /**
-     * The key that a client sent, or `undefined` when it is malformed, unknown, revoked or expired. With a
-     * `configVersion`, the key and its project's configuration are at least as new as that.
-     * @throws AppError store_unavailable when no store can say whether an unknown key is valid
+     * The key that a client sent, or `undefined` when it is malformed, unknown, revoked or expired. With
+     * `configVersion`, the key and the configuration of its project are at least as new as that version.
+     * @throws AppError store_unavailable when the key is not cached and no store answers
      */
     authenticate: async (text: string, configVersion?: string): Promise<ApiKey | undefined> => {
       const key = await find(text)
@@ -128,12 +128,11 @@ export const createApiKeys = ({ pool, cache, changes, log, now, clock }: ApiKeys
       await changes.catchUp(configVersion)
       return find(text)
     },
-    /** Writes when keys were used last; to be called once a minute and at the end. */
+    /** Writes the last use of keys. Call it once a minute and before the process ends. */
     flushUsage: usage.flush,
   }
 }
 
-/** What routes need of them. */
 export type ApiKeys = Pick<ReturnType<typeof createApiKeys>, 'authenticate'>
 
 const toStoredKey = (row: Row): StoredKey => ({

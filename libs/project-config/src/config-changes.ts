@@ -3,18 +3,18 @@ import type { Log } from '@waymark/contracts'
 import pTimeout from 'p-timeout'
 import type { Pool } from 'pg'
 
-/** How long ago a change may have been written and still be found by the next poll, in ms: commits come late. */
+/** How far back each poll looks, in ms, because a transaction may commit late. */
 const OVERLAP_MS = 10_000
-/** Without a successful poll for this long, cached values must be read again, in ms. */
+/** After this time without a successful poll, cached values must be read again, in ms. */
 const TRUSTED_MS = 3_000
-/** How long a configuration is trusted at the most, in ms. */
+/** Maximum age of a cached configuration, in ms. */
 const MAX_AGE_MS = 60_000
 /** How long a request may wait for a poll, in ms. */
 const REFRESH_TIMEOUT_MS = 1_000
-/** Polls that requests ask for begin at least this far apart, in ms, however many ask. */
+/** Minimum interval of polls that requests ask for, in ms. */
 const REQUESTED_POLL_INTERVAL_MS = 100
 
-/** Asks which subjects were changed within the last `$1` ms; each change has an id of its own. */
+/** Selects `change_id` and `subject` of the changes within the last `$1` ms. */
 export type ChangesQuery = { name: string; text: string }
 
 const CONFIG_CHANGES: ChangesQuery = {
@@ -24,7 +24,7 @@ const CONFIG_CHANGES: ChangesQuery = {
     WHERE changed_at > now() - $1 * interval '1 millisecond'`,
 }
 
-// The version of what a poll has seen is the database's time, in microseconds: all that was committed before it.
+// The version is the time of the database in microseconds. A poll sees all changes that were committed before it.
 const withVersion = (text: string): string => `
   SELECT (extract(epoch FROM now()) * 1000000)::bigint::text AS version, changes.*
   FROM (VALUES (1)) AS one LEFT JOIN (${text}) AS changes ON true`
@@ -34,27 +34,27 @@ type Row = { version?: string } & (
   | { change_id: null; subject: null }
 )
 
-export type ChangeNoticesDeps = {
+type ChangeNoticesDeps = {
   pool: Pool
   log: Log
   now: () => number
   query: ChangesQuery
-  /** Anything is read again after this long, whatever the polls say, in ms. */
+  /** Maximum age of a cached value without a change, in ms. */
   maxAgeMs: number
 }
 
-/** Knows which projects changed lately. One per process; `poll` is to be called once a second. */
+/** Recent changes of projects. Create one per process, and call `poll` once a second. */
 export const createConfigChanges = (deps: Pick<ChangeNoticesDeps, 'pool' | 'log' | 'now'>) =>
   createChangeNotices({ ...deps, query: CONFIG_CHANGES, maxAgeMs: MAX_AGE_MS })
 
-/** Knows what changed lately, by polling the database; `poll` is to be called once a second. */
+/** Recent changes of subjects, by polling the database. Call `poll` once a second. */
 export const createChangeNotices = ({ pool, log, now, query, maxAgeMs }: ChangeNoticesDeps) => {
   const statement = { name: query.name, text: withVersion(query.text), values: [OVERLAP_MS] }
   const changedAt = new Map<string, number>()
   let known = new Set<string>()
   let version = 0
   let polledAt = Number.NEGATIVE_INFINITY
-  // Polls failed until then, for longer than the overlap may reach back: what was read before may have changed.
+  // The end of the last gap between polls. Changes in it may be unknown, so older values must be read again.
   let gapEndedAt = 0
   let running: Promise<void> | undefined
   let following: Promise<void> | undefined
@@ -73,12 +73,12 @@ export const createChangeNotices = ({ pool, log, now, query, maxAgeMs }: ChangeN
     for (const [subject, at] of changedAt) if (seenAt - at > maxAgeMs) changedAt.delete(subject)
     if (startedAt - polledAt > TRUSTED_MS) gapEndedAt = seenAt
     if (polledAt === Number.NEGATIVE_INFINITY)
-      log.debug({ query: query.name }, 'Configuration Configuration changes can be read')
+      log.debug({ query: query.name }, 'First poll for changes succeeded')
     polledAt = startedAt
     version = Number(rows[0]?.version ?? 0)
   }
 
-  /** One at a time; whoever asks during one gets the one after it, which sees what was committed by now. */
+  /** Polls one at a time. A call during a poll gets the next one, which sees everything that is committed by now. */
   const poll = (): Promise<void> => {
     if (running === undefined) {
       running = readChanges().finally(() => {
@@ -105,32 +105,32 @@ export const createChangeNotices = ({ pool, log, now, query, maxAgeMs }: ChangeN
   }
 
   return {
-    /** Asks for changes. @throws when the database does not answer */
+    /** Reads changes. @throws when the database does not answer */
     poll,
     /**
-     * Makes every change that was committed before this call count in this process, and returns a version to pass to
-     * `catchUp` in other processes; undefined when the database does not answer in time.
+     * Applies every change that was committed before this call to this process. Returns a version to pass to `catchUp` in
+     * other processes, or undefined when the database does not answer within a second.
      */
     refresh: (): Promise<string | undefined> =>
       pTimeout(poll(), { milliseconds: REFRESH_TIMEOUT_MS }).then(
         () => `${version}`,
         () => {
-          // The change is not known to this process, so nothing that was read before it may be trusted.
+          // The change may be unknown to this process, so everything must be read again.
           gapEndedAt = now()
           return undefined
         },
       ),
     /**
-     * Waits until what `refresh` returned as `wanted` counts in this process as well, for at most a second, and not while
-     * the database is down. Any other text counts as newer than everything.
+     * Waits until this process has applied the version `wanted` that `refresh` returned, for at most a second, and not
+     * while the database is unavailable. Text that is not a version counts as the newest one.
      */
     catchUp: async (wanted: string): Promise<void> => {
       if (/^\d+$/.test(wanted) && Number(wanted) <= version) return
       await pTimeout(pollSoon(), { milliseconds: REFRESH_TIMEOUT_MS }).catch(() => {})
     },
-    /** Whether the polls succeed, so that a change would be known. */
+    /** Whether polls succeed. */
     isWatching: (): boolean => now() - polledAt < TRUSTED_MS,
-    /** Whether what was read of a subject at `readAt` (ms) is known to be true still. */
+    /** Whether a value that was read at `readAt` (ms) is known to be up to date. */
     isCurrent: (subject: string, readAt: number): boolean => {
       const time = now()
       return (

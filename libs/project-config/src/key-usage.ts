@@ -1,6 +1,5 @@
 import { bulkColumns } from '@waymark/database'
 
-/** A pool, as far as this goes. */
 type Queries = { query(statement: { name: string; text: string; values: unknown[] }): Promise<unknown> }
 type Use = { id: string; at: number }
 
@@ -9,7 +8,7 @@ const columns = bulkColumns<Use>([
   { name: 'used_at', type: 'timestamptz', of: ({ at }) => new Date(at).toISOString() },
 ])
 
-// In the order of ids, so that processes which write the same keys wait for each other instead of deadlocking.
+// Ordered by id, so that processes that update the same keys do not deadlock.
 const UPDATE = `
   WITH used AS (
     SELECT k.id, given.used_at FROM ${columns.unnest} AS given (${columns.names})
@@ -18,15 +17,15 @@ const UPDATE = `
   )
   UPDATE core.api_keys k SET last_used_at = used.used_at FROM used WHERE k.id = used.id`
 
-/** Remembers in memory when keys were used last, until `flush` writes it in one statement. */
+/** Records the last use of keys in memory until `flush` writes them in one statement. */
 export const createKeyUsage = (pool: Queries) => {
   let used = new Map<string, number>()
   return {
-    /** Costs next to nothing: for every request. `at` is in ms. */
+    /** Records a use. `at` is in ms since the epoch. */
     note: (id: string, at: number): void => {
       used.set(id, at)
     },
-    /** Writes what was noted since the last time. @throws when the database is down; then it is kept for the next time */
+    /** Writes what was recorded since the last flush. @throws when the database fails; the next flush writes it then */
     flush: async (): Promise<void> => {
       if (used.size === 0) return
       const flushing = used

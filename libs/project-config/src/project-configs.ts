@@ -1,9 +1,11 @@
 import { type Cache, type CachedValue, createReadThroughCache, readCopy } from '@waymark/cache'
-import { type Log, projectSettings } from '@waymark/contracts'
+import { type Decision, type Log, projectSettings } from '@waymark/contracts'
 import {
   type Catalog,
+  type CompiledDecision,
   type CompiledSelector,
   type CompiledTrigger,
+  compileDecision,
   compileEventSchema,
   compileSelector,
   compileTrigger,
@@ -11,43 +13,41 @@ import {
   type DecisionSet,
   partsOf,
 } from '@waymark/domain'
+import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
 import { createCompileOnce } from './compile-once.ts'
 import type { ChangeNotices } from './config-changes.ts'
-import { createDecisionCompiler } from './decision-compiler.ts'
 import { type Snapshot, snapshot } from './snapshot.ts'
 
-/** A project's configuration as the hot path uses it; everything in it is compiled when first needed. */
+/** A project's configuration for the hot path. Its parts are compiled on first use. */
 export type ProjectConfig = Catalog & {
   projectId: string
-  /** The selectors for events of that name. */
+  /** The metering selectors for an event name. */
   selectorsFor: (eventName: string) => readonly CompiledSelector[]
   decisions: DecisionSet
-  /** The active email triggers for events of that name. */
+  /** The active email triggers for an event name. */
   triggersFor: (eventName: string) => readonly CompiledTrigger[]
-  /**
-   * Compiles what a use of events of these names needs, each part in a turn of its own: all at once would keep other
-   * requests waiting.
-   */
+  /** Compiles what `use` needs for events of these names. Yields to the event loop between parts. */
   prepare: (use: 'ingestion' | 'emails', eventNames: Iterable<string>, turns: Turns) => Promise<void>
-  /** What user hashes are computed with: `null` when the project has none, `undefined` when it could not be read. */
+  /** The secret of user hashes: `null` when the project has none, `undefined` when it could not be read. */
   identitySecret?: string | null | undefined
 }
 
-/** Turns of the event loop, as `LoopTurns` of the pipeline gives them. */
+/** What `LoopTurns` of service-kit implements. */
 export type Turns = { isOver: () => boolean; next: () => Promise<void> }
 
 const MAX_PROJECTS = 5_000
-/** How long a configuration is used while the database does not answer, and its copy is kept, in ms. */
+/** How long a configuration is used while the database does not answer, and how long its copy is kept, in ms. */
 const MAX_STALE_MS = 5 * 60_000
-/** Parts of schemas that are kept compiled. Each takes some 600 bytes of memory. */
-const MAX_SCHEMA_PARTS_KEPT = 100_000
-/** Characters of filters' JSON that are kept compiled. Each takes some 4 bytes of memory. */
-const MAX_FILTER_CHARACTERS_KEPT = 4 * 1024 * 1024
-// The version changes with the shape, since old and new processes share the cache during a roll-out.
+/** Most parts of compiled schemas in memory. Each takes about 600 bytes. */
+const MAX_SCHEMA_PARTS = 100_000
+/** Most characters of the JSON of compiled filters in memory. Each takes about 4 bytes. */
+const MAX_FILTER_CHARACTERS = 4 * 1024 * 1024
+const MAX_DECISIONS = 10_000
+// The version changes with the shape, because old and new processes share the cache during an upgrade.
 const copyKey = (projectId: string) => `project-config:v3:${projectId}`
 
-// One statement, so that all of it is from one moment.
+// One statement, for a consistent snapshot.
 const SELECT = `
   SELECT p.settings,
     (SELECT secret FROM core.identity_secrets s WHERE s.project_id = p.id) AS "identitySecret",
@@ -65,7 +65,7 @@ const SELECT = `
       WHERE d.project_id = p.id) AS decisions
   FROM core.projects p WHERE p.id = $1 AND p.archived_at IS NULL`
 
-export type ProjectConfigsDeps = {
+type ProjectConfigsDeps = {
   pool: Pool
   cache: Cache
   changes: Pick<ChangeNotices, 'isCurrent'>
@@ -73,7 +73,7 @@ export type ProjectConfigsDeps = {
   now: () => number
 }
 
-/** Reads the configuration of projects: from memory, else from PostgreSQL, else from the copies in the shared cache. */
+/** Reads the configuration of projects from memory, else from PostgreSQL, else from a copy in the shared cache. */
 export const createProjectConfigs = ({ pool, cache, changes, log, now }: ProjectConfigsDeps) => {
   const compilers = createCompilers()
   const read = async (projectId: string) => {
@@ -103,49 +103,53 @@ export const createProjectConfigs = ({ pool, cache, changes, log, now }: Project
     log,
   })
 
-  const orNothing = (projectId: string, config: CachedValue<ProjectConfig> | null): ProjectConfig =>
-    config?.value ?? compile({ ...NOTHING, projectId }, log, compilers)
+  const orEmpty = (projectId: string, config: CachedValue<ProjectConfig> | null): ProjectConfig =>
+    config?.value ?? compile({ ...EMPTY, projectId }, log, compilers)
 
   return {
     /**
-     * The configuration of a project that a valid key belongs to. An archived one has an empty configuration.
+     * The configuration of a project. It is empty for an archived project.
      * @throws AppError store_unavailable when it is not cached and no store answers
      */
     get: async (projectId: string): Promise<ProjectConfig> =>
-      orNothing(projectId, await configs.get(projectId)),
+      orEmpty(projectId, await configs.get(projectId)),
     /**
-     * The same, for work that can wait: never outdated, also while reads take long.
+     * Like `get`, but never outdated, for background work that can wait for a slow database.
      * @throws what the database throws
      */
     getCurrent: async (projectId: string): Promise<ProjectConfig> => {
       const cached = await configs.get(projectId)
-      if (cached === null || changes.isCurrent(projectId, cached.readAt)) return orNothing(projectId, cached)
+      if (cached === null || changes.isCurrent(projectId, cached.readAt)) return orEmpty(projectId, cached)
       const startedAt = now()
       const found = await read(projectId)
       if (found) configs.set(projectId, found.value, startedAt)
-      return found?.value ?? orNothing(projectId, null)
+      return found?.value ?? orEmpty(projectId, null)
     },
-    /** The same, read again, for a request that follows a change. @throws as `get` */
+    /** Like `get`, but read again, for a request that follows a change. @throws as `get` */
     getLatest: async (projectId: string): Promise<ProjectConfig> =>
-      orNothing(projectId, await configs.getLatest(projectId)),
+      orEmpty(projectId, await configs.getLatest(projectId)),
   }
 }
 
-/** Reads configurations, also as they are at this moment. */
 export type LatestProjectConfigs = ReturnType<typeof createProjectConfigs>
 export type ProjectConfigs = Pick<LatestProjectConfigs, 'get'>
 
-/** What compiles the parts of all projects, each part once. */
+/** Compilers that are shared by all projects and compile each part once. */
 const createCompilers = () => {
   const filters = {
     sizeOf: (part: object) => JSON.stringify(part).length,
-    maxSize: MAX_FILTER_CHARACTERS_KEPT,
+    maxSize: MAX_FILTER_CHARACTERS,
   }
+  const decisions = new LRUCache<string, CompiledDecision, Decision>({
+    max: MAX_DECISIONS,
+    memoMethod: (_version, _known, { context }) => compileDecision(context),
+  })
   return {
-    schema: createCompileOnce(compileEventSchema, { sizeOf: partsOf, maxSize: MAX_SCHEMA_PARTS_KEPT }),
+    schema: createCompileOnce(compileEventSchema, { sizeOf: partsOf, maxSize: MAX_SCHEMA_PARTS }),
     selector: createCompileOnce(compileSelector, filters),
     trigger: createCompileOnce(compileTrigger, filters),
-    decision: createDecisionCompiler(),
+    decision: (decision: Decision) =>
+      decisions.memo(`${decision.id}:${decision.version}`, { context: decision }),
   }
 }
 
@@ -155,10 +159,6 @@ const compile = (
   compilers: ReturnType<typeof createCompilers>,
 ): ProjectConfig => {
   const schemas = new Map(Object.entries(definitions))
-  const selectorsByName = Map.groupBy(selectors, ({ eventName }) => eventName)
-  const compiledSelectors = new Map<string, CompiledSelector[]>()
-  const triggersByName = Map.groupBy(triggers, ({ eventName }) => eventName)
-  const compiledTriggers = new Map<string, CompiledTrigger[]>()
   const unusable = new Set<object>()
 
   const compileOrSkip = <Part extends object, T>(
@@ -170,32 +170,53 @@ const compile = (
     try {
       return work(part)
     } catch (error) {
-      // It was checked when it was saved; an event must not fail because of it.
+      // It was valid when it was saved, and an event must not fail because of it.
       unusable.add(part)
       log.error({ projectId, what, err: error }, 'Configuration part could not be compiled and is ignored')
       return undefined
     }
   }
-  const compileSelectorPart = (selector: Snapshot['selectors'][number]) =>
-    compileOrSkip('metering selector', selector, compilers.selector)
-  const compileTriggerPart = (trigger: Snapshot['triggers'][number]) =>
-    compileOrSkip('email trigger', trigger, compilers.trigger)
-
   const checkFor = (eventName: string) => {
     const schema = schemas.get(eventName)
-    // Not kept here, so that what is compiled for all projects takes a bounded amount of memory.
+    // Not kept here, so that the memory of compiled schemas is bounded over all projects.
     return schema && compileOrSkip('event definition', schema, compilers.schema)
   }
 
-  /** The steps in which that is compiled which a use of an event needs. */
-  const compilationsFor = (use: 'ingestion' | 'emails', eventName: string): (() => unknown)[] => {
-    if (use === 'emails') {
-      const triggers = compiledTriggers.has(eventName) ? [] : (triggersByName.get(eventName) ?? [])
-      return triggers.map((trigger) => () => compileTriggerPart(trigger))
+  const byEventName = <Part extends { eventName: string }, T>(
+    parts: readonly Part[],
+    compilePart: (part: Part) => T | undefined,
+  ) => {
+    const partsByName = Map.groupBy(parts, ({ eventName }) => eventName)
+    const compiledByName = new Map<string, readonly T[]>()
+    return {
+      /** The compiled parts for an event name. */
+      get: (eventName: string): readonly T[] => {
+        const known = compiledByName.get(eventName)
+        if (known !== undefined) return known
+        const named = partsByName.get(eventName)
+        // Names without parts are not kept: clients choose them.
+        if (named === undefined) return []
+        const compiled = named.flatMap((part) => compilePart(part) ?? [])
+        compiledByName.set(eventName, compiled)
+        return compiled
+      },
+      /** The steps that compile what `get` returns. */
+      steps: (eventName: string): (() => unknown)[] =>
+        compiledByName.has(eventName)
+          ? []
+          : (partsByName.get(eventName) ?? []).map((part) => () => compilePart(part)),
     }
-    const selectors = compiledSelectors.has(eventName) ? [] : (selectorsByName.get(eventName) ?? [])
-    return [() => checkFor(eventName), ...selectors.map((selector) => () => compileSelectorPart(selector))]
   }
+  const selectorsOf = byEventName(selectors, (selector) =>
+    compileOrSkip('metering selector', selector, compilers.selector),
+  )
+  const triggersOf = byEventName(triggers, (trigger) =>
+    compileOrSkip('email trigger', trigger, compilers.trigger),
+  )
+  const stepsFor = (use: 'ingestion' | 'emails', eventName: string): (() => unknown)[] =>
+    use === 'emails'
+      ? triggersOf.steps(eventName)
+      : [() => checkFor(eventName), ...selectorsOf.steps(eventName)]
 
   return {
     projectId,
@@ -203,37 +224,21 @@ const compile = (
     hasDefinitions: schemas.size > 0,
     identitySecret,
     checkFor,
-    selectorsFor: (eventName) => {
-      const ofName = selectorsByName.get(eventName)
-      if (ofName === undefined) return NONE
-      const found =
-        compiledSelectors.get(eventName) ?? ofName.flatMap((selector) => compileSelectorPart(selector) ?? [])
-      compiledSelectors.set(eventName, found)
-      return found
-    },
+    selectorsFor: selectorsOf.get,
+    triggersFor: triggersOf.get,
     decisions: createDecisionSet(
       decisions.map((decision) => ({ ...decision, projectId })),
       (decision) => compileOrSkip('decision', decision, compilers.decision),
     ),
-    triggersFor: (eventName) => {
-      const ofName = triggersByName.get(eventName)
-      if (ofName === undefined) return NO_TRIGGERS
-      const found =
-        compiledTriggers.get(eventName) ?? ofName.flatMap((trigger) => compileTriggerPart(trigger) ?? [])
-      compiledTriggers.set(eventName, found)
-      return found
-    },
     prepare: async (use, eventNames, turns) => {
       for (const eventName of eventNames) {
-        for (const compilePart of compilationsFor(use, eventName)) {
+        for (const compileStep of stepsFor(use, eventName)) {
           if (turns.isOver()) await turns.next()
-          compilePart()
+          compileStep()
         }
       }
     },
   }
 }
 
-const NONE: readonly CompiledSelector[] = []
-const NOTHING = { settings: {}, definitions: {}, selectors: [], triggers: [], decisions: [] }
-const NO_TRIGGERS: readonly CompiledTrigger[] = []
+const EMPTY = { settings: {}, definitions: {}, selectors: [], triggers: [], decisions: [] }

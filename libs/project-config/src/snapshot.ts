@@ -23,7 +23,7 @@ const Decision = Type.Object({
   key: Type.String(),
   status: Type.Unsafe<DecisionStatus>({ enum: [...decisionStatuses] }),
   version: Type.Integer(),
-  // What of it cannot be compiled is left out then.
+  // Checked when it is compiled: a decision that cannot be compiled is left out.
   definition: Type.Unsafe<DecisionDefinition>({ type: 'object' }),
 })
 const Trigger = Type.Object({
@@ -34,7 +34,7 @@ const Trigger = Type.Object({
   activatedAt: Type.String(),
 })
 
-/** What is stored and copied of a project's configuration. Settings are looked at by whoever uses them. */
+/** A project's configuration as stored and cached. Its settings are validated when they are used. */
 const Snapshot = Type.Object({
   projectId: Type.String(),
   settings: Type.Unsafe<ProjectSettings>({ type: 'object' }),
@@ -42,7 +42,7 @@ const Snapshot = Type.Object({
   selectors: Type.Array(Selector),
   decisions: Type.Array(Decision),
   triggers: Type.Array(Trigger),
-  /** Absent in copies: secrets stay in the database and in memory. */
+  /** Absent in copies, because secrets must not get into the shared cache. */
   identitySecret: Type.Optional(NullableString),
 })
 export type Snapshot = Static<typeof Snapshot>
