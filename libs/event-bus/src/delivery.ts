@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type DeadLetter, deadLetters, type Log, traceHeadersOf, traceIdOf } from '@waymark/contracts'
 import { BusUnavailableError, type Delivery, type EventBus, type Subscription } from './port.ts'
 
-/** A record as an adapter reads it, not decoded yet. */
+/** A record as an adapter reads it, before decoding. */
 export type RawRecord = {
   partition: number
   offset: bigint
@@ -11,23 +11,23 @@ export type RawRecord = {
   headers: Record<string, string>
 }
 
-/** Processes records of one partition to the end: when it resolves, their offset may be committed. */
+/** Processes records of one partition. Their offset may be committed once it resolves. */
 export type Deliver = (records: readonly RawRecord[], signal: AbortSignal) => Promise<void>
 
 const MAX_DELAY_MS = 5_000
-// A failure that is neither the data's nor a dependency's is a bug: patience first, then the dead letters.
+/** Attempts before a record that makes a handler fail for an unknown reason becomes a dead letter. */
 const ATTEMPTS_ON_BUG = 8
-/** Records that a handler is given at once unless its subscription says otherwise. */
+/** Most records of one call of a handler, unless its subscription sets another limit. */
 export const DEFAULT_BATCH_RECORDS = 500
 
-// A dead letter that the broker does not take would hold up its partition for ever: one of the largest record must fit
-// into the 4 MiB that the topic allows. Bytes grow by a third in base64, and a character has up to six in JSON.
+// A dead letter must fit into the 4 MiB of its topic, or its partition would be blocked forever. Base64 adds a third,
+// and a character takes up to six bytes in JSON.
 const MAX_LETTER_BYTES = 2_800_000
 const MAX_LETTER_KEY = 10_000
 const MAX_LETTER_HEADERS = 50_000
 
 /**
- * Says what an error of a handler means: `transient` when a dependency is away and the same records may succeed later,
+ * Classifies an error of a handler: `transient` when a dependency is unavailable and the same records may succeed later,
  * `data` when a store refuses the records themselves.
  */
 export type ClassifyError = (error: unknown) => 'transient' | 'data' | 'unknown'
@@ -38,7 +38,7 @@ export type DeliveryDeps = {
   classifyError: ClassifyError
 }
 
-/** Publishes dead letters on a bus, those of one key in order. */
+/** Publishes dead letters on a bus. Those with the same key keep their order. */
 export const deadLettersTo =
   (bus: Pick<EventBus, 'publish'>): DeliveryDeps['publishDeadLetters'] =>
   (letters) =>
@@ -51,8 +51,8 @@ export const deadLettersTo =
     )
 
 /**
- * Wraps a subscription's handler with what every adapter must do alike: decoding, retry with back-off,
- * search for the culprit in a batch, dead letters. Rejects only when `signal` aborts a retry.
+ * Wraps the handler of a subscription with what all adapters share: decoding, retries with back-off, bisection of a
+ * batch to find a bad record, and dead letters. Rejects only when `signal` aborts a retry.
  */
 export const createDelivery = <T>(
   subscription: Subscription<T>,
@@ -121,8 +121,8 @@ export const createDelivery = <T>(
       } catch (error) {
         signal.throwIfAborted()
         const kind = classifyError(error)
-        const dataAtFault = kind === 'data' || (kind === 'unknown' && isBug(error) && attempt >= attempts)
-        if (!dataAtFault) {
+        const isRecordBad = kind === 'data' || (kind === 'unknown' && isBug(error) && attempt >= attempts)
+        if (!isRecordBad) {
           const trace = traceOf(batch[0]?.record)
           log.warn(
             { group, topic: topic.name, ...trace, attempt, err: error },
@@ -179,8 +179,8 @@ const traceOf = (record: Pick<RawRecord, 'headers'> | undefined): { traceId?: st
   return traceId === undefined ? {} : { traceId }
 }
 
-// What comes from a dependency has a code. Its faults are never the record's, a wrong password or a missing table
-// included: giving up on records because of them would empty the queue into the dead letters.
+// Errors of a dependency have a code, also those about a wrong password or a missing table. They are retried, because
+// otherwise all records would become dead letters.
 const isBug = (error: unknown): boolean =>
   !(error instanceof BusUnavailableError) && (error as { code?: unknown } | null)?.code === undefined
 
@@ -190,10 +190,10 @@ export const backOff = (attempt: number, signal: AbortSignal): Promise<void> => 
   return sleep(delay * (0.5 + Math.random() / 2), undefined, { signal })
 }
 
-// PostgreSQL holds no U+0000, and a dead letter that cannot be stored would become another, for ever.
+// PostgreSQL does not store U+0000, and a dead letter that cannot be stored would become another dead letter.
 const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD')
 
-/** As many headers as there is room for. */
+/** The first headers, up to `MAX_LETTER_HEADERS` characters. */
 const storableHeaders = (headers: RawRecord['headers']): RawRecord['headers'] => {
   let characters = 0
   const kept = Object.entries(headers).filter(([name, value]) => {
@@ -203,7 +203,7 @@ const storableHeaders = (headers: RawRecord['headers']): RawRecord['headers'] =>
   return Object.fromEntries(kept.map(([name, value]) => [storable(name), storable(value)]))
 }
 
-// The message of a database error may quote the data; its code says enough.
+// Without the message of a database error, which may contain personal data.
 const reasonOf = (error: unknown, kind: ReturnType<ClassifyError>): string => {
   const { name, code, message } = error as { name?: string; code?: string; message?: string }
   return kind === 'data'

@@ -1,5 +1,5 @@
 export type { ClassifyError } from './delivery.ts'
-export { type EmbeddedLogOptions, openEmbeddedEventBus } from './embedded/embedded-event-bus.ts'
+export { openEmbeddedEventBus } from './embedded/embedded-event-bus.ts'
 export { createKafkaEventBus, type KafkaOptions } from './kafka/kafka-event-bus.ts'
 export { ensureKafkaTopics } from './kafka/kafka-topics.ts'
 export {
@@ -11,6 +11,5 @@ export {
   type OutgoingRecord,
   publishing,
   type SerializedRecord,
-  type Subscription,
   serializeRecords,
 } from './port.ts'

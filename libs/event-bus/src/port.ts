@@ -6,13 +6,13 @@ export type OutgoingRecord<T> = { key: string; value: T; headers?: Record<string
 /** The same with its value as JSON text. */
 export type SerializedRecord = OutgoingRecord<string>
 
-/** Turns values into text once, wherever they go from there. */
+/** Serializes the values of records as JSON. */
 export const serializeRecords = (records: readonly OutgoingRecord<unknown>[]): SerializedRecord[] =>
   records.map(({ key, value, headers }) =>
     headers ? { key, value: JSON.stringify(value), headers } : { key, value: JSON.stringify(value) },
   )
 
-/** A record that a consumer is given. */
+/** A record that a consumer receives. */
 export type Delivery<T> = {
   topic: string
   partition: number
@@ -22,48 +22,48 @@ export type Delivery<T> = {
   headers: Record<string, string>
 }
 
-/** What became of one delivery: `drop` and `dead` go on without it, `dead` keeps it among the dead letters. */
+/** The outcome of one delivery. `drop` and `dead` skip the record, and `dead` stores it as a dead letter. */
 export type Outcome = { kind: 'done' } | { kind: 'drop' | 'dead'; reason: string }
 
 /** What a group of consumers does with the records of one topic. */
 export type Subscription<T> = {
-  /** Consumers of one group share the partitions; every group sees every record, from the oldest kept. */
+  /** Consumers of a group share the partitions. Every group gets every record, starting with the oldest one kept. */
   group: string
   topic: Topic<T>
   /**
-   * Handles records of one partition, in order. Returning means that their effects are durable: the offset
-   * is committed next. Throwing means retry: for ever when a dependency is away, and with ever smaller batches
-   * when the data is at fault, until the culprit is found and dead-lettered. One outcome per delivery;
-   * nothing returned means that all are done.
+   * Handles records of one partition, in order. When it resolves, their effects are durable and the offset is committed.
+   * When it rejects, they are retried: without limit while a dependency is unavailable, otherwise in smaller and smaller
+   * batches until the bad record is found and becomes a dead letter. Returns one outcome for each delivery, or undefined
+   * when all are done.
    */
   handle: (batch: Delivery<T>[], signal: AbortSignal) => Promise<Outcome[] | undefined>
-  /** Most records handed over at once; 500 unless said. */
+  /** Most records of one call of `handle` (500). */
   maxBatchRecords?: number
 }
 
 /** A running subscription. */
 export type Consumer = {
-  /** Begins consuming in the background; an unreachable broker is tried again until it answers. */
+  /** Starts consuming in the background. Connects again until the broker answers. */
   start(): Promise<void>
-  /** Finishes what is being handled, commits it and leaves the group. */
+  /** Finishes the current batches, commits them and leaves the group. */
   stop(): Promise<void>
 }
 
-/** Publishing to topics and consuming them, at least once. */
+/** Publishes records to topics and consumes them, at least once. */
 export type EventBus = {
   /**
    * Resolves once every record is durable: acknowledged by all in-sync replicas, or committed.
-   * @throws BusUnavailableError when that was not known in time; the records may still arrive
+   * @throws BusUnavailableError when the bus did not confirm that in time; the records may still arrive
    */
   publish<T>(topic: Topic<T>, records: readonly OutgoingRecord<T>[]): Promise<void>
-  /** The same for values that are text already. @throws BusUnavailableError */
+  /** Like `publish`, for values that are serialized already. @throws BusUnavailableError */
   publishSerialized(topic: Topic<unknown>, records: readonly SerializedRecord[]): Promise<void>
   subscribe<T>(subscription: Subscription<T>): Consumer
-  /** Sends what was published and closes connections; stop the consumers first. */
+  /** Sends the remaining records and closes connections. Stop the consumers first. */
   close(): Promise<void>
 }
 
-/** Both ways of publishing, by the one that takes text. */
+/** Both publish methods, from the one that takes serialized values. */
 export const publishing = (
   publishSerialized: EventBus['publishSerialized'],
 ): Pick<EventBus, 'publish' | 'publishSerialized'> => ({
@@ -71,7 +71,7 @@ export const publishing = (
   publishSerialized,
 })
 
-/** The bus did not confirm in time that records are durable. Whether they are is unknown. */
+/** The bus did not confirm in time that records are durable. They may be. */
 export class BusUnavailableError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)

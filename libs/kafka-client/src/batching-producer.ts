@@ -72,7 +72,7 @@ export const createBatchingProducer = <B extends Batch>(
     const taken: Queued<B>[] = []
     for (const [partition, queue] of queues) {
       if (!canSend(partition, leader)) continue
-      // The client of an expired request has been told to repeat it.
+      // Expired requests are not sent, because their clients repeat them.
       const next = queue.findIndex(({ requests }) => requests.some(({ settled }) => !settled))
       const rest = next === -1 ? [] : queue.slice(next + 1)
       if (rest.length === 0) queues.delete(partition)

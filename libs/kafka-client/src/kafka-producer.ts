@@ -16,11 +16,8 @@ import {
 } from './record-batch.ts'
 import { zstd } from './zstd-codec.ts'
 
-/** A record to send. Records with the same key go to the same partition, in order. */
-export type ProducerRecord = BatchRecord
-
 /** Times in ms. */
-export type KafkaProducerOptions = {
+type KafkaProducerOptions = {
   /** How long `send` waits for the acknowledgement of all in-sync replicas; 4,000 by default. */
   deadlineMs?: number
   /** How long records wait for others to share their batch; 1 by default. */
@@ -29,12 +26,13 @@ export type KafkaProducerOptions = {
 }
 
 /** Sends records to Kafka in batches, and resolves once they are durable. */
-export type KafkaProducer = {
+type KafkaProducer = {
   /**
-   * Resolves when all in-sync replicas have acknowledged every record.
+   * Resolves when all in-sync replicas have acknowledged every record. Records with the same key go to the same
+   * partition, in order.
    * @throws KafkaUnavailableError when the deadline passes first; the records may still arrive
    */
-  send(topic: string, records: readonly ProducerRecord[]): Promise<void>
+  send(topic: string, records: readonly BatchRecord[]): Promise<void>
   /** Sends what is waiting, until its deadline, and disconnects. */
   close(): Promise<void>
 }

@@ -4,8 +4,7 @@ import type { Log } from '@waymark/contracts'
 import pg from 'pg'
 import { BusUnavailableError } from '../port.ts'
 
-/** A record with its partition chosen and its value serialised. */
-export type AppendedRecord = {
+type AppendedRecord = {
   topic: string
   partition: number
   key: string
@@ -15,20 +14,20 @@ export type AppendedRecord = {
 
 type Pending = { records: readonly AppendedRecord[]; resolve: () => void; reject: (error: Error) => void }
 
-// Any number will do as long as nobody else locks it: the log of one database has one appender.
+// An arbitrary number: the log of a database has one appender.
 const APPENDER_LOCK = 7_390_121_465
 const MAX_ROWS_PER_COMMIT = 5_000
 const WRITE_DEADLINE_MS = 4_000
-// At the start nobody waits for an answer, and the cache may be cold.
+// Longer, because the database cache may be cold at the start.
 const OPEN_DEADLINE_MS = 60_000
-const GOODBYE_MS = 500
+const DISCONNECT_TIMEOUT_MS = 500
 
 const INSERT = `
   INSERT INTO bus.log (topic, "partition", "offset", key, value, headers, at)
   SELECT *, now() FROM unnest($1::text[], $2::int[], $3::bigint[], $4::text[], $5::text[], $6::jsonb[])`
 
-// One step of the index for each partition, however many rows: no aggregate of PostgreSQL skips like that by itself.
-// Rows may all have been deleted by retention; then the groups remember how far the partition had come.
+// A loose index scan: one index lookup for each partition. The offsets of the groups count too, because retention may
+// have deleted all rows of a partition.
 const ENDS = `
   WITH RECURSIVE slots AS (
     (SELECT topic, "partition" FROM bus.log ORDER BY topic, "partition" LIMIT 1)
@@ -47,13 +46,12 @@ const ENDS = `
     SELECT topic, "partition", next FROM bus.log_offsets
   ) AS known GROUP BY topic, "partition"`
 
-/** How far a partition has come: one past its last committed offset. */
+/** `end` is one past the last committed offset. */
 type PartitionEnd = { topic: string; partition: number; end: bigint }
 
 /**
- * The one writer of the embedded log. It alone gives out offsets, and moves a partition's high-water mark
- * only after the commit, so that a reader below the mark never skips a row that is still on its way.
- * Records published at the same time share one commit.
+ * The only writer of the embedded log. It assigns offsets, and advances the end of a partition only after the commit, so
+ * that a reader never skips a row that is not committed yet. Records published at the same time share one commit.
  */
 export const createAppender = (databaseUrl: string, log: Log) => {
   const appended = new EventEmitter().setMaxListeners(0)
@@ -63,8 +61,8 @@ export const createAppender = (databaseUrl: string, log: Log) => {
   let writing: Promise<void> | undefined
   let closed = false
 
-  // The connection that inserts also holds the lock: losing one is losing the other.
-  const connect = async (learnWithinMs = WRITE_DEADLINE_MS): Promise<pg.Client> => {
+  // The connection that inserts also holds the lock, so that both are lost together.
+  const connect = async (readEndsWithinMs = WRITE_DEADLINE_MS): Promise<pg.Client> => {
     if (client) return client
     const fresh = new pg.Client({
       connectionString: databaseUrl,
@@ -82,10 +80,10 @@ export const createAppender = (databaseUrl: string, log: Log) => {
         APPENDER_LOCK,
       ])
       if (!rows[0]?.locked) throw new BusUnavailableError('another process writes to this log')
-      // A variable, because the types of pg do not know this option of a query.
-      const learn = { text: ENDS, query_timeout: learnWithinMs }
-      const known = await fresh.query<{ topic: string; partition: number; end: string }>(learn)
-      for (const row of known.rows) advance(row.topic, row.partition, BigInt(row.end))
+      // A variable, because the types of pg do not declare this option of a query.
+      const readEnds = { text: ENDS, query_timeout: readEndsWithinMs }
+      const found = await fresh.query<{ topic: string; partition: number; end: string }>(readEnds)
+      for (const row of found.rows) advance(row.topic, row.partition, BigInt(row.end))
     } catch (error) {
       await fresh.end().catch(() => {})
       throw error
@@ -98,9 +96,8 @@ export const createAppender = (databaseUrl: string, log: Log) => {
     const current = client
     client = undefined
     if (!current) return
-    // A server that hangs does not answer a goodbye either.
-    const patience = sleep(GOODBYE_MS, undefined, { ref: false })
-    await Promise.race([current.end().catch(() => {}), patience])
+    const timeout = sleep(DISCONNECT_TIMEOUT_MS, undefined, { ref: false })
+    await Promise.race([current.end().catch(() => {}), timeout])
   }
 
   const endOf = (topic: string, partition: number): bigint => ends.get(`${topic}/${partition}`)?.end ?? 0n
@@ -155,7 +152,7 @@ export const createAppender = (databaseUrl: string, log: Log) => {
         await insert(batch.flatMap(({ records }) => records))
         for (const { resolve } of batch) resolve()
       } catch (error) {
-        // Whether it was committed is unknown, so the offsets are read anew with the next connection.
+        // Whether it was committed is unknown, so the next connection reads the ends again.
         await disconnect()
         for (const { reject } of batch)
           reject(new BusUnavailableError('the log could not be written', { cause: error }))
@@ -163,7 +160,7 @@ export const createAppender = (databaseUrl: string, log: Log) => {
     }
   }
 
-  // One turn of the event loop later, so that requests of the same moment share a commit.
+  // Delayed by a turn of the event loop, so that concurrent requests share a commit.
   const write = (): void => {
     writing ??= new Promise((resolve) => setImmediate(resolve)).then(writeAll).finally(() => {
       writing = undefined
@@ -172,7 +169,7 @@ export const createAppender = (databaseUrl: string, log: Log) => {
   }
 
   return {
-    /** Takes the lock and learns where each partition ends. @throws BusUnavailableError when another process writes */
+    /** Takes the lock and reads the end of each partition. @throws BusUnavailableError when another process writes */
     open: async (): Promise<void> => {
       await connect(OPEN_DEADLINE_MS)
     },
@@ -185,9 +182,9 @@ export const createAppender = (databaseUrl: string, log: Log) => {
       }),
     /** One past the last committed offset of a partition. */
     endOf,
-    /** The same of every partition that has or had records. */
+    /** The end of every partition that has or had records. */
     ends: (): PartitionEnd[] => [...ends.values()],
-    /** Calls back whenever records were committed to a partition; returns how to stop that. */
+    /** Calls `callback` after each commit of records to a partition. Returns a function that ends this. */
     onAppend: (topic: string, partition: number, callback: () => void): (() => void) => {
       const slot = `${topic}/${partition}`
       appended.on(slot, callback)

@@ -7,7 +7,7 @@ import type { GroupMembers } from './group-members.ts'
 
 type Row = { offset: string; key: string; value: string; headers: Record<string, string> | null }
 
-// Bounds memory: a batch ends at the row that crosses this many bytes.
+/** A batch ends with the row that exceeds this size. */
 const MAX_BATCH_BYTES = 4 * 1024 * 1024
 
 const READ = `
@@ -23,7 +23,7 @@ const COMMIT = `
   INSERT INTO bus.log_offsets (consumer_group, topic, "partition", next) VALUES ($1, $2, $3, $4)
   ON CONFLICT (consumer_group, topic, "partition") DO UPDATE SET next = excluded.next`
 
-/** Consumes one topic of the embedded log for one group; a member beside it takes half of the partitions. */
+/** Consumes one topic of the embedded log for one group. Members of a group share its partitions. */
 export const createEmbeddedConsumer = (
   {
     pool,
@@ -87,7 +87,7 @@ export const createEmbeddedConsumer = (
           await commit(partition, last.offset + 1n)
           position = last.offset + 1n
         } else {
-          // Whatever was before the end has been deleted: waiting at the position would not wait at all.
+          // The records before the end were deleted. Waiting at `position` would return at once.
           if (end > position) position = end
           await waitForMore(partition, position, signal)
         }
@@ -95,7 +95,7 @@ export const createEmbeddedConsumer = (
       } catch (error) {
         if (signal.aborted) return
         log.warn({ group, topic, partition, err: error }, 'Reading the event log failed; retrying')
-        // Whether the offset was committed is unknown: ask again.
+        // Whether the offset was committed is unknown, so read it again.
         position = undefined
         await backOff(attempt++, signal).catch(() => {})
       }

@@ -7,11 +7,11 @@ import { createEmbeddedConsumer } from './embedded-consumer.ts'
 import { createGroupMembers } from './group-members.ts'
 import { startSweeper } from './sweeper.ts'
 
-/** Where the log is kept. `databaseUrl` and `pool` are of the same database. */
-export type EmbeddedLogOptions = { databaseUrl: string; pool: Pool; partitions?: number }
+/** `databaseUrl` and `pool` must belong to the same database. */
+type EmbeddedLogOptions = { databaseUrl: string; pool: Pool; partitions?: number }
 
 /**
- * The event bus as a log in PostgreSQL, for one process.
+ * An event bus for one process, as a log in PostgreSQL.
  * @throws BusUnavailableError when another process has this log open
  */
 export const openEmbeddedEventBus = async (

@@ -1,9 +1,9 @@
-/** A member of a consumer group: told which partitions are its own whenever the group changes. */
+/** A member of a consumer group. `assign` is called whenever its partitions may have changed. */
 export type Member = { assign(partitions: number[]): void }
 
 /**
- * Shares partitions among the members of each group within this process, and lets one member at a time
- * work on a partition: a newcomer waits until the one before has finished what it is handling.
+ * Distributes partitions among the members of each group in this process. One member at a time works on a partition: a
+ * new owner waits until the previous one has finished its batch.
  */
 export const createGroupMembers = (partitions: number) => {
   const groups = new Map<string, Member[]>()
@@ -29,7 +29,7 @@ export const createGroupMembers = (partitions: number) => {
       )
       reassign(group)
     },
-    /** Runs `work` once nobody else of the group works on that partition. */
+    /** Runs `work` once no other member of the group works on the partition. */
     exclusively: (group: string, partition: number, work: () => Promise<void>): Promise<void> => {
       const slot = `${group}/${partition}`
       const done = (released.get(slot) ?? Promise.resolve()).then(work)

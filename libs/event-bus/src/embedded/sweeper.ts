@@ -3,19 +3,19 @@ import type { Pool } from 'pg'
 import type { Appender } from './appender.ts'
 
 const SWEEP_INTERVAL_MS = 60_000
-/** Most records looked at, and deleted, by one statement. */
+/** Most records that one statement reads and deletes. */
 const SWEEP_ROWS = 1_000
-/** Records that every group has read are kept this long, in ms. */
+/** How long records are kept that every group has read, in ms. */
 const KEEP_READ_MS = 24 * 60 * 60 * 1000
 const RETENTION_MS = new Map(topics.map(({ name, retentionMs }) => [name, retentionMs]))
-// What another version of Waymark published may be personal as well.
+// Topics of another version of Waymark may hold personal data too.
 const UNKNOWN_RETENTION_MS = Math.max(...RETENTION_MS.values())
 
 const READ_BY_ALL = `
   SELECT topic, "partition", min(next)::text AS next FROM bus.log_offsets GROUP BY topic, "partition"`
 
-// The limit is inside the filter: outside it, young records would be read to the last to delete none. An array, since
-// the planner may join a subquery with the whole table.
+// The limit is inside the age filter; outside, the scan would read all younger records. `ARRAY` keeps the planner from
+// joining the subquery with the whole table.
 const SWEEP = `
   DELETE FROM bus.log WHERE topic = $1 AND "partition" = $2 AND "offset" = ANY (ARRAY(
     SELECT "offset" FROM (
@@ -24,8 +24,8 @@ const SWEEP = `
     ) AS oldest WHERE at < now() - $5 * interval '1 millisecond'))`
 
 /**
- * Deletes, every minute, what every group read a day ago; a topic without groups keeps records for its retention.
- * `hasMembers` tells whether this process subscribed to a topic.
+ * Deletes old records every minute: those older than a day that every group has read, and for a topic without groups
+ * those older than its retention. `hasMembers` returns whether this process subscribed to a topic.
  */
 export const startSweeper = ({
   pool,
@@ -77,7 +77,7 @@ export const startSweeper = ({
   timer.unref()
 
   return {
-    /** Resolves when the statement under way has ended. */
+    /** Resolves when the running statement has ended. */
     stop: async (): Promise<void> => {
       stopped = true
       clearInterval(timer)

@@ -4,29 +4,29 @@ import type { EachBatchPayload, IHeaders, KafkaMessage } from 'kafkajs'
 import { backOff, type Deliver, type RawRecord } from '../delivery.ts'
 import type { Consumer } from '../port.ts'
 
-/** How a consumer of one group shares its work. Times in ms, sizes in bytes. */
-export type KafkaConsumerOptions = {
+/** Times in ms, sizes in bytes. */
+type KafkaConsumerOptions = {
   group: string
   topic: string
   partitionsAtOnce: number
   maxBytesPerPartition: number
   sessionTimeoutMs: number
   maxBatchRecords: number
-  /** Hears how many records of a partition are yet to be handled; undefined when the partition is another's now. */
+  /** Receives the lag of a partition, in records; undefined when another member owns the partition. */
   onLag?: (partition: number, records: number | undefined) => void
 }
 
 /**
- * How long Kafka may take to answer while there is nothing to hand out, in ms. Each answer is what an idle consumer
- * costs; but a stop, and a group that shares its partitions anew, wait for the one under way.
+ * How long a fetch waits for records, in ms. A longer wait means fewer requests of an idle consumer, but a stop and a
+ * rebalance wait for the fetch in flight.
  */
 export const MAX_FETCH_WAIT_MS = 3_000
-// A consumer that ran this long was well; its next failure is a first one again.
+/** After running this long, the next failure of a consumer counts as the first attempt again. */
 const STABLE_MS = 30_000
 
 /**
  * Consumes one topic for one group. Offsets are committed per partition, in order, after `deliver` has resolved.
- * Memory is bounded by what one fetch may bring: the next one waits until this one is handled.
+ * Memory is bounded by the size of one fetch, because the next one starts after all its records are handled.
  */
 export const createKafkaConsumer = (
   newClient: () => KafkaClient,
@@ -51,14 +51,14 @@ export const createKafkaConsumer = (
       isStale,
     } = payload
     const end = BigInt(batch.highWatermark)
-    const tellLag = (offset: string): void =>
+    const reportLag = (offset: string): void =>
       onLag(batch.partition, Math.max(0, Number(end - BigInt(offset))))
     seen.add(batch.partition)
-    tellLag(batch.firstOffset() ?? batch.highWatermark)
+    reportLag(batch.firstOffset() ?? batch.highWatermark)
     const interrupted = new AbortController()
     const signal = AbortSignal.any([interrupted.signal, stopping.signal])
-    // A heartbeat fails when the group rebalances: the batch in hand is finished and committed, then we rejoin.
-    const beat = setInterval(() => heartbeat().catch((error) => interrupted.abort(error)), 1_000)
+    // A heartbeat fails when the group rebalances. The current batch is finished and committed before the rejoin.
+    const beating = setInterval(() => heartbeat().catch((error) => interrupted.abort(error)), 1_000)
     try {
       for (let start = 0; start < batch.messages.length; start += maxBatchRecords) {
         if (!isRunning() || isStale() || signal.aborted) break
@@ -70,14 +70,14 @@ export const createKafkaConsumer = (
         const last = messages.at(-1)
         if (last) {
           resolveOffset(last.offset)
-          tellLag(`${BigInt(last.offset) + 1n}`)
+          reportLag(`${BigInt(last.offset) + 1n}`)
         }
         await commitOffsetsIfNecessary(uncommittedOffsets())
       }
     } catch (error) {
       if (!signal.aborted) throw error
     } finally {
-      clearInterval(beat)
+      clearInterval(beating)
     }
     if (interrupted.signal.aborted) throw interrupted.signal.reason
   }
@@ -87,7 +87,7 @@ export const createKafkaConsumer = (
     onLag(partition, undefined)
   }
 
-  /** One life of a kafkajs consumer, until it is stopped; rejects when it crashes. */
+  /** Runs a kafkajs consumer until it is stopped. Rejects when it crashes. */
   const consumeOnce = async (): Promise<void> => {
     const { kafka, closeAll } = newClient()
     const consumer = kafka.consumer({
@@ -95,10 +95,10 @@ export const createKafkaConsumer = (
       sessionTimeout: sessionTimeoutMs,
       heartbeatInterval: Math.floor(sessionTimeoutMs / 10),
       maxBytesPerPartition,
-      // It tells that it is alive between two of them.
+      // kafkajs sends heartbeats between fetches, so a fetch must be shorter than the session timeout.
       maxWaitTimeInMs: Math.min(MAX_FETCH_WAIT_MS, Math.floor(sessionTimeoutMs / 5)),
       allowAutoTopicCreation: false,
-      // Its own restart gives up on errors that it takes for final, and nobody would notice.
+      // kafkajs restarts only after errors that it considers retriable; `keepConsuming` restarts after all.
       retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 1_000, restartOnFailure: async () => false },
     })
     let clockWatch: NodeJS.Timeout | undefined
@@ -107,7 +107,7 @@ export const createKafkaConsumer = (
       stopping.signal.addEventListener('abort', () => resolve())
       clockWatch = watchClock(sessionTimeoutMs / 2, reject)
     })
-    // It may be over before it has begun, when nobody waits for it yet.
+    // Prevents an unhandled rejection when it rejects before `await ended`.
     ended.catch(() => {})
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       const own = new Set(payload.memberAssignment[topic])
@@ -133,11 +133,11 @@ export const createKafkaConsumer = (
 
   const keepConsuming = async (): Promise<void> => {
     for (let attempt = 1; !stopping.signal.aborted; attempt++) {
-      const begunAt = performance.now()
+      const startedAt = performance.now()
       try {
         await consumeOnce()
       } catch (error) {
-        if (performance.now() - begunAt > STABLE_MS) attempt = 1
+        if (performance.now() - startedAt > STABLE_MS) attempt = 1
         log.warn({ group, topic, attempt, err: error }, 'Consuming from Kafka failed; retrying')
         await backOff(attempt, stopping.signal).catch(() => {})
       }
@@ -156,15 +156,15 @@ export const createKafkaConsumer = (
 }
 
 /**
- * Calls `onSetBack` when the clock is set back by more than `toleratedMs`: kafkajs sends no heartbeat then until the time
- * of the last one has come again, perhaps hours later, and the group gives its partitions away.
+ * Calls `onSetBack` when the system clock is set back by more than `toleratedMs`. kafkajs compares wall-clock times and
+ * would send no heartbeat until the time of the last one is reached again.
  */
 const watchClock = (toleratedMs: number, onSetBack: (error: Error) => void): NodeJS.Timeout => {
-  let ahead = Date.now() - performance.now()
+  let offset = Date.now() - performance.now()
   return setInterval(() => {
-    const before = ahead
-    ahead = Date.now() - performance.now()
-    if (before - ahead > toleratedMs) onSetBack(new Error(`the clock was set back by ${before - ahead} ms`))
+    const before = offset
+    offset = Date.now() - performance.now()
+    if (before - offset > toleratedMs) onSetBack(new Error(`the clock was set back by ${before - offset} ms`))
   }, 1_000)
 }
 

@@ -24,7 +24,7 @@ export type KafkaOptions = KafkaConnection & {
 export const PUBLISH_DEADLINE_MS = 4_000
 const MAX_FETCH_BYTES_PER_PARTITION = 1_048_576
 
-/** The event bus on Apache Kafka. Connects when first needed and recovers by itself. */
+/** The event bus on Apache Kafka. It connects on first use and reconnects after failures. */
 export const createKafkaEventBus = (
   options: KafkaOptions,
   { log, classifyError }: Omit<DeliveryDeps, 'publishDeadLetters'>,
@@ -39,7 +39,7 @@ export const createKafkaEventBus = (
     },
     log,
   )
-  // Kafka answers a fetch late on purpose, by up to MAX_FETCH_WAIT_MS.
+  // Kafka delays the response to a fetch by up to MAX_FETCH_WAIT_MS.
   const consumerTimeouts = {
     connectionMs: publishDeadlineMs,
     requestMs: MAX_FETCH_WAIT_MS + publishDeadlineMs,

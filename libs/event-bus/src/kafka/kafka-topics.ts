@@ -4,7 +4,7 @@ import { connectAdmin, createKafkaClients } from '@waymark/kafka-client'
 import type { Admin } from 'kafkajs'
 import { type KafkaOptions, PUBLISH_DEADLINE_MS } from './kafka-event-bus.ts'
 
-// The first handshake of a broker that has just started is slow.
+// Long, because the first handshake of a broker that has just started is slow.
 const CONNECTION_MS = 10_000
 const CONNECT_WITHIN_MS = 30_000
 const LEADERS_WITHIN_MS = 30_000
@@ -47,11 +47,11 @@ export const ensureKafkaTopics = async (
   }
 }
 
-/** Waits until brokers that have not heard yet of a new topic know its leaders. */
+/** Waits until the brokers know the leaders of new topics. */
 const waitForLeaders = async (admin: Admin, topics: string[]): Promise<void> => {
   const deadline = performance.now() + LEADERS_WITHIN_MS
   for (;;) {
-    // Also before the first check: a broker is named as leader a moment before it acts as one.
+    // Also before the first check, because a broker is listed as leader shortly before it acts as one.
     await sleep(LEADERS_CHECK_INTERVAL_MS)
     try {
       await admin.fetchTopicMetadata({ topics })
