@@ -3,7 +3,7 @@ import { eventKeyOf } from '@waymark/domain'
 import type { AnalyticsProfile } from './store.ts'
 
 /** What a column store keeps of an event, by column. */
-export const eventRow = (event: EnrichedEvent) => ({
+const eventRow = (event: EnrichedEvent) => ({
   project_id: event.projectId,
   event_key: eventKeyOf(event.eventId),
   time: event.timestamp,
@@ -37,6 +37,17 @@ export const eventRow = (event: EnrichedEvent) => ({
 })
 
 export type EventRow = ReturnType<typeof eventRow>
+
+/** The rows of a batch. Of an event that is in it several times, the first counts. */
+export const eventRows = (events: readonly EnrichedEvent[]): EventRow[] => {
+  const rows = new Map<string, EventRow>()
+  for (const event of events) {
+    const row = eventRow(event)
+    const key = `${row.project_id}/${row.event_key}/${row.time}`
+    if (!rows.has(key)) rows.set(key, row)
+  }
+  return [...rows.values()]
+}
 
 /** What a column store keeps of a profile, by column. */
 export const profileRow = ({ projectId, profileId, mergedInto, traits, version }: AnalyticsProfile) => ({

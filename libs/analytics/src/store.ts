@@ -11,7 +11,10 @@ export type AnalyticsStore = AnalyticsWrites & AnalyticsQueries & { close(): Pro
 
 /** The writing half of the store. */
 export type AnalyticsWrites = {
-  /** Stores events, each once per (project, eventId, timestamp), however often they come. Readable when this resolves. */
+  /**
+   * Stores events, each once per (project, eventId, timestamp). A repeat changes nothing, whatever differs in it.
+   * They can be read when this resolves.
+   */
   storeEvents(events: readonly EnrichedEvent[]): Promise<void>
   /** Stores what is known of people now. A profile that came with a later version already stays as it is. */
   storeProfiles(profiles: readonly AnalyticsProfile[]): Promise<void>

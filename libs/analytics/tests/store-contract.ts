@@ -32,9 +32,7 @@ const propertyKeys = ['p', 'q', 'a.b', "x'; DROP TABLE events; --", '/~$"']
 const eventArbitrary = fc
   .record({
     project: fc.constantFrom(1, 1, 1, 2),
-    id: fc.integer({ min: 1, max: 60 }),
-    minutes: fc.integer({ min: 0, max: DAYS * 24 * 4 - 1 }).map((quarters) => quarters * 15 + (quarters % 3)),
-    name: fc.constantFrom('page_view', 'page_view', 'add_to_cart', 'order'),
+    id: fc.integer({ min: 0, max: DAYS * 24 * 4 - 1 }),
     profile: fc.option(fc.integer({ min: 1, max: 6 })),
     session: fc.option(fc.constantFrom('s1', 's2'), { freq: 5 }),
     bot: fc.constantFrom(false, false, false, false, true),
@@ -51,15 +49,16 @@ const eventArbitrary = fc
     ),
     properties: fc.dictionary(fc.constantFrom(...propertyKeys), propertyValue, { maxKeys: 4 }),
   })
-  .map(({ id, minutes, ...rest }): EnrichedEvent => {
-    const at = new Date(START + minutes * 60_000).toISOString()
+  .map(({ id, ...rest }): EnrichedEvent => {
+    // The same id again is a repeat: of one name and time, and with anything else.
+    const at = new Date(START + (id * 15 + (id % 3)) * 60_000).toISOString()
+    const eventName = ['page_view', 'page_view', 'add_to_cart', 'order'][id % 4] ?? ''
     const made = anEnrichedEvent({
       projectId: PROJECT(rest.project),
       receivedAt: at,
       event: {
-        // The same id at another time would be another event for the store, which never gets one.
-        eventId: `event-${rest.project}-${id}-${minutes}`,
-        eventName: rest.name,
+        eventId: `event-${id}`,
+        eventName,
         ...(rest.session !== null && { sessionId: rest.session }),
         visitorId: rest.profile === null ? null : `v${rest.profile}`,
         properties: rest.properties,
@@ -315,5 +314,31 @@ export const describeAnalyticsStore = (
       ),
       { numRuns: runs },
     )
+  })
+  it('keeps what was stored first when an event is repeated with other conversions', async () => {
+    const store = await open()
+    const claim = (n: number, amount: number) => ({
+      selectorId: SELECTOR(n),
+      ...{ amount, currency: 'EUR', quantity: null },
+    })
+    const first = anEnrichedEvent({ projectId: PROJECT(1), receivedAt: new Date(START).toISOString() })
+    const event = { ...first, timestamp: new Date(START).toISOString(), conversions: [claim(1, 100)] }
+    const revenue = () =>
+      store.measureTrend({
+        ...{ projectId: PROJECT(1), from: START, to: START + HOUR_MS, buckets: [START] },
+        ...{ metric: 'revenue', filters: [], maxGroups: 10, includeBots: false },
+        breakdown: { source: 'selector' },
+      })
+    const stored = [START, null].map(() => expect.objectContaining({ group: SELECTOR(1), value: 100 }))
+    await store.storeEvents([event, { ...event, conversions: [claim(2, 30)] }])
+    expect(await revenue()).toEqual(stored)
+    for (const conversions of [[claim(2, 20), claim(1, 7)], [], [claim(1, 100), claim(2, 5)]]) {
+      await store.storeEvents([{ ...event, conversions }])
+      expect(await revenue()).toEqual(stored)
+    }
+    await store.eraseEvents([{ projectId: PROJECT(1), eventKey: eventKeyOf(event.eventId) }])
+    await store.storeEvents([{ ...event, conversions: [claim(2, 5)] }])
+    expect(await revenue()).toEqual(stored)
+    await store.close()
   })
 }

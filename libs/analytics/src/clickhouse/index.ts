@@ -1,4 +1,4 @@
-import { type ClickHouseClient, ClickHouseError, createClient } from '@clickhouse/client'
+import { type ClickHouseClient, ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import type { Bindings } from '../sql/dialect.ts'
 import { createQueries } from '../sql/queries.ts'
 import {
@@ -47,6 +47,8 @@ const connect = ({ url, tls, database, queryTimeoutMs }: ClickHouseOptions): Cli
     }),
     request_timeout: Math.max(WRITE_TIMEOUT_MS, queryTimeoutMs + 5_000),
     max_open_connections: MAX_CONNECTIONS,
+    // Every error is thrown; whoever catches it logs it.
+    log: { level: ClickHouseLogLevel.OFF },
     clickhouse_settings: {
       // Each row once, whether or not its versions are merged.
       final: 1,

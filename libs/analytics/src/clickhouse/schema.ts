@@ -4,10 +4,13 @@ export type ClickHouseLayout = {
   cluster?: string | undefined
 }
 
+/** The precedence of an erased event: over each of its earlier rows, and over any repeat. */
+export const ERASED_PRECEDENCE = '18446744073709551615'
+
 /**
  * Statements that bring a database from one version to the next; the version is the number of those that were run.
- * Rows of one sorting key are one row, the newest version of it: repeats of an event never count, and an erased one
- * takes the place of its first version.
+ * Of the rows with one sorting key, the one with the highest precedence counts. The server's clock decides for events,
+ * so that the row stored first stays when an event is repeated.
  */
 export const migrationsOf = ({ cluster }: ClickHouseLayout): readonly string[] => {
   const onCluster = cluster === undefined ? '' : `ON CLUSTER '${cluster}'`
@@ -42,9 +45,10 @@ export const migrationsOf = ({ cluster }: ClickHouseLayout): readonly string[] =
       conversions Array(Tuple(selector_id UUID, amount Nullable(Int64), currency Nullable(String))),
       properties String CODEC(ZSTD(3)),
       erased Bool,
+      precedence UInt64 DEFAULT 9223372036854775807 - toUnixTimestamp64Micro(now64(6)),
       INDEX event_keys event_key TYPE bloom_filter GRANULARITY 4
     )
-    ENGINE = ${engine('erased')}
+    ENGINE = ${engine('precedence')}
     PARTITION BY toYYYYMM("time")
     ORDER BY (project_id, event_name, "time", event_key)`,
     `CREATE TABLE IF NOT EXISTS profiles ${onCluster} (

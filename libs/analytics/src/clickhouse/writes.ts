@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client'
-import { eventRow, profileRow } from '../rows.ts'
+import { eventRows, profileRow } from '../rows.ts'
 import type { AnalyticsWrites } from '../store.ts'
+import { ERASED_PRECEDENCE } from './schema.ts'
 
 /** Columns that an erased event keeps: what conversions are counted by. */
 const KEPT = `project_id, event_key, "time", event_name, bot, browser, os, device, country, utm_source, utm_medium,
@@ -23,10 +24,13 @@ export const createWrites = (
   return {
     storeEvents: async (events) => {
       if (events.length === 0) return
-      const rows = events.map(eventRow)
       await insert(
         'events',
-        rows.map((row) => ({ ...row, properties: JSON.stringify(row.properties), erased: false })),
+        eventRows(events).map((row) => ({
+          ...row,
+          properties: JSON.stringify(row.properties),
+          erased: false,
+        })),
       )
     },
     storeProfiles: async (profiles) => {
@@ -41,8 +45,8 @@ export const createWrites = (
         const keys = named.map(({ eventKey }) => eventKey)
         const where = 'WHERE project_id = {project:UUID} AND event_key IN {keys:Array(UUID)} AND NOT erased'
         await command(
-          `INSERT INTO events (${KEPT}, properties, erased)
-           SELECT ${KEPT}, '{}', true FROM events ${where} AND notEmpty(conversions)`,
+          `INSERT INTO events (${KEPT}, properties, erased, precedence)
+           SELECT ${KEPT}, '{}', true, ${ERASED_PRECEDENCE} FROM events ${where} AND notEmpty(conversions)`,
           { project, keys },
         )
         await command(`DELETE FROM events ${where}`, { project, keys })

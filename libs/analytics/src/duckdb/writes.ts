@@ -1,4 +1,4 @@
-import { type EventRow, eventRow, type ProfileRow, profileRow } from '../rows.ts'
+import { type EventRow, eventRows, type ProfileRow, profileRow } from '../rows.ts'
 import type { AnalyticsWrites } from '../store.ts'
 import type { DuckDBFile } from './file.ts'
 
@@ -53,7 +53,7 @@ const names = (types: object): string =>
 // Repeats are looked for within the times of the batch only, for which DuckDB reads few blocks of a large table.
 const STORE_EVENTS = `
   INSERT INTO events (${names(EVENT_TYPES)}, erased)
-  SELECT DISTINCT ON (project_id, event_key, "time") ${names(EVENT_TYPES)}, false FROM ${rowsOf(EVENT_TYPES)} AS new
+  SELECT ${names(EVENT_TYPES)}, false FROM ${rowsOf(EVENT_TYPES)} AS new
   WHERE NOT EXISTS (
     SELECT 1 FROM events AS known
     WHERE known."time" BETWEEN $2::TIMESTAMP AND $3::TIMESTAMP
@@ -89,7 +89,7 @@ export const createWrites = (file: DuckDBFile): AnalyticsWrites => ({
   storeEvents: async (events) => {
     if (events.length === 0) return
     const times = events.map(({ timestamp }) => timestamp).sort()
-    const rows = JSON.stringify(events.map(eventRow))
+    const rows = JSON.stringify(eventRows(events))
     await file.write([[STORE_EVENTS, [rows, times[0] ?? '', times.at(-1) ?? '']]])
   },
   storeProfiles: async (profiles) => {
