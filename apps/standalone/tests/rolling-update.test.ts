@@ -160,13 +160,12 @@ describe.skipIf(!services).each(SERVICES)('a rolling update of $app behind a pro
     const { database, apiKey, nextCall, env } = await prepare(asked)
     onTestFinished(() => database.drop())
     const proxyPort = await freePort()
-    const proxy = await startNginx(proxyConfig(proxyPort, [{ port: await freePort() }]))
+    const startReplica = startReplicaOf(app, { ...env, DRAIN_MS: `${DRAIN_MS}` })
+    let replicas = await Promise.all([startReplica(), startReplica()])
+    const proxy = await startNginx(proxyConfig(proxyPort, replicas))
     onTestFinished(async () => {
       await proxy.container.stop({ timeout: 0 })
     })
-    const startReplica = startReplicaOf(app, { ...env, DRAIN_MS: `${DRAIN_MS}` })
-    let replicas = await Promise.all([startReplica(), startReplica()])
-    await proxy.configure(proxyConfig(proxyPort, replicas))
     // How a proxy ends the connections of its own clients is not the question here.
     const agent = new Agent({ keepAlive: false })
     const call = () => ask(proxyPort, apiKey, agent, nextCall())

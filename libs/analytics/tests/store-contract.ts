@@ -154,7 +154,7 @@ const filterArbitrary: fc.Arbitrary<EventFilter> = fc.oneof(
     property: propertyArbitrary,
     negated: fc.boolean(),
     test: fc.constant('in' as const),
-    values: fc.array(fc.constantFrom('a', 'DE', 'order', '4', 4, 1, true, false, 'pro', "'; --"), {
+    values: fc.array(fc.constantFrom('a', 'DE', 'order', '4', 4, 1, 2 ** 63, true, false, 'pro', "'; --"), {
       minLength: 1,
       maxLength: 3,
     }),
@@ -163,7 +163,7 @@ const filterArbitrary: fc.Arbitrary<EventFilter> = fc.oneof(
     property: propertyArbitrary,
     negated: fc.constant(false),
     test: fc.constantFrom('gt' as const, 'gte' as const, 'lt' as const, 'lte' as const),
-    value: fc.constantFrom<string | number>('a', 'B', '', 1, 2.5, -1),
+    value: fc.constantFrom<string | number>('a', 'B', '', 1, 2.5, -1, 2 ** 63, -1e300),
   }),
   fc.record({
     property: propertyArbitrary,

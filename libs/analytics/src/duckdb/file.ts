@@ -1,4 +1,4 @@
-import { type DuckDBConnection, DuckDBInstance, type DuckDBValue } from '@duckdb/node-api'
+import { DOUBLE, type DuckDBConnection, DuckDBInstance, type DuckDBValue, VARCHAR } from '@duckdb/node-api'
 import type { Bindings } from '../sql/dialect.ts'
 import { AnalyticsDataError, AnalyticsUnavailableError, QueryTimeoutError } from '../store.ts'
 import { migrations } from './schema.ts'
@@ -14,6 +14,12 @@ export type DuckDBOptions = {
   /** How long one query may take, in ms. */
   queryTimeoutMs: number
 }
+
+// DuckDB's client would bind every whole number as BIGINT, and refuse those past 2^63.
+const typesOf = (bindings: Bindings) =>
+  Object.fromEntries(
+    Object.entries(bindings).map(([name, value]) => [name, typeof value === 'number' ? DOUBLE : VARCHAR]),
+  )
 
 type Statement = readonly [text: string, values: DuckDBValue[]]
 
@@ -86,7 +92,7 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
               if (deadline.aborted) connection.interrupt()
             }, INTERRUPT_INTERVAL_MS)
             try {
-              const reader = await connection.runAndReadAll(text, bindings)
+              const reader = await connection.runAndReadAll(text, bindings, typesOf(bindings))
               return reader.getRowObjectsJS() as T[]
             } finally {
               clearInterval(interrupting)
