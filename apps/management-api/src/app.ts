@@ -37,6 +37,7 @@ import { rejectedEventRoutes } from './events/rejected-events.ts'
 import { createAccountRoutes } from './http/account-route.ts'
 import { createProjectRoute } from './http/project-route.ts'
 import { linkRoutes } from './links/link-routes.ts'
+import type { ManagementDeps } from './management-deps.ts'
 import { consoleRoutes } from './pages/console.ts'
 import { documentationRoutes } from './pages/documentation.ts'
 import { indexRoute, type ProcessInfo } from './pages/index-page.ts'
@@ -54,7 +55,7 @@ const DEFAULT_PROCESS: ProcessInfo = { apps: ['management-api'], metricsPort: 0 
 export { quotasConfig, type RegistrationMode, registrationModes } from './config.ts'
 
 export type ManagementOptions = {
-  /** Where short links are answered, as people see it. */
+  /** Public address of short links. */
   shortLinkBaseUrl: string
   quotas: Quotas
   registrationMode: RegistrationMode
@@ -63,14 +64,14 @@ export type ManagementOptions = {
   allowedSenders: readonly string[]
 }
 
-/** Reading and managing what a project owns. */
+/** The API with which people and keys read and manage accounts and projects. */
 export const createManagementApi = (
   platform: Platform,
   { shortLinkBaseUrl, allowedSenders, processInfo = DEFAULT_PROCESS, ...options }: ManagementOptions,
 ): Service => {
   const sessions = createSessions(platform)
   const auditLog = createAuditLog(platform)
-  const deps = {
+  const deps: ManagementDeps = {
     ...platform,
     ...options,
     sessions,

@@ -6,7 +6,7 @@ export { allowedSendersConfig } from '@waymark/service-kit'
 const quota = (name: string, defaultQuota: number, description: string) =>
   variable(name, Type.Integer({ minimum: 1, maximum: 1_000_000_000_000, default: defaultQuota, description }))
 
-/** How much one project or tenant may own. */
+/** Quotas of a project or tenant. */
 export const quotasConfig = {
   projects: quota('QUOTA_PROJECTS', 200, 'Projects of a tenant, including archived ones.'),
   members: quota('QUOTA_MEMBERS', 2_000, 'Members of a project and pending invitations.'),
@@ -33,7 +33,7 @@ export const quotasConfig = {
   links: quota('QUOTA_LINKS', 10_000_000, 'Short links of a project, including archived ones.'),
 } as const
 
-/** Who may make an account: anybody, people with an invitation, or nobody. */
+/** Who may create an account: anybody, people with an invitation, or nobody. */
 export const registrationModes = ['open', 'invite', 'closed'] as const
 export type RegistrationMode = (typeof registrationModes)[number]
 
@@ -54,7 +54,7 @@ export const registrationConfig = {
   ),
 } as const
 
-/** Where short links are. */
+/** The public address of short links. */
 export const shortLinkConfig = {
   baseUrl: variable(
     'SHORT_LINK_BASE_URL',

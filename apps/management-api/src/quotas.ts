@@ -3,7 +3,7 @@ import type { Prisma } from '@waymark/database'
 import type { Config } from '@waymark/service-kit'
 import { quotasConfig } from './config.ts'
 
-/** How much one project or tenant may own. */
+/** The quotas of a project or tenant. */
 export type Quotas = Config<typeof quotasConfig>
 
 const COUNTED: Readonly<Record<keyof Quotas, string>> = {
@@ -26,19 +26,19 @@ const COUNTED: Readonly<Record<keyof Quotas, string>> = {
 type Transaction = Pick<Prisma.TransactionClient, '$executeRaw' | '$queryRaw'>
 
 /**
- * Makes creations that count against one quota of a project or tenant wait for each other until the transaction ends, so
- * that what was counted stays true.
+ * Serializes creations that count against one quota of a project or tenant until the transaction ends, so that the count
+ * stays correct.
  */
 export const lockQuota = async (tx: Transaction, ownerId: string, quotaName: keyof Quotas): Promise<void> => {
   await tx.$executeRaw`SELECT pg_advisory_xact_lock(hashtextextended(${lockName(ownerId, quotaName)}, 0))`
 }
 
-/** What the advisory lock of a quota is made from. */
+/** The name that is hashed for the advisory lock of a quota. */
 export const lockName = (ownerId: string, quotaName: keyof Quotas): string => `quota:${quotaName}:${ownerId}`
 
 /**
- * @param count how many there would be with what is to be created
- * @param field the member of the body that asks for them; empty for all of it
+ * @param count the number with what is to be created
+ * @param field the field of the body that asks for them; empty for the whole body
  * @throws AppError unprocessable that names the quota and its setting when `count` exceeds it
  */
 export const requireWithinQuota = (
@@ -60,8 +60,8 @@ export const requireWithinQuota = (
 }
 
 /**
- * Checks how much of a project's configuration is read whenever it changes: to be called after a change, as the last
- * part of its transaction.
+ * Checks the size of a project's configuration, which is read as a whole after every change. Call it at the end of the
+ * transaction that changes it.
  * @throws AppError unprocessable when the change would exceed the quota
  */
 export const requireConfigurationFits = async (

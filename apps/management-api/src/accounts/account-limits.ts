@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
-import { AppError } from '@waymark/contracts'
 import { clientNetworkOf } from '@waymark/domain'
 import type { Platform } from '@waymark/service-kit'
+import { rateLimited, requireAllowed } from '../http/require-allowed.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const FAILURES_MS = 15 * MINUTE_MS
+const TOO_MANY = 'Too many attempts'
 
-// Counted before the password is looked at, so that guesses made at the same moment count as well.
+// Counted before the password is checked, so that concurrent guesses count.
 const CLAIM = `
   INSERT INTO core.sign_in_failures AS f (key, failures, window_ends_at) VALUES ($1, 1, $4)
   ON CONFLICT (key) DO UPDATE SET
@@ -19,18 +20,15 @@ const WINDOW = 'SELECT window_ends_at FROM core.sign_in_failures WHERE key = $1'
 const FORGET = 'DELETE FROM core.sign_in_failures WHERE key = $1'
 const GIVE_BACK = 'UPDATE core.sign_in_failures SET failures = greatest(failures - 1, 0) WHERE key = $1'
 
-/** How often somebody may try to get in. Everything here throws AppError rate_limited when that was too often. */
+/** Limits on sign-ins and registrations. Every function throws AppError rate_limited beyond its limit. */
 export const createAccountLimits = ({
   db: { pool },
   rateLimiter,
   limits,
   clock,
 }: Pick<Platform, 'db' | 'rateLimiter' | 'limits' | 'clock'>) => {
-  const use = async (bucket: string, address: string, limit: number, windowMs: number): Promise<void> => {
-    const key = clientNetworkOf(address)
-    const { allowed, resetMs } = await rateLimiter.consume({ bucket, key, limit, windowMs })
-    if (!allowed) throw tooMany(resetMs)
-  }
+  const use = (bucket: string, address: string, limit: number, windowMs: number): Promise<void> =>
+    requireAllowed(rateLimiter, { bucket, key: clientNetworkOf(address), limit, windowMs, message: TOO_MANY })
 
   return {
     /** Counts an attempt to sign in from an address. */
@@ -42,8 +40,8 @@ export const createAccountLimits = ({
       use('register', address, limits.registerPerHour, HOUR_MS),
 
     /**
-     * Whether `check` finds a password to be an account's, as an attempt from an address. It counts as failed until
-     * it has succeeded, which clears the count; it does not count when `check` rejects.
+     * Whether `check` accepts the password of an account. An attempt counts as failed until it succeeds, which clears
+     * the count. It does not count when `check` rejects.
      */
     attempt: async (email: string, address: string, check: () => Promise<boolean>): Promise<boolean> => {
       const key = createHash('sha256')
@@ -57,14 +55,14 @@ export const createAccountLimits = ({
       })
       if (rowCount !== 1) {
         const { rows } = await pool.query<{ window_ends_at: Date }>(WINDOW, [key])
-        throw tooMany((rows[0]?.window_ends_at.getTime() ?? now) - now)
+        throw rateLimited(TOO_MANY, (rows[0]?.window_ends_at.getTime() ?? now) - now)
       }
       try {
-        const right = await check()
-        if (right) await pool.query(FORGET, [key])
-        return right
+        const isCorrect = await check()
+        if (isCorrect) await pool.query(FORGET, [key])
+        return isCorrect
       } catch (error) {
-        // What was wrong with the check is the news; the count ends with its window in any case.
+        // The error of the check matters more, and the count expires with its window.
         await pool.query(GIVE_BACK, [key]).catch(() => {})
         throw error
       }
@@ -73,8 +71,3 @@ export const createAccountLimits = ({
 }
 
 export type AccountLimits = ReturnType<typeof createAccountLimits>
-
-const tooMany = (resetMs: number): AppError =>
-  new AppError('rate_limited', 'Too many attempts', {
-    retryAfterSeconds: Math.max(1, Math.ceil(resetMs / 1000)),
-  })

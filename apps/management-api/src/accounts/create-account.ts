@@ -3,13 +3,13 @@ import { Prisma } from '@waymark/database'
 import { v7 as uuidv7 } from 'uuid'
 import { unprocessable } from '../http/validation.ts'
 
-/** Somebody who gets an account; the address is in lower case. */
+/** A user to create; the address is in lower case. */
 export type NewUser = { email: string; name: string; passwordHash: string }
 
 const DEFAULT_PROJECT = 'My project'
 
 /**
- * Makes a user.
+ * Creates a user.
  * @throws AppError unprocessable when the address has an account
  */
 export const createUser = async (tx: Prisma.TransactionClient, user: NewUser) =>
@@ -19,7 +19,7 @@ export const createUser = async (tx: Prisma.TransactionClient, user: NewUser) =>
     throw error
   })
 
-/** Makes a tenant with a first project and its owner. */
+/** Creates a tenant with a first project and its owner. */
 export const createTenant = (
   tx: Prisma.TransactionClient,
   ownerId: string,
@@ -35,14 +35,14 @@ export const createTenant = (
     },
   })
 
-/** 403 where nobody makes an account by HTTP. */
+/** 403 for a registration while REGISTRATION_MODE is `closed`. */
 export const registrationClosed = (): AppError =>
   new AppError(
     'forbidden',
     'Registration is closed in this deployment (REGISTRATION_MODE is closed); ask its operator for an account',
   )
 
-/** 403 where an account takes an invitation. */
+/** 403 for a registration without an invitation while REGISTRATION_MODE is `invite`. */
 export const invitationRequired = (): AppError =>
   new AppError(
     'forbidden',

@@ -1,21 +1,11 @@
 import { changePassword, endSession, getAccount, listSessions } from '@waymark/contracts'
-import type { Platform, Route } from '@waymark/service-kit'
-import type { AuditLog } from '../audit/audit-log.ts'
-import type { AccountRoutes } from '../http/account-route.ts'
+import type { Route } from '@waymark/service-kit'
 import { pageOf } from '../http/page.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
-import type { AccountLimits } from './account-limits.ts'
-import type { Passwords } from './passwords.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 import { readAccount } from './read-account.ts'
 
-type Deps = Pick<Platform, 'db' | 'clock'> & {
-  accountRoutes: AccountRoutes
-  accountLimits: AccountLimits
-  passwords: Passwords
-  auditLog: AuditLog
-}
-
-/** What somebody who is signed in does with their own account. */
+/** The account and the sessions of the signed-in user. */
 export const ownAccountRoutes = ({
   accountRoutes,
   accountLimits,
@@ -23,18 +13,16 @@ export const ownAccountRoutes = ({
   auditLog,
   db,
   clock,
-}: Deps): Route[] => [
+}: ManagementDeps): Route[] => [
   accountRoutes.signedIn(getAccount, async ({ session }) => ({ body: await readAccount(db, session.user) })),
 
   accountRoutes.signedIn(listSessions, async ({ session, query }) => ({
     body: await pageOf(
       query,
-      (where, take) =>
+      (page) =>
         db.prisma.session.findMany({
-          where: { userId: session.user.id, expiresAt: { gt: new Date(clock()) }, ...where },
+          ...page({ userId: session.user.id, expiresAt: { gt: new Date(clock()) } }),
           omit: { tokenHash: true, userId: true },
-          orderBy: { id: 'desc' },
-          take,
         }),
       (found) => ({ ...found, current: found.id === session.id }),
     ),
@@ -58,7 +46,7 @@ export const ownAccountRoutes = ({
     if (!(await accountLimits.attempt(email, client.address, check))) throw wrong()
     const newHash = await passwords.hash(body.newPassword)
     await db.prisma.$transaction(async (tx) => {
-      // A change made meanwhile wins; what was verified is not the current password any more.
+      // A concurrent change wins: the verified password is no longer the current one.
       const { count } = await tx.user.updateMany({
         where: { id, passwordHash },
         data: { passwordHash: newHash },

@@ -3,13 +3,13 @@ import { hashPassword, isCommonPassword, unmatchableHash, verifyPassword } from 
 import pLimit from 'p-limit'
 import { unprocessable } from '../http/validation.ts'
 
-// Each takes a thread and 19 MiB for some tens of ms; Node has four threads, which files and names need as well.
+// A hash takes 19 MiB and, for tens of ms, one of Node's four worker threads, which files and DNS also use.
 const AT_ONCE = 2
-/** About a second of work, several on a busy machine; whoever comes then had better come again. */
+/** About a second of work; beyond that requests are refused. */
 const MAX_WAITING = 64
 const RETRY_AFTER_S = 2
 
-/** How much hashing is done side by side, and how much may wait for it. */
+/** How many passwords are hashed at once, and how many may wait. */
 export type PasswordsOptions = {
   atOnce?: number
   maxWaiting?: number
@@ -17,7 +17,7 @@ export type PasswordsOptions = {
   verify?: (password: string, hash: string) => Promise<boolean>
 }
 
-/** Hashes and checks passwords, a few at a time, so that a burst of sign-ins does not slow other requests. */
+/** Hashes and checks passwords, a few at a time, so that a burst of sign-ins does not delay other requests. */
 export const createPasswords = ({
   atOnce = AT_ONCE,
   maxWaiting = MAX_WAITING,
@@ -37,7 +37,7 @@ export const createPasswords = ({
 
   return {
     /**
-     * Refuses a password that everybody uses, or that is the account's own address.
+     * Refuses common passwords and the account's own address.
      * @throws AppError unprocessable naming `field`
      */
     requireUncommon: async (password: string, email: string, field: string): Promise<void> => {
@@ -48,13 +48,13 @@ export const createPasswords = ({
 
     /**
      * Hashes a password.
-     * @throws AppError overloaded when too many wait already
+     * @throws AppError overloaded when too many are waiting
      */
     hash: async (password: string): Promise<string> => inTurn(() => hash(password)),
 
     /**
-     * Whether a password belongs to an account's hash; without an account it takes as long to say no.
-     * @throws AppError overloaded when too many wait already
+     * Whether a password matches an account's hash. Without an account the check takes as long.
+     * @throws AppError overloaded when too many are waiting
      */
     verify: async (password: string, stored: string | undefined): Promise<boolean> =>
       inTurn(() => verify(password, stored ?? unmatchable)),
@@ -63,7 +63,7 @@ export const createPasswords = ({
 
 export type Passwords = ReturnType<typeof createPasswords>
 
-// 50,000 of them: not loaded before somebody chooses a password.
+// 50,000 passwords, loaded when first needed.
 const loadCommon = async (): Promise<ReadonlySet<string>> => {
   const { dictionary } = await import('@zxcvbn-ts/language-common')
   return new Set(dictionary['passwords-common'])

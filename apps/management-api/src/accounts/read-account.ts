@@ -3,10 +3,10 @@ import type { Prisma } from '@waymark/database'
 import type { Platform } from '@waymark/service-kit'
 import type { Session } from './sessions.ts'
 
-/** A tenant as one of its users knows it; `owned` when they own a project of it. */
+/** A tenant of a user; `owned` if the user owns one of its projects. */
 export type TenantOfUser = { id: string; name: string; createdAt: Date; owned: boolean }
 
-/** A role as stored; the database refuses anything else. */
+/** The role in a stored row. @throws Error when the database holds another text, which its constraint refuses */
 export const roleOf = (text: string): ProjectRole => {
   const role = projectRoles.find((known) => known === text)
   if (!role) throw new Error('a member has a role that does not exist')
@@ -14,8 +14,8 @@ export const roleOf = (text: string): ProjectRole => {
 }
 
 /**
- * The tenants of a user's projects: those first in which they own one, then the oldest. Archived projects
- * count, so that nobody loses their tenant with its last project.
+ * The tenants of a user's projects: owned ones first, then the oldest. Archived projects count, so that a user keeps
+ * the tenant of an archived last project.
  */
 export const findTenants = (
   prisma: Pick<Prisma.TransactionClient, '$queryRaw'>,
@@ -26,10 +26,10 @@ export const findTenants = (
     FROM core.project_members m JOIN core.projects p ON p.id = m.project_id JOIN core.tenants t ON t.id = p.tenant_id
     WHERE m.user_id = ${userId}::uuid GROUP BY t.id ORDER BY owned DESC, t.id`
 
-/** What a tenant's users see of it. */
+/** A tenant as shown to its users. */
 export const tenantView = ({ id, name, createdAt }: Omit<TenantOfUser, 'owned'>) => ({ id, name, createdAt })
 
-/** What somebody may see of themselves. */
+/** An account as shown to its user. */
 export const readAccount = async (
   { prisma }: Platform['db'],
   { id, email, name, createdAt }: Session['user'],
@@ -52,7 +52,7 @@ export const readAccount = async (
 
 type Project = Prisma.ProjectGetPayload<object>
 
-/** What a member sees of a project. */
+/** A project as shown to its members. */
 export const projectView = ({ id, tenantId, name, createdAt }: Project, role: ProjectRole | null) => ({
   id,
   tenantId,

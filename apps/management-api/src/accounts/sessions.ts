@@ -1,18 +1,17 @@
-import type { Database } from '@waymark/database'
 import { generateToken, hashToken } from '@waymark/domain'
 import { everyMs, type Loop, type Platform } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import type { Client } from '../http/request-parts.ts'
 
-/** How long a session lasts when it is not used, in ms. */
+/** How long an unused session lasts, in ms. */
 export const SESSION_MS = 7 * 24 * 3_600_000
-/** How long it lasts at the most, however much it is used: then one signs in again. */
+/** Maximum age of a session that is used. */
 const MAX_SESSION_DAYS = 30
-/** A session's use is written down at most this often, in ms. */
+/** Minimum time between two updates of a session's last use, in ms. */
 const TOUCH_MS = 3_600_000
 const MAX_USER_AGENT_LENGTH = 300
 
-/** Somebody who is signed in. `renewed`: the session now lasts longer, and so should its cookie. */
+/** A session and its user. `renewed`: its expiry was extended, so its cookie must be renewed as well. */
 export type Session = {
   id: string
   user: { id: string; email: string; name: string; createdAt: Date }
@@ -28,7 +27,7 @@ const TOUCH = `
   UPDATE core.sessions SET last_seen_at = $2, expires_at = least($3, created_at + interval '${MAX_SESSION_DAYS} days')
   WHERE id = $1`
 
-// FOR SHARE waits for a change of the password that is under way, and then finds another hash.
+// FOR SHARE waits for a concurrent password change, after which the hash differs.
 const START = `
   INSERT INTO core.sessions (id, user_id, token_hash, user_agent, network, created_at, last_seen_at, expires_at)
   SELECT $1, id, $4, $5, $6, $7, $7, $8 FROM core.users WHERE id = $2 AND password_hash = $3 FOR SHARE`
@@ -42,17 +41,11 @@ type Row = {
   created_at: Date
 }
 
-/** Knows who is signed in: by a token of which only the hash is stored. */
-export const createSessions = ({
-  db: { pool },
-  clock,
-}: {
-  db: Pick<Database, 'pool'>
-  clock: () => number
-}) => ({
+/** Starts and finds sessions. Only the hash of a session's token is stored. */
+export const createSessions = ({ db: { pool }, clock }: Pick<Platform, 'db' | 'clock'>) => ({
   /**
-   * Signs a user in whose password was just found to belong to `passwordHash`. Answers the token, or undefined
-   * when the password has been changed in between.
+   * Starts a session for a user whose password matched `passwordHash`. Resolves to its token, or undefined if the
+   * password has been changed since.
    */
   start: async (
     user: { id: string; passwordHash: string },
@@ -77,7 +70,7 @@ export const createSessions = ({
     return rowCount === 1 ? token : undefined
   },
 
-  /** The session that a token stands for, unless it has ended. */
+  /** The session of a token, unless it has expired. */
   find: async (token: string): Promise<Session | undefined> => {
     const hash = hashToken(token)
     if (!hash) return undefined
@@ -100,7 +93,7 @@ export type Sessions = ReturnType<typeof createSessions>
 
 const INTERVAL_MS = 3_600_000
 
-/** Deletes sessions and counts of failed sign-ins that have run out. Whichever replica does it, it is done. */
+/** Deletes expired sessions and counts of failed sign-ins. */
 export const forgetExpired = ({ db, clock }: Pick<Platform, 'db' | 'clock'>): Loop =>
   everyMs('forget-expired', INTERVAL_MS, async () => {
     const now = new Date(clock())

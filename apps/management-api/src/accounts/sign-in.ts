@@ -1,28 +1,12 @@
 import { AppError, login, logout, register } from '@waymark/contracts'
-import type { Platform, Route } from '@waymark/service-kit'
-import type { AuditLog } from '../audit/audit-log.ts'
-import type { RegistrationMode } from '../config.ts'
-import type { AccountRoutes } from '../http/account-route.ts'
+import type { Route } from '@waymark/service-kit'
 import type { Client } from '../http/request-parts.ts'
 import { unprocessable } from '../http/validation.ts'
-import type { InvitationClaims } from '../projects/invitation-claims.ts'
-import type { AccountLimits } from './account-limits.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 import { createTenant, createUser, invitationRequired, registrationClosed } from './create-account.ts'
-import type { Passwords } from './passwords.ts'
 import { readAccount } from './read-account.ts'
-import type { Sessions } from './sessions.ts'
 
-type Deps = Pick<Platform, 'db'> & {
-  accountRoutes: AccountRoutes
-  accountLimits: AccountLimits
-  passwords: Passwords
-  sessions: Sessions
-  auditLog: AuditLog
-  invitationClaims: InvitationClaims
-  registrationMode: RegistrationMode
-}
-
-/** Getting in and out. */
+/** Registration, sign-in and sign-out. */
 export const signInRoutes = ({
   accountRoutes,
   accountLimits,
@@ -32,7 +16,7 @@ export const signInRoutes = ({
   invitationClaims,
   registrationMode,
   db,
-}: Deps): Route[] => {
+}: ManagementDeps): Route[] => {
   const begin = async (
     user: Parameters<typeof readAccount>[1] & { passwordHash: string },
     operation: string,

@@ -1,15 +1,12 @@
 import { getTenantProfile, updateTenantProfile } from '@waymark/contracts'
-import type { Platform, Route } from '@waymark/service-kit'
-import type { AuditLog } from '../audit/audit-log.ts'
-import type { AccountRoutes } from '../http/account-route.ts'
+import type { Route } from '@waymark/service-kit'
 import { lacksRole } from '../http/project-route.ts'
 import { requireFound } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 import { findTenants, tenantView } from './read-account.ts'
 
-type Deps = Pick<Platform, 'db'> & { accountRoutes: AccountRoutes; auditLog: AuditLog }
-
-/** The customer that projects belong to. */
-export const tenantRoutes = ({ accountRoutes, auditLog, db }: Deps): Route[] => {
+/** The tenant of a user's or key's projects. */
+export const tenantRoutes = ({ accountRoutes, auditLog, db }: ManagementDeps): Route[] => {
   const tenantOf = async (userId: string, wanted: string | undefined) => {
     const tenants = await findTenants(db.prisma, userId)
     return requireFound(wanted === undefined ? tenants[0] : tenants.find(({ id }) => id === wanted))

@@ -1,16 +1,15 @@
 import { listUsers } from '@waymark/contracts'
 import { roleAllows } from '@waymark/domain'
-import type { Platform, Route } from '@waymark/service-kit'
-import type { AccountRoutes, Caller } from '../http/account-route.ts'
+import type { Route } from '@waymark/service-kit'
+import type { Caller } from '../http/account-route.ts'
 import { pageOf } from '../http/page.ts'
 import { findRole, lacksRole } from '../http/project-route.ts'
 import { requireFound } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 import { roleOf } from './read-account.ts'
 
-type Deps = Pick<Platform, 'db'> & { accountRoutes: AccountRoutes }
-
-/** Everybody who is in the projects that the caller administers. */
-export const userRoutes = ({ accountRoutes, db }: Deps): Route[] => {
+/** The members of the projects that the caller administers. */
+export const userRoutes = ({ accountRoutes, db }: ManagementDeps): Route[] => {
   const administered = async (caller: Caller, wanted: string | undefined): Promise<string[]> => {
     if (caller.kind === 'key')
       return [requireFound(wanted === undefined || wanted === caller.projectId ? caller.projectId : null)]
@@ -33,9 +32,9 @@ export const userRoutes = ({ accountRoutes, db }: Deps): Route[] => {
       return {
         body: await pageOf(
           query,
-          (where, take) =>
+          (page) =>
             db.prisma.user.findMany({
-              where: { memberships: { some: { projectId } }, ...where },
+              ...page({ memberships: { some: { projectId } } }),
               include: {
                 memberships: {
                   where: { projectId },
@@ -43,8 +42,6 @@ export const userRoutes = ({ accountRoutes, db }: Deps): Route[] => {
                   orderBy: { projectId: 'asc' },
                 },
               },
-              orderBy: { id: 'desc' },
-              take,
             }),
           ({ id, email, name, createdAt, memberships }) => ({
             id,

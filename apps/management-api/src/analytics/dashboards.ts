@@ -28,12 +28,7 @@ export const dashboardRoutes = ({ projectRoute, db, clock, quotas }: Deps): Rout
     return { status: 201, body: view(dashboard) }
   }),
   projectRoute(listDashboards, async ({ projectId, query }) => ({
-    body: await pageOf(
-      query,
-      (where, take) =>
-        db.prisma.dashboard.findMany({ where: { projectId, ...where }, orderBy: { id: 'desc' }, take }),
-      view,
-    ),
+    body: await pageOf(query, (page) => db.prisma.dashboard.findMany(page({ projectId })), view),
   })),
   projectRoute(getDashboard, async ({ projectId, id }) => {
     const where = { id: requireId(id), projectId }

@@ -45,12 +45,7 @@ export const insightRoutes = ({ projectRoute, db, clock, quotas }: Deps): Route[
       return { status: 201, body: view(insight) }
     }),
     projectRoute(listInsights, async ({ projectId, query }) => ({
-      body: await pageOf(
-        query,
-        (where, take) =>
-          db.prisma.insight.findMany({ where: { projectId, ...where }, orderBy: { id: 'desc' }, take }),
-        view,
-      ),
+      body: await pageOf(query, (page) => db.prisma.insight.findMany(page({ projectId })), view),
     })),
     projectRoute(getInsight, async ({ projectId, id }) => ({ body: view(await find(projectId, id)) })),
     projectRoute(updateInsight, async ({ projectId, id, requireMatch, body: { name, kind, query } }) => {

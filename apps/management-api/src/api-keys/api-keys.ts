@@ -12,26 +12,22 @@ import {
 } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import { generateApiKey, scopeAllows } from '@waymark/domain'
-import type { Platform, Route } from '@waymark/service-kit'
+import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
-import type { Actor, ProjectRouteFactory } from '../http/project-route.ts'
+import type { Actor } from '../http/project-route.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
-import { type Quotas, requireWithinQuota } from '../quotas.ts'
+import type { ManagementDeps } from '../management-deps.ts'
+import { requireWithinQuota } from '../quotas.ts'
 import { ownerFor } from './key-owners.ts'
 
-/** Scopes that a key may hold which everybody can read in a web page. */
+/** Scopes that a `pub` key may have, which anybody can read in a web page. */
 const PUBLIC_SCOPES: readonly ApiKeyScope[] = ['events:write', 'decide', 'coupons:read', 'coupons:redeem']
 
 type StoredKey = Prisma.ApiKeyGetPayload<object>
 
 /** A project's API keys. The key itself is shown once, in the answer that creates it. */
-export const apiKeyRoutes = ({
-  projectRoute,
-  db,
-  clock,
-  quotas,
-}: Pick<Platform, 'db' | 'clock'> & { projectRoute: ProjectRouteFactory; quotas: Quotas }): Route[] => [
+export const apiKeyRoutes = ({ projectRoute, db, clock, quotas }: ManagementDeps): Route[] => [
   projectRoute(createApiKey, async ({ projectId, actor, body: wanted }) => {
     requireOwnScopes(actor, wanted.scopes)
     requireScopesFor(wanted.kind, wanted.scopes)
@@ -61,12 +57,7 @@ export const apiKeyRoutes = ({
     return { status: 201, body: { ...view(stored), key }, version: versionOf(stored) }
   }),
   projectRoute(listApiKeys, async ({ projectId, query }) => ({
-    body: await pageOf(
-      query,
-      (where, take) =>
-        db.prisma.apiKey.findMany({ where: { projectId, ...where }, orderBy: { id: 'desc' }, take }),
-      view,
-    ),
+    body: await pageOf(query, (page) => db.prisma.apiKey.findMany(page({ projectId })), view),
   })),
   projectRoute(getApiKey, async ({ projectId, id }) => {
     const found = await db.prisma.apiKey.findFirst({ where: { id: requireId(id), projectId } })
@@ -99,7 +90,7 @@ export const apiKeyRoutes = ({
       const ownerId = await ownerFor(tx, projectId, actor)
       const found = await lockKey(tx, projectId, id)
       const now = clock()
-      // The old one goes on working for a while: both count.
+      // The old key works during the overlap, so both count.
       requireWithinQuota(quotas, 'apiKeys', (await countUsable(tx, projectId, now)) + 1)
       requireNotRevoked(found)
       if (found.replacedBy !== null) throw unprocessable('id', 'rotated', 'has been rotated already')
@@ -128,7 +119,7 @@ export const apiKeyRoutes = ({
     await db.prisma.$transaction(async (tx) => {
       const found = await lockKey(tx, projectId, id)
       requireMatch(versionOf(found))
-      // Revoking again changes nothing: the first time stands.
+      // A second revocation keeps the time of the first.
       if (found.revokedAt === null)
         await tx.apiKey.update({ where: { id }, data: { revokedAt: new Date(clock()) } })
       await tx.configChange.create({ data: { projectId } })
@@ -142,7 +133,7 @@ const countUsable = (tx: Prisma.TransactionClient, projectId: string, now: numbe
     where: { projectId, revokedAt: null, OR: [{ expiresAt: null }, { expiresAt: { gt: new Date(now) } }] },
   })
 
-/** The key, which nobody else changes until the transaction ends. */
+/** Reads a key and locks it until the transaction ends. */
 const lockKey = async (tx: Prisma.TransactionClient, projectId: string, id: string): Promise<StoredKey> => {
   await tx.$queryRaw`SELECT 1 FROM core.api_keys WHERE id = ${requireId(id)}::uuid FOR UPDATE`
   return requireFound(await tx.apiKey.findFirst({ where: { id, projectId } }))
@@ -195,7 +186,7 @@ const parseExpiry = (text: string | null, now: number): Date | null => {
 
 const view = ({ projectId: _projectId, secretHash: _secretHash, ...key }: StoredKey) => key
 
-/** What counts as a change: not that the key was used. */
+/** What the `ETag` is made of: a use of the key is not a change. */
 const versionOf = (key: StoredKey) => ({ ...view(key), lastUsedAt: null })
 
 const reply = (key: StoredKey) => ({ body: view(key), version: versionOf(key) })

@@ -1,15 +1,14 @@
-import type { Log } from '@waymark/contracts'
-import type { Database } from '@waymark/database'
+import type { Platform } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import type { Client } from '../http/request-parts.ts'
 
-/** Something that was done, to be remembered. */
+/** An action to record. */
 export type AuditEntry = {
   actor: { kind: 'user' | 'key'; id: string }
   /** An operation's id. */
   operation: string
   resourceId?: string | null
-  /** The body that was sent; the names of its fields are remembered. */
+  /** The body of the request, of which only the names of its fields are stored. */
   body?: unknown
   client: Client
 }
@@ -28,18 +27,10 @@ const PROJECTS = `
   WHERE m.user_id = $1 AND p.archived_at IS NULL ORDER BY m.project_id`
 
 /**
- * Remembers who did what. It is written once the thing is done, before the answer; when it cannot be written, the
- * entry goes to the log of the process instead and the answer stays what it is.
+ * Records who did what, after the change and before the answer. An entry that cannot be stored goes to the log of the
+ * process and does not change the answer.
  */
-export const createAuditLog = ({
-  db: { pool },
-  clock,
-  log,
-}: {
-  db: Pick<Database, 'pool'>
-  clock: () => number
-  log: Log
-}) => {
+export const createAuditLog = ({ db: { pool }, clock, log }: Pick<Platform, 'db' | 'clock' | 'log'>) => {
   const write = async (projectIds: readonly string[], entry: AuditEntry): Promise<void> => {
     const { actor, operation, resourceId = null, body, client } = entry
     await pool.query({
@@ -72,10 +63,10 @@ export const createAuditLog = ({
   }
 
   return {
-    /** Remembers what was done in a project. Never rejects. */
+    /** Records an action in a project. Never rejects. */
     record: (projectId: string, entry: AuditEntry): Promise<void> => orLog(entry, write([projectId], entry)),
 
-    /** Remembers what a user did with their account, in each project that they are a member of. Never rejects. */
+    /** Records what a user did with their account, in each of their projects. Never rejects. */
     recordOfUser: (userId: string, entry: Omit<AuditEntry, 'actor'>): Promise<void> => {
       const whole = { ...entry, actor: { kind: 'user' as const, id: userId } }
       const writing = async () => {

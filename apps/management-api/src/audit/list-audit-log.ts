@@ -1,24 +1,15 @@
 import { type AuditQuery, dateOfTime, listAuditLog } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
-import type { Platform, Route } from '@waymark/service-kit'
+import type { Route } from '@waymark/service-kit'
 import { pageOf } from '../http/page.ts'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 
-/** What was done in a project, the last first. */
-export const auditLogRoute = ({
-  projectRoute,
-  db,
-}: Pick<Platform, 'db'> & { projectRoute: ProjectRouteFactory }): Route =>
+/** What was done in a project, latest first. */
+export const auditLogRoute = ({ projectRoute, db }: ManagementDeps): Route =>
   projectRoute(listAuditLog, async ({ projectId, query }) => {
-    const filter = filterOf(query)
     const { data, nextCursor } = await pageOf(
       query,
-      (where, take) =>
-        db.prisma.auditEntry.findMany({
-          where: { AND: [{ projectId, ...where }, filter] },
-          orderBy: { id: 'desc' },
-          take,
-        }),
+      (page) => db.prisma.auditEntry.findMany(page({ projectId, ...filterOf(query) })),
       (entry) => entry,
     )
     const names = await namesOf(

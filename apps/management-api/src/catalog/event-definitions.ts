@@ -9,30 +9,19 @@ import {
   updateEventDefinition,
 } from '@waymark/contracts'
 import type { Database, Prisma } from '@waymark/database'
-import {
-  extendDeadlineDuring,
-  type HttpRequest,
-  type Platform,
-  type Route,
-  SCHEMA_CHECK_MS,
-} from '@waymark/service-kit'
+import { extendDeadlineDuring, type HttpRequest, type Route, SCHEMA_CHECK_MS } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 import { lockQuota, type Quotas, requireConfigurationFits, requireWithinQuota } from '../quotas.ts'
 import { inferSchemaOf } from './infer-schema-of.ts'
 
 type Definition = Prisma.EventDefinitionGetPayload<object>
 type Transaction = Prisma.TransactionClient
 
-/** The catalog of a project: which events there are, and what their properties look like. */
-export const eventDefinitionRoutes = ({
-  projectRoute,
-  db,
-  schemas,
-  quotas,
-}: Pick<Platform, 'db' | 'schemas'> & { projectRoute: ProjectRouteFactory; quotas: Quotas }): Route[] => {
+/** The catalog of a project: its events and the schemas of their properties. */
+export const eventDefinitionRoutes = ({ projectRoute, db, schemas, quotas }: ManagementDeps): Route[] => {
   const requireUsable = (request: HttpRequest, projectId: string, schema: object): Promise<void> =>
     extendDeadlineDuring(request, SCHEMA_CHECK_MS, schemas.requireUsable(projectId, schema))
 
@@ -44,12 +33,10 @@ export const eventDefinitionRoutes = ({
     projectRoute(listEventDefinitions, async ({ projectId, query }) => ({
       body: await pageOf(
         query,
-        (where, take) =>
-          db.prisma.eventDefinition.findMany({
-            where: { projectId, archivedAt: query.archived ? { not: null } : null, ...where },
-            orderBy: { id: 'desc' },
-            take,
-          }),
+        (page) =>
+          db.prisma.eventDefinition.findMany(
+            page({ projectId, archivedAt: query.archived ? { not: null } : null }),
+          ),
         view,
       ),
     })),
@@ -63,12 +50,7 @@ export const eventDefinitionRoutes = ({
       return {
         body: await pageOf(
           query,
-          (where, take) =>
-            db.prisma.eventDefinitionVersion.findMany({
-              where: { definitionId: id, ...where },
-              orderBy: { id: 'desc' },
-              take,
-            }),
+          (page) => db.prisma.eventDefinitionVersion.findMany(page({ definitionId: id })),
           ({ version, schema, createdAt }) => ({ version, schema, createdAt }),
         ),
       }
@@ -113,7 +95,7 @@ export const eventDefinitionRoutes = ({
 
 type NewValues = { name: string; description?: string | null; schema: Record<string, unknown> }
 
-// A name that was archived may be defined anew; the old row is taken over, so that the name stays unique.
+// An archived name can be defined again. Its row is reused, so that names stay unique.
 const create = (
   db: Database,
   projectId: string,
@@ -145,7 +127,7 @@ const create = (
     return created
   })
 
-/** A definition in use, which nobody else changes until the transaction ends. */
+/** Reads a definition that is not archived and locks it until the transaction ends. */
 const lockDefinition = async (tx: Transaction, projectId: string, id: string): Promise<Definition> => {
   await tx.$queryRaw`SELECT 1 FROM core.event_definitions WHERE id = ${requireId(id)}::uuid FOR UPDATE`
   return requireFound(await tx.eventDefinition.findFirst({ where: { id, projectId, archivedAt: null } }))

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createSchemaInference } from '@waymark/domain'
 import type { Pool } from 'pg'
 
-/** Events that are read at a time; each may have 32 KiB, and parsing many at once keeps others waiting. */
+/** Events per read. Each may have 32 KiB, and parsing many at once would delay other requests. */
 const CHUNK_ROWS = 25
 
 const NEWEST = `
@@ -13,7 +13,7 @@ const NEWEST = `
 type Sample = { projectId: string; eventName: string; sampleSize: number }
 type Row = { event_key: string; received_at: Date | 'infinity'; properties: Record<string, unknown> }
 
-/** A schema that the events of a name received last fit, and how many were looked at. */
+/** A schema that fits the latest events of a name, and how many events were sampled. */
 export const inferSchemaOf = async (
   pool: Pool,
   { projectId, eventName, sampleSize }: Sample,
@@ -35,7 +35,7 @@ export const inferSchemaOf = async (
     ])
     for (const { properties } of rows) {
       inference.add(properties)
-      // One event takes up to some milliseconds; other requests are answered in between.
+      // One event can take milliseconds, so other requests run in between.
       await nextTurn()
     }
     sampled += rows.length

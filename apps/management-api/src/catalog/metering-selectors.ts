@@ -6,24 +6,20 @@ import {
   MAX_SELECTORS_PER_EVENT,
 } from '@waymark/contracts'
 import { Prisma } from '@waymark/database'
-import type { Platform, Route } from '@waymark/service-kit'
+import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
 import { requireFound, requireId, requireUsableFilter, unprocessable } from '../http/validation.ts'
-import { lockQuota, type Quotas, requireConfigurationFits, requireWithinQuota } from '../quotas.ts'
+import type { ManagementDeps } from '../management-deps.ts'
+import { lockQuota, requireConfigurationFits, requireWithinQuota } from '../quotas.ts'
 
-/** An amount always has a currency: where a selector names no property for it, that of common event schemas. */
+/** The currency property of selectors that name only an amount property, as in common event schemas. */
 const DEFAULT_CURRENCY_PROPERTY = 'currency'
 
 type Selector = Prisma.MeteringSelectorGetPayload<object>
 
 /** Which events are conversions. */
-export const meteringSelectorRoutes = ({
-  projectRoute,
-  db,
-  quotas,
-}: Pick<Platform, 'db'> & { projectRoute: ProjectRouteFactory; quotas: Quotas }): Route[] => [
+export const meteringSelectorRoutes = ({ projectRoute, db, quotas }: ManagementDeps): Route[] => [
   projectRoute(createMeteringSelector, async ({ projectId, body }) => {
     const { eventName, filter = null, ...properties } = body
     const amountProperty = properties.amountProperty ?? null
@@ -60,12 +56,7 @@ export const meteringSelectorRoutes = ({
   projectRoute(listMeteringSelectors, async ({ projectId, query }) => ({
     body: await pageOf(
       query,
-      (where, take) =>
-        db.prisma.meteringSelector.findMany({
-          where: { projectId, archivedAt: null, ...where },
-          orderBy: { id: 'desc' },
-          take,
-        }),
+      (page) => db.prisma.meteringSelector.findMany(page({ projectId, archivedAt: null })),
       view,
     ),
   })),

@@ -10,24 +10,21 @@ import {
 import type { Database } from '@waymark/database'
 import { displayCode, normalizeCode } from '@waymark/domain'
 import { insertCoupons } from '@waymark/pipeline'
-import { LoopTurns, type Platform, type Route } from '@waymark/service-kit'
+import { LoopTurns, type Route } from '@waymark/service-kit'
 import { type CsvError, parse } from 'csv-parse'
 import type { Pool } from 'pg'
+import { csvField } from '../http/csv.ts'
 import { limitExports } from '../http/limit-exports.ts'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 import { type Quotas, requireWithinQuota } from '../quotas.ts'
 import { lockCoupons } from './create-coupon-pool.ts'
 
-/** An export reads the store whenever its reader has taken what was read before. */
+/** Exports that run at once, in this process. */
 const EXPORT_LIMITS = { perProject: 2, total: 8 }
 
-/** Codes of a pool in and out as CSV, as streams. */
-export const couponCsvRoutes = ({
-  projectRoute,
-  db,
-  quotas,
-}: Pick<Platform, 'db'> & { projectRoute: ProjectRouteFactory; quotas: Quotas }): Route[] => {
+/** Imports and exports the codes of a pool as CSV streams. */
+export const couponCsvRoutes = ({ projectRoute, db, quotas }: ManagementDeps): Route[] => {
   const find = async (projectId: string, id: string) =>
     requireFound(await db.prisma.couponPool.findFirst({ where: { id: requireId(id), projectId } }))
 
@@ -53,13 +50,12 @@ export const couponCsvRoutes = ({
   ]
 }
 
-/** Coupons that are read or written at a time. */
+/** Coupons per read or write. */
 const CHUNK = 5_000
 const NONE = '00000000-0000-0000-0000-000000000000'
 const HEADER = 'code,status,assignedProfileId,redeemedAt,revokedAt,createdAt\n'
 
-// By id, which never changes: every coupon comes once, whatever happens to it meanwhile, and no transaction is held
-// open for as long as a client takes to read.
+// Ids never change, so every coupon is exported once, and no transaction stays open while a client reads.
 const NEXT = `
   SELECT id, code, display, status, assigned_profile_id, redeemed_at, revoked_at, created_at FROM coupon.coupons
   WHERE pool_id = $1 AND id > $2 ORDER BY id NULLS FIRST LIMIT ${CHUNK}`
@@ -75,7 +71,7 @@ type Row = {
   created_at: Date
 }
 
-/** All coupons of a pool as CSV, some thousands at a time and each when the one before was taken. */
+/** All coupons of a pool as CSV. Each chunk is read when the one before has been sent. */
 export async function* exportCodes(
   db: Pool,
   { id: poolId, prefix }: { id: string; prefix: string },
@@ -92,12 +88,8 @@ export async function* exportCodes(
 
 const lineOf = (row: Row, prefix: string): string => {
   const times = [row.redeemed_at, row.revoked_at, row.created_at].map((time) => time?.toISOString() ?? '')
-  return `${[displayCode(row, prefix), row.status, row.assigned_profile_id ?? '', ...times].map(quoted).join(',')}\n`
+  return `${[displayCode(row, prefix), row.status, row.assigned_profile_id ?? '', ...times].map(csvField).join(',')}\n`
 }
-
-/** A field of RFC 4180. */
-const quoted = (field: string): string =>
-  /[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field
 
 /** A line that was not imported, and why. */
 export type RefusedLine = { line: number; code: string; reason: string }
@@ -108,10 +100,10 @@ type PoolId = { id: string; projectId: string }
 
 const MAX_LINE_LENGTH = 64 * 1024
 const SAMPLE_LENGTH = 80
-/** Bytes of CSV that are parsed at a time: up to two thousand lines, which take some ten milliseconds. */
+/** Bytes of CSV that are parsed at once: up to two thousand lines, which take about ten milliseconds. */
 const PIECE_BYTES = 4 * 1024
 
-// The pool's row is locked before its coupons are written, as by the generator.
+// Like the generator, an import locks the pool's row before it writes coupons.
 const LOCK = `
   SELECT size FROM coupon.pools WHERE id = $1 AND status <> 'archived' FOR NO KEY UPDATE`
 const GROW = `
@@ -121,9 +113,9 @@ const READY = `
   WHERE id = $1 AND status IN ('draft', 'failed') AND generated > 0 AND generated = size`
 
 /**
- * Imports codes from CSV as it arrives, some thousands in a transaction, never holding more than those in memory. When
- * the stream breaks off, what was read before stays imported and the pool a draft.
- * @throws AppError unprocessable when the pool was archived meanwhile, or it or the project would have too many codes
+ * Imports codes from CSV as it arrives, one transaction and at most `CHUNK` codes in memory at a time. If the stream
+ * breaks off, earlier chunks stay imported and the pool stays a draft.
+ * @throws AppError unprocessable when the pool has been archived, or the pool or the project would have too many codes
  */
 export const importCodes = async (
   db: Pick<Database, 'transaction' | 'pool'>,
@@ -192,7 +184,7 @@ const insertChunk = (
 
 type Parsed = { record: string[]; info: { lines: number } }
 
-/** The codes of a CSV, line by line: of its column `code`, else of its first column. */
+/** The codes of a CSV, line by line: of its column `code`, otherwise of its first column. */
 async function* linesOf(
   csv: Readable,
   refuse: (line: number, text: string, reason: string) => void,
@@ -201,7 +193,7 @@ async function* linesOf(
     bom: true,
     info: true,
     relax_column_count: true,
-    // Otherwise it tells of every quote in a line by an error that quotes all of the line before it. No code has any.
+    // Otherwise each quote in a line gives an error with all of the line before it. Codes have no quotes.
     relax_quotes: true,
     skip_empty_lines: true,
     skip_records_with_error: true,
@@ -210,7 +202,7 @@ async function* linesOf(
   let lastSkipped: number | undefined
   parser.on('skip', ({ lines }: CsvError) => {
     const line = Number(lines ?? 0)
-    // Each piece of a line that is too long is skipped by itself.
+    // Each part of a line above the limit is skipped separately.
     if (line !== lastSkipped) refuse(line, '', 'is not CSV')
     lastSkipped = line
   })
@@ -234,7 +226,7 @@ async function* linesOf(
   }
 }
 
-/** A body in pieces, between which other requests get their turns. */
+/** A body in pieces, between which other requests run. */
 async function* piecesOf(csv: AsyncIterable<Buffer | string>): AsyncGenerator<Buffer> {
   const turns = new LoopTurns()
   for await (const given of csv) {

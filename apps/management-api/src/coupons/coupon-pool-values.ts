@@ -22,7 +22,7 @@ import { unprocessable } from '../http/validation.ts'
 const MAX_DISCOUNT_DATA_BYTES = 4 * 1024
 const MAX_DISCOUNT_DATA_DEPTH = 5
 
-/** What a new pool is stored as, and the code of a shared one. */
+/** The columns of a new pool, and the code of a shared one. */
 export type PoolValues = {
   pool: Omit<Prisma.CouponPoolUncheckedCreateInput, 'id' | 'projectId'>
   code: { code: string; display: string | null } | null
@@ -96,7 +96,7 @@ const storedDiscount = (discount: Discount): Prisma.InputJsonObject => {
     refuse('value', 'maximum', `must be a percentage from 0 to 100; got ${value ?? 'nothing'}`)
   if (type === 'amount' && value === undefined)
     refuse('value', 'required', 'is required for the type amount: an integer in minor units')
-  // What is no percentage is an amount of money, whatever the type is called.
+  // Every value that is not a percentage is an amount of money, also for custom types.
   if (type !== 'percent' && value !== undefined) {
     if (!Number.isSafeInteger(value))
       refuse('value', 'type', `must be an integer in minor units; got ${value}`)

@@ -12,15 +12,16 @@ import {
 import type { Prisma } from '@waymark/database'
 import { displayCode } from '@waymark/domain'
 import { createAssignCoupon, resolveProfiles } from '@waymark/pipeline'
-import type { Platform, Route } from '@waymark/service-kit'
+import type { Route } from '@waymark/service-kit'
 import { pageOf } from '../http/page.ts'
-import type { ProjectRequest, ProjectRouteFactory } from '../http/project-route.ts'
+import type { ProjectRequest } from '../http/project-route.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
-import { lockQuota, type Quotas, requireWithinQuota } from '../quotas.ts'
+import type { ManagementDeps } from '../management-deps.ts'
+import { lockQuota, requireWithinQuota } from '../quotas.ts'
 import { newPoolValues, patchedPoolValues, requireUnguessable } from './coupon-pool-values.ts'
 import { createPool } from './create-coupon-pool.ts'
 
-/** As `lockCoupons` does: answers how many codes the project has, and keeps others from adding some. */
+/** Like `lockCoupons`: serializes additions of codes to a project and resolves to how many it has. */
 const lockCodes = async (tx: Prisma.TransactionClient, projectId: string): Promise<number> => {
   await lockQuota(tx, projectId, 'couponCodes')
   const { _sum } = await tx.couponPool.aggregate({ where: { projectId }, _sum: { size: true } })
@@ -38,13 +39,8 @@ const NO_COUPON = {
   exhausted: 'The pool has no coupons left',
 }
 
-/** A project's pools of coupons, and giving a person one of them. */
-export const couponPoolRoutes = ({
-  projectRoute,
-  db,
-  clock,
-  quotas,
-}: Pick<Platform, 'db' | 'clock'> & { projectRoute: ProjectRouteFactory; quotas: Quotas }): Route[] => {
+/** A project's coupon pools, and the assignment of a coupon to a person. */
+export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: ManagementDeps): Route[] => {
   const assignCoupon = createAssignCoupon(db, clock)
   const find = async (projectId: string, id: string): Promise<StoredPool> =>
     requireFound(
@@ -74,7 +70,7 @@ export const couponPoolRoutes = ({
     { adds = false } = {},
   ): Promise<StoredPool> =>
     db.prisma.$transaction(async (tx) => {
-      // Before the pool's row, as everywhere.
+      // Always locked before the row of the pool.
       const codes = adds ? await lockCodes(tx, projectId) : 0
       await tx.$queryRaw`
         SELECT 1 FROM coupon.pools WHERE id = ${requireId(id)}::uuid AND project_id = ${projectId}::uuid FOR NO KEY UPDATE`
@@ -94,13 +90,7 @@ export const couponPoolRoutes = ({
     projectRoute(listCouponPools, async ({ projectId, query }) => {
       const { data, nextCursor } = await pageOf(
         query,
-        (where, take) =>
-          db.prisma.couponPool.findMany({
-            where: { projectId, ...where },
-            orderBy: { id: 'desc' },
-            take,
-            include: withCount,
-          }),
+        (page) => db.prisma.couponPool.findMany({ ...page({ projectId }), include: withCount }),
         (pool) => pool,
       )
       return { body: { data: await viewAll(data), nextCursor } }

@@ -2,6 +2,7 @@ import type { CouponQuery, CouponStatus, Revocation } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
 import { displayCode, normalizeCode, normalizeCodePrefix } from '@waymark/domain'
 import type { Pool } from 'pg'
+import { decodeCursor, encodeCursor, unusableCursor } from '../http/page.ts'
 import { UUID, unprocessable } from '../http/validation.ts'
 
 type Row = {
@@ -17,19 +18,19 @@ type Row = {
   createdAt: Date
   prefix: string
 }
-export type CouponPage = { data: ReturnType<typeof viewCoupon>[]; nextCursor: string | null }
+type CouponPage = { data: ReturnType<typeof viewCoupon>[]; nextCursor: string | null }
 
 const COLUMNS = `
   c.id, c.pool_id AS "poolId", c.code, c.display, c.status, c.assigned_profile_id AS "assignedProfileId",
   c.assigned_at AS "assignedAt", c.redeemed_at AS "redeemedAt", c.revoked_at AS "revokedAt", c.created_at AS "createdAt",
   p.prefix`
 
-/** Greater than every character of a code, in the order of bytes. */
+/** Sorts after every character of a code, in byte order. */
 const AFTER_ANY = '~'
 
 /**
- * A page of a project's coupons: the newest first, or with `q` in the order of codes. Each pool is read by an index of
- * its own only as far as the page goes, so that a million coupons take no longer than a hundred.
+ * A page of a project's coupons: newest first, or with `q` in the order of codes. An index reads each pool only as far
+ * as the page goes, so the time does not depend on the number of coupons.
  * @throws AppError unprocessable when the cursor is not usable
  */
 export const listCoupons = async (db: Pool, projectId: string, query: CouponQuery): Promise<CouponPage> => {
@@ -38,15 +39,11 @@ export const listCoupons = async (db: Pool, projectId: string, query: CouponQuer
   const { rows } = await db.query<Row>({ text, values })
   const page = rows.slice(0, limit)
   const last = page.at(-1)
-  const nextCursor =
-    rows.length > limit && last
-      ? Buffer.from(q === undefined ? last.id : last.code).toString('base64url')
-      : null
+  const nextCursor = rows.length > limit && last ? encodeCursor(q === undefined ? last.id : last.code) : null
   return { data: page.map(viewCoupon), nextCursor }
 }
 
-/** A coupon as it is shown. */
-export const viewCoupon = ({ display, prefix, ...coupon }: Row) => ({
+const viewCoupon = ({ display, prefix, ...coupon }: Row) => ({
   ...coupon,
   code: displayCode({ code: coupon.code, display }, prefix),
 })
@@ -56,7 +53,7 @@ type Statement = { text: string; values: unknown[] }
 const byAge = (projectId: string, { limit, cursor, poolId, status }: CouponQuery): Statement => {
   const values: unknown[] = [projectId, limit + 1]
   const parameter = (value: unknown) => `$${values.push(value)}`
-  const before = cursor === undefined ? undefined : cursorText(cursor)
+  const before = cursor === undefined ? undefined : decodeCursor(cursor)
   if (before !== undefined && !UUID.test(before)) throw unusableCursor()
   const conditions = [
     'pool_id = p.id',
@@ -75,9 +72,9 @@ const byAge = (projectId: string, { limit, cursor, poolId, status }: CouponQuery
 
 const byCode = (projectId: string, { limit, cursor, poolId, status }: CouponQuery, q: string): Statement => {
   const prefix = normalizeCodePrefix(q)
-  const after = cursor === undefined ? undefined : cursorText(cursor)
+  const after = cursor === undefined ? undefined : decodeCursor(cursor)
   if (after !== undefined && normalizeCode(after) !== after) throw unusableCursor()
-  // What no code begins with matches none.
+  // A prefix that no code can have matches none.
   const values: unknown[] = [projectId, limit + 1, prefix ?? AFTER_ANY, `${prefix ?? ''}${AFTER_ANY}`]
   const parameter = (value: unknown) => `$${values.push(value)}`
   const conditions = [
@@ -92,13 +89,9 @@ const byCode = (projectId: string, { limit, cursor, poolId, status }: CouponQuer
   return { text, values }
 }
 
-const cursorText = (cursor: string): string => Buffer.from(cursor, 'base64url').toString('latin1')
-const unusableCursor = () =>
-  unprocessable('cursor', 'format', 'must be the nextCursor of an earlier page of this list')
-
 const CHUNK = 10_000
 
-// One that is being redeemed is waited for, and left alone when it was.
+// Waits for a coupon that is being redeemed, and then leaves it unchanged.
 const revoke = (condition: string) => `
   WITH chosen AS (
     SELECT id FROM coupon.coupons WHERE project_id = $1 AND ${condition} ORDER BY id NULLS FIRST LIMIT ${CHUNK} FOR NO KEY UPDATE
@@ -107,7 +100,7 @@ const revoke = (condition: string) => `
   WHERE c.id = chosen.id AND c.status IN ('available', 'assigned')`
 
 /**
- * Revokes coupons that were not redeemed, some thousands in a transaction, and answers how many.
+ * Revokes coupons that are not redeemed, at most `CHUNK` per statement, and resolves to how many.
  * @throws AppError unprocessable unless coupons or a pool are named
  */
 export const revokeCoupons = async (

@@ -6,19 +6,16 @@ import {
 } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import { displayCode } from '@waymark/domain'
-import type { Platform, Route } from '@waymark/service-kit'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
+import type { Route } from '@waymark/service-kit'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 import { listCoupons, revokeCoupons } from './coupon-queries.ts'
 import { viewRedemption } from './redemptions.ts'
 
 const HISTORY = 100
 
-/** A project's coupons one by one: finding them, their history, revoking them. */
-export const couponRoutes = ({
-  projectRoute,
-  db,
-}: Pick<Platform, 'db'> & { projectRoute: ProjectRouteFactory }): Route[] => [
+/** A project's coupons, their history and their revocation. */
+export const couponRoutes = ({ projectRoute, db }: ManagementDeps): Route[] => [
   projectRoute(listOperation, async ({ projectId, query }) => ({
     body: await listCoupons(db.pool, projectId, query),
   })),

@@ -13,8 +13,8 @@ const CREATE = `
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
 
 /**
- * Stores a pool, with its coupon when it is a shared one, and answers its id.
- * @throws AppError unprocessable when the project has the code already, or as many pools or codes as it may
+ * Stores a pool, with the coupon of a shared one, and resolves to its id.
+ * @throws AppError unprocessable when the project already has the code, or would exceed a quota
  */
 export const createPool = (
   db: Pick<Database, 'transaction'>,
@@ -53,8 +53,8 @@ const USED = `
   SELECT count(*)::int AS pools, coalesce(sum(size), 0)::bigint AS codes FROM coupon.pools WHERE project_id = $1`
 
 /**
- * Makes whatever adds codes to a project wait until the transaction ends, and answers how many pools and codes it has. The
- * lock is taken before those of pools.
+ * Serializes additions of codes to a project until the transaction ends, and resolves to how many pools and codes it has.
+ * Always taken before locks of pools.
  */
 export const lockCoupons = async (
   client: Pick<ClientBase, 'query'>,

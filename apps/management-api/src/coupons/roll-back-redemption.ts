@@ -5,20 +5,19 @@ import { addToOutbox } from '@waymark/pipeline'
 import type { ClientBase } from 'pg'
 import { writeTransaction } from '../http/write-transaction.ts'
 
-/** A redemption to take back, and when and why. */
+/** A redemption to roll back. */
 export type Rollback = { projectId: string; id: string; reason: string | null; at: Date }
 
-/** The lane of redemptions in the outbox, so that their order is kept. */
+/** The outbox lane of redemptions, which keeps their order. */
 const LANE = 'coupons'
 
-// Whoever comes second finds it rolled back and changes nothing.
+// The second of two concurrent rollbacks changes nothing.
 const MARK = `
   UPDATE coupon.redemptions SET rolled_back_at = $3, rollback_reason = $4
   WHERE id = $1 AND project_id = $2 AND rolled_back_at IS NULL
   RETURNING pool_id, coupon_id, profile_id, visitor_id, user_id, order_id, amount::float8 AS amount, currency, metadata,
     event_id`
-// The coupon of a shared pool was never anything but available; one that was revoked stays so.
-// One whose owner was erased since stays assigned, to nobody.
+// A shared coupon is always available, and a revoked one stays revoked. A coupon whose owner was erased stays assigned.
 const RESTORE = `
   UPDATE coupon.coupons SET redeemed_at = NULL,
     status = CASE WHEN assigned_at IS NULL THEN 'available' ELSE 'assigned' END
@@ -46,9 +45,9 @@ type Row = {
 type CouponRow = { code: string; display: string | null; prefix: string; discount: Discount }
 
 /**
- * Takes a redemption back, once however often it is asked: the coupon and the counts are as before it, subscribers are
- * told, the redemption stays as history. Locks in the order of redeeming: coupon, profile, pool.
- * @returns whether it was this call that did it
+ * Rolls a redemption back, once: restores the coupon and the counts and publishes the rollback. The redemption stays as
+ * history. Locks in the order of a redemption: coupon, profile, pool.
+ * @returns whether this call rolled it back
  */
 export const rollBackRedemption = (
   db: Pick<Database, 'transaction'>,
@@ -65,7 +64,7 @@ export const rollBackRedemption = (
     return true
   })
 
-/** A count may have gone over to the profile that this one was merged into. */
+/** The count may have moved to the profile that this one was merged into. */
 const uncountProfile = async (client: ClientBase, poolId: string, profileId: string): Promise<void> => {
   const { rowCount } = await client.query(UNCOUNT_PROFILE, [poolId, profileId])
   if (rowCount === 1) return

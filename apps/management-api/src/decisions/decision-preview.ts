@@ -10,22 +10,20 @@ import {
   subjectOf,
 } from '@waymark/domain'
 import { findPeople, type Wanted } from '@waymark/pipeline'
-import { LoopTurns, type Platform, type Route } from '@waymark/service-kit'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
+import { LoopTurns, type Route } from '@waymark/service-kit'
 import { requireFound, unprocessable } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 import { toDecision } from './decision-rows.ts'
 
-type Deps = Pick<Platform, 'db' | 'clock'> & { projectRoute: ProjectRouteFactory }
-
-/** Explains what a decision gives a person, as it is stored now, drafts included. */
-export const decisionPreviewRoute = ({ projectRoute, db, clock }: Deps): Route =>
+/** Explains what the stored version of a decision gives a person; drafts included. */
+export const decisionPreviewRoute = ({ projectRoute, db, clock }: ManagementDeps): Route =>
   projectRoute(previewDecision, async ({ projectId, key, body }) => {
     const rows = await db.prisma.decision.findMany({ where: { projectId }, orderBy: { id: 'asc' } })
     const decisions = createDecisionSet(rows.map(toDecision), compileDecision)
     const compiled = requireFound(decisions.get(key))
     const turns = new LoopTurns()
     for (const needed of decisions.withPrerequisites([key])) {
-      // Nothing is kept compiled here: large rules take milliseconds each.
+      // Compiles the rules, which takes milliseconds for large ones.
       decisions.get(needed)
       if (turns.isOver()) await turns.next()
     }

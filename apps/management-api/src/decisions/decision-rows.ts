@@ -13,27 +13,27 @@ import type { Actor } from '../http/project-route.ts'
 import { requireFound, unprocessable } from '../http/validation.ts'
 import { type Quotas, requireConfigurationFits, requireWithinQuota } from '../quotas.ts'
 
-/** A decision as the database has it. */
+/** A stored decision. */
 export type DecisionRow = Prisma.DecisionGetPayload<object>
-/** A decision after a change, and what that change does. */
+/** A decision after a change, and warnings about that change. */
 export type ChangedDecision = { row: DecisionRow; warnings: DecisionWarning[] }
 
-/** Who changes which decision, and the version that they think is the newest. */
+/** A decision, who changes it, and the version that they expect. */
 export type DecisionRef = {
   projectId: string
   key: string
   actor: Actor
   version?: number | undefined
-  /** Called with the decision that is about to be changed; throws to refuse it. */
+  /** Called with the decision before the change; throws to refuse it. */
   requireMatch?: (row: DecisionRow) => void
 }
 
-/** What becomes of a decision. `null` leaves things as they are. */
+/** A change of a decision. `null` leaves status or parts unchanged. */
 type Change = { change: string; status: DecisionStatus | null; parts: DecisionParts | null }
 
 type Transaction = Prisma.TransactionClient
 
-/** A stored decision, as it is evaluated. It was checked when it was saved. */
+/** A stored decision as it is evaluated. It was validated when it was saved. */
 export const toDecision = ({ id, projectId, key, status, version, definition }: DecisionRow): Decision => ({
   id,
   projectId,
@@ -66,7 +66,7 @@ export const addDecision = (
   })
 
 /**
- * Changes a decision: each change is a new version. `change` is given the decision as it is.
+ * Changes a decision and creates a new version. `decide` gets the current decision.
  * @throws AppError not_found, precondition_failed when the caller's version is not the newest, conflict when it is
  * archived, unprocessable
  */
@@ -107,7 +107,7 @@ const generated = {
   newSalt: () => uuidv7().slice(-12),
 }
 
-// Decisions depend on each other, so that two may each be fine and not both: one change of a project's at a time.
+// Decisions depend on each other: two changes that are valid alone may be invalid together, so they are serialized.
 const lockDecisions = async (tx: Transaction, projectId: string): Promise<void> => {
   await tx.$executeRaw`SELECT pg_advisory_xact_lock(hashtextextended('decisions:' || ${projectId}, 0))`
 }

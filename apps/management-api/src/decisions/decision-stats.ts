@@ -1,11 +1,10 @@
 import { type DecisionDefinition, type DecisionStats, getDecisionStats } from '@waymark/contracts'
 import { compareRates, rateOf } from '@waymark/domain'
-import type { Platform, Route } from '@waymark/service-kit'
+import type { Route } from '@waymark/service-kit'
 import type { Pool } from 'pg'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
 import { requireFound } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 
-type Deps = Pick<Platform, 'db'> & { projectRoute: ProjectRouteFactory }
 type Row = {
   variant: string
   exposures: number
@@ -15,7 +14,7 @@ type Row = {
   conversions: number
 }
 
-// A person is a profile with those that were merged into it. Whoever was given several variants says nothing about any.
+// A person is a profile with those merged into it. People who were given several variants are excluded.
 const COUNT = `
   WITH exposed AS (
     SELECT coalesce(p.merged_into, e.profile_id) AS person, e.variant, e.exposed_at
@@ -41,8 +40,8 @@ const COUNT = `
     coalesce(conversions, 0)::int AS conversions, (SELECT count(*) FROM people WHERE mixed)::int AS mixed
   FROM exposures LEFT JOIN compared USING (variant)`
 
-/** How many people were given which variant, and what became of them, held against the fallback variant. */
-export const decisionStatsRoute = ({ projectRoute, db }: Deps): Route =>
+/** Exposures, people and conversions by variant, compared with the fallback variant. */
+export const decisionStatsRoute = ({ projectRoute, db }: ManagementDeps): Route =>
   projectRoute(getDecisionStats, async ({ projectId, key, query }) => {
     const row = requireFound(
       await db.prisma.decision.findUnique({ where: { projectId_key: { projectId, key } } }),

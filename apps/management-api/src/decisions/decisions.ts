@@ -13,17 +13,15 @@ import {
   updateDecision,
 } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
-import type { Platform, Route } from '@waymark/service-kit'
-import { cursorOf, fillPage, pageOf } from '../http/page.ts'
-import type { ProjectRequest, ProjectRouteFactory } from '../http/project-route.ts'
+import type { Route } from '@waymark/service-kit'
+import { decodeCursor, encodeCursor, fillPage, pageOf, unusableCursor } from '../http/page.ts'
+import type { ProjectRequest } from '../http/project-route.ts'
 import { requireFound, unprocessable } from '../http/validation.ts'
-import type { Quotas } from '../quotas.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 import { addDecision, type ChangedDecision, changeDecision, type DecisionRow } from './decision-rows.ts'
 
-type Deps = Pick<Platform, 'db'> & { projectRoute: ProjectRouteFactory; quotas: Quotas }
-
-/** What chooses between variants for each person, and every version of it. */
-export const decisionRoutes = ({ projectRoute, db, quotas }: Deps): Route[] => {
+/** A project's decisions and their versions. */
+export const decisionRoutes = ({ projectRoute, db, quotas }: ManagementDeps): Route[] => {
   const find = async (projectId: string, key: string): Promise<DecisionRow> =>
     requireFound(await db.prisma.decision.findUnique({ where: { projectId_key: { projectId, key } } }))
 
@@ -48,12 +46,7 @@ export const decisionRoutes = ({ projectRoute, db, quotas }: Deps): Route[] => {
     projectRoute(listDecisions, async ({ projectId, query: { status, ...query } }) => ({
       body: await pageOf(
         query,
-        (where, take) =>
-          db.prisma.decision.findMany({
-            where: { projectId, ...(status && { status }), ...where },
-            orderBy: { id: 'desc' },
-            take,
-          }),
+        (page) => db.prisma.decision.findMany(page({ projectId, ...(status && { status }) })),
         (row) => viewOf({ row, warnings: [] }),
       ),
     })),
@@ -84,18 +77,15 @@ export const decisionRoutes = ({ projectRoute, db, quotas }: Deps): Route[] => {
     projectRoute(getDecisionHistory, async ({ projectId, key, query }) => {
       const { id: decisionId } = await find(projectId, key)
       const before = query.cursor === undefined ? undefined : parseCursor(query.cursor)
-      const { page, hasMore } = await fillPage(query.limit, viewVersion, (last, take) => {
-        const below = last?.version ?? before
+      const { data, last } = await fillPage(query.limit, viewVersion, (previous, take) => {
+        const below = previous?.version ?? before
         return db.prisma.decisionVersion.findMany({
           where: { decisionId, ...(below !== undefined && { version: { lt: below } }) },
           orderBy: { version: 'desc' },
           take,
         })
       })
-      const last = page.at(-1)
-      const nextCursor = hasMore && last ? cursorOf(`${last.record.version}`) : null
-      const data = page.map(({ shown }) => shown)
-      return { body: { data, nextCursor } }
+      return { body: { data, nextCursor: last ? encodeCursor(`${last.version}`) : null } }
     }),
     projectRoute(rollbackDecision, async ({ body, ...request }) => {
       const changed = await changeDecision(db, refOf(request), quotas, async ({ id: decisionId }, tx) => {
@@ -156,7 +146,7 @@ const viewVersion = ({
 })
 
 const parseCursor = (text: string): number => {
-  const version = Buffer.from(text, 'base64url').toString('latin1')
+  const version = decodeCursor(text)
   if (/^[1-9]\d{0,8}$/.test(version)) return Number(version)
-  throw unprocessable('cursor', 'format', 'must be the nextCursor of an earlier page of this list')
+  throw unusableCursor()
 }

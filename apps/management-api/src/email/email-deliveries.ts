@@ -5,24 +5,22 @@ import {
   retryEmailDelivery,
 } from '@waymark/contracts'
 import type { Database, Prisma } from '@waymark/database'
-import type { Platform, Route } from '@waymark/service-kit'
+import type { Route } from '@waymark/service-kit'
 import { pageOf } from '../http/page.ts'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 
 type StoredDelivery = Prisma.EmailDeliveryGetPayload<object>
-type Deps = Pick<Platform, 'db' | 'clock'> & { projectRoute: ProjectRouteFactory }
 
-/** What became of the events that fired a trigger, and another try for what failed. */
-export const emailDeliveryRoutes = ({ projectRoute, db, clock }: Deps): Route[] => [
+/** The deliveries of triggers, and retries of failed ones. */
+export const emailDeliveryRoutes = ({ projectRoute, db, clock }: ManagementDeps): Route[] => [
   projectRoute(listEmailDeliveries, async ({ projectId, query }) => {
     const { triggerId, status } = query
     const filter = { projectId, ...(triggerId && { triggerId }), ...(status && { status }) }
     return {
       body: await pageOf(
         query,
-        (where, take) =>
-          db.prisma.emailDelivery.findMany({ where: { ...filter, ...where }, orderBy: { id: 'desc' }, take }),
+        (page) => db.prisma.emailDelivery.findMany(page({ ...filter })),
         deliveryView,
       ),
     }
@@ -31,7 +29,7 @@ export const emailDeliveryRoutes = ({ projectRoute, db, clock }: Deps): Route[] 
     const where = { id: requireId(id), projectId }
     requireFound(await db.prisma.emailDelivery.findFirst({ where }))
     const now = new Date(clock())
-    // Only what was certainly not delivered, to somebody who was not erased, is tried again; the condition stands in the statement, for two who ask at once.
+    // `failed` means certainly not delivered. The statement checks it, so that concurrent retries send once.
     const { count } = await db.prisma.emailDelivery.updateMany({
       where: { ...where, status: 'failed', recipient: { not: null } },
       data: { status: 'pending', reason: null, attempts: 0, queuedAt: now, nextAttemptAt: now },
@@ -43,7 +41,7 @@ export const emailDeliveryRoutes = ({ projectRoute, db, clock }: Deps): Route[] 
   }),
 ]
 
-/** A delivery as it is shown: without what it is filled from, and what only senders need. */
+/** A delivery as shown, without the context of its templates and internal columns. */
 export const deliveryView = ({
   projectId: _projectId,
   eventKey: _eventKey,
@@ -53,7 +51,7 @@ export const deliveryView = ({
   ...delivery
 }: StoredDelivery) => delivery
 
-/** A trigger's deliveries by status, tests left out. */
+/** The number of a trigger's deliveries by status, without tests. */
 export const countDeliveries = async (
   db: Database,
   triggerId: string,

@@ -1,5 +1,4 @@
 import {
-  AppError,
   type EmailTriggerSample,
   previewEmail,
   previewEmailTrigger,
@@ -7,26 +6,29 @@ import {
 } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import { isEmailAddress, type MessageTemplates } from '@waymark/domain'
-import type { Platform, Route } from '@waymark/service-kit'
+import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
+import { requireAllowed } from '../http/require-allowed.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 import { deliveryView } from './email-deliveries.ts'
 import { renderPreview } from './email-templates.ts'
 
 /** Test emails of a project per minute. */
 const TESTS_PER_MINUTE = 10
-/** Where the unsubscribe link of a preview leads: nowhere, since nobody has got the email. */
+/** The unsubscribe link of a preview, which leads nowhere. */
 const NO_LINK = '#unsubscribe'
-/** Whom an email is tried for when the request names no traits. */
+/** The traits of a test email when the request has none. */
 const SAMPLE_TRAITS = { name: 'Ada Lovelace', phone: '+15550100', locale: 'en', timezone: 'UTC' }
 
-type Deps = Pick<Platform, 'db' | 'clock' | 'rateLimiter' | 'messages'> & {
-  projectRoute: ProjectRouteFactory
-}
-
-/** Trying an email: reading it, and getting it. */
-export const emailPreviewRoutes = ({ projectRoute, db, clock, rateLimiter, messages }: Deps): Route[] => {
+/** Previews and test emails. */
+export const emailPreviewRoutes = ({
+  projectRoute,
+  db,
+  clock,
+  rateLimiter,
+  messages,
+}: ManagementDeps): Route[] => {
   const find = async (projectId: string, id: string) =>
     requireFound(await db.prisma.emailTrigger.findFirst({ where: { id: requireId(id), projectId } }))
 
@@ -74,7 +76,10 @@ export const emailPreviewRoutes = ({ projectRoute, db, clock, rateLimiter, messa
     projectRoute(testEmailTrigger, async ({ projectId, id, body: { to, ...sample } }) => {
       const trigger = await find(projectId, id)
       if (!isEmailAddress(to)) throw unprocessable('to', 'email', 'must be an email address', to)
-      await limit(rateLimiter, projectId)
+      await requireAllowed(rateLimiter, {
+        ...{ bucket: 'email-test', key: projectId, limit: TESTS_PER_MINUTE, windowMs: 60_000 },
+        message: 'Too many requests',
+      })
       const context = contextOf(trigger.eventName, {
         ...sample,
         traits: { email: to, ...(sample.traits ?? SAMPLE_TRAITS) },
@@ -97,15 +102,4 @@ export const emailPreviewRoutes = ({ projectRoute, db, clock, rateLimiter, messa
       return { status: 202, body: deliveryView(delivery) }
     }),
   ]
-}
-
-const limit = async (limiter: Platform['rateLimiter'], projectId: string): Promise<void> => {
-  const { allowed, resetMs } = await limiter.consume({
-    bucket: 'email-test',
-    key: projectId,
-    limit: TESTS_PER_MINUTE,
-    windowMs: 60_000,
-  })
-  const retryAfterSeconds = Math.max(1, Math.ceil(resetMs / 1000))
-  if (!allowed) throw new AppError('rate_limited', 'Too many requests', { retryAfterSeconds })
 }

@@ -1,36 +1,35 @@
-import { AppError, createEmailSender, deleteEmailSender, listEmailSenders } from '@waymark/contracts'
+import { createEmailSender, deleteEmailSender, listEmailSenders } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import { parseSender } from '@waymark/domain'
-import type { Platform, Route } from '@waymark/service-kit'
+import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
+import { requireAllowed } from '../http/require-allowed.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
-import { lockQuota, type Quotas, requireWithinQuota } from '../quotas.ts'
+import type { ManagementDeps } from '../management-deps.ts'
+import { lockQuota, requireWithinQuota } from '../quotas.ts'
 
-/** Links that are mailed, for a tenant per hour and to one recipient per day, whoever asks. */
+/** Verification emails for a tenant per hour, and to one recipient per day across all tenants. */
 const MAILS_PER_HOUR = 5
 const MAILS_PER_RECIPIENT_AND_DAY = 3
 const HOUR_MS = 3_600_000
 
 type Sender = Prisma.EmailSenderGetPayload<object>
-type Deps = Pick<Platform, 'db' | 'clock' | 'rateLimiter'> & {
-  projectRoute: ProjectRouteFactory
-  quotas: Quotas
-}
 
-/** Where a tenant's emails may come from. The email consumer mails the links and answers them. */
-export const emailSenderRoutes = ({ projectRoute, db, clock, rateLimiter, quotas }: Deps): Route[] => {
+/** The senders of a tenant's emails. The email consumer sends and answers their verification links. */
+export const emailSenderRoutes = ({
+  projectRoute,
+  db,
+  clock,
+  rateLimiter,
+  quotas,
+}: ManagementDeps): Route[] => {
   const tenantOf = async (projectId: string): Promise<string> =>
     requireFound(await db.prisma.project.findUnique({ where: { id: projectId } })).tenantId
 
-  const count = async (bucket: string, key: string, limit: number, windowMs: number): Promise<void> => {
-    const { allowed, resetMs } = await rateLimiter.consume({ bucket, key, limit, windowMs })
-    if (allowed) return
-    const retryAfterSeconds = Math.max(1, Math.ceil(resetMs / 1000))
-    throw new AppError('rate_limited', 'Too many sender verification emails were requested', {
-      retryAfterSeconds,
-    })
+  const count = (bucket: string, key: string, limit: number, windowMs: number): Promise<void> => {
+    const message = 'Too many sender verification emails were requested'
+    return requireAllowed(rateLimiter, { bucket, key, limit, windowMs, message })
   }
 
   return [
@@ -66,12 +65,7 @@ export const emailSenderRoutes = ({ projectRoute, db, clock, rateLimiter, quotas
     projectRoute(listEmailSenders, async ({ projectId, query }) => {
       const tenantId = await tenantOf(projectId)
       return {
-        body: await pageOf(
-          query,
-          (where, take) =>
-            db.prisma.emailSender.findMany({ where: { tenantId, ...where }, orderBy: { id: 'desc' }, take }),
-          view,
-        ),
+        body: await pageOf(query, (page) => db.prisma.emailSender.findMany(page({ tenantId })), view),
       }
     }),
     projectRoute(deleteEmailSender, async ({ projectId, id, requireMatch }) => {

@@ -7,10 +7,10 @@ import {
 } from '@waymark/domain'
 import type { MessageRenderer } from '@waymark/service-kit'
 
-/** Seconds after which a project that was busy may try again. */
+/** In s. */
 const RETRY_AFTER_S = 1
 
-/** Checks that templates can be saved. @throws AppError unprocessable with the field and the line at fault */
+/** Checks templates before they are saved. @throws AppError unprocessable with the field and the line at fault */
 export const requireUsableTemplates = async (
   messages: MessageRenderer,
   projectId: string,

@@ -8,26 +8,21 @@ import {
 } from '@waymark/contracts'
 import { Prisma } from '@waymark/database'
 import { parseMailbox } from '@waymark/domain'
-import type { IsAllowedSender } from '@waymark/pipeline'
-import { extendDeadlineDuring, type HttpRequest, type Platform, type Route } from '@waymark/service-kit'
+import { extendDeadlineDuring, type HttpRequest, type Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
-import type { ProjectRequest, ProjectRouteFactory } from '../http/project-route.ts'
+import type { ProjectRequest } from '../http/project-route.ts'
 import { requireFound, requireId, requireUsableFilter, unprocessable } from '../http/validation.ts'
-import { lockQuota, type Quotas, requireConfigurationFits, requireWithinQuota } from '../quotas.ts'
+import type { ManagementDeps } from '../management-deps.ts'
+import { lockQuota, requireConfigurationFits, requireWithinQuota } from '../quotas.ts'
 import { countDeliveries } from './email-deliveries.ts'
 import { requireUsableTemplates } from './email-templates.ts'
 
 type Trigger = Prisma.EmailTriggerGetPayload<object>
-/** How much longer than usual checking templates may take, in ms, since a thread may have to start. */
+/** How much a check of templates extends the deadline, in ms: its thread may have to start. */
 const TEMPLATE_CHECK_MS = 10_000
-type Deps = Pick<Platform, 'db' | 'clock' | 'messages'> & {
-  projectRoute: ProjectRouteFactory
-  quotas: Quotas
-  isAllowedSender: IsAllowedSender
-}
 
-/** Which events send an email, and what it says. */
+/** A project's email triggers. */
 export const emailTriggerRoutes = ({
   projectRoute,
   db,
@@ -35,7 +30,7 @@ export const emailTriggerRoutes = ({
   messages,
   quotas,
   isAllowedSender,
-}: Deps): Route[] => {
+}: ManagementDeps): Route[] => {
   const requireAllowedSender = async (projectId: string, from: string | null): Promise<void> => {
     if (from === null || (await isAllowedSender(projectId, from))) return
     throw unprocessable(
@@ -119,12 +114,8 @@ export const emailTriggerRoutes = ({
     projectRoute(listEmailTriggers, async ({ projectId, query }) => ({
       body: await pageOf(
         query,
-        (where, take) =>
-          db.prisma.emailTrigger.findMany({
-            where: { projectId, status: query.status ?? { not: 'archived' }, ...where },
-            orderBy: { id: 'desc' },
-            take,
-          }),
+        (page) =>
+          db.prisma.emailTrigger.findMany(page({ projectId, status: query.status ?? { not: 'archived' } })),
         view,
       ),
     })),
@@ -138,7 +129,7 @@ export const emailTriggerRoutes = ({
         ...(filter !== undefined && { filter }),
       }
       await requireUsable(request.request, projectId, changed)
-      // One that was withdrawn must not keep anybody from pausing the trigger.
+      // A trigger can be paused although its sender is no longer allowed.
       if (change.from !== undefined || change.status === 'active')
         await requireAllowedSender(projectId, changed.from)
       const data = { ...change, ...(filter !== undefined && { filter: jsonOrNull(filter) }) }

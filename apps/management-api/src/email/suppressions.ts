@@ -1,35 +1,23 @@
 import { createSuppression, deleteSuppression, listSuppressions } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import { comparableAddress, isEmailAddress } from '@waymark/domain'
-import type { Platform, Route } from '@waymark/service-kit'
+import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 
 type Suppression = Prisma.EmailSuppressionGetPayload<object>
 
-/** The addresses that a project sends nothing to. */
-export const suppressionRoutes = ({
-  projectRoute,
-  db,
-}: Pick<Platform, 'db'> & { projectRoute: ProjectRouteFactory }): Route[] => [
+/** The addresses to which a project sends no email. */
+export const suppressionRoutes = ({ projectRoute, db }: ManagementDeps): Route[] => [
   projectRoute(listSuppressions, async ({ projectId, query }) => {
     const filter = {
       projectId,
       ...(query.address !== undefined && { address: comparableAddress(query.address) }),
     }
     return {
-      body: await pageOf(
-        query,
-        (where, take) =>
-          db.prisma.emailSuppression.findMany({
-            where: { ...filter, ...where },
-            orderBy: { id: 'desc' },
-            take,
-          }),
-        view,
-      ),
+      body: await pageOf(query, (page) => db.prisma.emailSuppression.findMany(page({ ...filter })), view),
     }
   }),
   projectRoute(createSuppression, async ({ projectId, body }) => {

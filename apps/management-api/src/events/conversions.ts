@@ -1,19 +1,17 @@
 import { listConversions } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import { eventKeyOf } from '@waymark/domain'
-import type { Platform, Route } from '@waymark/service-kit'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
-import { UUID_PATTERN, unprocessable } from '../http/validation.ts'
+import type { Route } from '@waymark/service-kit'
+import { decodeCursor, encodeCursor, unusableCursor } from '../http/page.ts'
+import { UUID_PATTERN } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 
 const CURSOR = new RegExp(`^(${UUID_PATTERN})_(${UUID_PATTERN})$`)
 
 type StoredConversion = Prisma.ConversionGetPayload<object>
 
-/** A project's conversions, the last received first; with `eventId` those of one event. */
-export const conversionRoutes = ({
-  projectRoute,
-  db,
-}: Pick<Platform, 'db'> & { projectRoute: ProjectRouteFactory }): Route[] => [
+/** A project's conversions, latest received first; with `eventId` those of one event. */
+export const conversionRoutes = ({ projectRoute, db }: ManagementDeps): Route[] => [
   projectRoute(listConversions, async ({ projectId, query }) => {
     const { limit } = query
     const found = await db.prisma.conversion.findMany({
@@ -33,17 +31,15 @@ export const conversionRoutes = ({
 ]
 
 const formatCursor = ({ eventKey, selectorId }: StoredConversion): string =>
-  Buffer.from(`${eventKey}_${selectorId}`).toString('base64url')
+  encodeCursor(`${eventKey}_${selectorId}`)
 
 const parseCursor = (projectId: string, text: string) => {
-  const plain = Buffer.from(text, 'base64url').toString('latin1')
-  const [, eventKey, selectorId] = CURSOR.exec(plain) ?? []
-  if (!eventKey || !selectorId)
-    throw unprocessable('cursor', 'format', 'must be the nextCursor of an earlier page of this list')
+  const [, eventKey, selectorId] = CURSOR.exec(decodeCursor(text)) ?? []
+  if (!eventKey || !selectorId) throw unusableCursor()
   return { projectId_eventKey_selectorId: { projectId, eventKey, selectorId } }
 }
 
-// Amounts fit a JSON number: the gateway takes only integers that do.
+// The gateway accepts only amounts that a JSON number holds exactly.
 const view = ({ projectId: _projectId, eventKey: _eventKey, amount, ...conversion }: StoredConversion) => ({
   ...conversion,
   amount: amount === null ? null : Number(amount),

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 
-/** A dead letter as it is read. */
+/** A stored dead letter. */
 export type DeadLetterRow = {
   consumer_group: string
   topic: string
@@ -14,7 +14,7 @@ export type DeadLetterRow = {
   replayed_at: Date | null
 }
 
-/** Which dead letters are meant. `after` is the place of one: those that come behind it, in the order asked for. */
+/** Which dead letters to read. `after`: those behind the place of another one, in the order of the read. */
 export type DeadLetterQuery = {
   projectId: string
   after?: DeadLetterPlace | undefined
@@ -28,7 +28,7 @@ export type DeadLetterQuery = {
   open?: boolean
 }
 
-/** Where a dead letter stands among all, by time first. */
+/** The place of a dead letter in the order of dead letters, by time first. */
 export type DeadLetterPlace = readonly [
   failedAt: string,
   group: string,
@@ -48,7 +48,7 @@ export const placeOf = (row: DeadLetterRow): DeadLetterPlace => [
   row.offset,
 ]
 
-/** What names a dead letter, before it is encoded. */
+/** The id of a dead letter, before it is encoded. */
 export const deadLetterId = (
   row: Pick<DeadLetterRow, 'consumer_group' | 'topic' | 'partition' | 'offset'>,
 ): string => [row.consumer_group, row.topic, row.partition, row.offset].join('\n')
@@ -74,14 +74,14 @@ const conditionsOf = (query: DeadLetterQuery, newestFirst: boolean): { where: st
   return { where: conditions.join(' AND '), values }
 }
 
-/** Reads dead letters in the order of their places. One that is erased meanwhile does not disturb the pages. */
+/** Reads dead letters in the order of their places, so that erased ones do not shift pages. */
 export const readDeadLetters = async (
   pool: Pool,
   query: DeadLetterQuery,
   { limit, newestFirst }: { limit: number; newestFirst: boolean },
 ): Promise<DeadLetterRow[]> => {
   const { where, values } = conditionsOf(query, newestFirst)
-  // By the columns themselves: "offset" alone would mean the text that is selected.
+  // With the table's name, since "offset" alone would be the selected text.
   const order = PLACE.split(', ').map((column) => `dead_letters.${column}${newestFirst ? ' DESC' : ''}`)
   const { rows } = await pool.query<DeadLetterRow>(
     `SELECT consumer_group, topic, "partition", "offset"::text AS "offset", key, value, headers, reason, failed_at, replayed_at

@@ -1,9 +1,9 @@
 import { dateOfTime, listDeadLetters, replayDeadLetter, replayDeadLetters, topics } from '@waymark/contracts'
 import { aboutAnything, findErased } from '@waymark/pipeline'
-import type { Platform, Route } from '@waymark/service-kit'
-import { fillPage } from '../http/page.ts'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
+import type { Route } from '@waymark/service-kit'
+import { decodeCursor, encodeCursor, fillPage, unusableCursor } from '../http/page.ts'
 import { requireFound, unprocessable } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 import {
   countDeadLetters,
   type DeadLetterPlace,
@@ -16,8 +16,6 @@ import {
 import { publishOrRefuse } from './rejected-events.ts'
 import { MAX_REMAINING, replayMany } from './replay-many.ts'
 
-type Deps = Pick<Platform, 'db' | 'bus' | 'clock'> & { projectRoute: ProjectRouteFactory }
-
 const MAX_INT = 2 ** 31 - 1
 const ID = /^([^\n\0]+)\n([^\n\0]+)\n(\d{1,10})\n(\d{1,18})$/
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
@@ -26,16 +24,16 @@ const MARK = `
   UPDATE ingest.dead_letters SET replayed_at = $1
   WHERE consumer_group = $2 AND topic = $3 AND "partition" = $4 AND "offset" = $5::bigint`
 
-/** Records of a project that a consumer could not process, and sending them once more. */
-export const deadLetterRoutes = ({ projectRoute, db, bus, clock }: Deps): Route[] => {
-  /** Sends one once more, unless it does not fit its topic or its person was erased; answers whether it did. */
+/** Records of a project that a consumer could not process, and their replay. */
+export const deadLetterRoutes = ({ projectRoute, db, bus, clock }: ManagementDeps): Route[] => {
+  /** Publishes a record again, unless it does not fit its topic or its person was erased. */
   const replay = async (projectId: string, letter: DeadLetterRow): Promise<'sent' | 'unfit' | 'erased'> => {
     const topic = topics.find(({ name }) => name === letter.topic)
     const value = parsed(letter.value)
     if (!topic?.validator.fits(value)) return 'unfit'
     const about = aboutAnything(value)
     if (about && (await findErased(db.pool, [about])).size > 0) return 'erased'
-    // Every group reads it again; those that had processed it drop the repeat.
+    // Every group reads it again; those that have processed it drop the repeat.
     await publishOrRefuse(bus.publish(topic, [{ key: letter.key ?? projectId, value }]))
     letter.replayed_at = new Date(clock())
     const { replayed_at, consumer_group, partition, offset } = letter
@@ -46,16 +44,11 @@ export const deadLetterRoutes = ({ projectRoute, db, bus, clock }: Deps): Route[
   return [
     projectRoute(listDeadLetters, async ({ projectId, query: { limit, cursor } }) => {
       const after = cursor === undefined ? undefined : parseCursor(cursor)
-      const { page, hasMore } = await fillPage(limit, view, (last, take) =>
-        readDeadLetters(
-          db.pool,
-          { projectId, after: last ? placeOf(last) : after },
-          { limit: take, newestFirst: true },
-        ),
-      )
-      const last = page.at(-1)
-      const nextCursor = hasMore && last ? encode(placeOf(last.record).join('\n')) : null
-      return { body: { data: page.map(({ shown }) => shown), nextCursor } }
+      const { data, last } = await fillPage(limit, view, (previous, take) => {
+        const letters = { projectId, after: previous ? placeOf(previous) : after }
+        return readDeadLetters(db.pool, letters, { limit: take, newestFirst: true })
+      })
+      return { body: { data, nextCursor: last ? formatCursor(placeOf(last)) : null } }
     }),
     projectRoute(replayDeadLetter, async ({ projectId, id }) => {
       const ids = [requireFound(parseId(id))]
@@ -94,26 +87,27 @@ export const deadLetterRoutes = ({ projectRoute, db, bus, clock }: Deps): Route[
         cursor === undefined ? undefined : parseCursor(cursor),
         clock,
       )
-      return { body: { ...result, nextCursor: next === undefined ? null : encode(next.join('\n')) } }
+      return { body: { ...result, nextCursor: next === undefined ? null : formatCursor(next) } }
     }),
   ]
 }
 
-const encode = (text: string): string => Buffer.from(text).toString('base64url')
+const formatCursor = (place: DeadLetterPlace): string => encodeCursor(place.join('\n'))
 
-/** The id as it is kept in the database, or `undefined` when nothing can have it. */
+/** The decoded id, or `undefined` when no dead letter can have it. */
 const parseId = (id: string): string | undefined => {
-  const text = Buffer.from(id, 'base64url').toString('utf8')
+  const text = decodeCursor(id)
   const [, , , partition] = ID.exec(text) ?? []
   return partition === undefined || Number(partition) > MAX_INT ? undefined : text
 }
 
 const parseCursor = (cursor: string): DeadLetterPlace => {
-  const [failedAt = '', ...id] = Buffer.from(cursor, 'base64url').toString('utf8').split('\n')
+  const [failedAt = '', ...id] = decodeCursor(cursor).split('\n')
   const [group, topic, partition, offset] = id
-  const isPlace = TIME.test(failedAt) && !Number.isNaN(Date.parse(failedAt)) && parseId(encode(id.join('\n')))
+  const isPlace =
+    TIME.test(failedAt) && !Number.isNaN(Date.parse(failedAt)) && parseId(encodeCursor(id.join('\n')))
   if (isPlace && group && topic && partition && offset) return [failedAt, group, topic, partition, offset]
-  throw unprocessable('cursor', 'format', 'must be the nextCursor of an earlier page of this list')
+  throw unusableCursor()
 }
 
 const parsed = (value: Uint8Array): unknown => {
@@ -125,7 +119,7 @@ const parsed = (value: Uint8Array): unknown => {
 }
 
 const view = (letter: DeadLetterRow) => ({
-  id: encode(deadLetterId(letter)),
+  id: encodeCursor(deadLetterId(letter)),
   group: letter.consumer_group,
   topic: letter.topic,
   partition: letter.partition,

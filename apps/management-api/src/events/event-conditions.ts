@@ -4,7 +4,7 @@ const OPERATORS: Record<Ordering, string> = { gt: '>', gte: '>=', lt: '<', lte: 
 
 const inContext = (path: string): string => `e.context #> '{${path}}'`
 
-/** Columns of the analytics store as JSON in the stored event. */
+/** The columns of the analytics store, as JSON expressions over the stored event. */
 const COLUMNS: Record<EventColumn, string> = {
   eventName: 'to_jsonb(e.event_name)',
   browser: inContext('browser'),
@@ -24,7 +24,7 @@ const COLUMNS: Record<EventColumn, string> = {
   campaign: `coalesce(nullif(${inContext('shortLink,campaign')}, 'null'), ${inContext('utm,campaign')})`,
 }
 
-// The profile that the event's own was merged into.
+// The event's profile, or the one that it was merged into.
 const PERSON = `
   LEFT JOIN ingest.profiles AS own ON own.id = e.profile_id
   LEFT JOIN ingest.profiles AS person ON person.id = coalesce(own.merged_into, own.id)`
@@ -32,8 +32,8 @@ const PERSON = `
 type Matching = { from?: Date; to?: Date; filters: readonly EventFilter[] }
 
 /**
- * What stored events `e` must fulfil beside ids and names, as SQL for PostgreSQL with the tables that it needs; undefined
- * when that is nothing. It means the same as in the analytics store.
+ * The SQL condition for times and filters of stored events `e`, with the joins that it needs; undefined without any. It
+ * has the same meaning as in the analytics store.
  */
 export const createEventConditions = (
   { from, to, filters }: Matching,

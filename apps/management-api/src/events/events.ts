@@ -7,27 +7,23 @@ import {
   requireValid,
 } from '@waymark/contracts'
 import { type EventFilter, eventKeyOf } from '@waymark/domain'
-import type { Platform, Route } from '@waymark/service-kit'
+import type { Route } from '@waymark/service-kit'
 import type { Pool } from 'pg'
 import { readFilters } from '../analytics/read-filters.ts'
-import { fillPage } from '../http/page.ts'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
+import { decodeCursor, encodeCursor, fillPage, unusableCursor } from '../http/page.ts'
 import { invalid, unprocessable } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 import { createEventConditions } from './event-conditions.ts'
 
-/** A project's events, the last received first. Events received meanwhile do not shift pages. */
-export const eventsRoute = ({
-  projectRoute,
-  db: { pool },
-  steadyClock,
-}: Pick<Platform, 'db' | 'steadyClock'> & { projectRoute: ProjectRouteFactory }): Route =>
+/** A project's events, latest received first. New events do not shift pages. */
+export const eventsRoute = ({ projectRoute, db: { pool }, steadyClock }: ManagementDeps): Route =>
   projectRoute(listEvents, async ({ projectId, query }) => {
     const placed = placeQuery(query)
     const end = steadyClock() + LOOK_MS
     let stoppedAt: EventCursor | undefined
-    const { page, hasMore } = await fillPage(query.limit, eventView, async (last, take) => {
+    const { data, last } = await fillPage(query.limit, eventView, async (previous, take) => {
       const found: EventRow[] = []
-      let next: EventCursor | undefined = last ? cursorOf(last) : placed.after
+      let next: EventCursor | undefined = previous ? cursorOf(previous) : placed.after
       do {
         const read = await readEvents(pool, projectId, placed, next, take - found.length)
         found.push(...read.events)
@@ -36,15 +32,13 @@ export const eventsRoute = ({
       if (found.length < take) stoppedAt = next
       return found
     })
-    const last = hasMore ? page.at(-1) : undefined
-    const cursor = last ? cursorOf(last.record) : stoppedAt
-    const nextCursor = cursor ? formatCursor(cursor) : null
-    return { body: { data: page.map(({ shown }) => shown), nextCursor } }
+    const cursor = last ? cursorOf(last) : stoppedAt
+    return { body: { data, nextCursor: cursor ? formatCursor(cursor) : null } }
   })
 
-/** How long a page looks for events that match, in ms. */
+/** How long a page is searched for matching events, in ms. */
 const LOOK_MS = 2_000
-/** Events that one statement looks at. */
+/** Events that one statement examines. */
 const EVENTS_PER_LOOK = 5_000
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -53,7 +47,7 @@ const CURSOR = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)_([0-9a-f]{8}-(?:[0-9a-
 /** Where a page ended. */
 export type EventCursor = { receivedAt: Date; eventKey: string }
 
-/** Which events are asked for, with the cursor read; filters that are given must all match. */
+/** Which events to read, with the cursor decoded. All filters must match. */
 export type PlacedEventQuery = Omit<EventQuery, 'cursor' | 'from' | 'to' | 'filters' | 'limit'> & {
   limit?: number
   from?: Date
@@ -63,7 +57,7 @@ export type PlacedEventQuery = Omit<EventQuery, 'cursor' | 'from' | 'to' | 'filt
 }
 
 /**
- * Reads which events are asked for.
+ * Reads the parameters of a list of events.
  * @throws AppError unprocessable when the cursor is not one of this list, or a filter or the range cannot be used
  */
 export const placeQuery = ({
@@ -98,19 +92,18 @@ const parseFilters = (text: string): EventFilter[] => {
   return readFilters('filters', requests)
 }
 
-/** The opaque text in which a client carries a cursor from page to page. */
+/** A cursor as clients get it. */
 export const formatCursor = ({ receivedAt, eventKey }: EventCursor): string =>
-  Buffer.from(`${receivedAt.toISOString()}_${eventKey}`).toString('base64url')
+  encodeCursor(`${receivedAt.toISOString()}_${eventKey}`)
 
 const parseCursor = (text: string): EventCursor => {
-  const [, receivedAt, eventKey] = CURSOR.exec(Buffer.from(text, 'base64url').toString('latin1')) ?? []
+  const [, receivedAt, eventKey] = CURSOR.exec(decodeCursor(text)) ?? []
   const time = new Date(receivedAt ?? Number.NaN)
-  if (!eventKey || Number.isNaN(time.getTime()))
-    throw unprocessable('cursor', 'format', 'must be the nextCursor of an earlier page of this list')
+  if (!eventKey || Number.isNaN(time.getTime())) throw unusableCursor()
   return { receivedAt: time, eventKey }
 }
 
-/** A stored event as it is read. */
+/** A stored event. */
 export type EventRow = {
   event_key: string
   event_id: string
@@ -134,8 +127,8 @@ export const EVENT_COLUMNS = `event_key, event_id, event_name, visitor_id, user_
   "timestamp", profile_id, short_link_id, short_link_code, click_ids, warnings, context`
 
 /**
- * Reads at most `take` of the events that match. Where that takes looking at more, `next` is where to go on; it is
- * undefined at the end of the list.
+ * Reads at most `take` matching events, and examines at most `EVENTS_PER_LOOK`. `next` is where to continue, undefined at
+ * the end of the list.
  */
 export const readEvents = async (
   pool: Pool,
@@ -150,7 +143,7 @@ export const readEvents = async (
   const conditions = [`project_id = ${project}`]
   if (query.eventId !== undefined) {
     const key = parameter(eventKeyOf(query.eventId))
-    // The time found by id tells PostgreSQL which month to look into.
+    // The time of receipt selects the partition.
     conditions.push(
       `event_key = ${key}`,
       `received_at = (SELECT received_at FROM ingest.event_ids WHERE project_id = ${project} AND event_key = ${key})`,
@@ -163,7 +156,7 @@ export const readEvents = async (
     conditions.push(
       `(received_at, event_key) < (${parameter(after.receivedAt)}, ${parameter(after.eventKey)})`,
     )
-  // No event is stored as more than a day ahead of its receipt.
+  // No event is stored with a time more than a day after its receipt.
   if (query.from) conditions.push(`received_at >= ${parameter(new Date(query.from.getTime() - DAY_MS))}`)
   const list = (limit: number): string => `
     SELECT ${EVENT_COLUMNS} FROM ingest.events WHERE ${conditions.join(' AND ')}

@@ -1,27 +1,25 @@
 import { type EventView, exportEvents } from '@waymark/contracts'
-import type { Platform, Route } from '@waymark/service-kit'
+import type { Route } from '@waymark/service-kit'
 import type { Pool } from 'pg'
+import { csvField } from '../http/csv.ts'
 import { limitExports } from '../http/limit-exports.ts'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 import { cursorOf, eventView, formatCursor, type PlacedEventQuery, placeQuery, readEvents } from './events.ts'
 
-/** An export reads the store whenever its reader has taken what was read before. */
+/** Exports that run at once, in this process. */
 const EXPORT_LIMITS = { perProject: 2, total: 8 }
-/** Events that are read at a time: of the largest, more would keep others waiting. */
+/** Events per read. Parsing more of the largest ones at once would delay other requests. */
 const EVENTS_PER_READ = 100
 
 type Exported = EventView & { cursor: string }
 
 /** All events that match, as a stream. */
-export const exportEventsRoute = ({
-  projectRoute,
-  db: { pool },
-}: Pick<Platform, 'db'> & { projectRoute: ProjectRouteFactory }): Route =>
+export const exportEventsRoute = ({ projectRoute, db: { pool } }: ManagementDeps): Route =>
   projectRoute(
     exportEvents,
     limitExports(EXPORT_LIMITS, async ({ projectId, query: { format, ...query } }) => {
       const portions = readAll(pool, projectId, placeQuery(query))
-      // Before the answer begins, so that a store that is away is answered 503.
+      // Read before the answer begins, so that an unavailable store is answered with 503.
       const first = await portions.next()
       return {
         headers: { 'Content-Disposition': `attachment; filename=events.${format}` },
@@ -72,12 +70,11 @@ const COLUMNS = [
 ] as const satisfies readonly (keyof Exported)[]
 
 const csvLine = (event: Exported): string =>
-  `${COLUMNS.map((column) => csvField(event[column])).join(',')}\r\n`
+  `${COLUMNS.map((column) => safeField(event[column])).join(',')}\r\n`
 
-/** A field of RFC 4180 that no spreadsheet takes for a formula. */
-const csvField = (value: unknown): string => {
+/** A CSV field that spreadsheets do not evaluate as a formula. */
+const safeField = (value: unknown): string => {
   if (value === null || value === undefined) return ''
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  return csvField(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text)
 }

@@ -13,20 +13,25 @@ import { completeEvent, partitionKeyOf, validateEvent, WorkBudget } from '@wayma
 import { BusUnavailableError } from '@waymark/event-bus'
 import { aboutRecord, findErased } from '@waymark/pipeline'
 import type { ProjectConfig } from '@waymark/project-config'
-import { LoopTurns, type Platform, type Route } from '@waymark/service-kit'
-import { cursorOf, pageOf, parseCursor } from '../http/page.ts'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
+import { LoopTurns, type Route } from '@waymark/service-kit'
+import { encodeCursor, pageOf, parseIdCursor } from '../http/page.ts'
 import { requireFound, requireId } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 import { MAX_REMAINING, replayMany } from './replay-many.ts'
 
 type Rejected = Prisma.RejectedEventGetPayload<object>
-type Deps = Pick<Platform, 'db' | 'bus' | 'projectConfigs' | 'clock'> & { projectRoute: ProjectRouteFactory }
 
 const RETRY_AFTER_S = 30
 
-/** The quarantine: events that `enforce` turned away, and sending them once more when their definition is mended. */
-export const rejectedEventRoutes = ({ projectRoute, db, bus, projectConfigs, clock }: Deps): Route[] => {
-  /** Sends those that are valid now, and answers what is wrong with the others. */
+/** Events that were rejected by `enforce`, and their replay after their definition has been changed. */
+export const rejectedEventRoutes = ({
+  projectRoute,
+  db,
+  bus,
+  projectConfigs,
+  clock,
+}: ManagementDeps): Route[] => {
+  /** Publishes the events that are valid now, and resolves to their ids and the violations of the others. */
   const replay = async (projectId: string, rejected: readonly Rejected[]) => {
     const config = await projectConfigs.getLatest(projectId)
     const records = rejected.map(recordOf)
@@ -45,12 +50,7 @@ export const rejectedEventRoutes = ({ projectRoute, db, bus, projectConfigs, clo
 
   return [
     projectRoute(listRejectedEvents, async ({ projectId, query }) => ({
-      body: await pageOf(
-        query,
-        (where, take) =>
-          db.prisma.rejectedEvent.findMany({ where: { projectId, ...where }, orderBy: { id: 'desc' }, take }),
-        view,
-      ),
+      body: await pageOf(query, (page) => db.prisma.rejectedEvent.findMany(page({ projectId })), view),
     })),
     projectRoute(getRejectedEvent, async ({ projectId, id }) => ({
       body: view(
@@ -62,7 +62,7 @@ export const rejectedEventRoutes = ({ projectRoute, db, bus, projectConfigs, clo
       const { replayed, violations } = await replay(projectId, [requireFound(await found())])
       const [errors] = violations
       if (errors) throw new AppError('unprocessable', 'The event is still not valid', { errors })
-      // It is about a person who has just been erased.
+      // Its person has been erased.
       if (replayed.length === 0) throw new AppError('not_found', 'Not found')
       return { status: 202, body: view(requireFound(await found())) }
     }),
@@ -89,15 +89,15 @@ export const rejectedEventRoutes = ({ projectRoute, db, bus, projectConfigs, clo
           },
           count: (after) => db.prisma.rejectedEvent.count({ where: where(after), take: MAX_REMAINING }),
         },
-        cursor === undefined ? undefined : parseCursor(cursor),
+        cursor === undefined ? undefined : parseIdCursor(cursor),
         clock,
       )
-      return { body: { ...result, nextCursor: next === undefined ? null : cursorOf(next) } }
+      return { body: { ...result, nextCursor: next === undefined ? null : encodeCursor(next) } }
     }),
   ]
 }
 
-/** What is wrong with each event by now, in turns of the event loop and within the budget of one request. */
+/** The violations of each event by the current definitions, within the work budget of one request. */
 const violationsOf = async (
   records: readonly IngestRecord[],
   config: ProjectConfig,
@@ -114,7 +114,7 @@ const violationsOf = async (
   return found
 }
 
-/** Waits until the queue has taken a record. @throws AppError queue_unavailable when it does not answer */
+/** Awaits a publication. @throws AppError queue_unavailable when the bus is unavailable */
 export const publishOrRefuse = async (publishing: Promise<void>): Promise<void> => {
   try {
     await publishing

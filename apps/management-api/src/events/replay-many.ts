@@ -1,26 +1,26 @@
 import { MAX_REPLAY_RECORDS, type ReplayResult } from '@waymark/contracts'
 
-/** Records that are read, sent and marked together. */
+/** Records that are read, published and marked together. */
 const CHUNK_RECORDS = 200
 const DEADLINE_MS = 10_000
 
-/** How many are counted that are left. */
+/** Remaining records are counted up to this number. */
 export const MAX_REMAINING = 10_000
 
-/** What differs between kinds of records; `Cursor` is the place of a record in their order. */
+/** How one kind of record is replayed; `Cursor` is the place of a record in their order. */
 export type Replayable<T, Cursor> = {
-  /** The next records behind a place, in order, that have not been replayed. */
+  /** Reads the next records after a place, in order, that have not been replayed. */
   read: (after: Cursor | undefined, take: number) => Promise<T[]>
   cursorOf: (record: T) => Cursor
-  /** Sends those that would not fail again and marks them, and answers how many it sent and how many would fail. */
+  /** Publishes and marks the records that are valid now; resolves to how many are valid and how many are not. */
   replay: (records: T[]) => Promise<Pick<ReplayResult, 'replayed' | 'stillInvalid'>>
-  /** How many there are behind a place, up to `MAX_REMAINING`. */
+  /** Counts the records after a place, up to `MAX_REMAINING`. */
   count: (after: Cursor | undefined) => Promise<number>
 }
 
 /**
- * Replays records chunk by chunk, up to a thousand or ten seconds of them, and answers where to go on. A record is marked
- * after it was sent: when that fails in between it is sent again by the next request, and stored once all the same.
+ * Replays records in chunks, at most `MAX_REPLAY_RECORDS` or for ten seconds, and resolves to where to continue. A record
+ * is marked after it is published. If that fails, the next request publishes it again, and it is still stored once.
  */
 export const replayMany = async <T, Cursor>(
   { read, cursorOf, replay, count }: Replayable<T, Cursor>,

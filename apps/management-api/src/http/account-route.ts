@@ -18,16 +18,16 @@ import {
   setSessionCookie,
 } from './session-cookie.ts'
 
-/** What is answered; `token` begins a session in the browser, null ends it. */
+/** The answer; `token` starts a session in the browser, null ends it. */
 export type AccountReply = Pick<Reply, 'status' | 'body'> & { token?: string | null }
 
 type Asked<B, Q> = Parts<B, Q> & { client: Client }
-/** Who asks beside a project: somebody signed in, or a key. */
+/** The caller of a route outside of projects: a signed-in user or a key. */
 export type Caller = { kind: 'user'; session: Session } | { kind: 'key'; projectId: string }
 
 type Deps = Pick<Platform, 'apiKeys'> & { sessions: Sessions }
 
-/** Makes routes that do not stand below a project. They answer 401 and 403 first, then what is wrong with the request. */
+/** Creates routes that do not belong to a project. They check the caller (401, 403) before the request. */
 export const createAccountRoutes = ({ apiKeys, sessions }: Deps) => {
   const route = <B, Q, C>(
     operation: Operation<B, Q>,
@@ -43,7 +43,7 @@ export const createAccountRoutes = ({ apiKeys, sessions }: Deps) => {
     })
 
   return {
-    /** For anyone, except pages of other sites; `findSession` says who is signed in, if anybody is. */
+    /** For anyone, except pages of other sites; `findSession` resolves to the session, if there is one. */
     open: <B, Q>(
       operation: Operation<B, Q, { by: 'anyone' }>,
       answer: (asked: Asked<B, Q>, findSession: () => Promise<Session | undefined>) => Promise<AccountReply>,
@@ -54,7 +54,7 @@ export const createAccountRoutes = ({ apiKeys, sessions }: Deps) => {
         (asked, _caller, request) => answer(asked, () => findSession(sessions, request)),
       ),
 
-    /** For somebody who is signed in. */
+    /** For signed-in users. */
     signedIn: <B, Q>(
       operation: Operation<B, Q, { by: 'session' }>,
       answer: (asked: Asked<B, Q> & { session: Session }) => Promise<AccountReply>,
@@ -65,7 +65,7 @@ export const createAccountRoutes = ({ apiKeys, sessions }: Deps) => {
         (asked, session) => answer({ ...asked, session }),
       ),
 
-    /** For somebody who is signed in, or a key with the scope. */
+    /** For signed-in users, and keys with the scope. */
     signedInOrKey: <B, Q>(
       operation: Operation<B, Q, { by: 'session-or-key'; scope: ApiKeyScope }>,
       answer: (asked: Asked<B, Q> & { caller: Caller }) => Promise<AccountReply>,

@@ -4,17 +4,17 @@ import type { HttpRequest, Reply } from '@waymark/service-kit'
 
 const TAG = /(?:W\/)?"[^"]*"/g
 
-/** The `ETag` of what is answered: the same for the same JSON in any order of names, whichever process answers. */
+/** The `ETag` of a version. It does not depend on the order of fields or on the process. */
 export const entityTagOf = (version: unknown): string =>
   `"${createHash('sha256').update(JSON.stringify(version, inOrder)).digest('base64url').slice(0, 22)}"`
 
-/** Whether a header that lists entity tags names this one. Weak ones count, which is right for reading only. */
+/** Whether a header lists an entity tag, weak or strong, as `If-None-Match` is compared. */
 export const namesTag = (header: string | undefined, tag: string): boolean =>
   header !== undefined && (isAny(header) || tagsIn(header).some((given) => given.replace(/^W\//, '') === tag))
 
 /**
- * Makes the check of an `If-Match` header, to be called with what is about to be changed.
- * @returns throws AppError precondition_failed when the header names other versions than the one given
+ * Creates the check of an `If-Match` header. Call it with the version before the change.
+ * @returns a function that throws AppError precondition_failed when the header names other versions only
  */
 export const matchRequirement =
   (header: string | undefined) =>
@@ -27,19 +27,19 @@ const isAny = (header: string): boolean => header.trim() === '*'
 
 const tagsIn = (header: string): string[] => header.match(TAG) ?? []
 
-// PostgreSQL keeps the members of a JSON object in an order of its own.
+// PostgreSQL does not keep the order of JSON fields.
 const inOrder = (_name: string, value: unknown): unknown =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
     : value
 
-/** What is answered for a project. */
+/** The answer of a project's route. */
 export type ProjectReply = Reply & {
-  /** What the `ETag` is made of when that is not the body. Lists and streams have none. */
+  /** What the `ETag` is made of, unless it is the body. Lists and streams have no `ETag`. */
   version?: unknown
 }
 
-/** The reply with its `ETag`; a GET that knows this version already gets 304 and no body. */
+/** The reply with its `ETag`, or 304 without a body for a GET whose `If-None-Match` names it. */
 export const taggedReply = (request: HttpRequest, { version, ...reply }: ProjectReply): Reply => {
   const tagged = version ?? (isList(reply.body) ? undefined : reply.body)
   if (tagged === undefined) return reply

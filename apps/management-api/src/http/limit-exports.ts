@@ -2,7 +2,7 @@ import { AppError } from '@waymark/contracts'
 import type { ProjectReply } from './entity-tag.ts'
 import type { ProjectRequest } from './project-route.ts'
 
-/** Exports that this process makes at a time, for one project and for all. */
+/** Exports that one process runs at once, for one project and in total. */
 export type ExportLimits = { perProject: number; total: number }
 
 const RETRY_S = 10
@@ -10,8 +10,8 @@ const RETRY_S = 10
 type Answer<B, Q> = (request: ProjectRequest<B, Q>) => Promise<ProjectReply>
 
 /**
- * Limits how many exports `answer` makes at a time, so that the readers of one project do not use up those of all. An
- * export counts until its answer has ended, whichever way. Beyond a limit it answers 429.
+ * Limits how many exports run at once, so that one project cannot occupy all of them. An export counts until its answer
+ * has ended or failed. Beyond a limit the answer is 429.
  */
 export const limitExports = <B, Q>(
   { perProject, total }: ExportLimits,

@@ -5,15 +5,16 @@ import { fillPage } from './page.ts'
 /** Pages of the numbers from 1 to `count`, each shown as a text of so many bytes of JSON. */
 const pageOfNumbers = async (count: number, { limit = 500, bytes = 3 }) => {
   const reads: number[] = []
-  const { page, hasMore } = await fillPage(
+  const { data, last } = await fillPage(
     limit,
-    (_record: number) => 'x'.repeat(bytes - '""'.length),
-    async (last = 0, take) => {
+    (record: number) => `${record}`.padEnd(bytes - '""'.length),
+    async (previous = 0, take) => {
       reads.push(take)
-      return Array.from({ length: Math.min(take, count - last) }, (_, n) => last + n + 1)
+      return Array.from({ length: Math.min(take, count - previous) }, (_, n) => previous + n + 1)
     },
   )
-  return { records: page.map(({ record }) => record), hasMore, reads }
+  if (last !== undefined) expect(last).toBe(Number(data.at(-1)))
+  return { records: data.map(Number), hasMore: last !== undefined, reads }
 }
 
 describe('a page', () => {

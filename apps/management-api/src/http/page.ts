@@ -1,66 +1,84 @@
-import { MAX_PAGE_BYTES } from '@waymark/contracts'
+import { type AppError, MAX_PAGE_BYTES } from '@waymark/contracts'
 import { UUID, unprocessable } from './validation.ts'
 
-/** Records that are read at a time: of the largest, reading more would keep others waiting. */
+/** Records per read. Parsing more of the largest ones at once would delay other requests. */
 const RECORDS_PER_READ = 25
 
 /** A list's parameters as its schema read them. */
 type PageQuery = { limit: number; cursor?: string | undefined }
 
+/** The records of one read: at most `take` with ids below `before`, newest first. */
+type PagePart = { before: string | undefined; take: number }
+
+/** The arguments of Prisma's `findMany` that read the part of a page, of the records that match `where`. */
+type PageArguments = <Where extends object>(
+  where: Where,
+) => { where: Where & { id?: { lt: string } }; orderBy: { id: 'desc' }; take: number }
+
 /**
- * A page of records in the order of their ids, newest first; ids are UUIDv7, so that is the order of creation and
- * records created meanwhile do not shift pages. A page of large records ends early, as `fillPage` has it.
+ * Lists records by descending id. Ids are UUIDv7, so the newest record comes first and new records do not shift pages.
  * @throws AppError unprocessable when the cursor is not usable
  */
 export const pageOf = async <T extends { id: string }, View>(
   { limit, cursor }: PageQuery,
-  fetch: (where: { id?: { lt: string } }, take: number) => Promise<T[]>,
+  fetch: (page: PageArguments, part: PagePart) => Promise<T[]>,
   view: (record: T) => View,
 ): Promise<{ data: View[]; nextCursor: string | null }> => {
-  const start = cursor === undefined ? undefined : parseCursor(cursor)
-  const { page, hasMore } = await fillPage<T, View>(limit, view, (last, take) => {
-    const before = last?.id ?? start
-    return fetch(before === undefined ? {} : { id: { lt: before } }, take)
+  const start = cursor === undefined ? undefined : parseIdCursor(cursor)
+  const { data, last } = await fillPage<T, View>(limit, view, (previous, take) => {
+    const before = previous?.id ?? start
+    const page: PageArguments = (where) => ({
+      where: { ...where, ...(before !== undefined && { id: { lt: before } }) },
+      orderBy: { id: 'desc' },
+      take,
+    })
+    return fetch(page, { before, take })
   })
-  const last = page.at(-1)
-  return {
-    data: page.map(({ shown }) => shown),
-    nextCursor: hasMore && last ? cursorOf(last.record.id) : null,
-  }
+  return { data, nextCursor: last ? encodeCursor(last.id) : null }
 }
 
 /**
- * Fills a page with at most `limit` records and `MAX_PAGE_BYTES`, but one record at least. `readAfter` reads the records
- * that follow the last one so far, at most `take`, and is called until the page is full.
+ * Fills a page with at most `limit` records and `MAX_PAGE_BYTES`, but at least one record. `readAfter` reads at most
+ * `take` records after the previous one, and is called until the page is full. `last` is the last record of the page if
+ * another page follows.
  */
 export const fillPage = async <T, View>(
   limit: number,
   view: (record: T) => View,
-  readAfter: (last: T | undefined, take: number) => Promise<T[]>,
-): Promise<{ page: { record: T; shown: View }[]; hasMore: boolean }> => {
-  const page: { record: T; shown: View }[] = []
+  readAfter: (previous: T | undefined, take: number) => Promise<T[]>,
+): Promise<{ data: View[]; last: T | undefined }> => {
+  const data: View[] = []
+  let previous: T | undefined
   let bytes = 0
   for (;;) {
-    // One more than the page holds tells whether there is another page.
-    const take = Math.min(limit + 1 - page.length, RECORDS_PER_READ)
-    const found = await readAfter(page.at(-1)?.record, take)
+    // One record more than the page holds shows whether another page follows.
+    const take = Math.min(limit + 1 - data.length, RECORDS_PER_READ)
+    const found = await readAfter(previous, take)
     for (const record of found) {
       const shown = view(record)
       bytes += Buffer.byteLength(JSON.stringify(shown))
-      const isFull = page.length === limit || (bytes > MAX_PAGE_BYTES && page.length > 0)
-      if (isFull) return { page, hasMore: true }
-      page.push({ record, shown })
+      const isFull = data.length === limit || (bytes > MAX_PAGE_BYTES && data.length > 0)
+      if (isFull) return { data, last: previous }
+      data.push(shown)
+      previous = record
     }
-    if (found.length < take) return { page, hasMore: false }
+    if (found.length < take) return { data, last: undefined }
   }
 }
 
-/** The opaque text in which a client carries a record's id to the next page. */
-export const cursorOf = (id: string): string => Buffer.from(id).toString('base64url')
+/** An opaque cursor that holds the position of a record in its list. */
+export const encodeCursor = (position: string): string => Buffer.from(position).toString('base64url')
+
+/** The position in a cursor, to be checked by its list. */
+export const decodeCursor = (cursor: string): string => Buffer.from(cursor, 'base64url').toString('utf8')
 
 /** The id in a cursor. @throws AppError unprocessable when it is none */
-export const parseCursor = (text: string): string => {
-  const id = Buffer.from(text, 'base64url').toString('latin1')
+export const parseIdCursor = (cursor: string): string => {
+  const id = decodeCursor(cursor)
   if (UUID.test(id)) return id
-  throw unprocessable('cursor', 'format', 'must be the nextCursor of an earlier page of this list')
+  throw unusableCursor()
 }
+
+/** 422 for a cursor that is not one of its list. */
+export const unusableCursor = (): AppError =>
+  unprocessable('cursor', 'format', 'must be the nextCursor of an earlier page of this list')

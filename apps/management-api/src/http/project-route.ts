@@ -4,7 +4,6 @@ import {
   missingCredentials,
   type Operation,
   type ProjectRole,
-  projectRoles,
   scopeForRole,
 } from '@waymark/contracts'
 import { roleAllows, scopesOfRole } from '@waymark/domain'
@@ -16,6 +15,7 @@ import {
   type Platform,
   type Route,
 } from '@waymark/service-kit'
+import { roleOf } from '../accounts/read-account.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
 import { matchRequirement, type ProjectReply, taggedReply } from './entity-tag.ts'
@@ -23,18 +23,17 @@ import { clientOf, type Parts, readParts } from './request-parts.ts'
 import { findSession } from './session-cookie.ts'
 import { UUID } from './validation.ts'
 
-/** Who asks, already allowed to. A user's scopes are those of a key that may do as much. */
+/** The authorized caller. A user's scopes are those of a key with the same rights. */
 export type Actor =
   | { kind: 'key'; id: string; scopes: readonly ApiKeyScope[] }
   | { kind: 'user'; id: string; role: ProjectRole; scopes: readonly ApiKeyScope[] }
 
-/** One request to a project's resource, by somebody who may make it, with parts that fit the operation's schemas. */
+/** An authorized request to a project's resource, with parts that fit the operation's schemas. */
 export type ProjectRequest<Body = unknown, Query = unknown> = Parts<Body, Query> & {
   actor: Actor
   request: HttpRequest
   /**
-   * To be called with what a PATCH or DELETE is about to change, as a GET would answer it, or as its `version`, and
-   * locked in the transaction that changes it.
+   * Call it before a PATCH or DELETE, with the locked resource as a GET answers it, or with its `version`.
    * @throws AppError precondition_failed when `If-Match` names another version
    */
   requireMatch: (current: unknown) => void
@@ -44,11 +43,11 @@ type ProjectOperation<B, Q> = Operation<B, Q, { by: 'project'; role: ProjectRole
 type Deps = Pick<Platform, 'apiKeys' | 'configChanges' | 'db'> & { sessions: Sessions; auditLog: AuditLog }
 
 /**
- * Makes routes below a project, for its members by session and for its keys. In this order they answer 401; for a key
- * 403 for a missing scope, then 404 for another project than its own; for a session 403 for another site's page, 404 for
- * a project that the user is no member of, 403 for a weaker role. Both kinds of 404 are as if the project did not exist. Then comes
- * what is wrong with the body and the query, then `answer`. What was changed is written into the project's audit log, and
- * counts in this process before the answer is sent.
+ * Creates routes of a project's resources, for its members by session and for its keys. Checks in this order:
+ * - a key: 401, 403 for a missing scope, 404 for another project's key;
+ * - a session: 401, 403 for another site's page, 404 for a user who is no member, 403 for a weaker role;
+ * - the body and the query.
+ * Changes are written to the audit log and apply in this process before the answer is sent.
  */
 export const createProjectRoute =
   ({ apiKeys, configChanges, db, sessions, auditLog }: Deps) =>
@@ -86,7 +85,7 @@ export const createProjectRoute =
           body: parts.body,
           client: clientOf(request),
         })
-        // Requests that come after the answer must see the change.
+        // Later requests must see the change.
         const version = await configChanges.refresh()
         if (version !== undefined) request.replyHeaders['X-Config-Version'] = version
       }
@@ -96,11 +95,11 @@ export const createProjectRoute =
 
 export type ProjectRouteFactory = ReturnType<typeof createProjectRoute>
 
-/** 403 for a member whose role does not suffice. */
+/** 403 for a member whose role is too weak. */
 export const lacksRole = (requiredRole: ProjectRole): AppError =>
   new AppError('forbidden', 'Your role in the project does not allow this', { requiredRole })
 
-/** The role of a user in a project; undefined when they are no member, or there is no such project. */
+/** The role of a user in a project; undefined without a membership or a project. */
 export const findRole = async (
   { prisma }: Pick<Platform['db'], 'prisma'>,
   projectId: string,
@@ -110,10 +109,10 @@ export const findRole = async (
   const member = await prisma.projectMember.findFirst({
     where: { projectId, userId, project: { archivedAt: null } },
   })
-  return projectRoles.find((role) => role === member?.role)
+  return member ? roleOf(member.role) : undefined
 }
 
-// What the path names beside the project, or what was made just now.
+// The id in the path beside the project's, or that of the created resource.
 const resourceOf = ({ params }: HttpRequest, { body }: ProjectReply): string | null => {
   const [named] = Object.entries(params).filter(([name]) => name !== 'projectId')
   if (named) return `${named[1]}`

@@ -5,28 +5,27 @@ import { isDeeperThan, truncateIp } from '@waymark/domain'
 import { essenceOf, type HttpRequest, queryTextOf, readJsonBody } from '@waymark/service-kit'
 import { requireKnownParameters, unfit, unprocessable } from './validation.ts'
 
-/** Bytes of one request body, unless said otherwise. */
+/** Default limit of a request body, in bytes. */
 const MAX_BODY_BYTES = 256 * 1024
-/** Levels of nesting in one, itself the first: what goes through deeper ones may run out of stack. */
+/** Levels of nesting in a body, so that recursive code does not overflow the stack. */
 const MAX_BODY_DEPTH = 50
 
-/** The parts of a request that fit the operation's schemas. Those of the path are empty where it has none of that name. */
+/** The parts of a request, as the operation's schemas describe them. Path parameters default to an empty string. */
 export type Parts<Body, Query> = {
   body: Body
   query: Query
   projectId: string
   id: string
   key: string
-  /** The body as it arrives, for an operation that `consumes` something else than JSON. */
+  /** The body as a stream, for an operation that `consumes` another type than JSON. */
   stream: Readable
 }
 
 /**
- * Reads the parts of a request. What the operation does not declare is refused; a body that is not JSON is left to be
- * read as a stream.
+ * Reads and validates the parts of a request. A body that is not JSON is not read.
  * @throws AppError unsupported_media_type, payload_too_large or bad_request when the body cannot be read, unprocessable
- * when a part does not fit, bad_request for query parameters that are not known and for a body that the operation does
- * not have
+ * when a part does not fit its schema, bad_request for unknown query parameters or a body that the operation does not
+ * take
  */
 export const readParts = async <B, Q>(
   operation: Operation<B, Q>,
@@ -47,7 +46,7 @@ export const readParts = async <B, Q>(
     key,
     stream: request.message,
   }
-  // Where the operation has no schema for a part, its type is unknown, and undefined will do.
+  // A part without a schema has the type unknown.
   return parts as Parts<B, Q>
 }
 
@@ -57,7 +56,7 @@ const requireShallow = (value: unknown): unknown => {
   return value
 }
 
-/** Some clients send `{}` or `null` where there is nothing to say. */
+/** Some clients send `{}` or `null` instead of no body. */
 const MAX_IGNORED_BODY_BYTES = 4
 
 const requireNoBody = ({ headers }: HttpRequest): void => {
@@ -73,7 +72,7 @@ const requireType = (types: readonly string[], { headers }: HttpRequest): void =
   throw new AppError('unsupported_media_type', `The body must be ${types.join(' or ')}, not compressed`)
 }
 
-/** What is known of where a request comes from. `network` is what may be stored of the address. */
+/** The client of a request. `network` is the part of its address that may be stored. */
 export type Client = {
   address: string
   network: string | null
@@ -81,7 +80,7 @@ export type Client = {
   requestId: string
 }
 
-/** Reads it from a request; the address through as many proxies as are trusted. */
+/** The client of a request, behind the trusted proxies. */
 export const clientOf = ({ id, ip, headers }: HttpRequest): Client => ({
   address: ip,
   network: truncateIp(ip),

@@ -8,8 +8,8 @@ const LOCAL = /^(?:localhost|[\w.-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])$/i
 const PORT = /:[^\]]*$/
 
 /**
- * The session of a request's cookie; undefined when there is none.
- * @throws AppError forbidden when another site's page may have sent it
+ * The session of a request's cookie; undefined without one.
+ * @throws AppError forbidden when another site's page may have sent the request
  */
 export const findSession = async (sessions: Sessions, request: HttpRequest): Promise<Session | undefined> => {
   const token = sessionTokenOf(request)
@@ -28,9 +28,8 @@ export const requireSession = async (sessions: Sessions, request: HttpRequest): 
 }
 
 /**
- * Refuses what another site's page may have sent with a cookie that the browser added by itself: a request that
- * changes something needs an `Origin` with the host that it was sent to, and with HTTPS where that is used.
- * Proxies that are trusted say which host and scheme those were.
+ * Prevents CSRF: a request that changes something needs an `Origin` with the host that it was sent to, and with HTTPS if
+ * that is used. Trusted proxies report host and scheme.
  * @throws AppError forbidden
  */
 export const requireSameOrigin = (request: HttpRequest): void => {
@@ -38,7 +37,7 @@ export const requireSameOrigin = (request: HttpRequest): void => {
   throw new AppError('forbidden', 'The Origin header must be that of this server')
 }
 
-/** As `requireSameOrigin`, for a request that needs no cookie: one without an `Origin` comes from no page. */
+/** Like `requireSameOrigin`, for requests without a cookie: without an `Origin` they do not come from a page. */
 export const refuseOtherOrigin = (request: HttpRequest): void => {
   if (request.headers.origin !== undefined) requireSameOrigin(request)
 }
@@ -47,7 +46,7 @@ const isSameOrigin = (request: HttpRequest): boolean => {
   const origin = URL.parse(request.headers.origin ?? '')
   const own = URL.parse(`${protocolOf(request)}://${hostOf(request) ?? ''}`)
   if (!origin || !own || !/^https?:$/.test(origin.protocol)) return false
-  // A proxy that ends TLS and is not trusted leaves us with http; then the host has to do.
+  // Behind an untrusted proxy that terminates TLS, the scheme is unknown and only hosts are compared.
   return own.protocol === 'https:' ? origin.origin === own.origin : origin.host === own.host
 }
 
@@ -55,11 +54,11 @@ const isSameOrigin = (request: HttpRequest): boolean => {
 export const sessionTokenOf = (request: HttpRequest): string =>
   parseCookie(request.headers.cookie ?? '')[cookieFor(request).name] ?? ''
 
-/** Gives the browser a session, for as long as it lasts when it is not used. */
+/** Sets the session cookie, for as long as an unused session lasts. */
 export const setSessionCookie = (request: HttpRequest, token: string): void =>
   addCookie(request, token, { maxAge: SESSION_MS / 1000, expires: new Date(Date.now() + SESSION_MS) })
 
-/** Takes the session from the browser. */
+/** Deletes the session cookie. */
 export const clearSessionCookie = (request: HttpRequest): void =>
   addCookie(request, '', { expires: new Date(1) })
 
@@ -71,8 +70,8 @@ const addCookie = (request: HttpRequest, value: string, lifetime: SerializeOptio
 }
 
 /**
- * Which cookie is meant. Without HTTPS browsers keep no secure one, so that this machine, and nothing else, may go
- * without; the other name is not even read elsewhere, since pages of a neighbouring host could set it.
+ * The cookie's name and options. Browsers refuse secure cookies without HTTPS, so localhost uses another name. Other hosts
+ * do not accept that name, which pages of a sibling domain could set.
  */
 const cookieFor = (request: HttpRequest): { name: string; options: SerializeOptions } => {
   const host = (hostOf(request) ?? '').replace(PORT, '')

@@ -9,20 +9,20 @@ import {
 import { logicProblems } from '@waymark/domain'
 import { unknownParameters } from '@waymark/service-kit'
 
-/** What an id looks like, for a pattern to hold it. */
+/** The pattern of an id, as part of other patterns. */
 export const UUID_PATTERN = '[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}'
 
-/** Matches an id and nothing else. */
+/** Matches an id. */
 export const UUID = new RegExp(`^${UUID_PATTERN}$`)
 
 /**
- * A request that is well-formed JSON and yet cannot be done: 422, with the field at fault in `errors`. `message` is a
- * predicate of the field, such as `must be before to`. It ends with `received` where the field's own value is at fault.
+ * 422 for a well-formed request that cannot be executed, with the field at fault in `errors`. `message` is a predicate of
+ * the field, such as `must be before to`. Pass `received` if the field's own value is at fault.
  */
 export const unprocessable = (field: string, rule: string, message: string, received?: unknown): AppError =>
   invalid([{ field, rule, message: received === undefined ? message : `${message}; got ${show(received)}` }])
 
-/** 422 with all that is wrong; its `error` is the first of it as a sentence. */
+/** 422 with all errors; its `error` is the first one as a sentence. */
 export const invalid = (errors: readonly ValidationItem[]): AppError =>
   new AppError('unprocessable', sentenceOf(errors[0]), { errors })
 
@@ -33,7 +33,7 @@ const sentenceOf = (
 /** 422 for what does not fit its schema. */
 export const unfit = (problem: SchemaProblem): AppError => invalid([problem])
 
-/** @throws AppError bad_request with the query parameters in `errors` that the operation does not have */
+/** @throws AppError bad_request with the unknown query parameters in `errors` */
 export const requireKnownParameters = (operation: Pick<Operation, 'query'>, url: string): void => {
   const errors = unknownParameters(operation, url)
   if (errors.length > 0) throw new AppError('bad_request', sentenceOf(errors[0]), { errors })
@@ -43,13 +43,13 @@ export const requireKnownParameters = (operation: Pick<Operation, 'query'>, url:
 export const requireUsableFilter = (filter: unknown): void =>
   requireNoProblems(logicProblems(filter, 'filter'), 'The filter cannot be used')
 
-/** The id as it stands in the path. @throws AppError not_found when no record can have it */
+/** The id of a path. @throws AppError not_found when no record can have it */
 export const requireId = (id: string): string => {
   if (UUID.test(id)) return id
   throw new AppError('not_found', 'Not found')
 }
 
-/** What a look-up found. @throws AppError not_found when that is nothing */
+/** The result of a look-up. @throws AppError not_found when there is none */
 export const requireFound = <T>(found: T | null | undefined): T => {
   if (found === null || found === undefined) throw new AppError('not_found', 'Not found')
   return found

@@ -1,9 +1,9 @@
 import type { Database } from '@waymark/database'
 
-// Less than the 4.6 s after which a request is answered 503: what commits later would be done twice by a repeat.
+// Below the 4.6 s after which a request is answered 503: a later commit would be repeated by a retry.
 const LOCK_TIMEOUT_MS = 3_000
 
-/** Runs a write in a transaction, in which each statement waits up to 3 s for a lock before all is rolled back. */
+/** Runs a write in a transaction that is rolled back when a statement waits longer than 3 s for a lock. */
 export const writeTransaction = <T>(
   db: Pick<Database, 'transaction'>,
   run: Parameters<typeof db.transaction<T>>[0],

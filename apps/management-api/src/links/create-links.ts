@@ -9,12 +9,12 @@ import { type Quotas, requireWithinQuota } from '../quotas.ts'
 import { checkLink, codeErrors, type LinkValues } from './link-values.ts'
 import { LINK_COLUMNS, type LinkRow } from './link-view.ts'
 
-/** What became of one link. */
+/** The result for one link. */
 export type Creation =
   | { status: 'created' | 'existing'; row: LinkRow }
   | { status: 'failed'; errors: ValidationItem[] }
 
-/** `chosen`: the code was asked for, so that no other will do. */
+/** A link to insert. `chosen`: the client chose the code. */
 type Candidate = { index: number; id: string; code: string; chosen: boolean; values: LinkValues }
 
 const ATTEMPTS = 6
@@ -38,11 +38,11 @@ const stored: BulkColumn<Row>[] = [
 const columns = bulkColumns(stored)
 const given = bulkColumns<Row>([
   ...stored,
-  // An array of arrays would be flattened on its way.
+  // PostgreSQL would flatten an array of arrays.
   { name: 'tags', type: 'jsonb', of: ({ values }) => JSON.stringify(values.tags) },
 ])
 
-// In the order of codes, so that requests which share some wait for each other instead of deadlocking.
+// Ordered by code, so that concurrent requests do not deadlock.
 const INSERT = `
   WITH created AS (
     INSERT INTO link.links (${columns.names}, tags)
@@ -55,7 +55,7 @@ const BY_EXTERNAL_ID = `
   SELECT ${LINK_COLUMNS} FROM link.links l LEFT JOIN link.counts c ON c.link_id = l.id
   WHERE l.project_id = $1 AND l.external_id = ANY($2::text[])`
 
-// Last in the transaction, so that the count's row is locked for as short as can be.
+// Last in the transaction, so that the row of the count is locked briefly.
 const COUNT = `
   INSERT INTO link.project_counts AS c (project_id, links) VALUES ($1, $2)
   ON CONFLICT (project_id) DO UPDATE SET links = c.links + excluded.links RETURNING links`
@@ -63,9 +63,9 @@ const COUNT = `
 export type CreateLinksDeps = { db: Pick<Database, 'transaction'>; baseUrl: string; quotas: Quotas }
 
 /**
- * Creates links of a project, in bulk: one statement, and more only where a generated code was taken. A link with the
- * external id of one that exists is that one. Answers what became of each, in their order.
- * @throws AppError unprocessable, and creates none, when the project would have more links than its quota
+ * Creates links of a project in bulk, with one statement unless a generated code is taken. A link with the external id of
+ * an existing link is not created. Resolves to the result of each link, in order.
+ * @throws AppError unprocessable, without creating any, when the project would exceed its quota
  */
 export const createCreateLinks =
   ({ db, baseUrl, quotas }: CreateLinksDeps) =>
@@ -112,7 +112,7 @@ export const createCreateLinks =
           const { index, chosen, values } = candidate
           const row = known.get(values.externalId ?? '')
           if (row) creations[index] = { status: 'existing', row }
-          // The id's last part may be another link's, too, but hardly twice.
+          // The conflict may be with the click tag of the id, which a new id resolves.
           else if (!chosen || attempt === 1)
             return [{ ...candidate, id: uuidv7(), ...(!chosen && { code: generateCode() }) }]
           else creations[index] = { status: 'failed', errors: [TAKEN] }

@@ -14,26 +14,18 @@ import {
   type ValidationItem,
 } from '@waymark/contracts'
 import { linkCopyKey } from '@waymark/pipeline'
-import { LoopTurns, type Platform, type Route } from '@waymark/service-kit'
+import { LoopTurns, type Route } from '@waymark/service-kit'
 import { toBuffer, toString as toSvg } from 'qrcode'
 import { pageOf } from '../http/page.ts'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
 import { invalid, requireFound, requireId } from '../http/validation.ts'
-import type { Quotas } from '../quotas.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 import { type Creation, createCreateLinks } from './create-links.ts'
 import { periodOf, readLinkStats } from './link-stats.ts'
 import { LINK_COLUMNS, type LinkRow, toLinkView } from './link-view.ts'
 import { listLinks } from './list-links.ts'
 import { updateLink } from './update-link.ts'
 
-export type LinkRoutesDeps = Pick<Platform, 'db' | 'cache' | 'clock'> & {
-  projectRoute: ProjectRouteFactory
-  /** Where short links are answered, without a slash at the end. */
-  shortLinkBaseUrl: string
-  quotas: Quotas
-}
-
-/** The margin that ISO/IEC 18004 asks for, so that scanners find the code. */
+/** The margin that ISO/IEC 18004 requires. */
 const QUIET_ZONE_MODULES = 4
 
 const FIND = `
@@ -48,7 +40,7 @@ export const linkRoutes = ({
   clock,
   shortLinkBaseUrl: baseUrl,
   quotas,
-}: LinkRoutesDeps): Route[] => {
+}: ManagementDeps): Route[] => {
   const create = createCreateLinks({ db, baseUrl, quotas })
   const view = (row: LinkRow) => toLinkView(row, baseUrl)
   const find = async (projectId: string, id: string): Promise<LinkRow> => {
@@ -61,7 +53,7 @@ export const linkRoutes = ({
   }
   const change = async (request: Parameters<typeof updateLink>[1]): Promise<LinkRow> => {
     const row = await updateLink(db, request)
-    // Redirectors hear of the change from the database; this is for those that cannot ask it.
+    // Redirectors poll the database for changes; while it is unavailable they use the shared copy.
     await cache.delete(linkCopyKey(row.code))
     return row
   }
@@ -69,7 +61,7 @@ export const linkRoutes = ({
   return [
     projectRoute(createLink, async ({ projectId, body }) => {
       const [created] = await create(projectId, [body])
-      if (!created) throw new Error('a link came to nothing')
+      if (!created) throw new Error('no result for a link')
       if (created.status === 'failed') throw invalid(created.errors)
       return { status: created.status === 'created' ? 201 : 200, body: view(created.row) }
     }),
@@ -91,11 +83,7 @@ export const linkRoutes = ({
       { maxBodyBytes: MAX_BULK_LINKS_BODY_BYTES },
     ),
     projectRoute(listLinksOperation, async ({ projectId, query }) => ({
-      body: await pageOf(
-        query,
-        ({ id }, take) => listLinks(db.pool, projectId, query, { before: id?.lt, take }),
-        view,
-      ),
+      body: await pageOf(query, (_page, part) => listLinks(db.pool, projectId, query, part), view),
     })),
     projectRoute(getLink, async ({ projectId, id }) => ({ body: view(await find(projectId, id)) })),
     projectRoute(updateLinkOperation, async ({ projectId, id, body: patch, requireMatch }) => ({
@@ -121,7 +109,7 @@ export const linkRoutes = ({
   ]
 }
 
-/** Creates the links of a bulk request that are well-formed, and says of each what became of it. */
+/** Creates the well-formed links of a bulk request, and returns the result of each link. */
 const createMany = async (
   given: readonly unknown[],
   create: (links: readonly NewLink[]) => Promise<Creation[]>,
@@ -140,7 +128,7 @@ const createMany = async (
     const problem = problems.get(index)
     if (problem) return { index, status: 'failed', errors: [problem] }
     const creation = creations.next().value
-    if (!creation) throw new Error('a link came to nothing')
+    if (!creation) throw new Error('no result for a link')
     return creation.status === 'failed'
       ? { index, status: 'failed', errors: creation.errors }
       : { index, status: creation.status, link: view(creation.row) }

@@ -19,7 +19,7 @@ const CONVERSIONS = `
   SELECT touch, currency, sum(conversions) AS conversions, sum(revenue) AS revenue FROM link.daily_conversions
   WHERE link_id = $1 AND day BETWEEN $2 AND $3 GROUP BY touch, currency HAVING sum(conversions) > 0 ORDER BY currency`
 
-// One statement, so that all of it is from one moment.
+// One statement, so that all figures are from one snapshot.
 const STATS = `
   SELECT (SELECT coalesce(jsonb_agg(d), '[]') FROM (${DAYS}) d) AS days,
     (SELECT coalesce(jsonb_agg(b), '[]') FROM (${BREAKDOWNS}) b) AS breakdowns,
@@ -43,7 +43,7 @@ export const periodOf = ({ from, to }: LinkStatsQuery, now: Date): Period => {
   return { from: first, to: last }
 }
 
-/** What became of a link over some days. Reads only counts, so it costs the same for a million clicks as for one. */
+/** The figures of a link over some days. Reads only counts, so the time does not depend on the number of clicks. */
 export const readLinkStats = async (
   pool: Pool,
   linkId: string,

@@ -7,7 +7,7 @@ import {
 } from '@waymark/contracts'
 import { checkDestination, codeProblem } from '@waymark/domain'
 
-/** What may be set of a link, normalised; absent values spelled out. Times are in UTC with milliseconds. */
+/** The settable values of a link, normalized and with defaults. Times are in UTC with milliseconds. */
 export type LinkValues = {
   destination: string
   startsAt: string | null
@@ -23,7 +23,7 @@ export type LinkValues = {
 type Sent = Omit<NewLink, 'code'>
 export type CheckedLink = { values: LinkValues } | { errors: ValidationItem[] }
 
-/** Checks and normalises what was sent for a link; `baseUrl` is where short links are answered. */
+/** Checks and normalizes the values of a link; `baseUrl` is the public address of short links. */
 export const checkLink = (sent: Sent, baseUrl: string): CheckedLink => {
   const errors: ValidationItem[] = []
   const destination = (field: string, text: string): string => {
@@ -54,7 +54,7 @@ export const checkLink = (sent: Sent, baseUrl: string): CheckedLink => {
   return errors.length === 0 ? { values } : { errors }
 }
 
-/** What is wrong with a code that somebody chose. */
+/** The errors of a code that the client chose. */
 export const codeErrors = (code: string): ValidationItem[] => {
   const problem = codeProblem(code)
   return problem ? [{ field: 'code', ...problem }] : []

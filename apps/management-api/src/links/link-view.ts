@@ -29,14 +29,11 @@ export type LinkRow = {
   last_clicked_at: Date | null
 }
 
-/** The address that people are given; `baseUrl` has no slash at its end. */
-export const shortUrlOf = (baseUrl: string, code: string): string => `${baseUrl}/s/${code}`
-
-/** A link as the API shows it. */
+/** A link as the API shows it; `baseUrl` has no slash at the end. */
 export const toLinkView = (row: LinkRow, baseUrl: string): LinkView => ({
   id: row.id,
   code: row.code,
-  shortUrl: shortUrlOf(baseUrl, row.code),
+  shortUrl: `${baseUrl}/s/${row.code}`,
   destination: row.destination,
   status: row.status,
   startsAt: row.starts_at?.toISOString() ?? null,

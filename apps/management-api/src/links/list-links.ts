@@ -2,18 +2,17 @@ import type { LinkQuery } from '@waymark/contracts'
 import type { Pool } from 'pg'
 import { LINK_COLUMNS, type LinkRow } from './link-view.ts'
 
-export type LinkFilter = Pick<LinkQuery, 'q' | 'tag' | 'campaign' | 'status'>
+type LinkFilter = Pick<LinkQuery, 'q' | 'tag' | 'campaign' | 'status'>
 
-/** The columns that are searched, exactly as their index is made. */
+/** The searched columns. Must equal the expression of their index. */
 const WORDS = `array_to_tsvector(link.search_words(l.code, l.destination, l.campaign, l.external_id))`
-// As link.search_words splits them.
+// The same as in link.search_words.
 const SEPARATORS = /[^a-z0-9\u0080-\u{10ffff}]+/u
 const MAX_WORDS = 10
 
 /**
- * Finds links of a project, the newest first, those below `before` if that is given. Every filter has an index. A search
- * walks along the newest links for a word that most have, and reads and sorts the matches of a rarer one: measured among a
- * million links 1 ms for `https`, 3 ms for a beginning that a thousand share, 80 ms for one that a tenth of them share.
+ * Reads links of a project, newest first. Every filter has an index. The planner walks the newest links for a frequent
+ * word, and sorts the matches of a rare one.
  */
 export const listLinks = async (
   pool: Pool,
@@ -42,8 +41,8 @@ export const listLinks = async (
   return rows
 }
 
-/** All of the words of a search, by their beginnings. Without separators there is nothing left to escape. */
-export const toTsQuery = (q: string): string =>
+/** Matches all words of a search by prefix. Words without separators need no escaping. */
+const toTsQuery = (q: string): string =>
   q
     .toLowerCase()
     .split(SEPARATORS)

@@ -9,7 +9,7 @@ const LOCK = `
   SELECT ${LINK_COLUMNS} FROM link.links l LEFT JOIN link.counts c ON c.link_id = l.id
   WHERE l.id = $1 AND l.project_id = $2 FOR UPDATE OF l`
 
-// Redirectors find changed links by updated_at, which has to be the database's own time and after created_at.
+// Redirectors find changed links by updated_at, so it is the database's time and later than created_at.
 const UPDATE = `
   WITH changed AS (
     UPDATE link.links SET status = $2, destination = $3, starts_at = $4, expires_at = $5, click_limit = $6,
@@ -24,13 +24,13 @@ type LinkChange = {
   id: string
   patch: LinkPatch
   baseUrl: string
-  /** Called with the link as it is before. */
+  /** Called with the link before the change. */
   requireMatch: (current: unknown) => void
 }
 
 /**
- * Changes what a patch names of a project's link.
- * @throws AppError not_found, whatever `requireMatch` throws, or unprocessable when the outcome is no usable link
+ * Changes the values of a link that a patch names.
+ * @throws AppError not_found, what `requireMatch` throws, or unprocessable when the result is not a valid link
  */
 export const updateLink = async (
   db: Database,
@@ -38,12 +38,11 @@ export const updateLink = async (
 ): Promise<LinkRow> =>
   writeTransaction(db, async (client) => {
     const { rows } = await client.query<LinkRow>(LOCK, [id, projectId])
-    const known = requireFound(rows[0])
-    requireMatch(toLinkView(known, baseUrl))
-    const { status = known.status, ...sent } = patch
-    const checked = checkLink({ ...settableOf(known), ...sent }, baseUrl)
+    const current = toLinkView(requireFound(rows[0]), baseUrl)
+    requireMatch(current)
+    const { status, ...values } = { ...current, ...patch }
+    const checked = checkLink(values, baseUrl)
     if ('errors' in checked) throw invalid(checked.errors)
-    const { values } = checked
     const { rows: changed } = await client
       .query<LinkRow>(UPDATE, [
         id,
@@ -62,19 +61,6 @@ export const updateLink = async (
       .catch(refuseTaken)
     return requireFound(changed[0])
   })
-
-const settableOf = (row: LinkRow) => ({
-  destination: row.destination,
-  startsAt: row.starts_at?.toISOString() ?? null,
-  expiresAt: row.expires_at?.toISOString() ?? null,
-  clickLimit: row.click_limit,
-  campaign: row.campaign,
-  tags: row.tags,
-  utm: row.utm,
-  forwardQuery: row.forward_query,
-  externalId: row.external_id,
-  targets: row.targets,
-})
 
 const refuseTaken = (error: unknown): never => {
   const { code, constraint } = error as { code?: unknown; constraint?: unknown }

@@ -6,7 +6,7 @@ import { acceptsBrotli, type HttpRequest, type Reply, type Route, route } from '
 
 const require = createRequire(import.meta.url)
 
-/** Where the built console lies. */
+/** The built console. */
 const BUILT = path.join(path.dirname(require.resolve('@waymark/console/package.json')), 'dist')
 
 const TYPES: Record<string, string> = {
@@ -22,7 +22,7 @@ const policy = (directives: Record<string, string>): string =>
     .map(([name, value]) => `${name} ${value}`)
     .join('; ')
 
-/** For everything of the console; pages of other sites may not frame it. */
+/** For the console; pages of other sites may not frame it. */
 const CONSOLE_POLICY = policy({
   'script-src': "'self'",
   'style-src': "'self'",
@@ -33,7 +33,7 @@ const CONSOLE_POLICY = policy({
   'frame-ancestors': "'none'",
 })
 
-/** For the frame that shows previews of emails: their own styles and pictures, and an origin of its own. */
+/** For the frame with previews of emails, which has an opaque origin and may load styles and images. */
 const EMAIL_POLICY = policy({
   sandbox: 'allow-scripts',
   'script-src': "'self'",
@@ -44,7 +44,7 @@ const EMAIL_POLICY = policy({
 
 const endpoint = (place: string): Endpoint => ({ method: 'get', path: place })
 
-/** The console: its files, and its page for every other address below `/console`. */
+/** The files of the console, and its page for all other paths below `/console`. */
 export const consoleRoutes = (): Route[] => [
   route(endpoint('/console'), (request) => page(request)),
   route(endpoint('/console/assets/{file}'), (request) =>
@@ -56,7 +56,7 @@ export const consoleRoutes = (): Route[] => [
   ),
   route(endpoint('/console/email-frame.js'), (request) => {
     const { headers, ...reply } = fileOf(request, 'email-frame.js', 'no-cache')
-    // The frame that loads it has an origin of its own.
+    // The frame that loads it has an opaque origin.
     return { ...reply, headers: { ...headers, 'Cross-Origin-Resource-Policy': 'cross-origin' } }
   }),
   route(endpoint('/console/email-frame.html'), (request) => {

@@ -18,12 +18,12 @@ const PAGE = `<!doctype html>
 const START = 'SwaggerUIBundle({ url: "/openapi.json", dom_id: "#docs", deepLinking: true })\n'
 const UI_FILES = ['swagger-ui.css', 'swagger-ui-bundle.js']
 
-// The page works over plain HTTP as well, and styles itself as it goes.
+// Swagger UI sets inline styles, and the page must work over plain HTTP.
 const POLICY =
   "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"
 const CACHED = { 'Cache-Control': 'public, max-age=3600' }
 
-/** What the API can do: as an OpenAPI document, and as a page to read and try it. */
+/** The OpenAPI document, and a page to read and try it. */
 export const documentationRoutes = (): Route[] => {
   let document: string | undefined
   return [

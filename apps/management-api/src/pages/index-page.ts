@@ -2,7 +2,7 @@ import { getIndex } from '@waymark/contracts'
 import { prefersHtml, type Route, route } from '@waymark/service-kit'
 import packageJson from '../../package.json' with { type: 'json' }
 
-/** What the process is. */
+/** What the index shows of the process. */
 export type ProcessInfo = {
   /** The apps that run in it. */
   apps: readonly string[]

@@ -2,8 +2,8 @@ import type { ConversionView, ProfileView, TimelineEntry, Touch } from '@waymark
 import type { Identity } from '@waymark/domain'
 import type { ClientBase, Pool } from 'pg'
 import { EVENT_COLUMNS, type EventRow, eventView } from '../events/events.ts'
-import { fillPage } from '../http/page.ts'
-import { UUID_PATTERN, unprocessable } from '../http/validation.ts'
+import { decodeCursor, encodeCursor, fillPage, unusableCursor } from '../http/page.ts'
+import { UUID_PATTERN } from '../http/validation.ts'
 
 const SELECT = `
   SELECT p.id, p.user_id, p.traits, p.first_touch, p.last_touch, p.created_at, p.updated_at,
@@ -12,7 +12,7 @@ const SELECT = `
 const FIND = `${SELECT}
   FROM ingest.identities i JOIN ingest.profiles p ON p.id = i.profile_id
   WHERE i.project_id = $1 AND i.kind = $2 AND i.value = $3`
-// No chain of merges is longer than one step.
+// A merged profile always refers to a profile that is not merged.
 const READ = `${SELECT}
   FROM ingest.profiles asked JOIN ingest.profiles p ON p.id = coalesce(asked.merged_into, asked.id)
   WHERE asked.project_id = $1 AND asked.id = $2`
@@ -28,7 +28,7 @@ type Row = {
   updated_at: Date
 }
 
-/** The profile that a user or visitor belongs to now: a list of one, or of none. */
+/** The profile of a user or visitor, as a list of at most one. */
 export const findProfileOf = async (
   pool: Pool,
   { projectId, kind, value }: Identity,
@@ -78,26 +78,22 @@ const END: Place = { at: 'infinity', rank: 3, key: '' }
 type Person = { projectId: string; profileIds: readonly string[]; userIds: readonly string[] }
 type Page = { data: TimelineEntry[]; nextCursor: string | null }
 
-/** What a person did, the last received first. What is received meanwhile does not shift pages. */
+/** The timeline of a person, latest received first. New entries do not shift pages. */
 export const listTimeline = async (
   pool: Pool,
   person: Person,
   { limit, cursor }: { limit: number; cursor?: string | undefined },
 ): Promise<Page> => {
   const start = cursor === undefined ? END : parseCursor(cursor)
-  const { page, hasMore } = await fillPage<Placed, TimelineEntry>(
+  const { data, last } = await fillPage<Placed, TimelineEntry>(
     limit,
     ({ entry }) => entry,
-    (last, take) => readEntries(pool, person, last?.place ?? start, take),
+    (previous, take) => readEntries(pool, person, previous?.place ?? start, take),
   )
-  const last = page.at(-1)
-  return {
-    data: page.map(({ shown }) => shown),
-    nextCursor: hasMore && last ? formatCursor(last.record.place) : null,
-  }
+  return { data, nextCursor: last ? formatCursor(last.place) : null }
 }
 
-/** The first entries below a place. They are among the first of each kind. */
+/** The first entries below a place, from the first ones of each kind. */
 const readEntries = async (pool: Pool, person: Person, before: Place, take: number): Promise<Placed[]> => {
   const read = async <Row extends { at: Date; key: string }>(
     kind: Kind,
@@ -105,7 +101,7 @@ const readEntries = async (pool: Pool, person: Person, before: Place, take: numb
     view: (row: Row) => Omit<TimelineEntry, 'type' | 'at'>,
   ): Promise<Placed[]> => {
     const rank = RANKS[kind]
-    // Of the same time as the cursor there is all, a part, or nothing left, by the order of kinds.
+    // Entries with the time of the cursor: all, some or none remain, depending on the order of kinds.
     const key = rank < before.rank ? MAX_KEY : rank > before.rank ? '' : before.key
     const values = [person.projectId, person.profileIds, before.at, key, take]
     const { rows } = await pool.query<Row>(statement, values)
@@ -128,8 +124,7 @@ const readEntries = async (pool: Pool, person: Person, before: Place, take: numb
 
 const MAX_KEY = 'g'
 
-// For each profile by its index, so that a page costs the same however much there is. Keys are compared as text, of which
-// every one is less than MAX_KEY.
+// Reads each profile by its index, so the time does not depend on the number of entries. Every key sorts before MAX_KEY.
 const perProfile = (columns: string, table: string, key: string): string => `
   SELECT found.* FROM unnest($2::uuid[]) AS profile (id) CROSS JOIN LATERAL (
     SELECT ${columns}, received_at AS at, ${key} AS key FROM ${table}
@@ -188,12 +183,10 @@ const compare = (a: Place, b: Place): number =>
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-const formatCursor = ({ at, rank, key }: Place): string =>
-  Buffer.from(`${at}_${rank}_${key}`).toString('base64url')
+const formatCursor = ({ at, rank, key }: Place): string => encodeCursor(`${at}_${rank}_${key}`)
 
 const parseCursor = (text: string): Place => {
-  const [, at, rank, key] = CURSOR.exec(Buffer.from(text, 'base64url').toString('latin1')) ?? []
-  if (!at || !rank || !key || Number.isNaN(Date.parse(at)))
-    throw unprocessable('cursor', 'format', 'must be the nextCursor of an earlier page of this list')
+  const [, at, rank, key] = CURSOR.exec(decodeCursor(text)) ?? []
+  if (!at || !rank || !key || Number.isNaN(Date.parse(at))) throw unusableCursor()
   return { at, rank: Number(rank), key }
 }

@@ -18,23 +18,17 @@ import {
 } from '@waymark/pipeline'
 import type { Platform, Route } from '@waymark/service-kit'
 import { limitExports } from '../http/limit-exports.ts'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 import { findProfileOf, listTimeline, readProfile } from './profile-queries.ts'
 
-/** Each export holds a database connection until its reader has taken it. */
+/** Each export holds a database connection until it has been sent. */
 const EXPORT_LIMITS = { perProject: 2, total: 4 }
-/** How long an erasure may take within its request, in ms. */
+/** How long an erasure runs within its request, in ms. */
 const PURGE_DEADLINE_MS = 5_000
 
-type Deps = Pick<Platform, 'db' | 'clock' | 'marks'> & {
-  projectRoute: ProjectRouteFactory
-  /** Takes what is stored of an erased person out of the stores; answers whether nothing is left. */
-  purge: (job: ErasureJob) => Promise<boolean>
-}
-
-/** People: who they are, what they did, all that is stored of them, and that it is erased. */
-export const profileRoutes = ({ projectRoute, db, clock, marks, purge }: Deps): Route[] => [
+/** Profiles: look-up, timeline, export and erasure. */
+export const profileRoutes = ({ projectRoute, db, clock, marks, purge }: ManagementDeps): Route[] => [
   projectRoute(listProfiles, async ({ projectId, query }) => {
     const data = await findProfileOf(db.pool, { projectId, ...parseProfileQuery(query) })
     return { body: { data, nextCursor: null } }
@@ -66,7 +60,7 @@ export const profileRoutes = ({ projectRoute, db, clock, marks, purge }: Deps): 
     const { erasedAt, id: erasureId } = erasure
     await createPersonChanges(marks).announce(identitiesIn(erasure), erasure.profileIds)
     const done = await purge(erasure)
-    // The answer is the moment from which on whatever is received is a new person's.
+    // Events received after the answer belong to a new person.
     await sleep(Math.max(0, erasedAt.getTime() + 1 - clock()))
     return { status: 202, body: { id: erasureId, profileId: id, erasedAt, done } }
   }),
@@ -78,8 +72,8 @@ const identitiesIn = ({ projectId, visitorIds, userIds }: ErasureJob): Identity[
 ]
 
 /**
- * Carries out an erasure within the request that asked for it, as far as that goes in time; answers whether nothing is
- * left. The persistence consumer goes on with the rest.
+ * Purges an erased person within the request, and resolves to whether all data is removed. The persistence consumer
+ * continues after the deadline.
  */
 export const createErasurePurge = ({
   log,
@@ -100,8 +94,8 @@ export const createErasurePurge = ({
 }
 
 /**
- * Reads whom a profiles request asks for.
- * @throws AppError unprocessable unless that is one user or one visitor
+ * Reads the user or visitor of a profiles request.
+ * @throws AppError unprocessable unless it names exactly one
  */
 export const parseProfileQuery = ({ userId, visitorId }: ProfileQuery): Omit<Identity, 'projectId'> => {
   if (userId !== undefined && visitorId === undefined) return { kind: 'user', value: userId }

@@ -8,32 +8,24 @@ import {
 } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import { generateToken } from '@waymark/domain'
-import type { Platform, Route } from '@waymark/service-kit'
+import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
-import type { AccountLimits } from '../accounts/account-limits.ts'
 import { createUser, type NewUser, registrationClosed } from '../accounts/create-account.ts'
-import type { Passwords } from '../accounts/passwords.ts'
 import { readAccount } from '../accounts/read-account.ts'
-import type { Sessions } from '../accounts/sessions.ts'
 import { ownerFor } from '../api-keys/key-owners.ts'
-import type { AuditLog } from '../audit/audit-log.ts'
-import type { RegistrationMode } from '../config.ts'
-import type { AccountRoutes } from '../http/account-route.ts'
 import { pageOf } from '../http/page.ts'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
-import { type Quotas, requireWithinQuota } from '../quotas.ts'
-import type { InvitationClaims } from './invitation-claims.ts'
+import type { ManagementDeps } from '../management-deps.ts'
+import { requireWithinQuota } from '../quotas.ts'
 import { requireOwnRole } from './members.ts'
 
-/** How long an invitation is good, in ms. */
+/** How long an invitation can be accepted, in ms. */
 const INVITATION_MS = 7 * 24 * 3_600_000
 
 type Invitation = Prisma.InvitationGetPayload<object>
-type InvitationDeps = Pick<Platform, 'db' | 'clock'> & { projectRoute: ProjectRouteFactory; quotas: Quotas }
 
 /** Invitations to a project. The token is shown once, in the answer that creates it. */
-export const invitationRoutes = ({ projectRoute, db, clock, quotas }: InvitationDeps): Route[] => [
+export const invitationRoutes = ({ projectRoute, db, clock, quotas }: ManagementDeps): Route[] => [
   projectRoute(createInvitation, async ({ projectId, actor, body: { role, ...body } }) => {
     requireOwnRole(actor, role)
     const email = body.email.toLowerCase()
@@ -70,8 +62,7 @@ export const invitationRoutes = ({ projectRoute, db, clock, quotas }: Invitation
   projectRoute(listInvitations, async ({ projectId, query }) => ({
     body: await pageOf(
       query,
-      (where, take) =>
-        db.prisma.invitation.findMany({ where: { projectId, ...where }, orderBy: { id: 'desc' }, take }),
+      (page) => db.prisma.invitation.findMany(page({ projectId })),
       (invitation) => view(invitation, clock()),
     ),
   })),
@@ -81,7 +72,7 @@ export const invitationRoutes = ({ projectRoute, db, clock, quotas }: Invitation
       await db.prisma.invitation.findFirst({ where: { id: requireId(id), projectId } }),
     )
     requireMatch(view(found, clock()))
-    // An invitation that was accepted, or revoked before, stays what it is.
+    // An accepted or revoked invitation does not change.
     await db.prisma.invitation.updateMany({
       where: { id: found.id, acceptedAt: null, revokedAt: null },
       data: { revokedAt: new Date(clock()) },
@@ -101,17 +92,7 @@ const statusOf = ({ acceptedAt, revokedAt, expiresAt }: Invitation, now: number)
   return expiresAt.getTime() <= now ? 'expired' : 'pending'
 }
 
-type AcceptanceDeps = Pick<Platform, 'db'> & {
-  accountRoutes: AccountRoutes
-  accountLimits: AccountLimits
-  passwords: Passwords
-  sessions: Sessions
-  auditLog: AuditLog
-  invitationClaims: InvitationClaims
-  registrationMode: RegistrationMode
-}
-
-/** Becoming a member by invitation: as somebody who is signed in, or as somebody new. */
+/** Accepts an invitation, for the signed-in user or for a new one. */
 export const acceptInvitationRoute = ({
   accountRoutes,
   accountLimits,
@@ -121,7 +102,7 @@ export const acceptInvitationRoute = ({
   invitationClaims,
   registrationMode,
   db,
-}: AcceptanceDeps): Route => {
+}: ManagementDeps): Route => {
   const newUserOf = async (
     { email }: Invitation,
     { name, password }: Acceptance,

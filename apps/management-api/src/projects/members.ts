@@ -1,30 +1,30 @@
 import { changeMember, leaveProject, listMembers, type ProjectRole, removeMember } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import { roleAllows, roleOfScopes } from '@waymark/domain'
-import type { Platform, Route } from '@waymark/service-kit'
+import type { Route } from '@waymark/service-kit'
 import { roleOf } from '../accounts/read-account.ts'
-import { handKeysOver, lockProjectMembers, ownerFor, revokeKeysOf } from '../api-keys/key-owners.ts'
-import type { AuditLog } from '../audit/audit-log.ts'
-import type { AccountRoutes } from '../http/account-route.ts'
+import { lockProjectMembers, ownerFor, revokeKeysOf } from '../api-keys/key-owners.ts'
 import { pageOf } from '../http/page.ts'
-import { type Actor, lacksRole, type ProjectRouteFactory } from '../http/project-route.ts'
+import { type Actor, lacksRole } from '../http/project-route.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 
-type Deps = Pick<Platform, 'db' | 'clock'> & {
-  projectRoute: ProjectRouteFactory
-  accountRoutes: AccountRoutes
-  auditLog: AuditLog
-}
 type Member = Prisma.ProjectMemberGetPayload<{ include: { user: true } }>
 
-/** The people who work on a project. */
-export const memberRoutes = ({ projectRoute, accountRoutes, auditLog, db, clock }: Deps): Route[] => [
+/** The members of a project. Its member list is locked, so that two changes cannot remove the last two owners. */
+export const memberRoutes = ({
+  projectRoute,
+  accountRoutes,
+  auditLog,
+  db,
+  clock,
+}: ManagementDeps): Route[] => [
   projectRoute(listMembers, async ({ projectId, query }) => ({
     body: await pageOf(
       query,
-      async ({ id }, take) => {
+      async (_page, { before, take }) => {
         const found = await db.prisma.projectMember.findMany({
-          where: { projectId, ...(id && { userId: id }) },
+          where: { projectId, ...(before !== undefined && { userId: { lt: before } }) },
           include: { user: true },
           orderBy: { userId: 'desc' },
           take,
@@ -38,7 +38,7 @@ export const memberRoutes = ({ projectRoute, accountRoutes, auditLog, db, clock 
   accountRoutes.signedIn(leaveProject, async ({ session, projectId, client }) => {
     const { id } = session.user
     await db.prisma.$transaction(async (tx) => {
-      await lockMembers(tx, projectId)
+      await lockProjectMembers(tx, requireId(projectId))
       const member = requireFound(await findMember(tx, projectId, id))
       await requireOtherOwner(tx, member)
       await revokeKeysOf(tx, member, clock())
@@ -56,7 +56,7 @@ export const memberRoutes = ({ projectRoute, accountRoutes, auditLog, db, clock 
   projectRoute(changeMember, async ({ projectId, actor, id, body: { role }, requireMatch }) => {
     requireOwnRole(actor, role)
     const changed = await db.prisma.$transaction(async (tx) => {
-      await lockMembers(tx, projectId)
+      await lockProjectMembers(tx, requireId(projectId))
       const member = requireFound(await findMember(tx, projectId, requireId(id)))
       requireOwnRole(actor, roleOf(member.role))
       requireMatch(view(member))
@@ -75,28 +75,26 @@ export const memberRoutes = ({ projectRoute, accountRoutes, auditLog, db, clock 
 
   projectRoute(removeMember, async ({ projectId, actor, id, query, requireMatch }) => {
     await db.prisma.$transaction(async (tx) => {
-      await lockMembers(tx, projectId)
+      await lockProjectMembers(tx, requireId(projectId))
       const member = requireFound(await findMember(tx, projectId, requireId(id)))
       requireOwnRole(actor, roleOf(member.role))
       requireMatch(view(member))
       await requireOtherOwner(tx, member)
-      if (query.apiKeys === 'handOver') await handKeysOver(tx, member, await newOwnerFor(tx, member, actor))
-      else await revokeKeysOf(tx, member, clock())
+      if (query.apiKeys === 'handOver') {
+        const ownerId = await newOwnerFor(tx, member, actor)
+        await tx.apiKey.updateMany({ where: { projectId, ownerId: member.userId }, data: { ownerId } })
+      } else await revokeKeysOf(tx, member, clock())
       await removeFrom(tx, member, clock())
     })
     return { status: 204 }
   }),
 ]
 
-/** Refuses what touches a role above the actor's own; a key acts as an admin. @throws AppError forbidden */
+/** Refuses changes of roles above the actor's own; a key acts as an admin. @throws AppError forbidden */
 export const requireOwnRole = (actor: Actor, role: ProjectRole): void => {
   const own = actor.kind === 'user' ? actor.role : roleOfScopes(actor.scopes)
   if (!own || !roleAllows(own, role)) throw lacksRole(role)
 }
-
-/** One change of a project's members after another, so that two of them do not remove the last two owners. */
-const lockMembers = (tx: Prisma.TransactionClient, projectId: string): Promise<void> =>
-  lockProjectMembers(tx, requireId(projectId))
 
 const newOwnerFor = async (
   tx: Prisma.TransactionClient,
@@ -138,7 +136,7 @@ const removeFrom = async (tx: Prisma.TransactionClient, member: Member, now: num
   await tx.projectMember.delete({ where: { projectId_userId: { projectId, userId } } })
 }
 
-// Else somebody could come back, or up again, by an invitation from the time before.
+// Otherwise an older invitation would restore the membership or the role.
 const revokeInvitations = (tx: Prisma.TransactionClient, { projectId, userId, user }: Member, now: number) =>
   tx.invitation.updateMany({
     where: {

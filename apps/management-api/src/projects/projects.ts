@@ -1,24 +1,16 @@
 import { archiveProject, createProject, getProject, listProjects, updateProject } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
-import type { Platform, Route } from '@waymark/service-kit'
+import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { createTenant } from '../accounts/create-account.ts'
 import { findTenants, projectView, roleOf } from '../accounts/read-account.ts'
-import type { AuditLog } from '../audit/audit-log.ts'
-import type { AccountRoutes } from '../http/account-route.ts'
 import { pageOf } from '../http/page.ts'
-import { type Actor, lacksRole, type ProjectRouteFactory } from '../http/project-route.ts'
+import { type Actor, lacksRole } from '../http/project-route.ts'
 import { requireFound } from '../http/validation.ts'
-import { lockQuota, type Quotas, requireWithinQuota } from '../quotas.ts'
+import type { ManagementDeps } from '../management-deps.ts'
+import { lockQuota, requireWithinQuota } from '../quotas.ts'
 
-type Deps = Pick<Platform, 'db' | 'clock'> & {
-  projectRoute: ProjectRouteFactory
-  accountRoutes: AccountRoutes
-  auditLog: AuditLog
-  quotas: Quotas
-}
-
-/** Projects: what owns events, keys and everything else. */
+/** The projects of a user. */
 export const projectRoutes = ({
   projectRoute,
   accountRoutes,
@@ -26,11 +18,11 @@ export const projectRoutes = ({
   db,
   clock,
   quotas,
-}: Deps): Route[] => [
+}: ManagementDeps): Route[] => [
   accountRoutes.signedIn(createProject, async ({ session, body, client }) => {
     const { user } = session
     const project = await db.prisma.$transaction(async (tx) => {
-      // Two first projects at once must not make two tenants.
+      // Two concurrent first projects must not create two tenants.
       await tx.$queryRaw`SELECT 1 FROM core.users WHERE id = ${user.id}::uuid FOR NO KEY UPDATE`
       const tenants = await findTenants(tx, user.id)
       const wanted = body.tenantId ?? tenants.find(({ owned }) => owned)?.id
@@ -63,12 +55,10 @@ export const projectRoutes = ({
   accountRoutes.signedIn(listProjects, async ({ session, query }) => ({
     body: await pageOf(
       query,
-      (where, take) =>
+      (page) =>
         db.prisma.project.findMany({
-          where: { archivedAt: null, members: { some: { userId: session.user.id } }, ...where },
+          ...page({ archivedAt: null, members: { some: { userId: session.user.id } } }),
           include: { members: { where: { userId: session.user.id } } },
-          orderBy: { id: 'desc' },
-          take,
         }),
       ({ members, ...project }) => projectView(project, roleOf(members[0]?.role ?? '')),
     ),
@@ -103,7 +93,7 @@ export const projectRoutes = ({
   }),
 ]
 
-/** The project, which nobody else changes until the transaction ends. */
+/** Reads a project and locks it until the transaction ends. */
 const lockProject = async (tx: Prisma.TransactionClient, id: string) => {
   await tx.$queryRaw`SELECT 1 FROM core.projects WHERE id = ${id}::uuid FOR UPDATE`
   return requireFound(await tx.project.findFirst({ where: { id, archivedAt: null } }))

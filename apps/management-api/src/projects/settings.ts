@@ -1,27 +1,22 @@
 import { getIdentitySecret, getSettings, rotateIdentitySecret, updateSettings } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import { generateIdentitySecret } from '@waymark/domain'
-import type { Platform, Route } from '@waymark/service-kit'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
+import type { Route } from '@waymark/service-kit'
 import { requireFound } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 
 /**
- * A project's settings; a PATCH replaces the settings that it names and leaves the others. The identity secret is read
- * apart from them, by admins.
+ * A project's settings, and its identity secret, which only admins read. A PATCH changes only the settings that it
+ * names.
  */
-export const settingsRoutes = ({
-  projectRoute,
-  db,
-  clock,
-  configChanges,
-}: Pick<Platform, 'db' | 'clock' | 'configChanges'> & { projectRoute: ProjectRouteFactory }): Route[] => [
+export const settingsRoutes = ({ projectRoute, db, clock, configChanges }: ManagementDeps): Route[] => [
   projectRoute(getSettings, async ({ projectId }) => {
     const project = requireFound(await db.prisma.project.findUnique({ where: { id: projectId } }))
     return { body: project.settings }
   }),
   projectRoute(updateSettings, async ({ projectId, body: change, requireMatch }) => {
     const settings = await db.prisma.$transaction(async (tx) => {
-      // The row lock keeps two patches of different settings from undoing each other.
+      // Without the lock, two patches of different settings could overwrite each other.
       const [project] = await tx.$queryRaw<{ settings: Prisma.JsonObject }[]>`
           SELECT settings FROM core.projects WHERE id = ${projectId}::uuid FOR UPDATE`
       const current = requireFound(project).settings
@@ -40,7 +35,7 @@ export const settingsRoutes = ({
     const { prisma } = db
     const found = await prisma.identitySecret.findUnique({ where: { projectId } })
     if (found) return { body: secretView(found) }
-    // Two first readers get the same secret.
+    // Two concurrent first reads must get the same secret.
     await prisma.$transaction([
       prisma.identitySecret.createMany({
         data: [{ projectId, secret: generateIdentitySecret() }],
@@ -48,7 +43,7 @@ export const settingsRoutes = ({
       }),
       prisma.configChange.create({ data: { projectId } }),
     ])
-    // Routes do this after a write; this GET is one when it is the first.
+    // The first GET is a write, after which routes refresh the configuration.
     await configChanges.refresh()
     return { body: secretView(await prisma.identitySecret.findUniqueOrThrow({ where: { projectId } })) }
   }),
@@ -69,7 +64,7 @@ export const settingsRoutes = ({
 
 const secretView = ({ secret, createdAt }: { secret: string; createdAt: Date }) => ({ secret, createdAt })
 
-/** Settings as they are stored: one that is null has its default, and a group without settings is left out. */
+/** Settings as stored: null resets a setting to its default, and empty groups are omitted. */
 const withoutNulls = (settings: object): Record<string, unknown> => {
   const members = Object.entries(settings).flatMap(([name, value]: [string, unknown]) => {
     if (value === null || value === undefined) return []

@@ -1,0 +1,29 @@
+import type { ErasureJob, IsAllowedSender } from '@waymark/pipeline'
+import type { Platform } from '@waymark/service-kit'
+import type { AccountLimits } from './accounts/account-limits.ts'
+import type { Passwords } from './accounts/passwords.ts'
+import type { Sessions } from './accounts/sessions.ts'
+import type { AuditLog } from './audit/audit-log.ts'
+import type { RegistrationMode } from './config.ts'
+import type { AccountRoutes } from './http/account-route.ts'
+import type { ProjectRouteFactory } from './http/project-route.ts'
+import type { InvitationClaims } from './projects/invitation-claims.ts'
+import type { Quotas } from './quotas.ts'
+
+/** What the routes of this app are created from. */
+export type ManagementDeps = Platform & {
+  accountRoutes: AccountRoutes
+  projectRoute: ProjectRouteFactory
+  accountLimits: AccountLimits
+  auditLog: AuditLog
+  invitationClaims: InvitationClaims
+  isAllowedSender: IsAllowedSender
+  passwords: Passwords
+  sessions: Sessions
+  quotas: Quotas
+  registrationMode: RegistrationMode
+  /** Public address of short links, without a slash at the end. */
+  shortLinkBaseUrl: string
+  /** Removes stored data of an erased person and resolves to whether all of it is removed. */
+  purge: (job: ErasureJob) => Promise<boolean>
+}
