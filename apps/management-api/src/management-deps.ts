@@ -3,6 +3,7 @@ import type { Platform } from '@waymark/service-kit'
 import type { AccountLimits } from './accounts/account-limits.ts'
 import type { Passwords } from './accounts/passwords.ts'
 import type { Sessions } from './accounts/sessions.ts'
+import type { RunQuery } from './analytics/run-queries.ts'
 import type { AuditLog } from './audit/audit-log.ts'
 import type { RegistrationMode } from './config.ts'
 import type { AccountRoutes } from './http/account-route.ts'
@@ -22,6 +23,7 @@ export type ManagementDeps = Platform & {
   sessions: Sessions
   quotas: Quotas
   registrationMode: RegistrationMode
+  runQuery: RunQuery
   /** Public address of short links, without a slash at the end. */
   shortLinkBaseUrl: string
   /** Removes stored data of an erased person and resolves to whether all of it is removed. */
