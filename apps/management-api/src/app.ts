@@ -42,6 +42,7 @@ import { consoleRoutes } from './pages/console.ts'
 import { documentationRoutes } from './pages/documentation.ts'
 import { indexRoute, type ProcessInfo } from './pages/index-page.ts'
 import { createErasurePurge, profileRoutes } from './profiles/profiles.ts'
+import { demoDataRoutes } from './projects/demo-data.ts'
 import { createInvitationClaims } from './projects/invitation-claims.ts'
 import { acceptInvitationRoute, invitationRoutes } from './projects/invitations.ts'
 import { memberRoutes } from './projects/members.ts'
@@ -92,6 +93,7 @@ export const createManagementApi = (
       ...signInRoutes(deps),
       ...ownAccountRoutes(deps),
       ...projectRoutes(deps),
+      ...demoDataRoutes(deps),
       ...memberRoutes(deps),
       ...invitationRoutes(deps),
       acceptInvitationRoute(deps),

@@ -20,6 +20,8 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   getProject: 'viewer',
   updateProject: 'admin',
   archiveProject: 'owner',
+  getDemoData: 'viewer',
+  removeDemoData: 'admin',
   listMembers: 'admin',
   changeMember: 'admin',
   removeMember: 'admin',

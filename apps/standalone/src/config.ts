@@ -7,6 +7,14 @@ import { Type } from 'typebox'
 /** The variables of the process that runs everything. */
 export const standaloneConfig = {
   dataDir: variable('WAYMARK_DATA_DIR', Type.String({ default: '.waymark', description: 'Data directory.' })),
+  demoData: variable(
+    'WAYMARK_DEMO_DATA',
+    Type.Enum(['on', 'off'], {
+      default: 'on',
+      description:
+        'Whether the first start adds examples to the demo project: events, people, links and more.',
+    }),
+  ),
   /** Set by npm to the script that it runs. */
   npmScript: variable('npm_lifecycle_event', Type.String({ default: '', description: 'Set by npm.' })),
   analytics: duckdbConfig,

@@ -3,6 +3,7 @@ import { ensureEventPartitions, migrate, startEmbeddedPostgres } from '@waymark/
 import { createDirectoryTransport, createSmtpTransport } from '@waymark/email-consumer'
 import { embeddedPlatform, readConfig, runService, startService } from '@waymark/service-kit'
 import { standaloneConfig } from './config.ts'
+import { addDemoDataInBackground } from './demo-data/add-demo-data.ts'
 import { keepDemoFile } from './demo-file.ts'
 import { greeting } from './greeting.ts'
 import { keepMailSecret } from './mail-secret.ts'
@@ -67,4 +68,6 @@ await runService('standalone', env, async (context) => {
   const demo = await keepDemoFile(demoFile, baseUrl, platform)
   const { metricsPort } = await startService(service, config.http, platform, context.scope)
   process.stdout.write(greeting(demo, demoFile, metricsPort))
+  if (config.demoData === 'on')
+    addDemoDataInBackground({ ...platform, mailsToFiles: url === '' }, demo, context.scope)
 })

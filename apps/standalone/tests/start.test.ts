@@ -21,6 +21,7 @@ describe('what a start says', () => {
       env: {
         PATH: process.env.PATH,
         WAYMARK_DATA_DIR: dataDir,
+        WAYMARK_DEMO_DATA: 'off',
         PORT: `${port}`,
         METRICS_PORT: `${metricsPort}`,
       },

@@ -143,6 +143,8 @@ export const serviceGrants = {
       'core.audit_log': 'SELECT, INSERT',
       'core.insights': 'SELECT, INSERT, UPDATE, DELETE',
       'core.dashboards': 'SELECT, INSERT, UPDATE, DELETE',
+      // Only a process that owns its database adds demo data, so there is nothing that this role would have to delete.
+      'core.demo_data': 'SELECT',
       'ingest.event_ids': 'SELECT',
       'ingest.outbox': 'INSERT',
       'ingest.dead_letters': 'UPDATE (replayed_at)',

@@ -1,5 +1,13 @@
 export * from './coupons/index.ts'
 export * from './decisions/index.ts'
+export {
+  beginDemoData,
+  type DemoData,
+  type DemoResourceKind,
+  demoResourceIds,
+  findDemoData,
+  updateDemoData,
+} from './demo-data.ts'
 export { type DemoProject, ensureDemoProject, hasDemoProject } from './demo-project.ts'
 export * from './email/index.ts'
 export * from './erasure/index.ts'

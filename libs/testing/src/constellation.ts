@@ -66,13 +66,20 @@ const operate = (
   }
 }
 
-/** Everything in one process on embedded parts, in a fresh data directory. Needs no Docker. `more` is added to its environment. */
+/**
+ * Everything in one process on embedded parts, in a fresh data directory, without demo data. Needs no Docker. `more` is
+ * added to its environment.
+ */
 export const startStandalone = async (more: Record<string, string> = {}): Promise<Constellation> => {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'waymark-'))
   // As root the database runs as another user, and would keep its data elsewhere if it could not get in here.
   await chmod(dataDir, 0o755)
   const start = (_app: AppName, port: number) =>
-    startApp('apps/standalone/src/main.ts', port, { WAYMARK_DATA_DIR: dataDir, ...more })
+    startApp('apps/standalone/src/main.ts', port, {
+      WAYMARK_DATA_DIR: dataDir,
+      WAYMARK_DEMO_DATA: 'off',
+      ...more,
+    })
   const running = new Map<AppName, AppProcess>([['standalone', await start('standalone', await freePort())]])
   const demo = JSON.parse(await readFile(path.join(dataDir, 'demo.json'), 'utf8')) as Access
   const cleanUp = () => rm(dataDir, { recursive: true, force: true })

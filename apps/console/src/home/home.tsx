@@ -11,6 +11,7 @@ import { BarList, TimeChart } from '../ui/chart.tsx'
 import { formatMoney, formatNumber, formatPercent } from '../ui/format.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx'
+import { DemoBanner } from './demo-banner.tsx'
 import { FirstEvent } from './first-key.tsx'
 import { Health } from './health.tsx'
 
@@ -104,6 +105,7 @@ export const Home = () => {
   return (
     <>
       <PageHeader title="Home" description={project && `Today in ${project.name}.`} />
+      <DemoBanner />
       {isNew ? (
         <Card>
           <EmptyState icon="live" title="Send the first event">

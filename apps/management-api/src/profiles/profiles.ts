@@ -66,7 +66,8 @@ export const profileRoutes = ({ projectRoute, db, clock, marks, purge }: Managem
   }),
 ]
 
-const identitiesIn = ({ projectId, visitorIds, userIds }: ErasureJob): Identity[] => [
+/** The ids by which the people of an erasure were known. */
+export const identitiesIn = ({ projectId, visitorIds, userIds }: ErasureJob): Identity[] => [
   ...visitorIds.map((value) => ({ projectId, kind: 'visitor' as const, value })),
   ...userIds.map((value) => ({ projectId, kind: 'user' as const, value })),
 ]

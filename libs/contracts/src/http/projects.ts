@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Id, Name } from '../schema-parts.ts'
+import { Id, Name, NullableTimestamp } from '../schema-parts.ts'
 import { notFound, ProjectView } from './account-parts.ts'
 import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf } from './page.ts'
@@ -75,4 +75,42 @@ export const archiveProject = defineOperation({
   answers: { 204: { description: 'Archived' } },
 })
 
-export const projectOperations = [createProject, listProjects, getProject, updateProject, archiveProject]
+const DemoDataView = Type.Object({
+  present: Type.Boolean({ description: 'Whether the project holds demo data.' }),
+  createdAt: NullableTimestamp,
+})
+
+export const getDemoData = defineOperation({
+  id: 'getDemoData',
+  method: 'get',
+  path: `${one}/demo-data`,
+  tag,
+  summary: 'Tell whether the project holds demo data',
+  description: 'The standalone process adds it to the demo project, unless `WAYMARK_DEMO_DATA` is `off`.',
+  access: { by: 'project', role: 'viewer' },
+  answers: { 200: { description: 'Whether there is any', schema: DemoDataView } },
+})
+
+export const removeDemoData = defineOperation({
+  id: 'removeDemoData',
+  method: 'delete',
+  path: `${one}/demo-data`,
+  tag,
+  takesLong: true,
+  summary: 'Remove all demo data from the project',
+  description:
+    'Erases the people of the demo data and deletes its resources; its metering selectors are archived. Everything else ' +
+    'stays. Nothing happens where there is none, and 503 is the answer while it is still being added.',
+  access: { by: 'project', role: 'admin' },
+  answers: { 204: { description: 'There is no demo data' } },
+})
+
+export const projectOperations = [
+  createProject,
+  listProjects,
+  getProject,
+  updateProject,
+  archiveProject,
+  getDemoData,
+  removeDemoData,
+]

@@ -10,12 +10,17 @@ import type { ErasureJob } from './erasure-job.ts'
  */
 const MARGIN_MS = 500
 
-const LIVING = `SELECT coalesce(merged_into, id) AS id FROM ingest.profiles WHERE project_id = $1 AND id = $2`
+const LIVING = `
+  SELECT DISTINCT coalesce(merged_into, id) AS id FROM ingest.profiles WHERE project_id = $1 AND id = ANY($2::uuid[])`
+const OWNERS = `
+  SELECT DISTINCT profile_id AS id FROM ingest.identities
+  WHERE project_id = $1 AND ((kind = 'visitor' AND value = ANY($2)) OR (kind = 'user' AND value = ANY($3)))`
 const LOCK_IDENTITIES = `
-  SELECT kind, value FROM ingest.identities WHERE project_id = $1 AND profile_id = $2
+  SELECT kind, value FROM ingest.identities WHERE project_id = $1 AND profile_id = ANY($2::uuid[])
   ORDER BY project_id, kind, value FOR UPDATE`
 const LOCK_PROFILES = `
-  SELECT id FROM ingest.profiles WHERE project_id = $1 AND (id = $2 OR merged_into = $2) ORDER BY id FOR UPDATE`
+  SELECT id FROM ingest.profiles
+  WHERE project_id = $1 AND (id = ANY($2::uuid[]) OR merged_into = ANY($2::uuid[])) ORDER BY id FOR UPDATE`
 const REMEMBER = `
   INSERT INTO ingest.erasures (project_id, kind, hash, erased_at, successor)
   SELECT given.project_id, given.kind, ${erasureHash('given')}, $4, gen_random_uuid()
@@ -47,43 +52,69 @@ export const eraseProfile = (
   retryConflicts(() =>
     db.transaction(async (client) => {
       await lockOutRecords(client, projectId)
-      const found = await client.query<{ id: string }>(LIVING, [projectId, profileId])
-      const living = found.rows[0]?.id
-      if (living === undefined) return undefined
-      // Identities first, then profiles, as everybody does.
-      const identities = await client.query<{ kind: string; value: string }>(LOCK_IDENTITIES, [
-        projectId,
-        living,
-      ])
-      const profiles = await client.query<{ id: string }>(LOCK_PROFILES, [projectId, living])
-      const profileIds = profiles.rows.map(({ id }) => id)
-      // Merged into another by somebody who had the locks before.
-      if (!profileIds.includes(living)) return undefined
-      await confirm?.(client, living)
-
-      const valuesOf = (kind: string) =>
-        identities.rows.filter((row) => row.kind === kind).map(({ value }) => value)
-      const job: ErasureJob = {
-        id: uuidv7(),
-        projectId,
-        profileIds,
-        visitorIds: valuesOf('visitor'),
-        userIds: valuesOf('user'),
-        erasedAt: new Date(now() + MARGIN_MS),
-      }
-      await client.query(REMEMBER, [
-        projectId,
-        identities.rows.map(({ kind }) => kind),
-        identities.rows.map(({ value }) => value),
-        job.erasedAt,
-      ])
-      const { id, visitorIds, userIds, erasedAt } = job
-      await client.query(ADD_JOB, [id, projectId, profileIds, visitorIds, userIds, erasedAt])
-      await client.query('DELETE FROM ingest.identities WHERE project_id = $1 AND profile_id = $2', [
-        projectId,
-        living,
-      ])
-      await client.query('DELETE FROM ingest.profiles WHERE id = ANY($1::uuid[])', [profileIds])
-      return job
+      return eraseInTransaction(client, { projectId, profileIds: [profileId], now, confirm })
     }),
   )
+
+/**
+ * Erases the people to whom ids belong, as one job.
+ * @returns `undefined` when the ids belong to nobody
+ */
+export const erasePeople = (
+  { db, now }: EraseDeps,
+  { projectId, visitorIds, userIds }: Pick<ErasureJob, 'projectId' | 'visitorIds' | 'userIds'>,
+): Promise<ErasureJob | undefined> =>
+  retryConflicts(() =>
+    db.transaction(async (client) => {
+      await lockOutRecords(client, projectId)
+      const { rows } = await client.query<{ id: string }>(OWNERS, [projectId, visitorIds, userIds])
+      return eraseInTransaction(client, { projectId, profileIds: rows.map(({ id }) => id), now })
+    }),
+  )
+
+type InTransaction = Omit<ToErase, 'profileId' | 'confirm'> & {
+  profileIds: readonly string[]
+  now: () => number
+  confirm?: ToErase['confirm'] | undefined
+}
+
+const eraseInTransaction = async (
+  client: ClientBase,
+  { projectId, profileIds: wanted, now, confirm }: InTransaction,
+): Promise<ErasureJob | undefined> => {
+  const found = await client.query<{ id: string }>(LIVING, [projectId, wanted])
+  const living = found.rows.map(({ id }) => id)
+  if (living.length === 0) return undefined
+  // Identities first, then profiles, as everybody does.
+  const identities = await client.query<{ kind: string; value: string }>(LOCK_IDENTITIES, [projectId, living])
+  const profiles = await client.query<{ id: string }>(LOCK_PROFILES, [projectId, living])
+  const profileIds = profiles.rows.map(({ id }) => id)
+  // Merged into another by somebody who had the locks before.
+  if (!living.some((id) => profileIds.includes(id))) return undefined
+  for (const id of living) await confirm?.(client, id)
+
+  const valuesOf = (kind: string) =>
+    identities.rows.filter((row) => row.kind === kind).map(({ value }) => value)
+  const job: ErasureJob = {
+    id: uuidv7(),
+    projectId,
+    profileIds,
+    visitorIds: valuesOf('visitor'),
+    userIds: valuesOf('user'),
+    erasedAt: new Date(now() + MARGIN_MS),
+  }
+  await client.query(REMEMBER, [
+    projectId,
+    identities.rows.map(({ kind }) => kind),
+    identities.rows.map(({ value }) => value),
+    job.erasedAt,
+  ])
+  const { id, visitorIds, userIds, erasedAt } = job
+  await client.query(ADD_JOB, [id, projectId, profileIds, visitorIds, userIds, erasedAt])
+  await client.query('DELETE FROM ingest.identities WHERE project_id = $1 AND profile_id = ANY($2::uuid[])', [
+    projectId,
+    living,
+  ])
+  await client.query('DELETE FROM ingest.profiles WHERE id = ANY($1::uuid[])', [profileIds])
+  return job
+}

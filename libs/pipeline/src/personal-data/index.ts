@@ -1,4 +1,4 @@
-export { eraseProfile } from './erase-profile-queries.ts'
+export { erasePeople, eraseProfile } from './erase-profile-queries.ts'
 export type { ErasureJob, PurgeDeps } from './erasure-job.ts'
 export { exportPerson, findPerson } from './export-queries.ts'
 export { type PersonalData, personalData } from './personal-data-queries.ts'

@@ -1,0 +1,199 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { exposures, ingestRecords, linkClicks, rejectedEvents } from '@waymark/contracts'
+import {
+  beginDemoData,
+  type DemoData,
+  type DemoResourceKind,
+  findDemoData,
+  updateDemoData,
+} from '@waymark/pipeline'
+import type { Platform, Scope } from '@waymark/service-kit'
+import type { Demo } from '../demo-file.ts'
+import { createDemoRecords } from './records.ts'
+import { resources } from './resources.ts'
+import { createShoppers } from './shop.ts'
+
+type Deps = Pick<Platform, 'db' | 'bus' | 'clock'> & {
+  /** Whether mail is written to files; otherwise none is sent to the people of the demo. */
+  mailsToFiles: boolean
+}
+type Name = `${DemoResourceKind}:${string}`
+
+const REDEEMED = 6
+const ASSIGNED = 10
+const MAILED = 3
+const POLL_MS = 100
+
+/**
+ * Adds the examples of the demo project, once: at its first start, or at a later one when that was cut short. Nothing
+ * happens where they were removed, or where the project has events of its own.
+ * @throws when a part does not answer; the next start goes on
+ */
+export const addDemoData = async (
+  { db, bus, clock, mailsToFiles }: Deps,
+  { projectId, baseUrl, apiKey, isNew }: Demo,
+  signal: AbortSignal,
+): Promise<void> => {
+  const found = await findDemoData(db, projectId)
+  if (found?.completedAt || found?.removedAt) return
+  if (!found && (!isNew || (await hasEvents(db, projectId)))) return
+  const data = found ?? (await begin(db, projectId, clock()))
+  const api = createApi({ baseUrl, apiKey, projectId, signal })
+  const known: Record<string, string> = { ...data.resources }
+
+  const ensure = async (name: Name, path: string, body: unknown): Promise<string> => {
+    const existing = known[name]
+    if (existing !== undefined) return existing
+    const { id } = await api.post<{ id: string }>(path, body)
+    known[name] = id
+    await updateDemoData(db, projectId, { resources: known })
+    return id
+  }
+
+  const links = {
+    newsletter: {
+      id: await ensure('link:newsletter', 'links', resources.newsletter),
+      code: resources.newsletter.code,
+    },
+    instagram: {
+      id: await ensure('link:instagram', 'links', resources.instagram),
+      code: resources.instagram.code,
+    },
+  }
+  const orders = await ensure('meteringSelector:orders', 'metering-selectors', resources.orders)
+  const signUps = await ensure('meteringSelector:signUps', 'metering-selectors', resources.signUps)
+  for (const definition of resources.definitions)
+    await ensure(`eventDefinition:${definition.name}`, 'event-definitions', definition)
+  const poolId = await ensure('pool:welcome', 'coupon-pools', resources.pool)
+  const decisionId = await ensure('decision:banner', 'decisions', resources.decision)
+  const status = mailsToFiles ? 'active' : 'draft'
+  await ensure('emailTrigger:thanks', 'email-triggers', { ...resources.trigger, status })
+  await ensure('suppression:one', 'suppressions', resources.suppression)
+  const insightIds: string[] = []
+  for (const insight of resources.insights)
+    insightIds.push(await ensure(`insight:${insight.name}`, 'insights', insight))
+  await ensure('dashboard:shop', 'dashboards', { name: 'Shop', insightIds })
+
+  const shoppers = createShoppers()
+  const { key } = resources.decision
+  const variants = new Map<string, string>()
+  for (const { visitorId } of shoppers) {
+    const { answer } = await api.post<{ answer: { variant: string } }>(`decisions/${key}/preview`, {
+      visitorId,
+    })
+    variants.set(visitorId, answer.variant)
+  }
+  const records = createDemoRecords({
+    projectId,
+    now: data.createdAt.getTime(),
+    links,
+    selectors: { orders, signUps },
+    decision: { id: decisionId, key, version: 1 },
+    variants,
+  })
+  await bus.publish(linkClicks, records.clicks)
+  await bus.publish(ingestRecords, records.queued)
+  await bus.publish(exposures, records.exposures)
+  await bus.publish(rejectedEvents, records.rejected)
+
+  const members = shoppers.flatMap(({ userId }) => (userId ? [{ userId }] : []))
+  await handOutCoupons(
+    api,
+    poolId,
+    members.map(({ userId }) => userId),
+  )
+  for (const [at, { userId }] of members.slice(0, MAILED).entries())
+    await api.track({
+      eventId: `demo-order-event-${at + 1}`,
+      eventName: 'order_placed',
+      userId,
+      properties: { total: 6_490 + at * 2_500, currency: 'EUR', userAgent: shoppers[0]?.userAgent },
+    })
+  await updateDemoData(db, projectId, { completedAt: new Date(clock()) })
+}
+
+/** Adds the examples while the process serves already, and gives up when it stops. */
+export const addDemoDataInBackground = (
+  platform: Deps & Pick<Platform, 'log'>,
+  demo: Demo,
+  scope: Scope,
+): void => {
+  const stop = new AbortController()
+  const added = addDemoData(platform, demo, stop.signal).catch((error: unknown) => {
+    if (!stop.signal.aborted)
+      platform.log.warn({ err: error }, 'Demo data could not be added; the next start tries again')
+  })
+  scope.onStop('demo data', () => {
+    stop.abort()
+    return added
+  })
+}
+
+const begin = async (db: Deps['db'], projectId: string, now: number): Promise<DemoData> => {
+  const shoppers = createShoppers()
+  const data = {
+    projectId,
+    visitorIds: shoppers.flatMap(({ visitorId, secondVisitorId }) =>
+      secondVisitorId ? [visitorId, secondVisitorId] : [visitorId],
+    ),
+    userIds: shoppers.flatMap(({ userId }) => userId ?? []),
+    createdAt: new Date(now),
+  }
+  await beginDemoData(db, data)
+  return { ...data, resources: {}, completedAt: null, removedAt: null }
+}
+
+const hasEvents = async ({ pool }: Deps['db'], projectId: string): Promise<boolean> => {
+  const { rowCount } = await pool.query('SELECT FROM ingest.events WHERE project_id = $1 LIMIT 1', [
+    projectId,
+  ])
+  return rowCount !== 0
+}
+
+type Api = ReturnType<typeof createApi>
+
+/** Some members of the shop get a code, and some of these use it. */
+const handOutCoupons = async (api: Api, poolId: string, userIds: readonly string[]): Promise<void> => {
+  while ((await api.get<{ status: string }>(`coupon-pools/${poolId}`)).status !== 'ready')
+    await api.pause(POLL_MS)
+  for (const [at, userId] of userIds.slice(0, ASSIGNED).entries()) {
+    const { code } = await api.post<{ code: string }>(`coupon-pools/${poolId}/assign`, { userId })
+    if (at >= REDEEMED) continue
+    const order = { orderId: `demo-order-${at + 1}`, amount: 9_990 + at * 1_500, currency: 'EUR' }
+    await api.redeem({ code, userId, ...order })
+  }
+}
+
+type ApiOptions = { baseUrl: string; apiKey: string; projectId: string; signal: AbortSignal }
+
+/** The API of this process, as the demo project's server would use it. */
+const createApi = ({ baseUrl, apiKey, projectId, signal }: ApiOptions) => {
+  const request = async <T>(
+    path: string,
+    { headers, ...init }: RequestInit & { headers?: Record<string, string> },
+  ): Promise<T> => {
+    const response = await fetch(`${baseUrl}${path}`, {
+      ...init,
+      signal,
+      headers: { 'X-API-Key': apiKey, 'Content-Type': 'application/json', ...headers },
+    })
+    if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`)
+    return (await response.json()) as T
+  }
+  const project = `/api/projects/${projectId}`
+  return {
+    get: <T>(path: string) => request<T>(`${project}/${path}`, {}),
+    post: <T>(path: string, body: unknown) =>
+      request<T>(`${project}/${path}`, { method: 'POST', body: JSON.stringify(body) }),
+    track: (event: Record<string, unknown>) =>
+      request('/api/v1/t?sync=1', { method: 'POST', body: JSON.stringify(event) }),
+    /** Repeating it with the same order does not redeem twice. */
+    redeem: ({ orderId, ...body }: { orderId: string } & Record<string, unknown>) =>
+      request('/api/v1/coupons/redeem', {
+        method: 'POST',
+        body: JSON.stringify({ orderId, ...body }),
+        headers: { 'Idempotency-Key': orderId },
+      }),
+    pause: (ms: number) => sleep(ms, undefined, { signal }),
+  }
+}

@@ -1,0 +1,109 @@
+import { type Constellation, eventually, startStandalone } from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createClient } from './client.ts'
+
+/** Lists that the demo fills, with the least that they hold. */
+const LISTS = {
+  'event-definitions': 5,
+  'metering-selectors': 2,
+  'rejected-events': 2,
+  'coupon-pools': 1,
+  'email-triggers': 1,
+  conversions: 20,
+  coupons: 20,
+  dashboards: 1,
+  decisions: 1,
+  events: 50,
+  insights: 4,
+  links: 2,
+  redemptions: 6,
+  suppressions: 1,
+} as const
+
+describe('the demo data of a first start', () => {
+  let waymark: Constellation
+  const { call, manage } = createClient(() => waymark)
+  const listed = async (list: string) => (await manage('GET', `${list}?limit=50`)).body.data as object[]
+  const eventsBy = async (groupBy: string) => {
+    const { series } = (await manage('GET', `stats?metric=events&groupBy=${groupBy}`)).body as {
+      series: { group: string | null; total: number; values: number[] }[]
+    }
+    return series
+  }
+  const total = async () => (await eventsBy('name')).reduce((sum, one) => sum + one.total, 0)
+
+  beforeAll(async () => {
+    waymark = await startStandalone({ WAYMARK_DEMO_DATA: 'on' })
+    await eventually('three orders were thanked for', async () => {
+      const deliveries = (await listed('email-deliveries')) as { status: string }[]
+      return deliveries.filter(({ status }) => status === 'sent').length === 3
+    })
+    await eventually('most events are stored', async () => (await total()) > 300)
+  })
+  afterAll(() => waymark?.stop())
+
+  it('leaves no page empty', async () => {
+    for (const [list, least] of Object.entries(LISTS))
+      expect((await listed(list)).length, list).toBeGreaterThanOrEqual(least)
+    expect(await listed('dead-letters')).toEqual([])
+  })
+
+  it('spreads events over two weeks, from campaigns, with people of several devices', async () => {
+    const [first] = await eventsBy('name')
+    expect(first?.values.filter((value) => value > 0).length).toBeGreaterThanOrEqual(12)
+    expect((await eventsBy('campaign')).map(({ group }) => group)).toContain('autumn-sale')
+    const links = (await listed('links')) as { clicks: number }[]
+    for (const { clicks } of links) expect(clicks).toBeGreaterThan(20)
+    const [person] = (await manage('GET', 'profiles?userId=demo-user-001')).body.data as {
+      visitorIds: string[]
+      traits: object
+    }[]
+    expect(person?.visitorIds).toEqual(['demo-visitor-001', 'demo-visitor-001-phone'])
+    expect(person?.traits).toMatchObject({ name: 'Mia Fischer', email: 'mia.fischer@shop.example' })
+    const { variants } = (await manage('GET', 'decisions/demo-sale-banner/stats')).body as {
+      variants: { people: number; converted: number }[]
+    }
+    for (const { people, converted } of variants) {
+      expect(people).toBeGreaterThan(10)
+      expect(converted).toBeGreaterThan(0)
+    }
+  })
+
+  it('is added once, and removed with one call that leaves everything else', async () => {
+    const before = await total()
+    await waymark.kill('standalone')
+    await waymark.restart('standalone')
+    expect(await total()).toBe(before)
+
+    const own = {
+      eventName: 'order_placed',
+      visitorId: 'mine',
+      eventId: 'mine-1',
+      properties: { total: 100 },
+    }
+    expect((await call('POST', '/api/v1/t?sync=1', own)).status).toBe(200)
+    const link = { destination: 'https://shop.example/mine', code: 'mine' }
+    expect((await manage('POST', 'links', link)).status).toBe(201)
+
+    expect((await manage('GET', 'demo-data')).body).toMatchObject({ present: true })
+    expect((await manage('DELETE', 'demo-data')).status).toBe(204)
+    expect((await manage('GET', 'demo-data')).body).toMatchObject({ present: false })
+    for (const list of Object.keys(LISTS).filter((name) => name !== 'events' && name !== 'links'))
+      expect(await listed(list), list).toEqual([])
+    expect(await listed('events')).toMatchObject([{ eventId: 'mine-1' }])
+    expect(await listed('links')).toMatchObject([{ code: 'mine' }])
+    expect(await listed('email-deliveries')).toEqual([])
+    expect(await total()).toBe(1)
+    expect((await waymark.request('/s/demo-newsletter', { redirect: 'manual' })).status).not.toBe(302)
+    expect(await listed('audit-log')).toEqual(
+      expect.arrayContaining([expect.objectContaining({ operation: 'removeDemoData' })]),
+    )
+
+    await waymark.kill('standalone')
+    await waymark.restart('standalone')
+    expect((await manage('GET', 'demo-data')).body).toMatchObject({ present: false })
+    expect(await total()).toBe(1)
+    // Again there is nothing to do.
+    expect((await manage('DELETE', 'demo-data')).status).toBe(204)
+  })
+})
