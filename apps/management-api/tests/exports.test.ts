@@ -133,3 +133,52 @@ describe.skipIf(!services)('exports of people', () => {
     await works()
   })
 })
+
+const EXPORTS_WAITING = `
+  SELECT FROM pg_stat_activity
+  WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ILIKE '%FROM ingest.events%'`
+
+describe.skipIf(!services)('exports of events', () => {
+  it('are made two at a time of a project and eight of all', async () => {
+    const management = await startManagement()
+    const exporter = async () => {
+      const { account } = await management.register()
+      const projectId = account.projects[0]?.id ?? ''
+      const headers = { 'X-API-Key': await management.key(projectId) }
+      const exported = () => fetch(`${management.url}/api/projects/${projectId}/events/export`, { headers })
+      // Its key is known from then on, without asking the database.
+      expect((await exported()).status).toBe(200)
+      return exported
+    }
+    const one = await exporter()
+    const others = [await exporter(), await exporter(), await exporter()]
+    const last = await exporter()
+    const client = await management.db.pool.connect()
+    const running: Promise<Response>[] = []
+    const waiting = () =>
+      eventually('all exports wait', async () => {
+        const { rowCount } = await management.db.pool.query(EXPORTS_WAITING)
+        return rowCount === running.length
+      })
+    const refusal = async (exported: () => Promise<Response>) => {
+      const response = await exported()
+      return [response.status, ((await response.json()) as { error: string }).error]
+    }
+    try {
+      await client.query('BEGIN; LOCK TABLE ingest.events')
+      running.push(one(), one())
+      await waiting()
+      expect(await refusal(one)).toEqual([429, expect.stringMatching(/^This project has 2 exports running/)])
+      for (const exported of others) running.push(exported(), exported())
+      await waiting()
+      expect(await refusal(last)).toEqual([429, expect.stringMatching(/^8 exports are running/)])
+    } finally {
+      await client.query('ROLLBACK')
+      client.release()
+    }
+    const made = await Promise.all(running)
+    expect(await Promise.all(made.map((response) => response.text()))).toEqual(running.map(() => ''))
+    await eventually('another is made', async () => (await last()).status === 200)
+    await management.stop()
+  })
+})

@@ -24,6 +24,8 @@ export type World = {
     body?: unknown,
     headers?: Record<string, string>,
   ) => Promise<Reply>
+  /** What is streamed. */
+  read: (resource: string, signal?: AbortSignal) => Promise<Response>
   /** The body of what is not JSON. */
   text: (resource: string) => Promise<string>
   /** All pages of a list, with something done between each two. */
@@ -69,14 +71,19 @@ export const startWorld = async (env: Record<string, string> = {}): Promise<Worl
     }
   }
 
+  const read: World['read'] = (resource, signal) =>
+    fetch(`http://localhost:${port}/api/projects/${projectId}/${resource}`, {
+      headers: { 'X-API-Key': apiKey },
+      ...(signal && { signal }),
+    })
+
   return {
     platform,
     projectId,
     manage,
+    read,
     text: async (resource) => {
-      const response = await fetch(`http://localhost:${port}/api/projects/${projectId}/${resource}`, {
-        headers: { 'X-API-Key': apiKey },
-      })
+      const response = await read(resource)
       const text = await response.text()
       if (response.status !== 200) throw new Error(`${resource} answered ${response.status}: ${text}`)
       return text

@@ -163,6 +163,51 @@ export const describeAnalytics = (start: () => Promise<Constellation>): void => 
     ])
   })
 
+  it('knows traits and merges that come after the events, and forgets them with the person', async () => {
+    const visit = `visit-${run}`
+    for (const name of ['x', 'y', 'z']) await track(name, visit, '2025-03-29T10:00:00Z')
+    await soon('all are counted', async () => {
+      expect(await trend({ eventName: visit, metric: 'people' })).toMatchObject([{ total: 3 }])
+    })
+    const identify = async (name: string, userId: string, plan: string) => {
+      const body = { visitorId: visitor(name), userId, traits: { plan } }
+      expect((await call('POST', '/api/v1/identify', body)).status).toBe(202)
+    }
+    await identify('x', `merged-${run}`, 'free')
+    await identify('z', `single-${run}`, 'free')
+    await soon('traits group events', async () => {
+      expect(await trend({ eventName: visit, metric: 'events' }, { breakdown: 'traits.plan' })).toMatchObject(
+        [
+          { group: 'free', total: 2 },
+          { group: null, total: 1 },
+        ],
+      )
+    })
+    await identify('y', `merged-${run}`, 'pro')
+    await soon('two visitors of one user are one person with the newest traits', async () => {
+      expect(await trend({ eventName: visit, metric: 'people' })).toMatchObject([{ total: 2 }])
+      expect(await trend({ eventName: visit, metric: 'events' }, { breakdown: 'traits.plan' })).toMatchObject(
+        [
+          { group: 'pro', total: 2 },
+          { group: 'free', total: 1 },
+        ],
+      )
+    })
+    const filters = [{ property: 'traits.plan', op: 'eq', value: 'pro' }]
+    expect(await trend({ eventName: visit, metric: 'people', filters })).toMatchObject([{ total: 1 }])
+
+    const { body } = await manage('GET', `profiles?userId=merged-${run}`)
+    const [profile] = body.data as { id: string }[]
+    expect((await manage('DELETE', `profiles/${profile?.id}`)).status).toBeLessThan(300)
+    await soon('both visitors of the person are erased', async () => {
+      expect(await trend({ eventName: visit, metric: 'events' })).toMatchObject([{ total: 1 }])
+    })
+    const query = new URLSearchParams({ property: 'traits.plan', eventName: visit, ...range })
+    expect((await manage('GET', `analytics/property-values?${query}`)).body).toEqual({
+      data: [{ value: 'free', events: 1 }],
+    })
+  })
+
   describe('once a person was erased', () => {
     it('counts their events no more', async () => {
       const { body } = await manage('GET', `profiles?visitorId=${visitor('d')}`)
