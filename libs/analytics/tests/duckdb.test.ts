@@ -1,10 +1,13 @@
+import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { anEnrichedEvent } from '@waymark/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openDuckDBStore } from '../src/duckdb/index.ts'
-import { QueryTimeoutError } from '../src/store.ts'
+import { AnalyticsUnavailableError, QueryTimeoutError } from '../src/store.ts'
 import { describeAnalyticsStore } from './store-contract.ts'
 
 const LIMITS = { memoryBytes: 256 * 1024 * 1024, threads: 2, queryTimeoutMs: 10_000 }
@@ -13,6 +16,26 @@ const folder = async (): Promise<string> => {
   const path = await mkdtemp(join(tmpdir(), 'waymark-analytics-'))
   onTestFinished(() => rm(path, { recursive: true }))
   return path
+}
+
+const mount = (...options: string[]): boolean => spawnSync('mount', options).status === 0
+const canMount = (() => {
+  const path = mkdtempSync(join(tmpdir(), 'waymark-mount-'))
+  const isMounted = mount('-t', 'tmpfs', 'tmpfs', path)
+  if (isMounted) spawnSync('umount', [path])
+  rmSync(path, { recursive: true })
+  return isMounted
+})()
+
+/** A disk in memory of so many megabytes. */
+const smallDisk = async (megabytes: number) => {
+  const path = await mkdtemp(join(tmpdir(), 'waymark-disk-'))
+  mount('-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', path)
+  onTestFinished(async () => {
+    spawnSync('umount', [path])
+    await rm(path, { recursive: true })
+  })
+  return { path, grow: (to: number) => mount('-o', `remount,size=${to}m`, path) }
 }
 
 const EVERYTHING = {
@@ -39,6 +62,38 @@ describe('analytics in DuckDB', () => {
       expect.objectContaining({ bucket: null, value: 1 }),
     )
     await second.close()
+  })
+
+  it.skipIf(!canMount)('goes on by itself after its disk was full, each event stored once', async () => {
+    const disk = await smallDisk(18)
+    const store = await openDuckDBStore({ path: join(disk.path, 'analytics.duckdb'), ...LIMITS })
+    onTestFinished(() => store.close())
+    const stored = async () =>
+      (await store.measureTrend(EVERYTHING)).find(({ bucket }) => bucket === null)?.value
+    const batchOf = (n: number) =>
+      Array.from({ length: 500 }, (_, place) =>
+        anEnrichedEvent({
+          projectId: EVERYTHING.projectId,
+          event: { eventId: `${n} ${place}`, properties: { text: randomBytes(200).toString('hex') } },
+        }),
+      )
+    let batches = 0
+    await expect(
+      (async () => {
+        for (;;) {
+          await store.storeEvents(batchOf(batches))
+          batches++
+        }
+      })(),
+    ).rejects.toBeInstanceOf(AnalyticsUnavailableError)
+    for (let n = 0; n < 3; n++)
+      await expect(store.storeEvents(batchOf(batches))).rejects.toBeInstanceOf(AnalyticsUnavailableError)
+    // The log may have been written, and only what follows it failed.
+    expect([batches * 500, (batches + 1) * 500]).toContain(await stored())
+    disk.grow(100)
+    await store.storeEvents(batchOf(batches))
+    await store.storeEvents(batchOf(batches + 1))
+    expect(await stored()).toBe((batches + 2) * 500)
   })
 
   it('refuses queries after it is closed', async () => {

@@ -48,6 +48,8 @@ const INTERRUPT_INTERVAL_MS = 50
 
 /** How messages of DuckDB begin when it cannot convert a value. */
 const REFUSED_VALUES = /^Error: (Conversion|Invalid Input|Out of Range) Error/
+/** After it, DuckDB refuses everything until the file is opened again. */
+const FATAL = /FATAL Error/
 const OUT_OF_MEMORY = /^Error: Out of Memory Error/
 
 /**
@@ -55,28 +57,20 @@ const OUT_OF_MEMORY = /^Error: Out of Memory Error/
  * @throws Error when another process has it open, or when a newer version of the product wrote it
  */
 export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile> => {
-  const { path, memoryBytes, threads, queryTimeoutMs } = options
-  const instance = await DuckDBInstance.create(path, {
-    memory_limit: `${Math.round(memoryBytes / 1024)}KiB`,
-    threads: `${threads}`,
-    // A name in a query never reaches the file system or the network.
-    enable_external_access: 'false',
-  })
-  const writer = await instance.connect()
-  await migrate(writer)
-  const readers = await Promise.all(Array.from({ length: QUERIES_AT_ONCE }, () => instance.connect()))
-  const reading = createSlots(readers, QUERIES_PER_PROJECT)
-  const writing = createSlots([writer])
+  const { queryTimeoutMs } = options
+  const file = await openReopening(options)
+  const reading = createSlots(
+    Array.from({ length: QUERIES_AT_ONCE }, (_, place) => place),
+    QUERIES_PER_PROJECT,
+  )
+  const writing = createSlots(['writer'])
 
   return {
     write: (statements) =>
-      writing.use(async (connection) => {
-        await connection.run('BEGIN TRANSACTION')
+      writing.use(async () => {
         try {
-          for (const [text, values] of statements) await connection.run(text, values)
-          await connection.run('COMMIT')
+          await file.use(({ writer }) => runInTransaction(writer, statements))
         } catch (error) {
-          await connection.run('ROLLBACK').catch(() => {})
           throw REFUSED_VALUES.test(String(error))
             ? new AnalyticsDataError('DuckDB refuses a value', { cause: error })
             : new AnalyticsUnavailableError('DuckDB could not write', { cause: error })
@@ -86,18 +80,10 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
       const deadline = AbortSignal.timeout(queryTimeoutMs)
       try {
         return await reading.use(
-          async (connection) => {
-            // Again and again, since an interrupt before the query has begun is lost.
-            const interrupting = setInterval(() => {
-              if (deadline.aborted) connection.interrupt()
-            }, INTERRUPT_INTERVAL_MS)
-            try {
-              const reader = await connection.runAndReadAll(text, bindings, typesOf(bindings))
-              return reader.getRowObjectsJS() as T[]
-            } finally {
-              clearInterval(interrupting)
-            }
-          },
+          (place) =>
+            file.use(({ readers }) =>
+              runUntil<T>(readers[place] as DuckDBConnection, text, bindings, deadline),
+            ),
           projectId,
           deadline,
         )
@@ -105,14 +91,124 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
         if (deadline.aborted) throw new QueryTimeoutError('The query took too long', { cause: error })
         if (OUT_OF_MEMORY.test(String(error)))
           throw new QueryTimeoutError('The query needs too much memory', { cause: error })
+        if (FATAL.test(String(error)))
+          throw new AnalyticsUnavailableError('DuckDB could not answer', { cause: error })
         throw error
       }
     },
     close: async () => {
       await Promise.all([reading.close(), writing.close()])
-      for (const connection of [...readers, writer]) connection.closeSync()
-      instance.closeSync()
+      file.close()
     },
+  }
+}
+
+type Connections = { writer: DuckDBConnection; readers: readonly DuckDBConnection[]; close(): void }
+
+const connect = async ({ path, memoryBytes, threads }: DuckDBOptions): Promise<Connections> => {
+  const instance = await DuckDBInstance.create(path, {
+    memory_limit: `${Math.round(memoryBytes / 1024)}KiB`,
+    threads: `${threads}`,
+    // A name in a query never reaches the file system or the network.
+    enable_external_access: 'false',
+  })
+  const connections: DuckDBConnection[] = []
+  const close = (): void => {
+    for (const connection of connections) connection.closeSync()
+    instance.closeSync()
+  }
+  try {
+    const writer = await instance.connect()
+    connections.push(writer)
+    await migrate(writer)
+    const readers = await Promise.all(Array.from({ length: QUERIES_AT_ONCE }, () => instance.connect()))
+    connections.push(...readers)
+    return { writer, readers, close }
+  } catch (error) {
+    close()
+    throw error
+  }
+}
+
+/**
+ * Opens the file again after a fatal error, such as a checkpoint on a full disk: DuckDB refuses every statement from then
+ * on. What was committed is in the file.
+ */
+const openReopening = async (options: DuckDBOptions) => {
+  let connections: Connections | undefined = await connect(options)
+  let isBroken = false
+  let inUse = 0
+  let reopening: Promise<Connections> | undefined
+
+  // Two instances of one file in a process would overwrite each other, so the last user closes the old one.
+  const closeBroken = (): void => {
+    if (!isBroken || inUse > 0) return
+    connections?.close()
+    connections = undefined
+    isBroken = false
+  }
+  const reopen = async (): Promise<Connections> => {
+    try {
+      connections = await connect(options)
+      return connections
+    } finally {
+      reopening = undefined
+    }
+  }
+  const acquire = async (): Promise<Connections> => {
+    if (isBroken) throw new Error('FATAL Error: the file is being closed to be opened again')
+    if (connections) return connections
+    reopening ??= reopen()
+    return reopening
+  }
+
+  return {
+    use: async <T>(work: (connections: Connections) => Promise<T>): Promise<T> => {
+      const acquired = await acquire()
+      inUse++
+      try {
+        return await work(acquired)
+      } catch (error) {
+        isBroken ||= FATAL.test(String(error))
+        throw error
+      } finally {
+        inUse--
+        closeBroken()
+      }
+    },
+    close: (): void => connections?.close(),
+  }
+}
+
+const runInTransaction = async (
+  connection: DuckDBConnection,
+  statements: readonly Statement[],
+): Promise<void> => {
+  await connection.run('BEGIN TRANSACTION')
+  try {
+    for (const [text, values] of statements) await connection.run(text, values)
+    await connection.run('COMMIT')
+  } catch (error) {
+    await connection.run('ROLLBACK').catch(() => {})
+    throw error
+  }
+}
+
+const runUntil = async <T>(
+  connection: DuckDBConnection,
+  text: string,
+  bindings: Bindings,
+  deadline: AbortSignal,
+): Promise<T[]> => {
+  // Again and again, since an interrupt before the query has begun is lost.
+  const interrupting = setInterval(() => {
+    if (deadline.aborted) connection.interrupt()
+  }, INTERRUPT_INTERVAL_MS)
+  try {
+    const reader = await connection.runAndReadAll(text, bindings, typesOf(bindings))
+    return reader.getRowObjectsJS() as T[]
+  } finally {
+    clearInterval(interrupting)
   }
 }
 
