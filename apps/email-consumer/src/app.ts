@@ -18,7 +18,7 @@ export { createDirectoryTransport } from './directory-transport.ts'
 export { createSmtpTransport } from './smtp-transport.ts'
 export type { MailTransport } from './transport.ts'
 
-/** How mail leaves, from whom, and where its links lead. */
+/** How mail is sent, its senders and its links. */
 export type MailOptions = {
   transport: MailTransport
   from: string
@@ -27,9 +27,9 @@ export type MailOptions = {
   /** Emails of a project per hour. */
   perHour: number
   publicUrl: string
-  /** Of unsubscribe links: the first signs, all count. */
+  /** Sign unsubscribe links: the first one signs, all are accepted. */
   secrets: readonly string[]
-  /** Messages under way at once. */
+  /** Messages in transfer at once. */
   connections: number
   /** How long the mail server may be silent, in ms. */
   timeoutMs: number
@@ -40,15 +40,15 @@ export type MailOptions = {
 const SEND_INTERVAL_MS = 500
 const VERIFY_INTERVAL_MS = 2_000
 const SWEEP_INTERVAL_MS = 30_000
-/** Beyond what the server may take, the answer has to be noted. */
+/** Time to store the outcome after the timeout of the mail server. */
 const SETTLE_MS = 60_000
 
-/** Sends the email that events trigger, and hears what becomes of it. */
+/** Sends the emails that events trigger, and receives bounces and unsubscriptions. */
 export const createEmailConsumer = (platform: CorePlatform, mail: MailOptions): Service => {
   const { db, bus, clock, messages, log, metrics } = platform
   const outcomes = new Counter({
     name: 'waymark_email_outcomes_total',
-    help: 'Decisions on deliveries, and ends of attempts, by the status that followed',
+    help: 'New deliveries and finished attempts, by resulting status',
     labelNames: ['status'],
     registers: [metrics],
   })

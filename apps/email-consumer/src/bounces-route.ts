@@ -10,7 +10,7 @@ const MARK = `
   FROM unnest($2::uuid[], $3::text[]) AS given (id, reason)
   WHERE d.id = given.id AND d.project_id = $1 AND d.status IN ('sent', 'unconfirmed')`
 
-/** Takes reports of what came back: suppresses the addresses that it makes no sense to write to again. */
+/** Receives bounces and complaints, and suppresses their addresses unless the bounce is soft. */
 export const bouncesRoute = ({ db, apiKeys }: Pick<CorePlatform, 'db' | 'apiKeys'>): Route =>
   keyRoute(
     reportBounces,
@@ -59,6 +59,6 @@ const mark = async (client: ClientBase, projectId: string, bounces: readonly Bou
   return rowCount ?? 0
 }
 
-// PostgreSQL holds no U+0000.
+// PostgreSQL cannot store U+0000.
 const storable = (text: string | undefined): string | null =>
   text?.toWellFormed().replaceAll('\0', '\uFFFD') ?? null

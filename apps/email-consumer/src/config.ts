@@ -3,7 +3,7 @@ import { parseMailbox } from '@waymark/domain'
 import { allowedSendersConfig, type Config, ConfigError, variable } from '@waymark/service-kit'
 import { Type } from 'typebox'
 
-/** Where mail goes, from whom, and where its links lead. */
+/** The variables of email. */
 export const mailConfig = {
   smtpUrl: variable(
     'SMTP_URL',
@@ -81,7 +81,7 @@ export const mailConfig = {
 } as const
 export type MailConfig = Config<typeof mailConfig>
 
-/** @throws ConfigError when there is no way for mail to leave, or no sender */
+/** @throws ConfigError without a mail server or directory, or without a valid sender */
 export const requireUsableMail = ({ smtpUrl, directory, from }: MailConfig): void => {
   const problems = [
     ...(smtpUrl === '' && directory === '' ? ['SMTP_URL is required, unless MAIL_DIR is set'] : []),

@@ -17,8 +17,8 @@ type Firing = { event: EnrichedEvent; trigger: EmailTrigger }
 type Decided = NewDelivery & { event: EnrichedEvent }
 
 /**
- * Decides for a batch of events which emails they trigger, and resolves when that is stored. Sending is somebody else's:
- * what was decided once stays decided, however often the batch comes again. Of people who were erased since nothing is.
+ * Creates the deliveries that a batch of events triggers, and resolves when they are stored. A repeated batch changes
+ * nothing. Deliveries to erased people are not stored.
  */
 export const createDecideDeliveries = ({ db, projectConfigs, onDecided = () => {} }: Deps) => {
   const firingsIn = async (batch: readonly Delivery<EnrichedEvent>[]): Promise<Firing[]> => {
@@ -87,7 +87,7 @@ const decide = ({ event, trigger }: Firing, person: Person | undefined): NewDeli
   return { ...common, status: 'pending', reason: null, context: contextOf(event, person) }
 }
 
-/** The variables of templates: the stored event, its person, and their traits. */
+/** The variables of templates: the stored event, its profile and traits. */
 const contextOf = (event: EnrichedEvent, { profileId, userId, traits }: Person): object => {
   const { v: _v, projectId: _p, backfill: _b, warnings: _w, conversions: _c, ...fields } = event
   return { traits, event: fields, profile: { id: profileId, userId } }

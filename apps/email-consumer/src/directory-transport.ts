@@ -3,8 +3,8 @@ import path from 'node:path'
 import type { MailTransport } from './transport.ts'
 
 /**
- * Leaves each message as `<delivery id>.eml` in a directory, where any mail program opens it. Doing so twice makes the same
- * file, and a crash leaves a whole one or none.
+ * Writes each message to `<delivery id>.eml` in a directory. A repeated write gives the same file, and a crash leaves a
+ * complete file or none.
  */
 export const createDirectoryTransport = (directory: string): Required<MailTransport> => ({
   send: async ({ id, raw }) => {

@@ -1,15 +1,14 @@
 import type { Pool } from 'pg'
 
 export const HOUR_MS = 3_600_000
-/** Deliveries that are put off in one statement. */
+/** Deliveries that one statement postpones. */
 const CHUNK = 5_000
 
 const COUNT = `
   INSERT INTO email.hourly_counts AS c (project_id, hour, sent) VALUES ($1, $2, 1)
   ON CONFLICT (project_id, hour) DO UPDATE SET sent = c.sent + 1 WHERE c.sent < $3`
 
-// As many as an hour takes are put off to each following hour, so that few have to be put off again. The age that ends
-// retries does not include the delay.
+// Postpones as many to each following hour as its limit allows. The delay does not count towards the age that ends retries.
 const PUT_OFF = `
   WITH due AS (
     SELECT id, next_attempt_at FROM email.deliveries
@@ -25,13 +24,13 @@ const PUT_OFF = `
 
 const FORGET = 'DELETE FROM email.hourly_counts WHERE hour < $1'
 
-/** How many emails a project hands over per hour, counted in the database for all processes. */
+/** Limits the emails of a project per hour, counted in the database for all processes. */
 export const createHourlyLimit = (pool: Pool, { perHour, now }: { perHour: number; now: () => number }) => {
   const hourAt = (time: number): number => Math.floor(time / HOUR_MS) * HOUR_MS
   const reason = `waits for the next hour: the project has sent ${perHour} emails in this one, as set by LIMIT_EMAILS_PER_HOUR`
   return {
     reason,
-    /** Counts an email. Answers in how many ms it may be tried again when the hour's are used up, else undefined. */
+    /** Counts an email. Resolves to the ms until the next hour when the limit is reached, otherwise undefined. */
     count: async (projectId: string): Promise<number | undefined> => {
       const time = now()
       const hour = hourAt(time)
@@ -42,7 +41,7 @@ export const createHourlyLimit = (pool: Pool, { perHour, now }: { perHour: numbe
       })
       return rowCount === 1 ? undefined : hour + HOUR_MS - time
     },
-    /** Puts off what else is due for a project whose hour is used up; others have not to wait behind it. */
+    /** Postpones the due deliveries of a project at its limit, so that other projects do not wait behind them. */
     putOffDue: async (projectId: string): Promise<void> => {
       const next = new Date(hourAt(now()) + HOUR_MS)
       for (let putOff = 0; ; putOff += CHUNK) {
@@ -54,7 +53,7 @@ export const createHourlyLimit = (pool: Pool, { perHour, now }: { perHour: numbe
         if ((rowCount ?? 0) < CHUNK) return
       }
     },
-    /** Forgets the counts of past days. */
+    /** Deletes the counts of past days. */
     forget: async (): Promise<void> => {
       await pool.query(FORGET, [new Date(now() - 48 * HOUR_MS)])
     },

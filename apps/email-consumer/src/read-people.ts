@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 
-/** Somebody as they are known at this moment. */
+/** A profile at the time of reading. */
 export type Person = { profileId: string; userId: string | null; traits: Record<string, unknown> }
 type Row = { asked: string; id: string; user_id: string | null; traits: Record<string, unknown> }
 
@@ -11,8 +11,8 @@ const READ = `
   JOIN ingest.profiles known ON known.id = coalesce(p.merged_into, p.id)`
 
 /**
- * Reads profiles by the ids that events name; of a merged one, the profile that it went up in. An identify is applied before
- * its answer, so whatever was answered before an event was sent is seen here.
+ * Reads the profiles of events, and for a merged one the profile that it was merged into. An identify call is applied
+ * before it is answered, so every identify that preceded an event is visible.
  */
 export const readPeople = async (
   pool: Pool,

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 
-/** A trigger as it is at the moment of sending. */
+/** A trigger at the time of sending. */
 export type SendingTrigger = {
   id: string
   version: number
@@ -15,6 +15,7 @@ const READ = `
   SELECT t.id, t.version, t.status, t.subject, t.html, t."from", jsonb_build_object('id', p.id, 'name', p.name) AS project
   FROM email.triggers t JOIN core.projects p ON p.id = t.project_id WHERE t.id = ANY($1::uuid[])`
 
+/** Reads triggers by id. */
 export const readTriggers = async (
   pool: Pool,
   ids: readonly string[],

@@ -16,10 +16,9 @@ export type SenderOptions = {
   timetable: Timetable
   transport: MailTransport
   messages: MessageRenderer
-  /** Deliveries under way at once. */
+  /** Deliveries in progress at once. */
   connections: number
   from: string
-  /** Whether a project's trigger may name a sender. */
   isAllowedSender: IsAllowedSender
   hourlyLimit: HourlyLimit
   publicUrl: string
@@ -31,12 +30,12 @@ export type SenderOptions = {
   onSettled?: (settlement: Settlement) => void
 }
 
-/** A slow delivery does not keep others waiting that became due meanwhile. */
+/** Due deliveries are claimed at least this often, also while a slow one is in progress. */
 const LOOK_AGAIN_MS = 500
-/** How often the outcome of an attempt is written again while the database is away; together some minutes. */
+/** How often storing an outcome is retried while the database is unavailable, over some minutes in total. */
 const SETTLE_TRIES = 10
 
-/** Sends what is due, until nothing is or `signal` aborts; what is in flight then is finished. */
+/** Sends due deliveries until there are none or `signal` aborts. Deliveries in progress are finished. */
 export const createSendDeliveries = ({ timetable, connections, ...options }: SenderOptions) => {
   const attempt = createAttempt({ timetable, ...options })
   return async (signal: AbortSignal): Promise<void> => {
@@ -142,11 +141,7 @@ const createAttempt = ({
       return settle(delivery, { status: 'canceled', reason: 'the trigger is not active', attempted: false })
     const addressee = { projectId, address: recipient }
     if ((await findSuppressed(db.pool, [addressee]))(addressee))
-      return settle(delivery, {
-        status: 'suppressed',
-        reason: SUPPRESSED,
-        attempted: false,
-      })
+      return settle(delivery, { status: 'suppressed', reason: SUPPRESSED, attempted: false })
     if (trigger.from !== null && !(await isAllowedSender(projectId, trigger.from)))
       return settle(delivery, {
         status: 'failed',
@@ -165,7 +160,7 @@ const createAttempt = ({
       })
     }
     const outcome = await handOver(delivery, trigger).catch((error): HandOver | undefined => {
-      // Somebody else is at it, and it is theirs to settle.
+      // Another process has claimed it and will settle it.
       if (error instanceof LeaseLostError) return undefined
       log.warn({ deliveryId: delivery.id, err: error }, 'Email could not be attempted; retrying')
       return { kind: 'refused', permanent: false, reason: 'it could not be attempted' }

@@ -1,17 +1,17 @@
 import type { Log } from '@waymark/contracts'
 import { generateToken } from '@waymark/domain'
 import type { Pool } from 'pg'
+import { composeMail } from './compose-mail.ts'
 import type { MailTransport } from './transport.ts'
-import { composeVerificationMail } from './verification-mail.ts'
 
 type Deps = { pool: Pool; transport: MailTransport; from: string; publicUrl: string; log: Log }
 type Claimed = { id: string; sender: string; recipient: string; attempts: number }
 
 const MAX_ATTEMPTS = 5
-/** How long a link is good, in hours. */
+/** How long a link is valid. */
 const LINK_HOURS = 24
 
-// Whoever claims one has it for five minutes, longer with each attempt; a new link takes the place of the one before.
+// A claim lasts five minutes, longer with each attempt. A new link replaces the previous one.
 const CLAIM = `
   UPDATE email.senders SET token_hash = $1, token_expires_at = now() + ${LINK_HOURS} * interval '1 hour',
     mail_attempts = mail_attempts + 1, mail_due_at = now() + (mail_attempts + 1) * interval '5 minutes'
@@ -22,7 +22,7 @@ const CLAIM = `
 const DONE = `
   UPDATE email.senders SET mail_due_at = NULL, mail_error = $3 WHERE id = $1 AND token_hash = $2`
 
-/** Mails the links that verify senders, until none is due or `signal` aborts. */
+/** Sends the emails that verify senders, until none is due or `signal` aborts. */
 export const createSendVerifications =
   ({ pool, transport, from, publicUrl, log }: Deps) =>
   async (signal: AbortSignal): Promise<void> => {
@@ -33,13 +33,27 @@ export const createSendVerifications =
       if (!claimed) return
       const { id, recipient, sender, attempts } = claimed
       const url = `${publicUrl}/u/senders/${token}`
-      const mail = await composeVerificationMail({ id, from, recipient, sender, url })
+      const message = { subject: `Confirm ${sender} as a sender`, text: textOf(sender, url) }
+      const mail = await composeMail({ id, from, to: recipient, message })
       const outcome = await transport.send(mail, async () => {})
       if (outcome.kind === 'refused' && !outcome.permanent && attempts < MAX_ATTEMPTS) {
         log.warn({ senderId: id, reason: outcome.reason }, 'Sender verification email failed; retrying later')
         continue
       }
-      // Whether it arrived may be unknown: who misses it asks again.
+      // An unknown outcome counts as sent: the tenant can request another email.
       await pool.query(DONE, [id, hash, outcome.kind === 'refused' ? outcome.reason : null])
     }
   }
+
+// Only the sender is chosen by the requester, so that the email cannot carry messages to strangers.
+const textOf = (
+  sender: string,
+  url: string,
+): string => `Somebody asked to send emails from ${sender} with Waymark.
+
+If you know who, and want to allow it, open this page and confirm:
+
+${url}
+
+The link is good once and for ${LINK_HOURS} hours. If you do not expect this, do nothing.
+`

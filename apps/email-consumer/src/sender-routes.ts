@@ -2,7 +2,7 @@ import { AppError, showEmailSender, verifyEmailSender } from '@waymark/contracts
 import type { Database } from '@waymark/database'
 import { hashToken } from '@waymark/domain'
 import { type HttpRequest, type Route, route } from '@waymark/service-kit'
-import { pageReply } from './unsubscribe-page.ts'
+import { pageReply } from './page-reply.ts'
 
 type Asked = { sender: string; tenant: string }
 
@@ -13,7 +13,7 @@ const VERIFY = `
   UPDATE email.senders s SET verified_at = now(), token_hash = NULL, token_expires_at = NULL, mail_due_at = NULL
   FROM core.tenants t WHERE t.id = s.tenant_id AND ${OPEN} RETURNING s.sender, t.name AS tenant`
 
-/** The link that verifies a sender: a page that asks, and the request that confirms. */
+/** The link that verifies a sender: a confirmation page, and the request that confirms. */
 export const senderRoutes = ({ db }: { db: Database }): Route[] => {
   const run = async (query: string, { params }: HttpRequest): Promise<Asked> => {
     const hash = hashToken(params.token ?? '')

@@ -3,7 +3,7 @@ import { parseConnectionUrl } from 'nodemailer/lib/shared'
 import SMTPConnection, { type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
 import type { HandOver, MailTransport, OutgoingMail } from './transport.ts'
 
-/** `url` as `smtp://user:password@host:587`; further options of nodemailer may stand in its query. */
+/** `url` is `smtp://user:password@host:587`, with options of nodemailer in its query. */
 export type SmtpOptions = {
   url: string
   /** How long the server may be silent, in ms. */
@@ -11,14 +11,13 @@ export type SmtpOptions = {
 }
 
 const CONNECT_TIMEOUT_MS = 30_000
-/** Servers hang up on idle clients after minutes; we do before. */
+/** Idle connections are closed before servers close them. */
 const IDLE_MS = 30_000
 const MAX_REASON_LENGTH = 500
 
 /**
- * Hands messages to an SMTP server and keeps connections for the next ones. On nodemailer's connection and not on its
- * transporter, since only there a message can be held back until the server has asked for it: the answer to `DATA` is the
- * last moment at which it is certain that nothing was delivered.
+ * Sends messages to an SMTP server and reuses connections. Uses nodemailer's connection instead of its transporter, because
+ * `begin` must run between the server's answer to `DATA` and the message: until then nothing can have been delivered.
  */
 export const createSmtpTransport = ({ url, timeoutMs }: SmtpOptions): MailTransport => {
   const { auth, ...options } = parseConnectionUrl(url)
@@ -57,7 +56,7 @@ export const createSmtpTransport = ({ url, timeoutMs }: SmtpOptions): MailTransp
       keep(connection)
       return { outcome: { kind: 'accepted', response: plain(response) } satisfies HandOver, stale: false }
     } catch (error) {
-      // Without the final dot the server has to forget what it was sent.
+      // Without the final dot the server discards the message.
       connection.close()
       if (refusedToBegin) throw refusedToBegin.error
       return { outcome: outcomeOf(error, begun), stale: !begun && !hasAnswer(error) }
@@ -70,7 +69,7 @@ export const createSmtpTransport = ({ url, timeoutMs }: SmtpOptions): MailTransp
       if (known) {
         forget(known)
         const { outcome, stale } = await sendOver(known, mail, begin)
-        // The server had hung up meanwhile, which says nothing about this message.
+        // The server had closed the idle connection before this message.
         if (!stale) return outcome
       }
       try {
@@ -91,7 +90,7 @@ export const createSmtpTransport = ({ url, timeoutMs }: SmtpOptions): MailTransp
   }
 }
 
-/** No session came about; whatever the server said to that, it said nothing about a message. */
+/** There was no session, so the failure is not about a message. */
 class ConnectError extends Error {}
 
 const optionsOf = (options: object): SMTPConnectionOptions => ({
@@ -110,7 +109,7 @@ const openConnection = (
       reject(new ConnectError(error.message, { cause: error }))
       connection.close()
     }
-    // Listened to for good: an error that nobody hears would end the process.
+    // Stays registered, because an unhandled error event would end the process.
     connection.on('error', fail)
     connection.once('end', () => fail(new Error('The server closed the connection')))
     connection.connect((error) => {
@@ -132,7 +131,7 @@ type SmtpFailure = { message: string; code?: string; responseCode?: number; resp
 
 const hasAnswer = (error: unknown): boolean => (error as SmtpFailure).responseCode !== undefined
 
-// What the client refuses by itself and will refuse again: an address, or a message above the server's limit.
+// Permanent errors of the client itself: an invalid address, or a message above the server's limit.
 const OWN_REFUSALS = new Set(['EENVELOPE', 'EMESSAGE'])
 
 const outcomeOf = (error: unknown, begun: boolean): HandOver => {
@@ -144,7 +143,7 @@ const outcomeOf = (error: unknown, begun: boolean): HandOver => {
   return { kind: 'refused', permanent: OWN_REFUSALS.has(code), reason: plain(message) }
 }
 
-/** A server's words as one line. */
+/** The text of a server as one line. */
 const plain = (text: string): string =>
   text
     .replace(/\p{Cc}+/gu, ' ')

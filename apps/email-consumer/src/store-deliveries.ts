@@ -1,7 +1,7 @@
 import { bulkColumns } from '@waymark/database'
 import type { ClientBase } from 'pg'
 
-/** What is to become of a trigger for an event, as it is decided before anything is known of repeats and cooldowns. */
+/** A delivery before repeats and cooldowns are checked. */
 export type NewDelivery = {
   id: string
   projectId: string
@@ -14,7 +14,7 @@ export type NewDelivery = {
   recipient: string | null
   status: 'pending' | 'skipped_no_email' | 'suppressed'
   reason: string | null
-  /** What the templates are filled from; only what is pending has a use for it. */
+  /** The variables of the templates, for pending deliveries. */
   context: object | null
   cooldownSeconds: number
 }
@@ -35,7 +35,7 @@ const columns = bulkColumns<NewDelivery>([
 
 const STORED = `id, project_id, trigger_id, event_key, event_id, profile_id, recipient, status, reason, context`
 
-// The trigger's row has the last word, so that one that was paused a moment ago fires nothing any more.
+// Joins the trigger's row, so that a trigger that has just been paused sends nothing.
 const INSERT = `
   INSERT INTO email.deliveries (${STORED}, next_attempt_at)
   SELECT ${STORED.replaceAll(/\w+/g, 'given.$&')}, CASE given.status WHEN 'pending' THEN now() END
@@ -44,7 +44,7 @@ const INSERT = `
   ORDER BY given.trigger_id, given.event_key
   ON CONFLICT (trigger_id, event_key) DO NOTHING RETURNING id`
 
-// The conflicting row is locked and looked at again, so of any number at once one wins.
+// The conflicting row is locked and rechecked, so one of several concurrent statements starts the cooldown.
 const START_COOLDOWNS = `
   INSERT INTO email.cooldowns (trigger_id, profile_id, started_at)
   SELECT trigger_id, profile_id, clock_timestamp() FROM unnest($1::uuid[], $2::uuid[]) AS given (trigger_id, profile_id)
@@ -60,8 +60,8 @@ const COOL_DOWN = `
 const COOLDOWN_REASON = 'the profile got an email of this trigger within its cooldown'
 
 /**
- * Stores deliveries, each once per trigger and event: what was there before stays as it is. Of those that are new, the ones
- * whose profile got an email of the trigger too short a time ago are put down as `cooldown`. Answers the new ones.
+ * Stores deliveries, each once per trigger and event, and resolves to the new ones. A new delivery within the cooldown of
+ * its profile gets the status `cooldown`.
  */
 export const storeDeliveries = async (
   client: ClientBase,

@@ -4,7 +4,7 @@ import { comparableAddress } from '@waymark/domain'
 import type { ClientBase, Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 
-/** An address, as far as a project is concerned. */
+/** An address in a project. */
 export type Addressee = { projectId: string; address: string }
 
 /** Why a delivery to a suppressed address is not sent. */
@@ -19,7 +19,7 @@ const FIND = `
   SELECT project_id, address FROM ${columns.unnest} AS wanted (${columns.names})
   JOIN email.suppressions USING (project_id, address)`
 
-/** Reads which of the addresses are suppressed, and answers the question for each of them. */
+/** Resolves to a function that tells which of the addresses are suppressed. */
 export const findSuppressed = async (
   db: Pool | ClientBase,
   addressees: readonly Addressee[],
@@ -34,7 +34,7 @@ export const findSuppressed = async (
   return ({ projectId, address }) => found.has(`${projectId}/${comparableAddress(address)}`)
 }
 
-/** An address that is to get nothing any more, and why. */
+/** An address to suppress, and the reason. */
 export type NewSuppression = Addressee & { reason: SuppressionReason; detail: string | null }
 
 const newColumns = bulkColumns<NewSuppression>([
@@ -50,7 +50,7 @@ const INSERT = `
   SELECT * FROM ${newColumns.unnest} AS given (${newColumns.names}) ORDER BY project_id, address
   ON CONFLICT (project_id, address) DO NOTHING`
 
-/** Suppresses addresses and answers how many were not suppressed before. */
+/** Suppresses addresses and resolves to how many were not suppressed before. */
 export const suppress = async (
   db: Pool | ClientBase,
   suppressions: readonly NewSuppression[],

@@ -1,7 +1,7 @@
 import type { EmailDeliveryStatus } from '@waymark/contracts'
 import type { Pool } from 'pg'
 
-/** A delivery that is this process' to attempt, until its lease ends. */
+/** A delivery that this process may attempt until its lease ends. */
 export type ClaimedDelivery = {
   id: string
   token: string
@@ -22,18 +22,18 @@ export type ClaimedDelivery = {
 export type Settlement = {
   status: EmailDeliveryStatus
   reason: string | null
-  /** In how many ms it is `pending` again. */
+  /** Delay of the next attempt of a `pending` delivery, in ms. */
   retryInMs?: number
-  /** False for one that was settled without trying. */
+  /** Whether the message was handed over. */
   attempted: boolean
-  /** Whether the age that ends retries begins with the next attempt. */
+  /** Whether the age that ends retries is counted from the next attempt. */
   restartsAge?: boolean
 }
 
-/** Somebody else has the delivery, since the lease had ended. */
+/** The lease has ended and another process has claimed the delivery. */
 export class LeaseLostError extends Error {}
 
-// Enough to reach a server that takes its time before it asks for the message.
+// Enough for a slow server to ask for the message.
 const CLAIM_LEASE_MS = 5 * 60_000
 
 const CLAIM = `
@@ -50,7 +50,7 @@ const BEGIN = `
   UPDATE email.deliveries SET status = 'sending', next_attempt_at = now() + $3 * interval '1 ms'
   WHERE id = $1 AND attempt_token = $2 AND status = 'pending'`
 
-// An answer that came after the delivery was given up as unconfirmed still counts when it is a yes.
+// An acceptance that arrives after the delivery became unconfirmed still counts.
 const SETTLE = `
   UPDATE email.deliveries SET status = $3, reason = $4, attempt_token = NULL,
     attempts = attempts + CASE WHEN $6 AND status <> 'unconfirmed' THEN 1 ELSE 0 END,
@@ -60,7 +60,7 @@ const SETTLE = `
     sent_at = CASE WHEN $3 = 'sent' THEN now() END
   WHERE id = $1 AND attempt_token = $2 AND (status IN ('pending', 'sending') OR (status = 'unconfirmed' AND $3 = 'sent'))`
 
-// Only an erasure takes the address from a delivery.
+// Only an erasure removes the address of a delivery.
 const ERASED = 'SELECT FROM email.deliveries WHERE id = $1 AND recipient IS NULL'
 
 const GIVE_UP_UNCONFIRMED = `
@@ -69,11 +69,12 @@ const GIVE_UP_UNCONFIRMED = `
   WHERE next_attempt_at <= now() AND status = 'sending'`
 
 /**
- * The timetable of deliveries. Who claims one has it for some minutes; whoever dies before `begin` leaves it to the next, whoever
- * dies after it leaves it unconfirmed. It is never attempted by two, since `begin` succeeds for the latest claim only.
+ * The queue of deliveries. A claim is a lease of some minutes. If a process dies before `begin`, another one claims the
+ * delivery; if it dies later, the delivery becomes unconfirmed. `begin` succeeds only for the latest claim, so a delivery
+ * is never attempted twice at once.
  */
 export const createTimetable = (pool: Pool, { sendLeaseMs }: { sendLeaseMs: number }) => ({
-  /** Claims deliveries that are due, the longest waiting first, at most `limit`. */
+  /** Claims at most `limit` due deliveries, longest waiting first. */
   claim: async (limit: number): Promise<ClaimedDelivery[]> => {
     const { rows } = await pool.query<ClaimedDelivery>({
       name: 'claim-deliveries',
@@ -82,7 +83,7 @@ export const createTimetable = (pool: Pool, { sendLeaseMs }: { sendLeaseMs: numb
     })
     return rows
   },
-  /** Notes that the message is handed over from now on. @throws LeaseLostError when the delivery is no longer ours */
+  /** Stores that the message is being handed over. @throws LeaseLostError when another process has claimed it */
   begin: async ({ id, token }: ClaimedDelivery): Promise<void> => {
     const { rowCount } = await pool.query({
       name: 'begin-delivery',
@@ -91,7 +92,7 @@ export const createTimetable = (pool: Pool, { sendLeaseMs }: { sendLeaseMs: numb
     })
     if (rowCount !== 1) throw new LeaseLostError('the lease of the delivery has ended')
   },
-  /** Notes how an attempt ended. Resolves to whether the delivery's person has been erased meanwhile. */
+  /** Stores the outcome of an attempt. Resolves to whether the delivery's person has been erased since. */
   settle: async (
     { id, token }: ClaimedDelivery,
     { status, reason, retryInMs = 0, attempted, restartsAge = false }: Settlement,
@@ -105,7 +106,7 @@ export const createTimetable = (pool: Pool, { sendLeaseMs }: { sendLeaseMs: numb
     const found = await pool.query({ name: 'delivery-erased', text: ERASED, values: [id] })
     return { erased: found.rowCount !== 0 }
   },
-  /** Puts down as unconfirmed what was being handed over when its process ended; answers how many that were. */
+  /** Marks deliveries whose process ended while sending as unconfirmed, and resolves to how many. */
   giveUpUnconfirmed: async (): Promise<number> => (await pool.query(GIVE_UP_UNCONFIRMED)).rowCount ?? 0,
 })
 

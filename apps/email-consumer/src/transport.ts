@@ -1,29 +1,29 @@
-/** A message ready to be handed over. */
+/** A message ready to send. */
 export type OutgoingMail = {
-  /** The delivery that it belongs to. */
+  /** The id of its delivery. */
   id: string
   envelope: { from: string; to: string }
   /** Headers and body, by RFC 5322. */
   raw: Buffer
 }
 
-/** What came of handing a message over. */
+/** The outcome of sending a message. */
 export type HandOver =
   | { kind: 'accepted'; response: string }
-  /** It was not taken, for certain. Whether trying again makes sense is told by `permanent`. */
+  /** Certainly not delivered. `permanent`: a retry is useless. */
   | { kind: 'refused'; permanent: boolean; reason: string }
-  /** It was handed over, and nobody knows whether it was taken. */
+  /** Handed over without an answer. */
   | { kind: 'unknown'; reason: string }
 
-/** A way for mail to leave. */
+/** Sends messages. */
 export type MailTransport = {
   /**
-   * Hands a message over. `begin` is awaited before the first byte of which it could not be said any more whether it
-   * arrived; from then on the message may have been delivered. A transport that can repeat itself without harm never calls it.
-   * @throws what `begin` throws; then nothing was handed over
+   * Sends a message. Awaits `begin` before the message can be delivered. A transport whose repeats are harmless does not
+   * call it.
+   * @throws what `begin` throws, without sending
    */
   send(mail: OutgoingMail, begin: () => Promise<void>): Promise<HandOver>
-  /** Deletes the copies that it keeps of these deliveries' messages, if it keeps any. Repeating it does no harm. */
+  /** Deletes the copies that the transport keeps of these deliveries' messages. Idempotent. */
   deleteCopies?(deliveryIds: readonly string[]): Promise<void>
   /** Closes idle connections. */
   close(): Promise<void>

@@ -2,8 +2,8 @@ import { AppError, showUnsubscribe, unsubscribe } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
 import { deliveryOfToken } from '@waymark/domain'
 import { type HttpRequest, type Route, route } from '@waymark/service-kit'
+import { pageReply } from './page-reply.ts'
 import { suppress } from './suppressions.ts'
-import { pageReply } from './unsubscribe-page.ts'
 
 type Deps = { db: Database; secrets: readonly string[] }
 type Recipient = { projectId: string; project: string; address: string }
@@ -13,7 +13,7 @@ const FIND = `
   FROM email.deliveries d JOIN core.projects p ON p.id = d.project_id
   WHERE d.id = $1 AND d.recipient IS NOT NULL`
 
-/** The link in every email: a page that asks, and the request that unsubscribes. */
+/** The unsubscribe link of every email: a confirmation page, and the request that unsubscribes. */
 export const unsubscribeRoutes = ({ db, secrets }: Deps): Route[] => {
   const recipientOf = async ({ params }: HttpRequest): Promise<Recipient> => {
     const deliveryId = deliveryOfToken(params.token ?? '', secrets)
@@ -44,5 +44,5 @@ export const unsubscribeRoutes = ({ db, secrets }: Deps): Route[] => {
   ]
 }
 
-// Whoever a link was forwarded to need not learn the address.
+// People to whom an email is forwarded must not learn the address.
 const masked = (address: string): string => address.replace(/^(.).*(?=@)/u, '$1***')

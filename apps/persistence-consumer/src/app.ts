@@ -6,7 +6,9 @@ import {
   linkClicks,
   rejectedEvents,
 } from '@waymark/contracts'
+import type { Delivery } from '@waymark/event-bus'
 import {
+  type AboutPeople,
   aboutDeadLetter,
   aboutExposure,
   aboutRecord,
@@ -25,6 +27,7 @@ import {
   withoutErased,
 } from '@waymark/pipeline'
 import { drain, everyMs, type Platform, type Service } from '@waymark/service-kit'
+import type { ClientBase } from 'pg'
 import { watchOutbox } from './outbox-gauges.ts'
 
 const RELAY_INTERVAL_MS = 500
@@ -33,7 +36,7 @@ const FORGET_INTERVAL_MS = 10 * 60 * 1000
 const PARTITIONS_INTERVAL_MS = 60 * 60 * 1000
 const FORGET_COUNTS_INTERVAL_MS = 60 * 60 * 1000
 
-/** The only writer of events and of what follows from them; it also empties the outbox. */
+/** The only writer of events and of what follows from them. Also publishes the outbox and purges erased people. */
 export const createPersistenceConsumer = (platform: Platform): Service => {
   const { db, bus, cache, analytics, deleteMailCopies, projectConfigs, clock, log } = platform
   const partitions = createEventPartitions(db)
@@ -42,72 +45,42 @@ export const createPersistenceConsumer = (platform: Platform): Service => {
   const writeProfiles = createProfileWriter({ db, analytics })
   const relay = createOutboxRelay({ db, bus, log })
   const { purgeAll } = createPurger({ db, analytics, cache, deleteMailCopies })
+  /** Stores records in one transaction, without those of erased people. */
+  const storeUnlessErased =
+    <T>(
+      about: (record: T) => AboutPeople,
+      store: (client: ClientBase, records: readonly T[]) => Promise<unknown>,
+    ) =>
+    (records: readonly T[]): Promise<unknown> =>
+      db.transaction(async (client) => store(client, (await withoutErased(client, records, about)).kept))
   return {
     consumers: [
-      bus.subscribe({
-        group: 'persistence',
-        topic: enrichedEvents,
-        handle: async (batch) => {
-          await writeEvents(batch.map(({ value }) => value))
-          return undefined
-        },
-      }),
+      bus.subscribe({ group: 'persistence', topic: enrichedEvents, handle: withValues(writeEvents) }),
       bus.subscribe({
         group: 'persistence-rejected',
         topic: rejectedEvents,
-        handle: async (batch) => {
-          const rejected = batch.map(({ value }) => value)
-          await db.transaction(async (client) => {
-            const { kept } = await withoutErased(client, rejected, ({ record }) => aboutRecord(record))
-            await storeRejectedEvents(client, kept)
-          })
-          return undefined
-        },
+        handle: withValues(storeUnlessErased(({ record }) => aboutRecord(record), storeRejectedEvents)),
       }),
       bus.subscribe({
         group: 'persistence-clicks',
         topic: linkClicks,
-        handle: async (batch) => {
-          await storeClicks(
-            db.pool,
-            batch.map(({ value }) => value),
-            describeUserAgent,
-          )
-          return undefined
-        },
+        handle: withValues((clicks) => storeClicks(db.pool, clicks, describeUserAgent)),
       }),
       bus.subscribe({
         group: 'persistence-exposures',
         topic: exposures,
-        handle: async (batch) => {
-          const exposed = batch.map(({ value }) => value)
-          await db.transaction(async (client) => {
-            const { kept } = await withoutErased(client, exposed, aboutExposure)
-            await storeExposures(client, kept)
-          })
-          return undefined
-        },
+        handle: withValues(storeUnlessErased(aboutExposure, storeExposures)),
       }),
       bus.subscribe({
         group: 'persistence-profiles',
         topic: changedProfiles,
-        handle: async (batch) => {
-          await writeProfiles(batch.map(({ value }) => value))
-          return undefined
-        },
+        handle: withValues(writeProfiles),
       }),
       bus.subscribe({
         group: 'persistence-dead-letters',
         topic: deadLetters,
         maxBatchRecords: 50,
-        handle: async (batch) => {
-          const letters = batch.map(({ value }) => value)
-          await db.transaction(async (client) => {
-            const { kept } = await withoutErased(client, letters, aboutDeadLetter)
-            await storeDeadLetters(client, kept)
-          })
-          return undefined
-        },
+        handle: withValues(storeUnlessErased(aboutDeadLetter, storeDeadLetters)),
       }),
     ],
     loops: [
@@ -120,3 +93,10 @@ export const createPersistenceConsumer = (platform: Platform): Service => {
     ],
   }
 }
+
+/** Handles a batch by the values of its records. */
+const withValues =
+  <T>(write: (values: readonly T[]) => Promise<unknown>) =>
+  async (batch: readonly Delivery<T>[]): Promise<undefined> => {
+    await write(batch.map(({ value }) => value))
+  }

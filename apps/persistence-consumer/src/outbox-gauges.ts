@@ -4,17 +4,17 @@ import { Gauge } from 'prom-client'
 
 const INTERVAL_MS = 10_000
 
-/** Looks again and again at what waits in the outbox: the spool of a gateway without Kafka, and the relay's work. */
+/** Measures the outbox, which also holds the events of gateways while Kafka is unavailable. */
 export const watchOutbox = ({ db, metrics }: Pick<Platform, 'db' | 'metrics'>): Loop => {
   const registers = [metrics]
   const records = new Gauge({
     name: 'waymark_outbox_records',
-    help: 'Records that wait in the outbox, 100,000 at the most',
+    help: 'Records in the outbox, counted up to 100,000',
     registers,
   })
   const oldest = new Gauge({
     name: 'waymark_outbox_oldest_seconds',
-    help: 'For how long the oldest of them has waited',
+    help: 'Age of the oldest record in the outbox',
     registers,
   })
   return everyMs('outbox-gauges', INTERVAL_MS, async () => {

@@ -1,10 +1,9 @@
 import type { Reply } from '@waymark/service-kit'
 
-/** What a page says; `action` is the button that it has. */
+/** The text of a page; `action` labels its button. */
 export type PageText = { title: string; text: string; action?: string }
 
-// The page itself says what it may do, since it needs less than others, and a form that is sent over plain HTTP where that is
-// all there is.
+// Stricter than the default policy, but without `upgrade-insecure-requests`: the form must also work over plain HTTP.
 const HEADERS = {
   'Content-Security-Policy':
     "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'",
@@ -12,7 +11,7 @@ const HEADERS = {
   'X-Robots-Tag': 'noindex',
 } as const
 
-/** A small page in one file; whatever it is given is escaped. */
+/** A small HTML page. Its text is escaped. */
 export const pageReply = (text: PageText): Reply => ({
   headers: HEADERS,
   type: 'text/html; charset=utf-8',
