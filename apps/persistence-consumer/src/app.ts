@@ -27,7 +27,6 @@ import {
   withoutErased,
 } from '@waymark/pipeline'
 import { drain, everyMs, type Platform, type Service } from '@waymark/service-kit'
-import type { ClientBase } from 'pg'
 import { watchOutbox } from './outbox-gauges.ts'
 
 const RELAY_INTERVAL_MS = 500
@@ -35,6 +34,8 @@ const PURGE_INTERVAL_MS = 1_000
 const FORGET_INTERVAL_MS = 10 * 60 * 1000
 const PARTITIONS_INTERVAL_MS = 60 * 60 * 1000
 const FORGET_COUNTS_INTERVAL_MS = 60 * 60 * 1000
+
+type Client = Parameters<typeof withoutErased>[0]
 
 /** The only writer of events and of what follows from them. Also publishes the outbox and purges erased people. */
 export const createPersistenceConsumer = (platform: Platform): Service => {
@@ -49,7 +50,7 @@ export const createPersistenceConsumer = (platform: Platform): Service => {
   const storeUnlessErased =
     <T>(
       about: (record: T) => AboutPeople,
-      store: (client: ClientBase, records: readonly T[]) => Promise<unknown>,
+      store: (client: Client, records: readonly T[]) => Promise<unknown>,
     ) =>
     (records: readonly T[]): Promise<unknown> =>
       db.transaction(async (client) => store(client, (await withoutErased(client, records, about)).kept))
