@@ -1,8 +1,8 @@
 import type { Discount } from '@waymark/contracts'
-import { type CouponState, displayCode } from '@waymark/domain'
+import { type CouponState, displayCode, refusalOf } from '@waymark/domain'
 import type { ClientBase, Pool } from 'pg'
 
-/** A coupon with what its pool says. `code` is as people read it. */
+/** A coupon and its pool. `code` is formatted for display. */
 export type Coupon = CouponState & {
   id: string
   projectId: string
@@ -69,5 +69,20 @@ export const findCoupon = async (
       maxRedemptions: row.max_redemptions,
       redeemed: row.redeemed,
     },
+  }
+}
+
+/** A coupon as shops see it. `status` says what a redemption at `now` (ms since the epoch) would give. */
+export const viewCoupon = (coupon: Coupon, now: number) => {
+  const { code, pool, redeemedAt } = coupon
+  const refusal = refusalOf(coupon, now)
+  return {
+    code,
+    status: refusal === 'already_redeemed' ? 'redeemed' : (refusal ?? coupon.status),
+    pool: { id: pool.id, name: pool.name, kind: pool.kind },
+    discount: pool.discount,
+    startsAt: pool.startsAt,
+    expiresAt: pool.expiresAt,
+    ...(redeemedAt && { redeemedAt }),
   }
 }

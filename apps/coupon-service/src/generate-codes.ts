@@ -16,10 +16,10 @@ type Pool = {
 }
 
 const CHUNK = 10_000
-/** Draws that bring nothing new after which the codes of a pool count as used up. */
+/** Draws without a new code after which the codes of a pool count as exhausted. */
 const MAX_FRUITLESS_DRAWS = 10
 
-// The pool with the least to do first, so that a small one need not wait for a million. One worker a pool.
+// The smallest remainder first, so that small pools do not wait for large ones. One worker per pool.
 const NEXT = `
   SELECT id, project_id AS "projectId", prefix, alphabet, length, size - generated AS missing FROM coupon.pools
   WHERE generated < size AND status IN ('generating', 'ready')
@@ -30,7 +30,7 @@ const ADVANCE = `
     status = CASE WHEN generated + $2 = size THEN 'ready' ELSE status END
   WHERE id = $1`
 
-// A pool that was ready keeps the codes that it has.
+// A ready pool stays ready with the codes that it has.
 const FAIL = `
   UPDATE coupon.pools SET status = CASE status WHEN 'generating' THEN 'failed' ELSE status END, size = generated,
     failure = $2, updated_at = now()
@@ -40,8 +40,8 @@ const EXHAUSTED =
   'No new code could be drawn: alphabet and length leave too few. Create a pool with longer codes.'
 
 /**
- * Generates the next chunk of codes of any pool that lacks some, in one transaction that also moves the pool's count:
- * after a crash it goes on with the next chunk. Answers how many pools it found: one, or none when no pool lacks codes.
+ * Generates the next chunk of codes of one pool and updates its count in the same transaction, so that a crash loses
+ * nothing. Resolves to the number of pools found, 0 or 1.
  */
 export const createGenerateCodes =
   ({ db, log }: { db: Database; log: Log }) =>
@@ -62,7 +62,7 @@ const insertNew = async (client: ClientBase, pool: Pool): Promise<number> => {
   const wanted = Math.min(CHUNK, pool.missing)
   for (let draw = 0; draw < MAX_FRUITLESS_DRAWS; draw++) {
     const codes = drawCodes(pool, wanted).map((code) => ({ code, display: null }))
-    // Drawing takes some milliseconds, and so does sending: requests get their turn in between.
+    // Drawing and sending take milliseconds each, so requests run in between.
     await setImmediate()
     const { length: inserted } = await insertCoupons(client, pool, codes)
     if (inserted > 0) return inserted

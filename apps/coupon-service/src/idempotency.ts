@@ -2,12 +2,12 @@ import { AppError, storeUnavailable } from '@waymark/contracts'
 import type { Commit, Database } from '@waymark/database'
 import type { ClientBase } from 'pg'
 
-/** An answer as it is sent, and repeated; a `provisional` one is not kept, since a repeat may succeed later. */
+/** An answer. A `provisional` one is not stored, because a repeat may succeed later. */
 export type Answer = { status: number; body: string; provisional?: boolean }
-/** A key that a client chose for a request, and a hash that tells the request from others. */
+/** The client's key of a request, and a hash of its body. */
 export type IdempotentRequest = { projectId: string; key: string; requestHash: string; at: Date }
 
-/** How long answers are kept, in ms; 24 hours are promised. */
+/** How long answers are kept, in ms. */
 const KEPT_MS = 48 * 60 * 60_000
 const FORGET_ROWS = 5_000
 
@@ -26,9 +26,8 @@ const FORGET = `
 type Kept = { request_hash: string; status: number; body: string }
 
 /**
- * Answers a request once per key, in the transaction of `client`, and commits it: what `work` changes and answers is
- * kept together. A provisional answer frees the key again. A repeat at the same time waits until the first one is
- * through, as long as the transaction's `lock_timeout` lets it.
+ * Answers a request once per key and commits the transaction of `client`, with the changes of `work` and its answer. A
+ * provisional answer releases the key. A concurrent repeat waits for the first request, up to the `lock_timeout`.
  * @throws AppError unprocessable when the key belongs to another request
  */
 export const answerOnce = async (
@@ -53,14 +52,14 @@ export const answerOnce = async (
   }
   const { rows } = await client.query<Kept>({ name: 'recall-answer', text: RECALL, values: [projectId, key] })
   const [kept] = rows
-  // Forgotten between the two statements, after two days: the client may try once more.
+  // Deleted between the two statements, so the client may retry.
   if (!kept) throw storeUnavailable(undefined, 1)
   if (kept.request_hash !== requestHash)
     throw new AppError('unprocessable', 'The Idempotency-Key was used with another request')
   return { status: kept.status, body: kept.body, replayed: true }
 }
 
-/** Deletes answers that are over two days old, some thousands a run; answers how many. */
+/** Deletes old answers, at most `FORGET_ROWS` per run, and resolves to how many. */
 export const createForgetAnswers =
   ({ pool }: Pick<Database, 'pool'>, now: () => number) =>
   async (): Promise<number> => {

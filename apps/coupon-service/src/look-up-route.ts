@@ -1,13 +1,12 @@
 import { AppError, lookUpCoupon as operation } from '@waymark/contracts'
 import { normalizeCode } from '@waymark/domain'
 import { type CorePlatform, keyRoute, type Route } from '@waymark/service-kit'
-import { lookupOf } from './coupon-lookup.ts'
-import { findCoupon } from './find-coupon.ts'
+import { findCoupon, viewCoupon } from './find-coupon.ts'
 import type { MissLimit } from './miss-limit.ts'
 
 type Deps = Pick<CorePlatform, 'apiKeys' | 'db' | 'clock'> & { missLimit: MissLimit }
 
-/** What a code is worth, and what redeeming it would meet. */
+/** The discount of a code, and whether it can be redeemed. */
 export const lookUpRoute = ({ apiKeys, db, clock, missLimit }: Deps): Route =>
   keyRoute(operation, { apiKeys }, async ({ apiKey, request: { ip, params } }) => {
     missLimit.requireFewMisses(apiKey, ip)
@@ -17,5 +16,5 @@ export const lookUpRoute = ({ apiKeys, db, clock, missLimit }: Deps): Route =>
       await missLimit.countMiss(apiKey, ip)
       throw new AppError('not_found', 'Not found')
     }
-    return { body: lookupOf(coupon, clock()) }
+    return { body: viewCoupon(coupon, clock()) }
   })

@@ -3,11 +3,11 @@ import type { ApiKey } from '@waymark/project-config'
 import { type Limit, type LimitedClient, limitedClient, tooManyRequests } from '@waymark/service-kit'
 import { LRUCache } from 'lru-cache'
 
-/** Stops those who look for codes that do not exist. */
+/** Limits look-ups of codes that do not exist. */
 export type MissLimit = {
-  /** @throws AppError rate_limited when the client has missed too often and its window is not over */
+  /** @throws AppError rate_limited when the client has reached its limit in this window */
   requireFewMisses(key: ApiKey, ip: string): void
-  /** Counts a miss. @throws AppError rate_limited when it is one too many */
+  /** Counts a miss. @throws AppError rate_limited beyond the limit */
   countMiss(key: ApiKey, ip: string): Promise<void>
 }
 
@@ -15,8 +15,8 @@ const WINDOW_MS = 60_000
 const MAX_CLIENTS = 50_000
 
 /**
- * Misses are counted across processes, hits not at all. That a client has used its misses up is remembered in this
- * process from its last miss here, so that even then no hit has to ask.
+ * Counts misses across processes. A client at its limit is kept in memory of the process that counted its last miss, so
+ * that hits never query the limiter.
  */
 export const createMissLimit = (limiter: RateLimiter, limit: Limit): MissLimit => {
   const stopped = new LRUCache<string, number>({ max: MAX_CLIENTS })

@@ -5,8 +5,7 @@ import { resolveProfiles } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
 import type { ClientBase } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { lookupOf } from './coupon-lookup.ts'
-import { type Coupon, findCoupon } from './find-coupon.ts'
+import { type Coupon, findCoupon, viewCoupon } from './find-coupon.ts'
 import { type Answer, answerOnce, type IdempotentRequest } from './idempotency.ts'
 import type { Redeem } from './redeem-request.ts'
 import { publishRedemption, type RecordConfig } from './redemption-records.ts'
@@ -20,20 +19,20 @@ import {
 } from './redemption-rows.ts'
 
 /**
- * Whose key it is, and from which device the request comes as far as that is known. `hidesProfile`: a public key, which
- * could tell by the profile's id which ids are one person.
+ * The project of the key and the device of the request, if known. `hidesProfile` for public keys, which must not learn
+ * which ids belong to one profile.
  */
 export type Redeemer = { projectId: string; device: ClientDevice; hidesProfile?: boolean }
-/** The key that a client gave a request so that it can be repeated, and a hash of its body. */
+/** The idempotency key of a request and a hash of its body. */
 export type Idempotency = Pick<IdempotentRequest, 'key' | 'requestHash'>
 
-/** A request waits this long for others that redeem the same, in ms, and is then answered 503. */
+/** How long a request waits for concurrent redemptions, in ms, before the answer is 503. */
 const LOCK_TIMEOUT_MS = 2_000
 const HOLD_PROFILE = 'SELECT FROM ingest.profiles WHERE id = $1 FOR KEY SHARE'
 
 /**
- * Redeems coupons. Everything that a redemption changes is committed together or not at all, the answer included.
- * Locks are taken in one order (idempotency key, coupon, profile, pool), the hottest row last.
+ * Redeems coupons. All changes of a redemption and its stored answer are one transaction. Locks are taken in one order:
+ * idempotency key, coupon, profile, pool, so that the most contended row is locked last.
  */
 export const createRedeemCoupon = ({
   db,
@@ -58,7 +57,7 @@ export const createRedeemCoupon = ({
     const coupon = request.code === undefined ? undefined : await findCoupon(db.pool, projectId, request.code)
     if (!coupon && !idempotency) return { ...NOT_FOUND, replayed: false }
     const config = await projectConfigs.get(projectId)
-    // Only for a coupon that exists: whoever guesses codes is to leave no profiles.
+    // Only for an existing coupon, so that guessed codes create no profiles.
     const profileId = coupon ? await resolve(projectId, request) : null
 
     const answerWith = (decide: (coupon: Coupon, attempt: Attempt) => Promise<Answer>) =>
@@ -88,7 +87,7 @@ export const createRedeemCoupon = ({
   }
 }
 
-/** Keeps a profile from being erased before the transaction ends. @throws AppError store_unavailable when it just was */
+/** Prevents the erasure of a profile until the transaction ends. @throws AppError store_unavailable if it was erased */
 const holdProfile = async (client: ClientBase, profileId: string): Promise<void> => {
   const { rowCount } = await client.query({ name: 'hold-profile', text: HOLD_PROFILE, values: [profileId] })
   if (rowCount === 0) throw storeUnavailable(undefined, 1)
@@ -96,7 +95,7 @@ const holdProfile = async (client: ClientBase, profileId: string): Promise<void>
 
 type Attempt = {
   client: ClientBase
-  /** Absent when the answer has to be stored in the same transaction. */
+  /** Undefined when the answer is stored in the same transaction. */
   commitEarly: Commit | undefined
   request: Redeem
   profileId: string | null
@@ -106,10 +105,10 @@ type Attempt = {
   hidesProfile: boolean
 }
 
-/** A limit was reached after something had been changed, which has to be undone. */
+/** A limit was reached after a change, which must be rolled back. */
 class LimitReached extends Error {}
 
-/** Redeems the coupon, or says why it cannot be had. @throws LimitReached */
+/** Redeems the coupon, or answers why it cannot be redeemed. @throws LimitReached */
 const redeem = async (coupon: Coupon, attempt: Attempt): Promise<Answer> => {
   const { client, commitEarly, request, profileId, at, device, config } = attempt
   const { projectId, pool } = coupon
@@ -118,26 +117,26 @@ const redeem = async (coupon: Coupon, attempt: Attempt): Promise<Answer> => {
   if (profileId !== null && !(await countForProfile(client, pool.id, profileId, limits.perProfileLimit)))
     throw new LimitReached()
   const redemption = redemptionOf(coupon, request, profileId, at)
-  // Both are made before either is sent: whatever fails on the way must not leave half of it to be committed.
+  // Created before either is sent, so that an error cannot commit only one of them.
   const statements = [
     storeRedemption(projectId, redemption),
     publishRedemption(coupon, redemption, config, device),
   ]
   const stored = statements.map((statement) => client.query(statement))
   const counted = countForPool(client, pool.id, limits.maxRedemptions)
-  // Without a limit there is nothing to wait for, and the row that everybody counts in is free again at once.
+  // Without a limit the commit need not wait for the count, which releases the contended row earlier.
   const committed = limits.maxRedemptions === null ? commitEarly?.() : undefined
   const [count] = await Promise.all([counted, committed, ...stored])
   if (count === undefined) throw new LimitReached()
   const now: Coupon = {
     ...coupon,
     ...(pool.kind === 'unique' && { status: 'redeemed', redeemedAt: at }),
-    // It was not ready yet when it was looked up, perhaps; otherwise nothing could have been claimed.
+    // The claim succeeded, so the pool is ready even if it was not when it was read.
     pool: { ...pool, status: 'ready', ...limits, redeemed: count },
   }
   return answer(200, {
     ok: true,
-    coupon: lookupOf(now, at.getTime()),
+    coupon: viewCoupon(now, at.getTime()),
     redemption: attempt.hidesProfile ? { ...redemption, profileId: null } : redemption,
   })
 }
@@ -161,7 +160,7 @@ const redemptionOf = (
   }
 }
 
-/** Says why, by what is true now that nothing was changed, and keeps the attempt with the reason. */
+/** Answers why a coupon cannot be redeemed, by its current state, and stores the attempt. */
 const refuse = async (coupon: Coupon, { client, request, profileId, at }: Attempt): Promise<Answer> => {
   const known =
     request.code === undefined ? undefined : await findCoupon(client, coupon.projectId, request.code)
@@ -170,7 +169,7 @@ const refuse = async (coupon: Coupon, { client, request, profileId, at }: Attemp
   const lacksPerson = profileId === null && current.pool.perProfileLimit !== null
   if (!refusal && lacksPerson && current.assignedProfileId === null)
     return provisional(400, { error: 'This coupon is limited per person: userId or visitorId is required' })
-  // What is left: somebody else's, a limit of the person, or freed again in this very moment.
+  // Assigned to another person, the person's limit, or a coupon that has just become available.
   const reason: CouponRefusal = refusal ?? 'already_redeemed'
   await storeAttempt(client, coupon, { ...request, reason, profileId, at })
   const refused = { error: refusalMessage[reason], reason }

@@ -8,7 +8,7 @@ import {
 } from '@waymark/contracts'
 import { isDeeperThan, normalizeCode } from '@waymark/domain'
 
-/** What is asked to be redeemed, for whom and for what; everything absent is null. */
+/** A request to redeem; absent fields are null. */
 export type Redeem = {
   /** Normalized; undefined when no coupon can have it. */
   code: string | undefined
@@ -18,7 +18,7 @@ export type Redeem = {
   /** Minor units of the currency. */
   amount: number | null
   currency: string | null
-  /** The client's own event that it belongs to. */
+  /** The client's own event of the redemption. */
   eventId: string | null
   metadata: Record<string, unknown>
 }

@@ -35,7 +35,7 @@ export const redeemRoute = ({ redeemCoupon, ...deps }: Deps): Route =>
     }
   })
 
-/** Only a browser redeems for itself; whose device stands behind a server, nobody knows. */
+/** The device is known only for browsers, which use public keys. */
 const redeemerOf = ({ apiKey: { projectId, kind }, request: { ip, headers } }: KeyCall): Redeemer => {
   const device =
     kind === 'pub'

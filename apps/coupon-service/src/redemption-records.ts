@@ -12,12 +12,11 @@ import type { QueryConfig } from 'pg'
 import type { Coupon } from './find-coupon.ts'
 import type { Redemption } from './redemption-rows.ts'
 
-/** The lane of redemptions in the outbox. */
+/** The outbox lane of redemptions. */
 const LANE = 'coupons'
-/** The event that a redemption is. */
 const EVENT_NAME = 'coupon_redeemed'
 
-/** What a redemption's event takes of its project's configuration. */
+/** The project's configuration that a redemption's event needs. */
 export type RecordConfig = {
   projectId: string
   settings: ProjectSettings
@@ -25,8 +24,8 @@ export type RecordConfig = {
 }
 
 /**
- * The statement that has a redemption published when its transaction commits: to `coupons.redeemed.v1`, and as an event
- * that goes the way of all events, so that selectors may make it a conversion.
+ * The statement that publishes a redemption when its transaction commits: to `coupons.redeemed.v1`, and as an ordinary event
+ * that metering selectors can match.
  */
 export const publishRedemption = (
   coupon: Coupon,

@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Coupon } from './find-coupon.ts'
 import type { Redeem } from './redeem-request.ts'
 
-/** Who redeems what, and when. */
+/** A redemption. */
 export type Redemption = Omit<Redeem, 'code' | 'eventId'> & {
   id: string
   couponId: string
@@ -12,14 +12,14 @@ export type Redemption = Omit<Redeem, 'code' | 'eventId'> & {
   profileId: string | null
   /** Of the `coupon_redeemed` event. */
   eventId: string
-  /** The client's own event that it belongs to. */
+  /** The client's own event of the redemption. */
   relatedEventId: string | null
   redeemedAt: Date
 }
-/** The limits of a pool at the moment in which its coupon was claimed. */
+/** The limits of a pool when its coupon is claimed. */
 export type Limits = { perProfileLimit: number | null; maxRedemptions: number | null }
 
-// The same rules as `refusalOf`, for the row as it is when it is locked.
+// The rules of `refusalOf`, for the locked row.
 const REDEEMABLE = `
   c.id = $1 AND p.id = c.pool_id AND c.status IN ('available', 'assigned') AND p.status = 'ready'
   AND (p.starts_at IS NULL OR p.starts_at <= $2) AND (p.expires_at IS NULL OR p.expires_at > $2)
@@ -31,10 +31,10 @@ const LIMITS = 'p.per_profile_limit AS "perProfileLimit", p.max_redemptions AS "
 const CLAIM_UNIQUE = `
   UPDATE coupon.coupons c SET status = 'redeemed', redeemed_at = $2 FROM coupon.pools p
   WHERE ${REDEEMABLE} RETURNING ${LIMITS}`
-// Many redeem a shared one at once. It stays as it is, so that none of them waits before the pool's count.
+// A shared coupon is not updated, so that concurrent redemptions wait only for the pool's count.
 const CLAIM_SHARED = `SELECT ${LIMITS} FROM coupon.coupons c, coupon.pools p WHERE ${REDEEMABLE}`
 
-// What was counted for profiles that were merged into this one counts for it from now on.
+// Moves the counts of merged profiles to this one.
 const TAKE_OVER = `
   WITH given AS (
     DELETE FROM coupon.profile_counts WHERE pool_id = $1
@@ -59,7 +59,7 @@ const STORE_ATTEMPT = `
   INSERT INTO coupon.attempts (id, project_id, coupon_id, reason, profile_id, visitor_id, user_id, order_id, attempted_at)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 
-/** Takes a coupon for one redemption, whoever else asks; undefined when it cannot be had, whatever the reason. */
+/** Claims a coupon for one redemption; undefined when it cannot be redeemed. */
 export const claimCoupon = async (
   client: ClientBase,
   { id, pool }: Coupon,
@@ -71,7 +71,7 @@ export const claimCoupon = async (
   return (await client.query<Limits>({ name, text, values: [id, at, profileId] })).rows[0]
 }
 
-/** Counts a redemption for a profile; false when that would be one too many. */
+/** Counts a redemption for a profile; false beyond the limit. */
 export const countForProfile = async (
   client: ClientBase,
   poolId: string,
@@ -88,7 +88,7 @@ export const countForProfile = async (
   return rowCount === 1
 }
 
-/** Counts a redemption for its pool and answers how many that are; undefined when it would be one too many. */
+/** Counts a redemption for its pool and resolves to the count; undefined beyond the limit. */
 export const countForPool = async (
   client: ClientBase,
   poolId: string,
@@ -115,7 +115,7 @@ export const storeRedemption = (projectId: string, made: Redemption): QueryConfi
   }
 }
 
-/** Stores that a redemption was refused. */
+/** Stores a refused redemption. */
 export const storeAttempt = async (
   client: ClientBase,
   { id, projectId }: Coupon,

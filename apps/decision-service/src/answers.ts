@@ -1,10 +1,10 @@
 import type { Decided, Exposure } from '@waymark/contracts'
 import type { Choice, CompiledDecision, Subject } from '@waymark/domain'
 
-/** For whom it was decided, and when (RFC 3339). */
+/** The subject of a decision, and its time (RFC 3339). */
 export type Asker = Subject & { projectId: string; decidedAt: string }
 
-/** What a decision gives somebody. */
+/** The answer for a choice. */
 export const decidedBy = (
   { decision }: CompiledDecision,
   { variant, value, reason, ruleId }: Choice,
@@ -17,7 +17,7 @@ export const decidedBy = (
   decisionId: decision.id,
 })
 
-/** What it gives somebody who was given something too often. */
+/** The answer for a subject that has reached the frequency cap. */
 export const cappedBy = ({ decision, variants }: CompiledDecision): Decided => {
   const { fallbackVariant } = decision.definition
   const fallback = variants.get(fallbackVariant)
@@ -32,7 +32,7 @@ export const cappedBy = ({ decision, variants }: CompiledDecision): Decided => {
   }
 }
 
-/** For a key that the project has no decision for. */
+/** The answer for an unknown key. */
 export const unknownKey = (key: string): Decided => ({
   key,
   variant: null,
@@ -42,7 +42,7 @@ export const unknownKey = (key: string): Decided => ({
   decisionId: null,
 })
 
-/** That somebody was given it. */
+/** The exposure of a choice. */
 export const exposureOf = (
   { decision }: CompiledDecision,
   { variant, reason, ruleId }: Choice,

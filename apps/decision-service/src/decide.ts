@@ -20,22 +20,22 @@ import type { Expose } from './expose.ts'
 import type { FindPerson, FoundPerson } from './find-person.ts'
 import type { CouponAnswer, GiveCoupon } from './give-coupon.ts'
 
-/** For whom to decide what; at least one of the ids is there. */
+/** The subject and the decisions of a request; at least one of the ids is set. */
 export type DecisionQuestion = {
   projectId: string
   visitorId: string | null
   userId: string | null
   context: Record<string, unknown>
-  /** Keys of the decisions to make, or which of the project's. */
+  /** Keys of decisions, or a function that selects decisions of the project. */
   which: readonly string[] | ((decisions: DecisionSet) => readonly Decision[])
-  /** Whether it is shown to the person: exposures and caps count, coupons are handed out. */
+  /** Whether the person sees the result: counts exposures and caps, and assigns coupons. */
   shown: boolean
 }
 
 export type DecideDeps = {
   projectConfigs: ProjectConfigs
   findPerson: FindPerson
-  /** The profile of somebody who had none; creates it. */
+  /** Creates the profile of an identity without one. */
   createProfile: (identity: Identity) => Promise<string | null>
   frequencyCaps: RateLimiter
   giveCoupon: GiveCoupon
@@ -43,14 +43,14 @@ export type DecideDeps = {
   clock: () => number
 }
 
-/** An asker, and what caps know them by. */
+/** An asker, with the key of frequency caps. */
 type CappedAsker = Asker & { capName: () => string }
 type Capped = { capped: boolean; localOnly: boolean }
 type ShownDecision = { decided: Decided; localOnly: boolean }
 
 /**
- * Makes decisions: rules come from memory, people from memory or in time, or else the answer is `degraded`.
- * @throws AppError store_unavailable when nothing is known of the project and no store answers
+ * Makes decisions with cached rules. If the person cannot be read in time, the answer is `degraded`.
+ * @throws AppError store_unavailable when the project is not cached and no store answers
  */
 export const createDecide = (deps: DecideDeps) => {
   const { projectConfigs, findPerson, frequencyCaps, giveCoupon, createProfile, expose, clock } = deps
@@ -90,7 +90,7 @@ export const createDecide = (deps: DecideDeps) => {
     }
   }
 
-  /** What was decided, now that the person is shown it. */
+  /** Applies a choice that the person sees: cap, exposure and coupon. */
   const show = async (
     compiled: CompiledDecision,
     choice: Choice,
@@ -146,8 +146,8 @@ export const createDecide = (deps: DecideDeps) => {
 }
 
 /**
- * What caps know a person by, worked out when first asked for. Counts outlive an erasure, so it tells no id, and whoever
- * comes back by the same id has another. Who is unknown has that of the profile that would be made for them.
+ * The key of a person for frequency caps, computed on first use. It is a hash, because counts outlive an erasure. An unknown
+ * person gets the key of the profile that would be created.
  */
 const capNameOf = ({ profileId, identity }: Subject): (() => string) => {
   let name: string | undefined

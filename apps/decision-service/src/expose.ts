@@ -4,15 +4,15 @@ import type { BackgroundPublisher } from '@waymark/pipeline'
 import { LRUCache } from 'lru-cache'
 import { type Asker, exposureOf } from './answers.ts'
 
-/** What was published of a person on a day: the variant last shown, by decision. */
+/** The exposures of a person that were published on a day: the last variant of each decision. */
 type Published = { day: string; variants: Map<string, string> }
 
-/** Most decisions, of all people, that are remembered. */
+/** Maximum number of cached exposures, of all people. */
 const MAX_REMEMBERED = 100_000
 
 /**
- * Publishes exposures, as far as this process knows once per decision, variant, person and day (UTC); the store drops
- * the repeats of other processes, and of who is shown two variants in turn.
+ * Publishes each exposure once per decision, variant, person and day (UTC), as far as this process knows. The store drops
+ * repeats from other processes, and those of people who see two variants in turn.
  */
 export const createExpose = (publisher: Pick<BackgroundPublisher<Exposure>, 'add'>) => {
   const people = new LRUCache<string, Published>({ maxSize: MAX_REMEMBERED })

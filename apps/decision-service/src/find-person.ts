@@ -21,7 +21,7 @@ import DataLoader from 'dataloader'
 import type { Pool } from 'pg'
 import { type Static, Type } from 'typebox'
 
-/** A person as far as known. `late`: the stores did not answer in time, or a change of the person is still queued. */
+/** A person, if known. `late`: the stores did not answer in time, or a change of the person is still queued. */
 export type FoundPerson = { person: Person | undefined; late: boolean }
 /** Finds the person that an identity belongs to, within about 100 ms. Never rejects. */
 export type FindPerson = (wanted: Wanted) => Promise<FoundPerson>
@@ -48,7 +48,7 @@ type Copy = Static<typeof Copy>
 const copySchema = compileValidator(Copy)
 
 const MAX_PEOPLE = 50_000
-/** Most people that are read by one statement. */
+/** People per statement. */
 const MAX_BATCH = 500
 /** How old a person may be, in ms. */
 const TTL_MS = 5_000
@@ -56,11 +56,11 @@ const TTL_MS = 5_000
 const REFRESH_AHEAD_MS = 4_000
 /** How long people are collected for one background read, in ms. */
 const REFRESH_LINGER_MS = 50
-/** How long a copy is kept for when the database is down, in ms. It then tells who the person is. */
+/** How long a copy is kept for outages of the database, in ms. */
 const COPY_TTL_MS = 10 * 60_000
 const CACHE_TIMEOUT_MS = 15
 const DATABASE_TIMEOUT_MS = 50
-/** After so many failed statements in a row the database is not asked for a while. */
+/** Failed statements in a row after which the database is not queried for `RETRY_COOLDOWN_MS`. */
 const MAX_FAILURES = 3
 const RETRY_COOLDOWN_MS = 1_500
 
@@ -81,7 +81,7 @@ type ToRead = { wanted: Wanted; marks: Marks; expected: string | undefined }
 /** A person to look for, and how old a copy of it may be, in ms. */
 type Question = { wanted: Wanted; maxAgeMs: number }
 
-/** Why a person could not be read. `marksKnown`: whether the marks were, so that a cached person is outdated. */
+/** A person could not be read. `marksKnown`: the marks were read and showed that the cached person is outdated. */
 class PersonUnavailableError extends Error {
   readonly marksKnown: boolean
   constructor(marksKnown: boolean) {
@@ -91,15 +91,15 @@ class PersonUnavailableError extends Error {
 }
 
 /**
- * Finds people in memory, in the shared cache, or in the database, where all who are asked for at the same time are read
- * by one statement. A person that is asked for often is read again before it is too old, so that no request waits.
+ * Finds people in memory, in the shared cache, or in the database, where concurrent look-ups share one statement. A frequent
+ * person is refreshed in the background before it expires.
  *
  * Every change of a person sets a mark on the identity and on the profile before it is answered. A cached person is used
  * only while the marks are those that were set when it was read, so that a decision sees every answered change. While
  * marks cannot be read, everybody is read from the database.
  *
- * While the database is down or slow, a cached person of any age tells who it is, so that people keep their variants.
- * Traits and counts are left out, unless they may still be current.
+ * While the database is unavailable or slow, a cached person of any age is used, so that people keep their variants. Its
+ * traits and counts are dropped unless they may still be current.
  */
 export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPersonDeps): FindPerson => {
   let failures = 0
@@ -107,7 +107,7 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
 
   const ageOf = ({ readAt }: { readAt: number }): number => now() - readAt
 
-  /** All marks that are asked for at the same time, by one command; undefined when they cannot be read in time. */
+  /** Reads concurrent marks with one command; undefined when that takes too long. */
   const marksLoader = new DataLoader<readonly string[], readonly (string | undefined)[] | undefined>(
     async (groups) => {
       const all = await within(CACHE_TIMEOUT_MS, marks.read(groups.flat()))
@@ -149,7 +149,7 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
     )
     return toRead.map(({ wanted, marks, expected }, index) => {
       const person = found[index] ?? null
-      // The mark of an unexpected profile was not read: a mark on it will look new, and the person is read again.
+      // The mark of an unexpected profile was not read. If it has one, the person is read again.
       const profile = person !== null && person.profileId === expected ? marks.profile : null
       const known = { person, marks: { identity: marks.identity, profile } }
       leaveCopy(wanted, known, readAt)
@@ -201,7 +201,7 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
     })
   }
 
-  /** Those who ask for a person before the read begins share it; a change may have been answered since it began. */
+  /** Look-ups share a read that has not begun. Later ones start another, since a change may have been answered since. */
   const loader = new DataLoader<Question, ReadValue<Known>, string>(
     (questions) => {
       for (const question of questions) loader.clear(question)
@@ -255,7 +255,7 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
     if (known === undefined || ageOf(known) >= TTL_MS) return read(wanted)
     const { person, marks } = known.value
     const currentMarks = await readMarks(wanted, person?.profileId)
-    // The person has become older while the marks were read.
+    // The person may have expired while the marks were read.
     const isCurrent = currentMarks && areEqual(marks, currentMarks) && ageOf(known) < TTL_MS
     if (!isCurrent) return read(wanted)
     if (ageOf(known) >= REFRESH_AHEAD_MS) refreshSoon(wanted)
@@ -267,7 +267,7 @@ const NO_MARKS: Marks = { identity: null, profile: null }
 
 const areEqual = (a: Marks, b: Marks): boolean => a.identity === b.identity && a.profile === b.profile
 
-/** Whether a change was accepted that is not applied yet. */
+/** Whether an accepted change is not applied yet. */
 const isQueued = ({ identity }: Marks): boolean => isQueuedMark(identity ?? undefined)
 
 const withoutPast = ({ profileId, bucketingId, isUsers }: KnownPerson): Person => ({
@@ -281,7 +281,7 @@ const withoutPast = ({ profileId, bucketingId, isUsers }: KnownPerson): Person =
 /** What `work` resolves to, or undefined when it takes longer than `ms`. */
 const within = <T>(ms: number, work: Promise<T>): Promise<T | undefined> =>
   new Promise((resolve, reject) => {
-    // After a pause of the process an answer may have arrived that was not read yet.
+    // After a pause of the process, an answer may be waiting in the event loop.
     const timer = setTimeout(() => setImmediate(resolve, undefined), ms)
     work.then(resolve, reject).finally(() => clearTimeout(timer))
   })

@@ -6,8 +6,7 @@ import pTimeout from 'p-timeout'
 import { type Static, Type } from 'typebox'
 
 /**
- * Gives a profile one coupon of a pool, the same whenever it is asked, or says why it cannot. `profileId` is one that
- * exists.
+ * Assigns one coupon of a pool to an existing profile, the same for every call, or returns the reason why not.
  */
 export type AssignCoupon = (
   projectId: string,
@@ -15,7 +14,7 @@ export type AssignCoupon = (
   profileId: string,
 ) => Promise<{ code: string; expiresAt?: Date | null } | { reason: string }>
 
-/** A coupon as decisions show it. */
+/** A coupon in the answer of a decision. */
 const GivenCoupon = Type.Object({
   code: Type.String(),
   expiresAt: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
@@ -33,8 +32,8 @@ const DEADLINE_MS = 1_000
 export type GiveCouponDeps = { assignCoupon: AssignCoupon; cache: Cache; log: Log }
 
 /**
- * Gives coupons, and remembers whose is which: a decision is asked for much more often than a coupon is assigned. All
- * who ask for the same one at the same time wait for the same answer; nobody waits longer than a second.
+ * Assigns coupons and caches them, because decisions are requested much more often than coupons are assigned. Concurrent
+ * calls for one profile share an assignment, and no call waits longer than a second.
  */
 export const createGiveCoupon = ({ assignCoupon, cache, log }: GiveCouponDeps) => {
   const given = new LRUCache<string, GivenCoupon>({ max: MAX_COUPONS, ttl: REMEMBERED_MS })

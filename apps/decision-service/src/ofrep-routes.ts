@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto'
 import {
   AppError,
   type Decided,
+  type DecideRequest,
   type DecideResult,
   type Decision,
+  decideRequest,
   type EvaluatedFlag,
   evaluateFlag,
   evaluateFlags,
@@ -12,13 +14,13 @@ import {
 import type { DecisionSet } from '@waymark/domain'
 import { type CorePlatform, keyRoute, type LimitRequests, type Route } from '@waymark/service-kit'
 import type { Decide } from './decide.ts'
-import { ofrepError, parseEvaluation } from './ofrep-request.ts'
+import { requireShallow } from './decide-route.ts'
 
 type Deps = { apiKeys: CorePlatform['apiKeys']; limitRequests: LimitRequests; decide: Decide }
 
 /**
- * The OpenFeature Remote Evaluation Protocol over the same decisions. One flag is evaluated because somebody is about
- * to be shown it, so exposure and frequency cap count; all flags are fetched in advance, so neither does.
+ * The OpenFeature Remote Evaluation Protocol for the same decisions. A single evaluation counts as shown, with exposure and
+ * frequency cap. A bulk evaluation is a prefetch and counts nothing.
  */
 export const ofrepRoutes = ({ decide, ...deps }: Deps): Route[] => {
   const options = { ...deps, maxBodyBytes: MAX_DECIDE_BODY_BYTES, openQuery: true, bodyError: asParseError }
@@ -46,7 +48,7 @@ export const ofrepRoutes = ({ decide, ...deps }: Deps): Route[] => {
 const isPublished = ({ status }: Decision): boolean => status === 'active' || status === 'paused'
 const allPublished = ({ all }: DecisionSet) => all.filter(isPublished)
 
-/** As in bulk: a draft, and what is archived, is no flag yet or any more. */
+/** Like the bulk evaluation: drafts and archived decisions are not flags. */
 const published = (key: string) => (set: DecisionSet) =>
   [set.get(key)?.decision].filter((decision) => decision !== undefined).filter(isPublished)
 
@@ -57,7 +59,7 @@ const flagNotFound = (key: string): AppError =>
     errorDetails: 'The flag does not exist',
   })
 
-/** The decisions as flags, unknown ones left out. A value of null leaves it to the code's default. */
+/** The decisions as flags, without unknown ones. Without a value, the client uses its default. */
 const flagsOf = ({ decisions, degraded }: DecideResult): EvaluatedFlag[] =>
   decisions.flatMap((decided) => (decided.reason === 'ERROR' ? [] : [flagOf(decided, degraded === true)]))
 
@@ -82,6 +84,56 @@ const isKnown = (header: string | undefined, etag: string): boolean =>
     .map((tag) => tag.trim().replace(/^W\//, ''))
     .some((tag) => tag === etag || tag === '*')
 
-/** What is wrong with the JSON itself has a code of the protocol as well. */
+/** Errors of JSON have a code of the protocol as well. */
 const asParseError = (error: unknown): unknown =>
   error instanceof AppError && error.code === 'bad_request' ? ofrepError('PARSE_ERROR', error.message) : error
+
+/** The subject of an evaluation, and the context of its conditions. */
+type OfrepContext = {
+  visitorId: string | null
+  userId: string | null
+  context: Record<string, unknown>
+}
+
+/** The protocol's error codes for what is wrong with a request. */
+type OfrepErrorCode = 'PARSE_ERROR' | 'INVALID_CONTEXT' | 'TARGETING_KEY_MISSING'
+
+/** 400 in the format of the protocol; `key` is the flag's. */
+const ofrepError = (errorCode: OfrepErrorCode, message: string, key?: string): AppError =>
+  new AppError('bad_request', message, {
+    ...(key !== undefined && { key }),
+    errorCode,
+    errorDetails: message,
+  })
+
+/**
+ * Reads the body of an evaluation: `targetingKey` is the visitor, `userId` the user.
+ * @throws AppError bad_request with the protocol's error code
+ */
+const parseEvaluation = (body: unknown, key?: string): OfrepContext => {
+  const refuse = (code: OfrepErrorCode, message: string): never => {
+    throw ofrepError(code, message, key)
+  }
+  if (!isObject(body)) return refuse('PARSE_ERROR', 'The body is not an object')
+  const context = body.context ?? {}
+  if (!isObject(context)) return refuse('INVALID_CONTEXT', 'context is not an object')
+  try {
+    requireShallow(context)
+  } catch (error) {
+    return refuse('INVALID_CONTEXT', (error as Error).message)
+  }
+  const { targetingKey, userId } = context
+  const person = { visitorId: orNull(targetingKey), userId: orNull(userId) }
+  if (person.visitorId === null && person.userId === null)
+    return refuse('TARGETING_KEY_MISSING', 'context.targetingKey is missing')
+  if (!isPerson(person)) return refuse('INVALID_CONTEXT', 'targetingKey or userId is not a usable id')
+  return { visitorId: person.visitorId ?? null, userId: person.userId ?? null, context }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const orNull = (id: unknown): unknown => (id === undefined || id === '' ? null : id)
+
+const isPerson = (person: object): person is Pick<DecideRequest, 'visitorId' | 'userId'> =>
+  decideRequest.fits(person)

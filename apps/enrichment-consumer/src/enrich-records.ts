@@ -28,8 +28,8 @@ export type EnrichRecordsDeps = {
 }
 
 /**
- * Enriches a batch of accepted records and resolves when the events are durable in the public stream. Identifies that
- * were queued are applied in their place: events behind one see it.
+ * Enriches a batch of accepted records and resolves when the events are durable in the public stream. Queued identifies are
+ * applied in order, so later events see them.
  */
 export const createEnrichRecords = ({ bus, db, personChanges, log, locate }: EnrichRecordsDeps) => {
   const enrichEvents = createEnrichEvents({ db, locate })
@@ -53,10 +53,10 @@ export const createEnrichRecords = ({ bus, db, personChanges, log, locate }: Enr
     const applied = await applyIdentify(db, record)
     await personChanges.announce(identitiesOf(record), applied ? [applied.profileId] : [])
     const { projectId, id } = record
-    // The client has its answer already, and a failure would block the records behind this one.
+    // The client is already answered, and a failure would block later records.
     for (const [why, keys] of [
-      ['they do not fit into the profile', applied?.leftOutKeys ?? []],
-      ['a secret key has written them', applied?.droppedKeys ?? []],
+      ['the profile would exceed its size', applied?.leftOutKeys ?? []],
+      ['they were written by a secret key', applied?.droppedKeys ?? []],
     ] as const)
       if (keys.length > 0)
         log.warn({ projectId, identify: id, keys, why }, 'Traits of a queued identify were left out')
@@ -72,7 +72,7 @@ export const createEnrichRecords = ({ bus, db, personChanges, log, locate }: Enr
   }
 }
 
-/** Events that may be resolved together, and the identify behind them. */
+/** Events that are resolved together, and the identify that follows them. */
 type Run = { events: Delivery<IngestRecord>[]; identify?: IdentifyRecord }
 
 const runsOf = (batch: readonly Delivery<QueuedRecord>[]): Run[] => {

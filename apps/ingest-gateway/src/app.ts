@@ -9,7 +9,7 @@ import { backfillRoute, trackRoute } from './track-routes.ts'
 
 const WATCH_SPOOL_MS = 1_000
 
-/** Accepts events and profile writes: whatever it has answered with 2xx is durable. */
+/** Accepts events and profile writes. What it answers with 2xx is durable. */
 export const createIngestGateway = (platform: Platform): Service => {
   const { db, bus, cache, analytics, apiKeys, projectConfigs, locate, clock, steadyClock, log } = platform
   const queue = createIngestQueue({ bus, db, log, now: steadyClock })

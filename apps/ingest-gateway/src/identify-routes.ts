@@ -17,7 +17,7 @@ import { wantsSync } from './track-routes.ts'
 type Deps = { apiKeys: Platform['apiKeys']; limitRequests: LimitRequests }
 type Identifies = ReturnType<typeof createIdentify>
 
-/** 202; with the sync selector 200, which is never given for a queued one. */
+/** 202, also when the identify is only queued. With the sync selector 200, after it is applied. */
 export const identifyRoute = ({ identify, ...deps }: Deps & Pick<Identifies, 'identify'>): Route =>
   keyRoute(
     identifyOperation,
@@ -42,7 +42,7 @@ export const profileRoute = ({ writeProfile, ...deps }: Deps & Pick<Identifies, 
 
 /**
  * Reads the body of an identify.
- * @param raw the bytes that it was parsed from: traits are measured as they were sent
+ * @param raw the bytes of the body, in which the size of traits is measured
  * @throws AppError bad_request
  */
 export const parseIdentify = (body: unknown, raw: Uint8Array): Identify => {
@@ -51,8 +51,8 @@ export const parseIdentify = (body: unknown, raw: Uint8Array): Identify => {
 }
 
 /**
- * Reads the body of a profile write; with both ids the user's profile is meant.
- * @param raw the bytes that it was parsed from: traits are measured as they were sent
+ * Reads the body of a profile write. With both ids it is for the user.
+ * @param raw the bytes of the body, in which the size of traits is measured
  * @throws AppError bad_request
  */
 export const parseProfileWrite = (body: unknown, raw: Uint8Array): ProfileWrite => {

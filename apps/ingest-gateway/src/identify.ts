@@ -44,7 +44,7 @@ export type IdentifyDeps = {
   clock: () => number
 }
 
-/** The traits that a request set. */
+/** The traits that a request has set. */
 const writtenOf = (
   traits: Record<string, unknown>,
   droppedKeys: readonly string[],
@@ -78,10 +78,10 @@ export const createIdentify = ({ db, queue, projectConfigs, personChanges, clock
 
   return {
     /**
-     * Links a visitor to a user. When it resolves, events sent from then on see it; only when Postgres is away, and
-     * unless `mustBeApplied`, it waits in the queue, where the visitor's later events are behind it.
-     * @throws AppError store_unavailable when it could neither be applied nor queued; forbidden for a user hash;
-     * bad_request when the traits do not fit into the profile
+     * Links a visitor to a user. Events sent after it resolves see the link. While PostgreSQL is unavailable, and unless
+     * `mustBeApplied`, the link waits in the queue, before the visitor's later events.
+     * @throws AppError store_unavailable when it can neither be applied nor queued, forbidden for a wrong or missing user
+     * hash, bad_request when the profile would exceed its size
      */
     identify: async (
       sender: Sender,
@@ -109,10 +109,10 @@ export const createIdentify = ({ db, queue, projectConfigs, personChanges, clock
     },
 
     /**
-     * Writes traits to a person's profile, which is created when there is none. A secret key gets all traits back that
-     * the profile has then; a public one only what it wrote, since it must not read other people's.
-     * @throws AppError store_unavailable when Postgres is away; forbidden for a user hash; bad_request when the traits do
-     * not fit into the profile
+     * Writes traits to a person's profile and creates it if necessary. A secret key gets all traits of the profile back, a
+     * public key only those that it wrote: public keys must not read other people's traits.
+     * @throws AppError store_unavailable when PostgreSQL is unavailable, forbidden for a wrong or missing user hash,
+     * bad_request when the profile would exceed its size
      */
     writeProfile: async (sender: Sender, request: ProfileWrite): Promise<ProfileResult> => {
       const receivedAt = receivedNow()

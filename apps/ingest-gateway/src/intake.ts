@@ -72,8 +72,7 @@ export type IntakeDeps = { projectConfigs: ProjectConfigs; cache: Cache; clock: 
 const GENERATED_IDS_MS = 10 * 60_000
 
 /**
- * Makes a UUIDv7 of the time that an event was received at, in ms since the epoch. Ids of one millisecond are counted, so
- * that they ascend.
+ * Creates UUIDv7 ids from the time of receipt, in ms since the epoch. Ids of one millisecond ascend.
  */
 export const createEventIds = (): ((time: number) => string) => {
   let at = Number.NaN
@@ -89,7 +88,7 @@ export const createEventIds = (): ((time: number) => string) => {
 export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
   const anEventId = createEventIds()
 
-  /** A repeated request must get the same ids, or a conversion would count twice. */
+  /** Without the same ids, a conversion of a repeated request would count twice. */
   const idsFor = async (
     rawEvents: readonly unknown[],
     config: ProjectConfig,
@@ -108,8 +107,8 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
 
   return {
     /**
-     * With `sync`, all events and not only conversions get the same ids again when the request is repeated, and a request
-     * without a valid event is refused with `errors` beside `invalid`.
+     * Checks the events of a request. With `sync`, all events of a repeated request and not only conversions get the same
+     * ids again, and a request without a valid event is refused with `errors` and `invalid`.
      * @throws AppError bad_request when no event is structurally valid or a conversion of a backfill lacks its id
      * (MISSING_EVENT_ID); store_unavailable when the metering selectors cannot be read (SELECTOR_LOOKUP_FAILED)
      */
@@ -203,11 +202,11 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
       return intake
     },
 
-    /** Remembers the ids that were made for a request that fails now, in case it is repeated. */
+    /** Stores the generated ids of a failed request for its repeat. */
     rememberIds: async (generatedIds: Intake['generatedIds']): Promise<void> => {
       if (generatedIds) await cache.set(generatedIds.name, generatedIds.ids.join(','), GENERATED_IDS_MS)
     },
-    /** Forgets them once the request has succeeded: the same body sent again later is a new request. */
+    /** Deletes them after success: the same body is then a new request. */
     forgetIds: async (generatedIds: Intake['generatedIds']): Promise<void> => {
       if (generatedIds) await cache.delete(generatedIds.name)
     },
@@ -222,7 +221,7 @@ const namesIn = (rawEvents: readonly unknown[]): Set<string> =>
     }),
   )
 
-/** Whether an event has an id that identifies it when it is repeated: a text that is not blank. */
+/** Whether an event has an id that identifies its repeats: a text that is not blank. */
 const hasUsableId = (raw: unknown): boolean => {
   const { eventId } = (raw ?? {}) as { eventId?: unknown }
   return typeof eventId === 'string' && eventId.trim() !== '' && !isMissingId(eventId)

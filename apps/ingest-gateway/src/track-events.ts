@@ -67,7 +67,7 @@ export const createTrackEvents = ({ intake, queue, processSync }: TrackEventsDep
   return {
     /**
      * Resolves when every valid event is durable: on the bus, or in the spool if none of them is a conversion.
-     * @throws AppError bad_request when no event is valid, queue_unavailable when nothing takes them
+     * @throws AppError bad_request when no event is valid, queue_unavailable when neither accepts them
      */
     enqueue: async (
       request: TrackRequest,
@@ -89,9 +89,9 @@ export const createTrackEvents = ({ intake, queue, processSync }: TrackEventsDep
     },
 
     /**
-     * Resolves when every valid event can be read from both stores; conversions have gone to the queue before.
+     * Resolves when every valid event can be read from both stores. Conversions are queued before that.
      * @throws AppError bad_request when no event is structurally valid, unprocessable when validation rejected all,
-     * queue_unavailable or store_unavailable when a part does not answer
+     * queue_unavailable or store_unavailable when a dependency does not answer
      */
     process: async (
       request: TrackRequest,
@@ -126,7 +126,7 @@ export const createTrackEvents = ({ intake, queue, processSync }: TrackEventsDep
   }
 }
 
-/** All errors and warnings, with the events whose ids belong to other events. */
+/** All errors and warnings, including those of events whose ids belong to other events. */
 const withDuplicates = (
   { records, places, problems }: Intake,
   duplicates: readonly number[],
@@ -158,6 +158,6 @@ const outgoing = (records: readonly IngestRecord[]) => records.map((value) => ({
 
 const QUEUE_RETRY_AFTER_S = 60
 
-/** The answer when neither the bus nor the spool takes the events. */
+/** 503 when neither the bus nor the spool accepts the events. */
 export const queueUnavailable = (cause: unknown): AppError =>
   new AppError('queue_unavailable', 'QUEUE_UNAVAILABLE', { retryAfter: QUEUE_RETRY_AFTER_S }, { cause })

@@ -32,7 +32,7 @@ type Deps = {
   trackEvents: ReturnType<typeof createTrackEvents>
 }
 
-/** Events of now: 202 when they are durable; 200 with the sync selector when they are stored. */
+/** New events: 202 when they are durable, with the sync selector 200 when they are stored. */
 export const trackRoute = ({ trackEvents, ...deps }: Deps): Route =>
   keyRoute(
     trackOperation,
@@ -48,8 +48,8 @@ export const trackRoute = ({ trackEvents, ...deps }: Deps): Route =>
   )
 
 /**
- * Events of the past, stored before the answer. Every conversion must bring its own eventId, since nothing else
- * identifies it when the backfill is repeated.
+ * Historical events, stored before the answer. Every conversion must have an eventId, which identifies it when the
+ * backfill is repeated.
  */
 export const backfillRoute = ({ apiKeys, trackEvents }: Omit<Deps, 'limitRequests'>): Route =>
   keyRoute(
@@ -63,15 +63,15 @@ export const backfillRoute = ({ apiKeys, trackEvents }: Omit<Deps, 'limitRequest
     },
   )
 
-// Each record carries a copy, so a long one would be stored once for every event.
+// Stored with every event of the request.
 const MAX_SENT_AT_LENGTH = 64
 
 /** The allowed fields of a body with several events. */
 const BATCH_FIELDS = ['events', 'sentAt']
 
 /**
- * Finds the events in a parsed body: `{ events: [...] }`, or one event by itself.
- * @throws AppError bad_request when it is neither, there are none or too many, or something unknown stands beside them
+ * Reads the events of a parsed body: `{ events: [...] }`, or one event.
+ * @throws AppError bad_request for another body, no events, too many events or an unknown field beside them
  */
 export const parseTrackRequest = (body: unknown, maxEvents = MAX_EVENTS_PER_REQUEST): TrackRequest => {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {

@@ -10,10 +10,10 @@ import { redirectRoute } from './redirect-route.ts'
 import { createVisitorReader } from './visitor.ts'
 import { createVisitorHash } from './visitor-hash.ts'
 
-/** `countryOf` finds the country of an address, as ISO 3166-1 alpha-2, or `null`; the platform's, unless given. */
+/** `countryOf` returns the country of an address as ISO 3166-1 alpha-2, or `null`; defaults to the platform's. */
 export type LinkRedirectorOptions = { countryOf?: (ip: string) => string | null }
 
-/** How long a link is believed without having been read again, whatever notices say, in ms. */
+/** How long a link is used without being read again, in ms, if no change notice arrives. */
 const MAX_AGE_MS = 10 * 60_000
 const POLL_MS = 1_000
 const REFRESH_LIMITS_MS = 500

@@ -3,10 +3,10 @@ import type { Log } from '@waymark/contracts'
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
 
-/** A link that leads nowhere after `clickLimit` clicks; `clicks` had been stored when it was read. */
+/** A link that ends after `clickLimit` clicks; `clicks` were stored when it was read. */
 export type LimitedLink = { id: string; clickLimit: number | null; clicks: number }
 
-/** `used`: clicks of all processes as far as known. `unshared`: those of this one that no other was told of. */
+/** `used`: known clicks of all processes. `unshared`: clicks of this process that are not in the shared total yet. */
 type Usage = { used: number; unshared: number }
 
 const MAX_LINKS = 50_000
@@ -16,10 +16,9 @@ const STORED = `SELECT link_id, clicks FROM link.counts WHERE link_id = ANY($1::
 export type ClickLimitsDeps = { totals: SharedTotals; pool: Pool; log: Log }
 
 /**
- * Holds click limits: exactly in one process, and within a second or two across processes, which tell each other what
- * they counted. While the shared totals are away each goes by its own count and by what is stored. A click has to be
- * shared before it is handed on to be stored: what is stored can then never be more than what was shared, and a total
- * that begins with it counts nothing twice.
+ * Enforces click limits: exactly within one process, and within about two seconds across processes through shared totals.
+ * While these are unavailable, each process uses its own count and the stored one. Clicks are shared before they are
+ * stored, so the stored count never exceeds the shared one, and a total that is seeded with it counts no click twice.
  */
 export const createClickLimits = ({ totals, pool, log }: ClickLimitsDeps) => {
   const usages = new LRUCache<string, Usage>({ max: MAX_LINKS })
@@ -63,19 +62,19 @@ export const createClickLimits = ({ totals, pool, log }: ClickLimitsDeps) => {
       })),
     )
     shares.forEach(({ usage, added, stored }, index) => {
-      // Totals may have been forgotten in part, and what is stored lags behind: the greatest is nearest to the truth.
+      // Shared totals can be lost and stored counts lag, so the greatest number is the most accurate.
       usage.used = Math.max(usage.used + added, sums?.[index] ?? 0, stored)
       usage.unshared -= added
     })
   }
-  // One after the other, so that nothing is added twice.
+  // Serialized, so that no click is added twice.
   const afterOthers = (work: () => Promise<void>): Promise<void> => {
     last = last.then(work)
     return last
   }
 
   return {
-    /** Whether a click is within the link's limit. `counts` says whether it uses up some of it. */
+    /** Whether a click is within the link's limit. `counts`: whether it counts towards the limit. */
     allows: (link: LimitedLink, counts: boolean): boolean => {
       if (link.clickLimit === null) return true
       const usage = usageOf(link)
@@ -87,11 +86,11 @@ export const createClickLimits = ({ totals, pool, log }: ClickLimitsDeps) => {
       }
       return true
     },
-    /** Tells other processes what was counted; to be called before clicks are handed on. */
+    /** Adds the counted clicks to the shared totals. Call it before clicks are published. */
     share: async (): Promise<void> => {
       if (unshared.size > 0) await afterOthers(() => addUp([...unshared], new Map()))
     },
-    /** Learns what other processes counted of links that were asked for; to be called every second or so. */
+    /** Reads the totals of recently used links. Call it about every second. */
     refresh: async (): Promise<void> => {
       if (asked.size === 0) return
       const ids = [...asked]

@@ -59,12 +59,12 @@ export const createClickRecorder = ({
   let key = newKey()
   const dropped = new Counter({
     name: 'waymark_link_clicks_dropped_total',
-    help: 'Clicks that were lost because neither the bus nor the spool took them for too long',
+    help: 'Clicks that were lost because neither the bus nor the spool accepted them in time',
     registers: [metrics],
   })
   new Gauge({
     name: 'waymark_link_clicks_waiting',
-    help: 'Clicks that have yet to be handed to the queue',
+    help: 'Clicks in memory that are not published yet',
     registers: [metrics],
     collect() {
       this.set(batcher.waiting())

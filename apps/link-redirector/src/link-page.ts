@@ -1,9 +1,9 @@
 import { type HttpRequest, prefersHtml, type Reply } from '@waymark/service-kit'
 
-/** What a visitor is told when a link leads nowhere. */
+/** Why a visitor is not redirected. */
 export type Refusal = { status: 404 | 410; error: string; reason?: string }
 
-/** The answer when a link leads nowhere: a small page for a browser, JSON for everybody else. */
+/** The answer without a redirect: a small page for browsers, JSON for other clients. */
 export const refusalReply = (request: HttpRequest, { status, error, reason }: Refusal): Reply => {
   const headers = { 'Cache-Control': 'no-store', Vary: 'Accept' }
   return prefersHtml(request)

@@ -9,7 +9,7 @@ import { type Static, Type } from 'typebox'
 
 const NullableInteger = Type.Unsafe<number | null>({ type: ['integer', 'null'] })
 
-/** A link as stored, with all that following it needs. Times in ms since the epoch. */
+/** A stored link, with what a redirect needs. Times in ms since the epoch. */
 const StoredLink = Type.Object({
   id: Type.String(),
   projectId: Type.String(),
@@ -45,9 +45,9 @@ type Row = {
 }
 
 const COPY_MS = 60 * 60_000
-/** The clocks of the database and of those who take copies may differ by this much, in ms. */
+/** Maximum difference between the clocks of the database and of this process, in ms. */
 const CLOCK_SKEW_MS = 5_000
-/** Most links that are read by one statement. */
+/** Links per statement. */
 const MAX_BATCH = 500
 
 const SELECT = `
@@ -57,7 +57,7 @@ const SELECT = `
   LEFT JOIN link.counts c ON c.link_id = l.id
   WHERE l.code = ANY($1::text[])`
 
-/** Asks which links were changed since they were made. */
+/** Finds links that were changed after their creation. */
 export const linkChanges: ChangesQuery = {
   name: 'link-changes',
   text: `
@@ -65,24 +65,23 @@ export const linkChanges: ChangesQuery = {
     WHERE updated_at > created_at AND updated_at > now() - $1 * interval '1 millisecond'`,
 }
 
-/** A copy of a link in the shared cache, and when it was read, in ms since the epoch by the clock of the database. */
+/** A copy of a link in the shared cache. `readAt`: ms since the epoch, by the database's clock. */
 const LinkCopy = Type.Object({ readAt: Type.Number(), link: StoredLink })
 export type LinkCopy = Static<typeof LinkCopy>
 const linkCopy = compileValidator(LinkCopy)
 
-/** A link that some process has read, and how long ago at the most, in ms: infinite when the clocks contradict. */
+/** A copied link and its maximum age in ms, which is infinite when the clocks contradict each other. */
 export type CopiedLink = { link: StoredLink; ageMs: number }
 
 export type LinkStoreDeps = {
   pool: Pool
   cache: Cache
-  /** Now, in ms since the epoch, as the database has it but for a few seconds. */
+  /** In ms since the epoch; may differ from the database's clock by seconds. */
   clock: () => number
 }
 
 /**
- * Reads links from the database, all that are asked for at one moment by one statement, and the copies of them that
- * processes leave each other in the cache.
+ * Reads links from the database, concurrent requests by one statement, and their copies from the shared cache.
  */
 export const createLinkStore = ({ pool, cache, clock }: LinkStoreDeps) => {
   const readBatch = async (codes: readonly string[]): Promise<(StoredLink | null)[]> => {
@@ -92,7 +91,7 @@ export const createLinkStore = ({ pool, cache, clock }: LinkStoreDeps) => {
       const row = found.get(code)
       if (!row) return null
       const link = toStoredLink(row)
-      // The clock of this process may be wrong, and the copy is for all.
+      // By the database's clock, because the copy is shared and this process's clock may be wrong.
       const copy: LinkCopy = { readAt: row.read_at.getTime(), link }
       void cache.set(linkCopyKey(code), JSON.stringify(copy), COPY_MS)
       return link
@@ -105,19 +104,19 @@ export const createLinkStore = ({ pool, cache, clock }: LinkStoreDeps) => {
   })
 
   return {
-    /** The link with that code, `null` when there is none. Leaves a copy. @throws when the database is away */
+    /** The link with a code, or `null`. Stores a copy. @throws when the database is unavailable */
     read: (code: string): Promise<StoredLink | null> => loader.load(code),
-    /** The copy of a link, which may be an hour old. */
+    /** The shared copy of a link, up to an hour old. */
     readCopy: async (code: string): Promise<CopiedLink | undefined> => {
       const copy = await readCopy(cache, linkCopyKey(code), linkCopy)
-      if (copy?.link.code !== code || !leadsSomewhere(copy.link)) return undefined
+      if (copy?.link.code !== code || !hasValidDestinations(copy.link)) return undefined
       const ageMs = clock() - copy.readAt + CLOCK_SKEW_MS
       return { link: copy.link, ageMs: ageMs < 0 ? Number.POSITIVE_INFINITY : ageMs }
     },
   }
 }
 
-const leadsSomewhere = ({ destination, targets }: StoredLink): boolean =>
+const hasValidDestinations = ({ destination, targets }: StoredLink): boolean =>
   [destination, ...targets.map((target) => target.destination)].every((url) => 'url' in checkDestination(url))
 
 export type LinkStore = ReturnType<typeof createLinkStore>

@@ -4,15 +4,15 @@ import type { StoredLink } from './link-store.ts'
 
 type PreparedTarget = { conditions: Omit<LinkTarget, 'destination'>; destination: PreparedDestination }
 
-/** A link that is ready to be followed. */
+/** A link with parsed destinations. */
 export type PreparedLink = Omit<StoredLink, 'destination' | 'targets' | 'utm'> & {
   destination: PreparedDestination
   targets: readonly PreparedTarget[]
 }
 
 /**
- * Prepares once what all visitors of a link need. A redirector caches many links, so the fields that a redirect does not
- * use are left out.
+ * Parses the destinations of a link once for all visitors. Many links are cached, so fields that a redirect does not use
+ * are dropped.
  */
 export const prepareLink = (link: StoredLink): PreparedLink => ({
   id: link.id,
@@ -31,7 +31,7 @@ export const prepareLink = (link: StoredLink): PreparedLink => ({
   })),
 })
 
-/** Where a link leads a visitor; `describe` is asked only if that depends on who it is. */
+/** The destination for a visitor; `describe` is called only if the link has targets. */
 export const destinationFor = (
   { destination, targets }: PreparedLink,
   describe: () => LinkVisitor,

@@ -26,11 +26,11 @@ const ENDED: Record<LinkEnd, string> = {
 }
 const UNKNOWN = { status: 404, error: 'There is no such link' } as const
 
-/** `GET /s/{code}`: sends a visitor where the link leads. */
+/** `GET /s/{code}`: redirects a visitor and records the click. */
 export const redirectRoute = ({ links, optionsOf, limits, visitors, clicks, clock }: RedirectDeps): Route => {
   const newClickId = createClickIds()
 
-  /** Why a link leads this visitor nowhere; otherwise the click counts from here on. */
+  /** Why a visitor is not redirected. If undefined, the click has been counted towards the limit. */
   const refusalOf = (link: PreparedLink, at: number, request: HttpRequest): Refusal | undefined => {
     const state = linkStateAt(link, at)
     if (state === 'not_started') return UNKNOWN
@@ -51,7 +51,7 @@ export const redirectRoute = ({ links, optionsOf, limits, visitors, clicks, cloc
     if (link === null || refusal !== undefined) return refusalReply(request, refusal ?? UNKNOWN)
     const { appendClickId, ipStorage } = await optionsOf(link.projectId)
     const destination = destinationFor(link, () => visitors.describe(request))
-    // Whoever asks by HEAD has not clicked.
+    // A HEAD request is not a click.
     const clickId = request.method === 'HEAD' ? null : newClickId(link.id, at)
     const query = link.forwardQuery ? queryTextOf(request.url) : ''
     const location = addressFor(destination, appendClickId ? clickId : null, query)

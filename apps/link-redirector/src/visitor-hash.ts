@@ -12,8 +12,8 @@ const SHARE = `
   SELECT day::text, salt FROM kept UNION ALL SELECT s.day::text, s.salt FROM link.visitor_salts s JOIN offered USING (day)`
 
 /**
- * Tells the visitors of a day apart without knowing them: address and agent are hashed with the day's salt, which all
- * processes share through the database and which is deleted afterwards. Until this process has read it, it has its own.
+ * Distinguishes the visitors of a day without identifying them: hashes address and user agent with the day's salt, which
+ * processes share through the database and which is deleted afterwards. Until it is read, this process uses its own salt.
  */
 export const createVisitorHash = ({ pool, now }: { pool: Pool; now: () => number }) => {
   const salts = new LRUCache<string, string>({ max: 4 })
@@ -27,7 +27,7 @@ export const createVisitorHash = ({ pool, now }: { pool: Pool; now: () => number
   }
 
   return {
-    /** Agrees with other processes on the salts of today and tomorrow. @throws when the database is away */
+    /** Shares the salts of today and tomorrow with other processes. @throws when the database is unavailable */
     shareSalts: async (): Promise<void> => {
       const days = [dayOf(now()), dayOf(now() + DAY_MS)].filter((day) => !shared.has(day))
       if (days.length === 0) return
@@ -37,7 +37,7 @@ export const createVisitorHash = ({ pool, now }: { pool: Pool; now: () => number
         shared.add(day)
       }
     },
-    /** What a visitor of a project is known by for the day of `atMs`. */
+    /** The hash of a project's visitor for the day of `atMs`. */
     hashVisitor: (atMs: number, projectId: string, ip: string, userAgent: string): string => {
       const text = `${saltOf(dayOf(atMs))}\n${projectId}\n${ip}\n${userAgent}`
       return hash('sha256', text, 'base64url').slice(0, HASH_LENGTH)

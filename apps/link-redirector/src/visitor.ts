@@ -7,19 +7,19 @@ export type VisitorReaderDeps = {
   countryOf: (ip: string) => string | null
 }
 
-/** Reads who follows a link. */
+/** Reads the visitor of a request. */
 export const createVisitorReader = ({ describeUserAgent, countryOf }: VisitorReaderDeps) => ({
-  /** What a click keeps of the request. */
+  /** The parts of the request that a click has. */
   read: (request: HttpRequest): Pick<Click, 'ip' | 'userAgent' | 'referrer' | 'prefetch'> => ({
     ip: request.ip === '' ? null : request.ip,
     userAgent: agentOf(request),
     referrer: request.headers.referer ?? null,
     prefetch: isPrefetch(request),
   }),
-  /** What targets choose by. */
+  /** The properties that targets match. */
   describe: (request: HttpRequest): LinkVisitor =>
     describeVisitor(describeUserAgent(agentOf(request)), request.ip === '' ? null : countryOf(request.ip)),
-  /** Whether it is neither a bot nor a browser that fetches ahead. An unknown agent is a human. */
+  /** Whether it is neither a bot nor a prefetch. An unknown user agent counts as human. */
   isHuman: (request: HttpRequest): boolean => !isPrefetch(request) && !isBot(agentOf(request)),
 })
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { shellVariables } from './shell-variables.ts'
 
-// npm runs scripts at the root of the repository; a path is meant from where the user called npm.
+// npm runs scripts in the root of the repository, but paths are relative to the user's directory.
 const folders = [process.env.INIT_CWD, process.cwd()].filter((folder) => folder !== undefined)
 const locate = (file: string): string => {
   const places = folders.map((folder) => path.resolve(folder, file))

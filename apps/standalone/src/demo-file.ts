@@ -5,7 +5,7 @@ import { ensureDemoProject } from '@waymark/pipeline'
 import type { Platform } from '@waymark/service-kit'
 import { type Static, Type } from 'typebox'
 
-/** What `demo.json` holds: where the server answers, and how to get into the demo project. */
+/** The content of `demo.json`: the address of the server and the credentials of the demo project. */
 const DemoFile = Type.Object({
   baseUrl: Type.String(),
   apiKey: Type.String(),
@@ -18,12 +18,12 @@ export type DemoFile = Static<typeof DemoFile>
 
 const demoFile = compileValidator(DemoFile)
 
-/** How to get into the demo project, and whether nobody has been told its key before. */
+/** The demo project's credentials; `isNew` when they have just been created. */
 export type Demo = DemoFile & { isNew: boolean }
 
 /**
- * Sees to it that `file` tells how to reach the demo project, which is made at the first start. Without a
- * file whose keys are valid the demo project gets new keys and a new password, since the old ones cannot be recovered.
+ * Keeps the credentials of the demo project in `file`. The first start creates the project. If the file is missing or its
+ * keys are not valid, the project gets new keys and a new password, because only hashes are stored.
  */
 export const keepDemoFile = async (
   file: string,
@@ -49,7 +49,7 @@ const read = async (file: string): Promise<DemoFile | undefined> => {
   }
 }
 
-// By renaming, so that a crash leaves the old file or the new one, never half of one.
+// Renames a complete file, so that a crash leaves the old or the new one.
 const write = async (
   file: string,
   { baseUrl, apiKey, publicKey, projectId, email, password }: DemoFile,

@@ -2,8 +2,8 @@ import type { Demo } from './demo-file.ts'
 import { quoteForShell } from './shell-variables.ts'
 
 /**
- * What a start prints for the person at the console: where Waymark answers, and commands to paste into sh, bash or zsh. The
- * key stands in them when it is new; later starts say where it is kept, since consoles are often logged.
+ * The text that a start prints: the address of Waymark, and commands for sh, bash or zsh. Keys are printed only when they
+ * are new, because console output is often logged.
  */
 export const greeting = (
   { baseUrl, apiKey, projectId, email, password, isNew }: Demo,
@@ -55,6 +55,6 @@ const firstEvent = (url: string, header: string): string => `  curl ${url} \\
     -H ${header} -H 'Content-Type: application/json' \\
     -d '{"eventName":"signed_up","visitorId":"visitor-1","properties":{"plan":"free"}}'`
 
-// Port 0 means that the port for metrics could not be opened, which the log says.
+// Port 0: the port for metrics could not be opened.
 const metricsLine = (port: number): string =>
   port === 0 ? 'Metrics are not available' : `Metrics for Prometheus are on http://localhost:${port}/metrics`

@@ -16,8 +16,8 @@ const read = async (file: string): Promise<string | undefined> => {
 }
 
 /**
- * The secret that signs unsubscribe links, drawn at the first start and kept in `file`: links in old emails have to work.
- * @throws ConfigError when there is a file without a usable secret; another secret would break those links
+ * The secret that signs unsubscribe links. The first start generates it and keeps it in `file`, so that old links work.
+ * @throws ConfigError when the file has no valid secret; a new one would break old links
  */
 export const keepMailSecret = async (file: string): Promise<string> => {
   const found = await read(file)
@@ -30,7 +30,7 @@ export const keepMailSecret = async (file: string): Promise<string> => {
   }
   const secret = randomBytes(32).toString('base64url')
   await mkdir(path.dirname(file), { recursive: true })
-  // By renaming, so that a crash leaves a whole secret or none.
+  // Renames a complete file, so that a crash leaves a whole secret or none.
   await writeFile(`${file}.new`, `${secret}\n`, { mode: 0o600 })
   await rename(`${file}.new`, file)
   return secret

@@ -11,7 +11,7 @@ import { registrationModeOf } from './registration.ts'
 import { APPS, createAllServices } from './services.ts'
 import { stopWithParent } from './stop-with-parent.ts'
 
-// Unless asked otherwise, the console is for people: it shows the greeting and what goes wrong.
+// By default the console shows only the greeting and problems.
 const env = { ...process.env, LOG_LEVEL: process.env.LOG_LEVEL || 'warn' }
 
 await runService('standalone', env, async (context) => {
@@ -44,7 +44,7 @@ await runService('standalone', env, async (context) => {
     },
     context,
   )
-  // Also when mail goes by SMTP now: earlier messages may lie there.
+  // Also with SMTP, because earlier messages may be in the directory.
   const platform = { ...embedded, deleteMailCopies: mailDir.deleteCopies }
   await ensureEventPartitions(platform.db.pool, { now: new Date() })
   const baseUrl = `http://localhost:${config.http.port}`

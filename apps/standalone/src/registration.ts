@@ -5,13 +5,13 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8)
 loopback.addAddress('::1', 'ipv6')
 
-/** Whether only this machine reaches what listens on `host`; empty stands for every address. */
+/** Whether `host` is a loopback address; empty means every address. */
 export const isLoopback = (host: string): boolean => {
   if (host.toLowerCase() === 'localhost') return true
   const family = isIP(host)
   return family !== 0 && loopback.check(host, family === 6 ? 'ipv6' : 'ipv4')
 }
 
-/** Who may register: what is set, else anybody while only this machine is answered, and invited people otherwise. */
+/** The registration mode: as set, otherwise `open` on a loopback address and `invite` on all others. */
 export const registrationModeOf = (mode: RegistrationMode | '', host: string): RegistrationMode =>
   mode || (isLoopback(host) ? 'open' : 'invite')

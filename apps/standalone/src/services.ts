@@ -8,7 +8,7 @@ import { createManagementApi, type ManagementOptions } from '@waymark/management
 import { createPersistenceConsumer } from '@waymark/persistence-consumer'
 import { combineServices, type Platform, type Service } from '@waymark/service-kit'
 
-/** What some apps are told beside the platform. */
+/** The options of apps. */
 export type AllOptions = ManagementOptions & { mail: MailOptions }
 
 /** The apps that run in this process. */

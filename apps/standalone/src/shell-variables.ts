@@ -1,4 +1,4 @@
-/** The fields of `demo.json`, by the shell variables that they become. */
+/** Shell variables and their fields in `demo.json`. */
 const FIELDS = {
   URL: 'baseUrl',
   PROJECT: 'projectId',
@@ -10,7 +10,7 @@ const FIELDS = {
 
 /**
  * Assignments for sh, bash and zsh, from the text of a `demo.json`; `API` is the address of the project's resources.
- * @throws Error when it is no JSON or a field is missing
+ * @throws Error for invalid JSON or a missing field
  */
 export const shellVariables = (demo: string): string => {
   const fields: unknown = JSON.parse(demo)

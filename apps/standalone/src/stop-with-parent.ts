@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs'
 import type { Scope } from '@waymark/service-kit'
 
-// Shorter than npm takes to start again, so that a new server never meets the old one.
+// Shorter than a start of npm, so that the old server has stopped before a new one starts.
 const INTERVAL_MS = 50
 
 /**
- * Ends this process like a SIGTERM when the npm that started it is gone. An `npm start` that was killed for good
- * would otherwise leave a server behind that holds the port and the data.
+ * Stops this process with SIGTERM when its npm has ended. Otherwise a killed `npm start` would leave a server that holds the
+ * port and the data directory.
  */
 export const stopWithParent = (scope: Scope): void => {
   const parent = process.ppid
-  // npm runs scripts by a shell, which outlives it.
+  // npm starts a shell, which outlives it.
   const npm = isShellCommand(parent) ? parentOf(parent) : undefined
   const watch = setInterval(() => {
     if (process.ppid === parent && (npm === undefined || parentOf(parent) === npm)) return
@@ -24,7 +24,7 @@ const readProcess = (pid: number, file: string): string => {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8')
   } catch {
-    // Only Linux tells; elsewhere the parent itself is watched and no more.
+    // /proc exists only on Linux; elsewhere only the direct parent is watched.
     return ''
   }
 }

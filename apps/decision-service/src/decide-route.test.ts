@@ -1,7 +1,7 @@
 import { AppError, MAX_CONTEXT_DEPTH } from '@waymark/contracts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseDecide } from './decide-request.ts'
+import { parseDecide } from './decide-route.ts'
 
 const nested = (levels: number): unknown => (levels === 0 ? 1 : { deeper: nested(levels - 1) })
 
