@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { openDatabase } from '@waymark/database'
 import { parseApiKey } from '@waymark/domain'
-import { ensureDemoProject } from '@waymark/pipeline'
+import { ensureDemoProject } from '@waymark/project-config'
 import { distributedPlatform, platformConfig, readConfig, startService } from '@waymark/service-kit'
 import { createMemoryLog, createTestDatabase, eventually, requireServices, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

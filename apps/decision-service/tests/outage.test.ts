@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { exposures, topics } from '@waymark/contracts'
 import { ensureEventPartitions, migrate, openDatabase } from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
-import { applyIdentify, ensureDemoProject, resolveProfiles } from '@waymark/pipeline'
+import { applyIdentify, resolveProfiles } from '@waymark/pipeline'
+import { ensureDemoProject } from '@waymark/project-config'
 import {
   type CorePlatform,
   distributedPlatform,

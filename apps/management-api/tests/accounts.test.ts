@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { AccountView, SessionView } from '@waymark/contracts'
-import { ensureDemoProject } from '@waymark/pipeline'
+import { ensureDemoProject } from '@waymark/project-config'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAccountLimits } from '../src/accounts/account-limits.ts'

@@ -1,4 +1,4 @@
-import { ensureDemoProject } from '@waymark/pipeline'
+import { ensureDemoProject } from '@waymark/project-config'
 import {
   createScope,
   embeddedPlatform,

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { compileValidator } from '@waymark/contracts'
-import { ensureDemoProject } from '@waymark/pipeline'
+import { ensureDemoProject } from '@waymark/project-config'
 import type { Platform } from '@waymark/service-kit'
 import { type Static, Type } from 'typebox'
 

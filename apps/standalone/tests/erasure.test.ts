@@ -13,7 +13,8 @@ import { createIngestGateway } from '@waymark/ingest-gateway'
 import { createLinkRedirector } from '@waymark/link-redirector'
 import { createManagementApi, quotasConfig } from '@waymark/management-api'
 import { createPersistenceConsumer } from '@waymark/persistence-consumer'
-import { ensureDemoProject, eraseProfile } from '@waymark/pipeline'
+import { eraseProfile } from '@waymark/pipeline'
+import { ensureDemoProject } from '@waymark/project-config'
 import {
   combineServices,
   createScope,

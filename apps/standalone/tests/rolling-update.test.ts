@@ -6,7 +6,8 @@ import { topics } from '@waymark/contracts'
 import { type Database, openDatabase } from '@waymark/database'
 import { DEFAULT_ALPHABET, drawCodes } from '@waymark/domain'
 import { ensureKafkaTopics } from '@waymark/event-bus'
-import { ensureDemoProject, insertCoupons } from '@waymark/pipeline'
+import { insertCoupons } from '@waymark/pipeline'
+import { ensureDemoProject } from '@waymark/project-config'
 import {
   type AppProcess,
   createMemoryLog,

@@ -8,7 +8,6 @@ export {
   findDemoData,
   updateDemoData,
 } from './demo-data.ts'
-export { type DemoProject, ensureDemoProject, hasDemoProject } from './demo-project.ts'
 export * from './email/index.ts'
 export * from './erasure/index.ts'
 export * from './events/index.ts'

@@ -5,6 +5,7 @@ export {
   createChangeNotices,
   createConfigChanges,
 } from './config-changes.ts'
+export { ensureDemoProject, hasDemoProject } from './demo-project.ts'
 export {
   createProjectConfigs,
   type LatestProjectConfigs,

@@ -1,5 +1,5 @@
 import { type Database, ensureEventPartitions, migrate, openDatabase } from '@waymark/database'
-import { ensureDemoProject } from '@waymark/pipeline'
+import { ensureDemoProject } from '@waymark/project-config'
 import { startPostgres } from '@waymark/testing/servers'
 import type { StartedTestContainer } from 'testcontainers'
 import { addressOf } from './container-address.ts'

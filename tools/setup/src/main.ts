@@ -10,7 +10,7 @@ import {
   type ServiceRolesOptions,
 } from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
-import { ensureDemoProject, hasDemoProject } from '@waymark/pipeline'
+import { ensureDemoProject, hasDemoProject } from '@waymark/project-config'
 import {
   type Config,
   clickhouseOptions,

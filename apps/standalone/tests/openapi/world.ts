@@ -14,7 +14,7 @@ import {
 import { generateToken, hashPassword } from '@waymark/domain'
 import { createDirectoryTransport, type MailTransport } from '@waymark/email-consumer'
 import { quotasConfig } from '@waymark/management-api'
-import { ensureDemoProject } from '@waymark/pipeline'
+import { ensureDemoProject } from '@waymark/project-config'
 import { createScope, embeddedPlatform, limitsConfig, readConfig, startService } from '@waymark/service-kit'
 import { anIngestRecord, createMemoryLog, createTestDatabase, startTcpProxy } from '@waymark/testing'
 import { Ajv2020 } from 'ajv/dist/2020.js'

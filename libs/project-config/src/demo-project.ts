@@ -4,11 +4,8 @@ import type { Database } from '@waymark/database'
 import { generateApiKey, hashPassword } from '@waymark/domain'
 import { v7 as uuidv7 } from 'uuid'
 
-/**
- * How to get into the demo project: `apiKey` is for servers, `publicKey` for browsers. The keys and the password are known
- * to nobody else and stored only as hashes.
- */
-export type DemoProject = {
+/** The credentials of the demo project, which are stored only as hashes. `publicKey` is for browsers. */
+type DemoProject = {
   apiKey: string
   publicKey: string
   projectId: string
@@ -17,7 +14,7 @@ export type DemoProject = {
 }
 
 const EMAIL = 'demo@waymark.localhost'
-/** What a server may ask for with the demo key: all of its requests come from one address. */
+/** Limit of the demo key, because all requests of a server come from one address. */
 const REQUESTS_PER_MINUTE = 60_000
 
 type DemoKey = {
@@ -37,9 +34,8 @@ const KEYS: readonly DemoKey[] = [
 ]
 
 /**
- * Makes the demo tenant, project, user, a server key with all scopes and a browser key. If they exist, the user gets a
- * new password, which signs them out everywhere, and the project new keys in place of the old ones, since none of them
- * can be read back.
+ * Creates the demo tenant, project and user, a server key with all scopes and a browser key. If they exist, the user gets
+ * a new password and is signed out everywhere, and the keys are revoked and replaced.
  */
 export const ensureDemoProject = async ({ prisma }: Pick<Database, 'prisma'>): Promise<DemoProject> => {
   const password = randomBytes(15).toString('base64url')
@@ -90,6 +86,6 @@ export const ensureDemoProject = async ({ prisma }: Pick<Database, 'prisma'>): P
   return { apiKey, publicKey, projectId, email: EMAIL, password }
 }
 
-/** Whether the demo project has been made. */
+/** Whether the demo project exists. */
 export const hasDemoProject = async ({ prisma }: Pick<Database, 'prisma'>): Promise<boolean> =>
   (await prisma.user.count({ where: { email: EMAIL } })) > 0
