@@ -4,9 +4,9 @@ import type { Scope } from './scope.ts'
 import { type clickhouseConfig, duckdbConfig } from './stores-config.ts'
 import { clickhouseOptions } from './stores-options.ts'
 
-// Imported when they are called, so that a process loads the client of its own store only.
+// Each function imports its client, so that a process loads only the one that it uses.
 
-/** Opens the analytics store in ClickHouse until the scope ends. The server may be away and come later. */
+/** Opens the analytics store in ClickHouse until the scope ends. It connects on first use. */
 export const openClickHouse = async (
   config: Config<typeof clickhouseConfig>,
   scope: Scope,
@@ -17,21 +17,21 @@ export const openClickHouse = async (
   return store
 }
 
-/** Where the embedded analytics store keeps its data, and how much of the machine it may use. */
+/** Options of the embedded analytics store. */
 export type EmbeddedAnalytics = {
-  /** The data file; `:memory:` keeps nothing. */
+  /** The data file, or `:memory:`. */
   file: string
   settings: Config<typeof duckdbConfig>
 }
 
-/** A store that keeps nothing after its process, such as that of a test. */
+/** Options of a store in memory. */
 export const analyticsInMemory = (): EmbeddedAnalytics => ({
   file: ':memory:',
   settings: readConfig(duckdbConfig, {}),
 })
 
 /**
- * Opens the analytics store in a file of this process until the scope ends.
+ * Opens the embedded analytics store until the scope ends.
  * @throws Error when another process has the file open, or when a newer version of Waymark wrote it
  */
 export const openDuckDB = async (

@@ -4,22 +4,22 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { Static, TSchema } from 'typebox'
 
-/** One environment variable: its name and the schema of its value. The schema's `default` counts when it is unset. */
+/** An environment variable and the schema of its value. The schema's `default` applies when it is unset. */
 export type Variable<S extends TSchema = TSchema> = { readonly variable: string; readonly schema: S }
 /** A configuration as a tree of variables. */
 export type ConfigSpec = { readonly [name: string]: Variable | ConfigSpec }
-/** What reading a spec gives: the same tree, with values. */
+/** The values of a spec, in the same tree. */
 export type Config<Spec> = {
   readonly [Name in keyof Spec]: Spec[Name] extends Variable<infer S> ? Static<S> : Config<Spec[Name]>
 }
 
-/** Declares the environment variable `variable`; `schema.description` explains it to whoever runs the service. */
+/** Declares an environment variable. `schema.description` is its documentation. */
 export const variable = <S extends TSchema>(variable: string, schema: S): Variable<S> => ({
   variable,
   schema,
 })
 
-/** Something is wrong with the environment; the message names every variable at fault, never a value. */
+/** The environment is not valid. The message names every wrong variable, and never a value. */
 export class ConfigError extends Error {
   constructor(problems: readonly string[]) {
     super(`The configuration is not usable:\n${problems.map((problem) => `  ${problem}`).join('\n')}`)
@@ -31,14 +31,14 @@ const ajv = new Ajv2020({ coerceTypes: 'array', useDefaults: true, allowUnionTyp
 ajv.addVocabulary([PATTERN_DESCRIPTION])
 addFormats.default(ajv)
 
-/** Tells a variable from a group of them. */
+/** Whether an entry is a variable, and not a group of variables. */
 export const isVariable = (entry: Variable | ConfigSpec): entry is Variable =>
   typeof entry.variable === 'string'
 
 /**
- * Reads a configuration from environment variables. Lists are separated by commas; an empty variable is unset. In place
- * of `NAME`, `NAME_FILE` may name a file with the value, as container platforms mount secrets.
- * @throws ConfigError naming every bad variable at once
+ * Reads a configuration from environment variables. Lists are separated by commas, and an empty variable counts as unset.
+ * Instead of `NAME`, `NAME_FILE` may name a file that contains the value, such as a mounted secret.
+ * @throws ConfigError with all wrong variables
  */
 export const readConfig = <Spec extends ConfigSpec>(
   spec: Spec,
@@ -97,7 +97,7 @@ const readVariable = (
   const holder: { value?: unknown } = isSet(text)
     ? { value: list ? text.split(',').map((item) => item.trim()) : text }
     : {}
-  // Ajv coerces and fills in defaults only inside of an object.
+  // Ajv coerces values and fills in defaults only within an object.
   const validate = ajv.compile({ type: 'object', properties: { value: schema }, required: ['value'] })
   if (!validate(holder)) {
     const error = mainError(validate.errors ?? [])

@@ -11,7 +11,7 @@ const NOWHERE = { country: null, city: null }
 describe('a database of addresses', () => {
   const log = createMemoryLog()
   const scope = createScope(log)
-  const opened = (file: string) => openGeoDatabase(file, { log, scope, lookEveryMs: 10 })
+  const opened = (file: string) => openGeoDatabase(file, { log, scope, checkEveryMs: 10 })
   let folder: string
   beforeAll(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'waymark-geo-'))

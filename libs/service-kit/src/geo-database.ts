@@ -4,11 +4,11 @@ import { type Locate, locateNowhere, normalisedIp } from '@waymark/domain'
 import { type CityResponse, open } from 'maxmind'
 import type { Scope } from './scope.ts'
 
-const REMEMBERED_ADDRESSES = 10_000
-/** Pause between two looks whether the file has been replaced, in ms. */
-const LOOK_MS = 5_000
+const MAX_CACHED_ADDRESSES = 10_000
+/** Interval of checks whether the file has changed, in ms. */
+const CHECK_INTERVAL_MS = 5_000
 
-const read = (file: string) => open<CityResponse>(file, { cache: { max: REMEMBERED_ADDRESSES } })
+const read = (file: string) => open<CityResponse>(file, { cache: { max: MAX_CACHED_ADDRESSES } })
 
 const versionOf = async (file: string): Promise<string> => {
   const { ino, size, mtimeMs } = await stat(file)
@@ -16,33 +16,32 @@ const versionOf = async (file: string): Promise<string> => {
 }
 
 /**
- * Opens an MMDB file of countries and, where it has them, cities; it is read again when the file is replaced or written
- * over, and what was known stays known as long as it cannot be read. Without a file nothing is known of any address.
- * @throws when there is no such file, or it is not of that format
+ * Opens an MMDB file with countries and optionally cities. It is loaded again when the file changes; if that fails, the
+ * loaded data stays in use. Without a file, no address has a location.
+ * @throws when the file does not exist or is not an MMDB file
  */
 export const openGeoDatabase = async (
   file: string,
-  { log, scope, lookEveryMs = LOOK_MS }: { log: Log; scope: Scope; lookEveryMs?: number },
+  { log, scope, checkEveryMs = CHECK_INTERVAL_MS }: { log: Log; scope: Scope; checkEveryMs?: number },
 ): Promise<Locate> => {
   if (file === '') return locateNowhere
   let inUse = await versionOf(file)
   let seen = inUse
   let reader = await read(file)
 
-  const look = async (): Promise<void> => {
+  const reloadIfChanged = async (): Promise<void> => {
     const version = await versionOf(file)
-    // A file that changes between two looks is still being written.
-    const settled = version === seen
+    // A file that changed since the last check may still be being written.
+    const isStable = version === seen
     seen = version
-    if (!settled || version === inUse) return
+    if (!isStable || version === inUse) return
     reader = await read(file)
     inUse = version
   }
-  const complain = (error: unknown): void =>
+  const logFailure = (error: unknown): void =>
     log.warn({ err: error, file }, 'GeoIP database could not be reloaded; using the previous one')
-  // It must not keep a process alive that is to end.
-  const looking = setInterval(() => void look().catch(complain), lookEveryMs).unref()
-  scope.onStop('geo database', async () => clearInterval(looking))
+  const timer = setInterval(() => void reloadIfChanged().catch(logFailure), checkEveryMs).unref()
+  scope.onStop('geo database', async () => clearInterval(timer))
 
   return (ip) => {
     const address = ip === null ? null : normalisedIp(ip)

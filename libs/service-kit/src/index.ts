@@ -1,4 +1,3 @@
-export { analyticsInMemory, openClickHouse } from './analytics.ts'
 export {
   type Config,
   ConfigError,
@@ -19,7 +18,6 @@ export {
   type LimitRequests,
   limitedClient,
   limiterBySize,
-  type RateLimitOptions,
   rateLimit,
   tooManyRequests,
 } from './http/rate-limit.ts'
@@ -38,11 +36,7 @@ export { guardedRoute, type Route, route } from './http/router.ts'
 export { createLog, logConfig } from './log.ts'
 export { drain, everyMs, type Loop, untilStopped } from './loop.ts'
 export { LoopTurns } from './loop-turns.ts'
-export {
-  createMessageRenderer,
-  type MessageRenderer,
-  type MessageRendererOptions,
-} from './messages/message-renderer.ts'
+export { createMessageRenderer, type MessageRenderer } from './messages/message-renderer.ts'
 export {
   type CorePlatform,
   distributedPlatform,
@@ -52,20 +46,17 @@ export {
 export {
   allowedSendersConfig,
   geoConfig,
-  type HttpConfig,
   httpConfig,
   type Limits,
   limitsConfig,
-  type PlatformConfig,
   platformConfig,
 } from './platform-config.ts'
 export { retryFor } from './retry-for.ts'
-export { type AppConfig, type AppOptions, runApp, runAppWithAnalytics } from './run-app.ts'
-export { runService, type ServiceContext } from './run-service.ts'
-export { createSchemaChecker, SCHEMA_CHECK_MS, type SchemaChecker } from './schemas/schema-checker.ts'
+export { runApp, runAppWithAnalytics } from './run-app.ts'
+export { runService } from './run-service.ts'
+export { SCHEMA_CHECK_MS } from './schemas/schema-checker.ts'
 export { createScope, type Scope } from './scope.ts'
-export { combineServices, type Service } from './service.ts'
-export { startService } from './start-service.ts'
+export { combineServices, type Service, startService } from './start-service.ts'
 export { clickhouseConfig, databaseConfig, duckdbConfig, kafkaConfig, redisConfig } from './stores-config.ts'
 export { clickhouseOptions, databaseUrl, kafkaOptions, redisOptions } from './stores-options.ts'
 export { tracingConfig } from './tracing/tracing-config.ts'

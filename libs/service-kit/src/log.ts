@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { Type } from 'typebox'
 import { variable } from './config.ts'
 
-/** The variable that every process reads before all others. */
+/** The configuration of logs, which every process reads first. */
 export const logConfig = {
   level: variable(
     'LOG_LEVEL',
@@ -13,10 +13,7 @@ export const logConfig = {
   ),
 } as const
 
-/**
- * A logger that writes JSON lines to standard output, each with the service's name and with what `fieldsOf` says when it
- * is written.
- */
+/** A logger that writes JSON lines to standard output, with the name of the service and the fields of `fieldsOf`. */
 export const createLog = (name: string, level: string, fieldsOf?: () => object) =>
   pino({
     ...(fieldsOf && { mixin: fieldsOf }),
@@ -27,7 +24,7 @@ export const createLog = (name: string, level: string, fieldsOf?: () => object) 
     timestamp: pino.stdTimeFunctions.isoTime,
   })
 
-/** The fields of an error that belong into a log: libraries hang whole connections, with their secrets, on errors. */
+/** Only these fields are logged, because libraries attach connections with their secrets to errors. */
 const describeError = (error: unknown): object => {
   if (!(error instanceof Error)) return { message: String(error) }
   const { name, message, stack, cause, code } = error as Error & { code?: unknown }

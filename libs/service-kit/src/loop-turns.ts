@@ -1,30 +1,30 @@
-/** How long work goes on before it lets the event loop answer others, in ms. */
+/** How long work runs before it yields to the event loop, in ms. */
 const TURN_MS = 10
 
-// One queue for the process: of those that wait, each turn of the loop lets one go on, however many they are.
+// One queue for the process: each turn of the event loop resumes one piece of work.
 const waiting: (() => void)[] = []
 
-const letNextGoOn = (): void => {
+const resumeNext = (): void => {
   waiting.shift()?.()
-  if (waiting.length > 0) setImmediate(letNextGoOn)
+  if (waiting.length > 0) setImmediate(resumeNext)
 }
 
-/** Divides long synchronous work into turns of the event loop, so that other requests and health probes get theirs. */
+/** Divides long synchronous work into turns of the event loop, so that it does not block other requests. */
 export class LoopTurns {
   #until = performance.now() + TURN_MS
   #hasBegun = false
 
-  /** Whether this turn has taken as long as one may, or has not begun while others wait for theirs. */
+  /** Whether the work must yield: its turn took too long, or it is new and other work waits. */
   isOver(): boolean {
     const mustQueue = !this.#hasBegun && waiting.length > 0
     this.#hasBegun = true
     return mustQueue || performance.now() >= this.#until
   }
 
-  /** Resolves when it is this work's turn again. */
+  /** Resolves when the work may continue. */
   async next(): Promise<void> {
     await new Promise<void>((resolve) => {
-      if (waiting.length === 0) setImmediate(letNextGoOn)
+      if (waiting.length === 0) setImmediate(resumeNext)
       waiting.push(resolve)
     })
     this.#until = performance.now() + TURN_MS

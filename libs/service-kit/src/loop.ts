@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '@waymark/contracts'
 
-/** Background work of a service, made by `everyMs`, `drain` or `untilStopped`. */
+/** Background work of a service. Create it with `everyMs`, `drain` or `untilStopped`. */
 export type Loop = {
   name: string
-  /** Pause between two runs, and after one that failed, in ms. */
+  /** Pause between two runs, and after a failed one, in ms. */
   pauseMs: number
-  /** Resolves to what comes next: the pause, or another run at once. */
+  /** Resolves to whether a pause follows, or the next run at once. */
   run: (signal: AbortSignal) => Promise<'pause' | 'continue'>
 }
 
-/** Runs `run` at the start and again `pauseMs` after it has ended. */
+/** Calls `run` at the start, and again `pauseMs` after each end. */
 export const everyMs = (
   name: string,
   pauseMs: number,
@@ -25,8 +25,8 @@ export const everyMs = (
 })
 
 /**
- * Works off a backlog: calls `takeBatch`, which answers how many items it handled, until that is none, and again
- * `pauseMs` later.
+ * Works off a backlog. Calls `takeBatch`, which returns the number of handled items, until it returns 0, and again after
+ * `pauseMs`.
  */
 export const drain = (
   name: string,
@@ -40,11 +40,11 @@ export const drain = (
 
 const RESTART_MS = 1_000
 
-/** Keeps `run` going, which ends when the signal aborts; it is started again after a failure. */
+/** Calls `run`, which ends when the signal aborts, and calls it again after a failure. */
 export const untilStopped = (name: string, run: (signal: AbortSignal) => Promise<void>): Loop =>
   everyMs(name, RESTART_MS, run)
 
-/** Runs a loop until it is stopped; a failing run is logged and tried again after the pause. */
+/** Runs a loop until it is stopped. A failed run is logged, and the next one follows after the pause. */
 export const startLoop = ({ name, pauseMs, run }: Loop, log: Log): { stop(): Promise<void> } => {
   const stopping = new AbortController()
   const { signal } = stopping

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { type Config, variable } from './config.ts'
 import { databaseConfig, kafkaConfig, redisConfig } from './stores-config.ts'
 
-/** More than a machine takes, for those whose clients all come from one address. */
+/** More than a machine can handle, for deployments whose clients all have the same address. */
 const MAX_PER_MINUTE = 100_000_000
 
 const perMinute = (name: string, defaultLimit: number, what: string) =>
@@ -19,7 +19,7 @@ const perMinute = (name: string, defaultLimit: number, what: string) =>
 const accountLimit = (name: string, defaultLimit: number, description: string) =>
   variable(name, Type.Integer({ minimum: 1, maximum: 1_000_000, default: defaultLimit, description }))
 
-/** How much clients may ask for; a project's own settings come first. */
+/** Default limits. The settings of a project override them. */
 export const limitsConfig = {
   ingestPerMinute: perMinute(
     'LIMIT_INGEST_PER_MINUTE',
@@ -44,7 +44,7 @@ export const limitsConfig = {
 } as const
 export type Limits = Config<typeof limitsConfig>
 
-/** Where emails may come from in every project, beside what its tenant has verified. */
+/** Senders that every project may use, in addition to those that its tenant has verified. */
 export const allowedSendersConfig = {
   allowedSenders: variable(
     'MAIL_ALLOWED_SENDERS',
@@ -58,7 +58,7 @@ export const allowedSendersConfig = {
   ),
 } as const
 
-/** Where the database of addresses is, if there is one. */
+/** The optional GeoIP database. */
 export const geoConfig = {
   file: variable(
     'GEOIP_DATABASE',
@@ -80,8 +80,8 @@ export const platformConfig = {
 export type PlatformConfig = Config<typeof platformConfig>
 
 /**
- * The variables of a process that answers HTTP. Each app has a default port of its own, so that all of them
- * can run on one machine; its metrics are as far from 9464 as its port is from 8080.
+ * The variables of a process that serves HTTP. Each app has its own default port, so that all can run on one machine. The
+ * default port for metrics has the same distance from 9464 as the port from 8080.
  */
 export const httpConfig = (defaultPort: number) => ({
   port: variable(

@@ -1,5 +1,5 @@
 import type { Tracer } from '@opentelemetry/api'
-import { AnalyticsDataError, type AnalyticsStore, AnalyticsUnavailableError } from '@waymark/analytics'
+import type { AnalyticsStore } from '@waymark/analytics'
 import {
   type Cache,
   createLocallyCountingRateLimiter,
@@ -17,9 +17,10 @@ import {
   type SharedTotals,
 } from '@waymark/cache'
 import type { Log } from '@waymark/contracts'
-import { classifyStoreError, type Database, openDatabase, requireMigrated } from '@waymark/database'
+import { type Database, openDatabase, requireMigrated } from '@waymark/database'
 import type { Locate } from '@waymark/domain'
 import { createKafkaEventBus, type EventBus, openEmbeddedEventBus } from '@waymark/event-bus'
+import { classifyError } from '@waymark/pipeline'
 import {
   type ApiKeys,
   type ChangeNotices,
@@ -34,8 +35,7 @@ import { openGeoDatabase } from './geo-database.ts'
 import { everyMs, startLoop } from './loop.ts'
 import { createMessageRenderer, type MessageRenderer } from './messages/message-renderer.ts'
 import { measureBus } from './metrics/measure-bus.ts'
-import { measureCache } from './metrics/measure-cache.ts'
-import { measureDatabase, measureLag } from './metrics/measure-stores.ts'
+import { measureCache, measureDatabase, measureLag } from './metrics/measure-stores.ts'
 import type { Limits, PlatformConfig } from './platform-config.ts'
 import { retryFor } from './retry-for.ts'
 import { createSchemaChecker, type SchemaChecker } from './schemas/schema-checker.ts'
@@ -43,7 +43,7 @@ import type { Scope } from './scope.ts'
 import { databaseUrl, kafkaOptions, redisOptions } from './stores-options.ts'
 import { traceBus } from './tracing/trace-bus.ts'
 
-/** What every app is given to stand on; which parts are behind it, only composition roots know. */
+/** The dependencies of every app. Only composition roots know their implementations. */
 export type CorePlatform = {
   db: Database
   bus: EventBus
@@ -51,27 +51,24 @@ export type CorePlatform = {
   apiKeys: ApiKeys
   projectConfigs: LatestProjectConfigs
   configChanges: ConfigChanges
-  /** Holds limits exactly, across processes. */
+  /** An exact limiter across processes. */
   rateLimiter: RateLimiter
-  /** For the hot path: asks nobody, and learns a moment later what other processes counted. */
+  /** A limiter for the hot path, which counts in memory and shares its counts shortly after. */
   ingestRateLimiter: RateLimiter
-  /** Counts that processes share and that begin where the database stands. */
+  /** Totals that processes share and that start at the state of the database. */
   totals: SharedTotals
-  /** What changed a moment ago, for all processes that remember it. */
+  /** Marks of recent changes, for processes that cache what changed. */
   marks: SharedMarks
-  /** Counts how often people were given something, across processes. */
+  /** Frequency caps of people across processes. */
   frequencyCaps: RateLimiter
   limits: Limits
-  /** Where addresses are. */
+  /** Looks up the location of an IP address. */
   locate: Locate
-  /** Deletes the copies of these deliveries' messages; undefined where this process keeps none. */
+  /** Deletes the copies of the messages of deliveries. Undefined where this process keeps none. */
   deleteMailCopies?: ((deliveryIds: readonly string[]) => Promise<void>) | undefined
   /** Now, in ms since the epoch. */
   clock: () => number
-  /**
-   * About the same, for how long ago something was: it goes on evenly when somebody sets the clock, so that nothing
-   * that is remembered lives an hour longer because of that.
-   */
+  /** A monotonic clock in ms, for the age of cached values. It is not affected when the system clock is set. */
   steadyClock: () => number
   /** Renders the messages of projects in worker threads. */
   messages: MessageRenderer
@@ -79,39 +76,39 @@ export type CorePlatform = {
   schemas: SchemaChecker
   log: Log
   metrics: Registry
-  /** Makes spans; undefined when nothing is traced. */
+  /** Undefined without tracing. */
   tracer?: Tracer | undefined
 }
 
-/** What apps stand on that store events or answer questions about them. */
+/** The dependencies of apps that store or query events. */
 export type Platform = CorePlatform & { analytics: AnalyticsStore }
 
-/** What this process remembers of the database, and how changes of it are noticed. */
-export type ConfigChanges = {
-  /** Adds notices of something else than the configuration of projects. */
+/** Changes of what this process caches of the database. */
+type ConfigChanges = {
+  /** Adds notices that `refresh` covers as well. */
   watch: (notices: Pick<ChangeNotices, 'refresh'>) => void
   /**
-   * Makes every change that was committed before this call count in this process, and returns the version of the
-   * configuration for `X-Config-Version`; undefined when the database does not answer in time.
+   * Applies every change that was committed before this call to this process. Returns the version of the configuration
+   * for `X-Config-Version`, or undefined when the database does not answer in time.
    */
   refresh: () => Promise<string | undefined>
 }
 
-/** What composition roots know of the process: its name, for logs and connections, where it logs to, and how it is traced. */
-export type PlatformContext = {
+/** `name` is used in the names of connections. */
+type PlatformContext = {
   name: string
   log: Log
   scope: Scope
   tracer?: Tracer | undefined
-  /** Ends waiting for the stores. */
+  /** Aborts waiting for the database. */
   signal?: AbortSignal
 }
 
-/** How far behind `lastUsedAt` of an API key may be, in ms. */
+/** Interval of writing `lastUsedAt` of API keys, in ms. */
 const KEY_USAGE_MS = 60_000
-/** Pause between two looks for changed configuration, in ms; a change is to be known everywhere within 5 s. */
+/** Interval of polls for changed configuration, in ms. Changes must apply everywhere within 5 s. */
 const CONFIG_POLL_MS = 1_000
-/** Frequency caps that a process knows of; beyond that those used least recently are forgotten. */
+/** Most frequency caps in memory. Beyond it the least recently used ones are dropped. */
 const MAX_CAPS = 200_000
 
 const openStores = (url: string, poolSize: number, { name, log, scope }: PlatformContext): Database => {
@@ -153,11 +150,6 @@ const combineNotices = (changes: ChangeNotices): ConfigChanges => {
 
 const steadyClock = (): number => performance.timeOrigin + performance.now()
 
-const classifyError = (error: unknown): ReturnType<typeof classifyStoreError> => {
-  if (error instanceof AnalyticsUnavailableError) return 'transient'
-  return error instanceof AnalyticsDataError ? 'data' : classifyStoreError(error)
-}
-
 const assemble = (parts: Parts, { log, scope, tracer }: PlatformContext): CorePlatform => {
   const { db, metrics } = parts
   const clock = Date.now
@@ -194,7 +186,7 @@ const assemble = (parts: Parts, { log, scope, tracer }: PlatformContext): CorePl
   }
 }
 
-/** Kafka, PostgreSQL and Redis, each reached over the network. */
+/** The platform of separate services, on Kafka, PostgreSQL and Redis. */
 export const distributedPlatform = async (
   config: PlatformConfig,
   context: PlatformContext,
@@ -239,10 +231,7 @@ type EmbeddedOptions = {
   geoFile?: string
 }
 
-/**
- * One PostgreSQL that this process has to itself, its log in place of Kafka, memory in place of Redis, a file in place of
- * ClickHouse.
- */
+/** The platform of a single process: PostgreSQL with an event log instead of Kafka, memory instead of Redis, and DuckDB. */
 export const embeddedPlatform = async (
   { databaseUrl, analytics = analyticsInMemory(), limits, geoFile = '' }: EmbeddedOptions,
   context: PlatformContext,

@@ -3,12 +3,12 @@ import type { Log } from '@waymark/contracts'
 
 const PAUSE_MS = 1_000
 
-/** How long to try what is waited for, in ms, what that is, for the log, and what ends it sooner. */
-export type RetryOptions = { ms: number; what: string; log: Log; signal?: AbortSignal | undefined }
+/** `what` names the dependency in log lines. */
+type RetryOptions = { ms: number; what: string; log: Log; signal?: AbortSignal | undefined }
 
 /**
- * Tries until it works, at least once and for no longer than `ms`, since all parts of a system may start at one time.
- * @throws what the last try threw; AbortError when `signal` ended it
+ * Calls `run` until it succeeds, at least once and for at most `ms`, because dependencies may start at the same time.
+ * @throws what the last call threw; AbortError when `signal` aborts
  */
 export const retryFor = async <T>(
   run: () => Promise<T>,

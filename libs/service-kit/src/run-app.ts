@@ -4,24 +4,23 @@ import { type CorePlatform, distributedPlatform, type Platform } from './platfor
 import { httpConfig, platformConfig } from './platform-config.ts'
 import { runService } from './run-service.ts'
 import type { Scope } from './scope.ts'
-import type { Service } from './service.ts'
-import { startService } from './start-service.ts'
+import { type Service, startService } from './start-service.ts'
 import { clickhouseConfig } from './stores-config.ts'
 
-/** An app's own variables beside those of every app, for `PORT` its default. */
-export type AppOptions<Spec extends ConfigSpec> = {
+type AppOptions<Spec extends ConfigSpec> = {
+  /** Default of `PORT`. */
   port: number
+  /** Variables of this app, in addition to those of every app. */
   config?: Spec
-  /** Checks what a schema cannot. It runs before the stores are opened. @throws ConfigError */
+  /** Checks what schemas cannot, before the stores are opened. @throws ConfigError */
   checkConfig?: (config: Config<Spec>) => void
 }
 
-/** The configuration that an app is created with. */
-export type AppConfig<Spec extends ConfigSpec> = Config<Spec> & {
+type AppConfig<Spec extends ConfigSpec> = Config<Spec> & {
   readonly http: Config<ReturnType<typeof httpConfig>>
 }
 
-/** Runs one app as a process of its own, on Kafka, PostgreSQL and Redis, until it gets a signal. */
+/** Runs one app in its own process, on Kafka, PostgreSQL and Redis, until it receives a signal. */
 export const runApp = <Spec extends ConfigSpec = Record<never, never>>(
   name: string,
   { port, config: spec, checkConfig }: AppOptions<Spec>,
@@ -38,7 +37,7 @@ export const runApp = <Spec extends ConfigSpec = Record<never, never>>(
     await startService(await create(platform, config, context.scope), config.http, platform, context.scope)
   })
 
-/** Runs one app as `runApp` does, and on ClickHouse as well. */
+/** Like `runApp`, with ClickHouse in addition. */
 export const runAppWithAnalytics = <Spec extends ConfigSpec = Record<never, never>>(
   name: string,
   { config, checkConfig, ...options }: AppOptions<Spec>,

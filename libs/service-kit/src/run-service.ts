@@ -3,29 +3,29 @@ import type { Log } from '@waymark/contracts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { createLog, logConfig } from './log.ts'
 import { createScope, type Scope } from './scope.ts'
-import { traceLogFields } from './tracing/log-fields.ts'
+import { traceLogFields } from './tracing/trace-requests.ts'
 import { tracingConfig } from './tracing/tracing-config.ts'
 
-/** What a composition root is given to build its service with. */
+/** What a composition root builds its service with. */
 export type ServiceContext = {
   name: string
   log: Log
   scope: Scope
-  /** Makes spans; undefined when nothing is traced. */
+  /** Undefined without tracing. */
   tracer: Tracer | undefined
   env: NodeJS.ProcessEnv
-  /** Aborted when the process is told to end, for a start that waits. */
+  /** Aborts when the process must stop while it is still starting. */
   signal: AbortSignal
-  /** Ends the process with exit code 1, for a part that it cannot go on without. */
+  /** Stops the process with exit code 1 after an error of a part that it needs. */
   fail: (error: unknown) => void
 }
 
 const STOP_DEADLINE_MS = 30_000
 
 /**
- * Runs a process: `start` builds everything and registers on the scope what must be undone. SIGTERM, SIGINT
- * or an error that nobody caught end it: the scope is disposed of in reverse order, within 30 s.
- * The exit code is 0 after a signal, and 1 after an error or a signal that ended the start.
+ * Runs a process. `start` builds its parts and registers on the scope how to close them. SIGTERM, SIGINT or an uncaught
+ * error disposes of the scope within 30 s. The exit code is 0 after a signal, and 1 after an error or when a signal
+ * interrupts the start.
  */
 export const runService = async (
   name: string,
@@ -37,7 +37,7 @@ export const runService = async (
   const traced = config.tracing.endpoint !== ''
   const log = createLog(name, config.log.level, traced ? traceLogFields : undefined)
   const scope = createScope(log)
-  const ending = new AbortController()
+  const aborting = new AbortController()
   let starting: Promise<void> | undefined
   let stopping: Promise<void> | undefined
 
@@ -45,23 +45,23 @@ export const runService = async (
     if (stopping !== undefined) return
     const deadline = setTimeout(() => {
       log.error({}, 'Process did not stop in time')
-      // The last resort: something holds on to the event loop, and waiting longer would end in a SIGKILL.
+      // Otherwise a handle that keeps the event loop alive would delay the end until SIGKILL.
       process.exit(1)
     }, STOP_DEADLINE_MS)
     deadline.unref()
-    ending.abort()
-    // Not before the start is over: what it has yet to register would be left behind.
+    aborting.abort()
+    // After the start, because it may still register disposals.
     stopping = Promise.allSettled([starting]).then(() => scope.dispose())
   }
   const fail = (error: unknown): void => {
     process.exitCode = 1
-    const advice = adviceFor(error)
-    if (advice !== undefined) process.stderr.write(`${advice}\n`)
+    const message = operatorMessage(error)
+    if (message !== undefined) process.stderr.write(`${message}\n`)
     else log.error({ err: error }, 'Process failed')
     stop()
   }
 
-  // Not `once`: npm repeats the signal that it gets itself, and a second one would end us in the middle.
+  // Not `once`: npm forwards a signal that the process has received too, and a second one would kill it.
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
   process.on('uncaughtException', fail)
@@ -70,24 +70,24 @@ export const runService = async (
   const traceAndStart = async (): Promise<void> => {
     let tracer: Tracer | undefined
     if (traced) {
-      // The SDK is loaded only where it is used. It is the last to stop, for the others have spans to send.
+      // Loads the SDK only when needed. Registered first, so that it stops last and sends the spans of the others.
       const { startTracing } = await import('./tracing/start-tracing.ts')
       const tracing = startTracing(name, config.tracing, log)
       scope.onStop('tracing', () => tracing.stop())
       tracer = tracing.tracer
     }
-    await start({ name, log, scope, tracer, env, signal: ending.signal, fail })
+    await start({ name, log, scope, tracer, env, signal: aborting.signal, fail })
   }
 
   try {
     starting = traceAndStart()
     await starting
-    // Otherwise an idle process keeps the garbage of its start, about 40 MB. Exists when Node.js runs with `--expose-gc`.
+    // Frees about 40 MB of garbage from the start. Available when Node.js runs with `--expose-gc`.
     globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
     log.info({}, 'Started')
   } catch (error) {
-    if (!ending.signal.aborted) return fail(error)
-    // A job whose work is not done must not count as done.
+    if (!aborting.signal.aborted) return fail(error)
+    // So that an interrupted job does not count as completed.
     process.exitCode = 1
     log.info({ err: error }, 'Start was aborted')
   }
@@ -95,7 +95,7 @@ export const runService = async (
 
 const ownConfig = { log: logConfig, tracing: tracingConfig }
 
-/** Undefined when the environment is at fault; then the process has said so and is to end. */
+/** Returns undefined, after printing the error, when the environment is not valid. */
 const readOwnConfig = (env: NodeJS.ProcessEnv): Config<typeof ownConfig> | undefined => {
   try {
     return readConfig(ownConfig, env)
@@ -106,12 +106,12 @@ const readOwnConfig = (env: NodeJS.ProcessEnv): Config<typeof ownConfig> | undef
   }
 }
 
-/** What whoever starts the process can do about an error, if that is for them to mend and no bug. */
-const adviceFor = (error: unknown): string | undefined => {
+/** A message without a stack trace, for errors that the operator can fix. */
+const operatorMessage = (error: unknown): string | undefined => {
   if (error instanceof ConfigError) return error.message
   const { code, syscall, port } = Object(error) as { code?: unknown; syscall?: unknown; port?: unknown }
   if (code === 'EADDRINUSE') return `Port ${port} is taken. Set PORT to another one.`
   if (code === 'EACCES' && syscall === 'listen')
-    return `Port ${port} may not be opened by this user. Set PORT to another one.`
+    return `This user may not open port ${port}. Set PORT to another one.`
   return undefined
 }

@@ -1,14 +1,14 @@
 import type { Log } from '@waymark/contracts'
 
-/** What must be undone when a service stops. */
+/** Collects what must be closed when a service stops. */
 export type Scope = {
-  /** Ends the scope early: what was registered is undone now. */
+  /** Closes everything that was registered. */
   dispose(): Promise<void>
-  /** Has `dispose` called at the end, the last one registered first. */
+  /** Registers `dispose` to be called at the end, in reverse order of registration. */
   onStop(name: string, dispose: () => Promise<unknown>): void
 }
 
-/** A new scope. A failing disposal is logged and does not keep the others from running. */
+/** Creates a scope. A disposal that fails is logged, and the others still run. */
 export const createScope = (log: Log): Scope => {
   const disposals: { name: string; dispose: () => Promise<unknown> }[] = []
   return {
@@ -21,7 +21,7 @@ export const createScope = (log: Log): Scope => {
         try {
           await dispose()
         } catch (error) {
-          log.error({ part: name, err: error }, 'Part Part could not be stopped cleanly')
+          log.error({ part: name, err: error }, 'Part could not be stopped cleanly')
         }
       }
     },

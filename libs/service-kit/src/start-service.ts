@@ -1,28 +1,36 @@
 import type { RequestListener } from 'node:http'
 import type { Log } from '@waymark/contracts'
+import type { Consumer } from '@waymark/event-bus'
 import { collectDefaultMetrics, type Registry } from 'prom-client'
 import { createHttpApp } from './http/create-http-app.ts'
 import { listen } from './http/http-server.ts'
-import { startLoop } from './loop.ts'
+import type { Route } from './http/router.ts'
+import { type Loop, startLoop } from './loop.ts'
 import type { Platform } from './platform.ts'
 import type { HttpConfig } from './platform-config.ts'
 import type { Scope } from './scope.ts'
-import type { Service } from './service.ts'
 
-/** A service at work: where it answers. `metricsPort` is 0 when its port could not be opened. */
-export type StartedService = { port: number; metricsPort: number }
+/** The parts of an app, in whichever process it runs. */
+export type Service = { routes?: Route[]; consumers?: Consumer[]; loops?: Loop[] }
+
+/** Combines several services into one, for a process that runs them all. */
+export const combineServices = (services: readonly Service[]): Required<Service> => ({
+  routes: services.flatMap(({ routes = [] }) => routes),
+  consumers: services.flatMap(({ consumers = [] }) => consumers),
+  loops: services.flatMap(({ loops = [] }) => loops),
+})
 
 /**
- * Starts a service: its consumers and loops, then its HTTP. When the scope ends it is the other way round,
- * so that nothing is accepted any more before what was accepted is finished.
- * @throws when a port is taken
+ * Starts the consumers and loops of a service, and then its HTTP server. They stop in reverse order when the scope ends.
+ * @returns the ports; `metricsPort` is 0 when the port for metrics could not be opened
+ * @throws when the port for requests is taken
  */
 export const startService = async (
   { routes = [], consumers = [], loops = [] }: Service,
   http: Omit<HttpConfig, 'drainMs' | 'host'> & Partial<Pick<HttpConfig, 'drainMs' | 'host'>>,
   { log, metrics, tracer }: Pick<Platform, 'log' | 'metrics' | 'tracer'>,
   scope: Scope,
-): Promise<StartedService> => {
+): Promise<{ port: number; metricsPort: number }> => {
   scope.onStop('consumers', () => Promise.all(consumers.map((consumer) => consumer.stop())))
   for (const consumer of consumers) await consumer.start()
   const started = loops.map((loop) => startLoop(loop, log))
@@ -48,7 +56,7 @@ export const startService = async (
   return { port: server.port, metricsPort: metricsServer?.port ?? 0 }
 }
 
-/** Figures are worth less than the service: it starts without them when their port is taken. */
+/** Returns undefined when the port cannot be opened, because a service can run without metrics. */
 const listenForMetrics = async (
   { metricsPort: port, host }: Pick<HttpConfig, 'metricsPort'> & Partial<Pick<HttpConfig, 'host'>>,
   metrics: Platform['metrics'],
@@ -67,12 +75,12 @@ const listenForMetrics = async (
   }
 }
 
-/** How often the event loop's lag is measured, in ms, and the least that its figures show: each time wakes the process. */
-const LAG_EVERY_MS = 50
+/** Resolution of the event loop lag, in ms. A finer one would wake an idle process more often. */
+const LAG_PRECISION_MS = 50
 
-/** Serves a registry, with the process's own figures, in Prometheus's text format at `/metrics`. */
-export const metricsApp = (registry: Registry): RequestListener => {
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_EVERY_MS })
+/** Serves the metrics of a registry and of the process at `/metrics`, in the text format of Prometheus. */
+const metricsApp = (registry: Registry): RequestListener => {
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_PRECISION_MS })
   return async (req, res) => {
     if (req.url !== '/metrics') return void res.writeHead(404).end()
     res.writeHead(200, { 'Content-Type': registry.contentType }).end(await registry.metrics())

@@ -2,7 +2,7 @@ import { PATTERN_DESCRIPTION } from '@waymark/contracts'
 import { Type } from 'typebox'
 import { type Config, variable } from './config.ts'
 
-/** A text that may be left out, and then is empty. */
+/** An optional variable. The default is the empty string. */
 const optional = (name: string, description: string) =>
   variable(name, Type.String({ default: '', description }))
 
@@ -141,7 +141,7 @@ export const clickhouseConfig = {
   ),
 } as const
 
-/** How much of the machine the embedded analytics store may use. */
+/** Resources of the embedded analytics store. */
 export const duckdbConfig = {
   memoryMb: variable(
     'ANALYTICS_MEMORY_MB',

@@ -8,8 +8,8 @@ import type { clickhouseConfig, databaseConfig, kafkaConfig, redisConfig, TlsFil
 type Tls = { ca?: string; cert?: string; key?: string }
 
 /**
- * The URL to connect to PostgreSQL with: the configured one, with credentials and TLS in it as libpq reads them.
- * Certificates stay in their files, which are read again for every connection, so that they can be renewed.
+ * The URL of PostgreSQL with credentials and TLS parameters as in libpq. Certificates stay in their files, which are read
+ * for every connection, so that they can be renewed.
  * @throws ConfigError when DATABASE_URL is not a URL
  */
 export const databaseUrl = ({
@@ -31,12 +31,12 @@ export const databaseUrl = ({
   }
   for (const [name, value] of Object.entries(parameters))
     if (value !== '') parsed.searchParams.set(name, value)
-  // Otherwise pg takes every mode but `disable` for `verify-full`.
+  // Without it, pg treats every mode but `disable` as `verify-full`.
   if (parsed.searchParams.has('sslmode')) parsed.searchParams.set('uselibpqcompat', 'true')
   return parsed.href
 }
 
-/** How to connect to Redis. @throws ConfigError when a certificate cannot be read */
+/** Options for Redis. @throws ConfigError when a certificate cannot be read */
 export const redisOptions = ({
   tls,
   sentinels,
@@ -52,8 +52,8 @@ export const redisOptions = ({
 })
 
 /**
- * How to connect to ClickHouse.
- * @throws ConfigError when the URL is none, or when a certificate cannot be read or lacks its CA
+ * Options for ClickHouse.
+ * @throws ConfigError when the URL is not valid, or a certificate cannot be read or lacks its CA
  */
 export const clickhouseOptions = ({
   url,
@@ -78,7 +78,7 @@ export const clickhouseOptions = ({
   }
 }
 
-/** How to connect to Kafka. @throws ConfigError when a certificate cannot be read or credentials are missing */
+/** Options for Kafka. @throws ConfigError when a certificate cannot be read or credentials are missing */
 export const kafkaOptions = ({
   tlsEnabled,
   tls,

@@ -1,21 +1,20 @@
-import { AnalyticsUnavailableError } from '@waymark/analytics'
 import { enrichedEvents, type IngestRecord, storeUnavailable } from '@waymark/contracts'
-import { isTransient } from '@waymark/database'
 import { type Locate, partitionKeyOf } from '@waymark/domain'
 import { addToOutbox } from '../outbox/index.ts'
 import { createEnrichEvents } from './enrich-events.ts'
 import { createEventPartitions, findOtherEvents } from './event-queries.ts'
 import { createEventWriter, type EventWriterDeps } from './event-writer.ts'
+import { isStoreUnavailable } from './store-errors.ts'
 
-export type SyncProcessorDeps = Omit<EventWriterDeps, 'partitions'> & { locate?: Locate | undefined }
+type SyncProcessorDeps = Omit<EventWriterDeps, 'partitions'> & { locate?: Locate | undefined }
 
 /** The lane of synchronously processed events in the outbox. */
 const LANE = 'sync-events'
 
 /**
- * The synchronous path: enriches and stores records in the request, by the functions that the consumers use.
- * When it resolves, the events can be read from both stores, and subscribers of the enriched stream will get them. It
- * answers the places of those that were not stored, since their ids are of events with another name.
+ * The synchronous path: enriches and stores records within the request, with the functions that the consumers use. When
+ * it resolves, the events can be read from both stores, and the enriched stream will contain them.
+ * @returns the indexes of records that were not stored, because an event with another name has their id
  * @throws AppError store_unavailable when a store does not answer; repeating the request is safe
  */
 export const createSyncProcessor = ({ db, analytics, projectConfigs, locate }: SyncProcessorDeps) => {
@@ -35,7 +34,7 @@ export const createSyncProcessor = ({ db, analytics, projectConfigs, locate }: S
       )
       return await findOtherEvents(db.pool, events)
     } catch (error) {
-      if (!isTransient(error) && !(error instanceof AnalyticsUnavailableError)) throw error
+      if (!isStoreUnavailable(error)) throw error
       throw storeUnavailable(error)
     }
   }

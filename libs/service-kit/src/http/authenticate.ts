@@ -17,10 +17,12 @@ export const keyInHeaders = ({ headers }: Pick<HttpRequest, 'headers'>): string 
 }
 
 /**
- * The key of a request, from its headers unless it is given, if it is valid and holds `scope`; null is what no key may do. Throws 401 with one body for every kind of bad key, 403 when the scope is missing or the key may not be
- * used from the browser's origin; none of them reads the request's body. With `X-Config-Version` it first waits until that
- * version of the configuration counts in this process.
- * @throws AppError unauthorized or forbidden
+ * Checks the key of a request, without reading its body. With the header `X-Config-Version` it waits until this process
+ * has applied that version of the configuration.
+ * @param scope the required scope; null when no key is allowed
+ * @param given the key, by default the one in the headers
+ * @throws AppError unauthorized, with the same body for every kind of bad key; forbidden when the key lacks the scope or
+ * may not be used from the browser's origin
  */
 export const allowApiKey = async (
   apiKeys: ApiKeys,
@@ -44,24 +46,22 @@ export const allowApiKey = async (
   return key
 }
 
-/** The parameter of the query and the member of a body that hold a key where a client can set no headers. */
+/** The query parameter and the body member that contain a key where a client cannot set headers. */
 const KEY_NAME = 'apiKey'
 
-/** How much is read of a body to find the key in it, in bytes: as much as browsers let pages send by `sendBeacon`. */
+/** Limits for a body that is read before its key is known. Browsers limit `sendBeacon` to 64 KiB. */
 export const MAX_BEACON_BYTES = 64 * 1024
-/** How long it may take to arrive, in ms. */
 const BEACON_DEADLINE_MS = 2_000
 
 type KeyOperation = { access: { scope: Parameters<typeof allowApiKey>[1] } }
 
-/** A valid key, and the body if it had to be read to find the key. */
+/** A valid key, and the body if it was read to find the key. */
 export type Sender = { apiKey: ApiKey; body?: JsonBody }
 
 /**
- * The valid key of a request, also of one that `navigator.sendBeacon` sends, which can set no headers: from the headers,
- * else from `apiKey` in the query, else from `apiKey` in a `text/plain` body of JSON. Only for the latter the body is read
- * before the key is known, and only 64 KiB of it for at most 2 s; what has no key by then has none. Keys of servers are
- * refused outside of headers, since URLs are logged on their way.
+ * Checks the key of a request that may come from `navigator.sendBeacon`, which cannot set headers. The key is in the
+ * headers, else in `apiKey` of the query, else in `apiKey` of a `text/plain` body of JSON. Outside of headers only keys of
+ * kind `pub` are allowed, because proxies log URLs.
  * @throws AppError unauthorized or forbidden
  */
 export const allowBeacon = async (
@@ -83,7 +83,7 @@ export const allowBeacon = async (
   return { apiKey, ...(body && { body }) }
 }
 
-/** The body without the key in it, so that the key is stored and shown nowhere. */
+/** Removes the key from a body, so that it is not stored. */
 export const withoutKey = (body: JsonBody): JsonBody => {
   if (keyInBody(body) === undefined) return body
   const { [KEY_NAME]: _key, ...value } = body.value as Record<string, unknown>
@@ -97,7 +97,7 @@ const keyInBody = (body: JsonBody | undefined): string | undefined => {
   return typeof key === 'string' ? key : undefined
 }
 
-/** Undefined when it is too large, too slow or no JSON. */
+/** Returns undefined when the body is too large, too slow or not JSON. */
 const readBeacon = async (request: HttpRequest, options: JsonBodyOptions): Promise<JsonBody | undefined> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>((resolve) => {

@@ -11,12 +11,12 @@ const ALLOWED_HEADERS =
   'Authorization, Content-Encoding, Content-Type, Idempotency-Key, If-None-Match, Traceparent, Tracestate, X-API-Key, X-Config-Version, X-Request-Id, X-Service-Sync'
 const EXPOSED_HEADERS =
   'ETag, Idempotent-Replayed, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id'
-/** How long a browser may remember a preflight's answer, in seconds; most remember it for less. */
+/** How long a browser may cache the answer to a preflight, in seconds. Most use a lower maximum. */
 const MAX_AGE_S = 86_400
 
 /**
- * Lets pages of any site read the answers of public paths, errors included, so that a developer sees them. There are no
- * credentials that a browser would add by itself; what counts is the key, and `requireAllowedOrigin`.
+ * Allows pages of any site to read the answers of public paths, including errors. These paths take no cookies, and
+ * `requireAllowedOrigin` checks the origin of each key.
  */
 export const allowBrowsers = ({ path, headers: { origin }, replyHeaders }: HttpRequest): void => {
   if (!PUBLIC_API.test(path)) return
@@ -27,7 +27,7 @@ export const allowBrowsers = ({ path, headers: { origin }, replyHeaders }: HttpR
   replyHeaders['Access-Control-Expose-Headers'] = EXPOSED_HEADERS
 }
 
-/** Whether a browser asks if a page may send a request. It carries no key, so nobody can tell yet from which origins. */
+/** Whether a request is a CORS preflight. It has no key, so the origin cannot be checked yet. */
 export const isPreflight = ({ method, path, headers }: HttpRequest): boolean =>
   method === 'OPTIONS' && headers['access-control-request-method'] !== undefined && PUBLIC_API.test(path)
 
@@ -41,7 +41,7 @@ export const PREFLIGHT_REPLY: Reply = {
   },
 }
 
-/** A page of some origin may not use the key; it may not read this either. */
+/** The key may not be used from the origin of the page. Its reply must not allow the page to read it. */
 export class OriginRefusedError extends AppError {
   constructor() {
     super('forbidden', 'The API key may not be used from this origin')
@@ -49,8 +49,8 @@ export class OriginRefusedError extends AppError {
 }
 
 /**
- * Holds a request's `Origin` against the origins that its key is for. Only `pub` keys have such a list, an empty one
- * allows all, and a request without an `Origin` comes from no page.
+ * Checks the `Origin` of a request against the allowed origins of its key. Only `pub` keys have such a list, and an empty
+ * one allows all.
  * @throws OriginRefusedError
  */
 export const requireAllowedOrigin = ({ kind, allowedOrigins }: ApiKey, origin: string | undefined): void => {

@@ -10,20 +10,20 @@ import { type Reply, sendReply } from './reply.ts'
 import { createRequest, type HttpRequest } from './request.ts'
 import { createRouter, type Route, route } from './router.ts'
 
-/** What an HTTP app needs beside its routes. `isReady` is asked at every `/readyz`. */
-export type HttpAppOptions = {
+type HttpAppOptions = {
   routes: readonly Route[]
   trustedProxies: number
+  /** What `/readyz` returns. */
   isReady: () => boolean
   log: Log
   metrics: Registry
-  /** Gives requests spans; nothing is traced without. */
+  /** Undefined without tracing. */
   tracer?: Tracer | undefined
-  /** How long answers may take, in ms, in place of what their operations say. */
+  /** Overrides the deadline of every operation, in ms. */
   deadlineMs?: number
 }
 
-/** An app with the given routes, health endpoints, security headers, and JSON for every error. */
+/** Creates an app with routes, health endpoints, security headers and JSON errors. */
 export const createHttpApp = ({
   routes,
   trustedProxies,
@@ -38,7 +38,7 @@ export const createHttpApp = ({
   const measure = measureRequests(metrics)
   const trace = tracer && traceRequests(tracer)
 
-  /** Answers with an error, unless the deadline has done so before. */
+  /** Sends an error, unless the deadline has already sent one. */
   const fail = (
     error: unknown,
     found: Route | undefined,
@@ -49,9 +49,9 @@ export const createHttpApp = ({
       ? Promise.resolve()
       : sendReply(request, response, undefined, errorReply(error, found?.operation, request, log))
 
-  /** Closes the connection: half an answer cannot be taken back. */
+  /** Closes the connection after a failure in the middle of an answer. */
   const breakOff = (error: unknown, { id: requestId, method, message }: HttpRequest): void => {
-    // The client may have closed it before.
+    // The client may have closed the connection before.
     if (!message.destroyed) log.error({ requestId, method, err: error }, 'Response aborted')
     message.socket.destroySoon()
   }
@@ -94,9 +94,9 @@ export const createHttpApp = ({
     if (health.includes(found)) return answer(found, request, response)
     const { operation } = found
     measure(operation, request)
-    const giveUp = (error: AppError): void =>
+    const onTimeout = (error: AppError): void =>
       void fail(error, found, request, response).catch(closeUnanswered(message))
-    startDeadline(operation, request, response, giveUp, deadlineMs)
+    startDeadline(operation, request, response, onTimeout, deadlineMs)
     if (!trace) return answer(found, request, response)
     return trace(operation, request, () => answer(found, request, response))
   }
@@ -104,7 +104,7 @@ export const createHttpApp = ({
   return (message, response) => void handle(message, response).catch(closeUnanswered(message))
 }
 
-/** Their requests are neither measured nor traced: probes would outnumber everything else. */
+/** Health checks. They are neither measured nor traced. */
 const healthRoutes = (isReady: () => boolean): readonly Route[] => [
   route({ method: 'get', path: '/healthz' }, () => ({ body: { status: 'ok' } })),
   route({ method: 'get', path: '/readyz' }, () =>
@@ -114,8 +114,8 @@ const healthRoutes = (isReady: () => boolean): readonly Route[] => [
   ),
 ]
 
-/** Makes what measures the time from now until a request has been answered, by route and not by what was asked. */
-export const measureRequests = (metrics: Registry) => {
+/** Returns a function that measures the time until a request is answered, by route. */
+const measureRequests = (metrics: Registry) => {
   const duration = new Histogram({
     name: 'waymark_http_request_duration_seconds',
     help: 'Time to answer a request',

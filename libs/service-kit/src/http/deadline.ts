@@ -2,17 +2,17 @@ import type { ServerResponse } from 'node:http'
 import { type AppError, type Endpoint, storeUnavailable } from '@waymark/contracts'
 import type { HttpRequest } from './request.ts'
 
-/** How long an answer may take, in ms: less than the 5 s that are promised, as a busy process is late. */
+/** Deadline of an answer, in ms. Below the promised 5 s, because timers of a busy process fire late. */
 const DEADLINE_MS = 4_600
-/** The same for what works on much at once: as long as a statement may take. */
+/** Deadline of operations with `takesLong`, in ms: the statement timeout of the database. */
 const LONG_DEADLINE_MS = 35_000
 
-/** Lets the answer take `extraMs` longer than its operation's deadline, for a request that brings much work. */
+/** Extends the deadline of a request by `extraMs`, for a large request. */
 export const extendDeadline = ({ deadline }: HttpRequest, extraMs: number): void => {
   deadline.extraMs = extraMs
 }
 
-/** Lets the answer take up to `extraMs` longer than its operation's deadline while `work` is under way. */
+/** Extends the deadline of a request by up to `extraMs` while `work` is running. */
 export const extendDeadlineDuring = async <T>(
   request: HttpRequest,
   extraMs: number,
@@ -26,7 +26,7 @@ export const extendDeadlineDuring = async <T>(
   }
 }
 
-/** Makes an answer that comes too late while `work` is under way say what `lateError` makes of it. */
+/** Answers with `lateError` if the deadline passes while `work` is running. */
 export const answerLateWith = async <T>(
   { deadline }: HttpRequest,
   lateError: (cause: Error) => AppError,
@@ -41,14 +41,14 @@ export const answerLateWith = async <T>(
 }
 
 /**
- * Calls `giveUp` when nothing has been answered in time, such as while a server behind us keeps connections open and says
- * nothing. The time counts from when the client has sent all. What is under way goes on, so the outcome is unknown.
+ * Calls `onTimeout` when a request is not answered within the deadline, which counts from the end of the request. The
+ * handler is not aborted, so the outcome of the request is unknown.
  */
 export const startDeadline = (
   { takesLong }: Endpoint,
   { message, deadline, onEnd }: HttpRequest,
   response: ServerResponse,
-  giveUp: (error: AppError) => void,
+  onTimeout: (error: AppError) => void,
   deadlineMs = takesLong ? LONG_DEADLINE_MS : DEADLINE_MS,
 ): void => {
   const expire = (): void => {
@@ -60,7 +60,7 @@ export const startDeadline = (
       deadline.extraMs = 0
       timer = setTimeout(expire, extraMs)
     } else {
-      giveUp(lateError(new Error('No answer within the deadline')))
+      onTimeout(lateError(new Error('No answer within the deadline')))
     }
   }
   let timer = setTimeout(expire, deadlineMs)

@@ -1,4 +1,3 @@
-import { AnalyticsUnavailableError } from '@waymark/analytics'
 import {
   AppError,
   type Endpoint,
@@ -7,7 +6,7 @@ import {
   storeUnavailable,
   traceIdOf,
 } from '@waymark/contracts'
-import { isTransient } from '@waymark/database'
+import { isStoreUnavailable } from '@waymark/pipeline'
 import { OriginRefusedError } from './cors.ts'
 import type { Reply } from './reply.ts'
 import type { HttpRequest } from './request.ts'
@@ -32,8 +31,8 @@ const statusOf: Record<ErrorCode, number> = {
 }
 
 /**
- * The answer to a request whose handling threw an error: JSON `{ error, … }`. What was not foreseen is logged, and the
- * client learns nothing of it.
+ * The reply to a request whose handler threw an error: JSON `{ error, … }`. Unknown errors are logged, and the client
+ * gets only `Internal error`.
  */
 export const errorReply = (
   error: unknown,
@@ -41,10 +40,11 @@ export const errorReply = (
   { id: requestId, method, path, headers, replyHeaders }: HttpRequest,
   log: Log,
 ): Reply => {
-  const known = error instanceof AppError ? error : isStoreAway(error) ? storeUnavailable(error) : internal()
+  const known =
+    error instanceof AppError ? error : isStoreUnavailable(error) ? storeUnavailable(error) : internal()
   const status = statusOf[known.code]
   if (status >= 500) {
-    // Known by what the client sent even where nothing is traced.
+    // From the headers, because tracing may be off.
     const traceId = traceIdOf(headers)
     log.error({ requestId, ...(traceId && { traceId }), method, err: error }, 'Request failed')
   }
@@ -63,10 +63,7 @@ export const errorReply = (
   }
 }
 
-const isStoreAway = (error: unknown): boolean =>
-  isTransient(error) || error instanceof AnalyticsUnavailableError
-
-/** OpenFeature clients read `errorCode` from every error of the protocol's paths. */
+/** OpenFeature clients expect `errorCode` in every error of the OFREP paths. */
 const ofrepDetails = ({ message }: AppError, path: string): Record<string, string> =>
   /^\/ofrep\//i.test(path) ? { errorCode: 'GENERAL', errorDetails: message } : {}
 

@@ -7,22 +7,22 @@ import { AppError, MAX_BODY_VALUES } from '@waymark/contracts'
 import { holdsNumberOutOfRange, parseJson } from '@waymark/domain'
 import type { HttpRequest } from './request.ts'
 
-/** A JSON body, the bytes that it was after decompression, how many these are, and on demand a digest of them. */
+/** A JSON body, and its bytes after decompression with their number and digest. */
 export type JsonBody = { value: unknown; raw: Buffer; bytes: number; digest: () => string }
 
-/** What stands for the body of an operation that has none. */
+/** The body of an operation without one. */
 export const noBody: JsonBody = { value: undefined, raw: Buffer.alloc(0), bytes: 0, digest: () => '' }
 
 /**
- * `numbers`: whether one that is out of range makes the whole body unusable, or is left as infinite to be refused later.
- * `text`: whether JSON may also come as `text/plain`.
+ * `numbers`: whether a number that is out of range makes the body invalid, or becomes `Infinity`.
+ * `text`: whether the type `text/plain` is also allowed.
  */
 export type JsonBodyOptions = { numbers?: 'in range' | 'any' | undefined; text?: boolean }
 
 /**
  * Reads a JSON body of at most `limit` bytes, counted after decompression (gzip, deflate, br).
- * @throws AppError unsupported_media_type for other types, payload_too_large above the limit and for more than
- * `MAX_BODY_VALUES` values, bad_request for what is not JSON or holds a number that is out of range
+ * @throws AppError unsupported_media_type for other types, payload_too_large above the limit or `MAX_BODY_VALUES` values,
+ * bad_request for invalid JSON or a number that is out of range
  */
 export const readJsonBody = async (
   { message }: HttpRequest,
@@ -31,14 +31,14 @@ export const readJsonBody = async (
 ): Promise<JsonBody> => {
   requireJson(message, options)
   const body = parseBody(await readBytes(message, limit), options)
-  // Parsing took its share of the thread; other requests come before the work on what was parsed.
+  // Lets other requests run between parsing and handling a large body.
   if (body.bytes > COUNTED_BYTES) await nextTurn()
   return body
 }
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json$/
 
-/** Whether a body comes as `text/plain`, which a page may send to another site without asking first. */
+/** Whether a body is `text/plain`, which a page may send to another site without a preflight. */
 export const isText = ({ headers }: Pick<HttpRequest, 'headers'>): boolean =>
   essenceOf(headers['content-type'] ?? '') === 'text/plain'
 
@@ -52,12 +52,12 @@ const requireJson = (request: Pick<HttpRequest, 'headers'>, { text = false }: Js
   throw new AppError('unsupported_media_type', 'The body must be JSON, with Content-Type: application/json')
 }
 
-/** Bodies whose values are counted are larger than this, in bytes; others are parsed fast enough. */
+/** Only the values of larger bodies are counted, in bytes. Smaller ones are parsed fast enough. */
 const COUNTED_BYTES = 1024 * 1024
 
 const BYTE_ORDER_MARK = '\uFEFF'
 
-/** As a TextDecoder does it, in a fraction of the time. */
+/** Decodes like a TextDecoder, but much faster. */
 const decodeUtf8 = (bytes: Buffer): string => {
   const text = bytes.toString('utf8')
   return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text
@@ -90,8 +90,8 @@ const OPENING = new Set([codeOf('['), codeOf('{')])
 const CLOSING = new Set([codeOf(']'), codeOf('}')])
 
 /**
- * Whether JSON text holds more values than that, members and items at any depth. They are counted before parsing, which
- * takes many times as long: commas, and what stands before the first comma of each list or object.
+ * Whether JSON text contains more values (members and items at any depth) than `limit`, without parsing it. Counts commas
+ * and the first value of each array and object.
  */
 export const hasMoreValuesThan = (limit: number, json: Uint8Array): boolean => {
   let values = 0
@@ -117,14 +117,14 @@ export const hasMoreValuesThan = (limit: number, json: Uint8Array): boolean => {
 const decoders = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const
 
 /**
- * The body of a request, decompressed (gzip, deflate, br). It is refused as soon as it is known to be larger than
- * `limit` bytes, before or after decompression, whatever is still to come.
- * @throws AppError payload_too_large, unsupported_media_type for another encoding, bad_request when it is damaged or
- * ends too early
+ * Reads the body of a request and decompresses it (gzip, deflate, br). Rejects as soon as it exceeds `limit` bytes, before
+ * or after decompression.
+ * @throws AppError payload_too_large, unsupported_media_type for another encoding, bad_request when it is corrupt or
+ * incomplete
  */
 export const readBytes = (req: IncomingMessage, limit: number): Promise<Buffer> =>
   new Promise((resolve, reject) => {
-    // Without headers that announce a body nothing comes, and no end of it either.
+    // A request without a body emits no `end` event.
     if (req.readableEnded) return resolve(Buffer.alloc(0))
     const decoded = decode(req)
     const chunks: Buffer[] = []
@@ -150,10 +150,10 @@ export const readBytes = (req: IncomingMessage, limit: number): Promise<Buffer> 
 
     if (Number(req.headers['content-length']) > limit) return refuse(tooLarge())
     measure(decoded, (chunk) => chunks.push(chunk))
-    // Compressed it could go on for ever and never become anything.
+    // An endless compressed body may decompress to nothing.
     if (decoded !== req) measure(req)
     decoded.once('end', () => {
-      // The request keeps its listeners, and they the chunks, for as long as it is not answered.
+      // Empties `chunks`, because the listeners of the request keep it in memory until the answer.
       const all = chunks.splice(0)
       resolve(all.length === 1 && all[0] ? all[0] : Buffer.concat(all))
     })

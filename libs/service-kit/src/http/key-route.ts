@@ -9,25 +9,25 @@ import { guardedRoute, type Route } from './router.ts'
 
 type KeyOperation = Operation<unknown, unknown, { by: 'key'; scope: ApiKeyScope }>
 
-/** `limitRequests` belongs to every operation that is documented as limited; `maxBodyBytes` to one with a body. */
+/** `limitRequests` is required for operations with a limit, and `maxBodyBytes` for those with a body. */
 type KeyRouteOptions = Pick<JsonBodyOptions, 'numbers'> & {
   apiKeys: ApiKeys
   limitRequests?: LimitRequests
   maxBodyBytes?: number
-  /** Whether pages may send it by `navigator.sendBeacon`, with a key of kind `pub`; see `allowBeacon`. */
+  /** Whether `navigator.sendBeacon` may send it, with a key of kind `pub`; see `allowBeacon`. */
   beacons?: boolean
-  /** Whether parameters of the query that are not documented are ignored, as a protocol of others wants it. */
+  /** Whether unknown query parameters are ignored, as OFREP requires. */
   openQuery?: boolean
-  /** Makes another error of what is thrown when the body cannot be read. */
+  /** Maps errors of reading the body. */
   bodyError?: (error: unknown) => unknown
 }
 
-/** A request with a valid key, within its limit, and its body if the operation has one. */
+/** A request with a valid key and within its limit, and its body if the operation has one. */
 export type KeyCall = { apiKey: ApiKey; request: HttpRequest; body: JsonBody }
 
 /**
- * A route for whoever holds an API key. In this order it answers 401 for a bad key, 403 for a missing scope,
- * 429 for too many requests, then what is wrong with the body as JSON and the names in the query, and then `answer`.
+ * A route for callers with an API key. It checks in this order: the key (401), its scope (403), the limit (429), the JSON
+ * of the body, and the names in the query. Then it calls `answer`.
  */
 export const keyRoute = (
   operation: KeyOperation,

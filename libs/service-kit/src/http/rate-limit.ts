@@ -4,48 +4,44 @@ import { clientNetworkOf } from '@waymark/domain'
 import type { ApiKey } from '@waymark/project-config'
 import type { HttpRequest } from './request.ts'
 
-/** A limit, and the name of the setting that holds it. */
+/** A limit, and the setting that defines it, for error messages. */
 export type Limit = { perMinute: number; setting: string }
 
-/** What is counted together, and against which limit. */
+/** The client whose requests are counted together, and its limit. */
 export type LimitedClient = Limit & {
   key: string
-  /** Whom the limit is for, as the refused client reads it. */
+  /** Description of the client in error messages. */
   scope: string
 }
 
-/** Requests that count together have the same `bucket`; `limitFor` says how many a client may send in a minute. */
-export type RateLimitOptions = {
+type RateLimitOptions = {
   limiter: RateLimiter | ((perMinute: number) => RateLimiter)
+  /** Requests with the same bucket are counted together. */
   bucket: string
-  /** Asked at each request, since a limit may be a project's own setting. */
+  /** Called for each request, because the limit may be a setting of the project. */
   limitFor: (key: ApiKey) => Limit | Promise<Limit>
-  /** Whether a key's own `requestsPerMinute` takes the place of the limit per project and client address. */
+  /** Whether `requestsPerMinute` of a key replaces the limit per project and client address. */
   perKey?: boolean
 }
 
 /**
- * Counts a request with a valid key. Adds to the headers of its answer where the client stands.
+ * Counts a request with a valid key, and adds `RateLimit-*` to the headers of its reply.
  * @throws AppError rate_limited
  */
 export type LimitRequests = (key: ApiKey, request: Pick<HttpRequest, 'ip' | 'replyHeaders'>) => Promise<void>
 
-/** Smaller limits are held exactly over all processes, which takes a request to Redis each time. */
+/** Smaller limits are enforced exactly across processes, at the cost of a Redis command for each request. */
 const EXACT_BELOW_PER_MINUTE = 1_000
 const WINDOW_MS = 60_000
 
-/**
- * The limiter for a limit: the exact one for small limits; for others the one that counts locally, whose error is then a
- * small part of the limit.
- */
+/** Selects the exact limiter for small limits, and otherwise the one that counts locally with a small error. */
 export const limiterBySize =
   ({ rateLimiter, ingestRateLimiter }: { rateLimiter: RateLimiter; ingestRateLimiter: RateLimiter }) =>
   (perMinute: number): RateLimiter =>
     perMinute < EXACT_BELOW_PER_MINUTE ? rateLimiter : ingestRateLimiter
 
 /**
- * The client that a request counts for: the address in the project, or with `perKey` the key when it has a limit of its
- * own.
+ * The client of a request: its address within the project, or the key if `perKey` is set and the key has its own limit.
  */
 export const limitedClient = (apiKey: ApiKey, ip: string, limit: Limit, perKey: boolean): LimitedClient =>
   !perKey || apiKey.requestsPerMinute === null
@@ -57,7 +53,7 @@ export const limitedClient = (apiKey: ApiKey, ip: string, limit: Limit, perKey: 
         scope: 'API key',
       }
 
-/** 429 that says which limit was reached and where it is set. `retryAfter` is in seconds. */
+/** The error for a reached limit. It names the limit and its setting. `retryAfter` is in seconds. */
 export const tooManyRequests = (
   { perMinute, scope, setting }: LimitedClient,
   what: string,
@@ -69,11 +65,7 @@ export const tooManyRequests = (
     { retryAfter },
   )
 
-/**
- * Limits the requests of each client (an address, for IPv6 its /64 network) to each project; it is asked before the body
- * is read. Every answer behind it tells with `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds)
- * where the client stands; 429 also when to come back.
- */
+/** Limits the requests of each client to each project. A client is an IPv4 address or an IPv6 /64 network. */
 export const rateLimit =
   ({ limiter, bucket, limitFor, perKey = false }: RateLimitOptions): LimitRequests =>
   async (apiKey, { ip, replyHeaders }) => {

@@ -6,27 +6,28 @@ import helmet from 'helmet'
 import sendFile from 'send'
 import type { HttpRequest, ReplyHeaders } from './request.ts'
 
-/** What a request is answered with. */
+/** The reply to a request. */
 export type Reply = {
-  /** 200 unless said. */
+  /** Default: 200. */
   status?: number
   headers?: ReplyHeaders
-  /** Whether it has all security headers, though its operation is one for programs: a browser may show it. */
+  /** Whether a browser may display it. It then has all security headers, also if its operation is `forPrograms`. */
   shown?: boolean
-  /** Sent as JSON; with a `type` it is text or bytes, which are sent as they are. */
+  /** Sent as JSON, unless `type` is set: then it is text or bytes. */
   body?: unknown
-  /** The media type of what is not JSON, with its charset. */
+  /** The media type of a body that is not JSON, with its charset. */
   type?: string
-  /** Text that is sent as it is made, at the client's pace, in place of `body`. */
+  /** Text that is sent as it is produced, instead of `body`. */
   stream?: AsyncGenerator<string>
-  /** Path of a file that is sent in place of `body`. */
+  /** Path of a file that is sent instead of `body`. */
   file?: string
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 /**
- * Sends a reply, unless the request has been answered. Without an endpoint it is an error's.
+ * Sends a reply, unless the request is already answered.
+ * @param endpoint undefined for an error
  * @throws what a stream throws
  */
 export const sendReply = async (
@@ -52,7 +53,7 @@ export const sendReply = async (
   endTogether(response, content)
 }
 
-/** Sends text once its first piece is there: what fails before that can still be an error's answer. */
+/** Sends a stream. It sends nothing before the first piece, so that an earlier failure becomes an error reply. */
 const sendText = async (
   response: ServerResponse,
   status: number,
@@ -63,13 +64,13 @@ const sendText = async (
     const first = await text.next()
     if (response.headersSent) return
     response.writeHead(status, headers)
-    await sendStream(response, beginningWith(first, text))
+    await sendStream(response, prepend(first, text))
   } finally {
     await text.return(undefined)
   }
 }
 
-async function* beginningWith(
+async function* prepend(
   { done, value }: IteratorResult<string>,
   rest: AsyncGenerator<string>,
 ): AsyncGenerator<string> {
@@ -77,7 +78,7 @@ async function* beginningWith(
   yield* rest
 }
 
-/** Sends a file as `send` does: whole, in part, or not at all when the client has it. */
+/** Sends a file, with support for ranges and conditional requests. */
 const sendFileOf = (
   { message }: HttpRequest,
   response: ServerResponse,
@@ -88,8 +89,8 @@ const sendFileOf = (
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
     const fail = (error: Error & { status?: number }): void => {
       for (const name of Object.keys(headers)) response.removeHeader(name)
-      const isOfClient = error.status === 412 || error.status === 416
-      reject(isOfClient ? new AppError('bad_request', 'The request is malformed') : error)
+      const isClientError = error.status === 412 || error.status === 416
+      reject(isClientError ? new AppError('bad_request', 'The request is malformed') : error)
     }
     response.once('close', resolve)
     sendFile(message, path, { cacheControl: false, etag: false }).on('error', fail).pipe(response)
@@ -106,19 +107,19 @@ const endAll = (): void => {
 }
 
 /**
- * Ends an answer together with all others that become ready in the same turn of the event loop. A client that sleeps has
- * to be woken, which takes longer than to write to it; one write does so for all that follow.
+ * Ends a response together with all others that are ready in the same turn of the event loop. Waking a client costs more
+ * than the write itself, and consecutive writes wake it once.
  */
 export const endTogether = (response: ServerResponse, content: string | Buffer): void => {
   if (ready.push({ response, content }) === 1) setImmediate(endAll)
 }
 
-/** How long a reader may take to accept one piece of a stream, in ms. */
-export const WRITE_TIMEOUT_MS = 30_000
+/** How long a client may take to accept one piece of a stream, in ms. */
+const WRITE_TIMEOUT_MS = 30_000
 
 /**
- * Sends text as it is made, at the reader's pace. A reader who accepts nothing for `timeoutMs` is disconnected, so that
- * what the text is made from is released. Resolves also when the reader has left.
+ * Sends text as it is produced. A client that accepts nothing for `timeoutMs` is disconnected, to release the resources
+ * of the stream. Resolves also when the client disconnects.
  */
 export const sendStream = async (
   response: Writable,
@@ -129,7 +130,7 @@ export const sendStream = async (
   const startTimer = () => {
     timer = setTimeout(() => response.destroy(), timeoutMs)
   }
-  // The next piece is asked for once the one before was accepted.
+  // The next piece is requested once the previous one was accepted.
   async function* pieces() {
     for await (const piece of text) {
       startTimer()
@@ -149,7 +150,7 @@ export const sendStream = async (
 
 type Headers = Readonly<Record<string, string>>
 
-/** All headers that helmet sets, which are the same for every answer. */
+/** The headers that helmet sets. They are the same for every reply. */
 const collectHeaders = (): Headers => {
   const headers: Record<string, string> = {}
   const response = {
@@ -171,5 +172,4 @@ const FOR_PROGRAMS: Headers = Object.fromEntries(
   ),
 )
 
-/** The security headers of an answer: those for pages too, unless it is for programs. */
-export const securityHeaders = (forPrograms: boolean): Headers => (forPrograms ? FOR_PROGRAMS : ALL)
+const securityHeaders = (forPrograms: boolean): Headers => (forPrograms ? FOR_PROGRAMS : ALL)

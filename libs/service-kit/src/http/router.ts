@@ -3,12 +3,12 @@ import createFinder, { type HTTPMethod } from 'find-my-way'
 import type { Reply } from './reply.ts'
 import type { HttpRequest } from './request.ts'
 
-/** An operation and what answers it. */
+/** An operation and its handler. */
 export type Route = {
   readonly operation: Endpoint
-  /** Finds out who asks, before the body is read. Throws what the request is refused with. */
+  /** Authenticates the caller before the body is read. Throws when the request is refused. */
   readonly allow?: (request: HttpRequest) => unknown
-  /** Makes the reply for a caller that `allow` has found. What it throws becomes an error's answer. */
+  /** Returns the reply for the caller that `allow` returned. A thrown error becomes an error reply. */
   readonly handler: (request: HttpRequest, caller: never) => Reply | Promise<Reply>
 }
 
@@ -21,23 +21,23 @@ export const route = (
   handler,
 })
 
-/** A route for callers that `allow` finds. */
+/** A route for callers that `allow` authenticates. */
 export const guardedRoute = <Caller>(
   operation: Endpoint,
   allow: (request: HttpRequest) => Promise<Caller>,
   handler: (request: HttpRequest, caller: Caller) => Promise<Reply>,
 ): Route => ({ operation, allow, handler })
 
-/** A route and the parameters of its path. */
-export type Match = { route: Route; params: Record<string, string> }
+/** A route and its path parameters. */
+type Match = { route: Route; params: Record<string, string> }
 
-// Node takes no longer request line and headers than that anyway.
+// The limit of Node.js for the request line and headers.
 const MAX_PARAMETER_LENGTH = 16 * 1024
 
 /**
- * Makes what finds the route of a request. Capitals and a slash at the end make no difference. What it returns throws
- * AppError not_found, bad_request for a parameter that cannot be decoded, or method_not_allowed, then with `Allow` in the
- * answer's headers.
+ * Returns a function that finds the route of a request. Paths are case-insensitive and may end with a slash. The function
+ * throws AppError not_found, bad_request for a parameter that cannot be decoded, or method_not_allowed with an `Allow`
+ * header in the reply.
  */
 export const createRouter = (routes: readonly Route[]): ((request: HttpRequest) => Match) => {
   const finder = createFinder({
@@ -53,15 +53,15 @@ export const createRouter = (routes: readonly Route[]): ((request: HttpRequest) 
 
   const find = (method: string, path: string): Match | undefined => {
     if (!path.startsWith('/')) return undefined
-    // It would decode all of the path, so that proxies that guard a path see another one than it does.
+    // Prevents the finder from decoding the path: a proxy that protects a path would see another path.
     const found = finder.find(method as HTTPMethod, path.replaceAll('%', '%25'))
-    // It takes an empty text for a parameter too.
+    // The finder also matches empty parameters.
     if (!found || Object.values(found.params).includes('')) return undefined
     return { route: found.store as Route, params: found.params as Record<string, string> }
   }
 
   return ({ method, path, replyHeaders }) => {
-    // Nothing has a name with U+0000 in it: PostgreSQL refuses such a text, also one to compare with.
+    // PostgreSQL refuses U+0000 in any text, so no resource has it in its name.
     if (path.includes('%00')) throw new AppError('not_found', 'Not found')
     const match = find(method === 'HEAD' ? 'GET' : method, path)
     if (match) return path.includes('%') ? { ...match, params: decoded(match.params) } : match

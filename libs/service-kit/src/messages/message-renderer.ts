@@ -8,24 +8,24 @@ import {
 import { createProjectWorkers, WorkerLimitError } from '../workers/project-workers.ts'
 import type { RenderResult, RenderTask } from './render-worker.ts'
 
-/** Compiles and renders the templates of projects in `ProjectWorkers`. */
+/** Compiles and renders the message templates of projects in worker threads. */
 export type MessageRenderer = {
   /**
-   * Renders a message. Waits while the project renders as many messages as it may.
+   * Renders a message. Waits while another message of the project is rendered.
    * @throws TemplateError when the templates cannot be compiled or filled in, or when that takes too long
    */
   render(projectId: string, templates: MessageTemplates, context: MessageContext): Promise<RenderedMessage>
   /** Compiles the templates. @throws TemplateError when they cannot be used */
   check(projectId: string, templates: MessageTemplates): Promise<void>
-  /** Whether so many messages of the project wait that another one should be refused. */
+  /** Whether so many messages of the project wait that further ones should be refused. */
   isBusy(projectId: string): boolean
   close(): Promise<void>
 }
 
-export type MessageRendererOptions = {
-  /** Time that one message may take in a worker, in ms. */
+type MessageRendererOptions = {
+  /** Time for one message in a worker, in ms (2,000). */
   deadlineMs?: number
-  /** Worker threads. More than a project may occupy, so that no project can occupy all. */
+  /** Worker threads. */
   threads?: number
 }
 

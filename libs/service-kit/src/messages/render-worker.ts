@@ -17,21 +17,18 @@ export type RenderResult =
   | { kind: 'failed'; field: keyof MessageTemplates; message: string }
 
 const MAX_COMPILED = 100
-const compiled = new LRUCache<string, ReturnType<typeof compileMessage>>({ max: MAX_COMPILED })
+const compiled = new LRUCache<string, ReturnType<typeof compileMessage>, MessageTemplates>({
+  max: MAX_COMPILED,
+  memoMethod: (_key, _known, { context }) => compileMessage(context),
+})
 
-const compileOnce = ({ subject, html }: MessageTemplates): ReturnType<typeof compileMessage> => {
-  const key = JSON.stringify([subject, html])
-  const known = compiled.get(key)
-  if (known) return known
-  const fresh = compileMessage({ subject, html })
-  compiled.set(key, fresh)
-  return fresh
-}
+const compileOnce = (templates: MessageTemplates): ReturnType<typeof compileMessage> =>
+  compiled.memo(JSON.stringify([templates.subject, templates.html]), { context: templates })
 
-// Loads the template engine before the first task, whose deadline covers its own work only.
+// Loads the template engine before the first task, whose deadline does not include that time.
 await compileOnce({ subject: '', html: '' })
 
-/** Entry point of a worker thread. */
+/** Entry point of the worker thread. */
 export default async ({
   task: { templates, context },
   started,

@@ -3,7 +3,7 @@ import { Counter, Histogram, type Registry } from 'prom-client'
 
 const SECONDS = [0.005, 0.02, 0.1, 0.5, 1, 5, 20, 60, 300]
 
-/** The same bus, with figures about what goes through it. `now` is in ms since the epoch. */
+/** Adds metrics to a bus. `now` is in ms since the epoch. */
 export const measureBus = (bus: EventBus, registry: Registry, now: () => number): EventBus => {
   const registers = [registry]
   const published = new Histogram({
@@ -85,7 +85,7 @@ const countOutcomes = (outcomes: Outcome[] | undefined, size: number): Map<Outco
   return counts.set('done', size - others)
 }
 
-/** When the gateway accepted what the record tells of, in ms; not every record says so. */
+/** When the gateway received the record, in ms since the epoch. Not every record has it. */
 const acceptedAtMs = (delivery: Delivery<unknown> | undefined): number | undefined => {
   const { receivedAt } = Object(delivery?.value) as { receivedAt?: unknown }
   const ms = typeof receivedAt === 'string' ? Date.parse(receivedAt) : Number.NaN

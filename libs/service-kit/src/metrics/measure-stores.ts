@@ -1,8 +1,27 @@
+import type { Cache } from '@waymark/cache'
 import type { Database } from '@waymark/database'
 import type { KafkaOptions } from '@waymark/event-bus'
-import { Gauge, type Registry } from 'prom-client'
+import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** Shows how the pool of connections to PostgreSQL is used. */
+/** Adds a count of hits and misses to a cache. */
+export const measureCache = (cache: Cache, registry: Registry): Cache => {
+  const requests = new Counter({
+    name: 'waymark_cache_requests_total',
+    help: 'Values asked for in the shared cache, by whether it had them',
+    labelNames: ['result'],
+    registers: [registry],
+  })
+  return {
+    ...cache,
+    get: async (key) => {
+      const value = await cache.get(key)
+      requests.inc({ result: value === undefined ? 'miss' : 'hit' })
+      return value
+    },
+  }
+}
+
+/** Reports the use of the connection pool of PostgreSQL. */
 export const measureDatabase = ({ pool }: Pick<Database, 'pool'>, registry: Registry): void => {
   const connections = new Gauge({
     name: 'waymark_database_connections',
@@ -17,7 +36,7 @@ export const measureDatabase = ({ pool }: Pick<Database, 'pool'>, registry: Regi
   })
 }
 
-/** Shows how far consumers are behind on the partitions that are theirs, as the event bus tells. */
+/** Reports the lag of consumers on the partitions that they own. */
 export const measureLag = (registry: Registry): NonNullable<KafkaOptions['onLag']> => {
   const lag = new Gauge({
     name: 'waymark_consumer_lag_records',

@@ -4,9 +4,8 @@ import { isQuickToCheck, usabilityProblems } from '@waymark/domain'
 import { createProjectWorkers, WorkerLimitError } from '../workers/project-workers.ts'
 
 /**
- * Checks the JSON Schemas of projects. Analysing patterns and compiling take up to seconds, which must not delay other
- * requests, so it happens in worker threads. Small schemas without patterns are checked without one, since a thread takes
- * seconds to start on a busy machine.
+ * Checks the JSON Schemas of projects in worker threads, because analyzing patterns and compiling may take seconds. Small
+ * schemas without patterns are checked on this thread, because a worker may take seconds to start on a busy machine.
  */
 export type SchemaChecker = {
   /**
@@ -17,12 +16,9 @@ export type SchemaChecker = {
   close(): Promise<void>
 }
 
-/**
- * Time that a check may take, in ms. A slow machine takes long for what is bounded by steps; a schema must get the same
- * answer there.
- */
+/** Time for one check, in ms. Long, so that a slow machine does not reject a schema that others accept. */
 export const SCHEMA_CHECK_MS = 30_000
-/** Schemas of a project that wait for its thread before others are refused. */
+/** Most schemas of a project that wait for its thread. Further ones are refused. */
 const MAX_WAITING = 8
 
 /** Creates a checker. Its threads start with the first schema. */

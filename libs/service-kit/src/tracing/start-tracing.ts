@@ -17,26 +17,27 @@ import {
 import type { Log } from '@waymark/contracts'
 import type { TracingConfig } from './tracing-config.ts'
 
-/** What makes spans, and what sends the last ones off. */
-export type Tracing = { tracer: Tracer; stop(): Promise<void> }
-
-/** How long the collector has for a batch of spans, and a stop for the last of them, in ms. */
-const EXPORT_MS = 3_000
+/** Time for the export of a batch of spans, also of the last one at a stop, in ms. */
+const EXPORT_TIMEOUT_MS = 3_000
 const EXPORT_INTERVAL_MS = 2_000
-/** Spans that wait for the collector at most; those beyond are dropped. */
+/** Spans that wait for the collector. Further ones are dropped. */
 const MAX_WAITING_SPANS = 4_096
-/** A collector that is away is complained about this often, in ms. */
-const COMPLAIN_MS = 60_000
+const LOG_INTERVAL_MS = 60_000
 
 /**
- * Starts to export spans, and has the context of a request or batch follow what is done for it. A collector that is
- * away costs spans and nothing else. Only for a process that is traced: importing this loads the whole SDK.
+ * Starts to export spans, and propagates the trace context through asynchronous calls. While the collector is
+ * unavailable, spans are lost and nothing else happens. Importing this file loads the whole SDK.
+ * @returns the tracer, and `stop`, which exports the remaining spans
  */
-export const startTracing = (name: string, config: TracingConfig, log: Log): Tracing => {
+export const startTracing = (
+  name: string,
+  config: TracingConfig,
+  log: Log,
+): { tracer: Tracer; stop(): Promise<void> } => {
   const exporter = new OTLPTraceExporter({
     url: `${config.endpoint.replace(/\/+$/, '')}/v1/traces`,
     headers: headersOf(config.headers),
-    timeoutMillis: EXPORT_MS,
+    timeoutMillis: EXPORT_TIMEOUT_MS,
   })
   const provider = new TracerProvider({
     resource: resourceFromAttributes({
@@ -50,19 +51,19 @@ export const startTracing = (name: string, config: TracingConfig, log: Log): Tra
         exporter,
         maxQueueSize: MAX_WAITING_SPANS,
         scheduledDelayMillis: EXPORT_INTERVAL_MS,
-        exportTimeoutMillis: EXPORT_MS,
+        exportTimeoutMillis: EXPORT_TIMEOUT_MS,
       }),
     ],
   })
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   propagation.setGlobalPropagator(new W3CTraceContextPropagator())
-  const complain = complainTo(log)
-  setGlobalErrorHandler(complain)
+  const logFailure = logFailuresTo(log)
+  setGlobalErrorHandler(logFailure)
   return {
     tracer: provider.getTracer('waymark'),
     stop: async () => {
-      const patience = sleep(EXPORT_MS, undefined, { ref: false })
-      await Promise.race([provider.shutdown().catch(complain), patience])
+      const timeout = sleep(EXPORT_TIMEOUT_MS, undefined, { ref: false })
+      await Promise.race([provider.shutdown().catch(logFailure), timeout])
       context.disable()
       propagation.disable()
     },
@@ -94,11 +95,11 @@ const samplerOf = ({ sampler, ratio }: TracingConfig): Sampler => {
   return sampler.startsWith('parentbased') ? new ParentBasedSampler({ root }) : root
 }
 
-const complainTo = (log: Log): ((error: unknown) => void) => {
-  let saidAt = Number.NEGATIVE_INFINITY
+const logFailuresTo = (log: Log): ((error: unknown) => void) => {
+  let loggedAt = Number.NEGATIVE_INFINITY
   return (error) => {
-    if (performance.now() - saidAt < COMPLAIN_MS) return
-    saidAt = performance.now()
+    if (performance.now() - loggedAt < LOG_INTERVAL_MS) return
+    loggedAt = performance.now()
     log.warn({ err: error }, 'Traces could not be exported to the collector')
   }
 }

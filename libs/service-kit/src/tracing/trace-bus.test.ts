@@ -13,8 +13,8 @@ import {
 } from '@waymark/event-bus'
 import { anIngestRecord } from '@waymark/testing'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { traceLogFields } from './log-fields.ts'
 import { traceBus } from './trace-bus.ts'
+import { traceLogFields } from './trace-requests.ts'
 
 const exporter = new InMemorySpanExporter()
 const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] })

@@ -14,13 +14,13 @@ import { type Delivery, type EventBus, publishing } from '@waymark/event-bus'
 import { traceHeaders } from '@waymark/pipeline'
 
 /**
- * The same bus, in traces. What is published for a request or batch has a span, and its records carry the trace; those
- * that carry one already, because they follow from another record or waited in the outbox, keep it. A batch has a span
- * in each trace whose records it holds, as far as those are sampled; what its handler does belongs to the first.
+ * Adds traces to a bus. Publishing within a request or batch has a span, and the records carry its trace unless they have
+ * one already, such as records from the outbox. A batch has a span in each sampled trace of its records. The work of its
+ * handler belongs to the first.
  */
 export const traceBus = (bus: EventBus, tracer: Tracer): EventBus => ({
   ...publishing(async (topic, records) => {
-    // A loop that sends on what others have written has no trace of its own.
+    // Background loops, such as the relay of the outbox, have no trace.
     if (trace.getActiveSpan() === undefined) return bus.publishSerialized(topic, records)
     const span = tracer.startSpan(`send ${topic.name}`, {
       kind: SpanKind.PRODUCER,
@@ -32,7 +32,7 @@ export const traceBus = (bus: EventBus, tracer: Tracer): EventBus => ({
         ? { ...record, headers: { ...record.headers, ...headers } }
         : record,
     )
-    // Below here records of many requests travel together: what is logged of that belongs to none of them.
+    // Without the context, because the bus batches records of several requests.
     return during([span], () => context.with(ROOT_CONTEXT, () => bus.publishSerialized(topic, traced)))
   }),
   subscribe: (subscription) => {
@@ -49,9 +49,9 @@ export const traceBus = (bus: EventBus, tracer: Tracer): EventBus => ({
         const start = (producer: Context, links: { context: ReturnType<Span['spanContext']> }[]) =>
           tracer.startSpan(`process ${topic.name}`, { kind: SpanKind.CONSUMER, attributes, links }, producer)
         const span = start(first, [])
-        const besides = others.map((producer) => start(producer, [{ context: span.spanContext() }]))
+        const further = others.map((producer) => start(producer, [{ context: span.spanContext() }]))
         return context.with(trace.setSpan(ROOT_CONTEXT, span), () =>
-          during([span, ...besides], () => subscription.handle(batch, signal)),
+          during([span, ...further], () => subscription.handle(batch, signal)),
         )
       },
     })
@@ -66,7 +66,7 @@ const attributesOf = (operation: 'send' | 'process', topic: string, records: num
   'messaging.batch.message_count': records,
 })
 
-/** The contexts that the records were published in: the sampled ones, or else the first there is. */
+/** The contexts in which the records were published: the sampled ones, or else the first one. */
 const producersOf = (batch: readonly Delivery<unknown>[]): Context[] => {
   const seen = new Set<string>()
   for (const { headers } of batch) {
@@ -78,7 +78,7 @@ const producersOf = (batch: readonly Delivery<unknown>[]): Context[] => {
   return parents.map((traceparent) => propagation.extract(ROOT_CONTEXT, { traceparent }))
 }
 
-/** Does the work that the spans tell of. Of an error they keep the kind: its message may quote what users sent. */
+/** Runs `work` and ends the spans. They record the type of an error, but not its message, which may hold personal data. */
 const during = async <T>(spans: readonly Span[], work: () => Promise<T>): Promise<T> => {
   try {
     return await work()

@@ -1,6 +1,7 @@
 import {
   context,
   createContextKey,
+  isSpanContextValid,
   propagation,
   ROOT_CONTEXT,
   SpanKind,
@@ -11,13 +12,11 @@ import {
 import type { Endpoint } from '@waymark/contracts'
 import type { HttpRequest } from '../http/request.ts'
 
-/** Under which a context holds the id of the request that it belongs to. */
-export const REQUEST_ID = createContextKey('waymark request id')
+const REQUEST_ID = createContextKey('waymark request id')
 
 /**
- * Makes what has requests answered by `answer`, each in a span of its own, to which belongs all that the answer waits
- * for; in the trace of its `traceparent` if it has one. Spans tell the route and not the path: what users send is nobody
- * else's.
+ * Returns a function that runs `answer` in a span, within the trace of the `traceparent` header. Spans contain the route
+ * instead of the path, because paths may hold personal data.
  */
 export const traceRequests =
   (tracer: Tracer) =>
@@ -36,3 +35,16 @@ export const traceRequests =
     })
     return context.with(trace.setSpan(caller, span).setValue(REQUEST_ID, request.id), answer)
   }
+
+/** The fields of log lines that are written while a traced request or batch is handled. */
+export const traceLogFields = (): { requestId?: string; traceId?: string; spanId?: string } => {
+  const now = context.active()
+  const span = trace.getSpanContext(now)
+  if (span === undefined || !isSpanContextValid(span)) return {}
+  const requestId = now.getValue(REQUEST_ID)
+  return {
+    ...(typeof requestId === 'string' && { requestId }),
+    traceId: span.traceId,
+    spanId: span.spanId,
+  }
+}

@@ -2,7 +2,7 @@ import { PATTERN_DESCRIPTION } from '@waymark/contracts'
 import { Type } from 'typebox'
 import { type Config, variable } from '../config.ts'
 
-/** Where traces go, and how many; the variables that every OpenTelemetry SDK reads. */
+/** Standard variables of OpenTelemetry SDKs. */
 export const tracingConfig = {
   endpoint: variable(
     'OTEL_EXPORTER_OTLP_ENDPOINT',

@@ -2,7 +2,7 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import pLimit, { type LimitFunction } from 'p-limit'
 import type { Piscina } from 'piscina'
 
-/** What a worker is given: a task, and the port that is told when its work starts. */
+/** A task, and the port to which the worker sends a message when it starts the task. */
 export type StartedTask<Task> = { task: Task; started: MessagePort }
 
 /** A task that was ended because it took too long or needed too much memory. */
@@ -17,28 +17,28 @@ export class WorkerLimitError extends Error {
 }
 
 /**
- * Runs what projects write in worker threads, because its time cannot be bounded on the thread that answers requests. A
- * worker that exceeds the deadline or its memory is ended.
+ * Runs templates and schemas of projects in worker threads, because their time cannot be bounded on the main thread. A
+ * worker that exceeds the deadline or its memory is terminated.
  */
 export type ProjectWorkers<Task, Result> = {
   /**
-   * Runs a task. Waits while the project runs as many as it may.
+   * Runs a task. Waits while another task of the project runs.
    * @throws WorkerLimitError when it takes too long or needs too much memory
    */
   run(projectId: string, task: Task): Promise<Result>
-  /** Whether so many tasks of the project wait that another one should be refused. */
+  /** Whether so many tasks of the project wait that further ones should be refused. */
   isBusy(projectId: string): boolean
   close(): Promise<void>
 }
 
-export type ProjectWorkersOptions = {
-  /** File whose default export runs a task, in a thread of its own. */
+type ProjectWorkersOptions = {
+  /** File whose default export runs a task. */
   filename: string
-  /** Time that one task may take in a worker, in ms. */
+  /** Time for one task in a worker, in ms. */
   deadlineMs: number
-  /** Worker threads. More than a project may occupy, so that no project can occupy all. */
+  /** Worker threads. More than `THREADS_PER_PROJECT`, so that a project cannot occupy all. */
   threads?: number
-  /** Tasks of a project that wait for its thread before `isBusy` says so. */
+  /** Waiting tasks of a project from which `isBusy` returns true. */
   maxWaiting?: number
 }
 
@@ -46,7 +46,7 @@ const THREADS = 2
 const THREADS_PER_PROJECT = 1
 const MAX_WAITING_PER_PROJECT = 20
 const WORKER_HEAP_MB = 128
-/** Threads end after this time without work, in ms. On a busy machine it takes seconds to start one. */
+/** Threads end after this time without work, in ms. Long, because one may take seconds to start on a busy machine. */
 const IDLE_MS = 10 * 60_000
 
 /** Creates workers. Their threads start with the first task. */
@@ -60,7 +60,7 @@ export const createProjectWorkers = <Task, Result>({
   const projects = new Map<string, LimitFunction>()
 
   const startPool = async () => {
-    // Most processes never need a worker.
+    // Imported on first use, because most processes never need a worker.
     const { Piscina } = await import('piscina')
     return new Piscina<StartedTask<Task>, Result>({
       filename,
@@ -75,7 +75,7 @@ export const createProjectWorkers = <Task, Result>({
     pool ??= startPool()
     const threadPool = await pool
     const { port1, port2 } = new MessageChannel()
-    // Only the work counts, not the wait for a thread that starts or is busy.
+    // The deadline covers the work, but not the wait for a thread.
     const deadline = new AbortController()
     let timer: NodeJS.Timeout | undefined
     port1.once('message', () => {
