@@ -1,4 +1,4 @@
-import { createIngestQueue, rememberUserAgents } from '@waymark/pipeline'
+import { createIngestQueue, cacheUserAgents } from '@waymark/pipeline'
 import { createChangeNotices } from '@waymark/project-config'
 import { type CorePlatform, everyMs, type Service, untilStopped } from '@waymark/service-kit'
 import { createClickLimits } from './click-limits.ts'
@@ -53,7 +53,7 @@ export const createLinkRedirector = (
   })
   const limits = createClickLimits({ totals, pool, log })
   const { shareSalts, hashVisitor } = createVisitorHash({ pool, now: clock })
-  const describeUserAgent = rememberUserAgents()
+  const describeUserAgent = cacheUserAgents()
   const queue = createIngestQueue({ bus, db, log, now: steadyClock, lane: 'click-spool' })
   const clicks = createClickRecorder({
     queue,

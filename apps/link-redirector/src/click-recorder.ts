@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type IpStorage, type LinkClick, type Log, linkClicks } from '@waymark/contracts'
 import { hostOf, storableIp } from '@waymark/domain'
-import { createBatcher, type IngestQueue, rememberBots, traceHeaders } from '@waymark/pipeline'
+import { createBatcher, type IngestQueue, cacheBots, traceHeaders } from '@waymark/pipeline'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { VisitorHash } from './visitor-hash.ts'
 
@@ -54,7 +54,7 @@ export const createClickRecorder = ({
   metrics,
   maxWaiting = MAX_WAITING,
 }: ClickRecorderDeps) => {
-  const isBot = rememberBots()
+  const isBot = cacheBots()
   // Clicks need no order, so the clicks of a batch go to one partition.
   let key = newKey()
   const dropped = new Counter({

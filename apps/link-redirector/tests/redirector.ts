@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { linkClicks, topics } from '@waymark/contracts'
 import { type Database, openDatabase } from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
-import { rememberUserAgents, storeClicks } from '@waymark/pipeline'
+import { cacheUserAgents, storeClicks } from '@waymark/pipeline'
 import {
   type CorePlatform,
   distributedPlatform,
@@ -106,7 +106,7 @@ export const startRedirector = async (
 
 /** Stores what the redirectors recorded, as persistence-consumer does. */
 export const startStoringClicks = async ({ bus, db }: CorePlatform): Promise<{ stop(): Promise<void> }> => {
-  const describeUserAgent = rememberUserAgents()
+  const describeUserAgent = cacheUserAgents()
   const consumer = bus.subscribe({
     group: 'clicks',
     topic: linkClicks,

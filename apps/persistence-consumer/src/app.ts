@@ -19,7 +19,7 @@ import {
   createPurger,
   forgetOldCounts,
   forgetVisitors,
-  rememberUserAgents,
+  cacheUserAgents,
   storeClicks,
   storeDeadLetters,
   storeExposures,
@@ -41,7 +41,7 @@ type Client = Parameters<typeof withoutErased>[0]
 export const createPersistenceConsumer = (platform: Platform): Service => {
   const { db, bus, cache, analytics, deleteMailCopies, projectConfigs, clock, log } = platform
   const partitions = createEventPartitions(db)
-  const describeUserAgent = rememberUserAgents()
+  const describeUserAgent = cacheUserAgents()
   const writeEvents = createEventWriter({ db, analytics, projectConfigs, partitions })
   const writeProfiles = createProfileWriter({ db, analytics })
   const relay = createOutboxRelay({ db, bus, log })

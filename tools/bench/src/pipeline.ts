@@ -2,7 +2,7 @@ import { type EnrichedEvent, ingestRecords } from '@waymark/contracts'
 import { classifyStoreError, type Database } from '@waymark/database'
 import { enrichEvent } from '@waymark/domain'
 import { createKafkaEventBus } from '@waymark/event-bus'
-import { rememberUserAgents, storeEvents } from '@waymark/pipeline'
+import { cacheUserAgents, storeEvents } from '@waymark/pipeline'
 import { createLog } from '@waymark/service-kit'
 import { eventually } from '@waymark/testing/servers'
 import type { Benchmark, Contender, Figures } from './benchmark.ts'
@@ -18,7 +18,7 @@ const BATCH = 500
 const LANES = 4
 const STORING_MS = 5 * 60_000
 
-const describeUserAgent = rememberUserAgents()
+const describeUserAgent = cacheUserAgents()
 const anEnrichedEvent = (projectId: string): EnrichedEvent =>
   enrichEvent(aRecord(projectId), { profileId: null, shortLink: null, describeUserAgent })
 

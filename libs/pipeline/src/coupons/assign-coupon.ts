@@ -11,7 +11,7 @@ import {
   hasAvailableCoupon,
 } from './coupon-queries.ts'
 
-/** A coupon that belongs to a profile; `status` tells whether it was redeemed since. */
+/** A coupon of a profile. It may be redeemed already. */
 export type AssignedCoupon = {
   couponId: string
   code: string
@@ -21,22 +21,22 @@ export type AssignedCoupon = {
 }
 
 /** Why a profile gets no coupon. `not_found`: the project has no such pool. */
-export type NoCoupon = { reason: 'not_found' | 'pool_not_ready' | 'expired' | 'revoked' | 'exhausted' }
+type NoCoupon = { reason: 'not_found' | 'pool_not_ready' | 'expired' | 'revoked' | 'exhausted' }
 
 const ATTEMPTS = 6
 const DELAY_MS = 20
 
 /**
- * Gives a profile one coupon of a pool, the same one whenever and however often it is asked; of a shared pool its code.
- * `profileId` is a living profile. Whether the coupon was redeemed since makes no difference, a revoked one is not shown.
+ * Assigns one coupon of a pool to a profile, always the same one; of a shared pool its code. `profileId` must be an
+ * existing profile. A redeemed coupon is returned too, but not a revoked one.
  */
 export const createAssignCoupon = ({ pool: db }: Pick<Database, 'pool'>, now: () => number = Date.now) => {
-  /** Others may hold the last coupons, and give them back when their profile turns out to have one. */
+  /** Retries, because other transactions may lock the last coupons and release them without an assignment. */
   const assign = async (poolId: string, profileId: string): Promise<CouponRow | undefined> => {
     for (let attempt = 1; ; attempt++) {
       const given = await assignAvailableCoupon(db, poolId, profileId)
       if (given) return given
-      // In this order: whoever took the last one for the same profile has been seen by the time that none is left.
+      // In this order, so that an assignment of the last coupon to the same profile is found.
       const left = await hasAvailableCoupon(db, poolId)
       const assigned = await findAssignedCoupon(db, poolId, profileId)
       if (assigned || attempt === ATTEMPTS || !left) return assigned
@@ -56,7 +56,7 @@ export const createAssignCoupon = ({ pool: db }: Pick<Database, 'pool'>, now: ()
     const state = { kind: pool.kind, status: pool.status, startsAt, expiresAt, maxRedemptions, redeemed }
     const refusal = refusalOf({ status: known?.status ?? 'available', pool: state }, now())
     if (refusal !== undefined && refusal !== 'already_redeemed') return { reason: refusal }
-    // A coupon that was given stays; a new one of a pool that takes no more redemptions would be worth nothing.
+    // Without redemptions left in the pool, the profile keeps its coupon but gets no new one.
     if (refusal === 'already_redeemed' && known?.status !== 'redeemed' && known?.status !== 'assigned')
       return { reason: 'exhausted' }
 

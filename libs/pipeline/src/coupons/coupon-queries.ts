@@ -3,7 +3,7 @@ import { bulkColumns, type Database } from '@waymark/database'
 import type { ClientBase, Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 
-/** A code as it is compared, and as it is shown where that does not follow from its pool. */
+/** A normalized code. `display` is set when its display form cannot be derived from the pool. */
 export type NewCode = { code: string; display: string | null }
 
 type Row = NewCode & { id: string }
@@ -14,15 +14,15 @@ const columns = bulkColumns<Row>([
   { name: 'display', type: 'text', of: ({ display }) => display },
 ])
 
-// In the order of the index of codes, so that writers who share some wait for each other instead of deadlocking.
+// In the order of the index of codes, so that writers do not deadlock.
 const INSERT = `
   INSERT INTO coupon.coupons (project_id, pool_id, ${columns.names})
   SELECT $4::uuid, $5::uuid, ${columns.names} FROM ${columns.unnest} AS given (${columns.names}) ORDER BY code COLLATE "C"
   ON CONFLICT (project_id, code) DO NOTHING RETURNING code`
 
 /**
- * Adds coupons to a pool, except those whose code the project has already. The pool's `generated` is the caller's to
- * raise, in the same transaction and with the pool's row locked.
+ * Adds coupons to a pool, except those whose code exists in the project. The caller must increase `generated` of the pool
+ * in the same transaction, with the pool's row locked.
  * @returns the codes that were new
  */
 export const insertCoupons = async (
@@ -39,8 +39,7 @@ export const insertCoupons = async (
   return inserted.rows.map(({ code }) => code)
 }
 
-/** A pool, as far as giving its coupons needs it. */
-export type PoolRow = {
+type PoolRow = {
   kind: PoolKind
   status: PoolStatus
   prefix: string
@@ -59,7 +58,7 @@ const POOL = `
 
 const SHARED = 'SELECT id, code, display, status FROM coupon.coupons WHERE pool_id = $1 LIMIT 1'
 
-// A profile keeps what was given to those that were merged into it; its own comes first.
+// Includes the coupons of profiles that were merged into this one. Its own comes first.
 const ASSIGNED = `
   SELECT c.id, c.code, c.display, c.status
   FROM coupon.assignments a JOIN coupon.coupons c ON c.id = a.coupon_id
@@ -67,8 +66,8 @@ const ASSIGNED = `
     AND (a.profile_id = $2 OR a.profile_id IN (SELECT id FROM ingest.profiles WHERE merged_into = $2))
   ORDER BY a.profile_id = $2 DESC, a.assigned_at, a.coupon_id LIMIT 1`
 
-// The key of the assignments lets a profile have one, whatever it picks at the same time elsewhere. An erasure waits
-// for it; whoever has been erased gets none.
+// The key of the assignments allows one coupon per profile, also with concurrent requests. The lock of the profile makes
+// an erasure wait, and an erased profile gets no coupon.
 const ASSIGN = `
   WITH known AS (
     SELECT id FROM ingest.profiles WHERE id = $2 FOR KEY SHARE
@@ -117,18 +116,18 @@ export const hasAvailableCoupon = async (pool: Pool, poolId: string): Promise<bo
   return rows.length > 0
 }
 
-/** Where the cache keeps which coupon of a pool a profile was given. */
+/** The cache key of the coupon of a pool that a profile has. */
 export const givenCouponKey = (projectId: string, poolId: string, profileId: string): string =>
   `given-coupon:v1:${projectId}:${poolId}:${profileId}`
 
-// The code of a shared pool is given without being assigned.
+// The code of a shared pool is not assigned.
 const POOLS_GIVEN_FROM = `
   SELECT p.id AS "poolId", given.id AS "profileId"
   FROM coupon.pools p CROSS JOIN unnest($2::uuid[]) AS given (id)
   WHERE p.project_id = $1 AND (p.kind = 'shared' OR EXISTS (
     SELECT FROM coupon.assignments a WHERE a.pool_id = p.id AND a.profile_id = ANY($2)))`
 
-/** Every key of the cache that may hold a coupon of a person. */
+/** All cache keys that may hold a coupon of a person. */
 export const givenCouponKeys = async (
   { projectId, profileIds }: { projectId: string; profileIds: readonly string[] },
   { db }: { db: Pick<Database, 'pool'> },

@@ -4,12 +4,12 @@ import { MAX_COUNT_DAYS } from '@waymark/domain'
 import type { ProjectConfigs } from '@waymark/project-config'
 import type { ClientBase, Pool } from 'pg'
 
-/** Which events of a project are counted per person. */
+/** The names of the events of a project that are counted per person. */
 export type CountedEvents = (projectId: string) => ReadonlySet<string>
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** One person's event on one day, and how often. */
+/** How often a person had an event on one day. */
 type Count = { profileId: string; event: string; day: string; n: number }
 
 const columns = bulkColumns<Count>([
@@ -19,16 +19,16 @@ const columns = bulkColumns<Count>([
   { name: 'n', type: 'int', of: ({ n }) => n },
 ])
 
-// In key order, as everywhere else, so that writers wait for each other instead of deadlocking.
+// In key order, so that writers do not deadlock.
 const ADD = `
   INSERT INTO decision.profile_event_counts AS known (${columns.names})
   SELECT * FROM ${columns.unnest} AS given (${columns.names}) ORDER BY profile_id, event, day
   ON CONFLICT (profile_id, event, day) DO UPDATE SET n = known.n + excluded.n`
 
 /**
- * Asks the configuration which events are counted in the projects of a batch; before the batch's transaction, so that it
- * needs no second connection.
- * @throws AppError store_unavailable when nobody can tell
+ * Reads from the configuration which events are counted in the projects of a batch. Call it before the transaction of the
+ * batch, which would otherwise need a second connection.
+ * @throws AppError store_unavailable when the configuration is not available
  */
 export const countedEventsIn = async (
   projectConfigs: ProjectConfigs,
@@ -44,8 +44,8 @@ export const countedEventsIn = async (
 const NONE: ReadonlySet<string> = new Set()
 
 /**
- * Counts events per person and day, those that a decision asks about and that are not too old to be asked about. Give it
- * only events that were new, in the transaction that stored them: that is what makes each count exactly once.
+ * Counts events per person and day that decisions use. Call it only with new events, in the transaction that stored them,
+ * so that each event counts once.
  */
 export const storeCounts = async (
   client: ClientBase,
@@ -70,7 +70,7 @@ const FORGET = `
   DELETE FROM decision.profile_event_counts WHERE ctid = ANY(ARRAY(
     SELECT ctid FROM decision.profile_event_counts WHERE day < $1 LIMIT 5000))`
 
-/** Deletes counts that are too old to be asked about, 5,000 at a time; answers how many. */
+/** Deletes up to 5,000 counts that are too old for decisions. Returns their number. */
 export const forgetOldCounts = async (pool: Pool, now: number): Promise<number> => {
   const { rowCount } = await pool.query(FORGET, [dayOf(now - MAX_COUNT_DAYS * DAY_MS)])
   return rowCount ?? 0

@@ -3,7 +3,6 @@ import { bulkColumns } from '@waymark/database'
 import type { ClientBase, Pool } from 'pg'
 import { resolveProfiles } from '../identity/index.ts'
 
-/** An exposure of somebody whose profile is known by now. */
 type Known = Exposure & { profileId: string }
 
 const columns = bulkColumns<Known>([
@@ -19,7 +18,7 @@ const columns = bulkColumns<Known>([
   { name: 'exposed_at', type: 'timestamptz', of: ({ exposedAt }) => exposedAt },
 ])
 
-// Of several on one day the first counts, in whichever order they come: conversions are counted from it on.
+// Keeps the earliest exposure of a day, in whichever order they arrive, because conversions count from it on.
 const INSERT = `
   INSERT INTO decision.exposures AS known (${columns.names})
   SELECT DISTINCT ON (decision_id, variant, profile_id, day) * FROM ${columns.unnest} AS given (${columns.names})
@@ -30,8 +29,8 @@ const INSERT = `
 const LIVING = 'SELECT id FROM ingest.profiles WHERE id = ANY($1::uuid[])'
 
 /**
- * Stores exposures, each once per decision, variant, profile and day (UTC). Whoever had no profile when it was decided,
- * or one that was erased since, gets the one that their id belongs to now, which is created if need be.
+ * Stores exposures, each once per decision, variant, profile and day (UTC). Without an existing profile, the exposure gets
+ * the current profile of the person's id, which is created if necessary.
  */
 export const storeExposures = async (
   client: ClientBase | Pool,
@@ -39,9 +38,9 @@ export const storeExposures = async (
 ): Promise<void> => {
   const living = await findLiving(client, exposures)
   const profileIn = ({ profileId }: Exposure) => (profileId && living.has(profileId) ? profileId : null)
-  const strangers = exposures.filter((exposure) => profileIn(exposure) === null)
-  const found = strangers.length > 0 ? await resolveProfiles(client, strangers.map(asPerson)) : []
-  const profileOf = new Map(strangers.map((exposure, index) => [exposure, found[index] ?? null]))
+  const unknown = exposures.filter((exposure) => profileIn(exposure) === null)
+  const found = unknown.length > 0 ? await resolveProfiles(client, unknown.map(asPerson)) : []
+  const profileOf = new Map(unknown.map((exposure, index) => [exposure, found[index] ?? null]))
   const known = exposures.flatMap((exposure): Known[] => {
     const profileId = profileIn(exposure) ?? profileOf.get(exposure) ?? null
     return profileId === null ? [] : [{ ...exposure, profileId }]

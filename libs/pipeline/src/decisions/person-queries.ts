@@ -2,10 +2,10 @@ import { bulkColumns } from '@waymark/database'
 import { type DayCount, type Identity, type KnownPerson, MAX_COUNT_DAYS } from '@waymark/domain'
 import type { ClientBase, Pool } from 'pg'
 
-/** A person as decisions see them. */
+/** A person's data for decisions. */
 export type Person = KnownPerson & { traits: Record<string, unknown>; counts: DayCount[] }
 
-/** Somebody to look for, and the events that they are counted by. */
+/** A person to find, and the events whose counts are read. */
 export type Wanted = Identity & { countedEvents: ReadonlySet<string> }
 
 type Row = {
@@ -17,7 +17,7 @@ type Row = {
   counts: DayCount[] | null
 }
 
-/** Where the cache keeps what decisions know of somebody, by one of their ids. */
+/** The cache key of a person's data for decisions, by one of their ids. */
 export const personCacheKey = ({ projectId, kind, value }: Identity): string =>
   `person:v2:${projectId}:${kind}:${value}`
 
@@ -29,7 +29,7 @@ const columns = bulkColumns<Wanted & { place: number }>([
   { name: 'events', type: 'text', of: ({ countedEvents }) => eventList(countedEvents) },
 ])
 
-// Counts of profiles that were merged into this one are its own.
+// Includes the counts of profiles that were merged into this one.
 const FIND = `
   SELECT wanted.place, p.id AS profile_id, p.bucketing_id, p.user_id IS NOT NULL AS is_users, p.traits,
     CASE WHEN wanted.events IS NOT NULL THEN (
@@ -43,7 +43,7 @@ const FIND = `
   JOIN ingest.identities i USING (project_id, kind, value)
   JOIN ingest.profiles p ON p.id = i.profile_id`
 
-/** Reads the profiles that identities belong to, in their order, in one statement; `undefined` for those unknown. */
+/** Reads the people of identities, in their order, in one statement. `undefined` for unknown ones. */
 export const findPeople = async (
   db: Pool | ClientBase,
   wanted: readonly Wanted[],

@@ -5,12 +5,12 @@ const FIND_VERIFIED = `
   SELECT FROM email.senders s JOIN core.projects p ON p.tenant_id = s.tenant_id
   WHERE p.id = $1 AND s.verified_at IS NOT NULL AND s.sender = ANY($2::text[]) LIMIT 1`
 
-/** Answers whether a project's emails may come from `from`, a mailbox such as `Shop <hello@shop.example>`. */
+/** Whether a project may send emails from the mailbox `from`, such as `Shop <hello@shop.example>`. */
 export type IsAllowedSender = (projectId: string, from: string) => Promise<boolean>
 
 /**
- * Senders that the deployment allows, addresses or domains, and those that the project's tenant has verified.
- * @throws Error when one that the deployment allows is neither an address nor a domain
+ * Checks senders against those that the deployment allows and those that the tenant of the project has verified.
+ * @throws Error when an entry of `allowedSenders` is neither an address nor a domain
  */
 export const createAllowedSenders = (pool: Pool, allowedSenders: readonly string[]): IsAllowedSender => {
   const allowed = new Set(

@@ -3,7 +3,7 @@ import { bulkColumns } from '@waymark/database'
 import { type IdentityKind, parseJson } from '@waymark/domain'
 import type { ClientBase, Pool } from 'pg'
 
-/** Whom something that was received is about, and when it was received (RFC 3339). */
+/** The people of a record, and when it was received (RFC 3339). */
 export type AboutPeople = {
   projectId: string
   receivedAt: string
@@ -20,11 +20,11 @@ const columns = bulkColumns<Row>([
   { name: 'received_at', type: 'timestamptz', of: ({ receivedAt }) => receivedAt },
 ])
 
-/** What an erased visitor or user is remembered by: SQL over a row with `project_id`, `kind` and `value`. */
+/** The hash by which an erased visitor or user is recognized: SQL over a row with `project_id`, `kind` and `value`. */
 export const erasureHash = (row: string): string =>
   `sha256(convert_to(${row}.project_id::text || ':' || ${row}.kind || ':' || ${row}.value, 'UTF8'))`
 
-/** Joins a row with `project_id`, `kind` and `value` to its erasure, if there was one. */
+/** Joins a row with `project_id`, `kind` and `value` to its erasure, if there is one. */
 export const joinErasure = (row: string): string =>
   `LEFT JOIN ingest.erasures erasure ON erasure.project_id = ${row}.project_id AND erasure.kind = ${row}.kind
     AND erasure.hash = ${erasureHash(row)}`
@@ -37,14 +37,14 @@ const FIND = `
   SELECT DISTINCT given.place FROM ${columns.unnest} AS given (${columns.names}) ${joinErasure('given')}
   WHERE given.received_at <= erasure.erased_at`
 
-/** Waits for transactions that store records of the project, and keeps new ones waiting until this one ends. */
+/** Waits for transactions that store records of the project, and blocks new ones until this transaction ends. */
 export const lockOutRecords = async (client: ClientBase, projectId: string): Promise<void> => {
   await client.query(LOCK, [projectId])
 }
 
 /**
- * Which records must not be stored because the person that they are about was erased after they were received.
- * One cheap question while nobody has been erased since the oldest of them.
+ * The indexes of records whose person was erased after they were received. They must not be stored. Takes one cheap query
+ * while nobody was erased since the oldest record.
  */
 export const findErased = async (
   db: Pool | ClientBase,
@@ -70,8 +70,8 @@ export const findErased = async (
 }
 
 /**
- * Sorts out, in the transaction that is to store records, those of people who were erased after they were received.
- * Until it ends, nobody in the projects concerned is erased, so that an erasure finds all that was stored before it.
+ * Separates the records of people who were erased after they were received. Call it in the transaction that stores them:
+ * until it ends, erasures in these projects wait, so that they find everything that was stored before.
  */
 export const withoutErased = async <T>(
   client: ClientBase,
@@ -80,7 +80,7 @@ export const withoutErased = async <T>(
 ): Promise<{ kept: T[]; erased: T[] }> => {
   if (records.length === 0) return { kept: [], erased: [] }
   const given = records.map(about)
-  // In order, so that transactions wait for each other instead of deadlocking.
+  // Sorted, so that transactions do not deadlock.
   const projects = [...new Set(given.map(({ projectId }) => projectId))].sort()
   await client.query({ name: 'lock-out-erasures', text: LOCK_SHARED, values: [projects] })
   const erased = await findErased(client, given)
@@ -94,7 +94,7 @@ const NONE: ReadonlySet<number> = new Set()
 
 type Ids = { visitorId?: string | null; userId?: string | null }
 
-/** An event is about the user if it names one, else about the visitor: as its profile is found. */
+/** An event belongs to its user if it has one, else to its visitor, like its profile. */
 const peopleIn = ({ visitorId, userId }: Ids): AboutPeople['people'] => {
   if (typeof userId === 'string') return [{ kind: 'user', value: userId }]
   return typeof visitorId === 'string' ? [{ kind: 'visitor', value: visitorId }] : []
@@ -118,7 +118,7 @@ export const aboutExposure = ({ projectId, exposedAt, ...exposure }: Exposure): 
   people: peopleIn(exposure),
 })
 
-/** An identify is about both. */
+/** An identify record belongs to both. */
 export const aboutIdentify = ({ projectId, receivedAt, visitorId, userId }: IdentifyRecord): AboutPeople => ({
   projectId,
   receivedAt,
@@ -130,7 +130,7 @@ export const aboutIdentify = ({ projectId, receivedAt, visitorId, userId }: Iden
 
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
 
-/** Whom a record of any topic is about, as far as its shape can be made out; it may be damaged. */
+/** The people of a record of any topic, which may be malformed. Undefined when they cannot be determined. */
 export const aboutAnything = (value: unknown): AboutPeople | undefined => {
   const record = memberOf(value, 'record') ?? value
   const event = memberOf(record, 'event') ?? record
@@ -146,7 +146,7 @@ export const aboutAnything = (value: unknown): AboutPeople | undefined => {
   return { projectId, receivedAt, people }
 }
 
-/** Whom a dead letter is about; nobody when its record cannot be made out. */
+/** The people of a dead letter. None when its record cannot be read. */
 export const aboutDeadLetter = (letter: DeadLetter): AboutPeople =>
   aboutAnything(parsed(letter.value)) ?? { projectId: '', receivedAt: letter.failedAt, people: [] }
 

@@ -3,16 +3,16 @@ import type { Database } from '@waymark/database'
 import { enrichEvent, type Locate } from '@waymark/domain'
 import { resolveProfiles } from '../identity/index.ts'
 import { createResolveLinks } from '../links/index.ts'
-import { rememberUserAgents } from './user-agents.ts'
+import { cacheUserAgents } from './user-agents.ts'
 
-export type EnrichEventsDeps = { db: Pick<Database, 'pool'>; locate?: Locate | undefined }
+type EnrichEventsDeps = { db: Pick<Database, 'pool'>; locate?: Locate | undefined }
 
-/** Makes the enrichment of the consumer and of the synchronous path. */
+/** The enrichment of the consumer and of the synchronous path. */
 export const createEnrichEvents = ({ db, locate }: EnrichEventsDeps) => {
-  const describeUserAgent = rememberUserAgents()
+  const describeUserAgent = cacheUserAgents()
   const resolveLinks = createResolveLinks(db)
 
-  /** Enriches a batch: one event per record, in the same order. People who are new get a profile. */
+  /** Enriches a batch: one event per record, in the same order. Creates the profiles of new people. */
   return async (records: readonly IngestRecord[]): Promise<EnrichedEvent[]> => {
     const people = records.map(({ projectId, event, receivedAt }) => ({ ...event, projectId, receivedAt }))
     const [profileIds, shortLinks] = await Promise.all([

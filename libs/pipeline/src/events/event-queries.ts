@@ -29,8 +29,8 @@ const eventColumns = bulkColumns<EnrichedEvent>([
   { name: 'context', type: 'jsonb', of: (event) => JSON.stringify(event.context) },
 ])
 
-// A unique key on `events` would have to hold its partition column, so an id is claimed in a table of its own.
-// Claims are made in key order, so that writers which share events wait for each other instead of deadlocking.
+// A unique key of `events` would have to include its partition column, so ids are claimed in a separate table. Claims
+// are in key order, so that writers of the same events do not deadlock.
 const STORE = `
   WITH incoming AS (
     SELECT DISTINCT ON (project_id, event_key) * FROM ${eventColumns.unnest} WITH ORDINALITY AS given (${eventColumns.names}, place)
@@ -46,8 +46,8 @@ const STORE = `
   SELECT project_id, event_key FROM claimed`
 
 /**
- * Stores events in the primary database, each once per (project, eventId) for ever, in one statement.
- * Whatever else follows from an event's first arrival belongs into the caller's transaction.
+ * Stores events in the primary database, each once per (project, eventId), in one statement. Everything else that must
+ * happen once per event belongs in the same transaction.
  * @returns the events that were new
  */
 export const storeEvents = async (
@@ -61,7 +61,7 @@ export const storeEvents = async (
     values: eventColumns.values(events),
   })
   const claimed = new Set(rows.map(({ project_id, event_key }) => `${project_id}/${event_key}`))
-  // Taking a claim off the list leaves repeats within the batch without one.
+  // `delete` returns true once per claim, so repeats within the batch are not new.
   return events.filter((event) => claimed.delete(`${event.projectId}/${eventKeyOf(event.eventId)}`))
 }
 
@@ -71,7 +71,7 @@ const nameColumns = bulkColumns<EnrichedEvent>([
   { name: 'event_name', type: 'text', of: (event) => event.eventName },
 ])
 
-// The time of receipt leads to the partition.
+// `received_at` selects the partition.
 const FIND_OTHER = `
   SELECT given.place::int - 1 AS place
   FROM ${nameColumns.unnest} WITH ORDINALITY AS given (${nameColumns.names}, place)
@@ -80,7 +80,7 @@ const FIND_OTHER = `
   WHERE e.event_name <> given.event_name
   ORDER BY place`
 
-/** The places of events under whose ids an event of another name is stored. */
+/** The indexes of events whose id belongs to a stored event with another name. */
 export const findOtherEvents = async (db: Pool, events: readonly EnrichedEvent[]): Promise<number[]> => {
   const { rows } = await db.query<{ place: number }>({
     name: 'find-other-events',
@@ -103,10 +103,7 @@ const FIND_ARRIVALS = `
     AND e.event_key = given.event_key AND e."timestamp" = given."timestamp"
   ORDER BY place`
 
-/**
- * Those of the events that are stored just as they are: the arrivals that were stored once, come again. An event of the
- * same id that arrived at another time is none of them.
- */
+/** The events that are stored with the same id and the same times: redelivered ones, but not those that were sent again. */
 export const findStoredArrivals = async (
   client: ClientBase,
   events: readonly EnrichedEvent[],
@@ -144,8 +141,8 @@ const INSERT_CONVERSIONS = `
   ORDER BY 1, 2, 3 ON CONFLICT (project_id, event_key, selector_id) DO NOTHING`
 
 /**
- * Stores the conversions that events are. Give it only events that were new, in the transaction that stored them and the
- * touches of their people: that is what makes a conversion count exactly once, and for the right link.
+ * Stores the conversions of events. Call it only with new events, in the transaction that stored them and their touches,
+ * so that each conversion counts once and for the right link.
  */
 export const storeConversions = async (
   client: ClientBase,
@@ -164,7 +161,7 @@ export const storeConversions = async (
   })
 }
 
-/** Where the visit that converted came from, as the event itself tells, and the short links that led up to it. */
+/** The origin of the converting visit according to the event, and the short links before it. */
 const attributionOf = ({ event: { context, shortLinkId, shortLinkCode }, links }: ConversionRow) => ({
   utm: context.utm,
   clickIds: context.clickIds,
@@ -174,15 +171,15 @@ const attributionOf = ({ event: { context, shortLinkId, shortLinkCode }, links }
   ...linkFieldsOf(links),
 })
 
-/** Sees to it that every event has a monthly partition to go to. */
+/** Creates the monthly partitions of events. */
 export type EventPartitions = {
-  /** Makes the partitions of this month and the next ones. */
+  /** Creates the partitions of this month and the next ones. */
   makeAhead(now: Date): Promise<void>
-  /** Makes the partitions that these events need, such as those of an old backlog; usually there is nothing to do. */
+  /** Creates the partitions that these events need, such as those of an old backlog. */
   ensureFor(events: readonly EnrichedEvent[]): Promise<void>
 }
 
-/** Remembers which months this process has seen to, so that asking costs nothing. */
+/** Asks the database once per month and process. */
 export const createEventPartitions = ({ pool }: Pick<Database, 'pool'>): EventPartitions => {
   const made = new Set<string>()
   return {

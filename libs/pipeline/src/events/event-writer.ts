@@ -15,12 +15,12 @@ export type EventWriterDeps = {
   projectConfigs: ProjectConfigs
   partitions: EventPartitions
 }
-/** What else is written in the transaction that stores events in the primary database. */
-export type Alongside = (client: ClientBase, events: readonly EnrichedEvent[]) => Promise<void>
+/** Further writes in the transaction that stores events in the primary database. */
+type Alongside = (client: ClientBase, events: readonly EnrichedEvent[]) => Promise<void>
 
 /**
- * Stores events in the primary database and the analytics store, each event once, and resolves when both have them.
- * Events of people who were erased after they were received are in neither of them afterwards.
+ * Stores events in the primary database and the analytics store, each event once. Events of people who were erased after
+ * they were received are in neither store afterwards.
  */
 export const createEventWriter = ({ db, analytics, projectConfigs, partitions }: EventWriterDeps) => {
   const eraseFromAnalytics = async (events: readonly EnrichedEvent[]): Promise<void> => {
@@ -40,17 +40,16 @@ export const createEventWriter = ({ db, analytics, projectConfigs, partitions }:
       const repeats = sorted.kept.filter((event) => !added.has(event))
       return { ...sorted, stored: [...added, ...(await findStoredArrivals(client, repeats))] }
     })
-    // Not only what was new: a crash between the stores must not leave rows out of this one.
+    // Redelivered events too, because a crash may have happened between the two stores.
     await analytics.storeEvents(stored)
-    // An erasure may have gone through both between the two; or, before a crash, through this one only.
+    // An erasure may have run between the two writes, or through this store only before a crash.
     const late = await findErased(db.pool, kept.map(aboutEvent))
     await eraseFromAnalytics([...erased, ...kept.filter((_, place) => late.has(place))])
   }
 }
 
 /**
- * Stores events in the primary database with all that follows from an event's first arrival. The consumer and the
- * synchronous path call it alike, in one transaction: either all of it is there, or none.
+ * Stores events in the primary database, and for new ones their counts, touches and conversions, in one transaction.
  * @returns the events that were new
  */
 export const storeNewEvents = async (

@@ -15,7 +15,7 @@ const rejectedColumns = bulkColumns<RejectedEvent>([
 const INSERT_REJECTED = `
   INSERT INTO ingest.rejected_events (${rejectedColumns.names}) SELECT * FROM ${rejectedColumns.unnest} ON CONFLICT (id) DO NOTHING`
 
-/** Puts events into the quarantine, each once per id of its rejection. */
+/** Stores rejected events, each once per `id`. */
 export const storeRejectedEvents = async (
   client: ClientBase | Pool,
   rejected: readonly RejectedEvent[],
@@ -50,7 +50,7 @@ const INSERT_DEAD_LETTERS = `
   INSERT INTO ingest.dead_letters (${deadLetterColumns.names}) SELECT * FROM ${deadLetterColumns.unnest}
   ON CONFLICT (consumer_group, topic, "partition", "offset") DO NOTHING`
 
-/** Keeps dead letters for inspection, each once per (group, topic, partition, offset). */
+/** Stores dead letters, each once per (group, topic, partition, offset). */
 export const storeDeadLetters = async (
   client: ClientBase | Pool,
   letters: readonly DeadLetter[],
@@ -62,7 +62,7 @@ export const storeDeadLetters = async (
   })
 }
 
-// Partition keys begin with the project; a poison record may carry anything.
+// Keys start with the project id, but a bad record may have any key.
 const projectOf = (key: string | null): string | null => {
   const project = key?.split(':', 1)[0] ?? ''
   return UUID.test(project) ? project : null

@@ -3,22 +3,15 @@ import { LRUCache } from 'lru-cache'
 
 const MAX_USER_AGENTS = 10_000
 
-/** Reads user agents, remembering what they say: a few thousand make up nearly all traffic, and reading one is slow. */
-export const rememberUserAgents = (): ((header: string | null) => UserAgent) => remember(describeUserAgent)
+/** Parses user agents with a cache, because parsing is slow and a few thousand make up nearly all traffic. */
+export const cacheUserAgents = (): ((header: string | null) => UserAgent) => cached(describeUserAgent)
 
-/** Tells bots by their user agents, remembering them likewise. */
-export const rememberBots = (): ((header: string | null) => boolean) => remember(isBot)
+/** Detects bots by their user agents, with a cache as well. */
+export const cacheBots = (): ((header: string | null) => boolean) => cached(isBot)
 
-const remember = <T extends UserAgent | boolean>(
+const cached = <T extends UserAgent | boolean>(
   read: (header: string | null) => T,
 ): ((header: string | null) => T) => {
-  const known = new LRUCache<string, T>({ max: MAX_USER_AGENTS })
-  return (header) => {
-    const key = header ?? ''
-    const remembered = known.get(key)
-    if (remembered !== undefined) return remembered
-    const fresh = read(header)
-    known.set(key, fresh)
-    return fresh
-  }
+  const cache = new LRUCache<string, T>({ max: MAX_USER_AGENTS, memoMethod: (header) => read(header) })
+  return (header) => cache.memo(header ?? '')
 }

@@ -19,21 +19,21 @@ import { type LockedIdentity, lockIdentities, pointIdentity } from './identity-q
 import { lockProfiles, newProfile, type Profile, saveChangedProfiles } from './profile-queries.ts'
 import { addTraits, traitsTooLarge, UNVERIFIED, withoutProtected } from './write-traits.ts'
 
-/** The user's profile, and the traits of the record that it did not take. */
-export type AppliedIdentify = {
+/** The user's profile, and the traits of the record that were not written. */
+type AppliedIdentify = {
   profileId: string
-  /** A verified write has set or unset them, and the record is not verified. */
+  /** Traits that are protected by a verified write, when the record is not verified. */
   droppedKeys: string[]
-  /** They did not fit into the profile. Empty with `mustFit`. */
+  /** Traits that did not fit into the profile. Empty with `mustFit`. */
   leftOutKeys: string[]
 }
 
 /**
- * Links a visitor to a user and writes traits, in one transaction; applying a record twice is the same as once.
- * When it resolves, whoever resolves either id gets the user's profile. Traits of an anonymous profile that do not fit
- * into the user's are left out, the oldest first. So are the record's own, all of them, unless they must fit.
- * @returns `null` when it was received before one of the two was erased: nothing is done
- * @throws AppError bad_request when the record's traits must fit and do not: nothing is done
+ * Links a visitor to a user and writes traits, in one transaction. It is idempotent. Afterwards both ids resolve to the
+ * user's profile. If the traits of a merged anonymous profile do not fit, the oldest of them are left out. If those of
+ * the record do not fit, all of them are left out, unless `mustFit` is set.
+ * @returns `null` when the visitor or user was erased after the record was received; then nothing is written
+ * @throws AppError bad_request with `mustFit` when the traits do not fit; then nothing is written
  */
 export const applyIdentify = async (
   db: Pick<Database, 'transaction'>,
@@ -48,13 +48,13 @@ export const applyIdentify = async (
   }
 }
 
-/** The visitor and the user that an identify names. */
+/** The visitor and the user of an identify record. */
 export const identitiesOf = ({ projectId, visitorId, userId }: IdentifyRecord): Identity[] => [
   { projectId, kind: 'visitor', value: visitorId },
   { projectId, kind: 'user', value: userId },
 ]
 
-/** Undoes the transaction. */
+/** Thrown to roll back the transaction. */
 const ERASED = new Error('the person has been erased')
 
 const applyUnlessErased = (
@@ -72,7 +72,7 @@ const applyUnlessErased = (
         client,
         identities.map(({ profileId }) => profileId),
       )
-      // An identity that was not known before names a profile that does not exist yet.
+      // The profile of a new identity does not exist yet.
       const profileOf = (kind: IdentityKind): Profile | undefined =>
         profiles.find((profile) => profile.id === identity(kind).profileId)
       const visitorProfile = profileOf('visitor')
@@ -132,7 +132,7 @@ type Known = {
   user: LockedIdentity
 }
 
-/** The user's profile once the plan is carried out, still without the traits of a profile that goes up in it. */
+/** The user's profile after the plan, without the traits of a profile that is merged into it. */
 const linkProfiles = (plan: LinkPlan, { visitorProfile, userProfile, visitor, user }: Known): Profile => {
   if (plan === 'create' || (plan === 'attach' && visitorProfile))
     return { ...(visitorProfile ?? newProfile(visitor)), userId: user.value }

@@ -3,7 +3,7 @@ import { type Identity, type IdentityKind, type Link, profileIdOf } from '@wayma
 import type { ClientBase, Pool } from 'pg'
 import { joinErasure } from '../erasure/index.ts'
 
-/** An identity that this transaction has to itself, and the profile that it belongs to. */
+/** A locked identity and its profile. */
 export type LockedIdentity = Identity & { profileId: string; link: Link | null }
 
 type LockedRow = {
@@ -22,8 +22,7 @@ const lockColumns = bulkColumns<Identity>([
   { name: 'profile_id', type: 'uuid', of: profileIdOf },
 ])
 
-// One statement in key order, as everywhere else, so that writers wait for each other instead of deadlocking. The
-// update that changes nothing is there for its lock and for the row that it returns.
+// In key order, so that writers do not deadlock. The update changes nothing, but locks the row and returns it.
 const LOCK = `
   INSERT INTO ingest.identities AS known (${lockColumns.names})
   SELECT wanted.project_id, wanted.kind, wanted.value, coalesce(erasure.successor, wanted.profile_id)
@@ -36,8 +35,8 @@ const POINT = `
   WHERE project_id = $1 AND kind = $2 AND value = $3`
 
 /**
- * Locks identities until the end of the transaction. One that was not known is entered as belonging to the profile that
- * is its own to create, which is another one for somebody who was erased. Lock identities before profiles, and all of them at once.
+ * Locks identities until the end of the transaction. A new one is created with the id of its future profile, which is a
+ * new id after an erasure. To avoid deadlocks, lock all identities at once, and before profiles.
  */
 export const lockIdentities = async (
   client: ClientBase,
@@ -51,7 +50,7 @@ export const lockIdentities = async (
   return rows.map(toIdentity)
 }
 
-/** Has a locked identity belong to another profile from now on. */
+/** Assigns a locked identity to another profile. */
 export const pointIdentity = async (
   client: ClientBase,
   { projectId, kind, value, profileId, link }: LockedIdentity,
@@ -71,8 +70,8 @@ const toIdentity = (row: LockedRow): LockedIdentity => ({
   link: row.linked_at && row.linked_by ? { at: row.linked_at.toISOString(), by: row.linked_by } : null,
 })
 
-/** Whom an event names, and when it was received (RFC 3339), unless that is now. */
-export type PersonRef = {
+/** The ids in an event, and when it was received (RFC 3339; default: now). */
+type PersonRef = {
   projectId: string
   visitorId?: string | null
   userId?: string | null
@@ -101,8 +100,8 @@ const FIND = `
   SELECT project_id, kind, value, profile_id FROM ${keys.unnest} AS wanted (${keys.names})
   JOIN ingest.identities USING (project_id, kind, value)`
 
-// In key order, as everywhere else, so that writers wait for each other instead of deadlocking. Somebody who was erased
-// comes back as a new person, and not by what was received before.
+// In key order, so that writers do not deadlock. An erased person gets a new profile, but only for what was received
+// after the erasure.
 const CREATE = `
   WITH created AS (
     INSERT INTO ingest.identities (${CREATED})
@@ -119,9 +118,9 @@ const CREATE = `
   SELECT ${CREATED} FROM created`
 
 /**
- * The profiles that events belong to, in the order of `people`: the user's if one is named, else the visitor's, `null`
- * when neither is, or when it is somebody who was erased since. Profiles are created at first sight. Reads the primary database every time and remembers nothing, so
- * that it sees every identify that was answered before. One statement when everybody is known, two when somebody is new.
+ * The profile ids of events, in the order of `people`: the user's if there is a `userId`, else the visitor's. `null`
+ * without both ids, or when the person was erased after the event was received. Creates missing profiles. It is not
+ * cached, so that it sees every identify that was answered before.
  */
 export const resolveProfiles = async (
   db: Pool | ClientBase,
@@ -147,7 +146,7 @@ export const resolveProfiles = async (
 
   await ask('find-identities', FIND, keys)
   await ask('create-identities', CREATE, createColumns)
-  // Somebody else created them in this very moment.
+  // Another transaction may have created them at the same time.
   await ask('find-identities', FIND, keys)
   return people.map((person) => {
     const identity = identityIn(person)
@@ -155,7 +154,7 @@ export const resolveProfiles = async (
   })
 }
 
-/** Null stands for now. */
+/** Null means now. */
 const isLater = (a: string | null, b: string | null): boolean =>
   b !== null && (a === null || Date.parse(a) > Date.parse(b))
 

@@ -1,5 +1,5 @@
-export { type AppliedIdentify, applyIdentify, identitiesOf } from './apply-identify.ts'
-export { type PersonRef, resolveProfiles } from './identity-queries.ts'
+export { applyIdentify, identitiesOf } from './apply-identify.ts'
+export { resolveProfiles } from './identity-queries.ts'
 export {
   createPersonChanges,
   identityMark,
@@ -9,4 +9,4 @@ export {
 } from './person-changes.ts'
 export { createProfileWriter } from './store-changed-profiles.ts'
 export { storeTouches } from './store-touches.ts'
-export { type TraitsToWrite, type WrittenProfile, writeTraits } from './write-traits.ts'
+export { writeTraits } from './write-traits.ts'

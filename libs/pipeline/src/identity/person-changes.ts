@@ -2,26 +2,26 @@ import type { SharedMarks } from '@waymark/cache'
 import type { Identity } from '@waymark/domain'
 import { v7 as uuidv7 } from 'uuid'
 
-/** How long a change is marked, in ms: longer than anything counts as current that is remembered of a person. */
+/** How long a change is marked, in ms. Longer than caches consider a person as current. */
 const CHANGED_MS = 15_000
-/** How long a change is marked that waits in the queue, in ms, unless it is applied before. */
+/** How long a queued change is marked, in ms, unless it is applied earlier. */
 const QUEUED_MS = 10 * 60_000
 const QUEUED = 'queued:'
 
-/** Where it is marked that an id may belong to another profile than before. */
+/** The key of the mark that an id may belong to another profile than before. */
 export const identityMark = ({ projectId, kind, value }: Identity): string =>
   `person:${projectId}:${kind}:${value}`
-/** Where it is marked that a profile's traits changed. */
+/** The key of the mark that the traits of a profile changed. */
 export const profileMark = (profileId: string): string => `profile:${profileId}`
-/** Whether a mark says that a change is accepted and not applied yet. */
+/** Whether a mark means that a change is accepted but not applied yet. */
 export const isQueuedMark = (mark: string | undefined): boolean => mark?.startsWith(QUEUED) ?? false
 
-/** Has every process know that what it remembers of people is outdated; to be awaited before a change is answered. */
+/** Announces changes to processes that cache people. Await it before answering the request that made the change. */
 export const createPersonChanges = (marks: SharedMarks) => ({
-  /** After the commit: `identities` are those that were named, `profileIds` the profiles that changed. */
+  /** Call it after the commit, with the identities in the request and the changed profiles. */
   announce: (identities: readonly Identity[], profileIds: readonly string[]): Promise<void> =>
     marks.set([...identities.map(identityMark), ...profileIds.map(profileMark)], uuidv7(), CHANGED_MS),
-  /** After it was queued. */
+  /** Call it after a change was queued. */
   announceQueued: (identities: readonly Identity[]): Promise<void> =>
     marks.set(identities.map(identityMark), `${QUEUED}${uuidv7()}`, QUEUED_MS),
 })

@@ -11,11 +11,11 @@ import {
 import type { ClientBase, Pool } from 'pg'
 import { addToOutbox } from '../outbox/index.ts'
 
-/** A person as stored. A profile that was merged is empty and names the one that has everything. */
+/** A stored profile. A merged profile is empty and names the one that has its data. */
 export type Profile = {
   id: string
   projectId: string
-  /** The subject of decisions; never changes. */
+  /** The subject of decisions. It never changes. */
   bucketingId: string
   /** `null` for an anonymous visitor. */
   userId: string | null
@@ -65,7 +65,7 @@ const SAVE = `
     END
   RETURNING id, version::text`
 
-/** A profile that nothing is known of yet but whom it is for. */
+/** An empty profile for an identity. */
 export const newProfile = (identity: Identity & { profileId: string }): Profile => ({
   id: identity.profileId,
   projectId: identity.projectId,
@@ -76,7 +76,7 @@ export const newProfile = (identity: Identity & { profileId: string }): Profile 
   mergedInto: null,
 })
 
-/** Reads profiles and keeps others from changing them until the end of the transaction; those that exist, in id order. */
+/** Reads and locks the profiles that exist, in the order of their ids, until the end of the transaction. */
 export const lockProfiles = async (client: ClientBase, ids: readonly string[]): Promise<Profile[]> => {
   const { rows } = await client.query<Row>({ name: 'lock-profiles', text: LOCK, values: [ids] })
   return rows.map((row) => ({
@@ -90,7 +90,7 @@ export const lockProfiles = async (client: ClientBase, ids: readonly string[]): 
   }))
 }
 
-/** Writes profiles that are locked or new; answers their versions by their ids. */
+/** Writes profiles that are locked or new. Returns their versions by id. */
 export const saveProfiles = async (
   client: ClientBase,
   profiles: readonly Profile[],
@@ -106,7 +106,7 @@ export const saveProfiles = async (
 /** The lane of changed profiles in the outbox. */
 const LANE = 'changed-profiles'
 
-/** Writes profiles as `saveProfiles` does, and publishes their traits and merges once the transaction is committed. */
+/** Like `saveProfiles`, and publishes the traits and merges after the commit. */
 export const saveChangedProfiles = async (
   client: ClientBase,
   profiles: readonly Profile[],
@@ -129,7 +129,7 @@ export const saveChangedProfiles = async (
 
 const FIND_EXISTING = 'SELECT id FROM ingest.profiles WHERE id = ANY($1::uuid[])'
 
-/** Those of the profiles that exist. */
+/** The ids of the profiles that exist. */
 export const findExistingProfiles = async (pool: Pool, ids: readonly string[]): Promise<Set<string>> => {
   const { rows } = await pool.query<{ id: string }>({
     name: 'find-existing-profiles',
@@ -141,7 +141,7 @@ export const findExistingProfiles = async (pool: Pool, ids: readonly string[]): 
 
 const FOLLOW = `SELECT id, coalesce(merged_into, id) AS living FROM ingest.profiles WHERE id = ANY($1::uuid[])`
 
-/** The profiles that have everything, by those that are named. */
+/** The ids of the profiles after merges, by the given ids. */
 export const followMerges = async (
   client: ClientBase,
   ids: readonly string[],

@@ -8,17 +8,14 @@ type Deps = {
   analytics: Pick<AnalyticsWrites, 'storeProfiles' | 'eraseProfiles'>
 }
 
-/**
- * Stores traits and merges in the analytics store. Profiles of people who were erased meanwhile are not in it
- * afterwards.
- */
+/** Stores traits and merges in the analytics store, except those of erased people. */
 export const createProfileWriter =
   ({ db, analytics }: Deps) =>
   async (changed: readonly ChangedProfile[]): Promise<void> => {
     const ids = [...new Set(changed.map(({ profileId }) => profileId))]
     const before = await findExistingProfiles(db.pool, ids)
     await analytics.storeProfiles(newestOf(changed).filter(({ profileId }) => before.has(profileId)))
-    // An erasure may have gone through both stores in between; a later one finds what was just written.
+    // An erasure may have run in both stores meanwhile. A later one finds what was just written.
     const after = await findExistingProfiles(db.pool, ids)
     await analytics.eraseProfiles(changed.filter(({ profileId }) => !after.has(profileId)))
   }

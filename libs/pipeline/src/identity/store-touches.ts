@@ -5,9 +5,8 @@ import type { LinkNews, TouchedPeople } from '../links/index.ts'
 import { followMerges, lockProfiles, type Profile, saveProfiles } from './profile-queries.ts'
 
 /**
- * Has the profiles of events know their first and last touch, and keeps what is known of people who convert from
- * changing. Give it only events that were new, in the transaction that stored them; profiles are locked after everything
- * that others lock before theirs.
+ * Stores the first and last touch of profiles, and locks the profiles of people who touch or convert. Call it only with
+ * new events, in the transaction that stored them.
  */
 export const storeTouches = async (
   client: ClientBase,
@@ -18,7 +17,7 @@ export const storeTouches = async (
   const livingOf = new Map<string, string>()
   const news = new Map<string, LinkNews>()
 
-  /** Writes touches, and answers whose profile turned out to be merged, by the profile to write to. */
+  /** Writes touches. Returns those whose profile is merged, with the profile that they belong to. */
   const touch = async (named: ReadonlyMap<string, string>): Promise<Map<string, string>> => {
     const left = new Map<string, string>()
     const changed = new Set<string>()
@@ -52,7 +51,7 @@ export const storeTouches = async (
 
   if (touched.size > 0) {
     const left = await touch(await followMerges(client, [...touched.keys()]))
-    // Merged between the two statements; a profile that others are merged into never is itself.
+    // Merged between the two statements. Once is enough, because the target of a merge is never merged itself.
     if (left.size > 0) await touch(left)
   }
   return {
@@ -61,7 +60,7 @@ export const storeTouches = async (
   }
 }
 
-/** What a batch tells of people, those who only convert included, by the profile id that their events name. */
+/** The touches in a batch by the profile id of the events, including people who only convert. */
 const touchesByProfile = (events: readonly EnrichedEvent[]): Map<string, Touches> => {
   const touched = new Map<string, Touches>()
   for (const event of events) {

@@ -14,10 +14,10 @@ import { lockIdentities } from './identity-queries.ts'
 import { lockProfiles, newProfile, saveChangedProfiles } from './profile-queries.ts'
 
 /**
- * Checked traits of one person, `null` to unset one, received at `receivedAt` (RFC 3339) with the record `id`. `verified`:
- * a secret key or a user hash vouches for them.
+ * Checked traits of one person; `null` unsets one. `receivedAt` is in RFC 3339. `verified`: whether a secret key or a user
+ * hash authenticates the person.
  */
-export type TraitsToWrite = {
+type TraitsToWrite = {
   id: string
   person: Identity
   traits: Record<string, unknown>
@@ -25,13 +25,13 @@ export type TraitsToWrite = {
   verified: boolean
 }
 
-/** A profile after a write: all the traits that it has, and those of the write that it refused. */
-export type WrittenProfile = { profileId: string; traits: Record<string, unknown>; droppedKeys: string[] }
+/** A profile after a write: all its traits, and the keys that were not written. */
+type WrittenProfile = { profileId: string; traits: Record<string, unknown>; droppedKeys: string[] }
 
 /**
- * Writes traits to the profile that a visitor or user belongs to, which is created when there is none.
- * @throws AppError store_unavailable when the person was erased since the traits were received; bad_request when the
- * profile's traits would be too large together
+ * Writes traits to the profile of a visitor or user, and creates it if it does not exist.
+ * @throws AppError store_unavailable when the person was erased after the traits were received; bad_request when the
+ * traits of the profile would be too large
  */
 export const writeTraits = (
   db: Pick<Database, 'transaction'>,
@@ -42,7 +42,7 @@ export const writeTraits = (
       const [identity] = await lockIdentities(client, [person])
       if (!identity) throw new Error('no identity was locked')
       const erased = await findErased(client, [{ ...person, receivedAt, people: [person] }])
-      // Received a moment before: it has to be said again of the new person.
+      // Received just before the erasure. A repeated request writes to the new profile.
       if (erased.size > 0) throw storeUnavailable(new Error('the person has just been erased'))
       const [known = newProfile(identity)] = await lockProfiles(client, [identity.profileId])
       const write = { at: receivedAt, by: id, own: known.userId !== null, ...(!verified && UNVERIFIED) }
@@ -54,10 +54,10 @@ export const writeTraits = (
     }),
   )
 
-/** What the write of a public key has that did not prove its user. */
+/** Marks a write without proof of the user. */
 export const UNVERIFIED = { verified: false } as const
 
-/** Takes those traits out of a write that it may not replace. */
+/** Removes the traits that a write may not replace. */
 export const withoutProtected = (
   known: TraitState,
   traits: Record<string, unknown>,
@@ -75,7 +75,7 @@ export const addTraits = (known: TraitState, written: TraitState): TraitState | 
   return exceedsProfile(state, known) ? undefined : state
 }
 
-/** Names no size: a public key must not learn how much is stored of somebody. */
+/** Without the current size, because public keys must not read the traits of others. */
 export const traitsTooLarge = (): AppError =>
   new AppError(
     'bad_request',

@@ -9,14 +9,14 @@ import {
 } from '@waymark/domain'
 import type { ClientBase } from 'pg'
 
-/** Touches that have just been learned of a person. */
+/** New link touches of a profile. */
 export type LinkNews = { projectId: string; profileId: string; touches: readonly LinkTouch[] }
 
 /** The people of a batch of events, whose profiles are locked until the end of the transaction. */
 export type TouchedPeople = {
-  /** The short links that a person came by, the batch's own included, by the profile id that an event names. */
+  /** The link touches of a person including those of the batch, by the profile id of an event. */
   linkTouchesOf: (profileId: string) => readonly LinkTouch[] | undefined
-  /** One per profile, also when events named several that were merged into it. */
+  /** One per profile, also when events have the ids of several merged profiles. */
   news: readonly LinkNews[]
 }
 
@@ -24,7 +24,7 @@ export type TouchedPeople = {
 export type LinkAttribution = { first: LinkTouch | null; last: LinkTouch | null }
 
 type Conversion = { projectId: string; at: string; currency: string | null; amount: number | null }
-/** That a conversion is due to a link (1), or is not any more (-1). */
+/** A conversion to add to the counts of a link (1) or to subtract (-1). */
 type Count = Conversion & { linkId: string; touch: 'first' | 'last'; by: 1 | -1 }
 type StoredKey = { projectId: string; eventKey: string; selectorId: string }
 type Row = {
@@ -49,7 +49,7 @@ const countColumns = bulkColumns<Count>([
   { name: 'n', type: 'bigint', of: ({ by }) => by },
 ])
 
-// The join keeps a link from being counted for by another project.
+// The join excludes links of other projects.
 const COUNT = `
   INSERT INTO link.daily_conversions AS known (link_id, day, touch, currency, conversions, revenue)
   SELECT given.link_id, (given.occurred_at AT TIME ZONE 'UTC')::date, given.touch, given.currency, sum(given.n), sum(given.amount)
@@ -62,9 +62,9 @@ const COUNT = `
 const WINDOWS = `
   SELECT id, (settings #>> '{links,attributionWindowDays}')::int AS days FROM core.projects WHERE id = ANY($1::uuid[])`
 
-type Concern = { projectId: string; profileId: string; since: string; last: string; windowDays: number }
+type Range = { projectId: string; profileId: string; since: string; last: string; windowDays: number }
 
-const concernColumns = bulkColumns<Concern>([
+const rangeColumns = bulkColumns<Range>([
   { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
   { name: 'living', type: 'uuid', of: ({ profileId }) => profileId },
   { name: 'since', type: 'timestamptz', of: ({ since }) => since },
@@ -72,12 +72,12 @@ const concernColumns = bulkColumns<Concern>([
   { name: 'window_days', type: 'int', of: ({ windowDays }) => windowDays },
 ])
 
-// Conversions keep the profile that they were stored with, also when it is merged. None occurred more than a day after it
-// was received, which spares reading all that somebody ever did.
-const CONCERNED = `
+// Conversions keep their profile id when it is merged. None occurred more than a day after it was received, which limits
+// the rows to read.
+const FIND_CONVERSIONS = `
   SELECT c.project_id, c.event_key, c.selector_id, c.occurred_at, c.currency, c.amount,
     c.attribution -> 'firstLinkTouch' AS first, c.attribution -> 'lastLinkTouch' AS last, news.living
-  FROM ${concernColumns.unnest} AS news (${concernColumns.names})
+  FROM ${rangeColumns.unnest} AS news (${rangeColumns.names})
   CROSS JOIN LATERAL (
     SELECT news.living AS id UNION ALL SELECT p.id FROM ingest.profiles p WHERE p.merged_into = news.living
   ) AS person
@@ -86,31 +86,30 @@ const CONCERNED = `
     AND c.occurred_at BETWEEN news.since AND news.last + make_interval(hours => 24 * news.window_days)
   ORDER BY c.project_id, c.event_key, c.selector_id FOR NO KEY UPDATE OF c`
 
-const mendedColumns = bulkColumns<StoredKey & { links: LinkAttribution }>([
+const attributionColumns = bulkColumns<StoredKey & { links: LinkAttribution }>([
   { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
   { name: 'event_key', type: 'uuid', of: ({ eventKey }) => eventKey },
   { name: 'selector_id', type: 'uuid', of: ({ selectorId }) => selectorId },
   { name: 'links', type: 'jsonb', of: ({ links }) => JSON.stringify(linkFieldsOf(links)) },
 ])
 
-const MEND = `
+const UPDATE_ATTRIBUTION = `
   UPDATE ingest.conversions AS c SET attribution = c.attribution || given.links
-  FROM ${mendedColumns.unnest} AS given (${mendedColumns.names})
+  FROM ${attributionColumns.unnest} AS given (${attributionColumns.names})
   WHERE c.project_id = given.project_id AND c.event_key = given.event_key AND c.selector_id = given.selector_id`
 
-const NOBODY: LinkAttribution = { first: null, last: null }
+const NO_LINKS: LinkAttribution = { first: null, last: null }
 
-/** As they are kept with a conversion. */
+/** The fields of a stored conversion. */
 export const linkFieldsOf = ({ first, last }: LinkAttribution) => ({
   firstLinkTouch: first,
   lastLinkTouch: last,
 })
 
 /**
- * Finds which short links conversions are due to, and counts them for these links: converting events among `events`, and
- * conversions stored before of people of whom a touch is learned only now, since events that are sent by different ways
- * come in any order. Give it all events that were new, in the transaction that stored them and their touches. Answers by
- * event; those that are no conversion are due to nobody.
+ * Attributes conversions to short links and counts them: those among `events`, and stored ones of people with new touches,
+ * because events may arrive in any order. Call it with all new events, in the transaction that stored them and their
+ * touches. Returns the attribution of each event.
  */
 export const attributeConversions = async (
   client: ClientBase,
@@ -118,11 +117,11 @@ export const attributeConversions = async (
   { linkTouchesOf, news }: TouchedPeople,
 ): Promise<(event: EnrichedEvent) => LinkAttribution> => {
   const converting = events.filter(({ conversions }) => conversions.length > 0)
-  if (converting.length === 0 && news.length === 0) return () => NOBODY
+  if (converting.length === 0 && news.length === 0) return () => NO_LINKS
   const windowOf = await readWindows(client, [...converting, ...news])
   const attributions = new Map<EnrichedEvent, LinkAttribution>()
   for (const event of converting) {
-    // Without a profile an event can only speak for itself.
+    // Without a profile, only the touches of the event itself are known.
     const touches = linkTouchesOf(event.profileId ?? '') ?? touchesOf(event).links
     attributions.set(event, attributeTo(touches, event.timestamp, windowOf(event)))
   }
@@ -132,10 +131,10 @@ export const attributeConversions = async (
     ),
   )
   await count(client, [...(await attributeAgain(client, news, windowOf)), ...arrived])
-  return (event) => attributions.get(event) ?? NOBODY
+  return (event) => attributions.get(event) ?? NO_LINKS
 }
 
-/** Attributes stored conversions of a person anew whose profile has just got the touches of another. */
+/** Attributes the stored conversions of a profile again after a merge has added touches. */
 export const attributeMerged = async (client: ClientBase, news: LinkNews): Promise<void> => {
   if (news.touches.length === 0) return
   await count(client, await attributeAgain(client, [news], await readWindows(client, [news])))
@@ -143,7 +142,7 @@ export const attributeMerged = async (client: ClientBase, news: LinkNews): Promi
 
 type WindowOf = (of: { projectId: string }) => number
 
-/** How many days after a touch a project attributes conversions to it. */
+/** The attribution windows of projects, in days. */
 const readWindows = async (client: ClientBase, of: readonly { projectId: string }[]): Promise<WindowOf> => {
   const { rows } = await client.query<{ id: string; days: number | null }>({
     name: 'attribution-windows',
@@ -154,7 +153,7 @@ const readWindows = async (client: ClientBase, of: readonly { projectId: string 
   return ({ projectId }) => windows.get(projectId) ?? DEFAULT_ATTRIBUTION_DAYS
 }
 
-/** Has stored conversions know touches that were learned later, and answers what that changes in the counts. */
+/** Attributes stored conversions again after new touches. Returns the changes of the counts. */
 const attributeAgain = async (
   client: ClientBase,
   news: readonly LinkNews[],
@@ -162,7 +161,7 @@ const attributeAgain = async (
 ): Promise<Count[]> => {
   if (news.length === 0) return []
   const learned = new Map(news.map(({ profileId, touches }) => [profileId, touches]))
-  const concerns = news.flatMap(({ projectId, profileId, touches }) => {
+  const ranges = news.flatMap(({ projectId, profileId, touches }) => {
     const [first] = touches
     const last = touches.at(-1)
     if (!first || !last) return []
@@ -170,13 +169,13 @@ const attributeAgain = async (
   })
   const { rows } = await client.query<Row>({
     name: 'conversions-of-touched',
-    text: CONCERNED,
-    values: concernColumns.values(concerns),
+    text: FIND_CONVERSIONS,
+    values: rangeColumns.values(ranges),
   })
-  const mended = rows.flatMap((row) => {
-    // What a conversion was due to counts on, even if the profile has forgotten so old a touch.
-    const due = [row.first, row.last].filter((touch) => touch !== null)
-    const touches = mergeLinkTouches(due, learned.get(row.living) ?? [], Number.POSITIVE_INFINITY)
+  const changed = rows.flatMap((row) => {
+    // The profile may no longer have the touches that the conversion is attributed to.
+    const previous = [row.first, row.last].filter((touch) => touch !== null)
+    const touches = mergeLinkTouches(previous, learned.get(row.living) ?? [], Number.POSITIVE_INFINITY)
     const conversion = {
       projectId: row.project_id,
       at: row.occurred_at.toISOString(),
@@ -187,13 +186,15 @@ const attributeAgain = async (
     if (isSame(links.first, row.first) && isSame(links.last, row.last)) return []
     return [{ eventKey: row.event_key, selectorId: row.selector_id, conversion, was: row, links }]
   })
-  if (mended.length === 0) return []
+  if (changed.length === 0) return []
   await client.query({
     name: 'attribute-again',
-    text: MEND,
-    values: mendedColumns.values(mended.map((one) => ({ ...one, projectId: one.conversion.projectId }))),
+    text: UPDATE_ATTRIBUTION,
+    values: attributionColumns.values(
+      changed.map((one) => ({ ...one, projectId: one.conversion.projectId })),
+    ),
   })
-  return mended.flatMap(({ conversion, was, links }) => [
+  return changed.flatMap(({ conversion, was, links }) => [
     ...countsOf(conversion, was, -1),
     ...countsOf(conversion, links, 1),
   ])
@@ -202,7 +203,7 @@ const attributeAgain = async (
 const isSame = (a: LinkTouch | null, b: LinkTouch | null): boolean =>
   a?.eventId === b?.eventId && a?.linkId === b?.linkId && a?.at === b?.at
 
-const countsOf = (conversion: Conversion, links: LinkAttribution = NOBODY, by: 1 | -1): Count[] =>
+const countsOf = (conversion: Conversion, links: LinkAttribution = NO_LINKS, by: 1 | -1): Count[] =>
   (['first', 'last'] as const).flatMap((touch) => {
     const linkId = links[touch]?.linkId
     return linkId ? [{ ...conversion, linkId, touch, by }] : []

@@ -32,8 +32,8 @@ const given = bulkColumns<Described>([
   { name: 'visitor', type: 'text', of: ({ visitor }) => visitor },
 ])
 
-// Everything is counted from the claimed rows, so that a click which is delivered again counts nowhere. Rows that
-// others may want are taken in the order of their keys.
+// Counts only claimed rows, so that a redelivered click is not counted again. Rows are locked in key order, so that
+// writers do not deadlock.
 const STORE = `
   WITH incoming AS (
     SELECT DISTINCT ON (id) * FROM ${given.unnest} AS given (${given.names}) ORDER BY id
@@ -81,8 +81,8 @@ const STORE = `
   SELECT count(*)::int AS stored FROM claimed`
 
 /**
- * Stores clicks and counts them, each once per id whatever is delivered again, in one statement.
- * @returns how many were new
+ * Stores and counts clicks, each once per id, in one statement.
+ * @returns the number of new clicks
  */
 export const storeClicks = async (
   client: ClientBase | Pool,
@@ -102,18 +102,18 @@ export const storeClicks = async (
   return rows[0]?.stored ?? 0
 }
 
-/** Days for which it is remembered who clicked: clicks may be delivered that late. */
+/** How long hashes of visitors are kept, in days. Clicks may be delivered this late. */
 const KEPT_DAYS = 8
-const AT_ONCE = 10_000
+const MAX_ROWS = 10_000
 
 const FORGET_SALTS = `DELETE FROM link.visitor_salts WHERE day < (now() AT TIME ZONE 'UTC')::date - 1`
 const FORGET_VISITORS = `
   DELETE FROM link.daily_visitors WHERE ctid = ANY(ARRAY(
-    SELECT ctid FROM link.daily_visitors WHERE day < (now() AT TIME ZONE 'UTC')::date - ${KEPT_DAYS} LIMIT ${AT_ONCE}))`
+    SELECT ctid FROM link.daily_visitors WHERE day < (now() AT TIME ZONE 'UTC')::date - ${KEPT_DAYS} LIMIT ${MAX_ROWS}))`
 
 /**
- * Deletes the salts of past days, without which nobody can tell whose the hashes are, and the hashes that nothing is
- * counted by any more, 10,000 at a time; answers how many of these.
+ * Deletes the salts of past days, after which hashes cannot be traced back, and up to 10,000 old hashes of visitors.
+ * @returns the number of deleted hashes
  */
 export const forgetVisitors = async (pool: Pool): Promise<number> => {
   await pool.query(FORGET_SALTS)

@@ -5,12 +5,12 @@ import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
 
 /**
- * Where the shared cache holds the copy of a link that redirectors read. The version changes with its shape, since old
- * and new processes share the cache during a roll-out.
+ * The cache key of a link for redirectors. The version changes with the shape of the value, because old and new processes
+ * share the cache during an upgrade.
  */
 export const linkCopyKey = (code: string): string => `link:v1:${code}`
 
-/** A link as an event of a project refers to it. */
+/** A reference to a link in an event. */
 type WantedLink = LinkReference & { projectId: string }
 type FoundLink = { id: string; code: string; campaign: string | null }
 type Row = FoundLink & { project_id: string; by: LinkReference['by']; value: string }
@@ -21,7 +21,7 @@ const columns = bulkColumns<WantedLink>([
   { name: 'value', type: 'text', of: ({ value }) => value },
 ])
 
-// A branch for each kind of reference, so that each is found by its own index.
+// One branch for each kind of reference, so that each uses its own index.
 const FIND = `
   WITH wanted AS (SELECT * FROM ${columns.unnest} AS given (${columns.names}))
   SELECT w.*, l.id, l.code, l.campaign FROM wanted w
@@ -33,7 +33,7 @@ const FIND = `
   SELECT w.*, l.id, l.code, l.campaign FROM wanted w
     JOIN link.links l ON l.project_id = w.project_id AND l.code = w.value WHERE w.by = 'code'`
 
-/** The links that are referred to, each with its reference; unknown ones are left out. */
+/** The links of references. Unknown ones are left out. */
 const findLinks = async (
   pool: Pool,
   wanted: readonly WantedLink[],
@@ -51,17 +51,17 @@ const findLinks = async (
   }))
 }
 
-/** Looks up which links led to events, in their order; `null` where none of the event's own project did. */
-export type ResolveLinks = (records: readonly IngestRecord[]) => Promise<(EventLink | null)[]>
+/** Finds the link of each event, `null` if it has none in its project. */
+type ResolveLinks = (records: readonly IngestRecord[]) => Promise<(EventLink | null)[]>
 
-const MAX_REMEMBERED = 50_000
-/** A link's id and code never change, its campaign may. In ms. */
+const MAX_CACHED = 50_000
+/** How long a found link is cached, in ms. Its id and code never change, but its campaign may. */
 const FOUND_MS = 30_000
 const UNKNOWN_MS = 2_000
 
 /**
- * Makes the look-up of links for enrichment: one statement for a whole batch, and none for links that were seen within
- * the last 30 seconds. It never looks at clicks, which may be stored later than the events that follow from them.
+ * The lookup of links for enrichment: at most one statement for a batch, with a cache of 30 s. It does not read clicks,
+ * which may be stored later than the events after them.
  */
 export const createResolveLinks = ({
   pool,
@@ -70,14 +70,14 @@ export const createResolveLinks = ({
   pool: Pool
   now?: () => number
 }): ResolveLinks => {
-  const remembered = new LRUCache<string, { link: FoundLink | null; until: number }>({ max: MAX_REMEMBERED })
+  const cache = new LRUCache<string, { link: FoundLink | null; until: number }>({ max: MAX_CACHED })
 
   const lookUp = async (wanted: ReadonlyMap<string, WantedLink>): Promise<Map<string, FoundLink | null>> => {
     const time = now()
     const known = new Map<string, FoundLink | null>()
     const missing = new Map<string, WantedLink>()
     for (const [key, reference] of wanted) {
-      const entry = remembered.get(key)
+      const entry = cache.get(key)
       if (entry && entry.until > time) known.set(key, entry.link)
       else missing.set(key, reference)
     }
@@ -86,7 +86,7 @@ export const createResolveLinks = ({
     const found = new Map(rows.map(({ link, ...reference }) => [keyOf(reference), link]))
     for (const key of missing.keys()) {
       const link = found.get(key) ?? null
-      remembered.set(key, { link, until: time + (link ? FOUND_MS : UNKNOWN_MS) })
+      cache.set(key, { link, until: time + (link ? FOUND_MS : UNKNOWN_MS) })
       known.set(key, link)
     }
     return known
@@ -108,7 +108,7 @@ export const createResolveLinks = ({
       const projectId = records[index]?.projectId ?? ''
       for (const reference of claim?.references ?? []) {
         const link = links.get(keyOf({ ...reference, projectId }))
-        // Only the click's own link makes the click believable.
+        // The click id is valid only with the link that it was made for.
         if (link) return { ...link, clickId: reference.by === 'tag' ? (claim?.clickId ?? null) : null }
       }
       return null

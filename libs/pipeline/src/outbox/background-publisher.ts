@@ -13,7 +13,7 @@ export type BackgroundPublisher<T> = {
   run(signal: AbortSignal): Promise<void>
 }
 
-export type BackgroundPublisherOptions<T> = {
+type BackgroundPublisherOptions<T> = {
   topic: Topic<T>
   /** The lane of the outbox that records go to while the bus is down. */
   lane: string

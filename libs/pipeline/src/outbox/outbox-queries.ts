@@ -23,7 +23,7 @@ const columns = bulkColumns<OutboxRow>([
 ])
 
 const INSERT = `INSERT INTO ingest.outbox (${columns.names}) SELECT * FROM ${columns.unnest}`
-/** A step in the index for each lane, where DISTINCT would read every row. */
+// A loose index scan: DISTINCT would read every row.
 const LANES = `
   WITH RECURSIVE lanes AS (
     SELECT min(lane) AS lane FROM ingest.outbox
@@ -36,12 +36,9 @@ const DELETE = 'DELETE FROM ingest.outbox WHERE id = ANY($1::bigint[])'
 const OLDEST = `SELECT id, topic, key, value, headers FROM ingest.outbox WHERE lane = $1 ORDER BY id LIMIT $2`
 
 /** Records of one topic for the outbox. */
-export type OutboxEntry = { topic: Topic<unknown>; records: readonly OutgoingRecord<unknown>[] }
+type OutboxEntry = { topic: Topic<unknown>; records: readonly OutgoingRecord<unknown>[] }
 
-/**
- * Writes records that are to be published with the transaction of `client`: if it commits, the relay publishes
- * them. A lane keeps the order of each topic.
- */
+/** Adds records in the transaction of `client`. The relay publishes them after the commit, in order per lane and topic. */
 export const addToOutbox = async <T>(
   client: ClientBase,
   lane: string,
@@ -51,14 +48,14 @@ export const addToOutbox = async <T>(
   await client.query(outboxStatement(lane, [{ topic, records }]))
 }
 
-/** The statement that does the same for records of several topics. */
+/** The statement of `addToOutbox`, for records of several topics. */
 export const outboxStatement = (lane: string, entries: readonly OutboxEntry[]): QueryConfig =>
   insertion(
     lane,
     entries.map(({ topic, records }) => ({ topic, records: serializeRecords(records) })),
   )
 
-/** The same for records whose values are text already. */
+/** Like `addToOutbox`, for values that are serialized already. */
 export const addSerializedToOutbox = async (
   client: ClientBase,
   lane: string,
@@ -114,7 +111,7 @@ const LANE_STATE = `
   FROM ingest.outbox WHERE lane = $1`
 const ANY_UP_TO = 'SELECT FROM ingest.outbox WHERE lane = $1 AND id <= $2 LIMIT 1'
 
-/** A lane: its newest id, about how many records it has, and how long its oldest has waited, in ms. */
+/** The newest id of a lane, its approximate number of records, and the ms that the oldest record has waited. */
 export type LaneState = { newest: string | null; records: number; waitedMs: number }
 
 export const readLane = async (pool: Pool, lane: string): Promise<LaneState> => {
@@ -133,15 +130,15 @@ export const hasRecordsUpTo = async (pool: Pool, lane: string, id: string): Prom
   return rows.length > 0
 }
 
-/** The most records that are counted: past that the number says only that there are very many. */
-const MOST_COUNTED = 100_000
+/** Most records that are counted. Counting more would take too long. */
+const MAX_COUNTED = 100_000
 
 const DEPTH = `
   SELECT count(*)::integer AS records,
     greatest(0, coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0))::float8 AS "oldestSeconds"
-  FROM (SELECT created_at FROM ingest.outbox ORDER BY id LIMIT ${MOST_COUNTED}) AS waiting`
+  FROM (SELECT created_at FROM ingest.outbox ORDER BY id LIMIT ${MAX_COUNTED}) AS waiting`
 
-/** How many records wait in the outbox (at most 100,000 are counted), and for how long the oldest has, in seconds. */
+/** The number of records in the outbox, at most 100,000, and the age of the oldest in seconds. */
 export const readOutboxDepth = async ({
   pool,
 }: Pick<Database, 'pool'>): Promise<{ records: number; oldestSeconds: number }> => {

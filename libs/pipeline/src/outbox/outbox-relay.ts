@@ -4,15 +4,14 @@ import type { EventBus, SerializedRecord } from '@waymark/event-bus'
 import { deleteFromOutbox, findLanes, lockOldest, type StoredRow } from './outbox-queries.ts'
 
 const RELAY_ROWS = 500
-/** Turns of all lanes together in one run: after that, lanes that have failed or are new are looked at again. */
+/** Batches of one run, after which new lanes and failed ones are read again. */
 const TURNS_PER_RUN = 100
 
 /**
- * Publishes what lies in the outbox, oldest first in each lane and topic, and answers how many records that were;
- * after `turnsPerRun` batches it leaves the rest to the next run. Lanes take turns, and one that fails does not stop
- * the others. A lock per lane keeps its order whatever the number of relays; a crash after publishing repeats records.
- * @throws BusUnavailableError when the bus does not take a lane, once the others had their turns; what was not
- * confirmed stays in the outbox
+ * Publishes records of the outbox, oldest first in each lane and topic, and returns their number. Lanes take turns, and a
+ * failed one does not stop the others. A lock per lane keeps its order with several relays. A crash after publishing
+ * repeats records.
+ * @throws BusUnavailableError after the turns of the other lanes; unconfirmed records stay in the outbox
  */
 export const createOutboxRelay = ({
   db,
@@ -56,7 +55,7 @@ export const createOutboxRelay = ({
       try {
         const moved = await relayLane(lane)
         relayed += moved
-        // Behind all others, as often as this run may.
+        // The lane has more records: it gets another turn after the others.
         if (moved === RELAY_ROWS && turns.length < turnsPerRun) turns.push(lane)
       } catch (error) {
         log.warn({ lane, err: error }, 'Outbox lane could not be published')

@@ -5,8 +5,8 @@ import { erasureHash, lockOutRecords } from '../erasure/index.ts'
 import type { ErasureJob } from './erasure-job.ts'
 
 /**
- * How much later than now an erasure takes effect, in ms: what is received while it is being written still belongs to
- * the person who is erased, also by a gateway's clock that is a little behind.
+ * Added to the time of an erasure, in ms, so that it covers what is received while it is written, also by a gateway
+ * whose clock is slightly behind.
  */
 const MARGIN_MS = 500
 
@@ -36,14 +36,14 @@ type ToErase = {
   projectId: string
   /** The profile, or one that was merged into it. */
   profileId: string
-  /** Called with the profile that is about to go, which is locked; nothing is erased when it throws. */
+  /** Called with the locked profile before it is erased. Nothing is erased when it throws. */
   confirm?: (client: ClientBase, profileId: string) => Promise<void>
 }
 
 /**
- * Erases a person: from when this resolves they are unknown, nothing that was received of them before is stored any more,
- * and whatever is received later is a new person's. What is stored of them goes with the job, which `purge` carries out.
- * @returns `undefined` when there is no such profile
+ * Erases a person. Once it resolves, the person is unknown, records received before are no longer stored, and those
+ * received later belong to a new person. The returned job deletes the stored data; see `createPurger`.
+ * @returns `undefined` when the profile does not exist
  */
 export const eraseProfile = (
   { db, now }: EraseDeps,
@@ -85,11 +85,11 @@ const eraseInTransaction = async (
   const found = await client.query<{ id: string }>(LIVING, [projectId, wanted])
   const living = found.rows.map(({ id }) => id)
   if (living.length === 0) return undefined
-  // Identities first, then profiles, as everybody does.
+  // Identities before profiles, the same order as in other transactions.
   const identities = await client.query<{ kind: string; value: string }>(LOCK_IDENTITIES, [projectId, living])
   const profiles = await client.query<{ id: string }>(LOCK_PROFILES, [projectId, living])
   const profileIds = profiles.rows.map(({ id }) => id)
-  // Merged into another by somebody who had the locks before.
+  // Merged into another profile before the locks.
   if (!living.some((id) => profileIds.includes(id))) return undefined
   for (const id of living) await confirm?.(client, id)
 

@@ -21,7 +21,7 @@ export const lockErasureJob = async (client: ClientBase, { id }: ErasureJob): Pr
   return rowCount !== 0
 }
 
-/** The oldest jobs that are not done, up to 100. */
+/** Up to 100 of the oldest unfinished jobs. */
 export const findErasureJobs = async (pool: Pool): Promise<ErasureJob[]> => {
   const { rows } = await pool.query<JobRow>(JOBS)
   return rows.map(toJob)

@@ -1,7 +1,7 @@
 import type { AnalyticsWrites } from '@waymark/analytics'
 import type { Database } from '@waymark/database'
 
-/** An erasure that goes through all stores: who the person was, and until when what was received of them must go. */
+/** Deletes a person's data from all stores: everything that was received until `erasedAt`. */
 export type ErasureJob = {
   id: string
   projectId: string
@@ -12,10 +12,10 @@ export type ErasureJob = {
   erasedAt: Date
 }
 
-/** The stores that a purge goes through. */
+/** The stores of a purge. */
 export type PurgeDeps = {
   db: Database
   analytics: Pick<AnalyticsWrites, 'eraseEvents' | 'eraseProfiles'>
-  /** Deletes the copies of these deliveries' messages, where this process keeps any. Repeating it does no harm. */
+  /** Deletes the copies of the messages of deliveries, where this process keeps any. It is idempotent. */
   deleteMailCopies?: ((deliveryIds: readonly string[]) => Promise<void>) | undefined
 }

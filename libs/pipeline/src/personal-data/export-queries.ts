@@ -7,7 +7,7 @@ import {
   personalData,
 } from './personal-data-queries.ts'
 
-/** Rows that are held in memory at a time. */
+/** Rows in memory at a time. */
 const FETCH_ROWS = 100
 
 const PERSON = `
@@ -25,7 +25,7 @@ const PERSON = `
 
 type PersonRow = { profile_ids: string[]; visitor_ids: string[]; user_ids: string[] }
 
-/** The ids of the person whom a profile, or one that was merged into it, belongs to; `undefined` when there is none. */
+/** The ids of a person, by their profile or one that was merged into it. `undefined` when it does not exist. */
 export const findPerson = async (
   { pool }: Pick<Database, 'pool'>,
   { projectId, profileId }: { projectId: string; profileId: string },
@@ -38,8 +38,8 @@ export const findPerson = async (
 }
 
 /**
- * Everything that is stored of a person, as the pieces of one JSON object with a list for each kind of data. It is read
- * from one moment, a hundred rows at a time, as fast as it is taken; it holds a connection until it ends.
+ * Exports all data of a person as pieces of one JSON object, with an array for each kind of data. Reads one snapshot, a
+ * hundred rows at a time, and holds a connection until it ends.
  */
 export async function* exportPerson(
   { pool }: Pick<Database, 'pool'>,
@@ -65,7 +65,7 @@ export async function* exportPerson(
     await client.query('COMMIT')
     broken = false
   } finally {
-    // A reader who leaves in the middle leaves the transaction open: the connection is not used again.
+    // When the reader stops early, the transaction is still open, so the connection is closed.
     client.release(broken)
   }
 }

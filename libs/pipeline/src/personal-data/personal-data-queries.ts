@@ -11,30 +11,29 @@ import {
 } from './purge-queries.ts'
 
 /**
- * One kind of personal data that is stored. Statements may use `{projectId}`, `{profileIds}`, `{visitorIds}`, `{userIds}`
- * and, when they erase, `{erasedAt}`; these are bound as parameters.
+ * One kind of stored personal data. Statements may use the parameters `{projectId}`, `{profileIds}`, `{visitorIds}`,
+ * `{userIds}` and, to erase, `{erasedAt}`.
  */
 export type PersonalData = {
-  /** What it is called in an export, such as `conversions`. */
+  /** Its name in an export, such as `conversions`. */
   name: string
-  /** Selects what there is of a person, for the export; columns become members, in camel case. */
+  /** Selects the data of a person for the export. Columns become members in camel case. */
   read?: string
   /**
-   * Takes away, or makes anonymous, some thousand rows of it and no more; answers how many, and is called again until
-   * that is 0. What is known by profile needs no `{erasedAt}`; what is known by visitor or user id does, since a new person
-   * may have the same id.
+   * Deletes or anonymizes about a thousand rows and returns their number. It is called again until that is 0. Rows with a
+   * visitor or user id must be limited by `{erasedAt}`, because a new person may have the same id.
    */
   purge?: string | ((deps: PurgeDeps, client: ClientBase, job: ErasureJob) => Promise<number>)
-  /** Keys of the cache that hold something of the person. */
+  /** Cache keys with data of the person. */
   cacheKeys?: (job: ErasureJob, deps: Pick<PurgeDeps, 'db'>) => string[] | Promise<string[]>
 }
 
-/** Whether an event's JSON, with its ids as text, is about the person: the user if one is named, else the visitor. */
+/** Whether an event in JSON belongs to the person, by its user id if it has one, else by its visitor id. */
 const isAbout = (event: string): string =>
   `(${event}->>'userId' = ANY({userIds}) OR (${event}->>'userId' IS NULL AND ${event}->>'visitorId' = ANY({visitorIds})))`
 
 const EVENTS_OF_PERSON = 'ingest.events WHERE project_id = {projectId} AND profile_id = ANY({profileIds})'
-/** Clicks that a person's events name. Clients may have named anything. */
+/** Clicks in the events of a person. Clients may send any text as a click id. */
 const CLICKS_OF_PERSON = `
   SELECT CASE WHEN named.id ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN named.id::uuid END
   FROM (SELECT DISTINCT context #>> '{shortLink,clickId}' AS id FROM ${EVENTS_OF_PERSON}) AS named`
@@ -43,13 +42,13 @@ const ADDRESSES_WRITTEN_TO = `
   WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`
 
 /**
- * Everything that Waymark stores of people, in the order in which it is exported and erased. Whoever adds a table with
- * visitor, user or profile ids adds it here.
+ * All personal data that Waymark stores, in the order of exports and erasures. Add every table with visitor, user or
+ * profile ids here.
  */
 export const personalData: readonly PersonalData[] = [
   {
     name: 'profiles',
-    // Erased together with the erasure itself.
+    // `eraseProfile` deletes them.
     read: `SELECT id, bucketing_id, user_id, traits, trait_times, first_touch, last_touch, link_touches, merged_into, created_at, updated_at
       FROM ingest.profiles WHERE id = ANY({profileIds}) AND project_id = {projectId} ORDER BY id`,
   },
@@ -70,7 +69,7 @@ export const personalData: readonly PersonalData[] = [
     name: 'clicks',
     read: `SELECT id, link_id, clicked_at, ip, user_agent, browser, os, device, country, referrer, referrer_host, bot, prefetch
       FROM link.clicks WHERE project_id = {projectId} AND id IN (${CLICKS_OF_PERSON})`,
-    // Nothing else in them says whose they were, once the events that name them are gone; so this comes before these.
+    // Before the events, which are the only link from a person to clicks.
     purge: `UPDATE link.clicks SET ip = NULL, user_agent = NULL, referrer = NULL WHERE id IN (
         SELECT id FROM link.clicks WHERE project_id = {projectId} AND id IN (${CLICKS_OF_PERSON})
           AND (ip IS NOT NULL OR user_agent IS NOT NULL OR referrer IS NOT NULL) LIMIT 1000)`,
@@ -87,7 +86,7 @@ export const personalData: readonly PersonalData[] = [
     read: `SELECT selector_id, event_id, event_name, amount::float8 AS amount, currency, quantity, visitor_id, user_id,
         profile_id, attribution, occurred_at, received_at
       FROM ingest.conversions WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`,
-    // Revenue stays what it was; whose it was is not known any more.
+    // Anonymized, so that revenue does not change.
     purge: `UPDATE ingest.conversions SET event_id = event_key::text, visitor_id = NULL, user_id = NULL, profile_id = NULL,
         attribution = (attribution || '{"clickIds": {}, "referrer": null}')
           #- '{firstLinkTouch,clickId}' #- '{firstLinkTouch,eventId}'
@@ -124,8 +123,8 @@ export const personalData: readonly PersonalData[] = [
   },
   {
     name: 'outbox',
-    // What is published before this comes to it is dropped by whoever reads it. Redemptions are kept by their coupon, so
-    // that this comes before they are anonymous.
+    // Consumers drop records that are published before this. Redemptions are found by their coupon, so this comes before
+    // redemptions are anonymized.
     purge: `DELETE FROM ingest.outbox WHERE id IN (
         SELECT id FROM ingest.outbox, LATERAL (SELECT value::jsonb AS record) parsed,
           LATERAL (SELECT coalesce(record->'record', record) AS record) inner_record,
@@ -146,7 +145,7 @@ export const personalData: readonly PersonalData[] = [
       FROM coupon.assignments a JOIN coupon.pools p ON p.id = a.pool_id JOIN coupon.coupons c ON c.id = a.coupon_id
       WHERE p.project_id = {projectId} AND a.profile_id = ANY({profileIds})`,
     cacheKeys: givenCouponKeys,
-    // Such a coupon stays assigned, to nobody: nobody else is given it, and whoever has the code may still use it.
+    // The coupon stays assigned without a profile: nobody else gets it, and its code remains valid.
     purge: `WITH gone AS (
         DELETE FROM coupon.assignments WHERE (pool_id, profile_id) IN (
           SELECT a.pool_id, a.profile_id FROM coupon.assignments a JOIN coupon.pools p ON p.id = a.pool_id
@@ -163,7 +162,7 @@ export const personalData: readonly PersonalData[] = [
     read: `SELECT id, pool_id, coupon_id, profile_id, visitor_id, user_id, order_id, amount::float8 AS amount, currency,
         event_id, metadata, redeemed_at, rolled_back_at, rollback_reason
       FROM coupon.redemptions WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`,
-    // As with conversions, what was given away stays what it was. An order leads to whoever ordered.
+    // Anonymized, so that counts do not change. An order id identifies a person.
     purge: `UPDATE coupon.redemptions SET profile_id = NULL, visitor_id = NULL, user_id = NULL, order_id = NULL,
         event_id = 'wm:redemption:' || id, metadata = '{}', rollback_reason = NULL
       WHERE id IN (
@@ -187,7 +186,7 @@ export const personalData: readonly PersonalData[] = [
         WHERE p.project_id = {projectId} AND n.profile_id = ANY({profileIds}) LIMIT 1000)`,
   },
   {
-    // Says once more what the redemption says. The key stays, so that a request that is repeated redeems nothing.
+    // A copy of the redemption. The key stays, so that a repeated request does not redeem again.
     name: 'couponAnswers',
     purge: `UPDATE coupon.idempotency_keys k SET body = jsonb_set(k.body::jsonb, '{redemption}',
           k.body::jsonb->'redemption' || jsonb_build_object('profileId', NULL, 'visitorId', NULL, 'userId', NULL,
@@ -199,7 +198,7 @@ export const personalData: readonly PersonalData[] = [
           AND CASE WHEN status = 200 THEN body::jsonb #>> '{redemption,profileId}' END = ANY({profileIds}::text[]) LIMIT 1000)`,
   },
   {
-    // Stays: without it mail would flow again to somebody who did not want any. Comes before the deliveries that tell whose it is.
+    // Kept, because otherwise the person would get emails again. Before the deliveries, by which it is found.
     name: 'emailSuppressions',
     read: `SELECT id, address, reason, detail, created_at FROM email.suppressions
       WHERE project_id = {projectId} AND address IN (
@@ -225,7 +224,7 @@ export const personalData: readonly PersonalData[] = [
   },
 ]
 
-/** A person as statements on personal data ask for them. */
+/** The parameters of statements on personal data. */
 export type PersonParameters = Omit<ErasureJob, 'id'>
 
 const TYPES = {
@@ -236,7 +235,7 @@ const TYPES = {
   erasedAt: 'timestamptz',
 } as const
 
-/** Turns `{projectId}` and its like into typed parameters; the values never become part of the text. */
+/** Replaces `{projectId}` and the others by typed parameters. */
 export const bindPerson = (text: string, person: PersonParameters): { text: string; values: unknown[] } => {
   const values: unknown[] = []
   const places = new Map<string, string>()

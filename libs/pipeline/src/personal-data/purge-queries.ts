@@ -11,8 +11,8 @@ const DELETE_EVENTS = `
   WHERE events.project_id = $1 AND events.received_at = gone.received_at AND events.event_key = gone.event_key`
 
 /**
- * Erases a thousand events of a person, in the analytics store first: only the primary one knows which they are. That an
- * id was stored once stays known, so that a client that sends the event again does not bring it back.
+ * Erases up to a thousand events of a person, first in the analytics store, because the primary database is needed to find
+ * them. Their ids are kept, so that an event that is sent again is not stored.
  */
 export const purgeEvents = async (
   { analytics }: Pick<PurgeDeps, 'analytics'>,
@@ -31,7 +31,7 @@ export const purgeEvents = async (
   return rowCount ?? 0
 }
 
-/** Takes a person out of the analytics store: their traits, and that profiles were merged. There is nothing to repeat. */
+/** Deletes the profiles of a person from the analytics store, all at once. */
 export const purgeAnalyticsProfiles = async (
   { analytics }: Pick<PurgeDeps, 'analytics'>,
   _client: ClientBase,
@@ -44,7 +44,7 @@ export const purgeAnalyticsProfiles = async (
 const LOCK_DELIVERIES = `
   SELECT id FROM email.deliveries WHERE project_id = $1 AND profile_id = ANY($2::uuid[])
   ORDER BY id LIMIT ${ROWS} FOR UPDATE`
-// What waits is canceled; of what is being handed over nobody will know. The counts of a trigger stay.
+// Waiting deliveries are canceled, and those in progress become `unconfirmed`. The counts of triggers do not change.
 const MAKE_ANONYMOUS = `
   UPDATE email.deliveries SET profile_id = NULL, recipient = NULL, context = NULL, reason = NULL,
     event_id = event_key::text, next_attempt_at = NULL, attempt_token = NULL,
@@ -52,8 +52,8 @@ const MAKE_ANONYMOUS = `
   WHERE id = ANY($1::uuid[])`
 
 /**
- * Makes a thousand deliveries to a person anonymous, after deleting the copies of their messages: only the deliveries
- * tell which these are. A message that is being written meanwhile is deleted by its sender, which waits for the lock.
+ * Anonymizes up to a thousand deliveries to a person, after deleting the copies of their messages, which are found by the
+ * deliveries. A copy that is written at the same time is deleted by its sender, which waits for the lock.
  */
 export const purgeEmailDeliveries = async (
   { deleteMailCopies }: Pick<PurgeDeps, 'deleteMailCopies'>,
@@ -69,7 +69,7 @@ export const purgeEmailDeliveries = async (
 }
 
 const PAGE_ROWS = 200
-// By the column itself: its name alone would mean the text that is selected.
+// Qualified, because `"offset"` alone is the selected text.
 const PAGE = `
   SELECT consumer_group, topic, "partition", "offset"::text AS "offset", value FROM ingest.dead_letters
   WHERE project_id = $1 AND (consumer_group, topic, "partition", "offset") > ($2, $3, $4::int, $5::bigint)
@@ -86,10 +86,7 @@ type DeadLetterRow = {
   value: Buffer
 }
 
-/**
- * Erases the dead letters about a person, all of them. They may be anything, so each is read; one that cannot be made out
- * stays, as nobody can say whose it is.
- */
+/** Deletes all dead letters of a person. Each one is parsed; those that cannot be parsed are kept. */
 export const purgeDeadLetters = async (
   _deps: unknown,
   client: ClientBase,
@@ -125,7 +122,7 @@ const isAbout = ({ visitorIds, userIds, erasedAt }: ErasureJob, about: AboutPeop
   Date.parse(about.receivedAt) <= erasedAt.getTime() &&
   about.people.some(({ kind, value }) => (kind === 'user' ? userIds : visitorIds).includes(value))
 
-/** Whether a changed profile is one of theirs. */
+/** Whether a record is a changed profile of the person. */
 const namesProfile = ({ profileIds }: ErasureJob, value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&

@@ -4,11 +4,11 @@ import type { ErasureJob, PurgeDeps } from './erasure-job.ts'
 import { deleteErasureJob, findErasureJobs, lockErasureJob } from './erasure-job-queries.ts'
 import { bindPerson, type PersonalData, personalData } from './personal-data-queries.ts'
 
-export type PurgerDeps = PurgeDeps & { cache: Cache; data?: readonly PersonalData[] }
+type PurgerDeps = PurgeDeps & { cache: Cache; data?: readonly PersonalData[] }
 
 /**
- * Takes what is stored of erased people out of every store, a thousand rows a transaction. It may be stopped at any
- * point and in any process: the job stays until nothing is left, and doing a part of it again does no harm.
+ * Deletes the data of erased people from all stores, a thousand rows per transaction. It may stop at any point: the job is
+ * kept until it is done, and every step is idempotent.
  */
 export const createPurger = ({ cache, data = personalData, ...deps }: PurgerDeps) => {
   const runStep = (job: ErasureJob, purge: NonNullable<PersonalData['purge']>): Promise<number | 'busy'> =>
@@ -17,7 +17,7 @@ export const createPurger = ({ cache, data = personalData, ...deps }: PurgerDeps
       return typeof purge === 'string' ? runStatement(client, purge, job) : purge(deps, client, job)
     })
 
-  /** Answers whether nothing is left of the person: `false` when it was stopped, or when another process is at it. */
+  /** Returns true when nothing is left, and false when it was stopped or another process has the job. */
   const purge = async (job: ErasureJob, signal: AbortSignal): Promise<boolean> => {
     for (const { purge, cacheKeys } of data) {
       for (const key of (await cacheKeys?.(job, deps)) ?? []) await cache.delete(key)
@@ -26,14 +26,13 @@ export const createPurger = ({ cache, data = personalData, ...deps }: PurgerDeps
         if (purged === 'busy' || signal.aborted) return false
       }
     }
-    // The ids in the job were the last that was known of the person.
     await deleteErasureJob(deps.db.pool, job)
     return true
   }
 
   return {
     purge,
-    /** Goes on with every erasure that is not finished; answers how many it finished. */
+    /** Continues unfinished erasures. Returns the number of finished ones. */
     purgeAll: async (signal: AbortSignal): Promise<number> => {
       let finished = 0
       for (const job of await findErasureJobs(deps.db.pool)) {
