@@ -1,4 +1,4 @@
-import { createIngestQueue, cacheUserAgents } from '@waymark/pipeline'
+import { cacheUserAgents, createIngestQueue } from '@waymark/pipeline'
 import { createChangeNotices } from '@waymark/project-config'
 import { type CorePlatform, everyMs, type Service, untilStopped } from '@waymark/service-kit'
 import { createClickLimits } from './click-limits.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type IpStorage, type LinkClick, type Log, linkClicks } from '@waymark/contracts'
 import { hostOf, storableIp } from '@waymark/domain'
-import { createBatcher, type IngestQueue, cacheBots, traceHeaders } from '@waymark/pipeline'
+import { cacheBots, createBatcher, type IngestQueue, traceHeaders } from '@waymark/pipeline'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { VisitorHash } from './visitor-hash.ts'
 

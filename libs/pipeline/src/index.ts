@@ -1,13 +1,5 @@
 export * from './coupons/index.ts'
 export * from './decisions/index.ts'
-export {
-  beginDemoData,
-  type DemoData,
-  type DemoResourceKind,
-  demoResourceIds,
-  findDemoData,
-  updateDemoData,
-} from './demo-data.ts'
 export * from './email/index.ts'
 export * from './erasure/index.ts'
 export * from './events/index.ts'

@@ -5,6 +5,14 @@ export {
   createChangeNotices,
   createConfigChanges,
 } from './config-changes.ts'
+export {
+  beginDemoData,
+  type DemoData,
+  type DemoResourceKind,
+  demoResourceIds,
+  findDemoData,
+  updateDemoData,
+} from './demo-data.ts'
 export { ensureDemoProject, hasDemoProject } from './demo-project.ts'
 export {
   createProjectConfigs,

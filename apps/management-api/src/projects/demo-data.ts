@@ -1,14 +1,6 @@
 import { AppError, getDemoData, removeDemoData } from '@waymark/contracts'
-import {
-  createPersonChanges,
-  type DemoData,
-  demoResourceIds,
-  type ErasureJob,
-  erasePeople,
-  findDemoData,
-  linkCopyKey,
-  updateDemoData,
-} from '@waymark/pipeline'
+import { createPersonChanges, type ErasureJob, erasePeople, linkCopyKey } from '@waymark/pipeline'
+import { type DemoData, demoResourceIds, findDemoData, updateDemoData } from '@waymark/project-config'
 import type { Platform, Route } from '@waymark/service-kit'
 import type { ProjectRouteFactory } from '../http/project-route.ts'
 import { identitiesIn } from '../profiles/profiles.ts'

@@ -6,7 +6,7 @@ import {
   type DemoResourceKind,
   findDemoData,
   updateDemoData,
-} from '@waymark/pipeline'
+} from '@waymark/project-config'
 import type { Platform, Scope } from '@waymark/service-kit'
 import type { Demo } from '../demo-file.ts'
 import { createDemoRecords } from './records.ts'

@@ -2,21 +2,19 @@ import type { Database } from '@waymark/database'
 
 type Deps = Pick<Database, 'prisma'>
 
-/** The kinds of resources that demo data has. */
-export const demoResourceKinds = [
-  'dashboard',
-  'decision',
-  'emailTrigger',
-  'eventDefinition',
-  'insight',
-  'link',
-  'meteringSelector',
-  'pool',
-  'suppression',
-] as const
-export type DemoResourceKind = (typeof demoResourceKinds)[number]
+/** The kinds of resources in demo data. */
+export type DemoResourceKind =
+  | 'dashboard'
+  | 'decision'
+  | 'emailTrigger'
+  | 'eventDefinition'
+  | 'insight'
+  | 'link'
+  | 'meteringSelector'
+  | 'pool'
+  | 'suppression'
 
-/** What was added to a project as an example. */
+/** The demo data of a project. */
 export type DemoData = {
   projectId: string
   visitorIds: string[]
@@ -24,18 +22,18 @@ export type DemoData = {
   /** Ids of resources by `<kind>:<name>`. */
   resources: Readonly<Record<string, string>>
   createdAt: Date
-  /** When all of it was there; null while it is being added. */
+  /** Null while data is being added. */
   completedAt: Date | null
   removedAt: Date | null
 }
 
-/** The demo data that a project has or had; undefined when it never had any. */
+/** The demo data of a project, also if it was removed. Undefined when there never was any. */
 export const findDemoData = async ({ prisma }: Deps, projectId: string): Promise<DemoData | undefined> => {
   const row = await prisma.demoData.findUnique({ where: { projectId } })
   return row ? { ...row, resources: row.resources as DemoData['resources'] } : undefined
 }
 
-/** Remembers whose data is about to be added, before any of it is. */
+/** Stores the ids of demo people, before any of their data is added. */
 export const beginDemoData = async (
   { prisma }: Deps,
   data: Pick<DemoData, 'projectId' | 'visitorIds' | 'userIds' | 'createdAt'>,
@@ -43,7 +41,7 @@ export const beginDemoData = async (
   await prisma.demoData.create({ data })
 }
 
-/** Remembers which resources were added so far, and whether that is all. */
+/** Stores the progress of adding or removing demo data. */
 export const updateDemoData = async (
   { prisma }: Deps,
   projectId: string,
