@@ -5,7 +5,6 @@ import {
   eventually,
   extent,
   freePort,
-  images,
   requireServices,
   services,
   startKafka,
@@ -16,6 +15,7 @@ import { expectStoredOnce, report } from './audit.ts'
 import { DEADLINE_MS, RECOVERY_MS } from './durations.ts'
 import { createFleet } from './fleet.ts'
 import { refusals, slowestMs, startLoad } from './load.ts'
+import { createSmallDisk } from './small-disk.ts'
 
 const FULL_MS = extent(8_000, 20_000)
 
@@ -25,24 +25,10 @@ describe.skipIf(!services)('a disk that is full', () => {
     for (const stop of stops.toReversed()) await stop()
   })
 
-  /** A small disk in memory, and somebody who holds it, so that it outlives a server that crashes. */
   const makeDisk = async (megabytes: number) => {
-    const volume = `waymark-chaos-${randomBytes(4).toString('hex')}`
-    const options = ['type=tmpfs', 'device=tmpfs', `o=size=${megabytes}m,mode=1777`]
-    await docker('volume', 'create', ...options.flatMap((option) => ['--opt', option]), volume)
-    const holder = (
-      await docker('run', '--detach', '--rm', '--volume', `${volume}:/disk`, images.redis, 'sleep', '3600')
-    ).trim()
-    stops.push(async () => {
-      await docker('rm', '--force', holder)
-      await docker('volume', 'rm', volume)
-    })
-    const inside = (command: string) => docker('exec', holder, 'sh', '-c', command)
-    return {
-      volume,
-      fill: () => inside('dd if=/dev/zero of=/disk/filler bs=64k 2>/dev/null; true'),
-      empty: () => inside('rm /disk/filler'),
-    }
+    const disk = await createSmallDisk(megabytes)
+    stops.push(disk.remove)
+    return disk
   }
 
   it('of PostgreSQL: 202 or 503, and nothing is lost', async () => {

@@ -65,7 +65,7 @@ export const startLoad = ({
       })
       const answer = (await response.json()) as { error?: unknown; failed?: number }
       note(response.status, answer.error)
-      return response.status === 202 && answer.failed === 0
+      return response.ok && answer.failed === 0
     } catch (error) {
       note('no answer', error)
       return false

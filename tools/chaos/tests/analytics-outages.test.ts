@@ -1,0 +1,139 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  docker,
+  eventually,
+  executeOnClickHouse,
+  extent,
+  freePort,
+  pauseServer,
+  requireServices,
+  services,
+  startClickHouse,
+} from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { expectStoredOnce, report } from './audit.ts'
+import { AWAY_MS, DEADLINE_MS, RECOVERY_MS } from './durations.ts'
+import { createFleet, type Fleet, type Replica } from './fleet.ts'
+import { slowestMs, startLoad } from './load.ts'
+import { createSmallDisk } from './small-disk.ts'
+
+/** What is promised of a query and a margin for a busy machine. */
+const QUERY_DEADLINE_MS = 10_000 + 2_000
+
+type Fault = () => Promise<() => Promise<unknown>>
+
+describe.skipIf(!services)('the analytics store of a cluster under load', () => {
+  let fleet: Fleet
+  let gateway: Replica
+  let management: Replica
+  let clickhouse: Awaited<ReturnType<typeof startClickHouse>>
+  let disk: Awaited<ReturnType<typeof createSmallDisk>>
+
+  beforeAll(async () => {
+    disk = await createSmallDisk(extent(300, 1_000))
+    clickhouse = await startClickHouse({ port: await freePort(), volume: disk.volume })
+    fleet = await createFleet({ ...requireServices(), clickhouseUrl: clickhouse.url })
+    ;({ gateway } = await fleet.startPipeline())
+    management = await fleet.start('management-api')
+  }, 240_000)
+  afterAll(async () => {
+    await fleet?.stop()
+    await clickhouse?.container.stop({ timeout: 0 })
+    await disk?.remove()
+  })
+
+  const alterEvents = (change: string) =>
+    executeOnClickHouse(
+      fleet.env.CLICKHOUSE_URL,
+      `ALTER TABLE ${fleet.env.CLICKHOUSE_DATABASE}.events ${change}`,
+    )
+  const withSetting = async (setting: string, value: number) => {
+    await alterEvents(`MODIFY SETTING ${setting} = ${value}`)
+    return () => alterEvents(`RESET SETTING ${setting}`)
+  }
+  const faults: Record<string, Fault> = {
+    frozen: () => pauseServer(clickhouse.container),
+    killed: async () => {
+      const id = clickhouse.container.getId()
+      await docker('kill', id)
+      return () => docker('start', id)
+    },
+    'out of disk space': async () => {
+      await disk.fill()
+      return disk.empty
+    },
+    'read-only': () => withSetting('table_readonly', 1),
+    'refusing inserts for too many parts': () => withSetting('parts_to_throw_insert', 1),
+  }
+  const names = extent(['frozen', 'read-only'], Object.keys(faults))
+
+  const questions = () => ({
+    'GET stats': () => management.request(`/api/projects/${fleet.projectId}/stats?metric=events`),
+    'POST analytics/trends': () =>
+      management.request(`/api/projects/${fleet.projectId}/analytics/trends`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({
+          ...{ from: '2026-01-01T00:00:00Z', to: '2027-01-01T00:00:00Z', interval: 'month' },
+          series: [{ metric: 'events' }],
+        }),
+      }),
+  })
+
+  it.each(names)(
+    '%s: events are accepted meanwhile, and none is lost or counted twice',
+    async (name) => {
+      const { load, stop } = startLoad({ name: `analytics-${names.indexOf(name)}`, send: gateway.request })
+      const sync = startLoad({
+        name: `analytics-sync-${names.indexOf(name)}`,
+        send: (path, init) => gateway.request(`${path}?sync=1`, init),
+        retryMs: 500,
+      })
+      await eventually(
+        'events are accepted',
+        () => load.acknowledged.size > 0 && sync.load.acknowledged.size > 0,
+      )
+      const end = await (faults[name] as Fault)()
+      const acknowledgedBefore = load.acknowledged.size
+      const answers: { question: string; status: number; body: string; tookMs: number }[] = []
+      const askAll = async () => {
+        for (const [question, ask] of Object.entries(questions())) {
+          const begunAt = performance.now()
+          const response = await ask()
+          const body = await response.text()
+          answers.push({ question, status: response.status, body, tookMs: performance.now() - begunAt })
+        }
+      }
+      await Promise.all([sleep(AWAY_MS), askAll()])
+      const acknowledgedMeanwhile = load.acknowledged.size - acknowledgedBefore
+      await end()
+      const loads = await Promise.all([stop(), sync.stop()])
+      report(`the analytics store ${name}`, {
+        'acknowledged meanwhile': acknowledgedMeanwhile,
+        answers: answers.map(({ question, status }) => `${question} ${status}`).join(' and '),
+      })
+      for (const of of loads) await expectStoredOnce(fleet, of, `the analytics store ${name}`)
+      const [asynchronous, synchronous] = loads
+      expect(asynchronous?.attempts.filter(({ status }) => status !== 202)).toEqual([])
+      expect(acknowledgedMeanwhile).toBeGreaterThan(0)
+      for (const of of loads) expect(slowestMs(of)).toBeLessThan(DEADLINE_MS)
+      const others = synchronous?.attempts.filter(
+        ({ status }) => status !== 200 && status !== 202 && status !== 503,
+      )
+      expect(others).toEqual([])
+      for (const { question, status, body, tookMs } of answers) {
+        expect([question, 200, 503]).toContain(status)
+        if (status === 503) expect(body).toContain('"retryAfterSeconds":')
+        expect(tookMs).toBeLessThan(QUERY_DEADLINE_MS)
+      }
+      await eventually(
+        'questions are answered again',
+        async () => (await Promise.all(Object.values(questions()).map((ask) => ask()))).every(({ ok }) => ok),
+        RECOVERY_MS,
+      )
+      const { rows } = await fleet.db.pool.query('SELECT 1 FROM ingest.dead_letters')
+      expect(rows).toEqual([])
+    },
+    300_000,
+  )
+})
