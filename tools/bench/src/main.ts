@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
+import { measureAnalytics } from './analytics.ts'
 import type { Options } from './benchmark.ts'
 import { type Comparison, compare } from './compare.ts'
 import { availableCores, pinLoad } from './cores.ts'
@@ -35,6 +36,7 @@ const HELP = `npm run bench -- [name…] [options]
   --links N        links that it has before (100000)
   --profile DIR    leaves CPU profiles of our processes there
   --soak MINUTES   loads ours alone for so long, and tells how much memory it takes
+  --analytics N    fills both analytics stores with N events (1000000) and times questions beside bare queries
   --idle           starts each service, and tells what it takes while nobody asks anything
 
 names: ${benchmarks.map(({ name }) => name).join(', ')}
@@ -50,6 +52,7 @@ const { values, positionals } = parseArgs({
     links: { type: 'string', default: '100000' },
     profile: { type: 'string' },
     soak: { type: 'string' },
+    analytics: { type: 'string' },
     idle: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -87,7 +90,9 @@ if (values.help || unknown.length > 0) {
   }
   const options: Options = { quick: values.quick, profileTo: values.profile, stored, postgres }
   try {
-    if (values.idle) await measureIdle(options, print)
+    if (values.analytics !== undefined)
+      await measureAnalytics(Number(values.analytics || 1_000_000), values.quick ? 3 : 20, print)
+    else if (values.idle) await measureIdle(options, print)
     else if (values.soak !== undefined) await soak(chosen, options, Number(values.soak), print)
     else await compareAll(options)
   } finally {

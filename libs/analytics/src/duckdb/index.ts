@@ -1,18 +1,21 @@
 import { createQueries } from '../sql/queries.ts'
 import type { AnalyticsStore } from '../store.ts'
 import { duckdbDialect } from './dialect.ts'
-import { type DuckDBOptions, openDuckDBFile } from './file.ts'
+import { type DuckDBFile, type DuckDBOptions, openDuckDBFile } from './file.ts'
 import { createWrites } from './writes.ts'
+
+export { openDuckDBFile } from './file.ts'
 
 /**
  * The analytics store in one DuckDB file, for one process.
  * @throws Error when another process has the file open, or when a newer version of the product wrote it
  */
-export const openDuckDBStore = async (options: DuckDBOptions): Promise<AnalyticsStore> => {
-  const file = await openDuckDBFile(options)
-  return {
-    ...createWrites(file),
-    ...createQueries({ dialect: duckdbDialect, query: file.query }),
-    close: () => file.close(),
-  }
-}
+export const openDuckDBStore = async (options: DuckDBOptions): Promise<AnalyticsStore> =>
+  createDuckDBStore(await openDuckDBFile(options))
+
+/** The analytics store in an open file, which it closes. */
+export const createDuckDBStore = (file: DuckDBFile): AnalyticsStore => ({
+  ...createWrites(file),
+  ...createQueries({ dialect: duckdbDialect, query: file.query }),
+  close: () => file.close(),
+})

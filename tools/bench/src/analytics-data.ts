@@ -1,0 +1,114 @@
+/** What both stores are filled with: five projects, 200 event names, people by Zipf's law, 20 properties an event. */
+export const FROM = Date.parse('2026-01-01T00:00:00Z')
+export const DAYS = 30
+export const DAY_MS = 24 * 60 * 60 * 1000
+/** The project that is asked about: it has six of ten events. */
+export const PROJECT = '01900000-0000-7000-8000-000000000001'
+
+const EVENTS_PER_PERSON = 20
+export const peopleOf = (events: number): number => Math.max(100, Math.round(events / EVENTS_PER_PERSON))
+
+/** How a store says what the data needs. */
+type Words = {
+  /** A number from 0 to 1, another one for each `seed`. */
+  random: (seed: number) => string
+  text: (number: string) => string
+  concat: (...parts: string[]) => string
+  uuid: (text: string) => string
+  padded: (number: string) => string
+}
+
+const words: Record<'duckdb' | 'clickhouse', Words> = {
+  duckdb: {
+    random: () => 'random()',
+    text: (number) => `(${number})::BIGINT::VARCHAR`,
+    concat: (...parts) => `(${parts.join(' || ')})`,
+    uuid: (text) => `(${text})::UUID`,
+    padded: (number) => `lpad((${number})::BIGINT::VARCHAR, 12, '0')`,
+  },
+  clickhouse: {
+    random: (seed) => `randCanonical(${seed})`,
+    text: (number) => `toString(toInt64(${number}))`,
+    concat: (...parts) => `concat(${parts.join(', ')})`,
+    uuid: (text) => `toUUID(${text})`,
+    padded: (number) => `leftPad(toString(toInt64(${number})), 12, '0')`,
+  },
+}
+
+const columnsOf = ({ random, text, concat, uuid, padded }: Words, people: number) => {
+  const up = (count: number, seed: number) => `floor(${random(seed)} * ${count})`
+  const property = (n: number) =>
+    n % 2 === 0
+      ? concat(`'"n${n}":'`, text(up(10_000, 20 + n)))
+      : concat(`'"t${n}":"value '`, text(up(50, 20 + n)), `'"'`)
+  const properties = Array.from({ length: 18 }, (_, n) => property(n))
+  return {
+    project_id: uuid(
+      concat(`'01900000-0000-7000-8000-00000000000'`, text(`greatest(1, floor(${random(1)} * 10) - 4)`)),
+    ),
+    event_name: concat(`'event '`, text(`pow(200, ${random(2)})`)),
+    profile_id: uuid(concat(`'01900000-0000-7000-8000-'`, padded(`pow(${people}, ${random(3)})`))),
+    session_id: text(up(1_000_000, 4)),
+    bot: `${random(5)} < 0.02`,
+    browser: concat(`'browser '`, text(up(6, 6))),
+    os: concat(`'os '`, text(up(5, 7))),
+    device: concat(`'device '`, text(up(3, 8))),
+    country: concat(`'C'`, text(`pow(60, ${random(9)})`)),
+    path: concat(`'/page/'`, text(`pow(1000, ${random(10)})`)),
+    warnings: '0',
+    properties: concat(
+      `'{"plan":"plan '`,
+      text(up(5, 11)),
+      `'","price":'`,
+      text(up(10_000, 12)),
+      ...properties.flatMap((part) => [`','`, part]),
+      `'}'`,
+    ),
+    erased: 'false',
+  }
+}
+
+const insertEvents = (
+  store: 'duckdb' | 'clickhouse',
+  { people, keyAndTime, from }: { people: number; keyAndTime: Record<string, string>; from: string },
+): string => {
+  const columns = { ...columnsOf(words[store], people), ...keyAndTime }
+  return `
+    INSERT INTO events (${Object.keys(columns)
+      .map((name) => `"${name}"`)
+      .join(', ')})
+    SELECT ${Object.values(columns).join(', ')} FROM ${from}`
+}
+
+/** Statements that store events `from` to `to` of `events`, evenly over the days. */
+export const duckdbEvents = (events: number, from: number, to: number): string =>
+  insertEvents('duckdb', {
+    people: peopleOf(events),
+    keyAndTime: {
+      event_key: 'gen_random_uuid()',
+      time: `epoch_ms((${FROM} + n * ${(DAYS * DAY_MS) / events})::BIGINT)`,
+      conversions: '[]',
+    },
+    from: `range(${from}, ${to}) AS numbers (n)`,
+  })
+export const clickhouseEvents = (events: number, from: number, to: number): string =>
+  insertEvents('clickhouse', {
+    people: peopleOf(events),
+    keyAndTime: {
+      event_key: 'generateUUIDv4()',
+      time: `fromUnixTimestamp64Milli(toInt64(${FROM} + number * ${(DAYS * DAY_MS) / events}), 'UTC')`,
+    },
+    from: `numbers(${from}, ${to - from})`,
+  })
+
+/** Statements that store who was merged into whom: one of ten people, into the one before. */
+export const mergesOf = (store: 'duckdb' | 'clickhouse', events: number): string => {
+  const { uuid, concat, padded } = words[store]
+  const n = store === 'duckdb' ? 'n' : 'number'
+  const profile = (number: string) => uuid(concat(`'01900000-0000-7000-8000-'`, padded(number)))
+  const count = Math.floor(peopleOf(events) / 10)
+  return `
+    INSERT INTO profiles (project_id, profile_id, merged_into, traits, version)
+    SELECT ${uuid(`'${PROJECT}'`)}, ${profile(`${n} * 10 + 10`)}, ${profile(`${n} * 10 + 9`)}, '{}', 1
+    FROM ${store === 'duckdb' ? `range(0, ${count}) AS numbers (n)` : `numbers(${count})`}`
+}

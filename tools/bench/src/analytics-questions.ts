@@ -1,0 +1,132 @@
+import type { AnalyticsQueries } from '@waymark/analytics'
+import type { PropertyRef } from '@waymark/domain'
+import { DAY_MS, DAYS, FROM, PROJECT } from './analytics-data.ts'
+
+const range = { projectId: PROJECT, from: FROM, to: FROM + DAYS * DAY_MS }
+const days = Array.from({ length: DAYS + 1 }, (_, day) => FROM + day * DAY_MS)
+const buckets = days.slice(0, -1)
+const plan: PropertyRef = { source: 'properties', path: ['plan'] }
+const STEPS = ['event 1', 'event 2', 'event 3']
+const WINDOW_MS = 7 * DAY_MS
+
+const trend = { ...range, buckets, filters: [], maxGroups: 10, includeBots: false }
+
+/** One question, and how somebody would write it by hand for each store. */
+export type Question = {
+  name: string
+  ask: (store: AnalyticsQueries) => Promise<unknown>
+  bare: Record<'duckdb' | 'clickhouse', string>
+}
+
+/** A statement in the words of both stores. */
+const inBoth = (write: (store: (typeof stores)['duckdb']) => string): Question['bare'] => ({
+  duckdb: write(stores.duckdb),
+  clickhouse: write(stores.clickhouse),
+})
+
+const stores = {
+  duckdb: {
+    events: 'events e',
+    day: `date_trunc('day', e."time")`,
+    at: (ms: number) => `TIMESTAMP '${new Date(ms).toISOString().slice(0, 19)}'`,
+    plan: `json_extract_string(e.properties, '/plan')`,
+    within: (after: string, time: string) => `${time} <= ${after} + INTERVAL 7 DAYS`,
+    seconds: (from: string, to: string) => `epoch(${to}) - epoch(${from})`,
+    daysBetween: (from: string, to: string) => `date_diff('day', ${from}, ${to})`,
+  },
+  // Repeats must not count in a query by hand either.
+  clickhouse: {
+    events: 'events e FINAL',
+    day: 'toStartOfDay(e."time")',
+    at: (ms: number) => `toDateTime64('${new Date(ms).toISOString().slice(0, 19)}', 3, 'UTC')`,
+    plan: `JSONExtractString(e.properties, 'plan')`,
+    within: (after: string, time: string) => `${time} <= ${after} + INTERVAL 7 DAY`,
+    seconds: (from: string, to: string) => `toFloat64(${to}) - toFloat64(${from})`,
+    daysBetween: (from: string, to: string) => `dateDiff('day', ${from}, ${to})`,
+  },
+}
+
+const PERSON = `coalesce(m.merged_into, e.profile_id)`
+const MERGES = `LEFT JOIN (SELECT profile_id, merged_into FROM profiles WHERE project_id = '${PROJECT}') m ON m.profile_id = e.profile_id`
+const where = ({ at }: (typeof stores)['duckdb'], to = range.to): string =>
+  `e.project_id = '${PROJECT}' AND e."time" >= ${at(range.from)} AND e."time" < ${at(to)} AND NOT e.bot AND NOT e.erased`
+
+export const questions: readonly Question[] = [
+  {
+    name: 'trend',
+    ask: (store) => store.measureTrend({ ...trend, metric: 'people' }),
+    bare: inBoth(
+      (store) => `
+        SELECT ${store.day} AS day, count(DISTINCT ${PERSON}) FROM ${store.events} ${MERGES}
+        WHERE ${where(store)} GROUP BY GROUPING SETS ((day), ())`,
+    ),
+  },
+  {
+    name: 'breakdown',
+    ask: (store) => store.measureTrend({ ...trend, metric: 'events', eventName: 'event 1', breakdown: plan }),
+    bare: inBoth(
+      (store) => `
+        SELECT ${store.day} AS day, ${store.plan} AS plan, count(*) FROM ${store.events}
+        WHERE ${where(store)} AND e.event_name = 'event 1' GROUP BY GROUPING SETS ((day, plan), (plan))`,
+    ),
+  },
+  {
+    name: 'funnel',
+    ask: (store) =>
+      store.measureFunnel({
+        ...range,
+        steps: STEPS.map((eventName) => ({ eventName, filters: [] })),
+        windowMs: WINDOW_MS,
+        order: 'ordered',
+        maxGroups: 10,
+      }),
+    // Only from a person's first step; ours looks at every attempt.
+    bare: inBoth(
+      (store) => `
+        WITH seen AS (
+          SELECT ${PERSON} AS person, e.event_name AS event_name, e."time" AS t FROM ${store.events} ${MERGES}
+          WHERE ${where(store, range.to + WINDOW_MS)} AND e.event_name IN ('${STEPS.join("', '")}')
+        ),
+        first AS (
+          SELECT person, min(t) AS t0 FROM seen WHERE event_name = '${STEPS[0]}' AND t < ${store.at(range.to)} GROUP BY person
+        ),
+        second AS (
+          SELECT f.person AS person, min(f.t0) AS t0, min(s.t) AS t1 FROM first f JOIN seen s ON s.person = f.person
+          WHERE s.event_name = '${STEPS[1]}' AND s.t > f.t0 AND ${store.within('f.t0', 's.t')} GROUP BY f.person
+        ),
+        third AS (
+          SELECT f.person AS person, min(f.t1) AS t1, min(s.t) AS t2 FROM second f JOIN seen s ON s.person = f.person
+          WHERE s.event_name = '${STEPS[2]}' AND s.t > f.t1 AND ${store.within('f.t0', 's.t')} GROUP BY f.person
+        )
+        SELECT count(*), 0.0 FROM first
+        UNION ALL SELECT count(*), median(${store.seconds('t0', 't1')}) FROM second
+        UNION ALL SELECT count(*), median(${store.seconds('t1', 't2')}) FROM third`,
+    ),
+  },
+  {
+    name: 'retention',
+    ask: (store) =>
+      store.measureRetention({
+        ...range,
+        ...{ startEvent: 'event 1', returnEvent: 'event 2', bounds: [...days, range.to + DAY_MS] },
+        ...{ cohorts: DAYS, periods: DAYS },
+      }),
+    bare: inBoth(
+      (store) => `
+        WITH seen AS (
+          SELECT ${PERSON} AS person, e.event_name AS event_name, e."time" AS t, ${store.day} AS day
+          FROM ${store.events} ${MERGES}
+          WHERE ${where(store, range.to + DAY_MS)} AND e.event_name IN ('event 1', 'event 2')
+        ),
+        first AS (
+          SELECT person, min(t) AS t0, min(day) AS cohort FROM seen
+          WHERE event_name = 'event 1' AND t < ${store.at(range.to)} GROUP BY person
+        )
+        SELECT cohort, -1 AS period, count(*) AS people FROM first GROUP BY cohort
+        UNION ALL
+        SELECT f.cohort AS cohort, ${store.daysBetween('f.cohort', 's.day')} AS period, count(DISTINCT f.person) AS people
+        FROM first f JOIN seen s ON s.person = f.person
+        WHERE s.event_name = 'event 2' AND s.t >= f.t0 GROUP BY cohort, period`,
+    ),
+  },
+]
