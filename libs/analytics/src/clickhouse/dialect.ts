@@ -16,7 +16,6 @@ const createParameters = (): Parameters => {
   }
 }
 
-const NUMBERS = `('Int64', 'UInt64', 'Double')`
 const TYPE_NAMES = `transform(toString(JSONType(pair.2)),
   ['String', 'Bool', 'Object', 'Array', 'Int64', 'UInt64', 'Double'],
   ['string', 'boolean', 'object', 'array', 'number', 'number', 'number'], NULL)`
@@ -29,14 +28,14 @@ export const clickhouseDialect: Dialect = {
   nullText: 'CAST(NULL AS Nullable(String))',
   nullNumber: 'CAST(NULL AS Nullable(Float64))',
   json: (column, path, parameters) => {
-    const place = [column, ...path.map((key) => parameters.text(key))].join(', ')
-    const type = `toString(JSONType(${place}))`
+    // Read once: each JSON function parses the whole document again, so all else follows from this short text.
+    const raw = `JSONExtractRaw(${[column, ...path.map((key) => parameters.text(key))].join(', ')})`
     return {
-      text: `if(${type} = 'String', JSONExtractString(${place}), JSONExtractRaw(${place}))`,
-      number: `if(${type} IN ${NUMBERS}, JSONExtractFloat(${place}), NULL)`,
-      isText: `${type} = 'String'`,
-      isBoolean: `${type} = 'Bool'`,
-      exists: `coalesce(${type} <> 'Null', false)`,
+      text: `if(startsWith(${raw}, '"'), JSONExtractString(${raw}), ${raw})`,
+      number: `if(match(${raw}, '^[-0-9]'), JSONExtractFloat(${raw}), NULL)`,
+      isText: `startsWith(${raw}, '"')`,
+      isBoolean: `${raw} IN ('true', 'false')`,
+      exists: `${raw} NOT IN ('', 'null')`,
     }
   },
   asText: (value) => `CAST(${value} AS Nullable(String))`,

@@ -10,23 +10,24 @@ type Metric = {
   aggregate(dialect: Dialect): string
   /** By what groups are compared; by the number of their rows unless said. */
   rank?: string
+  /** Whether sums of smaller groups add up to it, so that rows are added up before groups are compared. */
+  adds?: boolean
 }
 
-const counted = () => 'count(*)'
 const countedOnce = () => 'count(DISTINCT value)'
 // As floating point: a sum of 64-bit integers wraps around in ClickHouse.
 const added = (dialect: Dialect) => `sum(${dialect.asNumber('value')})`
 const quantile = (share: number) => (dialect: Dialect) => dialect.quantile('value', share)
 
 const METRICS: Record<TrendMetric, Metric> = {
-  events: { value: '1', aggregate: counted },
+  events: { value: '1', aggregate: added, rank: 'sum(value)', adds: true },
   people: { value: PERSON, aggregate: countedOnce },
   sessions: { value: 'e.session_id', aggregate: countedOnce },
   visitors: { value: 'coalesce(e.visitor_id, e.user_id)', aggregate: countedOnce },
-  warnings: { value: 'nullif(e.warnings, 0)', aggregate: added, rank: 'sum(value)' },
-  conversions: { value: '1', aggregate: counted },
-  revenue: { value: 'conversion.amount', aggregate: added, rank: 'sum(value)' },
-  sum: { aggregate: added, rank: 'sum(value)' },
+  warnings: { value: 'nullif(e.warnings, 0)', aggregate: added, rank: 'sum(value)', adds: true },
+  conversions: { value: '1', aggregate: added, rank: 'sum(value)', adds: true },
+  revenue: { value: 'conversion.amount', aggregate: added, rank: 'sum(value)', adds: true },
+  sum: { aggregate: added, rank: 'sum(value)', adds: true },
   avg: { aggregate: () => 'avg(value)' },
   min: { aggregate: () => 'min(value)' },
   max: { aggregate: () => 'max(value)' },
@@ -45,7 +46,7 @@ export const measureTrend = async (
   const { metric, property, breakdown, filters, maxGroups, groups } = query
   const parameters = dialect.parameters()
   const { allOf, numberOf, textOf } = createConditions(dialect, parameters)
-  const { value, aggregate, rank = 'count(*)' } = METRICS[metric]
+  const { value, aggregate, rank = 'count(*)', adds = false } = METRICS[metric]
   if (value === undefined && property === undefined) throw new Error(`${metric} is of a property`)
   const label = () => {
     if (!breakdown) return dialect.nullText
@@ -69,11 +70,14 @@ export const measureTrend = async (
           ${from} AND ${allOf(filters)}
         ) AS valued WHERE value IS NOT NULL
       )`,
-      ...labelledRows(dialect, 'matched', ['bucket', 'currency', 'value'], {
-        ...{ grouped: breakdown !== undefined, rank, maxGroups },
-        groups:
-          breakdown && groups?.map((group) => (group === null ? dialect.nullText : parameters.text(group))),
-      }),
+      ...(adds && breakdown && !groups
+        ? rankedSums(dialect, 'matched', maxGroups)
+        : labelledRows(dialect, 'matched', ['bucket', 'currency', 'value'], {
+            ...{ grouped: breakdown !== undefined, rank, maxGroups },
+            groups:
+              breakdown &&
+              groups?.map((group) => (group === null ? dialect.nullText : parameters.text(group))),
+          })),
     ].join(', ')}
     SELECT bucket, label AS "group", other, currency, ${dialect.asNumber(aggregate(dialect))} AS value FROM labelled
     GROUP BY GROUPING SETS ((bucket, label, other, currency), (label, other, currency))`
@@ -84,3 +88,20 @@ export const measureTrend = async (
     other: Boolean(row.other),
   }))
 }
+
+/**
+ * The same as `labelledRows` of values that are added up, in one reading of `from`: what is left after adding up is few
+ * rows, which are ranked without joining them with their groups.
+ */
+const rankedSums = (dialect: Dialect, from: string, maxGroups: number): string[] => [
+  `sums AS (
+    SELECT bucket, label, currency, sum(${dialect.asNumber('value')}) AS value FROM ${from}
+    GROUP BY bucket, label, currency
+  )`,
+  'weighed AS (SELECT *, sum(value) OVER (PARTITION BY label) AS weight FROM sums)',
+  'ranked AS (SELECT *, dense_rank() OVER (ORDER BY weight DESC, label) AS place FROM weighed)',
+  `labelled AS (
+    SELECT bucket, currency, value, CASE WHEN place <= ${maxGroups} THEN label END AS label, place > ${maxGroups} AS other
+    FROM ranked
+  )`,
+]
