@@ -34,6 +34,7 @@ import { deadLetterRoutes } from './events/dead-letters.ts'
 import { eventsRoute } from './events/events.ts'
 import { exportEventsRoute } from './events/export-events.ts'
 import { rejectedEventRoutes } from './events/rejected-events.ts'
+import { streamEventsRoute } from './events/stream-events.ts'
 import { createAccountRoutes } from './http/account-route.ts'
 import { createProjectRoute } from './http/project-route.ts'
 import { linkRoutes } from './links/link-routes.ts'
@@ -102,6 +103,7 @@ export const createManagementApi = (
       auditLogRoute(deps),
       eventsRoute(deps),
       exportEventsRoute(deps),
+      streamEventsRoute(deps),
       ...apiKeyRoutes(deps),
       ...eventDefinitionRoutes(deps),
       ...linkRoutes(deps),

@@ -36,6 +36,7 @@ export const permissions: Readonly<Record<string, Expectation>> = {
 
   listEvents: 'viewer',
   exportEvents: 'viewer',
+  streamEvents: 'viewer',
   listProfiles: 'viewer',
   getProfile: 'viewer',
   getProfileTimeline: 'viewer',

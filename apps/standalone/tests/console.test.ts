@@ -106,6 +106,34 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await page.keyboard.press('Escape')
   })
 
+  it('shows events within two seconds of their arrival, and asks for none while it is paused', async () => {
+    const key = /wm_pub_\w+/.exec(await page.evaluate<string>('JSON.stringify(sessionStorage)'))?.[0] ?? ''
+    const send = (eventName: string) =>
+      fetch(`${baseUrl}/api/v1/t`, {
+        method: 'POST',
+        headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ eventName, visitorId: 'visitor-1' }),
+      })
+    const stream = page.waitForResponse((response) => response.url().includes('/events/stream'))
+    await open('/live', 'Live')
+    expect((await stream).status()).toBe(200)
+    await page.getByRole('status').getByText('listening').waitFor()
+    expect((await send('arrived_live')).status).toBe(202)
+    const sentAt = Date.now()
+    await button('arrived_live').waitFor()
+    expect(Date.now() - sentAt).toBeLessThan(2_000)
+
+    const closed = page.waitForEvent('requestfailed', (request) => request.url().includes('/events/stream'))
+    await button('Pause').click()
+    await closed
+    await send('not_seen')
+    const reopened = page.waitForResponse((response) => response.url().includes('/events/stream'))
+    await button('Go on').click()
+    await reopened
+    // What came meanwhile is read when it goes on.
+    await button('not_seen').waitFor()
+  })
+
   it('creates a link that leads to its destination', async () => {
     await open('/links', 'Links')
     await button('Create link').first().click()

@@ -10,6 +10,7 @@ export {
 } from './config.ts'
 export { allowApiKey, keyInHeaders } from './http/authenticate.ts'
 export { answerLateWith, extendDeadline, extendDeadlineDuring } from './http/deadline.ts'
+export { closeAtStop } from './http/http-server.ts'
 export { essenceOf, type JsonBody, readJsonBody } from './http/json-body.ts'
 export { type KeyCall, keyRoute } from './http/key-route.ts'
 export {

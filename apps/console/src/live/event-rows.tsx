@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
@@ -9,35 +9,38 @@ import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
 import { EventDrawer } from './event-drawer.tsx'
+import { useLiveEvents } from './use-live-events.ts'
 
 export type EventFilters = { eventName?: string; visitorId?: string; userId?: string; eventId?: string }
 
-/** How long an event that has arrived may stay unseen, in ms. */
-const POLL_MS = 1_500
-
-/** The newest events, as they arrive; a tab in the background asks for none. */
+/** The newest events, as they arrive; a page that is hidden asks for none. */
 export const EventRows = ({
   filters,
   limit = 50,
   paused = false,
+  onStream,
 }: {
   filters: EventFilters
   limit?: number
   paused?: boolean
+  /** Told whether new events arrive. */
+  onStream?: (open: boolean) => void
 }) => {
   const projectId = useProjectId()
   const [open, setOpen] = useState<WaymarkEvent>()
-  const list = useList(
-    [projectId, 'events', filters, limit],
-    (cursor) =>
-      unwrap(
-        api.GET('/api/projects/{projectId}/events', {
-          params: { path: { projectId }, query: { limit, ...filters, ...cursor } },
-        }),
-      ),
-    { refetchInterval: paused ? false : POLL_MS },
+  const key = [projectId, 'events', filters, limit]
+  const { eventId, ...streamed } = filters
+  // One event by its id does not change.
+  const streaming = useLiveEvents(key, streamed, paused || Boolean(eventId))
+  useEffect(() => onStream?.(streaming), [onStream, streaming])
+  const list = useList(key, (cursor) =>
+    unwrap(
+      api.GET('/api/projects/{projectId}/events', {
+        params: { path: { projectId }, query: { limit, ...filters, ...cursor } },
+      }),
+    ),
   )
-  const shown = limit < 50 ? { ...list, hasNextPage: false } : list
+  const shown = limit < 50 ? { ...list, rows: list.rows.slice(0, limit), hasNextPage: false } : list
   const isFiltered = Object.keys(filters).length > 0
   return (
     <>

@@ -10,6 +10,8 @@ import { EventRows } from './event-rows.tsx'
 export const Live = () => {
   const [filters, setFilters] = useUrlState<'eventName' | 'userId' | 'visitorId' | 'eventId'>()
   const [paused, setPaused] = useState(false)
+  const [open, setOpen] = useState(false)
+  const state = paused ? 'paused' : open ? 'listening' : 'connecting'
   const names = useEventNames()
   const set = (name: keyof typeof filters) => (event: { target: { value: string } }) =>
     setFilters({ [name]: event.target.value })
@@ -25,10 +27,8 @@ export const Live = () => {
         }
         aside={
           <span role="status" className="inline-flex items-center gap-1.5 text-muted">
-            <span
-              className={`size-2 rounded-full ${paused ? 'bg-line-strong' : 'animate-pulse bg-accent'}`}
-            />
-            {paused ? 'paused' : 'listening'}
+            <span className={`size-2 rounded-full ${open ? 'animate-pulse bg-accent' : 'bg-line-strong'}`} />
+            {state}
           </span>
         }
       />
@@ -46,7 +46,7 @@ export const Live = () => {
         </search>
       </Card>
       <Card>
-        <EventRows filters={filters} paused={paused} />
+        <EventRows filters={filters} paused={paused} onStream={setOpen} />
       </Card>
     </>
   )

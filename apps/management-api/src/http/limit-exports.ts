@@ -3,7 +3,12 @@ import type { ProjectReply } from './entity-tag.ts'
 import type { ProjectRequest } from './project-route.ts'
 
 /** Exports that one process runs at once, for one project and in total. */
-export type ExportLimits = { perProject: number; total: number }
+export type ExportLimits = {
+  perProject: number
+  total: number
+  /** What they are called where they are no exports. */
+  what?: string
+}
 
 const RETRY_S = 10
 
@@ -14,7 +19,7 @@ type Answer<B, Q> = (request: ProjectRequest<B, Q>) => Promise<ProjectReply>
  * has ended or failed. Beyond a limit the answer is 429.
  */
 export const limitExports = <B, Q>(
-  { perProject, total }: ExportLimits,
+  { perProject, total, what = 'exports' }: ExportLimits,
   answer: Answer<B, Q>,
 ): Answer<B, Q> => {
   const running = new Map<string, number>()
@@ -23,8 +28,8 @@ export const limitExports = <B, Q>(
     const { projectId, request } = asked
     const ofProject = running.get(projectId) ?? 0
     if (ofProject >= perProject)
-      throw tooMany(`This project has ${perProject} exports running, as many as one project may`)
-    if (all >= total) throw tooMany(`${total} exports are running, as many as one process may make`)
+      throw tooMany(`This project has ${perProject} ${what} running, as many as one project may`)
+    if (all >= total) throw tooMany(`${total} ${what} are running, as many as one process may make`)
     all++
     running.set(projectId, ofProject + 1)
     request.onEnd(() => {

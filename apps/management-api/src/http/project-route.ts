@@ -32,6 +32,8 @@ export type Actor =
 export type ProjectRequest<Body = unknown, Query = unknown> = Parts<Body, Query> & {
   actor: Actor
   request: HttpRequest
+  /** Asks again whether the caller may still do this. @throws AppError as the request would be refused now */
+  allowAgain: () => Promise<unknown>
   /**
    * Call it before a PATCH or DELETE, with the locked resource as a GET answers it, or with its `version`.
    * @throws AppError precondition_failed when `If-Match` names another version
@@ -76,7 +78,8 @@ export const createProjectRoute =
     return guardedRoute(operation, allow, async (request, actor) => {
       const parts = await readParts(operation, request, maxBodyBytes)
       const requireMatch = matchRequirement(request.headers['if-match'])
-      const reply = await answer({ ...parts, actor, request, requireMatch })
+      const allowAgain = () => allow(request)
+      const reply = await answer({ ...parts, actor, request, allowAgain, requireMatch })
       if (operation.method !== 'get' && !operation.readOnly) {
         await auditLog.record(parts.projectId, {
           actor,

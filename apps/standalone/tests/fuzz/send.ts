@@ -18,13 +18,20 @@ export const createSender = (baseUrl: string) => {
       const asked = { agent, host: 'localhost', port, method, path, headers: { ...headers, ...length } }
       const outgoing = request(asked, (response) => {
         const chunks: Buffer[] = []
-        response.on('data', (chunk: Buffer) => chunks.push(chunk))
-        response.on('error', fail)
-        response.on('end', () => {
+        const done = () => {
           clearTimeout(deadline)
           const { statusCode: status = 0, headers } = response
           resolve({ status, type: headers['content-type'] ?? '', text: Buffer.concat(chunks).toString() })
+        }
+        const isEndless = response.headers['content-type']?.startsWith('text/event-stream')
+        response.on('data', (chunk: Buffer) => {
+          chunks.push(chunk)
+          if (!isEndless) return
+          done()
+          outgoing.destroy()
         })
+        response.on('error', fail)
+        response.on('end', done)
       })
       const fail = (error: Error): void => {
         clearTimeout(deadline)

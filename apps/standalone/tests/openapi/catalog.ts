@@ -27,6 +27,7 @@ import {
   revokeApiKey,
   rotateApiKey,
   rotateIdentitySecret,
+  streamEvents,
   trackEvents,
   updateApiKey,
   updateEventDefinition,
@@ -66,6 +67,7 @@ const reject = async ({ call }: World) => {
 }
 
 export const catalogExamples: Example[] = [
+  { operation: streamEvents, good: () => ({ query: { visitorId: 'v' } }) },
   { operation: listEvents, good: () => ({ query: { limit: '2', visitorId: 'v' } }) },
   { operation: listConversions, good: () => ({}) },
   { operation: createApiKey, good: () => ({ body: aKey() }) },

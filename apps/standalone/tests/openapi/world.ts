@@ -98,6 +98,15 @@ const expectDocumented = (operation: Operation, { status, body, headers, text }:
     throw new Error(`${what}, which is documented otherwise: ${ajv.errorsText()}`)
 }
 
+/** What is answered; of a stream without end its first piece. */
+const bodyOf = async (response: Response): Promise<string> => {
+  if (!response.headers.get('Content-Type')?.startsWith('text/event-stream')) return response.text()
+  const reader = response.body?.getReader()
+  const first = await reader?.read()
+  await reader?.cancel()
+  return new TextDecoder().decode(first?.value)
+}
+
 const refusing = (address: string, transport: MailTransport): MailTransport => ({
   ...transport,
   send: async (mail, begin) =>
@@ -209,7 +218,7 @@ export const startWorld = async (limit: number): Promise<World> => {
       },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
-    const text = await response.text()
+    const text = await bodyOf(response)
     const json = response.headers.get('Content-Type')?.startsWith('application/json')
     const answer = {
       status: response.status,

@@ -94,4 +94,31 @@ export const exportEvents = defineOperation({
   },
 })
 
-export const eventOperations = [listEvents, exportEvents]
+const LiveEventQuery = Type.Object({
+  eventName: equalTo('Events of this name.'),
+  visitorId: equalTo('Events of this visitor.'),
+  userId: equalTo('Events of this user.'),
+})
+export type LiveEventQuery = Static<typeof LiveEventQuery>
+
+export const streamEvents = defineOperation({
+  id: 'streamEvents',
+  takesLong: true,
+  method: 'get',
+  path: '/api/projects/{projectId}/events/stream',
+  tag: 'Events',
+  summary: 'Follow events as they are stored',
+  description:
+    'Server-sent events without end: each `data` is an event as `listEvents` shows it, within two seconds of its arrival. ' +
+    '`gap` says how many were left out for a reader who was too slow, or among very many; `end` that the reader may no ' +
+    'longer read. A comment is sent at least every 20 s. Thirty streams of a project are open at a time per process, and ' +
+    '200 of all; a reader who accepts nothing for 30 seconds is disconnected.',
+  access: { by: 'project', role: 'viewer' },
+  query: LiveEventQuery,
+  answers: {
+    200: { description: 'The stream', contentTypes: ['text/event-stream'] },
+    429: { description: 'As many streams are open as may be open at a time', schema: RetryAfterSeconds },
+  },
+})
+
+export const eventOperations = [listEvents, exportEvents, streamEvents]

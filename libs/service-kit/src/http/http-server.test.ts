@@ -3,7 +3,7 @@ import { Agent, type RequestListener, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type HttpServer, listen } from './http-server.ts'
+import { closeAtStop, type HttpServer, listen } from './http-server.ts'
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 afterEach(() => agent.destroy())
@@ -33,6 +33,19 @@ describe('a stopping server', () => {
     expect(await ask(server.port)).toBe('answer')
     await server.stop()
     await once(silent, 'close')
+  })
+
+  it('closes the connection of an answer without end', async () => {
+    const server = await listen((req, res) => {
+      closeAtStop(req)
+      res.write('for ever')
+    }, 0)
+    const asked = request({ port: server.port }).end()
+    const [response] = await once(asked, 'response')
+    await once(response, 'data')
+    const aborted = once(response, 'error')
+    await server.stop()
+    await aborted
   })
 
   it('answers what is under way, takes nothing new, and then closes its kept connection', async () => {

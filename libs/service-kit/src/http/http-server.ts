@@ -11,6 +11,13 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { requestIdOf } from './request.ts'
 
+const endless = new WeakSet<Socket>()
+
+/** Has the connection of a request closed when the server stops: its answer has no end of its own. */
+export const closeAtStop = ({ socket }: IncomingMessage): void => {
+  endless.add(socket)
+}
+
 /**
  * A listening server. `stop` accepts requests for another `drainMs`, while it asks clients to close their connections so
  * that a proxy sends them elsewhere. Then it finishes the requests in flight and closes.
@@ -95,7 +102,8 @@ export const listen = async (
       const closed = once(server, 'close')
       server.close()
       // Node.js waits for connections without any request.
-      for (const [connection, inFlight] of connections) if (inFlight.length === 0) connection.destroy()
+      for (const [connection, inFlight] of connections)
+        if (inFlight.length === 0 || endless.has(connection)) connection.destroy()
       const timer = setTimeout(() => server.closeAllConnections(), FINISH_MS)
       await closed
       clearTimeout(timer)

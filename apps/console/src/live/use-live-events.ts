@@ -1,0 +1,79 @@
+import { type InfiniteData, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
+import { useProjectId } from '../api/session.ts'
+import type { WaymarkEvent } from '../api/types.ts'
+
+type Pages = InfiniteData<{ data: WaymarkEvent[]; nextCursor: string | null }>
+type Filters = { eventName?: string | undefined; visitorId?: string | undefined; userId?: string | undefined }
+
+/** How long to wait before another try when the stream was refused, in ms. */
+const RETRY_MS = 5_000
+
+/**
+ * Puts events into a list as they are stored. Nothing is open while `paused` or while the page is hidden.
+ * @returns whether the stream is open
+ */
+export const useLiveEvents = (listKey: readonly unknown[], filters: Filters, paused: boolean): boolean => {
+  const client = useQueryClient()
+  const projectId = useProjectId()
+  const visible = useVisible()
+  const [open, setOpen] = useState(false)
+  const key = JSON.stringify(['list', ...listKey])
+  const query = new URLSearchParams(
+    Object.entries(filters).filter((entry): entry is [string, string] => Boolean(entry[1])),
+  ).toString()
+  useEffect(() => {
+    if (paused || !visible) return
+    const queryKey = JSON.parse(key) as unknown[]
+    let retry: ReturnType<typeof setTimeout> | undefined
+    let source: EventSource
+    const connect = () => {
+      source = new EventSource(`/api/projects/${projectId}/events/stream?${query}`)
+      // What was stored before the stream began is in the list.
+      source.onopen = () => {
+        setOpen(true)
+        void client.invalidateQueries({ queryKey })
+      }
+      source.onmessage = ({ data }: MessageEvent<string>) => {
+        const event = JSON.parse(data) as WaymarkEvent
+        client.setQueryData<Pages>(queryKey, (pages) => pages && withEvent(pages, event))
+      }
+      source.addEventListener('gap', () => void client.invalidateQueries({ queryKey }))
+      source.addEventListener('end', () => {
+        source.close()
+        setOpen(false)
+        void client.invalidateQueries()
+      })
+      source.onerror = () => {
+        setOpen(false)
+        if (source.readyState !== EventSource.CLOSED) return
+        void client.invalidateQueries({ queryKey })
+        retry = setTimeout(connect, RETRY_MS)
+      }
+    }
+    connect()
+    return () => {
+      clearTimeout(retry)
+      source.close()
+      setOpen(false)
+    }
+  }, [client, projectId, key, query, paused, visible])
+  return open
+}
+
+const withEvent = (pages: Pages, event: WaymarkEvent): Pages => {
+  const [first, ...rest] = pages.pages
+  if (!first || pages.pages.some(({ data }) => data.some(({ eventId }) => eventId === event.eventId)))
+    return pages
+  return { ...pages, pages: [{ ...first, data: [event, ...first.data] }, ...rest] }
+}
+
+const useVisible = (): boolean => {
+  const [visible, setVisible] = useState(document.visibilityState === 'visible')
+  useEffect(() => {
+    const update = () => setVisible(document.visibilityState === 'visible')
+    document.addEventListener('visibilitychange', update)
+    return () => document.removeEventListener('visibilitychange', update)
+  }, [])
+  return visible
+}

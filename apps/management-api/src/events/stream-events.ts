@@ -1,0 +1,77 @@
+import { AppError, streamEvents } from '@waymark/contracts'
+import { closeAtStop, type Platform, type Route } from '@waymark/service-kit'
+import { limitExports } from '../http/limit-exports.ts'
+import type { ProjectRouteFactory } from '../http/project-route.ts'
+import { createLiveEvents, type LiveReader } from './live-events.ts'
+
+/** Each holds a connection, and the questions that they ask of the store are shared only where they are the same. */
+const STREAM_LIMITS = { perProject: 30, total: 200, what: 'event streams' }
+/** How often it is asked whether the reader may still read, in ms. */
+const CHECK_MS = 5_000
+/** How long nothing may be sent, in ms: proxies close connections that look dead. */
+const HEARTBEAT_MS = 15_000
+/** How long a browser waits before it connects again, in ms. */
+const RETRY_MS = 2_000
+
+/** A project's events as they are stored, as server-sent events. */
+export const streamEventsRoute = ({
+  projectRoute,
+  db: { pool },
+  log,
+  steadyClock,
+}: Pick<Platform, 'db' | 'log' | 'steadyClock'> & { projectRoute: ProjectRouteFactory }): Route => {
+  const live = createLiveEvents({ pool, log })
+  return projectRoute(
+    streamEvents,
+    limitExports(STREAM_LIMITS, async ({ projectId, query, request, allowAgain }) => {
+      const reader = await live.follow(projectId, query)
+      request.onEnd(reader.close)
+      closeAtStop(request.message)
+      return {
+        headers: { 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },
+        type: 'text/event-stream; charset=utf-8',
+        stream: write(reader, () => stillAllowed(allowAgain), steadyClock),
+      }
+    }),
+  )
+}
+
+/** Whether the reader may still read; a store that is away changes nothing. */
+const stillAllowed = async (allow: () => Promise<unknown>): Promise<boolean> => {
+  try {
+    await allow()
+    return true
+  } catch (error) {
+    const refused = ['unauthorized', 'forbidden', 'not_found']
+    return !(error instanceof AppError && refused.includes(error.code))
+  }
+}
+
+async function* write(
+  reader: LiveReader,
+  allowed: () => Promise<boolean>,
+  now: () => number,
+): AsyncGenerator<string> {
+  try {
+    yield `retry: ${RETRY_MS}\n: connected\n\n`
+    let sentAt = now()
+    let checkedAt = sentAt
+    while (await reader.wait(CHECK_MS)) {
+      if (now() - checkedAt >= CHECK_MS) {
+        if (!(await allowed())) {
+          yield 'event: end\ndata: {}\n\n'
+          return
+        }
+        checkedAt = now()
+      }
+      const { events, dropped } = reader.take()
+      const gap = dropped > 0 ? `event: gap\ndata: ${JSON.stringify({ dropped })}\n\n` : ''
+      const text = gap + events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
+      if (text === '' && now() - sentAt < HEARTBEAT_MS) continue
+      yield text === '' ? ': alive\n\n' : text
+      sentAt = now()
+    }
+  } finally {
+    reader.close()
+  }
+}
