@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { requireServices, services } from '@waymark/testing'
-import { describe } from 'vitest'
+import { executeOnClickHouse, requireServices, services } from '@waymark/testing'
+import { describe, expect, it } from 'vitest'
 import { migrateClickHouse, openClickHouseStore } from '../src/clickhouse/index.ts'
+import { migrationsOf } from '../src/clickhouse/schema.ts'
 import { describeAnalyticsStore } from './store-contract.ts'
 
 describe.skipIf(!services)('analytics in ClickHouse', () => {
@@ -18,4 +19,14 @@ describe.skipIf(!services)('analytics in ClickHouse', () => {
     },
     { runs: 20 },
   )
+
+  it('has tables for a cluster that the engine can read', async () => {
+    const statements = migrationsOf({ cluster: 'waymark' })
+    expect(statements.length).toBeGreaterThan(0)
+    for (const statement of statements) {
+      expect(statement).toContain(`ON CLUSTER 'waymark'`)
+      const tree = await executeOnClickHouse(requireServices().clickhouseUrl, `EXPLAIN AST ${statement}`)
+      expect(tree).toContain('Function ReplicatedReplacingMergeTree')
+    }
+  })
 })

@@ -9,7 +9,7 @@ const PACKAGES = [
   ['monitoring.coreos.com', '@kubernetes-models/prometheus-operator'],
 ] as const
 /** Groups of operators that nobody describes for npm. */
-const UNDESCRIBED = ['kafka.strimzi.io']
+const UNDESCRIBED = ['kafka.strimzi.io', 'clickhouse.altinity.com', 'clickhouse-keeper.altinity.com']
 
 const HERE = path.resolve(import.meta.dirname, 'rendered-objects.ts')
 

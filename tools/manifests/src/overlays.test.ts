@@ -211,16 +211,37 @@ describe.skipIf(!kustomize)('the servers of operators', () => {
   >
   type Strimzi = { template?: Template; entityOperator?: { template?: Template } }
 
+  type Altinity = {
+    templates: {
+      podTemplates: {
+        spec: {
+          securityContext: { runAsNonRoot?: boolean; seccompProfile?: object }
+          containers: { securityContext?: object }[]
+        }
+      }[]
+    }
+  }
+
   it('run in pods that the namespace takes', () => {
     const specs = (kustomize ? render(kustomize, 'overlays/operators') : [])
       .filter(({ apiVersion, kind }) => apiVersion.startsWith('kafka.strimzi.io/') && kind !== 'KafkaUser')
       .map(({ spec }) => spec as Strimzi)
-    const contexts = specs.flatMap(({ template, entityOperator }) =>
+    const ofStrimzi = specs.flatMap(({ template, entityOperator }) =>
       Object.values({ ...template, ...entityOperator?.template }).map(
         ({ securityContext }) => securityContext,
       ),
     )
-    expect(contexts.length).toBe(2)
+    const pods = (kustomize ? render(kustomize, 'overlays/operators') : [])
+      .filter(({ apiVersion }) => /^clickhouse(-keeper)?\.altinity\.com\//.test(apiVersion))
+      .flatMap(({ spec }) => (spec as Altinity).templates.podTemplates)
+    const ofAltinity = pods.flatMap(({ spec: { securityContext, containers } }) =>
+      containers.map((container) => {
+        const { runAsNonRoot, seccompProfile } = securityContext
+        return { ...container.securityContext, runAsNonRoot, seccompProfile }
+      }),
+    )
+    const contexts = [...ofStrimzi, ...ofAltinity]
+    expect(contexts.length).toBe(4)
     for (const context of contexts)
       expect(context).toEqual({
         allowPrivilegeEscalation: false,
