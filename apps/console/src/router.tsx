@@ -71,6 +71,48 @@ const live = createRoute({
   path: '/live',
   component: lazyRouteComponent(() => import('./live/live.tsx'), 'Live'),
 })
+const explore = createRoute({
+  getParentRoute,
+  path: '/explore',
+  beforeLoad: ({ params, search }) => {
+    throw redirect({ to: '/p/$projectId/explore/trends', params, search: search as never, replace: true })
+  },
+})
+const trends = createRoute({
+  getParentRoute,
+  path: '/explore/trends',
+  component: lazyRouteComponent(() => import('./explore/trends.tsx'), 'TrendsPage'),
+})
+const funnel = createRoute({
+  getParentRoute,
+  path: '/explore/funnel',
+  component: lazyRouteComponent(() => import('./explore/funnel.tsx'), 'FunnelPage'),
+})
+const retention = createRoute({
+  getParentRoute,
+  path: '/explore/retention',
+  component: lazyRouteComponent(() => import('./explore/retention.tsx'), 'RetentionPage'),
+})
+const paths = createRoute({
+  getParentRoute,
+  path: '/explore/paths',
+  component: lazyRouteComponent(() => import('./explore/paths.tsx'), 'PathsPage'),
+})
+const savedInsights = createRoute({
+  getParentRoute,
+  path: '/explore/saved',
+  component: lazyRouteComponent(() => import('./explore/saved.tsx'), 'SavedPage'),
+})
+const dashboards = createRoute({
+  getParentRoute,
+  path: '/dashboards',
+  component: lazyRouteComponent(() => import('./dashboards/dashboards.tsx'), 'Dashboards'),
+})
+const dashboard = createRoute({
+  getParentRoute,
+  path: '/dashboards/$id',
+  component: lazyRouteComponent(() => import('./dashboards/dashboard.tsx'), 'DashboardPage'),
+})
 const people = createRoute({
   getParentRoute,
   path: '/people',
@@ -195,6 +237,14 @@ const accountSettings = createRoute({
 const pages = [
   home,
   live,
+  explore,
+  trends,
+  funnel,
+  retention,
+  paths,
+  savedInsights,
+  dashboards,
+  dashboard,
   people,
   person,
   definitions,

@@ -35,3 +35,11 @@ export const useList = <T>(
     fetchNextPage: () => void result.fetchNextPage(),
   }
 }
+
+/** Rows that are all there, as a list. */
+export const wholeList = <T>(rows: readonly T[]): List<T> => ({
+  rows,
+  ...{ isPending: false, error: null, hasNextPage: false, isFetchingNextPage: false },
+  refetch: () => undefined,
+  fetchNextPage: () => undefined,
+})

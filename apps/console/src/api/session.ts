@@ -21,7 +21,9 @@ export const noteSignedIn = (signedIn: boolean): void => {
 /** Whether it is worth asking who is signed in. */
 export const mayBeSignedIn = (): boolean => localStorage.getItem(SIGNED_IN) !== null
 
-export const useAccount = (): Account | undefined => useQuery(accountQuery).data
+/** Who is signed in. Without a session nothing is asked, since a refusal leads to the sign-in page. */
+export const useAccount = (): Account | undefined =>
+  useQuery({ ...accountQuery, enabled: mayBeSignedIn() }).data
 
 /** The id of the project that the page belongs to. */
 export const useProjectId = (): string => {

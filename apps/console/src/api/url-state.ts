@@ -13,7 +13,7 @@ export const useUrlState = <Name extends string>(): [
     const next = Object.entries({ ...search, ...change }).filter(
       ([, value]) => value !== undefined && value !== '',
     )
-    void navigate({ to: '.', search: Object.fromEntries(next) as never, replace: true })
+    void navigate({ to: '.', search: Object.fromEntries(next) as never, replace: true, resetScroll: false })
   }
   return [search, set]
 }

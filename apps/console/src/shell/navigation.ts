@@ -4,6 +4,8 @@ import type { IconName } from '../ui/icon.tsx'
 export const PAGES = [
   { title: 'Home', to: '/p/$projectId', icon: 'home' },
   { title: 'Live', to: '/p/$projectId/live', icon: 'live' },
+  { title: 'Explore', to: '/p/$projectId/explore', icon: 'explore' },
+  { title: 'Dashboards', to: '/p/$projectId/dashboards', icon: 'dashboards' },
   { title: 'People', to: '/p/$projectId/people', icon: 'people' },
   { title: 'Catalog', to: '/p/$projectId/catalog', icon: 'catalog' },
   { title: 'Links', to: '/p/$projectId/links', icon: 'links' },

@@ -1,0 +1,184 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useProjectId } from '../api/session.ts'
+import type { Dashboard } from '../api/types.ts'
+import { useUrlState } from '../api/url-state.ts'
+import { RangeFields } from '../explore/common-fields.tsx'
+import { PeopleSheet } from '../explore/people-sheet.tsx'
+import { formatRange, parseRange } from '../explore/time-range.ts'
+import { Button, For } from '../ui/button.tsx'
+import { Card, PageHeader } from '../ui/card.tsx'
+import { ConfirmButton, Modal } from '../ui/dialog.tsx'
+import { Form, Input, Select } from '../ui/form.tsx'
+import { EmptyState, ErrorState, SkeletonLines } from '../ui/states.tsx'
+import { addToDashboard, useInsights } from './dashboard-api.ts'
+import { Tile } from './tile.tsx'
+
+/** One dashboard: its insights, each with its answer. */
+export const DashboardPage = () => {
+  const projectId = useProjectId()
+  const navigate = useNavigate()
+  const { id } = useParams({ strict: false }) as { id: string }
+  const params = { path: { projectId, id } }
+  const [search, setSearch] = useUrlState<'range' | 'from' | 'to'>()
+  const range = parseRange(search)
+  const [open, setOpen] = useState<'rename' | 'add'>()
+  const dashboard = useQuery({
+    queryKey: [projectId, 'dashboard', id],
+    queryFn: () => unwrap(api.GET('/api/projects/{projectId}/dashboards/{id}', { params })),
+  })
+  const arrange = useChange((insightIds: string[]) =>
+    unwrap(api.PATCH('/api/projects/{projectId}/dashboards/{id}', { params, body: { insightIds } })),
+  )
+  const remove = useChange(
+    async () => {
+      await unwrap(api.DELETE('/api/projects/{projectId}/dashboards/{id}', { params }))
+      // Before anything is read again, since this one is there no more.
+      await navigate({ to: '/p/$projectId/dashboards', params: { projectId } })
+    },
+    { done: 'Dashboard deleted', quiet: true },
+  )
+  if (dashboard.error)
+    return (
+      <Card>
+        <ErrorState error={dashboard.error} retry={() => void dashboard.refetch()} />
+      </Card>
+    )
+  if (!dashboard.data)
+    return (
+      <Card>
+        <SkeletonLines lines={8} />
+      </Card>
+    )
+  const { name, insightIds } = dashboard.data
+  const add = (
+    <For atLeast="editor">
+      <Button look="primary" icon="plus" onClick={() => setOpen('add')}>
+        Add insight
+      </Button>
+    </For>
+  )
+  const move = (from: number, to: number) => {
+    const moved = insightIds[from]
+    if (moved) arrange.mutate(insightIds.toSpliced(from, 1).toSpliced(to, 0, moved))
+  }
+  return (
+    <>
+      <PageHeader
+        back={{ to: '/p/$projectId/dashboards', params: { projectId }, label: 'Dashboards' }}
+        title={name}
+        actions={
+          <For atLeast="editor">
+            <Button onClick={() => setOpen('rename')}>Rename</Button>
+            <ConfirmButton
+              label="Delete"
+              title={`Delete ${name}?`}
+              confirm="Delete dashboard"
+              onConfirm={() => remove.mutateAsync()}
+            >
+              Its insights stay saved.
+            </ConfirmButton>
+            {add}
+          </For>
+        }
+      />
+      {insightIds.length === 0 ? (
+        <Card>
+          <EmptyState icon="dashboards" title="Nothing on this dashboard yet" action={add}>
+            Add a saved insight, or save a new one in Explore.
+          </EmptyState>
+        </Card>
+      ) : (
+        <>
+          <search aria-label="All insights" className="mb-4 grid max-w-3xl gap-3 sm:grid-cols-3">
+            <RangeFields
+              own="As saved, else 30 days"
+              range={range}
+              onChange={(next) => setSearch(formatRange(next))}
+            />
+          </search>
+          <ul aria-label="Insights" className="grid gap-4 lg:grid-cols-2">
+            {insightIds.map((insightId, place) => (
+              <Tile
+                key={insightId}
+                insightId={insightId}
+                range={range}
+                onRemove={() => arrange.mutate(insightIds.filter((one) => one !== insightId))}
+                {...(place > 0 && { onEarlier: () => move(place, place - 1) })}
+                {...(place < insightIds.length - 1 && { onLater: () => move(place, place + 1) })}
+              />
+            ))}
+          </ul>
+        </>
+      )}
+      <Modal open={open === 'rename'} onClose={() => setOpen(undefined)} title="Rename dashboard">
+        <RenameForm dashboard={dashboard.data} onDone={() => setOpen(undefined)} />
+      </Modal>
+      <Modal open={open === 'add'} onClose={() => setOpen(undefined)} title="Add insight">
+        <AddForm dashboard={dashboard.data} onDone={() => setOpen(undefined)} />
+      </Modal>
+      <PeopleSheet />
+    </>
+  )
+}
+
+const RenameForm = ({ dashboard, onDone }: { dashboard: Dashboard; onDone: () => void }) => {
+  const projectId = useProjectId()
+  const rename = useChange(
+    ({ name = '' }: Record<string, string>) =>
+      unwrap(
+        api.PATCH('/api/projects/{projectId}/dashboards/{id}', {
+          params: { path: { projectId, id: dashboard.id } },
+          body: { name },
+        }),
+      ),
+    { quiet: true, done: ({ name }) => `Renamed to ${name}`, onDone },
+  )
+  return (
+    <Form
+      submit="Rename"
+      busy={rename.isPending}
+      error={rename.error}
+      names={['name']}
+      onSubmit={(values) => rename.mutate(values)}
+      onCancel={onDone}
+    >
+      <Input label="Name" name="name" required maxLength={200} defaultValue={dashboard.name} autoFocus />
+    </Form>
+  )
+}
+
+const AddForm = ({ dashboard, onDone }: { dashboard: Dashboard; onDone: () => void }) => {
+  const projectId = useProjectId()
+  const insights = useInsights()
+  const left = insights.rows.filter(({ id }) => !dashboard.insightIds.includes(id))
+  const add = useChange(
+    ({ insight = '' }: Record<string, string>) => addToDashboard(projectId, dashboard.id, insight),
+    { quiet: true, onDone },
+  )
+  if (insights.isPending) return <SkeletonLines lines={3} />
+  return (
+    <Form
+      submit="Add"
+      busy={add.isPending}
+      error={add.error}
+      onSubmit={(values) => add.mutate(values)}
+      onCancel={onDone}
+    >
+      <Select
+        label="Insight"
+        name="insight"
+        required
+        defaultValue=""
+        options={[
+          ['', 'Choose one'],
+          ...left.map(({ id, name, kind }) => [id, `${name} (${kind})`] as const),
+        ]}
+        {...(left.length === 0 && { hint: 'There is no other insight: save one in Explore.' })}
+      />
+    </Form>
+  )
+}

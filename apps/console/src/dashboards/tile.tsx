@@ -1,0 +1,133 @@
+import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { api, unwrap } from '../api/client.ts'
+import { useMay, useProjectId } from '../api/session.ts'
+import type { Insight } from '../api/types.ts'
+import { type Answered, useAnswer, zoneOf } from '../explore/ask.ts'
+import { FunnelBars } from '../explore/funnel-result.tsx'
+import { InsightLink } from '../explore/insight-link.tsx'
+import { PathsChart, PathsTable } from '../explore/paths-result.tsx'
+import { askableQuery, readSaved } from '../explore/question-url.ts'
+import type { Kind, Queries } from '../explore/questions.ts'
+import { RetentionChart, RetentionTable } from '../explore/retention-result.tsx'
+import { DEFAULT_RANGE, fitInterval, type Range, resolveRange } from '../explore/time-range.ts'
+import { TrendsChart, TrendsTotals } from '../explore/trends-result.tsx'
+import { Button } from '../ui/button.tsx'
+import { ErrorState, SkeletonLines } from '../ui/states.tsx'
+
+/** Height of a chart on a tile, in pixels. */
+const HEIGHT = 200
+
+/** How many intervals the API answers at most. */
+const MAX_BUCKETS = 400
+const MAX_COHORTS = 60
+
+const views: { readonly [K in Kind]: (answered: Answered<K>) => ReactNode } = {
+  trends: (answered) => (
+    <>
+      <div className="px-4">
+        <TrendsChart answered={answered} height={HEIGHT} />
+      </div>
+      <TrendsTotals answered={answered} />
+    </>
+  ),
+  funnel: (answered) => (
+    <div className="px-4 pb-4">
+      <FunnelBars answered={answered} />
+    </div>
+  ),
+  retention: (answered) => (
+    <>
+      <div className="px-4">
+        <RetentionChart answered={answered} height={HEIGHT} />
+      </div>
+      <RetentionTable answered={answered} />
+    </>
+  ),
+  paths: (answered) => (
+    <>
+      <div className="px-4">
+        <PathsChart answered={answered} />
+      </div>
+      <PathsTable answered={answered} />
+    </>
+  ),
+}
+
+type Props = {
+  insightId: string
+  /** Asked of this instead of the insight's own range. */
+  range: Range | undefined
+  onRemove: () => void
+  onEarlier?: () => void
+  onLater?: () => void
+}
+
+/** An insight with its answer. */
+export const Tile = ({ insightId, range, onRemove, onEarlier, onLater }: Props) => {
+  const projectId = useProjectId()
+  const mayEdit = useMay('editor')
+  const insight = useQuery({
+    queryKey: [projectId, 'insight', insightId],
+    queryFn: () =>
+      unwrap(
+        api.GET('/api/projects/{projectId}/insights/{id}', {
+          params: { path: { projectId, id: insightId } },
+        }),
+      ),
+  })
+  const name = insight.data?.name ?? 'insight'
+  return (
+    <li className="flex min-w-0 flex-col overflow-hidden rounded-xl border border-line bg-surface shadow-card">
+      <header className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2 px-4 pt-3.5 pb-2.5">
+        <h2 className="min-w-0">{insight.data && <InsightLink insight={insight.data} range={range} />}</h2>
+        {mayEdit && (
+          <div className="-mr-2 flex">
+            {onEarlier && (
+              <Button small look="quiet" icon="up" aria-label={`Move ${name} up`} onClick={onEarlier} />
+            )}
+            {onLater && (
+              <Button small look="quiet" icon="chevron" aria-label={`Move ${name} down`} onClick={onLater} />
+            )}
+            <Button small look="quiet" icon="x" aria-label={`Remove ${name}`} onClick={onRemove} />
+          </div>
+        )}
+      </header>
+      <div className="min-h-0 min-w-0 grow">
+        {insight.error ? (
+          <ErrorState error={insight.error} retry={() => void insight.refetch()} />
+        ) : insight.data ? (
+          <TileAnswer key={insight.data.kind} insight={insight.data} kind={insight.data.kind} range={range} />
+        ) : (
+          <SkeletonLines />
+        )}
+      </div>
+    </li>
+  )
+}
+
+/** A query whose intervals are long enough for a range that it was not made for. */
+const fitted = <K extends Kind>(kind: K, query: Queries[K], range: Range): Queries[K] => {
+  if (!('interval' in query)) return query
+  const period = resolveRange(range, zoneOf(query))
+  const max = kind === 'trends' ? MAX_BUCKETS : MAX_COHORTS
+  return { ...query, interval: fitInterval(query.interval, period, max) }
+}
+
+const TileAnswer = <K extends Kind>({
+  insight,
+  kind,
+  range: chosen,
+}: {
+  insight: Insight
+  kind: K
+  range: Range | undefined
+}) => {
+  const saved = readSaved(kind, insight.query)
+  const range = chosen ?? saved.range ?? DEFAULT_RANGE
+  const result = useAnswer(kind, askableQuery(kind, fitted(kind, saved.query, range)), range)
+  if (result.error && !result.isFetching)
+    return <ErrorState error={result.error} retry={() => void result.refetch()} />
+  if (!result.data) return <SkeletonLines />
+  return views[kind](result.data)
+}

@@ -1,0 +1,36 @@
+import type { UseQueryResult } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { Card } from '../ui/card.tsx'
+import { ErrorState, Skeleton } from '../ui/states.tsx'
+
+/** An answer, or that it is being asked for, or why there is none. */
+export const AnswerOf = <T,>({
+  result,
+  children,
+}: {
+  result: UseQueryResult<T>
+  children: (answer: T) => ReactNode
+}) => {
+  if (result.error && !result.isFetching)
+    return (
+      <Card>
+        <ErrorState error={result.error} retry={() => void result.refetch()} />
+      </Card>
+    )
+  if (!result.data)
+    return (
+      <Card padded>
+        <div role="status" aria-label="Loading">
+          <Skeleton className="h-[260px]" />
+        </div>
+      </Card>
+    )
+  return (
+    <div
+      aria-busy={result.isPlaceholderData}
+      className={`flex min-w-0 flex-col gap-4 transition-opacity ${result.isPlaceholderData ? 'opacity-60' : ''}`}
+    >
+      {children(result.data)}
+    </div>
+  )
+}

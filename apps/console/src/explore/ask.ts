@@ -1,0 +1,85 @@
+import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query'
+import pLimit from 'p-limit'
+import { ApiError, api, unwrap } from '../api/client.ts'
+import { useProjectId } from '../api/session.ts'
+import type { Answers, Kind, Queries } from './questions.ts'
+import { type Range, readerZone, resolveRange } from './time-range.ts'
+
+/** Questions of this page at a time: a project may ask four, and others may be asking as well. */
+export const atATime = pLimit(2)
+
+/** The API answers a busy project that it should ask again. */
+export const isBusy = (error: unknown): boolean => error instanceof ApiError && error.status === 429
+
+/** How often a question to a busy project is repeated, and after how long, in ms. */
+export const whenBusy = {
+  retry: (count: number, error: Error) =>
+    isBusy(error) ? count < 5 : count < 2 && error instanceof ApiError && error.status === 0,
+  retryDelay: (count: number) => 500 * 2 ** count,
+}
+
+type Period = { from: string; to: string }
+
+/** A question with its answer. */
+export type Answered<K extends Kind> = { query: Queries[K]; range: Period; answer: Answers[K] }
+
+const asks: {
+  readonly [K in Kind]: (
+    projectId: string,
+    body: Queries[K] & Period,
+    signal: AbortSignal,
+  ) => Promise<Answers[K]>
+} = {
+  trends: (projectId, body, signal) =>
+    unwrap(
+      api.POST('/api/projects/{projectId}/analytics/trends', {
+        ...{ params: { path: { projectId } }, body, signal },
+      }),
+    ),
+  funnel: (projectId, body, signal) =>
+    unwrap(
+      api.POST('/api/projects/{projectId}/analytics/funnel', {
+        ...{ params: { path: { projectId } }, body, signal },
+      }),
+    ),
+  retention: (projectId, body, signal) =>
+    unwrap(
+      api.POST('/api/projects/{projectId}/analytics/retention', {
+        ...{ params: { path: { projectId } }, body, signal },
+      }),
+    ),
+  paths: (projectId, body, signal) =>
+    unwrap(
+      api.POST('/api/projects/{projectId}/analytics/paths', {
+        ...{ params: { path: { projectId } }, body, signal },
+      }),
+    ),
+}
+
+/** The time zone that a question is asked in. */
+export const zoneOf = (query: { timeZone?: string } | object): string =>
+  'timeZone' in query && typeof query.timeZone === 'string' ? query.timeZone : readerZone()
+
+/** The answer to a question; nothing is asked without one. The last answer stays until the next one is there. */
+export const useAnswer = <K extends Kind>(
+  kind: K,
+  query: Queries[K] | undefined,
+  range: Range,
+): UseQueryResult<Answered<K>> => {
+  const projectId = useProjectId()
+  return useQuery({
+    queryKey: [projectId, 'answer', kind, query, range],
+    enabled: query !== undefined,
+    queryFn: ({ signal }) =>
+      atATime(async () => {
+        signal.throwIfAborted()
+        const asked = query as Queries[K]
+        const period = resolveRange(range, zoneOf(asked))
+        const answer = await asks[kind](projectId, { ...asked, ...period }, signal)
+        return { query: asked, range: period, answer }
+      }),
+    placeholderData: keepPreviousData,
+    staleTime: 30_000,
+    ...whenBusy,
+  })
+}

@@ -1,0 +1,13 @@
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+] as const
+
+/** A time span in its greatest whole unit, such as "1.5 hr". */
+export const formatDuration = (seconds: number): string => {
+  const [unit, length] = UNITS.find(([, size]) => seconds >= size) ?? (['second', 1] as const)
+  const options = { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 1 } as const
+  return new Intl.NumberFormat(undefined, options).format(seconds / length)
+}

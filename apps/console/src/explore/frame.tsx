@@ -1,0 +1,102 @@
+import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { api, unwrap } from '../api/client.ts'
+import { useEventNames } from '../api/known-events.ts'
+import { useProjectId } from '../api/session.ts'
+import { FirstEvent } from '../home/first-key.tsx'
+import { Badge } from '../ui/badge.tsx'
+import { Card, PageHeader } from '../ui/card.tsx'
+import { PageTabs } from '../ui/page-tabs.tsx'
+import { EmptyState } from '../ui/states.tsx'
+import { AsCurl } from './as-curl.tsx'
+import { PeopleSheet } from './people-sheet.tsx'
+import type { Kind } from './questions.ts'
+import { SaveActions } from './save.tsx'
+import type { QuestionState } from './use-question.ts'
+
+const TABS = [
+  { to: '/p/$projectId/explore/trends', title: 'Trends' },
+  { to: '/p/$projectId/explore/funnel', title: 'Funnel' },
+  { to: '/p/$projectId/explore/retention', title: 'Retention' },
+  { to: '/p/$projectId/explore/paths', title: 'Paths' },
+  { to: '/p/$projectId/explore/saved', title: 'Saved' },
+] as const
+
+/** What all pages of Explore have above them. */
+export const ExploreHeader = ({ actions, aside }: { actions?: ReactNode; aside?: ReactNode }) => (
+  <>
+    <PageHeader
+      title="Explore"
+      description="Questions about what people do. Save an answer to see it again on a dashboard."
+      actions={actions}
+      aside={aside}
+    />
+    <PageTabs label="Explore" tabs={TABS} />
+  </>
+)
+
+/** A page that asks a question: its editor beside the answer. */
+export const QuestionPage = <K extends Kind>({
+  question,
+  editor,
+  children,
+}: {
+  question: QuestionState<K>
+  editor: ReactNode
+  children: ReactNode
+}) => {
+  const projectId = useProjectId()
+  const { insightId } = question
+  const insight = useQuery({
+    queryKey: [projectId, 'insight', insightId],
+    enabled: insightId !== undefined,
+    queryFn: () =>
+      unwrap(
+        api.GET('/api/projects/{projectId}/insights/{id}', {
+          params: { path: { projectId, id: insightId ?? '' } },
+        }),
+      ),
+  })
+  const saved = insightId === undefined ? undefined : insight.data
+  return (
+    <>
+      <ExploreHeader
+        aside={saved && <Badge tone="info">{saved.name}</Badge>}
+        actions={
+          <>
+            <AsCurl question={question} />
+            <SaveActions question={question} saved={saved} />
+          </>
+        }
+      />
+      <div className="grid items-start gap-4 lg:grid-cols-[19rem_minmax(0,1fr)]">
+        <Card padded>
+          <search aria-label="Question" className="flex flex-col gap-4">
+            {editor}
+          </search>
+        </Card>
+        <div className="flex min-w-0 flex-col gap-4">{children}</div>
+      </div>
+      <PeopleSheet />
+    </>
+  )
+}
+
+/** Stands where an answer would be: what to choose next, or how to send a first event. */
+export const NothingYet = ({ title, children }: { title: string; children: ReactNode }) => {
+  const names = useEventNames()
+  return (
+    <Card>
+      {names.length === 0 ? (
+        <EmptyState icon="explore" title="No events yet">
+          <p className="mb-4">Send one, and it can be asked about within seconds.</p>
+          <FirstEvent />
+        </EmptyState>
+      ) : (
+        <EmptyState icon="explore" title={title}>
+          {children}
+        </EmptyState>
+      )}
+    </Card>
+  )
+}

@@ -1,0 +1,170 @@
+import { wholeList } from '../api/pages.ts'
+import { Card } from '../ui/card.tsx'
+import { formatNumber, formatPercent } from '../ui/format.tsx'
+import { type Column, DataTable } from '../ui/table.tsx'
+import type { Answered } from './ask.ts'
+import { formatDuration } from './duration.ts'
+import { useShowPeople } from './people-sheet.tsx'
+import type { Answers } from './questions.ts'
+import { ShowPeople } from './show-people.tsx'
+import { groupName } from './trend-lines.ts'
+
+type Props = { answered: Answered<'funnel'> }
+type Step = Answers['funnel']['steps'][number]
+type Group = NonNullable<Answers['funnel']['groups']>[number]
+
+const BAR =
+  'h-7 w-full overflow-hidden rounded-md [&::-moz-progress-bar]:bg-series-1 [&::-webkit-progress-bar]:bg-subtle [&::-webkit-progress-value]:rounded-md [&::-webkit-progress-value]:bg-series-1'
+
+/** The steps as bars, each of which leads to the people who had its event. */
+export const FunnelBars = ({ answered: { query, range, answer } }: Props) => {
+  const show = useShowPeople()
+  const last = answer.steps.at(-1)
+  return (
+    <>
+      {last && (
+        <p className="mb-4">
+          <span className="text-[1.65rem] leading-tight font-semibold tracking-tight tabular-nums">
+            {formatPercent(last.rateFromFirst)}
+          </span>{' '}
+          <span className="text-muted">come to the last step</span>
+        </p>
+      )}
+      <ol aria-label="Steps" className="flex flex-col gap-4">
+        {answer.steps.map((step, place) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: steps are told apart by their place only
+          <li key={place} className="flex flex-col gap-1">
+            <span className="flex flex-wrap items-baseline justify-between gap-x-3">
+              <button
+                type="button"
+                title="Show the people with this event"
+                className="min-w-0 rounded text-left font-medium break-words hover:underline"
+                onClick={() =>
+                  show({
+                    ...{ title: `${step.eventName} in this time`, eventName: step.eventName, ...range },
+                    filters: query.steps[place]?.filters ?? [],
+                  })
+                }
+              >
+                {place + 1}. {step.eventName}
+              </button>
+              <span className="tabular-nums">
+                {formatNumber(step.people)} <span className="text-muted">{peopleOf(step.people)}</span> ·{' '}
+                {formatPercent(step.rateFromFirst)}
+              </span>
+            </span>
+            <progress aria-hidden="true" value={step.rateFromFirst} max={1} className={BAR} />
+            {place > 0 && (
+              <span className="text-muted">
+                {formatPercent(step.rateFromPrevious)} of the step before
+                {step.medianSecondsFromPrevious !== null &&
+                  `, after ${formatDuration(step.medianSecondsFromPrevious)} (median)`}
+              </span>
+            )}
+          </li>
+        ))}
+      </ol>
+    </>
+  )
+}
+
+const peopleOf = (count: number): string => (count === 1 ? 'person' : 'people')
+
+/** Bars and tables of a funnel. */
+export const FunnelResult = ({ answered }: Props) => {
+  const { query, range, answer } = answered
+  const show = useShowPeople()
+  const columns: Column<{ step: Step; place: number }>[] = [
+    {
+      title: 'Step',
+      cell: ({ step, place }) => `${place + 1}. ${step.eventName}`,
+      sort: ({ place }) => place,
+    },
+    {
+      title: 'People',
+      align: 'right',
+      sort: ({ step }) => step.people,
+      cell: ({ step, place }) => (
+        <ShowPeople
+          text={formatNumber(step.people)}
+          onClick={() =>
+            show({
+              ...{ title: `${step.eventName} in this time`, eventName: step.eventName, ...range },
+              filters: query.steps[place]?.filters ?? [],
+            })
+          }
+        />
+      ),
+    },
+    {
+      title: 'Of the first',
+      align: 'right',
+      sort: ({ step }) => step.rateFromFirst,
+      cell: ({ step }) => formatPercent(step.rateFromFirst),
+    },
+    {
+      title: 'Of the one before',
+      align: 'right',
+      sort: ({ step }) => step.rateFromPrevious,
+      cell: ({ step }) => formatPercent(step.rateFromPrevious),
+    },
+    {
+      title: 'Median time',
+      align: 'right',
+      sort: ({ step }) => step.medianSecondsFromPrevious,
+      cell: ({ step }) =>
+        step.medianSecondsFromPrevious === null ? '–' : formatDuration(step.medianSecondsFromPrevious),
+    },
+  ]
+  const groupColumns: Column<Group>[] = [
+    {
+      title: query.breakdown ?? 'Group',
+      sort: ({ group, other }) => groupName(group, other),
+      cell: ({ group, other }) => groupName(group, other),
+    },
+    ...answer.steps.map(
+      ({ eventName }, place): Column<Group> => ({
+        title: `${place + 1}. ${eventName}`,
+        align: 'right',
+        sort: ({ steps }) => steps[place]?.people ?? 0,
+        cell: ({ steps }) => {
+          const step = steps[place]
+          if (!step) return '–'
+          return (
+            <>
+              {formatNumber(step.people)}
+              {place > 0 && <span className="block text-muted">{formatPercent(step.rateFromFirst)}</span>}
+            </>
+          )
+        },
+      }),
+    ),
+  ]
+  return (
+    <>
+      <Card title="Funnel" padded>
+        <FunnelBars answered={answered} />
+      </Card>
+      <Card title="Steps">
+        <DataTable
+          label="Steps"
+          list={wholeList(answer.steps.map((step, place) => ({ step, place })))}
+          keyOf={({ place }) => String(place)}
+          columns={columns}
+          empty={null}
+        />
+      </Card>
+      {answer.groups && (
+        <Card title="Groups" description="By the value at the first step.">
+          <DataTable
+            label="Groups"
+            list={wholeList(answer.groups)}
+            keyOf={({ group, other }) => JSON.stringify([group, other])}
+            columns={groupColumns}
+            empty={<p className="p-4 text-muted">Nobody took the first step.</p>}
+          />
+        </Card>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,144 @@
+import { Button } from '../ui/button.tsx'
+import { Input, Select } from '../ui/form.tsx'
+import { AnswerOf } from './answer.tsx'
+import { useAnswer } from './ask.ts'
+import { BreakdownField, EventField, RangeFields } from './common-fields.tsx'
+import { FilterFields } from './filter-fields.tsx'
+import { NothingYet, QuestionPage } from './frame.tsx'
+import { FunnelResult } from './funnel-result.tsx'
+import type { FunnelStep } from './questions.ts'
+import { type QuestionState, useQuestion } from './use-question.ts'
+
+const MAX_STEPS = 10
+const MIN_STEPS = 2
+
+const UNITS = { minutes: 60, hours: 3_600, days: 86_400 } as const
+type Unit = keyof typeof UNITS
+
+/** Who takes one step after another. */
+export const FunnelPage = () => {
+  const question = useQuestion('funnel')
+  const result = useAnswer('funnel', question.asked, question.range)
+  return (
+    <QuestionPage question={question} editor={<FunnelEditor question={question} />}>
+      {question.asked === undefined ? (
+        <NothingYet title="Choose the events of two steps">
+          Such as <code>product_viewed</code> and then <code>order_placed</code>: the funnel shows how many
+          people go on from one to the next.
+        </NothingYet>
+      ) : (
+        <AnswerOf result={result}>
+          {(answered) =>
+            answered.answer.steps[0]?.people === 0 ? (
+              <NothingYet title="Nobody took the first step">
+                Choose a longer time range, or other filters.
+              </NothingYet>
+            ) : (
+              <FunnelResult answered={answered} />
+            )
+          }
+        </AnswerOf>
+      )}
+    </QuestionPage>
+  )
+}
+
+const FunnelEditor = ({ question }: { question: QuestionState<'funnel'> }) => {
+  const { query, range, change, setRange } = question
+  const { steps, breakdown, order, windowSeconds } = query
+  return (
+    <>
+      {steps.map((step, place) => (
+        <StepFields
+          // biome-ignore lint/suspicious/noArrayIndexKey: steps have no identity, and their fields no state of their own
+          key={place}
+          number={place + 1}
+          step={step}
+          onChange={(changed) => change({ steps: steps.with(place, changed) })}
+          {...(steps.length > MIN_STEPS && { onRemove: () => change({ steps: steps.toSpliced(place, 1) }) })}
+        />
+      ))}
+      {steps.length < MAX_STEPS && (
+        <div>
+          <Button small icon="plus" onClick={() => change({ steps: [...steps, { eventName: '' }] })}>
+            Add step
+          </Button>
+        </div>
+      )}
+      <Select
+        label="Order"
+        value={order ?? 'ordered'}
+        onChange={(event) => change({ order: event.target.value === 'any' ? 'any' : undefined })}
+        options={[
+          ['ordered', 'One after another'],
+          ['any', 'Any after the first'],
+        ]}
+      />
+      <WindowFields seconds={windowSeconds} onChange={(seconds) => change({ windowSeconds: seconds })} />
+      <BreakdownField
+        eventName={steps[0]?.eventName || undefined}
+        value={breakdown}
+        onChange={(property) => change({ breakdown: property })}
+      />
+      <RangeFields range={range} onChange={(next) => next && setRange(next)} />
+    </>
+  )
+}
+
+const StepFields = ({
+  number,
+  step: { eventName, filters = [] },
+  onChange,
+  onRemove,
+}: {
+  number: number
+  step: FunnelStep
+  onChange: (step: FunnelStep) => void
+  onRemove?: () => void
+}) => (
+  <fieldset className="flex min-w-0 flex-col gap-2.5 rounded-lg border border-line p-3">
+    <legend className="px-1 font-semibold">Step {number}</legend>
+    <EventField
+      value={eventName}
+      placeholder="Name of an event"
+      onChange={(name) => onChange({ eventName: name, ...(filters.length > 0 && { filters }) })}
+    />
+    <FilterFields
+      eventName={eventName || undefined}
+      filters={filters}
+      onChange={(next) => onChange({ eventName, ...(next.length > 0 && { filters: next }) })}
+    />
+    {onRemove && (
+      <Button small look="quiet" icon="trash" className="self-start" onClick={onRemove}>
+        Remove step {number}
+      </Button>
+    )}
+  </fieldset>
+)
+
+const WindowFields = ({ seconds, onChange }: { seconds: number; onChange: (seconds: number) => void }) => {
+  const unit: Unit = seconds % UNITS.days === 0 ? 'days' : seconds % UNITS.hours === 0 ? 'hours' : 'minutes'
+  const amount = Math.max(1, Math.round(seconds / UNITS[unit]))
+  return (
+    <div className="grid grid-cols-2 gap-2">
+      <Input
+        label="Within"
+        type="number"
+        min={1}
+        max={366}
+        value={amount}
+        onChange={(event) => onChange(Math.max(1, Math.round(Number(event.target.value))) * UNITS[unit])}
+      />
+      <Select
+        label="Unit"
+        value={unit}
+        onChange={(event) => onChange(amount * UNITS[event.target.value as Unit])}
+        options={[
+          ['minutes', 'minutes'],
+          ['hours', 'hours'],
+          ['days', 'days'],
+        ]}
+      />
+    </div>
+  )
+}

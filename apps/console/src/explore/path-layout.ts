@@ -1,0 +1,56 @@
+import { sankey, sankeyLinkHorizontal } from 'd3-sankey'
+import type { Answers } from './questions.ts'
+
+type Paths = Answers['paths']
+type Node = Paths['nodes'][number]
+
+export type PathNode = Node & { people: number; x: number; y: number; width: number; height: number }
+export type PathLink = { key: string; d: string; width: number; label: string; step: number }
+
+/** Units of the drawing for one step. */
+const STEP_WIDTH = 220
+const NODE_WIDTH = 12
+
+/** Where the steps and the ways between them are drawn, in units of a box of `width` and `height`. */
+export const layoutPaths = ({
+  nodes,
+  links,
+}: Paths): { nodes: PathNode[]; links: PathLink[]; width: number; height: number } => {
+  const steps = Math.max(1, ...nodes.map(({ step }) => step)) + 1
+  const widest = Math.max(
+    1,
+    ...Array.from({ length: steps }, (_, at) => nodes.filter(({ step }) => step === at).length),
+  )
+  // The last column has its names beside it as well.
+  const width = steps * STEP_WIDTH
+  const height = Math.max(220, widest * 44)
+  const drawn = sankey<Node, { people: number }>()
+    .nodeId(({ id }) => id)
+    .nodeAlign(({ step }) => step)
+    .nodeWidth(NODE_WIDTH)
+    .nodePadding(22)
+    .extent([
+      [1, 12],
+      [width - STEP_WIDTH + NODE_WIDTH, height - 12],
+    ])({
+    nodes: nodes.map((node) => ({ ...node })),
+    links: links.map(({ source, target, people }) => ({ source, target, people, value: people })),
+  })
+  const line = sankeyLinkHorizontal()
+  return {
+    ...{ width, height },
+    nodes: drawn.nodes.map(({ id, step, name, value = 0, x0 = 0, x1 = 0, y0 = 0, y1 = 0 }) => ({
+      ...{ id, step, name, people: value, x: x0, y: y0, width: x1 - x0, height: Math.max(2, y1 - y0) },
+    })),
+    links: drawn.links.map((link) => {
+      const [from, to] = [link.source as Node, link.target as Node]
+      return {
+        key: `${from.id} ${to.id}`,
+        d: line(link) ?? '',
+        width: Math.max(1, link.width ?? 1),
+        label: `${from.name} → ${to.name}`,
+        step: from.step,
+      }
+    }),
+  }
+}

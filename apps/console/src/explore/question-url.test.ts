@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest'
+import {
+  askableQuery,
+  filterValue,
+  formatQuestion,
+  parseQuestion,
+  readSaved,
+  searchOf,
+  searchOfSaved,
+  toSaved,
+  typedValue,
+  valueText,
+} from './question-url.ts'
+import type { Queries } from './questions.ts'
+
+const RANGE = { preset: '30d' } as const
+
+const trends: Queries['trends'] = {
+  series: [
+    {
+      eventName: 'order placed & paid',
+      metric: 'sum',
+      property: 'properties.total',
+      filters: [
+        { property: 'traits.plan', op: 'in', value: ['pro', 7, true] },
+        { property: 'context.country', op: 'exists' },
+      ],
+    },
+    { metric: 'people' },
+  ],
+  interval: 'week',
+  timeZone: 'Europe/Berlin',
+  breakdown: 'utm.source',
+  limit: 3,
+  compareTo: 'previous_period',
+  includeBots: true,
+}
+const funnel: Queries['funnel'] = {
+  steps: [{ eventName: 'a' }, { eventName: 'b', filters: [{ property: 'link', op: 'eq', value: '7' }] }],
+  windowSeconds: 3_600,
+  breakdown: 'campaign',
+  order: 'any',
+}
+const retention: Queries['retention'] = {
+  startEvent: 'a',
+  returnEvent: 'b',
+  interval: 'month',
+  periods: 12,
+  timeZone: 'UTC',
+}
+const paths: Queries['paths'] = { startEvent: 'a', endEvent: 'b', depth: 6, limit: 10 }
+
+describe('a question in a URL', () => {
+  it.each([
+    ['trends', trends],
+    ['funnel', funnel],
+    ['retention', retention],
+    ['paths', paths],
+  ] as const)('comes back as it was: %s', (kind, query) => {
+    expect(parseQuestion(kind, formatQuestion(kind, query as never), RANGE)).toEqual(query)
+    expect(readSaved(kind, toSaved(kind, query as never, RANGE))).toMatchObject({ query, range: undefined })
+  })
+
+  it.each([
+    ['nothing', {}],
+    ['no JSON', { series: '[{', interval: 'year', limit: '0', includeBots: 'yes', compareTo: 'x' }],
+    ['another shape', { series: '{"metric":"events"}' }],
+    ['series without a metric', { series: '[{"metric":"toString"},null,7]' }],
+  ])('is a new question when it is %s', (_what, search) => {
+    expect(parseQuestion('trends', search, RANGE)).toEqual({
+      series: [{ metric: 'events' }],
+      interval: 'day',
+    })
+  })
+
+  it('leaves out filters that no operator has', () => {
+    const steps = JSON.stringify([{ eventName: 'a', filters: [{ property: 'link', op: 'like', value: 1 }] }])
+    expect(parseQuestion('funnel', { steps }, RANGE).steps).toEqual([{ eventName: 'a' }])
+  })
+
+  it('has limits at which numbers still count', () => {
+    expect(parseQuestion('paths', { depth: '6', limit: '500' }, RANGE)).toEqual({ depth: 6, limit: 500 })
+    expect(parseQuestion('paths', { depth: '7', limit: '501' }, RANGE)).toEqual({ depth: 4, limit: 50 })
+  })
+})
+
+describe('what is asked', () => {
+  it('leaves out filters that are not filled in yet', () => {
+    const filters = [
+      { property: '', op: 'eq' as const, value: 'x' },
+      { property: 'link', op: 'eq' as const },
+      { property: 'link', op: 'in' as const, value: [] },
+      { property: 'link', op: 'not_exists' as const },
+    ]
+    const asked = askableQuery('funnel', {
+      ...funnel,
+      steps: [{ eventName: 'a', filters }, { eventName: '' }, { eventName: 'b' }],
+    })
+    expect(asked?.steps).toEqual([
+      { eventName: 'a', filters: [{ property: 'link', op: 'not_exists' }] },
+      { eventName: 'b' },
+    ])
+  })
+
+  it('is nothing until enough has been chosen', () => {
+    expect(askableQuery('funnel', { steps: [{ eventName: 'a' }], windowSeconds: 1 })).toBeUndefined()
+    expect(askableQuery('retention', { ...retention, returnEvent: '' })).toBeUndefined()
+    expect(askableQuery('trends', { series: [{ metric: 'sum' }], interval: 'day' })).toBeUndefined()
+  })
+})
+
+describe('a saved question', () => {
+  const between = { from: '2026-01-01T00:00:00.000Z', to: '2026-02-01T00:00:00.000Z' }
+
+  it('keeps the range between two times', () => {
+    expect(readSaved('paths', toSaved('paths', paths, between))).toEqual({ query: paths, range: between })
+  })
+
+  it('is shown by the parameters of a page', () => {
+    const search = searchOfSaved({ id: 'i', kind: 'paths', query: toSaved('paths', paths, between) })
+    expect(search).toEqual({ ...paths, depth: '6', limit: '10', ...between, insight: 'i' })
+    expect(searchOf('paths', paths, RANGE)).toMatchObject({ range: '30d', from: '', to: '', depth: '6' })
+  })
+})
+
+describe('a value to compare with', () => {
+  it.each([
+    ['10', ['number'], 10],
+    ['10', ['string'], '10'],
+    ['10', ['number', 'string'], 10],
+    ['"10"', ['number', 'string'], '10'],
+    ['true', ['boolean'], true],
+    ['true', ['string'], 'true'],
+    ['-2.5', [], -2.5],
+    ['Infinity', ['number'], 'Infinity'],
+    [' pro ', [], 'pro'],
+  ] as const)('%s of %j is %j', (text, types, value) => {
+    expect(typedValue(text, types)).toBe(value)
+    expect(typedValue(valueText(value, types), types)).toBe(value)
+  })
+
+  it('is a list for operators that take one, and always text for parts of a text', () => {
+    expect(filterValue('in', 'a, 7,,', [])).toEqual(['a', 7])
+    expect(filterValue('contains', '7', [])).toBe('7')
+    expect(filterValue('exists', 'x', [])).toBeUndefined()
+    expect(valueText(['a', 7, '7'], [])).toBe('a, 7, "7"')
+  })
+})

@@ -1,0 +1,30 @@
+import type { paths } from '../generated/api.d.ts'
+
+type Post<P extends keyof paths> = paths[P] extends { post: infer O } ? O : never
+type Body<P extends keyof paths> =
+  Post<P> extends { requestBody?: { content: { 'application/json': infer B } } } ? B : never
+type Answer<P extends keyof paths> =
+  Post<P> extends { responses: { 200: { content: { 'application/json': infer A } } } } ? A : never
+
+type Path<K extends string> = `/api/projects/{projectId}/analytics/${K}`
+
+/** What a question of each kind asks for, apart from its time range. */
+export type Queries = {
+  trends: Omit<Body<Path<'trends'>>, 'from' | 'to'>
+  funnel: Omit<Body<Path<'funnel'>>, 'from' | 'to'>
+  retention: Omit<Body<Path<'retention'>>, 'from' | 'to'>
+  paths: Omit<Body<Path<'paths'>>, 'from' | 'to'>
+}
+export type Answers = {
+  trends: Answer<Path<'trends'>>
+  funnel: Answer<Path<'funnel'>>
+  retention: Answer<Path<'retention'>>
+  paths: Answer<Path<'paths'>>
+}
+export type Kind = keyof Queries
+export type TrendSeries = Queries['trends']['series'][number]
+export type FunnelStep = Queries['funnel']['steps'][number]
+export type Filter = NonNullable<FunnelStep['filters']>[number]
+export type FilterValue = Filter['value']
+export type Metric = TrendSeries['metric']
+export type Interval = Queries['trends']['interval']

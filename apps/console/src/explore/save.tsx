@@ -1,0 +1,156 @@
+import { useState } from 'react'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useProjectId } from '../api/session.ts'
+import type { Insight } from '../api/types.ts'
+import { addToDashboard, useDashboards } from '../dashboards/dashboard-api.ts'
+import { Button, For } from '../ui/button.tsx'
+import { Modal } from '../ui/dialog.tsx'
+import { Form, Input, Select } from '../ui/form.tsx'
+import { formatQuestion, readSaved, toSaved } from './question-url.ts'
+import type { Kind } from './questions.ts'
+import type { QuestionState } from './use-question.ts'
+
+/** Buttons that save the question of the page, for those who may. */
+export const SaveActions = <K extends Kind>({
+  question,
+  saved,
+}: {
+  question: QuestionState<K>
+  saved: Insight | undefined
+}) => {
+  const projectId = useProjectId()
+  const [open, setOpen] = useState<'save' | 'dashboard'>()
+  const { kind, asked, range } = question
+  const update = useChange(
+    (insight: Insight) =>
+      unwrap(
+        api.PATCH('/api/projects/{projectId}/insights/{id}', {
+          params: { path: { projectId, id: insight.id } },
+          body: { kind, query: asked ? toSaved(kind, asked, range) : {} },
+        }),
+      ),
+    { done: ({ name }) => `${name} saved` },
+  )
+  const close = () => setOpen(undefined)
+  return (
+    <For atLeast="editor">
+      {saved && (
+        <>
+          <Button icon="dashboards" onClick={() => setOpen('dashboard')}>
+            Add to dashboard
+          </Button>
+          {isChanged(question, saved) && (
+            <Button busy={update.isPending} disabled={!asked} onClick={() => update.mutate(saved)}>
+              Save changes
+            </Button>
+          )}
+        </>
+      )}
+      <Button look="primary" disabled={asked === undefined} onClick={() => setOpen('save')}>
+        {saved ? 'Save as new' : 'Save'}
+      </Button>
+      <Modal open={open === 'save'} onClose={close} title="Save insight">
+        <SaveForm question={question} onDone={close} />
+      </Modal>
+      <Modal open={open === 'dashboard'} onClose={close} title="Add to dashboard">
+        {saved && <DashboardForm insight={saved} onDone={close} />}
+      </Modal>
+    </For>
+  )
+}
+
+const isChanged = <K extends Kind>({ kind, asked, range }: QuestionState<K>, saved: Insight): boolean => {
+  if (asked === undefined) return false
+  const next = readSaved(kind, toSaved(kind, asked, range))
+  const last = readSaved(kind, saved.query)
+  const texts = [next, last].map((one) => JSON.stringify([formatQuestion(kind, one.query), one.range]))
+  return texts[0] !== texts[1]
+}
+
+const SaveForm = <K extends Kind>({
+  question: { kind, asked, range, setInsight },
+  onDone,
+}: {
+  question: QuestionState<K>
+  onDone: () => void
+}) => {
+  const projectId = useProjectId()
+  const save = useChange(
+    async ({ name = '', dashboard }: Record<string, string>) => {
+      const made = await unwrap(
+        api.POST('/api/projects/{projectId}/insights', {
+          params: { path: { projectId } },
+          body: { name, kind, query: asked ? toSaved(kind, asked, range) : {} },
+        }),
+      )
+      if (dashboard) await addToDashboard(projectId, dashboard, made.id)
+      return made
+    },
+    {
+      ...{ quiet: true, done: ({ name }) => `${name} saved` },
+      onDone: ({ id }) => {
+        onDone()
+        setInsight(id)
+      },
+    },
+  )
+  return (
+    <Form
+      submit="Save insight"
+      busy={save.isPending}
+      error={save.error}
+      names={['name']}
+      onSubmit={(values) => save.mutate(values)}
+      onCancel={onDone}
+    >
+      <Input label="Name" name="name" required maxLength={200} autoFocus />
+      <DashboardSelect optional />
+      {'preset' in range && (
+        <p className="text-muted">
+          It is saved without its time range: whoever looks at it chooses one. A range between two times is
+          saved with it.
+        </p>
+      )}
+    </Form>
+  )
+}
+
+const DashboardSelect = ({ optional = false }: { optional?: boolean }) => {
+  const dashboards = useDashboards()
+  return (
+    <Select
+      label="Dashboard"
+      name="dashboard"
+      required={!optional}
+      defaultValue=""
+      options={[
+        ['', optional ? 'None' : 'Choose one'],
+        ...dashboards.rows.map(({ id, name }) => [id, name] as const),
+      ]}
+      {...(dashboards.rows.length === 0 && {
+        hint: 'There is none yet: create one on the page Dashboards.',
+      })}
+    />
+  )
+}
+
+/** Asks for the dashboard that an insight shall be on. */
+export const DashboardForm = ({ insight, onDone }: { insight: Insight; onDone: () => void }) => {
+  const projectId = useProjectId()
+  const add = useChange(
+    ({ dashboard = '' }: Record<string, string>) => addToDashboard(projectId, dashboard, insight.id),
+    { quiet: true, done: ({ name }) => `${insight.name} is on ${name}`, onDone },
+  )
+  return (
+    <Form
+      submit="Add"
+      busy={add.isPending}
+      error={add.error}
+      onSubmit={(values) => add.mutate(values)}
+      onCancel={onDone}
+    >
+      <DashboardSelect />
+    </Form>
+  )
+}

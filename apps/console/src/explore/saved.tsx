@@ -1,0 +1,144 @@
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useMay, useProjectId } from '../api/session.ts'
+import type { Insight } from '../api/types.ts'
+import { useInsights } from '../dashboards/dashboard-api.ts'
+import { Badge } from '../ui/badge.tsx'
+import { Button, For } from '../ui/button.tsx'
+import { Card } from '../ui/card.tsx'
+import { CodeBlock } from '../ui/code.tsx'
+import { ConfirmButton, Modal } from '../ui/dialog.tsx'
+import { Form, Input } from '../ui/form.tsx'
+import { Time } from '../ui/format.tsx'
+import { EmptyState } from '../ui/states.tsx'
+import { type Column, DataTable } from '../ui/table.tsx'
+import { ExploreHeader } from './frame.tsx'
+import { InsightLink } from './insight-link.tsx'
+import { DashboardForm } from './save.tsx'
+
+/** Questions that are saved. */
+export const SavedPage = () => {
+  const projectId = useProjectId()
+  const insights = useInsights()
+  const mayEdit = useMay('editor')
+  const [renaming, setRenaming] = useState<Insight>()
+  const [adding, setAdding] = useState<Insight>()
+  const remove = useChange(
+    (id: string) =>
+      unwrap(api.DELETE('/api/projects/{projectId}/insights/{id}', { params: { path: { projectId, id } } })),
+    { done: 'Insight deleted', quiet: true },
+  )
+  const columns: Column<Insight>[] = [
+    {
+      title: 'Name',
+      sort: ({ name }) => name,
+      cell: (insight) => <InsightLink insight={insight} />,
+    },
+    { title: 'Kind', sort: ({ kind }) => kind, cell: ({ kind }) => <Badge>{kind}</Badge> },
+    {
+      ...{ title: 'Changed', align: 'right', wide: true },
+      sort: ({ updatedAt }) => updatedAt,
+      cell: ({ updatedAt }) => <Time at={updatedAt} as="ago" />,
+    },
+    ...(mayEdit
+      ? ([
+          {
+            title: 'Actions',
+            align: 'right',
+            cell: (insight) => (
+              <span className="flex flex-wrap justify-end gap-1.5">
+                <Button small onClick={() => setAdding(insight)}>
+                  Add to dashboard
+                </Button>
+                <Button small onClick={() => setRenaming(insight)}>
+                  Rename
+                </Button>
+                <ConfirmButton
+                  small
+                  label="Delete"
+                  title={`Delete ${insight.name}?`}
+                  confirm="Delete insight"
+                  onConfirm={() => remove.mutateAsync(insight.id)}
+                >
+                  It leaves all dashboards that show it.
+                </ConfirmButton>
+              </span>
+            ),
+          },
+        ] satisfies Column<Insight>[])
+      : []),
+  ]
+  return (
+    <>
+      <ExploreHeader />
+      <Card>
+        <DataTable
+          label="Insights"
+          list={insights}
+          keyOf={({ id }) => id}
+          columns={columns}
+          empty={
+            <EmptyState icon="explore" title="No saved insights yet">
+              <p className="mb-4">
+                Ask a question in <TrendsLink /> and save it, or save one by API.
+              </p>
+              <For atLeast="editor">
+                <CodeBlock label="Command that saves an insight" text={command(projectId)} />
+              </For>
+            </EmptyState>
+          }
+        />
+      </Card>
+      <Modal open={renaming !== undefined} onClose={() => setRenaming(undefined)} title="Rename insight">
+        {renaming && <RenameForm insight={renaming} onDone={() => setRenaming(undefined)} />}
+      </Modal>
+      <Modal open={adding !== undefined} onClose={() => setAdding(undefined)} title="Add to dashboard">
+        {adding && <DashboardForm insight={adding} onDone={() => setAdding(undefined)} />}
+      </Modal>
+    </>
+  )
+}
+
+const TrendsLink = () => (
+  <Link
+    to="/p/$projectId/explore/trends"
+    params={{ projectId: useProjectId() }}
+    className="rounded underline hover:text-text"
+  >
+    Trends
+  </Link>
+)
+
+const command = (
+  projectId: string,
+): string => `curl '${location.origin}/api/projects/${projectId}/insights' \\
+  -H 'X-API-Key: <key with the scope manage:write>' -H 'Content-Type: application/json' \\
+  -d '{"name":"Events a day","kind":"trends","query":{"series":[{"metric":"events"}],"interval":"day"}}'`
+
+const RenameForm = ({ insight, onDone }: { insight: Insight; onDone: () => void }) => {
+  const projectId = useProjectId()
+  const rename = useChange(
+    ({ name = '' }: Record<string, string>) =>
+      unwrap(
+        api.PATCH('/api/projects/{projectId}/insights/{id}', {
+          params: { path: { projectId, id: insight.id } },
+          body: { name },
+        }),
+      ),
+    { quiet: true, done: ({ name }) => `Renamed to ${name}`, onDone },
+  )
+  return (
+    <Form
+      submit="Rename"
+      busy={rename.isPending}
+      error={rename.error}
+      names={['name']}
+      onSubmit={(values) => rename.mutate(values)}
+      onCancel={onDone}
+    >
+      <Input label="Name" name="name" required maxLength={200} defaultValue={insight.name} autoFocus />
+    </Form>
+  )
+}

@@ -1,0 +1,12 @@
+/** A number that leads to its people. */
+export const ShowPeople = ({ text, onClick }: { text: string; onClick: () => void }) => (
+  <button
+    type="button"
+    onClick={onClick}
+    title="Show the people"
+    aria-label={`${text}, show the people`}
+    className="rounded tabular-nums underline decoration-line-strong underline-offset-3 hover:text-accent-text hover:decoration-accent"
+  >
+    {text}
+  </button>
+)

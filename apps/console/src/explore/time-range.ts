@@ -1,0 +1,85 @@
+import { Temporal } from 'temporal-polyfill'
+import type { Interval } from './questions.ts'
+
+/** Ranges that end now, by their names in URLs. */
+export const PRESETS = {
+  '1d': 'Today',
+  '7d': 'Last 7 days',
+  '30d': 'Last 30 days',
+  '90d': 'Last 90 days',
+  '12m': 'Last 12 months',
+} as const
+export type Preset = keyof typeof PRESETS
+
+/** From when to when is asked: up to now, or between two times (RFC 3339). */
+export type Range = { preset: Preset } | { from: string; to: string }
+
+export const DEFAULT_RANGE: Range = { preset: '30d' }
+
+const LENGTHS: Record<Preset, Temporal.DurationLike> = {
+  '1d': { days: 0 },
+  '7d': { days: 6 },
+  '30d': { days: 29 },
+  '90d': { days: 89 },
+  '12m': { months: 12 },
+}
+
+const HOUR_MS = 3_600_000
+const INTERVALS: readonly (readonly [Interval, number])[] = [
+  ['hour', HOUR_MS],
+  ['day', 24 * HOUR_MS],
+  ['week', 7 * 24 * HOUR_MS],
+  ['month', 28 * 24 * HOUR_MS],
+]
+
+/** The zone of the reader, an IANA name. */
+export const readerZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone
+
+const isTime = (text: string | undefined): text is string =>
+  text !== undefined && !Number.isNaN(Date.parse(text))
+
+/** The range that a URL names by `range`, or by `from` and `to`. */
+export const parseRange = (search: { range?: string; from?: string; to?: string }): Range | undefined => {
+  if (isTime(search.from) && isTime(search.to)) return { from: search.from, to: search.to }
+  const { range = '' } = search
+  return Object.hasOwn(PRESETS, range) ? { preset: range as Preset } : undefined
+}
+
+/** The parameters of a URL that `parseRange` reads as `range`; those of the others are empty. */
+export const formatRange = (range: Range | undefined): { range: string; from: string; to: string } => {
+  if (range === undefined) return { range: '', from: '', to: '' }
+  return 'preset' in range ? { range: range.preset, from: '', to: '' } : { range: '', ...range }
+}
+
+/** When a range begins and ends (RFC 3339). One that ends now begins at midnight of the time zone. */
+export const resolveRange = (
+  range: Range,
+  timeZone: string,
+  now = Date.now(),
+): { from: string; to: string } => {
+  if (!('preset' in range)) return range
+  const at = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone)
+  const from = at.subtract(LENGTHS[range.preset]).startOfDay()
+  return {
+    from: new Date(from.epochMilliseconds).toISOString(),
+    to: new Date(now).toISOString(),
+  }
+}
+
+/** `interval`, or the next longer one that gives at most `max` of them in the range. */
+export const fitInterval = <I extends Interval>(
+  interval: I,
+  { from, to }: { from: string; to: string },
+  max: number,
+): I | Interval => {
+  const span = Date.parse(to) - Date.parse(from)
+  const shortest = INTERVALS.findIndex(([name]) => name === interval)
+  const [fitting] = INTERVALS.find(([, ms], at) => at >= shortest && span / ms <= max) ?? ['month' as const]
+  return fitting
+}
+
+/** The interval that shows a range in a few dozen points. */
+export const usualInterval = (range: Range): Interval => {
+  if (!('preset' in range)) return fitInterval('hour', range, 72)
+  return range.preset === '1d' ? 'hour' : range.preset === '12m' ? 'month' : 'day'
+}

@@ -1,0 +1,104 @@
+import { formatMoney, formatNumber } from '../ui/format.tsx'
+import { METRICS, needsProperty } from './question-url.ts'
+import type { Answers, Filter, Queries, TrendSeries } from './questions.ts'
+
+type Trends = Answers['trends']
+
+/** One line of a chart of trends. */
+export type TrendLine = {
+  /** Differs from that of all other lines. */
+  label: string
+  total: number
+  values: readonly number[]
+  previousTotal: number | undefined
+  previousValues: readonly number[] | undefined
+  /** The place of its series in the question. */
+  series: number
+  group: string | null
+  other: boolean
+  currency: string | null
+  format: (value: number) => string
+}
+
+/** What a series measures, in words. */
+export const seriesName = ({ eventName, metric, property }: TrendSeries): string => {
+  const event = eventName ?? 'all events'
+  if (metric === 'events') return eventName ?? 'All events'
+  if (needsProperty(metric)) return `${METRICS[metric]} ${property ?? '…'} of ${event}`
+  return `${METRICS[metric]} of ${event}`
+}
+
+/** The name of a group of a breakdown. */
+export const groupName = (group: string | null, other: boolean): string =>
+  group === null ? (other ? 'all others' : 'not set') : group === '' ? 'empty text' : group
+
+const two = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 })
+
+/** The lines that an answer draws, in its order. */
+export const trendLines = (query: Queries['trends'], answer: Trends): TrendLine[] => {
+  const isGrouped = query.breakdown !== undefined
+  const used = new Map<string, number>()
+  return answer.series.map((found) => {
+    const { series, group, other, currency, total, values, previousTotal, previousValues, metric } = found
+    const asked = query.series[series]
+    const parts = [
+      ...(query.series.length > 1 || !isGrouped ? [asked ? seriesName(asked) : metric] : []),
+      ...(isGrouped ? [groupName(group, other)] : []),
+      ...(currency === null ? [] : [currency]),
+    ]
+    const name = parts.join(' · ')
+    const count = (used.get(name) ?? 0) + 1
+    used.set(name, count)
+    return {
+      label: count === 1 ? name : `${name} (${count})`,
+      ...{ total, values, previousTotal, previousValues, series, group, other, currency },
+      format: (value) =>
+        currency === null
+          ? Number.isInteger(value)
+            ? formatNumber(value)
+            : two.format(value)
+          : formatMoney(value, currency),
+    }
+  })
+}
+
+/** When the bucket at a place begins and ends, within the range that was asked. */
+export const bucketRange = (
+  buckets: readonly string[],
+  place: number,
+  range: { from: string; to: string },
+): { from: string; to: string } => {
+  const from = buckets[place] ?? range.from
+  return {
+    from: Date.parse(from) < Date.parse(range.from) ? range.from : from,
+    to: buckets[place + 1] ?? range.to,
+  }
+}
+
+/**
+ * The filters that the events of a line fulfil, besides the name of the event.
+ * `typed` gives a group its type back: an answer has all of them as texts.
+ */
+export const lineFilters = (
+  query: Queries['trends'],
+  lines: readonly TrendLine[],
+  line: TrendLine,
+  typed: (text: string) => string | number | boolean,
+): Filter[] => {
+  const own = query.series[line.series]?.filters ?? []
+  const bots: Filter[] = query.includeBots ? [] : [{ property: 'context.bot', op: 'neq', value: true }]
+  const { breakdown } = query
+  if (breakdown === undefined) return [...own, ...bots]
+  if (line.group !== null)
+    return [...own, ...bots, { property: breakdown, op: 'eq', value: typed(line.group) }]
+  if (!line.other) return [...own, ...bots, { property: breakdown, op: 'not_exists' }]
+  const told = lines.flatMap(({ series, group }) =>
+    series === line.series && group !== null ? [typed(group)] : [],
+  )
+  return [
+    ...own,
+    ...bots,
+    { property: breakdown, op: 'exists' },
+    ...(told.length > 0 ? [{ property: breakdown, op: 'not_in' as const, value: told }] : []),
+  ]
+}

@@ -1,0 +1,189 @@
+import { useMemo, useState } from 'react'
+import { type List, wholeList } from '../api/pages.ts'
+import { Card } from '../ui/card.tsx'
+import { formatCompact, formatMoney, formatPercent } from '../ui/format.tsx'
+import { Plot, type PlotLine, seriesColor } from '../ui/plot.tsx'
+import { type Column, DataTable } from '../ui/table.tsx'
+import { type Answered, zoneOf } from './ask.ts'
+import { useProperties } from './known-properties.ts'
+import { useShowPeople } from './people-sheet.tsx'
+import { typedValue } from './question-url.ts'
+import { ShowPeople } from './show-people.tsx'
+import { bucketText } from './times.ts'
+import { bucketRange, lineFilters, type TrendLine, trendLines } from './trend-lines.ts'
+
+type Props = { answered: Answered<'trends'> }
+
+/** Rows of values that are shown at first, and at a time after that. */
+const PAGE = 14
+
+/** Opens the people behind a value of a line, or behind all of them. */
+const usePeopleOfTrend = ({ query, range, answer }: Answered<'trends'>, lines: readonly TrendLine[]) => {
+  const show = useShowPeople()
+  const { typesOf } = useProperties(undefined)
+  const text = bucketText(query.interval, zoneOf(query))
+  return (line: TrendLine, place?: number) => {
+    const typed = (value: string) => typedValue(value, typesOf(query.breakdown ?? ''))
+    const at = place === undefined ? undefined : answer.buckets[place]
+    show({
+      title: at === undefined ? line.label : `${line.label}, ${text(at)}`,
+      eventName: query.series[line.series]?.eventName,
+      ...(place === undefined ? range : bucketRange(answer.buckets, place, range)),
+      filters: lineFilters(query, lines, line, typed),
+    })
+  }
+}
+
+/** The lines of an answer; a point leads to its people. */
+export const TrendsChart = ({ answered, height }: Props & { height?: number }) => {
+  const { query, answer } = answered
+  const zone = zoneOf(query)
+  const lines = useMemo(() => trendLines(query, answer), [query, answer])
+  const showPeople = usePeopleOfTrend(answered, lines)
+  const x = useMemo(() => answer.buckets.map((at) => Date.parse(at) / 1000), [answer])
+  const drawn = useMemo(
+    (): PlotLine[] => [
+      ...lines.map(({ label, values, format }, color) => ({ label, values, color, format })),
+      ...lines.flatMap(({ label, previousValues, format }, color) =>
+        previousValues === undefined
+          ? []
+          : [
+              {
+                label: `${label}, before`,
+                values: previousValues.slice(0, x.length),
+                color,
+                dashed: true,
+                format,
+              },
+            ],
+      ),
+    ],
+    [lines, x],
+  )
+  const text = bucketText(query.interval, zone)
+  const [currency] = lines.map((line) => line.currency)
+  const isMoney = currency != null && lines.every((line) => line.currency === currency)
+  return (
+    <Plot
+      label="Chart of the values over time"
+      x={x}
+      timeZone={zone}
+      lines={drawn}
+      formatX={(place) => text(answer.buckets[place] ?? '')}
+      formatY={isMoney ? (value) => formatMoney(value, currency) : formatCompact}
+      onPoint={(line, place) => {
+        const found = lines[line]
+        if (found) showPeople(found, place)
+      }}
+      {...(height !== undefined && { height })}
+    />
+  )
+}
+
+/** The total of each line, with its colour in the chart. */
+export const TrendsTotals = ({ answered }: Props) => {
+  const { query, answer } = answered
+  const lines = useMemo(() => trendLines(query, answer), [query, answer])
+  const showPeople = usePeopleOfTrend(answered, lines)
+  const columns: Column<TrendLine>[] = [
+    {
+      title: 'Series',
+      sort: ({ label }) => label,
+      cell: (line) => (
+        <span className="flex items-center gap-2">
+          <span className={`size-2.5 shrink-0 rounded-full ${seriesColor(lines.indexOf(line))}`} />
+          <span className="min-w-0 break-words">{line.label}</span>
+        </span>
+      ),
+    },
+    {
+      title: 'Total',
+      align: 'right',
+      sort: ({ total }) => total,
+      cell: (line) => <ShowPeople text={line.format(line.total)} onClick={() => showPeople(line)} />,
+    },
+    ...(query.compareTo === undefined
+      ? []
+      : ([
+          {
+            title: 'Before',
+            align: 'right',
+            sort: ({ previousTotal }) => previousTotal ?? null,
+            cell: ({ previousTotal, format }) => (previousTotal === undefined ? '–' : format(previousTotal)),
+          },
+          {
+            title: 'Change',
+            align: 'right',
+            sort: (line) => changeOf(line),
+            cell: (line) => {
+              const change = changeOf(line)
+              return change === null ? '–' : `${change > 0 ? '+' : ''}${formatPercent(change)}`
+            },
+          },
+        ] satisfies Column<TrendLine>[])),
+  ]
+  return (
+    <DataTable
+      label="Totals"
+      list={wholeList(lines)}
+      keyOf={({ label }) => label}
+      columns={columns}
+      empty={null}
+    />
+  )
+}
+
+const changeOf = ({ total, previousTotal }: TrendLine): number | null =>
+  previousTotal ? (total - previousTotal) / previousTotal : null
+
+/** Totals and all values of an answer. */
+export const TrendsTables = ({ answered }: Props) => {
+  const { query, answer } = answered
+  const lines = useMemo(() => trendLines(query, answer), [query, answer])
+  const showPeople = usePeopleOfTrend(answered, lines)
+  const [count, setCount] = useState(PAGE)
+  const text = bucketText(query.interval, zoneOf(query))
+  const places = answer.buckets.map((_, place) => answer.buckets.length - 1 - place)
+  const list: List<number> = {
+    ...wholeList(places.slice(0, count)),
+    hasNextPage: places.length > count,
+    fetchNextPage: () => setCount(count + PAGE),
+  }
+  const columns: Column<number>[] = [
+    {
+      title: 'Time',
+      sort: (place) => place,
+      cell: (place) => (
+        <time
+          dateTime={answer.buckets[place]}
+          title={`UTC ${answer.buckets[place]}`}
+          className="whitespace-nowrap tabular-nums"
+        >
+          {text(answer.buckets[place] ?? '')}
+        </time>
+      ),
+    },
+    ...lines.map(
+      (line): Column<number> => ({
+        title: line.label,
+        align: 'right',
+        sort: (place) => line.values[place] ?? 0,
+        cell: (place) => {
+          const value = line.values[place] ?? 0
+          if (value === 0) return <span className="text-muted">{line.format(0)}</span>
+          return <ShowPeople text={line.format(value)} onClick={() => showPeople(line, place)} />
+        },
+      }),
+    ),
+  ]
+  return (
+    <>
+      <Card title="Totals">
+        <TrendsTotals answered={answered} />
+      </Card>
+      <Card title="Values">
+        <DataTable label="Values" list={list} keyOf={String} columns={columns} empty={null} />
+      </Card>
+    </>
+  )
+}

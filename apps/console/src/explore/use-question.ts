@@ -1,0 +1,38 @@
+import { useMemo } from 'react'
+import { useUrlState } from '../api/url-state.ts'
+import { askableQuery, formatQuestion, parseQuestion } from './question-url.ts'
+import type { Kind, Queries } from './questions.ts'
+import { DEFAULT_RANGE, formatRange, parseRange, type Range } from './time-range.ts'
+
+/** The question of a page, kept in its URL. */
+export type QuestionState<K extends Kind> = {
+  kind: K
+  query: Queries[K]
+  range: Range
+  /** What is asked of it so far; undefined when that is too little. */
+  asked: Queries[K] | undefined
+  /** The id of the insight that it was opened from. */
+  insightId: string | undefined
+  /** Changes fields of the query; undefined leaves one out. */
+  change: (change: { [F in keyof Queries[K]]?: Queries[K][F] | undefined }) => void
+  setRange: (range: Range) => void
+  setInsight: (id: string | undefined) => void
+}
+
+export const useQuestion = <K extends Kind>(kind: K): QuestionState<K> => {
+  const [search, set] = useUrlState<string>()
+  // The state is a new object after each navigation, also one that changes nothing of the question.
+  const key = JSON.stringify(search)
+  const { query, range, asked } = useMemo(() => {
+    const texts: Partial<Record<string, string>> = JSON.parse(key)
+    const chosen = parseRange(texts) ?? DEFAULT_RANGE
+    const parsed = parseQuestion(kind, texts, chosen)
+    return { query: parsed, range: chosen, asked: askableQuery(kind, parsed) }
+  }, [kind, key])
+  return {
+    ...{ kind, query, range, asked, insightId: search.insight },
+    change: (change) => set(formatQuestion(kind, { ...query, ...change })),
+    setRange: (next) => set({ ...formatRange(next) }),
+    setInsight: (id) => set({ insight: id ?? '' }),
+  }
+}

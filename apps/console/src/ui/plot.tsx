@@ -1,0 +1,203 @@
+import { useEffect, useRef, useState } from 'react'
+import UPlot from 'uplot'
+import { formatCompact } from './format.tsx'
+
+export type PlotLine = {
+  label: string
+  values: readonly (number | null)[]
+  /** Its colour: a place in `SERIES_COLORS`. */
+  color: number
+  dashed?: boolean
+  /** How a value reads where the pointer is. */
+  format: (value: number) => string
+}
+
+/** Classes of the colours of lines, for a legend. */
+export const SERIES_COLORS = [
+  'bg-series-1',
+  'bg-series-2',
+  'bg-series-3',
+  'bg-series-4',
+  'bg-series-5',
+  'bg-series-6',
+  'bg-series-7',
+  'bg-series-8',
+]
+
+/** The class of the colour of the nth line. */
+export const seriesColor = (place: number): string => SERIES_COLORS[place % SERIES_COLORS.length] ?? ''
+
+/** Lines that are named where the pointer is. */
+const MAX_NAMED = 12
+/** Fewer values than this are drawn with points. */
+const MAX_POINTS = 62
+
+const cssColor = (name: string): string =>
+  getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+const lineColor = (place: number): string => cssColor(`--series-${(place % SERIES_COLORS.length) + 1}`)
+
+type Props = {
+  label: string
+  /** Seconds since 1970 when there is a time zone, else numbers. */
+  x: readonly number[]
+  timeZone?: string | undefined
+  lines: readonly PlotLine[]
+  formatX: (place: number) => string
+  formatY?: (value: number) => string
+  /** Called with the line and the place of the point that was clicked. */
+  onPoint?: ((line: number, place: number) => void) | undefined
+  height?: number
+}
+
+/** Lines, for eyes only: what they show stands in a table as well. */
+export const Plot = ({ label, x, timeZone, lines, formatX, formatY, onPoint, height = 260 }: Props) => {
+  const box = useRef<HTMLDivElement>(null)
+  const [hovered, setHovered] = useState<{ place: number; left: number; width: number }>()
+  const click = useRef(onPoint)
+  click.current = onPoint
+  const format = useRef(formatY)
+  format.current = formatY
+  useEffect(() => {
+    const element = box.current
+    if (!element) return
+    let chart: UPlot | undefined
+    const draw = () => {
+      chart?.destroy()
+      const axis = {
+        stroke: cssColor('--muted'),
+        font: '12px Inter Variable, sans-serif',
+        grid: { stroke: cssColor('--line'), width: 1 },
+        ticks: { show: false },
+      }
+      chart = new UPlot(
+        {
+          ...{ width: element.clientWidth, height, legend: { show: false } },
+          cursor: { y: false, points: { size: 8 }, drag: { setScale: false, x: false, y: false } },
+          axes: [
+            {
+              ...axis,
+              size: 34,
+              values: (_chart, values) =>
+                timeZone === undefined ? values.map(String) : timeLabels(values, timeZone),
+              ...(timeZone === undefined && { incrs: [1, 2, 5, 10, 20] }),
+            },
+            {
+              ...axis,
+              size: 56,
+              values: (_chart, values) => values.map((value) => (format.current ?? formatCompact)(value)),
+            },
+          ],
+          scales: {
+            x: { time: timeZone !== undefined },
+            y: {
+              range: (_chart, low, high) => [
+                Math.min(0, low ?? 0),
+                Math.max((high ?? 0) * 1.1, high ? 0 : 1),
+              ],
+            },
+          },
+          ...(timeZone !== undefined && {
+            tzDate: (seconds: number) => UPlot.tzDate(new Date(seconds * 1000), timeZone),
+          }),
+          series: [
+            {},
+            ...lines.map(({ label: name, color, dashed }) => ({
+              ...{ label: name, stroke: lineColor(color), width: 2 },
+              points: { show: x.length <= MAX_POINTS && !dashed, size: 5 },
+              ...(dashed && { dash: [5, 5], width: 1.5 }),
+              ...(lines.length === 1 && { fill: `${lineColor(color)}1f` }),
+            })),
+          ],
+          hooks: {
+            setCursor: [
+              ({ cursor: { idx, left }, over }) =>
+                setHovered(
+                  idx == null || left == null || left < 0
+                    ? undefined
+                    : { place: idx, left: left + over.offsetLeft, width: element.clientWidth },
+                ),
+            ],
+            ready: [
+              (ready) =>
+                ready.over.addEventListener('click', () => {
+                  const found = nearestLine(ready)
+                  if (found) click.current?.(found.line, found.place)
+                }),
+            ],
+          },
+        },
+        [[...x], ...lines.map(({ values }) => [...values])],
+        element,
+      )
+    }
+    draw()
+    const watch = new ResizeObserver(() => chart?.setSize({ width: element.clientWidth, height }))
+    watch.observe(element)
+    addEventListener('themechange', draw)
+    return () => {
+      watch.disconnect()
+      removeEventListener('themechange', draw)
+      chart?.destroy()
+    }
+  }, [x, timeZone, lines, height])
+  return (
+    <figure aria-label={label} className="relative min-w-0">
+      <div
+        ref={box}
+        aria-hidden="true"
+        className={height > 200 ? 'min-h-[260px] w-full' : 'min-h-[200px] w-full'}
+      />
+      {hovered && (
+        <div
+          aria-hidden="true"
+          style={
+            hovered.left > hovered.width / 2
+              ? { right: hovered.width - hovered.left + 14 }
+              : { left: hovered.left + 14 }
+          }
+          className="pointer-events-none absolute top-3 z-10 max-w-64 rounded-lg border border-line bg-surface px-3 py-2 shadow-raised"
+        >
+          <p className="mb-1 text-muted">{formatX(hovered.place)}</p>
+          {lines.slice(0, MAX_NAMED).map(({ label: name, values, color, format: read }) => (
+            <p key={name} className="flex items-center gap-2">
+              <span className={`size-2 shrink-0 rounded-full ${seriesColor(color)}`} />
+              <span className="min-w-0 grow truncate">{name}</span>
+              <span className="tabular-nums">{valueAt(values, hovered.place, read)}</span>
+            </p>
+          ))}
+        </div>
+      )}
+    </figure>
+  )
+}
+
+const DAY_S = 86_400
+
+/** Times (s) of an axis, as short as its length allows. */
+const timeLabels = (times: readonly number[], timeZone: string): string[] => {
+  const span = (times.at(-1) ?? 0) - (times[0] ?? 0)
+  const options: Intl.DateTimeFormatOptions =
+    span < 2 * DAY_S
+      ? { hour: 'numeric', minute: '2-digit' }
+      : span < 300 * DAY_S
+        ? { day: 'numeric', month: 'short' }
+        : { month: 'short', year: '2-digit' }
+  const format = new Intl.DateTimeFormat(undefined, { ...options, timeZone })
+  return times.map((seconds) => format.format(new Date(seconds * 1000)))
+}
+
+const valueAt = (values: PlotLine['values'], place: number, read: (value: number) => string): string => {
+  const value = values[place]
+  return value == null ? '–' : read(value)
+}
+
+/** The line whose value is nearest to the pointer. */
+const nearestLine = (chart: UPlot): { line: number; place: number } | undefined => {
+  const { idx, top } = chart.cursor
+  if (idx == null || top == null) return undefined
+  const distances = chart.data.slice(1).map((values) => {
+    const value = values[idx]
+    return value == null ? Number.POSITIVE_INFINITY : Math.abs(chart.valToPos(value, 'y') - top)
+  })
+  return { line: distances.indexOf(Math.min(...distances)), place: idx }
+}

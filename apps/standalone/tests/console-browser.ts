@@ -1,0 +1,46 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { eventually } from '@waymark/testing'
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+
+const require = createRequire(import.meta.url)
+
+/** The Chromium of this machine; undefined when it has none. */
+export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
+  (file) => existsSync(file),
+)
+export const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+/** Collects errors, refused requests and violations of the policy on a page: all are messages of the kind "error". */
+export const collectFailures = (page: Page): string[] => {
+  const failures: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error') failures.push(`${page.url()}: ${message.text()}`)
+  })
+  page.on('pageerror', (error) => failures.push(`${page.url()}: ${error.message}`))
+  return failures
+}
+
+/** Waits until nothing on the page is being loaded. */
+export const loaded = (page: Page): Promise<unknown> =>
+  eventually('the page is loaded', async () => (await page.getByLabel('Loading').count()) === 0)
+
+type AxeRun = { violations: { id: string; nodes: { html: string }[] }[] }
+
+/** Fails when axe finds a violation of WCAG 2.2 AA on the page. */
+export const expectAccessible = async (page: Page): Promise<void> => {
+  await page.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'))
+  const { violations } = await page.evaluate<AxeRun>(
+    "axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })",
+  )
+  expect(violations.map(({ id, nodes }) => `${page.url()}: ${id} ${nodes[0]?.html}`)).toEqual([])
+}
