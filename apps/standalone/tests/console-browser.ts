@@ -24,7 +24,8 @@ export const FLAGS = [
 export const collectFailures = (page: Page): string[] => {
   const failures: string[] = []
   page.on('console', (message) => {
-    if (message.type() === 'error') failures.push(`${page.url()}: ${message.text()}`)
+    if (message.type() === 'error')
+      failures.push(`${page.url()}: ${message.text()} ${message.location().url}`)
   })
   page.on('pageerror', (error) => failures.push(`${page.url()}: ${error.message}`))
   return failures

@@ -1,6 +1,6 @@
 import { type Constellation, eventually, startStandalone } from '@waymark/testing'
 import { type Browser, chromium, type Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Json } from './client.ts'
 import { CHROMIUM, collectFailures, expectAccessible, FLAGS, loaded } from './console-browser.ts'
 
@@ -25,21 +25,6 @@ const EVENTS = [
   ['ada', 'product_viewed', ago(2, '10:00'), { color: 'red', price: 20 }],
   ['dan', 'product_viewed', ago(2, '10:03'), { color: 'green', price: 1 }],
 ] as const
-
-const picture = async (page: Page, place: string, width: number) => {
-  if (!process.env.PICTURES) return
-  const name = place.split('?')[0]?.replaceAll('/', '-') + (place.includes('?') ? '-q' : '')
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    await page.reload()
-    await loaded(page)
-    await page.waitForTimeout(300)
-    await page.screenshot({
-      path: `${process.env.PICTURES}/${width}-${colorScheme}${name.slice(0, 30)}.png`,
-      fullPage: true,
-    })
-  }
-}
 
 describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
   let waymark: Constellation
@@ -86,7 +71,6 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
     browser = await chromium.launch({ executablePath: CHROMIUM ?? '', args: FLAGS })
     page = await browser.newPage({ timezoneId: 'UTC', locale: 'en-GB' })
     failures = collectFailures(page)
-    page.setDefaultTimeout(6_000)
     await page.goto(`${baseUrl}/console/sign-up`)
     await page.getByLabel('Name', { exact: true }).fill('Ada')
     await page.getByLabel('Email').fill('ada@example.com')
@@ -98,12 +82,6 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
   afterAll(async () => {
     await browser?.close()
     await waymark?.stop()
-  })
-
-  afterEach(async ({ task }) => {
-    if (process.env.PICTURES && task.result?.state === 'fail') {
-      await page.screenshot({ path: `${process.env.PICTURES}/failed.png` })
-    }
   })
 
   const link = (name: string) => page.getByRole('link', { name, exact: true })
@@ -334,7 +312,6 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
       await openPlace(place)
       const tooWide = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
       expect({ place, tooWide }).toEqual({ place, tooWide: 0 })
-      await picture(page, place, width)
     }
   })
 
@@ -354,7 +331,7 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
       await viewer.getByRole('heading', { level: 1 }).waitFor()
       await loaded(viewer)
       const names = await viewer.getByRole('main').getByRole('button').allInnerTexts()
-      expect(names.filter((name) => /save|delete|rename|create|dashboard|insight/i.test(name))).toEqual([])
+      expect(names.filter((name) => /save|delete|rename|create|add to|add insight/i.test(name))).toEqual([])
     }
     await viewer.getByText('75% come to the last step').waitFor()
     expect(await viewer.getByRole('button', { name: /Remove|Move/ }).count()).toBe(0)
