@@ -3,14 +3,14 @@ import path from 'node:path'
 import { cruise, type ICruiseOptions, type IDependency, type IModule } from 'dependency-cruiser'
 import extractOptions from 'dependency-cruiser/config-utl/extract-depcruise-options'
 
-/** An import that a rule forbids, or what the graph lacks that it must have. */
+/** A forbidden import, or an expected import that the graph lacks. */
 export type Violation = { rule: string; from: string; to: string }
-/** How many modules and imports were looked at, and what is wrong with them. */
+/** The number of checked modules and imports, and the violations. */
 export type BoundaryReport = { modules: number; dependencies: number; violations: Violation[] }
 
 const FOLDERS = ['apps', 'libs', 'tools']
 
-// A rule never bites on imports that are missing from the graph, such as after a change in how names are resolved.
+// Rules do not apply to imports that are missing from the graph, for example after a change of name resolution.
 const EXPECTED: { from: RegExp; to: RegExp }[] = [
   { from: /^apps\//, to: /^libs\/[^/]+\/src\/index\.ts$/ },
   { from: /^libs\//, to: /^libs\/[^/]+\/src\/index\.ts$/ },
@@ -19,8 +19,8 @@ const EXPECTED: { from: RegExp; to: RegExp }[] = [
 ]
 
 /**
- * Holds the imports below `rootDir` against the rules in its `.dependency-cruiser.mjs`. A graph that lacks imports
- * which are certain to exist violates `graph-is-whole`.
+ * Checks the imports below `rootDir` by the rules in its `.dependency-cruiser.mjs`. A graph without imports that certainly
+ * exist violates `graph-is-whole`.
  */
 export const checkBoundaries = async (rootDir: string): Promise<BoundaryReport> => {
   const rules = await extractOptions(path.join(rootDir, '.dependency-cruiser.mjs'))
@@ -29,7 +29,7 @@ export const checkBoundaries = async (rootDir: string): Promise<BoundaryReport> 
     FOLDERS.filter((folder) => existsSync(path.join(rootDir, folder))),
     options,
   )
-  if (typeof output === 'string') throw new Error('dependency-cruiser answered text instead of a graph')
+  if (typeof output === 'string') throw new Error('dependency-cruiser returned text instead of a graph')
   const { modules, summary } = output
   const forbidden = summary.violations.map(({ rule, from, to, cycle }) => ({
     rule: rule.name,

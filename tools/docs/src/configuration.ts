@@ -3,7 +3,7 @@ import { type ConfigSpec, type Variable, variablesOf } from '@waymark/service-ki
 /** Variables that belong together. */
 export type Section = { title: string; text?: string; spec: ConfigSpec }
 
-/** What a JSON schema says of the values that a variable may have. */
+/** The keywords of a variable's JSON schema. */
 type Constraints = {
   type?: string
   const?: unknown
@@ -18,21 +18,21 @@ type Constraints = {
 }
 
 /**
- * The configuration as a page of Markdown: a table for each section. A variable is told of where it comes first, and again
- * where it is another; a section names those of its variables that are as they were told before.
+ * Renders the configuration as Markdown, with a table for each section. A variable has a row in its first section, and in
+ * later ones only if it differs.
  */
 export const describeConfiguration = (sections: readonly Section[]): string => {
-  const told = new Map<string, string>()
+  const described = new Map<string, string>()
   const parts = sections.flatMap(({ title, text, spec }) => {
-    // Those in lower case are other programs' doing, and not for people to set.
+    // Variables in lower case are set by other programs.
     const entries = variablesOf(spec).filter(({ variable }) => /^[A-Z]/.test(variable))
     const rows: string[] = []
     const known: string[] = []
     for (const entry of entries) {
       const row = rowFor(entry)
-      if (told.get(entry.variable) === row) known.push(`\`${entry.variable}\``)
+      if (described.get(entry.variable) === row) known.push(`\`${entry.variable}\``)
       else rows.push(row)
-      if (!told.has(entry.variable)) told.set(entry.variable, row)
+      if (!described.has(entry.variable)) described.set(entry.variable, row)
     }
     if (rows.length === 0) return []
     const table = ['| variable | value | default | |', '| --- | --- | --- | --- |', ...rows].join('\n')

@@ -14,7 +14,7 @@ import type { Section } from './configuration.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 
-/** Everything that can be configured: what all processes share, then what each app and the setup declare for themselves. */
+/** All variables: first those of every process, then those of each app and of the setup. */
 export const allSections = async (): Promise<Section[]> => {
   const apps = (await readdir(path.join(ROOT, 'apps'))).toSorted()
   const { database, redis, kafka, ...rest } = platformConfig
@@ -42,7 +42,7 @@ export const allSections = async (): Promise<Section[]> => {
   ]
 }
 
-/** The default ports of all apps that are processes of a cluster, from how they call `runApp`. */
+/** The default ports of all apps of a cluster, from their calls of `runApp`. */
 const defaultPorts = async (apps: readonly string[]): Promise<string> => {
   const ports = await Promise.all(
     apps
@@ -50,7 +50,7 @@ const defaultPorts = async (apps: readonly string[]): Promise<string> => {
       .map(async (app) => {
         const source = await readFile(path.join(ROOT, 'apps', app, 'src/main.ts'), 'utf8')
         const port = /\bport: (\d+)/.exec(source)?.[1]
-        if (port === undefined) throw new Error(`the port of ${app} is not understood`)
+        if (port === undefined) throw new Error(`no port found in main.ts of ${app}`)
         return { app, port }
       }),
   )
@@ -64,13 +64,13 @@ const defaultPorts = async (apps: readonly string[]): Promise<string> => {
 ${list.join('\n')}`
 }
 
-/** What a package does beside its schemas. */
+/** Notes on packages. */
 const NOTES: Record<string, string> = {
   standalone: 'It needs no Kafka and no Redis, and includes PostgreSQL. `LOG_LEVEL` defaults to `warn`.',
   setup: '`LOG_LEVEL` defaults to `warn`.',
 }
 
-/** What the package's `config.ts` exports, if it has one. */
+/** The exports of the package's `config.ts`, if it has one. */
 const sectionOf = async (folder: string): Promise<Section> => {
   const file = path.join(ROOT, folder, 'src/config.ts')
   const exported: Record<string, unknown> = existsSync(file) ? await import(file) : {}

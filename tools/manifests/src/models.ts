@@ -2,13 +2,13 @@ import path from 'node:path'
 import ts from 'typescript'
 import type { KubernetesObject } from './render.ts'
 
-/** The packages that describe objects, by the end of their API group. */
+/** Packages with types of objects, by the end of their API group. */
 const PACKAGES = [
   ['keda.sh', '@kubernetes-models/keda'],
   ['cnpg.io', '@kubernetes-models/cloudnative-pg'],
   ['monitoring.coreos.com', '@kubernetes-models/prometheus-operator'],
 ] as const
-/** Groups of operators that nobody describes for npm. */
+/** API groups of operators without types on npm. */
 const UNDESCRIBED = ['kafka.strimzi.io', 'clickhouse.altinity.com', 'clickhouse-keeper.altinity.com']
 
 const HERE = path.resolve(import.meta.dirname, 'rendered-objects.ts')
@@ -23,7 +23,7 @@ const moduleOf = ({ apiVersion, kind }: KubernetesObject): string | undefined =>
 
 type Validated = { validate(): void }
 
-/** What is wrong with the values of the objects, by the schemas of their API. */
+/** Errors in the values of objects, by the schemas of their API. */
 export const schemaProblems = async (objects: readonly KubernetesObject[]): Promise<string[]> => {
   const problems: string[] = []
   for (const object of objects) {

@@ -1,23 +1,23 @@
 import { isUtf8 } from 'node:buffer'
 import { isIP } from 'node:net'
 
-/** What one line of an access log says. A field that is `-`, empty or not understood is undefined. */
+/** The fields of a line of an access log. Fields that are `-`, empty or invalid are undefined. */
 export type AccessLogEntry = {
   /** Origin named by a virtual host in front of the line, such as `https://example.com`. */
   site: string | undefined
   /** Address or host name of the client as logged, without brackets and port; `-` when unknown. */
   address: string
   time: Date | undefined
-  /** The request line, decoded; garbage when a client sent garbage. */
+  /** The decoded request line, which may be invalid. */
   request: string
-  /** What was asked for: a path with its query, or an absolute URI. */
+  /** The requested path with its query, or an absolute URI. */
   target: string | undefined
   status: number | undefined
   referrer: string | undefined
   userAgent: string | undefined
 }
 
-// No unbounded repeat follows another, so that a hostile line costs linear time.
+// No unbounded repeat follows another, so that every line takes linear time.
 const HEAD = /^(.*?)[ \t]\[([^\]"]{0,64})\][ \t]{1,8}"/s
 const HEAD_WITHOUT_TIME = /^(.*?)[ \t]-[ \t]{1,8}"/s
 const STATUS = /"[ \t]{1,8}(\d{3}|-)(?=[ \t]|$)/g
@@ -29,9 +29,8 @@ const ESCAPE = /\\(?:x([\da-fA-F]{2})|(["\\bnrtv]))/g
 const CONTROLS: Readonly<Record<string, string>> = { b: '\b', n: '\n', r: '\r', t: '\t', v: '\v' }
 
 /**
- * Reads one line of the common or combined log format, with or without a virtual host in front and further
- * fields behind. Never throws. Undefined when the line has no frame of address, time, request and status;
- * what stands in the request, the referrer and the agent may be anything.
+ * Parses a line of the common or combined log format, with an optional virtual host in front and further fields behind.
+ * Undefined for a line without address, time, request and status. Never throws.
  *
  * Bytes, raw or written as `\xHH`, are UTF-8 when the field they stand in is valid UTF-8, else Latin-1.
  */
@@ -68,7 +67,7 @@ const findStatus = (rest: string): Status | undefined => {
     first ??= found
     if (!escaped) firstUnescaped ??= found
   }
-  // No protocol: an odd request. Only escaped ones: it ends in a backslash that the server did not escape.
+  // A request without a protocol, or one that ends in a backslash that the server did not escape.
   return firstUnescaped ?? first
 }
 
@@ -91,7 +90,7 @@ const splitHead = (head: string): Pick<AccessLogEntry, 'site' | 'address'> => {
   }
 }
 
-/** Takes off what proxies add: `[v6]:port`, `v4:port`, and the comma of a list of addresses. */
+/** Removes a port, brackets, and further addresses of a list. */
 const bareAddress = (token: string): string => {
   const alone = token.replace(/,.*$/s, '')
   const match = /^\[([^\]]+)\](?::\d+)?$/.exec(alone) ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(alone)
@@ -113,7 +112,7 @@ const parseTime = (text: string): Date | undefined => {
   const inRange = Number(hour) < 24 && Number(minute) < 60 && Number(second) <= 60
   if (month < 0 || !inRange || Number(year) < 1000) return undefined
   const midnight = new Date(Date.UTC(Number(year), month, Number(day)))
-  // Date.UTC rolls 31 February over into March; such a date is a mistake, not a time.
+  // Date.UTC turns 31 February into a day in March; such a date is invalid.
   if (midnight.getUTCMonth() !== month || midnight.getUTCDate() !== Number(day)) return undefined
   const zone = (Number(zoneHours) * 60 + Number(zoneMinutes)) * (sign === '-' ? -1 : 1)
   const minutes = Number(hour) * 60 + Number(minute) - zone
@@ -127,7 +126,7 @@ const parseTime = (text: string): Date | undefined => {
 const targetOf = (request: string): string | undefined => {
   const match = REQUEST.exec(request)
   const [, method = '', named = '', protocol] = match ?? []
-  // HTTP/0.9 has no version; then only what looks like an address is one ("USER anonymous" is not).
+  // HTTP/0.9 has no version, so the target must look like an address ("USER anonymous" does not).
   const target = match ? named : request.replace(/ HTTP\/[\d.]*$/i, '')
   const isAddress = target.startsWith('/') || /^https?:\/\//i.test(target)
   if (isAddress) return target
@@ -140,7 +139,7 @@ const targetOf = (request: string): string | undefined => {
 const splitTail = (tail: string): readonly [string | undefined, string | undefined] => {
   const clean = splitCleanFields(tail)
   if (clean) return [clean[0], clean[1]]
-  // Quotes were not escaped: the agent reaches from the first border of two fields to the last quote.
+  // Unescaped quotes: the user agent extends from the first border of two fields to the last quote.
   const open = tail.indexOf('"') + 1
   const border = findBorder(tail, open)
   const last = tail.lastIndexOf('"')
@@ -159,7 +158,7 @@ const findBorder = (tail: string, from: number): { start: number; end: number } 
   return first
 }
 
-/** The quoted fields of a tail in which every field ends where a field must; undefined when one does not. */
+/** The quoted fields of a tail; undefined if a quote within a field is not escaped. */
 const splitCleanFields = (tail: string): string[] | undefined => {
   const quoted: string[] = []
   let at = 0
@@ -200,7 +199,7 @@ const isEscaped = (text: string, index: number): boolean => {
 const optional = (field: string | undefined): string | undefined =>
   field === undefined || field === '' || field === '-' ? undefined : decodeField(field)
 
-/** Undoes the escapes of Apache (`\"`, `\\`, `\t`, `\xHH`) and nginx (`\xHH`), then decodes the bytes. */
+/** Decodes the escapes of Apache (`\"`, `\\`, `\t`, `\xHH`) and nginx (`\xHH`), then the bytes. */
 const decodeField = (field: string): string => {
   const bytes = field.includes('\\') ? field.replace(ESCAPE, unescapeOne) : field
   if (!/[\u0080-\u00ff]/.test(bytes)) return bytes

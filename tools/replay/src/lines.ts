@@ -14,9 +14,9 @@ const LINE_FEED = 10
 const CARRIAGE_RETURN = 13
 
 /**
- * The lines of a file that may be compressed with gzip, one after the other, never the whole file at once.
+ * Reads the lines of a file as a stream, decompressing gzip.
  *
- * @param onRead told now and then how many bytes of the source the lines so far took, compressed as they are
+ * @param onRead called with the number of bytes of the (compressed) source that have been read
  */
 export const readLines = (
   source: AsyncIterable<Uint8Array>,
@@ -72,10 +72,10 @@ async function* gunzipped(
     yield start
     yield* { [Symbol.asyncIterator]: () => chunks }
   }
-  // The first two bytes tell, not the name: logs are renamed, and standard input has none.
+  // By content, since logs are renamed and standard input has no name.
   if (start[0] === 0x1f && start[1] === 0x8b) {
     const gunzip = createGunzip()
-    // The error of a damaged file reaches the reader through the loop below.
+    // An error of a damaged file is thrown by this loop.
     for await (const chunk of pipeline(Readable.from(whole()), gunzip, () => {})) {
       onRead(gunzip.bytesWritten)
       yield chunk

@@ -137,9 +137,9 @@ describe('exit code', () => {
   test.each([
     [['--nonsense', 'a.log'], "Unknown option '--nonsense'"],
     [[], 'path of a log is missing'],
-    [['a.log', 'b.log'], 'one log at a time'],
-    [['a.log', '--concurrency', '0'], '--concurrency is'],
-    [['a.log', '--url', 'localhost:3000'], '--url is'],
+    [['a.log', 'b.log'], 'only one log can be given'],
+    [['a.log', '--concurrency', '0'], '--concurrency must be an integer from 1 to 32'],
+    [['a.log', '--url', 'localhost:3000'], '--url must be an address'],
     [['a.log', '--key'], "'--key <value>'"],
   ])('2 with %j', async (args, message) => {
     const { code, stderr, stdout } = await run(args).ended

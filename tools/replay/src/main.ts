@@ -7,7 +7,7 @@ import { createProgress, formatNumber } from './progress.ts'
 import { type Report, replay } from './replay.ts'
 import type { Target } from './sender.ts'
 
-// npm runs scripts at the root of the repository; a path is meant from where the user called npm.
+// npm runs scripts in the root of the repository, but paths are relative to the user's directory.
 const folders = [process.env.INIT_CWD, process.cwd()].filter((folder) => folder !== undefined)
 
 const locate = (path: string, inside = ''): string => {
@@ -28,7 +28,7 @@ const readDemo = async (): Promise<Partial<Target>> => {
 const targetReader = (options: Options): (() => Promise<Target>) => {
   let last: Target | undefined
   return async () => {
-    // Away or half written while a server starts: then what it said before still holds.
+    // While a server starts, the file may be missing or incomplete: the last target is used.
     const demo = options.url && options.key ? {} : await readDemo().catch(() => ({}) as Partial<Target>)
     const url = options.url ?? demo.url ?? last?.url
     const key = options.key ?? demo.key ?? last?.key
@@ -46,7 +46,7 @@ const openSource = async (file: string): Promise<{ stream: Readable; size: numbe
   const path = locate(file)
   const info = await stat(path)
   if (info.isDirectory()) throw new Error(`${path} is a folder`)
-  // Small reads, because the bar moves with them.
+  // Small reads, so that the progress bar is updated often.
   return {
     stream: createReadStream(path, { highWaterMark: 16 * 1024 }),
     size: info.isFile() ? info.size : undefined,
@@ -65,7 +65,7 @@ const summarise = (report: Report, seconds: number): string => {
     ['seconds', seconds.toFixed(2)],
     ['events/s', formatNumber(report.sent / Math.max(seconds, 0.001))],
   ]
-  // Said here too: whoever keeps only this output must not take a part for the whole.
+  // Also on standard output, which may be kept without the errors.
   const ending = report.error ? `incomplete: ${messageOf(report.error)}\n` : ''
   return rows.map(([name, value]) => `${name.padEnd(9)}${value.padStart(12)}\n`).join('') + ending
 }
@@ -79,13 +79,13 @@ const explain = (report: Report): string => {
   ].join('')
 }
 
-/** Ends on the first signal in good order, on a later one at once. */
+/** Stops gracefully on the first signal and at once on a later one. */
 const abortOnSignals = (interrupt: AbortController): void => {
   const onSignal = (signal: NodeJS.Signals, exitCode: number) => {
     let first: number | undefined
     process.on(signal, () => {
       first ??= performance.now()
-      // npm passes on what the terminal has sent already, so the second comes at once with the first.
+      // npm forwards signals that the terminal has already sent, so the first one arrives twice.
       if (performance.now() - first > 1000) process.exit(exitCode)
       process.exitCode = exitCode
       interrupt.abort(new Error(`interrupted by ${signal}`))
@@ -115,7 +115,7 @@ const run = async (options: Options): Promise<void> => {
   process.stderr.write(explain(report))
   process.stdout.write(summarise(report, (performance.now() - started) / 1000))
   if (interrupt.signal.aborted) {
-    process.stderr.write('interrupted; run it again to send the rest, nothing is counted twice\n')
+    process.stderr.write('interrupted; run it again to send the rest, no event is stored twice\n')
   } else if (report.error) {
     throw report.error
   } else if (report.lines > 0 && report.skipped === report.lines) {

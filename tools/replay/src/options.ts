@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 
-/** What the user asked for on the command line. */
+/** The options of the command line. */
 export type Options = {
   /** Path of the log; `-` is standard input. */
   file: string
@@ -25,17 +25,17 @@ adds nothing, because each event's id comes from its line's number and content.
   <access.log[.gz]>    the log; - reads standard input
   --url <address>      address of the Waymark   (default: baseUrl of demo.json)
   --key <api key>      key with events:write    (default: apiKey of demo.json)
-  --site <address>     what the log's paths belong to, such as https://example.com
+  --site <address>     site of the log's paths, such as https://example.com
                        (default: the line's virtual host, else http://localhost)
-  --concurrency <n>    requests at a time, 1 to 32 (default: 2)
+  --concurrency <n>    concurrent requests, 1 to 32 (default: 2)
   --sync               wait until each batch is stored (slower)
   --help               this text
 
-demo.json lies in $WAYMARK_DATA_DIR (default: .waymark). While the server is away the replay
-waits, and reads demo.json again in case the server comes back under another address.
+demo.json is in $WAYMARK_DATA_DIR (default: .waymark). While the server is unavailable the replay
+waits, and reads demo.json again in case the server has another address.
 
 Exit code: 0 all events accepted, 1 some failed or the replay had to stop, 2 wrong usage,
-130 interrupted. Lines that are no log lines are counted as skipped, and listed.
+130 interrupted. Lines in other formats are skipped and listed.
 `
 
 /** Reads the arguments after the script's name. */
@@ -56,15 +56,15 @@ export const parseCommand = (args: string[]): Command => {
     if (values.help) return { kind: 'help' }
     const [file, ...others] = positionals
     if (file === undefined) return usage('the path of a log is missing')
-    if (others.length > 0) return usage(`one log at a time, please: ${others.join(' ')} is too much`)
+    if (others.length > 0) return usage(`only one log can be given; remove ${others.join(' ')}`)
     const concurrency = Number(values.concurrency)
     if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > 32) {
-      return usage(`--concurrency is a whole number from 1 to 32, not ${values.concurrency}`)
+      return usage(`--concurrency must be an integer from 1 to 32; got ${values.concurrency}`)
     }
     for (const name of ['url', 'site'] as const) {
       const value = values[name]
       if (value !== undefined && !isHttpUrl(value)) {
-        return usage(`--${name} is an address like https://example.com, not ${value}`)
+        return usage(`--${name} must be an address such as https://example.com; got ${value}`)
       }
     }
     if (values.key !== undefined && !/^[!-~]+$/.test(values.key)) return usage('--key is not an API key')
@@ -72,7 +72,7 @@ export const parseCommand = (args: string[]): Command => {
     const { url, key, sync } = values
     return { kind: 'replay', options: { file, url, key, site, concurrency, sync } }
   } catch (error) {
-    // parseArgs explains at length what to do; its first sentence says what is wrong.
+    // The first sentence of parseArgs names the error; the rest is advice.
     return usage(error instanceof Error ? (error.message.split('. ')[0] ?? error.message) : String(error))
   }
 }

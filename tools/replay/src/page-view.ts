@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import type { AccessLogEntry } from './access-log.ts'
 import type { Line } from './lines.ts'
 
-/** An event as POST /api/v1/t takes it. */
+/** An event for POST /api/v1/t. */
 export type PageView = {
   eventName: 'page_view'
   eventId: string
@@ -19,13 +19,13 @@ export type PageView = {
   }
 }
 
-// Together they stay below the 32 KiB that Waymark takes for one event.
+// Together below the limit of 32 KiB for one event.
 const MAX_JSON_BYTES = { url: 8_000, path: 8_000, referrer: 8_000, userAgent: 4_000 }
 
 /**
- * The event for one line. The same line at the same place of a file gives the same event, ids included.
+ * The event of a line. The same line at the same number gives the same event with the same ids.
  *
- * @param site origin (and base path) that makes a path an absolute URL; it wins over the line's virtual host
+ * @param site origin and base path of the log's paths, instead of the line's virtual host
  */
 export const toPageView = (entry: AccessLogEntry, line: Line, site?: string): PageView => {
   const properties: PageView['properties'] = {}
@@ -48,7 +48,7 @@ export const toPageView = (entry: AccessLogEntry, line: Line, site?: string): Pa
   }
 }
 
-/** A UUIDv8 from the line's number and bytes: equal lines differ, a repeat of the file does not. */
+/** A UUIDv8 from the line's number and bytes, so that equal lines differ and a second replay repeats the ids. */
 export const eventIdOf = (line: Line): string => {
   const digest = createHash('sha256').update(`${line.number}\0`).update(line.bytes).digest()
   digest.writeUInt8((digest.readUInt8(6) & 0x0f) | 0x80, 6)
@@ -56,7 +56,7 @@ export const eventIdOf = (line: Line): string => {
   return digest.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 }
 
-/** One visitor is one address with one agent, as log analysers without cookies count. */
+/** A visitor is an address with a user agent, as in log analyzers without cookies. */
 export const visitorIdOf = (entry: Pick<AccessLogEntry, 'address' | 'userAgent'>): string => {
   const digest = createHash('sha256')
     .update(`${entry.address}\0${entry.userAgent ?? ''}`)
@@ -76,9 +76,9 @@ const pathOf = (target: string): string => {
   return local.replace(/[?#].*$/s, '') || '/'
 }
 
-/** The longest beginning of a text that takes at most so many bytes as JSON. */
+/** The longest prefix of a text that takes at most `maxBytes` as JSON. */
 const fitting = (text: string, maxBytes: number): string => {
-  // No character needs more than six bytes (\u0016), so most texts are not measured.
+  // A character takes at most six bytes (\u0016), so most texts are not measured.
   if (text.length * 6 <= maxBytes) return text
   let bytes = 0
   let end = 0

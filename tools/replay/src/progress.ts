@@ -1,7 +1,7 @@
 import { Presets, SingleBar } from 'cli-progress'
 import type { Totals } from './sender.ts'
 
-/** Where a replay stands. */
+/** The progress of a replay. */
 export type State = Totals & {
   skipped: number
   /** Bytes of the file read so far. */
@@ -16,9 +16,9 @@ type Output = NodeJS.WritableStream & { isTTY?: boolean }
 const PLAIN_LINE_EVERY_MS = 3_000
 
 /**
- * Shows where a replay stands: a bar on a terminal, elsewhere a plain line every few seconds at most.
+ * Shows the progress of a replay: a bar on a terminal, elsewhere a plain line every few seconds.
  *
- * @param size bytes of the file; undefined for standard input, whose end nobody knows
+ * @param size bytes of the file; undefined for standard input
  */
 export const createProgress = (
   output: Output,
@@ -34,7 +34,7 @@ const barProgress = (output: Output, size: number | undefined, now: () => number
       stream: output,
       barsize: 24,
       hideCursor: true,
-      // The waiting time goes on while the value stands still.
+      // The text changes also while the value does not.
       forceRedraw: true,
       gracefulExit: false,
     },
@@ -58,7 +58,7 @@ const plainProgress = (output: Output, size: number | undefined, now: () => numb
   let waiting = false
   return {
     update(state) {
-      // The beginning and the end of a wait are news, whenever they come.
+      // The beginning and the end of a wait are printed at once.
       const isNews = (state.waiting !== undefined) !== waiting
       if (!isNews && now() - printed < PLAIN_LINE_EVERY_MS) return
       printed = now()
@@ -79,5 +79,5 @@ const describe = (state: State): string =>
     .filter((part) => part !== '')
     .join(', ')
 
-/** A whole number as people read it: 8,000. */
+/** An integer with separators: 8,000. */
 export const formatNumber = (value: number): string => Math.round(value).toLocaleString('en')

@@ -3,7 +3,7 @@ import { type Line, readLines } from './lines.ts'
 import { toPageView } from './page-view.ts'
 import { type Failure, inBatches, type Outgoing, type SenderOptions, sendBatches } from './sender.ts'
 
-/** What became of the lines of a log: `lines` = `sent` + `skipped` when everything was answered. */
+/** The result of a replay: `lines` = `sent` + `skipped` when everything was answered. */
 export type Report = {
   /** Lines read, blank ones left out. */
   lines: number
@@ -11,14 +11,14 @@ export type Report = {
   accepted: number
   failed: number
   skipped: number
-  /** Bytes of the source that the lines so far took, compressed as they are. */
+  /** Bytes of the (compressed) source that have been read. */
   bytes: number
-  /** The first few lines that are no log lines. */
+  /** Numbers of the first few skipped lines. */
   skippedLines: number[]
-  /** The first few events that the server did not take. */
+  /** The first few events that the server did not accept. */
   failures: Failure[]
   waiting: string | undefined
-  /** What ended the replay before its end. */
+  /** The error that ended the replay early. */
   error: unknown
 }
 
@@ -30,7 +30,7 @@ export type ReplayOptions = Omit<SenderOptions, 'onProgress' | 'onWaiting' | 'on
 
 const SHOWN = 5
 
-/** Sends a log, from its bytes to the server's answers. Errors are in the report, beside what was done before. */
+/** Sends the lines of a log as events. Errors are part of the report. */
 export const replay = async (options: ReplayOptions): Promise<Report> => {
   const report: Report = {
     lines: 0,

@@ -9,14 +9,14 @@ export type Batch = { lines: number[]; body: string }
 /** Where to send: the address of a running Waymark and an API key with the scope `events:write`. */
 export type Target = { url: string; key: string }
 
-/** Events by what the server said of them; an event without an answer is in none. */
+/** Numbers of answered events. */
 export type Totals = { sent: number; accepted: number; failed: number }
 
-/** Why the server did not take the event of a line. */
+/** Why the server did not accept the event of a line. */
 export type Failure = { line: number; reason: string }
 
 export type SenderOptions = {
-  /** Asked at the start and before each repeat, so that a server is followed to another address. */
+  /** Called at the start and before each retry, since a restarted server may have another address. */
   target: () => Promise<Target>
   concurrency?: number
   /** Asks for the synchronous path: slower, but the answer proves that the events are stored. */
@@ -25,12 +25,12 @@ export type SenderOptions = {
   signal?: AbortSignal
   sleep?: (ms: number, signal: AbortSignal) => Promise<void>
   onProgress?: (totals: Totals) => void
-  /** Called with a reason when the server cannot take events now, and with undefined when it can again. */
+  /** Called with a reason while the server cannot accept events, and with undefined when it can again. */
   onWaiting?: (reason: string | undefined) => void
   onFailure?: (failure: Failure) => void
 }
 
-/** The server refuses all of this: repeating it or going on makes no sense. */
+/** The server refuses all requests, so that a retry is useless. */
 export type Refusal = Error & { name: 'Refusal' }
 
 type Answer =
@@ -39,13 +39,13 @@ type Answer =
   | { kind: 'refused'; reason: string }
 
 const MAX_EVENTS = 100
-// The server takes 1 MiB; a hundred of the longest events are more than that.
+// Below the server's limit of 1 MiB, which a hundred of the longest events exceed.
 const MAX_BODY_BYTES = 1_000_000
 const FIRST_DELAY_MS = 200
 const MAX_DELAY_MS = 5_000
 const MAX_ASKED_DELAY_MS = 3_600_000
 
-/** Gathers events into bodies of 100, or fewer where they are long. What came before an error is still sent. */
+/** Collects events into bodies of at most 100. Events before an error of the source are still sent. */
 export async function* inBatches(events: AsyncIterable<Outgoing>): AsyncGenerator<Batch> {
   let gathered: Outgoing[] = []
   let bytes = 0
@@ -75,38 +75,36 @@ export async function* inBatches(events: AsyncIterable<Outgoing>): AsyncGenerato
 }
 
 /**
- * Sends every batch until the server has answered for each of its events, for ever when it is away. Safe to
- * repeat because each event has an id of its own.
+ * Sends every batch and retries without limit while the server is unavailable. Retries are safe, because each event has
+ * an id.
  *
  * @throws Refusal when the server refuses the key or the requests as such; the signal's reason when aborted
  */
 export const sendBatches = async (batches: AsyncIterable<Batch>, options: SenderOptions): Promise<Totals> => {
   const { concurrency = 2, sync = false, timeoutMs = 10_000, sleep = abortableDelay } = options
   const stop = new AbortController()
-  const onAbort = () => stop.abort(options.signal?.reason)
-  if (options.signal?.aborted) onAbort()
-  options.signal?.addEventListener('abort', onAbort, { once: true })
+  const signal = options.signal ? AbortSignal.any([stop.signal, options.signal]) : stop.signal
   const totals: Totals = { sent: 0, accepted: 0, failed: 0 }
   let target = await options.target()
 
   const deliver = async (batch: Batch): Promise<void> => {
     for (let attempt = 0; ; attempt += 1) {
-      stop.signal.throwIfAborted()
+      signal.throwIfAborted()
       const used = target
-      const answer = await post(used, batch, { sync, timeoutMs, signal: stop.signal })
+      const answer = await post(used, batch, { sync, timeoutMs, signal })
       if (answer.kind === 'counted') {
         options.onWaiting?.(undefined)
         return count(batch, answer)
       }
       if (answer.kind === 'refused') {
-        // A server started anew may have a new key as well as a new address.
+        // A restarted server may have a new key and a new address.
         target = await options.target()
         if (target.url !== used.url || target.key !== used.key) continue
         throw refusal(answer.reason)
       }
       options.onWaiting?.(answer.reason)
       const backOff = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** attempt)
-      await sleep(Math.max(answer.waitMs ?? backOff, FIRST_DELAY_MS), stop.signal)
+      await sleep(Math.max(answer.waitMs ?? backOff, FIRST_DELAY_MS), signal)
       target = await options.target()
     }
   }
@@ -125,30 +123,26 @@ export const sendBatches = async (batches: AsyncIterable<Batch>, options: Sender
   const work = async (): Promise<void> => {
     for (let next = await queue.next(); !next.done; next = await queue.next()) await deliver(next.value)
   }
-  // An unreadable rest of the file does not stop the batches before it; a refusal stops everything.
+  // A read error does not stop earlier batches; a refusal stops everything.
   const worker = () =>
     work().catch((error: unknown) => {
       if (isRefusal(error)) stop.abort(error)
       throw error
     })
-  // Not left to the workers: one may be waiting for a source that has nothing to say, such as a terminal.
+  // Raced, because a worker may wait for a source without data, such as a terminal.
   const stopped = new Promise<never>((_resolve, reject) => {
-    const onStop = () => reject(stop.signal.reason)
-    if (stop.signal.aborted) onStop()
-    stop.signal.addEventListener('abort', onStop, { once: true })
+    const onStop = () => reject(signal.reason)
+    if (signal.aborted) onStop()
+    signal.addEventListener('abort', onStop, { once: true })
   })
-  try {
-    const all = Promise.allSettled(Array.from({ length: concurrency }, worker))
-    const ends = await Promise.race([all, stopped])
-    const broken = ends.find((end) => end.status === 'rejected')
-    if (broken) throw broken.reason
-    return totals
-  } finally {
-    options.signal?.removeEventListener('abort', onAbort)
-  }
+  const all = Promise.allSettled(Array.from({ length: concurrency }, worker))
+  const ends = await Promise.race([all, stopped])
+  const broken = ends.find((end) => end.status === 'rejected')
+  if (broken) throw broken.reason
+  return totals
 }
 
-/** Whether an error says that the server refuses everything (a wrong key, not a Waymark, …). */
+/** Whether an error is a refusal of all requests, such as for a wrong key. */
 export const isRefusal = (error: unknown): error is Refusal =>
   error instanceof Error && error.name === 'Refusal'
 
@@ -161,32 +155,24 @@ const abortableDelay = async (ms: number, signal: AbortSignal): Promise<void> =>
 type PostOptions = { sync: boolean; timeoutMs: number; signal: AbortSignal }
 
 const post = async (target: Target, batch: Batch, options: PostOptions): Promise<Answer> => {
-  // Built outside of `try`: a malformed address or key is no reason to try again.
+  // Outside of `try`, because an invalid address or key must not be retried.
   const url = new URL('api/v1/t', target.url.replace(/\/*$/, '/'))
   if (options.sync) url.searchParams.set('sync', '1')
   const headers = new Headers({ 'X-API-Key': target.key, 'Content-Type': 'application/json' })
-  const request = new AbortController()
-  const abort = () => request.abort(options.signal.reason)
-  const timeout = setTimeout(
-    () => request.abort(new Error(`no answer within ${options.timeoutMs / 1000} s`)),
-    options.timeoutMs,
-  )
-  options.signal.addEventListener('abort', abort, { once: true })
+  const deadline = AbortSignal.timeout(options.timeoutMs)
   try {
     const response = await fetch(url, {
       method: 'POST',
       headers,
       body: batch.body,
       redirect: 'manual',
-      signal: request.signal,
+      signal: AbortSignal.any([options.signal, deadline]),
     })
     return readAnswer(response, await response.text(), batch.lines.length)
   } catch (error) {
     options.signal.throwIfAborted()
-    return { kind: 'retry', reason: `${url.host}: ${reasonOf(error)}`, waitMs: undefined }
-  } finally {
-    clearTimeout(timeout)
-    options.signal.removeEventListener('abort', abort)
+    const reason = deadline.aborted ? `no answer within ${options.timeoutMs / 1000} s` : reasonOf(error)
+    return { kind: 'retry', reason: `${url.host}: ${reason}`, waitMs: undefined }
   }
 }
 
@@ -196,7 +182,7 @@ const readAnswer = (response: Response, text: string, size: number): Answer => {
   const said = typeof body.error === 'string' ? `${status} ${body.error}` : `status ${status}`
   if (status === 429 || status === 408 || status >= 500) {
     const asked = askedDelayMs(body, response.headers.get('retry-after'))
-    // A limit says when it ends. A dependency that is away is often back sooner than it says.
+    // Rate limits report their exact end; an unavailable dependency is often back sooner than reported.
     const waitMs = asked === undefined || status === 429 ? asked : Math.min(asked, MAX_DELAY_MS)
     return { kind: 'retry', reason: `the server answered ${said}`, waitMs }
   }
@@ -205,7 +191,7 @@ const readAnswer = (response: Response, text: string, size: number): Answer => {
     return { kind: 'counted', accepted, failures: listFailures(body, size - accepted) }
   }
   const failures = listFailures(body, size)
-  // The batch was understood, and none of its events was good.
+  // The server read the batch and accepted no event.
   if ((status === 400 || status === 422) && failures.length > 0) {
     return { kind: 'counted', accepted: 0, failures }
   }
@@ -219,7 +205,7 @@ const listFailures = (body: Record<string, unknown>, failed: number): { index: n
   if (invalid.length > 0) {
     return invalid.map(({ index, reason }) => ({ index: Number(index), reason: String(reason ?? 'invalid') }))
   }
-  // On the synchronous path `errors` may hold warnings of accepted events, and then nothing tells them apart.
+  // On the synchronous path `errors` may include warnings of accepted events, which cannot be distinguished.
   const errors = listOf(body.errors)
   if (errors.length !== failed) return []
   return errors.map((item) => ({

@@ -3,14 +3,14 @@ import type { Database } from '@waymark/database'
 import { hashPassword, isEmailAddress } from '@waymark/domain'
 import { v7 as uuidv7 } from 'uuid'
 
-/** Whose account it is, and their first project. */
+/** The owner of the account. */
 export type NewAccount = { email: string; name: string }
-/** How to sign in; the password is stored nowhere else. */
+/** The credentials of the account; the password is not stored. */
 export type CreatedAccount = { email: string; password: string; projectId: string }
 
 /**
- * Makes an account that owns a tenant and a first project, whatever REGISTRATION_MODE says. Its password is random.
- * @throws Error when the address is none or has an account
+ * Creates an account with a tenant, a first project and a random password, in any REGISTRATION_MODE.
+ * @throws Error when the address is invalid or has an account
  */
 export const createAccount = async (
   { prisma }: Pick<Database, 'prisma'>,

@@ -1,14 +1,14 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 
-/** A place that keeps `demo.json`, since its key and password can be read nowhere else. */
+/** A store of `demo.json`, whose keys and password cannot be recovered. */
 export type DemoStore = { read(): Promise<string | undefined>; write(text: string): Promise<void> }
 
 const FILE_NAME = 'demo.json'
 
-/** Whether a store has a `demo.json` with a key for browsers, which earlier versions did not make. */
+/** Whether a stored `demo.json` has a key for browsers. */
 export const isComplete = (text: string | undefined): boolean => text?.includes('"publicKey"') ?? false
 
-/** Keeps it in a file that only its owner may read. */
+/** Keeps `demo.json` in a file that only its owner can read. */
 export const demoInFile = (file: string): DemoStore => ({
   read: () =>
     readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -27,9 +27,8 @@ export type KubernetesApi = { url: string; token: string; namespace: string }
 const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 /**
- * The cluster that this process runs in. Its certificate has to be among those that Node.js trusts: see
- * NODE_EXTRA_CA_CERTS.
- * @throws when this process runs in no pod or has no service account
+ * The cluster of this process. Node.js must trust its certificate (NODE_EXTRA_CA_CERTS).
+ * @throws when this process does not run in a pod with a service account
  */
 export const surroundingCluster = async (): Promise<KubernetesApi> => ({
   url: 'https://kubernetes.default.svc',
@@ -37,7 +36,7 @@ export const surroundingCluster = async (): Promise<KubernetesApi> => ({
   namespace: await readFile(`${ACCOUNT}/namespace`, 'utf8'),
 })
 
-/** Keeps it in a Secret of the given name. */
+/** Keeps `demo.json` in the Secret `name`. */
 export const demoInSecret = (name: string, { url, token, namespace }: KubernetesApi): DemoStore => {
   const secrets = `${url}/api/v1/namespaces/${namespace}/secrets`
 

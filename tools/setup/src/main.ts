@@ -25,19 +25,19 @@ import { createAccount } from './create-account.ts'
 import { demoInFile, demoInSecret, isComplete, surroundingCluster } from './demo-store.ts'
 import { readArguments } from './steps.ts'
 
-/** Those that have a password; an empty one is unset. */
+/** The roles with a password. */
 const rolesOptions = ({ prefix, passwords }: Config<typeof setupConfig>['roles']): ServiceRolesOptions => ({
   prefix,
   passwords: Object.fromEntries(Object.entries(passwords).filter(([, password]) => password !== '')),
 })
 
-// Unless asked otherwise, standard output is for demo.json.
+// By default, standard output is only for demo.json.
 const env = { ...process.env, LOG_LEVEL: process.env.LOG_LEVEL || 'warn' }
 
-// Takes the steps that are named, or all: `migrate` the database, set up the roles of services and make partitions, create `topics`, make the `demo`
-// project. The step `account` is taken only when it is named: it makes an account and prints how to sign in. Then it ends.
-// Running the others again changes nothing; `--new-demo-key` gives the demo project a new key and
-// password in place of the old ones.
+// Runs the named steps, or all except `account`:
+// - `migrate` migrates the stores, sets up the database roles of services, and creates partitions;
+// - `topics` creates topics; `demo` creates the demo project; `account` creates an account and prints its credentials.
+// Steps are idempotent, except `account`. `--new-demo-key` replaces the key and the password of the demo project.
 await runService('setup', env, async ({ log, scope, signal }) => {
   const { steps, newDemoKey } = readArguments(process.argv.slice(2))
   const config = readConfig(setupConfig, env)
