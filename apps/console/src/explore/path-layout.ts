@@ -21,6 +21,8 @@ export const layoutPaths = ({
     1,
     ...Array.from({ length: steps }, (_, at) => nodes.filter(({ step }) => step === at).length),
   )
+  // d3-sankey has no more columns than its longest chain has nodes: this one is as long as the paths, and not drawn.
+  const chain = Array.from({ length: steps }, (_, step) => ({ id: `chain ${step}`, step, name: '' }))
   // The last column has its names beside it as well.
   const width = steps * STEP_WIDTH
   const height = Math.max(220, widest * 44)
@@ -33,16 +35,23 @@ export const layoutPaths = ({
       [1, 12],
       [width - STEP_WIDTH + NODE_WIDTH, height - 12],
     ])({
-    nodes: nodes.map((node) => ({ ...node })),
-    links: links.map(({ source, target, people }) => ({ source, target, people, value: people })),
+    nodes: [...nodes.map((node) => ({ ...node })), ...chain],
+    links: [
+      ...links.map(({ source, target, people }) => ({ source, target, people, value: people })),
+      ...chain
+        .slice(1)
+        .map(({ id, step }) => ({ source: `chain ${step - 1}`, target: id, people: 0, value: 0 })),
+    ],
   })
   const line = sankeyLinkHorizontal()
   return {
     ...{ width, height },
-    nodes: drawn.nodes.map(({ id, step, name, value = 0, x0 = 0, x1 = 0, y0 = 0, y1 = 0 }) => ({
-      ...{ id, step, name, people: value, x: x0, y: y0, width: x1 - x0, height: Math.max(2, y1 - y0) },
-    })),
-    links: drawn.links.map((link) => {
+    nodes: drawn.nodes
+      .slice(0, nodes.length)
+      .map(({ id, step, name, value = 0, x0 = 0, x1 = 0, y0 = 0, y1 = 0 }) => ({
+        ...{ id, step, name, people: value, x: x0, y: y0, width: x1 - x0, height: Math.max(2, y1 - y0) },
+      })),
+    links: drawn.links.slice(0, links.length).map((link) => {
       const [from, to] = [link.source as Node, link.target as Node]
       return {
         key: `${from.id} ${to.id}`,
