@@ -143,6 +143,26 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
     await page.getByText('order_placed').first().waitFor()
   })
 
+  it('leads from a point of the chart to its people', async () => {
+    await page.goto(`${project}/explore?series=[{"eventName":"product_viewed","metric":"people"}]`)
+    const plot = page.getByRole('figure').locator('.u-over')
+    const { width = 0 } = (await plot.boundingBox()) ?? {}
+    // The last of 30 points is today's.
+    await plot.click({ position: { x: (width * 26) / 29, y: 40 } })
+    await page
+      .getByRole('dialog', { name: /^People of product_viewed, / })
+      .getByRole('link', { name: 'cyd' })
+      .waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await button('As curl').click()
+    const command = page.getByRole('region', { name: 'Command that asks this question' })
+    expect(await command.innerText()).toContain('/analytics/trends')
+    await page.keyboard.press('Escape')
+    await page.getByLabel('Time range').selectOption({ label: 'Today' })
+    await expect.poll(() => page.getByLabel('Interval').inputValue()).toBe('hour')
+  })
+
   it('measures a number property', async () => {
     await page.goto(`${project}/explore`)
     const series = group('Series 1')

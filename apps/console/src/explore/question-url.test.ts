@@ -63,7 +63,17 @@ describe('a question in a URL', () => {
 
   it.each([
     ['nothing', {}],
-    ['no JSON', { series: '[{', interval: 'year', limit: '0', includeBots: 'yes', compareTo: 'x' }],
+    [
+      'no JSON',
+      {
+        series: '[{',
+        interval: 'year',
+        limit: '0',
+        timeZone: 'Mars/Olympus',
+        includeBots: 'yes',
+        compareTo: 'x',
+      },
+    ],
     ['another shape', { series: '{"metric":"events"}' }],
     ['series without a metric', { series: '[{"metric":"toString"},null,7]' }],
   ])('is a new question when it is %s', (_what, search) => {

@@ -129,6 +129,15 @@ const readInteger = (text: string | undefined, low: number, high: number): numbe
   return Number.isInteger(value) && value >= low && value <= high ? value : undefined
 }
 
+const readZone = (name: string | undefined): string | undefined => {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return name
+  } catch {
+    return undefined
+  }
+}
+
 const given = <T extends object>(fields: T): { [F in keyof T]?: NonNullable<T[F]> } =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value != null && value !== '')) as never
 
@@ -138,7 +147,7 @@ const readers: { readonly [K in Kind]: (search: Search) => Partial<Queries[K]> }
     return given({
       series: series.length === 0 ? undefined : series,
       interval: isKey(search.interval, INTERVALS) ? search.interval : undefined,
-      timeZone: search.timeZone,
+      timeZone: readZone(search.timeZone),
       breakdown: search.breakdown,
       limit: readInteger(search.limit, 1, 100),
       compareTo: search.compareTo === 'previous_period' ? ('previous_period' as const) : undefined,
@@ -161,7 +170,7 @@ const readers: { readonly [K in Kind]: (search: Search) => Partial<Queries[K]> }
       returnEvent,
       interval: isKey(interval, COHORT_INTERVALS) ? interval : undefined,
       periods: readInteger(periods, 1, 100),
-      timeZone,
+      timeZone: readZone(timeZone),
     }),
   paths: ({ startEvent, endEvent, depth, limit }) =>
     given({

@@ -36,7 +36,7 @@ export const SavedPage = () => {
       sort: ({ name }) => name,
       cell: (insight) => <InsightLink insight={insight} />,
     },
-    { title: 'Kind', sort: ({ kind }) => kind, cell: ({ kind }) => <Badge>{kind}</Badge> },
+    { title: 'Kind', wide: true, sort: ({ kind }) => kind, cell: ({ kind }) => <Badge>{kind}</Badge> },
     {
       ...{ title: 'Changed', align: 'right', wide: true },
       sort: ({ updatedAt }) => updatedAt,

@@ -32,7 +32,8 @@ export const useQuestion = <K extends Kind>(kind: K): QuestionState<K> => {
   return {
     ...{ kind, query, range, asked, insightId: search.insight },
     change: (change) => set(formatQuestion(kind, { ...query, ...change })),
-    setRange: (next) => set({ ...formatRange(next) }),
+    // The interval of a trend follows its range until another is chosen.
+    setRange: (next) => set({ ...formatRange(next), ...(kind === 'trends' && { interval: '' }) }),
     setInsight: (id) => set({ insight: id ?? '' }),
   }
 }
