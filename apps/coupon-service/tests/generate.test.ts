@@ -38,7 +38,7 @@ describe.skipIf(!services)('generating codes', () => {
     return worker
   }
 
-  it('goes on where it was killed, and two workers reach the size exactly', async () => {
+  it('continues after a kill, and two workers reach the size exactly', async () => {
     const size = 95_001
     const { id } = await createPool(db, projectId, {
       status: 'generating',

@@ -140,7 +140,7 @@ describe.skipIf(!services)('the coupon service over HTTP', () => {
     expect((await redeem({ code: 'NONE' }, { 'X-Forwarded-For': '198.51.100.7' })).status).toBe(404)
   })
 
-  it('takes as many from a server as its key carries, from whatever address', async () => {
+  it('applies the limit of a server’s key over all addresses', async () => {
     const own = { 'X-API-Key': await createKey(['coupons:redeem', 'coupons:read'], 32) }
     const statuses: number[] = []
     for (let n = 0; n < 33; n++) statuses.push((await redeem({ code: 'NONE' }, own)).status)

@@ -194,7 +194,7 @@ describe.skipIf(!services)('redeeming', () => {
     expect((await redeem({ code: 'WELCOME' })).body.reason).toBe('already_redeemed')
   })
 
-  it('tells the first reason in the promised order', async () => {
+  it('answers the first reason in the documented order', async () => {
     const before = new Date(now - 1)
     const after = new Date(now + 1)
     const reasonOf = async (values: Parameters<typeof createPool>[2], status = 'available') => {

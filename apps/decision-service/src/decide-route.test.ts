@@ -51,7 +51,7 @@ describe('a decide request', () => {
     expect(() => parseDecide(body)).toThrow(message)
   })
 
-  it('is read or refused, whatever it is', () => {
+  it('is parsed or refused for any input', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (body) => {
         try {

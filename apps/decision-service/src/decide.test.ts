@@ -120,7 +120,7 @@ describe('deciding', () => {
     expect(await ask(['1'])).toMatchObject({ degraded: true, decisions: [{ variant: 'on' }] })
   })
 
-  it('tells of each variant that is shown once a day and person', async () => {
+  it('publishes each shown variant once per day and person', async () => {
     const { ask, exposed } = setUp({ decisions: [aDecision('1'), aDecision('2', { rules: [] })] })
     for (let n = 0; n < 3; n++) await ask(['1', '2'])
     await ask(['1'], { visitorId: 'w' })
@@ -130,7 +130,7 @@ describe('deciding', () => {
     ])
   })
 
-  it('tells nothing and counts nothing when it is not shown', async () => {
+  it('publishes and counts nothing when it is not shown', async () => {
     const capped = aDecision('1', { frequencyCap: { count: 1, windowSeconds: 60 }, rules: giving('gift') })
     const { ask, exposed, assigned } = setUp({ decisions: [capped] })
     for (let n = 0; n < 3; n++) {
@@ -159,7 +159,7 @@ describe('a frequency cap', () => {
     expect(answers.filter(({ decisions }) => decisions[0]?.reason !== 'CAPPED')).toHaveLength(2)
   })
 
-  it('holds on when the profile of somebody unknown is made, and when they log in', async () => {
+  it('keeps the cap when an unknown person gets a profile and signs in', async () => {
     const { ask, become } = setUp({ decisions: [capped] })
     const reasonFor = async (userId: string | null = null) =>
       (await ask(['1'], { userId })).decisions[0]?.reason

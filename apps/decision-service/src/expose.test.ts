@@ -31,7 +31,7 @@ const setUp = () => {
   return { show, told, world }
 }
 
-it('tells of a decision once a day and person, and again of another variant and on the next day', () => {
+it('publishes a decision once per day and person, and again for another variant or day', () => {
   const { show, told } = setUp()
   for (let n = 0; n < 2; n++) {
     show('a', 'on', 'v')
@@ -46,7 +46,7 @@ it('tells of a decision once a day and person, and again of another variant and 
   expect(told().slice(4)).toEqual(['b on v'])
 })
 
-it('tells again of what could not be taken', () => {
+it('publishes again what could not be accepted', () => {
   const { show, told, world } = setUp()
   world.takes = false
   show('a', 'on', 'v')

@@ -73,7 +73,7 @@ const setUp = (
 }
 
 describe('finding people', () => {
-  it('asks the database once for all who are wanted at one moment', async () => {
+  it('reads concurrent look-ups with one statement', async () => {
     const { find, database } = setUp()
     const found = await Promise.all(['a', 'b', 'unknown', 'a'].map(find))
     expect(found.map(({ person }) => person?.bucketingId)).toEqual([
@@ -86,7 +86,7 @@ describe('finding people', () => {
     expect(database.asked).toEqual([['a', 'b', 'unknown']])
   })
 
-  it('reads nobody a second time while the first is under way, and everybody anew once it is old', async () => {
+  it('shares a read in progress, and reads again once a person has expired', async () => {
     const { find, database, pass } = setUp()
     const first = find('a')
     await Promise.resolve()
@@ -97,7 +97,7 @@ describe('finding people', () => {
     expect(database.asked).toEqual([['a'], ['a']])
   })
 
-  it('reads who is asked for again before it is too old, without anybody waiting', async () => {
+  it('refreshes a requested person in the background before it expires', async () => {
     const { find, database, pass } = setUp()
     await Promise.all(['a', 'b'].map(find))
     pass(3_999)
@@ -111,7 +111,7 @@ describe('finding people', () => {
     expect(await find('a')).toMatchObject({ person: { bucketingId: 'first of a' }, late: false })
   })
 
-  it('goes on with what is known when the database fails whom nobody waits for', async () => {
+  it('keeps the cached person when a background refresh fails', async () => {
     const { find, database, pass } = setUp()
     await find('a')
     pass(4_000)
@@ -124,7 +124,7 @@ describe('finding people', () => {
     expect(await find('a')).toMatchObject({ person: { traits: {} }, late: true })
   })
 
-  it('shares no read that began before somebody asked', async () => {
+  it('does not share a read that began before the look-up', async () => {
     const { find, database, pass } = setUp()
     database.fault = 'hangs'
     const first = find('a')
@@ -278,7 +278,7 @@ describe('finding people', () => {
     expect(await find('a')).toMatchObject({ person: { bucketingId: 'first of a' }, late: false })
   })
 
-  describe('when somebody is changed', () => {
+  describe('when a person is changed', () => {
     const change = async ({ changes, database }: ReturnType<typeof setUp>, ...profiles: string[]) => {
       database.plan = 'changed'
       await changes.announce(profiles.length > 0 ? [] : [wanted('a')], profiles)
@@ -324,7 +324,7 @@ describe('finding people', () => {
       expect(world.database.asked).toHaveLength(length)
     })
 
-    it('knows who was nobody before', async () => {
+    it('finds a person who was unknown before', async () => {
       const { find, database, changes } = setUp()
       expect((await find('unknown')).person).toBeUndefined()
       await changes.announce([wanted('unknown')], ['p'])
@@ -357,14 +357,14 @@ describe('finding people', () => {
   ])('while marks %s', (_how, read) => {
     const away = (): SharedMarks => ({ ...createMemoryMarks(), read })
 
-    it('reads everybody from the database', async () => {
+    it('reads every person from the database', async () => {
       const { find, database } = setUp(undefined, { marks: away() })
       await find('a')
       database.plan = 'changed'
       expect(await find('a')).toMatchObject({ person: { traits: { plan: 'changed' } }, late: false })
     })
 
-    it('goes by what is remembered when that is away as well, and says so', async () => {
+    it('uses the cached person when the database is unavailable as well, and reports it', async () => {
       const { find, database, pass } = setUp(undefined, { marks: away() })
       await find('a')
       database.fault = 'away'

@@ -96,7 +96,7 @@ class PersonUnavailableError extends Error {
  *
  * Every change of a person sets a mark on the identity and on the profile before it is answered. A cached person is used
  * only while the marks are those that were set when it was read, so that a decision sees every answered change. While
- * marks cannot be read, everybody is read from the database.
+ * marks cannot be read, every person is read from the database.
  *
  * While the database is unavailable or slow, a cached person of any age is used, so that people keep their variants. Its
  * traits and counts are dropped unless they may still be current.

@@ -30,7 +30,7 @@ type Answer = { decisions: { variant: string; reason: string }[]; degraded?: tru
 /** Longer than anybody waits for a decision, whatever is away; the machine of the test is slow. */
 const PATIENCE_MS = 3_000
 
-describe.skipIf(!services)('deciding while a store is away', () => {
+describe.skipIf(!services)('deciding while a store is unavailable', () => {
   const servers: Server[] = []
   const stops: (() => Promise<unknown>)[] = []
   let platform: CorePlatform
@@ -141,7 +141,7 @@ describe.skipIf(!services)('deciding while a store is away', () => {
     }
   }
 
-  it('goes on without Redis, caps held by this process alone, and says so', async () => {
+  it('decides without Redis, with caps of this process only, and reports it', async () => {
     await addDecision('capped', { frequencyCap: { count: 2, windowSeconds: 600 } })
     const isWhole = async () => !('degraded' in (await decide({ visitorId: randomUUID() }, ['capped'])))
     await eventually('nothing is missing', isWhole)
@@ -160,7 +160,7 @@ describe.skipIf(!services)('deciding while a store is away', () => {
     }
   })
 
-  it('goes on without Kafka, and tells of exposures later', async () => {
+  it('decides without Kafka, and publishes exposures later', async () => {
     await addDecision('told')
     const goOn = await pauseServer(kafka)
     try {
@@ -179,7 +179,7 @@ describe.skipIf(!services)('deciding while a store is away', () => {
     }
   })
 
-  it('goes on without PostgreSQL, everybody with the variant that they had, and says so', async () => {
+  it('decides without PostgreSQL with unchanged variants, and reports it', async () => {
     await addDecision('kept')
     const { userId, variant } = await someoneWhoLoggedIn('kept')
     const goOn = await pauseServer(postgres)

@@ -86,7 +86,7 @@ describe.skipIf(!services)('deciding on deliveries', () => {
     }
   })
 
-  it('does not decide anew what has been sent meanwhile', async () => {
+  it('does not create a delivery again that has been sent', async () => {
     const { eventName, by } = someEvents()
     const trigger = await harness.newTrigger({ eventName })
     const event = by(await harness.newProfile({ email: 'ann@example.com' }))
@@ -99,7 +99,7 @@ describe.skipIf(!services)('deciding on deliveries', () => {
     expect(await statuses(trigger)).toEqual(['sent'])
   })
 
-  it('writes down why nobody gets an email', async () => {
+  it('stores why no email is sent', async () => {
     const { eventName, by } = someEvents()
     const trigger = await harness.newTrigger({ eventName })
     await harness.db.prisma.emailSuppression.create({
@@ -139,7 +139,7 @@ describe.skipIf(!services)('deciding on deliveries', () => {
     expect(await harness.rows(trigger)).toMatchObject([{ profile_id: user, recipient: 'user@example.com' }])
   })
 
-  it('writes nothing down for who was erased after the event was received, and takes them for somebody new later', async () => {
+  it('stores nothing for a person erased after the event was received, and treats later events as a new person’s', async () => {
     const { eventName, by } = someEvents()
     const trigger = await harness.newTrigger({ eventName })
     const visitorId = uuidv7()

@@ -73,7 +73,7 @@ describe.skipIf(!services)('a sender that is killed', () => {
     }
   })
 
-  it('after it handed messages over: nobody gets a second one, and what is uncertain is said', async () => {
+  it('after it handed messages over: none is sent twice, and uncertain ones are unconfirmed', async () => {
     let hold = true
     const releases: (() => void)[] = []
     const inHand: Caught[] = []

@@ -104,7 +104,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(raw).toContain('Hello Ann of Shop &lt;&amp;&gt;')
   })
 
-  it('sends nothing from a sender that nobody allowed, or that was withdrawn, and says so', async () => {
+  it('sends nothing from a sender that is not allowed or was withdrawn, and stores the reason', async () => {
     const server = await startServer()
     const project = await harness.db.prisma.project.findUniqueOrThrow({ where: { id: harness.projectId } })
     const sender = { id: harness.projectId, tenantId: project.tenantId, recipient: 'postmaster@own.example' }
@@ -309,7 +309,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     ])
   })
 
-  it('waits for a server that is away, and gives up when it has been for too long', async () => {
+  it('retries while the server is unavailable, and fails after too long', async () => {
     const port = await freePort()
     const triggerId = await harness.newTrigger()
     await harness.enqueue(triggerId, addresses(3))
@@ -366,7 +366,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(server.caught).toHaveLength(1)
   })
 
-  it('uses connections again, and does without those that the server has closed meanwhile', async () => {
+  it('reuses connections, and replaces those that the server has closed', async () => {
     const server = await startServer()
     const triggerId = await harness.newTrigger()
     const { send } = openSender(server.url, { connections: 1 })
@@ -408,7 +408,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(server.caught).toHaveLength(200)
   })
 
-  it('leaves a delivery to whoever claimed it after its lease had ended', async () => {
+  it('leaves a delivery to the process that claimed it after its lease had ended', async () => {
     let release: () => void = () => {}
     const held = new Promise<void>((resolve) => {
       release = resolve
@@ -432,7 +432,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(await harness.rows(triggerId)).toMatchObject([{ status: 'sent', attempts: 1 }])
   })
 
-  it('sends nothing for a trigger that was paused meanwhile, or to who unsubscribed meanwhile, but tests', async () => {
+  it('sends only tests for a paused trigger, and nothing to people who have unsubscribed', async () => {
     const server = await startServer()
     const paused = await harness.newTrigger({ status: 'paused' })
     await harness.enqueue(paused, ['ann@example.com'])

@@ -30,7 +30,7 @@ it('allows as many as the limit, those that were stored included, and no end of 
   expect(click(limits, 20, link(10, 4))).toBe(6)
 })
 
-it('counts nothing for whoever does not count, and tells them when it is reached', () => {
+it('does not count visitors who do not count, and refuses them at the limit', () => {
   const limits = setUp().startProcess()
   expect(limits.allows(link(1), false)).toBe(true)
   expect(click(limits, 2, link(1))).toBe(1)
@@ -65,7 +65,7 @@ it('begins again where the database stands when the totals were forgotten', asyn
   expect(click(b, 20)).toBe(4)
 })
 
-it('goes by itself and by what is stored while totals are away, and does without the database, too', async () => {
+it('uses its own and the stored counts without shared totals, and works without the database', async () => {
   const { world, startProcess } = setUp()
   world.totalsAway = true
   const [a, b] = [startProcess(), startProcess()]

@@ -63,7 +63,7 @@ it('hands clicks over in batches, and all that it has when it stops', async () =
   expect(world.batches).toBe(3)
 })
 
-it('gives the clicks of a batch one key, and those of the next another, whatever link they follow', async () => {
+it('gives all clicks of a batch one key, and those of the next batch another', async () => {
   const { world, recorder, stop } = setUp({ maxWaiting: 5_000 })
   for (let n = 0; n < 2_000; n++) recorder.record(aClick(n, { linkId: `link ${n % 2}` }))
   await stop()
@@ -72,7 +72,7 @@ it('gives the clicks of a batch one key, and those of the next another, whatever
   expect(new Set(world.keys).size).toBe(2)
 })
 
-it('keeps what nobody takes, up to its bound, and counts what it has to drop', async () => {
+it('keeps unpublished clicks up to its limit, and counts dropped ones', async () => {
   const { world, recorder, stop, droppedOf } = setUp({ maxWaiting: 10 })
   world.away = true
   for (let n = 0; n < 11; n++) recorder.record(aClick(n))

@@ -109,7 +109,7 @@ describe.skipIf(!services)('a redirector whose servers go away', () => {
     },
   )
 
-  it('answers from the shared copy while PostgreSQL is away, also what it never read itself', async () => {
+  it('redirects from the shared copy without PostgreSQL, also for links that it never read', async () => {
     const { code } = await addLink(world)
     expect((await store.get(`/s/${code}`)).status).toBe(302)
     await eventually('there is a copy that it can see', () =>
@@ -123,7 +123,7 @@ describe.skipIf(!services)('a redirector whose servers go away', () => {
     }
   })
 
-  it('keeps clicks while Kafka is away, each of which is stored once in the end', async () => {
+  it('keeps clicks without Kafka, and each is stored once in the end', async () => {
     const { id, code } = await addLink(world)
     await visit(code)
     const broker = kafka.container.getId()

@@ -200,7 +200,7 @@ describe.skipIf(!services)('GET /s/{code}', () => {
     )
   })
 
-  it('finds a link that was made just after somebody asked for it', async () => {
+  it('finds a link that was created just after a request for it', async () => {
     const code = `late-${Date.now()}`
     expect((await here.get(`/s/${code}`)).status).toBe(404)
     await addLink(world, { code })
@@ -256,7 +256,7 @@ describe.skipIf(!services)('GET /s/{code}', () => {
     const visit = (one: Redirector, code: string, agent = DESKTOP) =>
       one.get(`/s/${code}`, { headers: { 'User-Agent': agent } })
 
-    it('holds exactly in one process, counts people only, and tells bots that it is reached', async () => {
+    it('is exact in one process, counts people only, and applies to bots once it is reached', async () => {
       const { code } = await addLink(world, { clickLimit: 10 })
       for (let n = 0; n < 5; n++) expect((await visit(here, code, BOT)).status).toBe(302)
       const answers = await Promise.all(Array.from({ length: 40 }, () => visit(here, code)))

@@ -112,7 +112,7 @@ describe.skipIf(!services)('accounts', () => {
   })
 
   describe('sign-in', () => {
-    it('lets in with the password, in whatever case the address is', async () => {
+    it('signs in with the password, in any case of the address', async () => {
       const { account } = await management.register()
       const response = await login(account.user.email.toUpperCase(), PASSWORD)
       expect(response.status).toBe(200)
@@ -143,7 +143,7 @@ describe.skipIf(!services)('accounts', () => {
       expect(bodies[0]?.[0]).toBe(401)
     })
 
-    it('lets in nobody whose password was changed while it was checked', async () => {
+    it('refuses a sign-in when the password was changed during the check', async () => {
       const { account, request } = await management.register()
       const change = request('POST', '/api/auth/change-password', {
         currentPassword: PASSWORD,

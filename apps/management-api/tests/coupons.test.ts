@@ -61,7 +61,7 @@ describe.skipIf(!services)('managing coupons', () => {
     const importText = async (id: string, ...parts: string[]) =>
       importCodes(db, { id, projectId }, Readable.from(parts), quotas)
 
-    it('takes the column `code` or the first, tells every line that it cannot use, and makes a draft ready', async () => {
+    it('reads the column `code` or the first, reports unusable lines, and makes a draft ready', async () => {
       const id = await create()
       expect((await poolOf(id)).status).toBe('draft')
       const csv =
@@ -115,14 +115,14 @@ describe.skipIf(!services)('managing coupons', () => {
       expect(Math.max(...parts.map((part) => part.length))).toBeLessThan(1024 * 1024)
     })
 
-    it('tells at most a thousand lines, and counts all', async () => {
+    it('reports at most a thousand lines, and counts all', async () => {
       const id = await create()
       const result = await importText(id, 'AB\n'.repeat(1_001))
       expect(result.invalid).toBe(1_001)
       expect(result.errors).toHaveLength(1_000)
     })
 
-    it('keeps what came before the stream broke, and a repeat goes on', async () => {
+    it('keeps the codes before a broken stream, and a repeat continues', async () => {
       const id = await create()
       const codes = draw(6_000)
       async function* broken() {
@@ -221,7 +221,7 @@ describe.skipIf(!services)('managing coupons', () => {
     const rollBack = (id: string, project = projectId) =>
       rollBackRedemption(db, { projectId: project, id, reason: 'returned', at: new Date() })
 
-    it('restores coupon and counts once, however many ask at once, and tells of it once', async () => {
+    it('restores coupon and counts once for concurrent requests, and publishes it once', async () => {
       const profileId = uuidv7()
       const { id, poolId, couponId } = await redeemed(profileId)
       expect(await rollBack(id, uuidv7())).toBe(false)
@@ -261,7 +261,7 @@ describe.skipIf(!services)('managing coupons', () => {
       ])
     })
 
-    it('gives nobody else the coupon of somebody who was erased since', async () => {
+    it('does not reassign the coupon of an erased person', async () => {
       const { id, poolId, couponId } = await redeemed(null)
       // What an erasure leaves.
       await db.prisma.coupon.update({

@@ -103,7 +103,7 @@ describe.skipIf(!services)('where emails may come from', () => {
     expect((await patch({ status: 'active', from: null })).status).toBe(200)
   })
 
-  it('refuses what is no sender, and asks one recipient three times a day at most, whoever wants it', async () => {
+  it('refuses an invalid sender, and mails one recipient at most three times a day over all tenants', async () => {
     for (const sender of ['nonsense', 'a@b@c.example', '*.example'])
       expect(await ask('POST', 'email-senders', { sender })).toMatchObject({
         status: 422,

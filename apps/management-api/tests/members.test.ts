@@ -121,7 +121,7 @@ describe.skipIf(!services)('projects and their members', () => {
       expect(await rolesOf(project.id)).toEqual(['editor', 'owner', 'owner'])
     })
 
-    it('let nobody see a project any more who was removed or has left', async () => {
+    it('hide a project from people who were removed or have left', async () => {
       const { owner, project, path } = await anOwner()
       const removed = await management.member(project.id, 'admin')
       const leaving = await management.member(project.id, 'viewer')
@@ -185,7 +185,7 @@ describe.skipIf(!services)('projects and their members', () => {
       browser.request('POST', '/api/auth/invitations/accept', body)
     const asSomebodyNew = { name: 'New', password: PASSWORD }
 
-    it('makes a member of somebody new, who is signed in by it, once', async () => {
+    it('creates a new user, signs them in and makes them a member, once', async () => {
       const { owner, project, path } = await anOwner()
       const { token, email } = await invite(owner, path, 'editor')
       const guest = management.browser()
@@ -284,7 +284,7 @@ describe.skipIf(!services)('projects and their members', () => {
       expect((await accept(management.browser(), { token, ...asSomebodyNew })).status).toBe(404)
     })
 
-    it('does not outlast the membership of whoever gave it', async () => {
+    it('does not outlast the membership of its creator', async () => {
       const { owner, project, path } = await anOwner()
       const admin = await management.member(project.id, 'admin')
       const { token } = await invite(admin, path, 'admin')
@@ -356,7 +356,7 @@ describe.skipIf(!services)('projects and their members', () => {
       await eventually('it is refused', async () => !(await works(path, made)), 5_000)
     })
 
-    it('are handed over to whoever removes them, when that is asked for', async () => {
+    it('are handed over to the remover on request', async () => {
       const { owner, project, path, userId } = await anOwner()
       const admin = await management.member(project.id, 'admin')
       const made = await make(path, admin)
@@ -391,7 +391,7 @@ describe.skipIf(!services)('projects and their members', () => {
       await eventually('the other is refused', async () => !(await works(path, narrow)), 5_000)
     })
 
-    it('belong to whoever rotated them last', async () => {
+    it('belong to the member who rotated them last', async () => {
       const { owner, project, path, userId } = await anOwner()
       const admin = await management.member(project.id, 'admin')
       const made = await make(path, admin)

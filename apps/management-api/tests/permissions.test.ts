@@ -97,7 +97,7 @@ describe.skipIf(!services)('who may do what in the management API', () => {
     }
   })
 
-  it('names the ways of sending a key to whoever sent none', async () => {
+  it('names the ways of sending a key when there is none', async () => {
     const keyed =
       'Missing or invalid session or API key: sign in, or send a key as X-API-Key or as Authorization: Bearer'
     for (const [id, error] of [

@@ -77,7 +77,7 @@ describe.skipIf(!services).each(['open', 'invite', 'closed'] as const)(
       expect(await accounts()).toBe(before)
     })
 
-    it('lets two who register with one invitation at once in only once', async () => {
+    it('accepts one of two concurrent registrations with one invitation', async () => {
       if (registrationMode === 'closed') return
       const email = newAddress()
       const invitationToken = await invite(email)

@@ -59,7 +59,7 @@ describe('createPasswords', () => {
     expect(checked).toEqual(['$argon2id$v=19$m=19456,t=2,p=1', '$argon2id$v=19$m=19456,t=2,p=1'])
   })
 
-  it('refuses passwords that everybody uses, and the address itself', async () => {
+  it('refuses common passwords, and the address itself', async () => {
     const { requireUncommon } = createPasswords()
     const refused = { details: { errors: [{ field: 'password', rule: 'common' }] } }
     await expect(requireUncommon('qwerty123456', 'a@b.example', 'password')).rejects.toMatchObject(refused)

@@ -29,7 +29,7 @@ const faultIn = (query: Record<string, unknown>) => {
 }
 
 describe('parseEventQuery', () => {
-  it('asks for 50 events unless told otherwise', () => {
+  it('reads 50 events by default', () => {
     expect(parseEventQuery({})).toEqual({ limit: 50, filters: [] })
   })
 
@@ -92,7 +92,7 @@ describe('parseEventQuery', () => {
     )
   })
 
-  it('answers a usable query or names a parameter, whatever it is given', () => {
+  it('returns a usable query or names a parameter, for any input', () => {
     const value = fc.oneof(fc.string({ unit: 'binary' }), fc.array(fc.string(), { maxLength: 2 }))
     const query = fc.record(
       { eventId: value, eventName: value, visitorId: value, userId: value, limit: value, cursor: value },

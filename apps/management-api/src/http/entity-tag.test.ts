@@ -62,7 +62,7 @@ describe('a reply', () => {
     expect(taggedReply(asked(method, '"another"'), { body })).toMatchObject({ body })
   })
 
-  it('is sent to a change, whatever it knows', () => {
+  it('is sent in answers to changes, whatever If-None-Match names', () => {
     expect(taggedReply(asked('PATCH', tag), { body })).toEqual({ body, headers: { ETag: tag } })
   })
 })
