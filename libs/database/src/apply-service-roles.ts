@@ -15,21 +15,21 @@ const SCHEMAS = `
   SELECT nspname AS name, format('%I', current_database()) AS database FROM pg_namespace
   WHERE nspname IN ('public', 'bus', 'core', 'coupon', 'decision', 'email', 'ingest', 'link', 'partitions')`
 
-/** How many rounds of hashing PostgreSQL itself uses. */
+/** The default of PostgreSQL. */
 const SCRAM_ITERATIONS = 4_096
 
 export type ServiceRolesOptions = {
-  /** In front of the name of each role, which all databases of a server share. */
+  /** Prefix of each role name, because all databases of a server share their roles. */
   prefix: string
-  /** The passwords to set. A role without one is not created, but gets its grants when it exists. */
+  /** The passwords to set. A role without one is not created, but gets its grants if it exists. */
   passwords: Readonly<Partial<Record<ServiceName, string>>>
 }
 
 /**
- * Creates the role of each service that has a password, sets that password, and gives every role of a service that exists
- * exactly the privileges that `serviceGrants` lists: others are revoked in the same transaction. Idempotent. Creating a
- * role or changing a password needs the attribute CREATEROLE.
- * @returns the names of the roles that are set up now
+ * Creates or updates the role of each service with a password, and gives every existing service role exactly the
+ * privileges in `serviceGrants`; others are revoked in the same transaction. Idempotent. Creating a role or changing a
+ * password requires CREATEROLE.
+ * @returns the names of the existing roles
  */
 export const applyServiceRoles = (
   pool: Pool,
@@ -49,7 +49,7 @@ export const applyServiceRoles = (
     const present = roles.filter(({ name }) => existing.has(name))
     if (present.length === 0) return []
     const { rows: schemas } = await client.query<{ name: string; database: string }>(SCHEMAS)
-    // Databases from before PostgreSQL 15 let everybody create tables there.
+    // Databases created before PostgreSQL 15 allow everybody to create tables in it.
     await client.query('REVOKE CREATE ON SCHEMA public FROM PUBLIC')
     for (const { service, name } of present) await client.query(grantStatements(name, service, schemas))
     return present.map(({ name }) => name)
@@ -68,8 +68,8 @@ const setPassword = async (
 }
 
 /**
- * What PostgreSQL keeps of a password for SCRAM-SHA-256. Sent in place of the password, which then is in no log of the
- * server. The password must be printable ASCII, since others are normalized first.
+ * The SCRAM-SHA-256 verifier of a password. It is sent instead of the password, which so does not get into logs of the
+ * server. The password must be printable ASCII, because PostgreSQL normalizes others.
  */
 export const scramVerifier = (password: string, salt: Buffer = randomBytes(16)): string => {
   const salted = pbkdf2Sync(password, salt, SCRAM_ITERATIONS, 32, 'sha256')

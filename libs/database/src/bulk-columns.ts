@@ -1,4 +1,4 @@
-/** One column of a bulk write: its name, its SQL type and how a row fills it. */
+/** A column of a bulk write: its name, its SQL type and its value for a row. */
 export type BulkColumn<Row> = {
   name: string
   type: string
@@ -6,8 +6,8 @@ export type BulkColumn<Row> = {
 }
 
 /**
- * The pieces of a statement that writes many rows through one array per column, which is several times faster
- * than one parameter per value: `INSERT INTO t (${names}) SELECT * FROM ${unnest} …` with `values(rows)`.
+ * Parts of a statement that passes many rows as one array per column, which is several times faster than one parameter
+ * per value: `INSERT INTO t (${names}) SELECT * FROM ${unnest}` with `values(rows)`.
  */
 export const bulkColumns = <Row>(columns: readonly BulkColumn<Row>[]) => ({
   names: columns.map(({ name }) => `"${name}"`).join(', '),

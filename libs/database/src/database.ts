@@ -4,25 +4,25 @@ import { createPool, type PoolOptions } from './pool.ts'
 import { createPrisma } from './prisma.ts'
 import { type Commit, type TransactionOptions, withTransaction } from './transaction.ts'
 
-export type DatabaseOptions = Omit<PoolOptions, 'max'> & {
-  /** The most connections this process opens; Prisma shares them. */
+type DatabaseOptions = Omit<PoolOptions, 'max'> & {
+  /** Most connections of this process. Prisma uses the same pool. */
   poolSize: number
 }
 
 export type Database = {
   pool: Pool
-  /** For management reads and writes; created when it is first asked for. */
+  /** The Prisma client, which is created on first use. */
   readonly prisma: PrismaClient
-  /** Runs `run` in a transaction: commits when it resolves, rolls back when it rejects. */
+  /** Runs `run` in a transaction; see `withTransaction`. */
   transaction<T>(
     run: (client: PoolClient, commit: Commit) => Promise<T>,
     options?: TransactionOptions,
   ): Promise<T>
-  /** Waits for connections in use and closes all. Idempotent. */
+  /** Waits for connections in use and closes them all. Idempotent. */
   close(): Promise<void>
 }
 
-/** Opens the database for one process, without connecting yet. */
+/** Opens the database. It connects on first use. */
 export const openDatabase = ({ poolSize, ...options }: DatabaseOptions): Database => {
   const pool = createPool({ ...options, max: poolSize })
   let prisma: PrismaClient | undefined

@@ -10,12 +10,12 @@ import { superviseServer } from './embedded-postgres/supervise.ts'
 
 export { DataDirInUseError } from './embedded-postgres/data-dir-lock.ts'
 
-export type EmbeddedPostgres = {
-  /** With the password in it: not for logs. */
+type EmbeddedPostgres = {
+  /** Contains the password: do not log it. */
   url: string
-  /** Resolves when the server has ended for good: by `stop`, or by itself and could not be started again. */
+  /** Resolves after `stop`, or when the server has exited and could not be started again. */
   exited: Promise<ServerExit>
-  /** Ends the server within about 10 s, 20 at worst, and gives the data directory back. Idempotent. */
+  /** Stops the server within about 10 s (at most 20) and releases the data directory. Idempotent. */
   stop(): Promise<void>
 }
 
@@ -24,16 +24,16 @@ export type EmbeddedPostgresOptions = {
   dataDir: string
   /** Created when missing; default `waymark`. */
   database?: string
-  /** PostgreSQL's settings, over ours. */
+  /** Settings of PostgreSQL that override the defaults. */
   settings?: Record<string, string>
   maxConnections?: number
-  /** Gets PostgreSQL's warnings and errors, and what had to be done to start. */
+  /** Receives the warnings and errors of PostgreSQL, and messages about the start. */
   log?: Log
-  /** How long, in milliseconds, to wait for another process to leave the data directory; default 10000. */
+  /** How long to wait for another process to release the data directory, in ms; default 10000. */
   waitMs?: number
 }
 
-// For one small site next to its services on one machine. Durability (fsync, synchronous_commit) stays as it is.
+// For a small site with all services on one machine. Settings of durability keep their defaults.
 const smallSite = {
   shared_buffers: '128MB',
   random_page_cost: '1.1',
@@ -49,7 +49,7 @@ const smallSite = {
 
 const ensureDatabase = async (serverUrl: string, database: string): Promise<void> => {
   const client = new Client({ connectionString: `${serverUrl}/postgres` })
-  // A lost connection rejects the query as well; without a listener it would end the process.
+  // A lost connection rejects the query too; without a listener it would end the process.
   client.on('error', () => {})
   await client.connect()
   try {
@@ -61,12 +61,11 @@ const ensureDatabase = async (serverUrl: string, database: string): Promise<void
 }
 
 /**
- * Starts a PostgreSQL server of our own on `dataDir` and a free port of 127.0.0.1, after creating or recovering what
- * is needed; a server that a killed process left there is stopped first. The owner must call `stop` before it exits:
- * nothing else ends the server, which does not get the terminal's Ctrl-C either. A server that ends by itself is
- * started again on the same port; `exited` resolves when that has failed six times in a row.
- * Rejects with `DataDirInUseError` when another live process works on `dataDir`, and with an `Error` that says what
- * to do when the server of a killed process still runs in another container, and when the platform, the owner of the directory or PostgreSQL itself forbids it.
+ * Starts a PostgreSQL server on `dataDir` and a free port of 127.0.0.1. Creates the database cluster if necessary, and
+ * first stops a server that a killed process left running. The caller must call `stop` before it exits, because the server
+ * runs in its own session. A server that exits is started again on the same port, up to six times in a row.
+ * @throws DataDirInUseError when another process uses `dataDir`
+ * @throws Error with advice when the server cannot start, or a left server runs in another container
  */
 export const startEmbeddedPostgres = async ({
   dataDir,

@@ -7,17 +7,17 @@ const ATTACHED = `
   WHERE inhparent = 'ingest.events'::regclass`
 const CREATE = 'SELECT ingest.create_event_partition($1)'
 
-export type EventPartitionsOptions = {
+type EventPartitionsOptions = {
   now: Date
-  /** How many months after the one of `now` to make; default 2. */
+  /** Number of months after the one of `now`; default 2. */
   monthsAhead?: number
 }
 
 /**
- * Makes the monthly partitions of `ingest.events` (UTC) from the month before `now` to `monthsAhead` after it where
- * they are missing. Idempotent, safe in any number of processes, and writers go on meanwhile. The role of the pool needs
- * the right to call `ingest.create_event_partition`, not the right to create tables.
- * @returns the names of the partitions that were made
+ * Creates the missing monthly partitions of `ingest.events` (UTC), from the month before `now` to `monthsAhead` after it.
+ * Idempotent, safe in several processes, and does not block writers. The role of the pool needs the right to call
+ * `ingest.create_event_partition`, but not to create tables.
+ * @returns the names of the created partitions
  */
 export const ensureEventPartitions = (
   pool: Pool,

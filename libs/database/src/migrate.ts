@@ -32,7 +32,7 @@ const RECORDS = `
   FROM public._prisma_migrations WHERE rolled_back_at IS NULL ORDER BY started_at`
 const RECORDS_EXIST = `SELECT to_regclass('public._prisma_migrations') IS NOT NULL AS exist`
 
-/** The database and this code's migrations do not go together; the message says what to do. */
+/** The database does not match the migrations of this version. The message says what to do. */
 export class MigrationError extends Error {
   override name = 'MigrationError'
 }
@@ -40,22 +40,22 @@ export class MigrationError extends Error {
 export type Migration = { name: string; sql: string }
 export type MigrationRecord = { name: string; checksum: string; logs: string | null; finished: boolean }
 
-export type MigrateOptions = {
-  /** Gets a line for each migration, and for waiting until another process has finished. */
+type MigrateOptions = {
+  /** Receives a message for each migration, and when it waits for another process. */
   log?: (message: string) => void
-  /** Called while no other process migrates, before the migrations: for a store that is to be there with them. */
+  /** Called before the migrations while holding the lock, to prepare another store. */
   whileLocked?: () => Promise<void>
-  /** Where the migrations lie, one folder each, as Prisma lays them out; default this package's. */
+  /** The directory of migrations in Prisma's layout; default: those of this package. */
   directory?: string
 }
 
 /**
- * Applies the migrations that the database lacks, in the order of their names, as `prisma migrate deploy` would and
- * with the same records, so that either can go on after the other. Many processes may call it at once: one applies,
- * the others wait. Each migration and its record are one transaction, so after a crash the next run starts it again.
- * Needs a direct connection (no PgBouncer in transaction mode) and the right to create schemas.
- * @returns the names of the migrations that it applied
- * @throws MigrationError when a migration fails or failed before, or an applied one has another content now
+ * Applies the missing migrations in the order of their names. It is compatible with `prisma migrate deploy` and its
+ * records. Several processes may call it at once: one applies the migrations, the others wait. Each migration and its
+ * record are one transaction. It needs a direct connection (no PgBouncer in transaction mode) and the right to create
+ * schemas.
+ * @returns the names of the applied migrations
+ * @throws MigrationError when a migration fails or failed before, or an applied one was changed
  */
 export const migrate = async (
   url: string,
@@ -83,8 +83,8 @@ export const migrate = async (
 }
 
 /**
- * Resolves when the database has every migration that this code knows; it may have newer ones.
- * @throws MigrationError when it lacks one, or as `migrate` does
+ * Checks that the database has all migrations of this version. It may have newer ones.
+ * @throws MigrationError when one is missing, or as `migrate`
  */
 export const requireMigrated = async (pool: Pool): Promise<void> => {
   const known = await readMigrations(DIRECTORY)
@@ -99,7 +99,7 @@ export const requireMigrated = async (pool: Pool): Promise<void> => {
 
 /**
  * The migrations to apply, oldest first.
- * @throws MigrationError when one failed before, or an applied one has another content now
+ * @throws MigrationError when one failed before, or an applied one was changed
  */
 export const pendingMigrations = (
   known: readonly Migration[],
@@ -129,7 +129,7 @@ export const pendingMigrations = (
 /** Prisma's checksum of a migration: the SHA-256 of its file in hexadecimal. */
 export const checksumOf = (sql: string): string => createHash('sha256').update(sql).digest('hex')
 
-/** Like Prisma, takes no offence at line ends that git rewrote. */
+/** Like Prisma, ignores line endings that Git may have converted. */
 const matchesChecksum = (sql: string, checksum: string): boolean => {
   const unix = sql.replaceAll('\r\n', '\n')
   return [sql, unix, unix.replaceAll('\n', '\r\n')].some((text) => checksumOf(text) === checksum)
@@ -172,7 +172,7 @@ const apply = async (client: Client, { name, sql }: Migration): Promise<void> =>
     await client.query(FINISHED, [record[0]])
     await client.query('COMMIT')
   } catch (error) {
-    // Not the migration's fault, and the transaction leaves nothing behind: the next run may try again.
+    // The transaction was rolled back, and the next run can try again.
     if (isTransient(error)) throw error
     await client.query('ROLLBACK')
     const reason = describe(error)

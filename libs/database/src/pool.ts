@@ -9,23 +9,23 @@ const LATE_ANSWER_MS = 5_000
 
 export type PoolOptions = {
   url: string
-  /** The most connections this pool opens. */
+  /** Most connections. */
   max: number
   /** Shown in `pg_stat_activity`. */
   applicationName: string
-  /** Gets the errors of idle connections, such as a server's restart; the pool replaces these connections itself. */
+  /** Receives errors of idle connections, such as a restart of the server. The pool replaces these connections. */
   onError: (error: Error) => void
-  /** After how long, in milliseconds, the server cancels a statement; default 30000, 0 never. */
+  /** Timeout of a statement, in ms; default 30000, 0 for none. */
   statementTimeoutMs?: number | undefined
-  /** How long, in milliseconds, to wait for a free or new connection; default 5000. */
+  /** How long to wait for a free or new connection, in ms; default 5000. */
   connectTimeoutMs?: number | undefined
-  /** Overrides what the URL says. */
+  /** Overrides the TLS parameters of the URL. */
   ssl?: PoolConfig['ssl']
 }
 
 /**
- * Opens a pool of connections, without connecting yet. A lost connection rejects what ran on it and never ends the
- * process. `bigint` columns are read as strings, as they may be larger than a number can hold.
+ * Creates a pool, which connects on first use. A lost connection rejects its queries and never ends the process. Columns
+ * of type `bigint` are read as strings.
  */
 export const createPool = ({
   url,
@@ -42,23 +42,23 @@ export const createPool = ({
     application_name: applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
-    // A statement need not wait for the answer to the one before it.
+    // Sends statements without waiting for the results of earlier ones.
     pipeline: true,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
     ...(statementTimeoutMs > 0 && {
       statement_timeout: statementTimeoutMs,
-      // For a server that is gone without having closed the connection.
+      // For a server that disappears without closing the connection.
       query_timeout: statementTimeoutMs + LATE_ANSWER_MS,
     }),
     ...(ssl !== undefined && { ssl }),
   })
   pool.on('error', (error) => {
-    // A server that ends before the last connection has said goodbye is no news to whoever closes the pool.
+    // Errors while closing the pool do not matter.
     if (!pool.ending) onError(error)
   })
-  // While a client is checked out the pool does not listen, and an unheard error would end the process.
+  // The pool does not listen to clients in use, and an `error` event without a listener would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }

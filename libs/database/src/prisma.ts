@@ -2,13 +2,12 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import type { Pool } from 'pg'
 import { PrismaClient } from './generated/prisma/client.ts'
 
-// Together less than the 4.6 s after which a request is answered 503: what commits later would be done twice by a repeat.
+// Together below the deadline of a request (4.6 s), so that nothing commits after its client was told to repeat it.
 const CONNECT_TIMEOUT_MS = 1_500
 const TRANSACTION_TIMEOUT_MS = 3_000
 
 /**
- * Creates the Prisma client that management uses, on the connections of `pool`, which stays the caller's to close.
- * Its query compiler is loaded with the first query. A transaction that takes over 3 s is rolled back.
+ * Creates a Prisma client that uses `pool`, which the caller must close. A transaction that takes over 3 s is rolled back.
  */
 export const createPrisma = (pool: Pool): PrismaClient =>
   new PrismaClient({

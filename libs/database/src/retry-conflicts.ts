@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const ATTEMPTS = 6
 const DELAY_MS = 20
-// A deadlock, and a serialization failure: PostgreSQL undid the transaction and asks for it again.
+// Deadlock and serialization failure. PostgreSQL has rolled back the transaction.
 const CONFLICTS = new Set(['40P01', '40001'])
 
-/** Runs a transaction again when it collided with others, up to six times in all, with a pause that grows. */
+/** Runs a transaction again after a conflict with another, up to six times in total, with growing delays. */
 export const retryConflicts = async <T>(run: () => Promise<T>): Promise<T> => {
   for (let attempt = 1; ; attempt++) {
     try {

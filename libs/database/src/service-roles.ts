@@ -1,5 +1,5 @@
 /**
- * What each service may do in the database, by table: privileges as GRANT takes them, some limited to columns. A
+ * The privileges of each service by table, in the syntax of GRANT. A
  * statement that locks rows (FOR UPDATE, FOR KEY SHARE) needs UPDATE on one column at least; ON CONFLICT … DO UPDATE and
  * RETURNING need SELECT. A service whose SQL changes may need a change here: the distributed end-to-end test and
  * `libs/database/tests/service-roles.test.ts` run under these roles.
@@ -54,7 +54,7 @@ const STORE_EVENTS: Grants = {
   'decision.profile_event_counts': 'SELECT, INSERT, UPDATE',
 }
 
-/** Taking what is stored of an erased person out of every store. */
+/** Deleting the data of erased people. */
 const PURGE: Grants = {
   'ingest.erasure_jobs': 'SELECT, UPDATE (id), DELETE',
   'ingest.events': 'SELECT, DELETE',
@@ -82,7 +82,7 @@ const PURGE: Grants = {
   'email.cooldowns': 'SELECT, DELETE',
 }
 
-/** Giving a coupon of a pool to a profile; the profile is locked, for which any column does. */
+/** Assigning a coupon to a profile. Locking the profile needs UPDATE on any column. */
 const ASSIGN_COUPON: Grants = {
   'ingest.profiles': 'SELECT, UPDATE (updated_at)',
   'coupon.pools': 'SELECT',
@@ -185,7 +185,7 @@ export const serviceGrants = {
   },
   'coupon-service': {
     tables: merge(CONFIG, API_KEYS, RESOLVE_PROFILES, {
-      // Redeeming locks the profile, for which any column does.
+      // Redeeming locks the profile, which needs UPDATE on any column.
       'ingest.profiles': 'UPDATE (updated_at)',
       'ingest.outbox': 'INSERT',
       'coupon.pools': 'SELECT, UPDATE (generated, size, status, failure, updated_at)',

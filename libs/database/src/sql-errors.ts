@@ -10,7 +10,7 @@ const SOCKET_CODES = new Set([
   'ETIMEDOUT',
 ])
 
-// pg gives these no code.
+// These errors of pg have no code.
 const CONNECTION_MESSAGES =
   /^(Connection terminated|Client (has encountered a connection error|was closed)|timeout exceeded when trying to connect$|timeout expired$|Query read timeout$)/
 
@@ -31,7 +31,7 @@ const PRISMA_CONNECTION_KINDS = new Set([
   'TooManyConnections',
 ])
 
-// Prisma's own time-outs and lost connections.
+// Timeouts and lost connections of Prisma.
 const PRISMA_TRANSIENT_CODES = new Set([
   'P1001',
   'P1002',
@@ -43,11 +43,11 @@ const PRISMA_TRANSIENT_CODES = new Set([
   'P2037',
 ])
 
-/** What an error of pg or Prisma means for whoever retries; see `isTransient` and `isDataError`. */
+/** Classifies an error of pg or Prisma; see `isTransient` and `isDataError`. */
 export const classifyStoreError = (error: unknown): 'transient' | 'data' | 'unknown' =>
   isDataError(error) ? 'data' : isTransient(error) ? 'transient' : 'unknown'
 
-/** True when the connection to PostgreSQL broke, timed out or could not be made: it can't be used any more. */
+/** Whether the connection to PostgreSQL broke, timed out or could not be established, so that it is unusable. */
 export const isConnectionError = (error: unknown): boolean =>
   chainOf(error).some(
     (link) =>
@@ -58,8 +58,8 @@ export const isConnectionError = (error: unknown): boolean =>
   )
 
 /**
- * True for an error that says nothing about the data and may be gone at the next try: PostgreSQL away, restarting,
- * out of resources or too slow, a deadlock, a lock timeout. Knows the errors of pg and of Prisma.
+ * Whether an error of pg or Prisma is temporary, so that a retry may succeed: PostgreSQL is unavailable, restarting, out
+ * of resources or too slow, or there was a deadlock or a lock timeout.
  */
 export const isTransient = (error: unknown): boolean =>
   isConnectionError(error) ||
@@ -69,8 +69,8 @@ export const isTransient = (error: unknown): boolean =>
   )
 
 /**
- * True when PostgreSQL refused a value or a row, so that trying again can't help. A partition that has yet to be
- * made is not the row's fault, although PostgreSQL reports it as a violated check: it counts as transient.
+ * Whether PostgreSQL refused a value or a row, so that a retry cannot succeed. A missing partition counts as transient,
+ * although PostgreSQL reports it as a check violation.
  */
 export const isDataError = (error: unknown): boolean =>
   chainOf(error).some((link) => DATA_STATES.test(link.code) && !isMissingPartition(link))
@@ -80,7 +80,7 @@ type Link = { code: string; kind: string; message: string; routine: string }
 const isMissingPartition = ({ code, routine }: Link): boolean =>
   code === '23514' && routine === 'ExecFindPartition'
 
-/** An error and what it wraps: causes, the parts of an AggregateError, what Prisma got from its driver. */
+/** An error with its causes, the parts of an AggregateError, and the driver errors of Prisma. */
 const chainOf = (error: unknown, depth = 0): Link[] => {
   if (typeof error !== 'object' || error === null || depth > 5) return []
   const { cause, errors, meta } = error as { cause?: unknown; errors?: unknown; meta?: unknown }

@@ -1,16 +1,16 @@
 import type { Pool, PoolClient } from 'pg'
 import { isConnectionError } from './sql-errors.ts'
 
-/** `lockTimeoutMs`: how long a statement waits for a lock before it fails; as long as the pool says unless given. */
+/** `lockTimeoutMs`: how long a statement waits for a lock, in ms; by default its statement timeout. */
 export type TransactionOptions = { lockTimeoutMs?: number }
 
-/** Commits behind the statements already sent, without waiting for their answers. None may follow. */
+/** Sends COMMIT after the statements sent so far, without waiting for their results. No statement may follow. */
 export type Commit = () => Promise<void>
 
 /**
- * Runs `run` in a transaction on one connection of the pool: commits when it resolves, if it did not do that itself,
- * rolls back and rejects with its error when it rejects. When it resolves, the changes are committed; after a
- * connection error while committing they may or may not be. A connection that broke is not given back to the pool.
+ * Runs `run` in a transaction on one connection. Commits when it resolves, unless it has called `commit`, and rolls back
+ * when it rejects. After a connection error during the commit, the changes may or may not be committed.
+ * @throws what `run` throws, and errors of the commit
  */
 export const withTransaction = async <T>(
   pool: Pool,
@@ -27,7 +27,7 @@ export const withTransaction = async <T>(
     const begun = client.query(
       lockTimeoutMs === undefined ? 'BEGIN' : `BEGIN; SET LOCAL lock_timeout = ${Math.trunc(lockTimeoutMs)}`,
     )
-    // The first statement goes with it; that one fails as well when this one does.
+    // Not awaited, so that the first statement is sent together with it. If it fails, that statement fails too.
     begun.catch(() => {})
     const result = await run(client, commit)
     await begun
@@ -42,7 +42,7 @@ export const withTransaction = async <T>(
 
 const sendCommit = async (client: PoolClient): Promise<void> => {
   const { command } = await client.query('COMMIT')
-  // The server's answer to COMMIT after a statement failed and `run` went on regardless.
+  // PostgreSQL answers ROLLBACK when a statement failed and `run` ignored that.
   if (command !== 'COMMIT') throw new Error('The transaction was rolled back: a statement in it had failed')
 }
 

@@ -7,10 +7,10 @@ import { placesFile } from './places.ts'
 export const ROOT = path.resolve(import.meta.dirname, '../../..')
 const COMPILED = path.join(ROOT, 'node_modules/.cache/compiled')
 
-/** Usually a start takes 2 s; on a busy machine it may take a minute. */
+/** A start usually takes 2 s, but up to a minute on a busy machine. */
 const READY_WITHIN_MS = 120_000
 
-// Tests send as fast as they can, all of it from one address.
+// Tests send many requests from one address.
 const MANY_REQUESTS = {
   LIMIT_REDEEM_PER_MINUTE: '1000000',
   LIMIT_INGEST_PER_MINUTE: '1000000',
@@ -21,10 +21,10 @@ const MANY_REQUESTS = {
   LIMIT_SIGN_IN_FAILURES: '1000000',
 }
 
-/** An app as a process of its own. */
+/** An app in its own process. */
 export type AppProcess = TestProcess & { port: number }
 
-/** Starts an app by its `main.ts` and waits until it is ready. @throws with what it wrote when it does not get ready */
+/** Starts an app by its `main.ts` and waits until it is ready. @throws Error with its output when it does not start */
 export const startApp = async (
   entry: string,
   port: number,
@@ -35,7 +35,7 @@ export const startApp = async (
     env: {
       PATH: process.env.PATH,
       LOG_LEVEL: 'warn',
-      // As in the images: a start takes half the time.
+      // As in the images. It halves the time of a start.
       NODE_COMPILE_CACHE: COMPILED,
       ...MANY_REQUESTS,
       GEOIP_DATABASE: placesFile,
@@ -61,7 +61,7 @@ export const startApp = async (
   return { ...app, port }
 }
 
-/** Sends the signal and waits for the end; answers the exit code, null when the signal itself ended it. */
+/** Sends a signal and waits for the exit. Returns the exit code, or null when the signal killed the process. */
 export const endApp = ({ child, ended }: AppProcess, signal: NodeJS.Signals): Promise<number | null> => {
   child.kill(signal)
   return ended

@@ -3,11 +3,11 @@ import { enrichEvent } from '@waymark/domain'
 import { v7 as uuidv7 } from 'uuid'
 
 type Fields = Partial<Omit<IngestRecord, 'event'>> & {
-  /** `visitorId: null` leaves out the visitor that is there otherwise. */
+  /** `visitorId: null` removes the default visitor. */
   event?: Partial<Omit<AcceptedEvent, 'visitorId'>> & { visitorId?: string | null }
 }
 
-/** An accepted record as the gateway publishes it; what a test does not care about is filled in. */
+/** A record as the gateway publishes it, with defaults for missing fields. */
 export const anIngestRecord = ({
   event: { visitorId = 'visitor-1', ...event } = {},
   ...rest
@@ -26,6 +26,6 @@ export const anIngestRecord = ({
   },
 })
 
-/** An enriched event, made from a record by the real enrichment. */
+/** An enriched event, created by the real enrichment. */
 export const anEnrichedEvent = (record: Parameters<typeof anIngestRecord>[0] = {}): EnrichedEvent =>
   enrichEvent(anIngestRecord(record))

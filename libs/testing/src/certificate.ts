@@ -6,10 +6,10 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** A certificate for this machine that signs itself, and its key: in PEM, and the files that hold them. */
-export type TestCertificate = { cert: string; key: string; certFile: string; keyFile: string }
+/** A self-signed certificate for localhost and its key, in PEM and as files. */
+type TestCertificate = { cert: string; key: string; certFile: string; keyFile: string }
 
-/** Makes a certificate by the `openssl` command. */
+/** Creates a certificate with the `openssl` command. */
 export const makeCertificate = async (): Promise<TestCertificate & { remove(): Promise<void> }> => {
   const folder = await mkdtemp(path.join(tmpdir(), 'certificate-'))
   const [certFile, keyFile] = [path.join(folder, 'tls.crt'), path.join(folder, 'tls.key')]

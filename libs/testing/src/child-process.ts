@@ -2,18 +2,18 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 
-/** A process that a test or a benchmark has started. */
+/** A process that a test or benchmark started. */
 export type TestProcess = {
   child: ChildProcessByStdio<Writable, Readable, Readable>
-  /** What it has written to standard output so far. */
+  /** Its standard output so far. */
   stdout(): string
-  /** What it has written to standard error so far. */
+  /** Its standard error so far. */
   stderr(): string
-  /** What it has written so far, to either. */
+  /** Both outputs so far. */
   output(): string
-  /** Its exit code, once it has ended and all output is read; null when a signal ended it. */
+  /** Its exit code once all output is read, or null when a signal ended it. */
   ended: Promise<number | null>
-  /** Kills the process, with its process group, and waits for the end. */
+  /** Kills the process group and waits for the exit. */
   kill(): Promise<void>
 }
 
@@ -22,9 +22,9 @@ type Options = {
   env?: NodeJS.ProcessEnv
   uid?: number
   gid?: number
-  /** Leaves standard input open, so that it can be written to and ended. */
+  /** Keeps standard input open for writing. */
   keepInputOpen?: boolean
-  /** Leaves what it has started running when it ends or is killed, as the kernel does; until this process ends. */
+  /** Keeps its child processes running after its exit, until this process ends. */
   keepGroup?: boolean
 }
 
@@ -32,15 +32,12 @@ const killGroup = (pid: number): void => {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch (error) {
-    // Nobody is left in the group; macOS says EPERM.
+    // The group is empty. macOS reports EPERM.
     if (!['ESRCH', 'EPERM'].includes(`${(error as NodeJS.ErrnoException).code}`)) throw error
   }
 }
 
-/**
- * Kills a process group when this process ends in whatever way: Vitest ends its workers by SIGTERM, or by SIGKILL when
- * it is ended itself. The guard waits for the end of its input, which is held by this process alone.
- */
+/** Kills a process group when this process ends, also by SIGKILL: a shell waits for the end of its input. */
 const guard = (pid: number): { release(): void } => {
   const shell = spawn('sh', ['-c', 'read -r line; kill -9 -$0', `${pid}`], {
     detached: true,
@@ -51,8 +48,8 @@ const guard = (pid: number): { release(): void } => {
 }
 
 /**
- * Starts a process as the leader of a process group of its own, with piped output. The group is killed when its leader
- * has ended and when this process ends. POSIX only.
+ * Starts a process in its own process group, with piped output. The group is killed when its leader or this process ends.
+ * POSIX only.
  */
 export const startProcess = (
   command: string,
@@ -70,7 +67,7 @@ export const startProcess = (
     })
   }
   const ended = once(child, 'close').then(([code]) => code as number | null)
-  // Not every caller waits for the end; the failure to start a command is reported to those who do.
+  // Prevents an unhandled rejection when a command cannot be started and the caller does not await `ended`.
   ended.catch(() => {})
   // A process may end without having read its input.
   child.stdin.on('error', () => {})
@@ -91,7 +88,7 @@ export const startProcess = (
     output: () => output,
     ended,
     kill: async () => {
-      // The end of the leader is the end of its group.
+      // The exit of the leader kills its group.
       child.kill('SIGKILL')
       await ended
     },

@@ -1,6 +1,6 @@
 /**
- * Runs one statement on a ClickHouse server and answers its output; `serverUrl` holds the user's name and password.
- * @throws Error with what the server answers when it refuses
+ * Runs one statement on a ClickHouse server and returns its output. `serverUrl` contains the credentials.
+ * @throws Error with the response of the server when it fails
  */
 export const executeOnClickHouse = async (serverUrl: string, statement: string): Promise<string> => {
   const { origin, username, password } = new URL(serverUrl)

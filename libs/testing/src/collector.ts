@@ -17,13 +17,13 @@ type OtlpExport = {
   resourceSpans: { resource: { attributes: Attribute[] }; scopeSpans: { spans: OtlpSpan[] }[] }[]
 }
 
-/** A span as a collector is told of it. */
+/** A span that the collector received. */
 export type CollectedSpan = Omit<OtlpSpan, 'attributes'> & {
   service: string
   attributes: Record<string, string | number | undefined>
 }
 
-/** A collector of traces, by OTLP over HTTP in JSON, that keeps what it is sent. */
+/** A collector of traces by OTLP over HTTP in JSON. */
 export type Collector = {
   url: string
   spans: CollectedSpan[]
@@ -35,7 +35,7 @@ export type Collector = {
 const valuesOf = (attributes: readonly Attribute[] = []) =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue]))
 
-/** Starts a collector; one that `hangs` takes requests and never answers. */
+/** Starts a collector. With `hangs` it never answers. */
 export const startCollector = async ({ hangs = false } = {}): Promise<Collector> => {
   const spans: CollectedSpan[] = []
   let headers: Record<string, unknown> = {}

@@ -13,17 +13,17 @@ import { createTestDatabase } from './test-database.ts'
 
 export type AppName = ServiceName | 'standalone'
 
-/** All of Waymark at work, as processes of its own, with a project to use. */
+/** All apps of Waymark in their own processes, with a project. */
 export type Constellation = {
   apiKey: string
   projectId: string
-  /** Where emails are written to. */
+  /** The folder of sent emails. */
   mailDir: string
   /** Calls the app that serves `path`, with the project's key unless `init` has another. */
   request(path: string, init?: RequestInit): Promise<Response>
-  /** Ends an app at once, as a power cut would. */
+  /** Kills an app with SIGKILL. */
   kill(app: AppName): Promise<void>
-  /** Starts an app that was killed, with what it had. */
+  /** Starts a killed app with the same environment and port. */
   restart(app: AppName): Promise<void>
   stop(): Promise<void>
 }
@@ -72,7 +72,7 @@ const operate = (
  */
 export const startStandalone = async (more: Record<string, string> = {}): Promise<Constellation> => {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'waymark-'))
-  // As root the database runs as another user, and would keep its data elsewhere if it could not get in here.
+  // As root the database runs as another user, who must be able to enter the directory.
   await chmod(dataDir, 0o755)
   const start = (_app: AppName, port: number) =>
     startApp('apps/standalone/src/main.ts', port, {
@@ -88,22 +88,22 @@ export const startStandalone = async (more: Record<string, string> = {}): Promis
   return { ...operate(access, running, start, () => 'standalone', cleanUp), mailDir }
 }
 
-/** A database, topics and a project on real servers, and what apps need to know to use them. */
-export type DistributedWorld = {
+/** A database, topics and a project on real servers, and the environment of apps that use them. */
+type DistributedWorld = {
   env: Record<string, string> & {
     DATABASE_URL: string
     KAFKA_TOPIC_PREFIX: string
     CLICKHOUSE_URL: string
     CLICKHOUSE_DATABASE: string
   }
-  /** What a service needs to know besides: how to sign in to the database by its own role. */
+  /** The credentials of a service's database role. */
   credentialsOf(service: ServiceName): { DATABASE_USERNAME: string; DATABASE_PASSWORD: string }
   access: Access
   mailDir: string
   cleanUp(): Promise<void>
 }
 
-/** Prepares servers for apps, by the setup that deployments run too. */
+/** Prepares servers for apps with `tools/setup`. */
 export const prepareDistributed = async (
   { kafkaBrokers, redisUrl, postgresUrl, clickhouseUrl }: Services,
   settings: Record<string, string> = {},
@@ -120,7 +120,7 @@ export const prepareDistributed = async (
     KAFKA_TOPIC_PREFIX: prefix,
     CLICKHOUSE_URL: clickhouseUrl,
     CLICKHOUSE_DATABASE: name,
-    // The least that brokers allow, so that a killed consumer is missed soon.
+    // The minimum of brokers, so that they notice a killed consumer early.
     KAFKA_SESSION_TIMEOUT_MS: '6000',
     MAIL_DIR: mailDir,
     MAIL_FROM: 'Waymark <no-reply@localhost>',
@@ -129,7 +129,7 @@ export const prepareDistributed = async (
     REGISTRATION_MODE: 'open',
     ...settings,
   }
-  // Roles belong to the server, which other tests use at the same time.
+  // A unique prefix, because concurrent tests share the roles of the server.
   const rolePrefix = `test_${randomBytes(5).toString('hex')}_`
   const rolePassword = randomBytes(12).toString('hex')
   const credentialsOf = (service: ServiceName) => ({
@@ -156,8 +156,8 @@ export const prepareDistributed = async (
 }
 
 /**
- * Every app as a process of its own, under its own database role, on real Kafka, PostgreSQL and Redis: on those that the tests share, or on the given
- * ones, which a test may stop. `settings` are added to the environment of each.
+ * Starts each app in its own process with its own database role, on the servers that tests share or on given ones.
+ * `settings` are added to the environment of each.
  */
 export const startDistributed = async (
   servers: Services = requireServices(),
@@ -175,7 +175,7 @@ export const startDistributed = async (
   return { ...operate(access, new Map(started), start, appFor, cleanUp), mailDir }
 }
 
-/** As the proxy in front of the services routes. */
+/** Routes like the proxy in front of the services. */
 const appFor = (requested: string): AppName => {
   if (requested.startsWith('/s/')) return 'link-redirector'
   if (requested.startsWith('/u/') || requested.startsWith('/webhooks/email/')) return 'email-consumer'

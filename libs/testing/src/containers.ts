@@ -11,20 +11,17 @@ export const images = {
   clickhouse: 'clickhouse/clickhouse-server:26.3',
 } as const
 
-/** The longest that a server in a container may take to start, in ms: a busy machine takes minutes. */
+/** Time for a server in a container to start, in ms. A busy machine may take minutes. */
 export const CONTAINER_START_MS = 300_000
 
 const randomPassword = (): string => Buffer.from(getRandomValues(new Uint8Array(12))).toString('hex')
 const POSTGRES_PASSWORD = randomPassword()
 const CLICKHOUSE_PASSWORD = randomPassword()
 
-/**
- * Where a server is to be found on this machine: anywhere unless `port` is given. Only a given port stays the same when
- * the container is stopped and started.
- */
 type Place = {
+  /** The port on this machine. Default: a free one, which changes when the container restarts. */
   port?: number
-  /** Keeps its data in this volume. */
+  /** The volume of its data. */
   volume?: string
 }
 const mounts = (target: string, { volume }: Place) =>
@@ -32,10 +29,7 @@ const mounts = (target: string, { volume }: Place) =>
 const exposed = (container: number, { port }: Place) =>
   port === undefined ? container : { container, host: port }
 
-/**
- * A PostgreSQL server; `url` is its superuser's. It may forget on a crash of the machine, since nobody keeps what tests
- * write.
- */
+/** A PostgreSQL server without fsync. `url` contains the credentials of its superuser. */
 export const startPostgres = async (
   place: Place = {},
 ): Promise<{ container: StartedTestContainer; url: string }> => {
@@ -64,9 +58,8 @@ export const startRedis = async (
 }
 
 /**
- * One Kafka broker that is its own controller. Its port on this machine stays the same when it is restarted. It tells
- * its clients to come to `advertisedPort`, which may be that of a proxy. `direct` spares the one that Docker puts before
- * published ports, which takes its share of CPU and time; Linux only.
+ * One Kafka broker that is its own controller. Its port stays the same when it restarts. `advertisedPort` may be that of a
+ * proxy. `direct` uses the network of the host, without the proxy of Docker; Linux only.
  */
 export const startKafka = async ({
   advertisedPort,
@@ -76,16 +69,16 @@ export const startKafka = async ({
   container: StartedTestContainer
   brokers: string[]
 }> => {
-  // A broker tells its clients where it is, so its address must be known before it starts.
+  // A broker advertises its address, so the port must be known before the start.
   const port = place.port ?? (await freePort())
-  const told = advertisedPort ?? port
+  const advertised = advertisedPort ?? port
   const [clients, controllers] = direct ? [port, await freePort()] : [9092, 9093]
   const kafka = new GenericContainer(images.kafka)
     .withEnvironment({
       KAFKA_NODE_ID: '1',
       KAFKA_PROCESS_ROLES: 'broker,controller',
       KAFKA_LISTENERS: `PLAINTEXT://:${clients},CONTROLLER://:${controllers}`,
-      KAFKA_ADVERTISED_LISTENERS: `PLAINTEXT://localhost:${told}`,
+      KAFKA_ADVERTISED_LISTENERS: `PLAINTEXT://localhost:${advertised}`,
       KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT',
       ...(place.volume !== undefined && { KAFKA_LOG_DIRS: '/var/lib/kafka/data' }),
       KAFKA_CONTROLLER_LISTENER_NAMES: 'CONTROLLER',
@@ -103,10 +96,10 @@ export const startKafka = async ({
   const placed = direct
     ? kafka.withNetworkMode('host')
     : kafka.withExposedPorts({ container: clients, host: port })
-  return { container: await placed.start(), brokers: [`localhost:${told}`] }
+  return { container: await placed.start(), brokers: [`localhost:${advertised}`] }
 }
 
-/** A ClickHouse server; `url` is that of its HTTP interface, with the user's name and password. */
+/** A ClickHouse server. `url` is its HTTP interface with credentials. */
 export const startClickHouse = async (
   place: Place = {},
 ): Promise<{ container: StartedTestContainer; url: string }> => {
@@ -121,7 +114,7 @@ export const startClickHouse = async (
   return { container, url }
 }
 
-/** A proxy on this machine's own network. `configure` replaces its configuration as its operator would, under load. */
+/** An nginx proxy in the network of the host. `configure` reloads it with another configuration. */
 export const startNginx = async (
   config: string,
 ): Promise<{ container: StartedTestContainer; configure(config: string): Promise<void> }> => {
@@ -142,8 +135,8 @@ export const startNginx = async (
 }
 
 /**
- * Waits until all of several servers have started; when one cannot, stops the others.
- * @throws the error of the first that could not start
+ * Waits until all servers have started. If one fails, stops the others.
+ * @throws the error of the first failure
  */
 export const startTogether = async <T extends { container: StartedTestContainer }[]>(
   ...starts: { [I in keyof T]: Promise<T[I]> }
@@ -157,7 +150,7 @@ export const startTogether = async <T extends { container: StartedTestContainer 
   }
 }
 
-/** A cluster of three Kafka brokers. Their ports on this machine stay the same when they are stopped and started. */
+/** A cluster of three Kafka brokers. Their ports stay the same when they restart. */
 export const startKafkaCluster = async (): Promise<{
   containers: StartedTestContainer[]
   brokers: string[]

@@ -4,7 +4,7 @@ import { eventually } from './eventually.ts'
 
 const run = promisify(execFile)
 
-/** Runs a command of Docker's; the kernel may be too busy at the first attempt. */
+/** Runs a Docker command. It is repeated if it fails, because the kernel may be too busy. */
 export const docker = (...words: string[]): Promise<string> =>
   eventually(
     `docker ${words.join(' ')}`,

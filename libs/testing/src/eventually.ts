@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * Asks again every 20 ms until `check` answers something other than undefined or false, and answers that.
- * A short `timeoutMs` is for what is promised to come in time; what merely has to come may take a minute on a busy machine.
- * @throws what `check` last threw, or an error naming `what`, after `timeoutMs`
+ * Calls `check` every 20 ms until it returns something other than undefined or false, and returns that. Set a short
+ * `timeoutMs` only for what must happen in time.
+ * @throws what `check` last threw, or an error with `what`, after `timeoutMs`
  */
 export const eventually = async <T>(
   what: string,

@@ -1,13 +1,12 @@
 export { type AppProcess, endApp, startApp } from './app-process.ts'
 export { anEnrichedEvent, anIngestRecord } from './builders.ts'
-export { makeCertificate, type TestCertificate } from './certificate.ts'
+export { makeCertificate } from './certificate.ts'
 export { startProcess, type TestProcess } from './child-process.ts'
 export { executeOnClickHouse } from './clickhouse-database.ts'
 export { type CollectedSpan, type Collector, startCollector } from './collector.ts'
 export {
   type AppName,
   type Constellation,
-  type DistributedWorld,
   prepareDistributed,
   startDistributed,
   startStandalone,

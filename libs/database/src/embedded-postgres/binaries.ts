@@ -17,11 +17,11 @@ import { type Log, type OsUser, run } from './processes.ts'
 
 export type Binaries = { postgres: string; initdb: string; pg_ctl: string }
 
-/** Where root keeps what the user that runs PostgreSQL could not reach in its place. */
+/** Where root stores files that the user of PostgreSQL could not read in their original place. */
 export const systemDirectory = '/var/lib/waymark'
 
 export const createSystemDirectory = async (): Promise<void> => {
-  // Whatever the umask is: others must get through.
+  // Regardless of the umask, other users must be able to enter it.
   if (await mkdir(systemDirectory, { recursive: true })) await chmod(systemDirectory, 0o755)
 }
 
@@ -43,7 +43,7 @@ const load = async (): Promise<Binaries> => {
   }
 }
 
-// Does the work of the package's install script, which npm may have been told not to run.
+// Does what the install script of the package does, because npm may be configured not to run it.
 const repair = async (binaries: Binaries): Promise<void> => {
   const root = path.resolve(path.dirname(binaries.postgres), '../..')
   const listed = await readFile(path.join(root, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]')
@@ -56,7 +56,7 @@ const repair = async (binaries: Binaries): Promise<void> => {
       access(file, constants.X_OK).catch(() => chmod(file, 0o755)),
     ),
   ]
-  // A link that exists is the rule, and a read-only folder may still be complete: running it will tell.
+  // Failures are normal: links usually exist, and a read-only folder may be complete.
   await Promise.allSettled(repairs)
 }
 
@@ -105,7 +105,7 @@ const copyForAll = async ({ postgres }: Binaries, log: Log): Promise<Binaries> =
     await rename(unfinished, target)
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true })
-    // Another start may have been faster.
+    // Another process may have created it at the same time.
     await access(copied.postgres).catch(() => {
       throw error
     })
@@ -114,8 +114,8 @@ const copyForAll = async ({ postgres }: Binaries, log: Log): Promise<Binaries> =
 }
 
 /**
- * The programs where this user can run them: in place, or (as root) in a copy below `systemDirectory`.
- * Throws with what the system says when they do not run.
+ * The programs in a place where `user` can run them: the original one, or as root a copy below `systemDirectory`.
+ * @throws Error with the message of the system when they do not run
  */
 export const runnableBinaries = async (
   binaries: Binaries,
@@ -124,7 +124,7 @@ export const runnableBinaries = async (
 ): Promise<Binaries> => {
   let candidate = binaries
   let result = await run(candidate.postgres, ['--version'], user)
-  // What does not run for us either is not a matter of permissions.
+  // If this process cannot run it either, permissions are not the reason.
   if (!result.ok && user && (await run(candidate.postgres, ['--version'])).ok) {
     candidate = await copyForAll(binaries, log)
     result = await run(candidate.postgres, ['--version'], user)

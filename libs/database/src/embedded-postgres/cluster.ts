@@ -39,7 +39,7 @@ const createCluster = async (
 ): Promise<void> => {
   for (const name of await readdir(directory)) {
     if (!name.startsWith(unfinishedPrefix)) continue
-    // An initdb that outlived its killed parent may still be writing: then the next start cleans up.
+    // May fail while an initdb of a killed process is still writing. The next start removes it.
     await rm(path.join(directory, name), { recursive: true, force: true, maxRetries: 3 }).catch(() => {})
   }
   await writePassword(passwordFile, user)
@@ -50,7 +50,7 @@ const createCluster = async (
     `--pwfile=${passwordFile}`,
     '--auth=scram-sha-256',
     '--encoding=UTF8',
-    // PostgreSQL's own C.UTF-8, the same on every system and through every upgrade of its C library.
+    // The built-in locale does not depend on the C library and its version.
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
     '--locale=C',
@@ -63,8 +63,8 @@ const createCluster = async (
 }
 
 /**
- * Creates the database cluster in `directory`/data unless it is there; a start that is killed on the way leaves
- * nothing that the next one takes for a cluster. Resolves to the superuser's password.
+ * Creates the database cluster in `directory`/data if it does not exist, atomically.
+ * @returns the password of the superuser
  */
 export const ensureCluster = async (
   directory: string,

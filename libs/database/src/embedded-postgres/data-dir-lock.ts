@@ -4,10 +4,10 @@ import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { waitUntil } from './processes.ts'
 
-/** What the holder writes down for the message to others. It decides nothing: process ids and names may repeat. */
+/** Information about the holder of the lock, for error messages only. */
 type Holder = { pid: number; host: string }
 
-/** Another process works on the data directory, and went on doing so for as long as we waited. */
+/** Another process used the data directory for the whole waiting time. */
 export class DataDirInUseError extends Error {
   readonly code = 'DATA_DIR_IN_USE'
   readonly pid: number | undefined
@@ -25,7 +25,7 @@ export class DataDirInUseError extends Error {
 /** `SQLITE_BUSY`: another connection holds the lock. */
 const BUSY = 5
 
-// A connection that is collected as garbage would give its lock back.
+// Keeps connections from being garbage-collected, which would release the lock.
 const held = new Set<DatabaseSync>()
 
 const acquire = (file: string): DatabaseSync | undefined => {
@@ -47,7 +47,7 @@ const acquire = (file: string): DatabaseSync | undefined => {
   }
 }
 
-// Else an ordinary user, whose directory root has used, could not open the file.
+// So that the owner of the directory can open the file after root has used it.
 const giveToOwnerOf = async (directory: string, file: string): Promise<void> => {
   if (process.getuid?.() !== 0) return
   const { uid, gid } = await stat(directory)
@@ -63,13 +63,12 @@ const readHolder = async (file: string): Promise<Holder | undefined> => {
 }
 
 /**
- * Makes this process the only one to work in `directory`, which must exist, or resolves to undefined when another one
- * does. The lock is the operating system's, on an open file: it ends with the process, however that ends, and also
- * counts between containers, where process ids mean nothing. SQLite takes it, because Node.js itself has no file locks.
- * Resolves to the function that gives the lock back.
+ * Locks `directory`, which must exist, for this process. The lock is a file lock of the operating system: it ends with
+ * the process, and it works between containers. It is taken through SQLite, because Node.js has no file locks.
+ * @returns the function that releases the lock, or undefined when another process holds it
  */
 export const tryLockDataDir = async (directory: string): Promise<(() => Promise<void>) | undefined> => {
-  // Never deleted, and never opened by other means: closing any other descriptor of it would end the lock.
+  // Do not open the file in another way, because closing any descriptor of it would release the lock.
   const file = path.join(directory, 'owner.lock')
   const database = acquire(file)
   if (!database) return undefined
@@ -89,8 +88,9 @@ export const tryLockDataDir = async (directory: string): Promise<(() => Promise<
 }
 
 /**
- * The same, but waits up to `waitMs` milliseconds for another process to end, then rejects with `DataDirInUseError`.
- * `dataDir` is what the user calls the directory.
+ * Like `tryLockDataDir`, but waits up to `waitMs` milliseconds for another process.
+ * @param options.dataDir the name of the directory in the error message
+ * @throws DataDirInUseError
  */
 export const lockDataDir = async (
   directory: string,

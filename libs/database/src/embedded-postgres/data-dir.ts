@@ -22,8 +22,8 @@ import { lockDataDir, tryLockDataDir } from './data-dir-lock.ts'
 import { canEnter, systemUser, userOf } from './os-user.ts'
 import type { Log, OsUser } from './processes.ts'
 
-/** `directory` holds `data` (PostgreSQL's), `password` and the locks; `user` is who must run PostgreSQL, when not we. */
-export type DataDir = { directory: string; user: OsUser | undefined; release(): Promise<void> }
+/** `directory` contains `data` (of PostgreSQL), `password` and the locks. `user` must run PostgreSQL, unless undefined. */
+type DataDir = { directory: string; user: OsUser | undefined; release(): Promise<void> }
 
 type Options = {
   dataDir: string
@@ -49,7 +49,7 @@ const succeeds = (promise: Promise<unknown>): Promise<boolean> =>
     () => false,
   )
 
-// Somebody who deletes the data directory wants to start anew, and deleting reached only the link.
+// A user who deletes the data directory wants a new database, but deleting it removed only the link.
 const removeAbandoned = async (prefix: string, { dataDir, log, stopLeftServer }: Options): Promise<void> => {
   for (const name of await readdir(systemDirectory)) {
     const directory = path.join(systemDirectory, name)
@@ -58,7 +58,7 @@ const removeAbandoned = async (prefix: string, { dataDir, log, stopLeftServer }:
     const release = await tryLockDataDir(directory)
     if (!release) continue
     try {
-      // Asked after the marker, which is written after the link: another start may just have made both.
+      // Checked after the marker, which is written after the link, because another process may just have created both.
       if (await unlessMissing(lstat(dataDir))) return
       log(`removing ${directory}, whose link ${dataDir} was deleted`)
       await stopLeftServer(path.join(directory, 'data'))

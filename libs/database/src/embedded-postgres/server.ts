@@ -22,7 +22,7 @@ type Options = {
   log: Log
 }
 
-/** How long the processes of a killed server may take to end, in ms. */
+/** Time for the processes of a killed server to end, in ms. */
 const LEFT_PROCESSES_MS = 10_000
 const fastMs = 10_000
 const immediateMs = 10_000
@@ -32,19 +32,19 @@ const shutdowns = [
   { signal: 'SIGQUIT', ms: immediateMs },
 ] as const
 
-// Windows has no such signals; PostgreSQL takes them through a pipe there.
+// Windows has no such signals. There PostgreSQL receives them through a pipe.
 const send = async (pid: number, signal: 'SIGINT' | 'SIGQUIT', { pg_ctl }: Binaries): Promise<void> => {
   if (process.platform === 'win32') await run(pg_ctl, ['kill', signal.slice(3), String(pid)])
   else if (isAlive(pid)) process.kill(pid, signal)
 }
 
-// Line 1 is the pid, line 8 the state: this is how pg_ctl itself follows a server.
+// Line 1 is the pid and line 8 the state, as pg_ctl reads them.
 const readPidFile = async (data: string) => {
   const lines = (await readFile(path.join(data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
   return { pid: Number(lines[0]), ready: lines[7]?.trim() === 'ready' }
 }
 
-// Program first; undefined when the system does not tell.
+// The program comes first. Undefined when the system does not provide it.
 const commandLineOf = async (pid: number): Promise<string[] | undefined> => {
   if (process.platform === 'linux') {
     const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => undefined)
@@ -68,7 +68,7 @@ const matchPostmaster = async (pid: number, data: string): Promise<Match> => {
     return process.platform === 'win32' || line.includes(data) ? 'ours' : 'unknown'
   }
   if (path.basename(command[0] ?? '') !== 'postgres') return 'unrelated'
-  // A postmaster works in its data directory, by whatever path it got there; to look may need rights we lack.
+  // The working directory of a postmaster is its data directory. Reading it may not be permitted.
   const cwd = await stat(`/proc/${pid}/cwd/`).catch(() => undefined)
   if (cwd === undefined) return command.includes(data) ? 'ours' : 'unknown'
   const { dev, ino } = await stat(data)
@@ -76,12 +76,12 @@ const matchPostmaster = async (pid: number, data: string): Promise<Match> => {
 }
 
 /**
- * Stops the server that a killed process left running in `data`. Only for the holder of the lock: then nobody else
- * can be its owner. Never touches a process that is not the server of this directory.
+ * Stops the server that a killed process left running in `data`. Call it only while holding the lock of the directory, so
+ * that no other process can own the server.
  */
 export const stopLeftServer = async (data: string, binaries: Binaries, log: Log): Promise<void> => {
   const { pid } = await readPidFile(data)
-  // The file of a server that is gone is PostgreSQL's to replace.
+  // PostgreSQL replaces the file of a server that no longer runs.
   if (!(pid > 0) || !isAlive(pid)) return
   if ((await matchPostmaster(pid, data)) !== 'ours') return
   log(`stopping the PostgreSQL server ${pid}, left running by a process that was killed`)
@@ -93,7 +93,7 @@ export const stopLeftServer = async (data: string, binaries: Binaries, log: Log)
   throw new Error(`The PostgreSQL server ${pid}, left running in ${data}, does not stop: stop it by hand`)
 }
 
-// PostgreSQL would refuse to start for as long as another process of this user has the pid of a server that is gone.
+// PostgreSQL would not start while an unrelated process of this user has the pid of the previous server.
 const removeStalePidFile = async (data: string): Promise<void> => {
   const { pid } = await readPidFile(data)
   if (!(pid > 0) || !isAlive(pid) || (await matchPostmaster(pid, data)) !== 'unrelated') return
@@ -110,7 +110,7 @@ const freePort = (): Promise<number> =>
     })
   })
 
-// Leaves out what is routine (LOG) and, because they may quote personal data, the details of mere errors.
+// Leaves out routine messages (LOG), and the details of errors, because they may contain personal data.
 const createLogFilter = (log: Log): Log => {
   let severity = ''
   return (line) => {
@@ -125,17 +125,17 @@ const createLogFilter = (log: Log): Log => {
 const spawnServer = async (program: string, args: string[], { data, user }: Options) => {
   const lock = await lockServer(data, LEFT_PROCESSES_MS)
   try {
-    // Not before the lock: the file of a server in another container looks just as stale.
+    // After the lock, because the file of a server in another container looks stale too.
     await removeStalePidFile(data)
     const child = spawn(program, args, {
       ...childOptions(user),
-      // Its own session: the terminal's Ctrl-C is for us, and we still need the database to drain.
+      // Its own session, so that Ctrl-C does not stop the database before the services.
       detached: true,
       stdio: ['ignore', 'ignore', 'pipe', lock?.fd ?? 'ignore'],
     })
     return child as typeof child & { stderr: Readable }
   } finally {
-    // The server has its own share from here on, so that the lock lasts exactly as long as its processes.
+    // The server has inherited the lock and holds it until its last process ends.
     await lock?.close()
   }
 }
@@ -188,7 +188,7 @@ const launch = async (options: Options) => {
     return stopped
   }
 
-  // There is no deadline: to give up on a crash recovery would only make the next start repeat it.
+  // Without a deadline, because an aborted crash recovery would start over.
   const isReady = async () => {
     const file = await readPidFile(data)
     return gone || (file.ready && file.pid === child.pid)
@@ -198,20 +198,21 @@ const launch = async (options: Options) => {
   return { server: { port, exited, stop }, failure: gone ? output.join('\n') : undefined }
 }
 
-// Somebody took the port in between; or the processes of a killed server are not all gone yet.
-const passing =
+// The port was taken meanwhile, or processes of a killed server are still ending.
+const retryable =
   /could not create any TCP\/IP sockets|pre-existing shared memory block|"postmaster\.pid" already exists/
 
 /**
- * Starts a server on `port` of 127.0.0.1 and waits, however long its crash recovery takes, until it accepts
- * connections. Its own log comes at warning level. Rejects with PostgreSQL's last words when it does not start.
+ * Starts a server on `port` of 127.0.0.1 and waits until it accepts connections, without a time limit, because crash
+ * recovery may take long.
+ * @throws Error with the last output of PostgreSQL when it does not start
  */
 export const startServer = async (options: Options): Promise<Server> => {
   const deadline = performance.now() + 10_000
   for (;;) {
     const { server, failure } = await launch(options)
     if (failure === undefined) return server
-    if (!passing.test(failure) || performance.now() > deadline) {
+    if (!retryable.test(failure) || performance.now() > deadline) {
       throw new Error(`PostgreSQL does not start in ${options.data}:\n${failure}`)
     }
     await new Promise((resolve) => setTimeout(resolve, 250))

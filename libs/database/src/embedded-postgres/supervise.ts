@@ -2,24 +2,24 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from './processes.ts'
 import type { Server, ServerExit } from './server.ts'
 
-/** A server that ends this soon after its start counts as one that did not start, in ms. */
+/** A server that exits this soon after its start counts as a failed start, in ms. */
 const STABLE_MS = 60_000
-/** The pause before the second start in a row, in ms; it doubles from one to the next. */
+/** The delay before the second restart in a row, in ms. It doubles each time. */
 const FIRST_PAUSE_MS = 500
-/** So often in a row it is started again. */
+/** Restarts in a row. */
 const MAX_FAILURES = 6
 
-/** A server that is started again when it ends by itself. */
-export type Supervised = {
-  /** Resolves when the server has ended for good: by `stop`, or when it could not be started again. */
+/** A server that is restarted when it exits. */
+type Supervised = {
+  /** Resolves after `stop`, or when the server could not be restarted. */
   exited: Promise<ServerExit>
   /** Ends the server. Idempotent. */
   stop(): Promise<void>
 }
 
 /**
- * Starts the server again whenever it ends by itself, at once and then after growing pauses. Gives up when six starts
- * in a row have failed, or their servers have ended within a minute. `restart` has to use the same port.
+ * Restarts a server whenever it exits, at once and then with growing delays. Stops after six starts in a row that failed
+ * or whose server exited within a minute. `restart` must use the same port.
  */
 export const superviseServer = (
   first: Server,
@@ -63,7 +63,7 @@ export const superviseServer = (
     stopping.abort()
     await server.stop()
     await exited
-    // One that was being started meanwhile.
+    // Stops a server that was starting meanwhile.
     await server.stop()
   }
   let stopped: Promise<void> | undefined
