@@ -1,7 +1,6 @@
 /**
- * Whether a password is one that guessers try first: it is on the list, is a listed one repeated, or is a listed
- * one with digits and signs around it, as long as that is at least half of it. Case does not matter.
- * `listed` knows common passwords in lower case.
+ * Whether a password is easy to guess: it is listed, or a repeated listed one, or consists at least half of a listed one
+ * with digits and signs around it. Case-insensitive. `listed` checks common passwords in lower case.
  */
 export const isCommonPassword = (password: string, listed: { has(text: string): boolean }): boolean => {
   const text = password.toLowerCase()
@@ -12,7 +11,7 @@ export const isCommonPassword = (password: string, listed: { has(text: string): 
 }
 
 const isListedRepeated = (text: string, listed: { has(text: string): boolean }): boolean => {
-  // A text that is a part repeated is found in itself doubled, that part's length from the start.
+  // A repeated part is found in the doubled text, at an offset of its length.
   const period = `${text}${text}`.indexOf(text, 1)
   return period < text.length && (period <= 2 || listed.has(text.slice(0, period)))
 }

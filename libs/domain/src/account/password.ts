@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 
 const argon2Async = promisify(argon2)
 
-// OWASP's first choice for argon2id: 19 MiB of memory, two passes, one lane.
+// Parameters that OWASP recommends for argon2id: 19 MiB of memory, two passes, one lane.
 const MEMORY_KIB = 19 * 1024
 const PASSES = 2
 const LANES = 1
@@ -17,10 +17,10 @@ const base64 = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=
 const formatPhc = (nonce: Buffer, tag: Buffer): string =>
   `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=${LANES}$${base64(nonce)}$${base64(tag)}`
 
-// One keyboard sends é as one character and another as two; both are the same password.
+// Keyboards may send é as one or two characters.
 const messageOf = (password: string): string => password.normalize('NFKC')
 
-/** Hashes a password with argon2id on Node's thread pool; answers it in PHC form, with parameters and salt. */
+/** Hashes a password with argon2id on Node's thread pool. Returns a PHC string with parameters and salt. */
 export const hashPassword = async (password: string): Promise<string> => {
   const nonce = randomBytes(NONCE_BYTES)
   const tag = await argon2Async('argon2id', {
@@ -35,9 +35,9 @@ export const hashPassword = async (password: string): Promise<string> => {
 }
 
 /**
- * Whether a password belongs to a hash that `hashPassword` made, now or with other parameters. Works on Node's
- * thread pool and compares in constant time.
- * @throws when the hash is damaged
+ * Whether a password matches a hash of `hashPassword`, also one with other parameters. Runs on Node's thread pool and
+ * compares in constant time.
+ * @throws when the hash is malformed
  */
 export const verifyPassword = async (password: string, hash: string): Promise<boolean> => {
   const [, memory, passes, lanes, nonce, tag] = PHC.exec(hash) ?? []
@@ -54,5 +54,5 @@ export const verifyPassword = async (password: string, hash: string): Promise<bo
   return timingSafeEqual(actual, expected)
 }
 
-/** A hash that no password belongs to. Checking against it takes as long as against that of an account. */
+/** A hash that no password matches, to spend the same time on unknown accounts. */
 export const unmatchableHash = (): string => formatPhc(randomBytes(NONCE_BYTES), randomBytes(TAG_BYTES))

@@ -6,7 +6,7 @@ import {
   scopeForRole,
 } from '@waymark/contracts'
 
-/** Whether a role may do what another may: it is that one or a stronger one. */
+/** Whether a role includes the permissions of another. */
 export const roleAllows = (held: ProjectRole, needed: ProjectRole): boolean =>
   projectRoles.indexOf(held) >= projectRoles.indexOf(needed)
 
@@ -14,13 +14,13 @@ export const roleAllows = (held: ProjectRole, needed: ProjectRole): boolean =>
 export const strongerRole = (one: ProjectRole, other: ProjectRole): ProjectRole =>
   roleAllows(one, other) ? one : other
 
-/** What a member may do, as the scopes of a key: all that are not for managing, and those of the role and below. */
+/** The scopes of a member: all that are not `manage:*`, and those of the role and weaker ones. */
 export const scopesOfRole = (role: ProjectRole): ApiKeyScope[] => {
   const beyond = projectRoles.filter((other) => !roleAllows(role, other)).map((other) => scopeForRole[other])
   return apiKeyScopes.filter((scope) => !beyond.includes(scope))
 }
 
-/** The strongest role that scopes stand for; undefined when they are not for managing. */
+/** The strongest role that scopes include. Undefined without a `manage:*` scope. */
 export const roleOfScopes = (scopes: readonly ApiKeyScope[]): ProjectRole | undefined =>
   projectRoles.findLast((role) => {
     const scope = scopeForRole[role]

@@ -16,20 +16,20 @@ import { uniqueItems } from './unique-items.ts'
 
 const MAX_ERRORS = 10
 const MAX_SHOWN_LENGTH = 200
-/** What a schema costs at each value, times the values of an event: the steps that one check may take. */
+/** Maximum steps of one check: the steps of the schema per value, times the values of the event. */
 const MAX_STEPS = 2_000_000
-/** Steps within which a check tells more than its first error. Each may make an error, which costs many times more. */
+/** Maximum steps of a check that reports all errors, because creating errors is expensive. */
 const MAX_STEPS_FOR_ERRORS = 5_000
-/** No event weighs more: in JSON each of its values takes two bytes, itself and what separates it from the next. */
+/** Maximum number of values in an event: each takes at least two bytes of JSON. */
 const MAX_EVENT_WEIGHT = MAX_EVENT_BYTES / 2
 
 /**
- * Holds the properties of an event, which is not larger than one may be, against a schema: empty when they fit, else up to
- * ten errors. Where it would cost more than the budget, `too_complex` is the only one.
+ * Checks the properties of an event of valid size against a schema. Returns up to ten errors. When the check would exceed
+ * the budget, `too_complex` is the only one.
  */
 export type PropertyCheck = (properties: Record<string, unknown>, budget?: WorkBudget) => ValidationItem[]
 
-// Unknown keywords and formats are ignored, as the standard has it; `logger` would print about them.
+// Unknown keywords and formats are ignored, as JSON Schema requires, and without log output.
 const newAjv = (options: Options = {}) =>
   addFormats
     .default(
@@ -45,22 +45,22 @@ const newAjv = (options: Options = {}) =>
     )
     .removeKeyword('uniqueItems')
     .addKeyword(uniqueItems)
-    // The pattern of theirs takes a time that grows with the square of a text's length.
+    // The pattern of ajv-formats takes quadratic time.
     .addFormat('url', isUrl)
 
 const isUrl = (text: string): boolean =>
   !/\s/.test(text) && /^(?:https?|ftp):$/.test(URL.parse(text)?.protocol ?? '')
 
 /**
- * Compiles the schema of an event's properties. Costs milliseconds: do it once per version of a definition. A schema
- * with more parts than may be saved is not compiled, and everything is too complex for it.
- * @throws Error when it is not a JSON Schema
+ * Compiles the schema of an event's properties, which takes milliseconds. A schema with more parts than allowed is not
+ * compiled, and its check returns `too_complex` for every event.
+ * @throws Error when it is not a valid JSON Schema
  */
 export const compileEventSchema = (schema: object): PropertyCheck => {
   if (partsOf(schema) > MAX_SCHEMA_PARTS || expandedSize({ ...schema }) === 'recursive')
     return () => [TOO_COMPLEX]
-  // An instance of its own, so that a schema which is forgotten takes its compiled code along. Whether it is a schema at all
-  // is checked when it is saved, since that takes ten times as long.
+  // A separate instance for each schema, so that its compiled code can be garbage-collected. The schema itself is validated
+  // only when it is saved, because that takes ten times as long.
   const validate = newAjv({ validateSchema: false }).compile(schema)
   let listErrors: ValidateFunction | undefined
   const cost = runCost(schema)
@@ -89,8 +89,8 @@ const TOO_COMPLEX: ValidationItem = {
 }
 
 /**
- * Why a schema may not be saved: it is no JSON Schema, or running it could hang the process. Empty when it may. Takes up
- * to seconds where patterns are hard to analyse, so call it in a worker thread.
+ * Why a schema may not be saved: it is not a JSON Schema, or its checks could block the process. Empty when it may. Call it
+ * in a worker thread, because analyzing patterns may take seconds.
  */
 export const usabilityProblems = async (schema: unknown): Promise<ValidationItem[]> => {
   const problems = await schemaProblems(schema)
@@ -129,7 +129,7 @@ const toItem = (error: ErrorObject, schema: object, properties: object): Validat
   }
 }
 
-/** The value at a JSON pointer that is not part of an address, and so has no escapes of those. */
+/** The value at a JSON pointer (without URL encoding). */
 const valueAt = (root: unknown, pointer: string): unknown =>
   resolvePointer(root, `#${pointer.split('/').map(encodeURIComponent).join('/')}`)
 

@@ -6,35 +6,35 @@ import { structureProblems } from './schema-safety.ts'
 type Schema = Record<string, unknown>
 type TypeName = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object'
 
-/** What was seen at one place of the sampled values. */
+/** Statistics of one position in the examples. */
 type Seen = {
   count: number
   types: Map<TypeName, number>
-  /** How often each text was there, or `undefined` once they are too many or too long for a list. */
+  /** The count of each string, or `undefined` once there are too many for an enumeration. */
   texts: Map<string, number> | undefined
-  /** Formats that every text had so far. */
+  /** Formats of all strings so far. */
   formats: readonly string[]
-  /** What was seen under each name in objects, or `undefined` once names are data rather than structure. */
+  /** The members of objects, or `undefined` once their names are data. */
   members: Map<string, Seen> | undefined
   items: Seen | undefined
 }
 
-/** More distinct texts than this are no enumeration, nor are longer ones, nor those that are hardly repeated. */
+/** Limits of an enumeration: distinct strings, their length, and how often they repeat. */
 const MAX_ENUM_VALUES = 10
 const MAX_ENUM_TEXT = 64
 const MIN_REPEATS = 5
-/** More names than this in one object are data, such as ids. */
+/** Beyond this number of names in one object, they are data such as ids. */
 const MAX_NAMES = 200
 const MAX_NAME_LENGTH = 200
-/** What lies deeper is left open, and more of it if the schema gets too large to be saved. */
+/** Deeper values are not described. The depth decreases if the schema would become too large. */
 const DEPTHS = [8, 4, 2, 1] as const
 /**
- * Places that are remembered; with more, the deepest are forgotten. Each is at least one part of a schema, so that many
- * more could not be saved, unless their names turn out to be data.
+ * Maximum positions in memory. Beyond it the deepest are dropped. Each is at least one part of the schema, which has a
+ * maximum too.
  */
 const MAX_PLACES = 20 * MAX_SCHEMA_PARTS
 
-// The formats as the catalog checks them, the narrow ones first.
+// The formats of the catalog, the most specific first.
 const ajv = addFormats.default(new Ajv2020())
 const FORMATS = ['date-time', 'date', 'uuid', 'email', 'uri']
 const checks = new Map(FORMATS.map((format) => [format, ajv.compile({ type: 'string', format })]))
@@ -48,13 +48,12 @@ const nothingSeen = (): Seen => ({
   items: undefined,
 })
 
-/** How deep examples are looked into, and at most how many places that has made so far. */
+/** The current depth limit, and an upper bound of the number of positions. */
 type Memory = { depth: number; places: number }
 
 /**
- * Learns a JSON Schema from examples, in memory that does not grow with their number. Every example that was added fits
- * the schema; beyond that it says what all of them have in common: types, required members, formats, and enumerations
- * where few texts are repeated often.
+ * Infers a JSON Schema from examples, in constant memory. Every example matches the schema, which describes what they have
+ * in common: types, required members, formats, and enumerations of a few repeated strings.
  */
 export const createSchemaInference = () => {
   const root = nothingSeen()
@@ -64,7 +63,7 @@ export const createSchemaInference = () => {
       see(root, properties, 0, memory)
       if (memory.places > MAX_PLACES) forgetDeepest(root, memory)
     },
-    /** The schema of what was added so far, without patterns; one that may be saved as an event's definition. */
+    /** The schema of the examples so far. It has no patterns and can be saved as an event definition. */
     schema: (): Schema =>
       DEPTHS.filter((depth) => depth <= memory.depth)
         .map((depth) => schemaOf(root, depth))
@@ -93,7 +92,7 @@ const forgetDeepest = (root: Seen, memory: Memory): void => {
   }
 }
 
-/** Forgets what lies deeper, and answers how many places remain. */
+/** Drops deeper positions. Returns the number of remaining ones. */
 const keepPlaces = (seen: Seen, depth: number): number => {
   if (depth === 0) {
     seen.members = undefined
@@ -113,7 +112,7 @@ const seeText = (seen: Seen, text: string): void => {
 const seeMembers = (seen: Seen, value: object, depth: number, memory: Memory): void => {
   for (const [name, member] of Object.entries(value)) {
     if (!seen.members) return
-    // What every object inherits looks to a validator as if it were always there.
+    // A validator also finds inherited members such as `constructor`.
     if (name in Object.prototype || name.length > MAX_NAME_LENGTH) continue
     const known = seen.members.get(name) ?? nothingSeen()
     if (!seen.members.has(name)) memory.places++
@@ -146,7 +145,7 @@ const schemaOf = (seen: Seen, depth: number): Schema => {
   }
 }
 
-/** The texts that there are, if they are few and repeated; an enumeration has a say on every type. */
+/** The strings, if they form an enumeration. Only if all values are strings, because `enum` applies to every type. */
 const enumerated = ({ types, texts }: Seen): string[] | undefined => {
   const strings = types.get('string') ?? 0
   const onlyTexts = [...types.keys()].every((type) => type === 'string' || type === 'null')

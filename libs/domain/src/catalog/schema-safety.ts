@@ -10,17 +10,17 @@ import { isSafePattern } from 'redos-detector'
 import { isDeeperThan } from '../ingestion/json-depth.ts'
 import { weightOf } from '../ingestion/value-weight.ts'
 
-/** Subschemas after every reference has been followed; a few lines of references can stand for millions. */
+/** Maximum subschemas with references resolved. A few nested references can expand to millions. */
 export const MAX_SCHEMA_NODES = 10_000
 /**
- * Steps of the analysis that a pattern may take. It counts steps and not time, so that a schema always gets the same
- * answer. Ordinary patterns take under 800; this many are a tenth of a second.
+ * Maximum steps of the analysis of a pattern. Steps instead of time, so that the result does not depend on the machine.
+ * Common patterns take under 800; this many take a tenth of a second.
  */
 const MAX_PATTERN_STEPS = 1_000
-/** Size of a schema that is quick to check, in bytes. */
+/** Maximum size of a schema that is quick to check, in bytes. */
 const MAX_QUICK_BYTES = 4_096
 
-// References by name could leave the schema, or change their meaning with where they are followed from.
+// These references may leave the schema, or depend on where they are resolved.
 const REFUSED_KEYWORDS = [
   '$id',
   '$anchor',
@@ -38,14 +38,14 @@ const problem = (message: string, actual?: unknown): ValidationItem[] => [
 ]
 
 /**
- * What makes a schema unfit to be run on every event: empty when it is safe. The first problem found is enough. Analysing
- * patterns takes up to seconds, in turns of the event loop.
+ * The first problem that makes a schema unsafe to run on every event. Empty when it is safe. Analyzing patterns may take
+ * seconds, in several turns of the event loop.
  */
 export const schemaProblems = async (schema: unknown): Promise<ValidationItem[]> => {
   const problems = structureProblems(schema)
   if (problems.length > 0) return problems
   for (const pattern of patternsIn(allNodes(schema))) {
-    // What the analysis of a pattern makes is kept in memory until the turn ends.
+    // A new turn frees the memory of the analysis of the previous pattern.
     await nextTurn()
     const reason = patternProblem(pattern)
     if (reason) return problem(reason, pattern)
@@ -53,7 +53,7 @@ export const schemaProblems = async (schema: unknown): Promise<ValidationItem[]>
   return []
 }
 
-/** The same without the analysis of patterns, of which only the number counts. */
+/** Like `schemaProblems`, without analyzing patterns: only their number is checked. */
 export const structureProblems = (schema: unknown): ValidationItem[] => {
   if (!isNode(schema)) return problem('must be a JSON Schema object')
   if (isDeeperThan(schema, MAX_SCHEMA_DEPTH))
@@ -87,14 +87,14 @@ export const structureProblems = (schema: unknown): ValidationItem[] => {
   return []
 }
 
-/** Whether a schema is so small, and without patterns, that checking it takes some 20 ms. */
+/** Whether a schema is small and has no patterns, so that checking it takes about 20 ms. */
 export const isQuickToCheck = (schema: object): boolean =>
   Buffer.byteLength(JSON.stringify(schema)) <= MAX_QUICK_BYTES && patternsIn(allNodes(schema)).size === 0
 
 const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Every object inside a schema, whatever it stands for: too many to look at is better than one too few. */
+/** Every object in a schema, including those that are not subschemas, so that none is missed. */
 const allNodes = (root: unknown): Node[] => {
   if (Array.isArray(root)) return root.flatMap(allNodes)
   return isNode(root) ? [root, ...Object.values(root).flatMap(allNodes)] : []
@@ -109,7 +109,7 @@ const isPointer = (text: string): boolean => {
   }
 }
 
-/** What a JSON pointer in a fragment (`#/properties/a`) leads to, or `undefined`. */
+/** The value at a JSON pointer in a fragment, such as `#/properties/a`, or `undefined`. */
 export const resolvePointer = (root: unknown, pointer: string): unknown => {
   const steps = pointer.slice(1).split('/').slice(1)
   return steps.reduce<unknown>((value, step) => {
@@ -120,18 +120,18 @@ export const resolvePointer = (root: unknown, pointer: string): unknown => {
   }, root)
 }
 
-/** What nobody holds a value against. */
+/** Keywords that do not validate. */
 const ANNOTATIONS = new Set(
   'title description default examples $comment deprecated readOnly writeOnly'.split(' '),
 )
 
-/** How many keywords and members a schema has as it is written, which is what compiling it costs. */
+/** The number of keywords and members in a schema, which determines the time to compile it. */
 export const partsOf = (schema: unknown): number => {
   if (Array.isArray(schema)) return schema.reduce<number>((sum, item) => sum + partsOf(item), 0)
   if (!isNode(schema)) return 0
   return Object.entries(schema).reduce((sum, [keyword, value]) => {
     if (ANNOTATIONS.has(keyword) && !isNode(value)) return sum
-    // Names and values are written out one by one where they are few, and looked up in a list where they are many.
+    // Short lists are compiled into one comparison per entry, long ones into a lookup.
     const values = Array.isArray(value) ? value.filter((item) => !isNode(item)).length : 0
     const branches = Array.isArray(value) ? value.filter(isNode).length : 0
     const own = (COMPILE_COSTS[keyword] ?? 1) + branches * (keyword === 'oneOf' ? 4 : 1)
@@ -139,38 +139,38 @@ export const partsOf = (schema: unknown): number => {
   }, 0)
 }
 
-/** Parts that a keyword counts as. */
+/** Number of parts of a keyword. */
 const COMPILE_COSTS: Readonly<Record<string, number>> = {
   ...{ format: 3, pattern: 3, contains: 4, propertyNames: 4, $ref: 2, if: 2, uniqueItems: 2 },
 }
 
-/** What single keywords cost at a value beyond a plain one, in steps. */
+/** Additional steps of keywords. */
 const KEYWORD_COSTS: Readonly<Record<string, number>> = {
   ...{ format: 20, pattern: 20, uniqueItems: 20, contains: 10, propertyNames: 10 },
   ...{ unevaluatedProperties: 20, unevaluatedItems: 20, dependentRequired: 5 },
 }
 
-/** Steps that a schema may take at each value that it is held against, its references followed. */
+/** Maximum steps of a schema per value, with references resolved. */
 export const runCost = (schema: object): number => Number(expandedSize({ ...schema }, keywordCosts))
 
 const keywordCosts = (node: Node): number =>
   Object.entries(node).reduce((sum, [keyword, value]) => {
     if (keyword === 'enum' || keyword === 'const') return sum + costOfValues(value)
     if (keyword === 'patternProperties' && isNode(value)) return sum + 20 * Object.keys(value).length
-    // Each branch that does not fit makes an error, although another one may.
+    // Each branch that does not match creates an error, even if another one matches.
     if ((keyword === 'anyOf' || keyword === 'oneOf') && Array.isArray(value)) return sum + 10 * value.length
     const names = Array.isArray(value) ? value.filter((item) => typeof item === 'string').length / 5 : 0
     return sum + (KEYWORD_COSTS[keyword] ?? 0) + Math.floor(names)
   }, 0)
 
-/** What comparing with values costs: most texts and numbers differ at a glance, objects are gone through. */
+/** Steps of comparing with values. Strings and numbers are cheap; objects are compared deeply. */
 const costOfValues = (values: unknown): number =>
   (Array.isArray(values) ? values : [values]).reduce<number>(
     (sum, value) => sum + (typeof value === 'object' ? weightOf(value) : 0.2),
     0,
   )
 
-/** How many objects a schema consists of once its references are followed, or that this would never end. */
+/** The number of objects in a schema with references resolved. Infinite for recursive references. */
 export const expandedSize = (
   root: Record<string, unknown>,
   extraOf: (node: Node) => number = () => 0,
@@ -211,10 +211,10 @@ const patternsIn = (nodes: readonly Node[]): Set<string> =>
     ]),
   )
 
-/** Why a pattern may not be run on what others send, or `undefined`. */
+/** Why a pattern is unsafe for values of clients, or `undefined`. */
 const patternProblem = (pattern: string): string | undefined => {
   try {
-    // Without a limit of time, or a busy machine would refuse what an idle one accepts.
+    // Without a time limit, because a busy machine would refuse what an idle one accepts.
     const limits = { maxSteps: MAX_PATTERN_STEPS, maxScore: 1_000 }
     return isSafePattern(pattern, { unicode: true, ...limits }).safe ? undefined : UNSAFE_PATTERN
   } catch {

@@ -2,26 +2,26 @@ import type { AcceptedEvent, ProjectSettings, ValidationItem, ValidationMode } f
 import { WorkBudget } from '../logic/work-budget.ts'
 import type { PropertyCheck } from './event-schema.ts'
 
-/** What validating an event needs of its project. */
+/** The configuration of a project for validating events. */
 export type Catalog = {
   settings: ProjectSettings
   /** Whether the project has any event definition. */
   hasDefinitions: boolean
-  /** The check of an event's definition, or `undefined` when it has none. */
+  /** The check for an event name, or `undefined` without a definition. */
   checkFor: (eventName: string) => PropertyCheck | undefined
 }
 
-/** What validation found: reasons to refuse the event, and things to tell about it. */
-export type Verdict = { violations: ValidationItem[]; warnings: ValidationItem[] }
+/** Errors refuse the event; warnings do not. */
+type Verdict = { violations: ValidationItem[]; warnings: ValidationItem[] }
 
-/** The mode that counts: the key's own, else the project's, else `warn`. */
+/** The validation mode: that of the key, else of the project, else `warn`. */
 export const validationModeOf = (ofKey: ValidationMode | null, settings: ProjectSettings): ValidationMode =>
   ofKey ?? settings.ingestValidation?.mode ?? 'warn'
 
 /**
- * Holds an event against its project's catalog. `off` reports nothing, `warn` only warns; in `enforce` violations of
- * the schema refuse the event, and so does having no definition if the project wants that. A project without any
- * definition does not use the catalog yet, so that a name without one is no warning.
+ * Validates an event against the catalog of its project. `off` reports nothing and `warn` only warnings. `enforce` refuses
+ * events that violate their schema, and those without a definition if the project is configured so. In a project without
+ * any definition, a missing one is not a warning.
  */
 export const validateEvent = (
   event: AcceptedEvent,

@@ -10,12 +10,12 @@ import { completeEvent } from '../ingestion/ingest-record.ts'
 import { compileLogic, type Evaluation, type LogicData, logicData } from '../logic/compile-logic.ts'
 import { WorkBudget } from '../logic/work-budget.ts'
 
-/** Characters of a property's value that a warning repeats. */
+/** Maximum characters of a value in a warning. */
 const MAX_SHOWN_LENGTH = 64
 
 /** A compiled filter. */
 export type EventFilter = (event: FilteredEvent, budget: WorkBudget) => Evaluation
-/** An event as filters see it, prepared once for all of them. */
+/** The data of an event for filters. */
 export type FilteredEvent = LogicData
 
 export const filteredEvent = (event: CompleteEvent): FilteredEvent =>
@@ -24,26 +24,25 @@ export const filteredEvent = (event: CompleteEvent): FilteredEvent =>
 /** A selector with its filter compiled. */
 export type CompiledSelector = { selector: MeteringSelector; matches: EventFilter }
 
-/** Compiles a selector's filter, once per version of it. @throws Error when the filter is no JsonLogic */
+/** Compiles the filter of a selector. @throws Error when it is not valid JsonLogic */
 export const compileSelector = (selector: MeteringSelector): CompiledSelector => ({
   selector,
   matches: compileFilter(selector.filter),
 })
 
 /**
- * Compiles a filter over `{ event, properties }`; null lets every event pass.
- * @throws Error when it is no JsonLogic
+ * Compiles a filter over `{ event, properties }`. Null matches every event.
+ * @throws Error when it is not valid JsonLogic
  */
 export const compileFilter = (filter: unknown): EventFilter =>
   filter === null ? () => 'holds' : compileLogic(filter).evaluate
 
-/** What metering makes of an event: a conversion per matching selector, and warnings of values that cannot be used. */
+/** The conversions of an event, one per matching selector, and warnings about invalid values. */
 export type Metered = { conversions: ConversionClaim[]; warnings: ValidationItem[] }
 
 /**
- * Finds the conversions that an event is. A value that is absent or null draws no warning, except the currency of an
- * amount. A selector whose filter would
- * cost more than the budget matches nothing, and the event gets a warning for it.
+ * Finds the conversions of an event. A missing or null value is not a warning, except for the currency of an amount. A
+ * filter that exceeds the budget does not match, and is a warning.
  */
 export const meterEvent = (
   event: AcceptedEvent,
@@ -78,7 +77,7 @@ const budgetWarning = (selectorIds: readonly string[]): ValidationItem => ({
   message: 'is too large for the filters of these metering selectors; no conversion was counted for them',
 })
 
-/** The conversions that an event is: one per matching selector. */
+/** The conversions of an event: one per matching selector. */
 export const conversionsOf = (
   event: AcceptedEvent,
   selectors: readonly CompiledSelector[],
@@ -87,7 +86,7 @@ export const conversionsOf = (
 
 const NOT_METERED: Metered = { conversions: [], warnings: [] }
 
-/** How a property becomes a part of a conversion. */
+/** How to read a property of a conversion. */
 type Reading<T> = { rule: string; allowed: string; parse: (value: unknown) => T | undefined }
 
 const amount: Reading<number> = {
@@ -108,7 +107,7 @@ const quantity: Reading<number> = {
 
 const isNumber = (value: unknown): value is number => typeof value === 'number'
 
-/** The value under a path, null when there is none or it cannot be used; the latter is a warning, once per path and rule. */
+/** The value at a path, or null when it is missing or invalid. An invalid one is a warning, once per path and rule. */
 const read = <T>(
   { rule, allowed, parse }: Reading<T>,
   properties: Record<string, unknown>,
@@ -127,7 +126,7 @@ const read = <T>(
   return null
 }
 
-/** An amount in no currency cannot be added up. A currency that cannot be used has its own warning already. */
+/** Warns of an amount without a currency, which cannot be summed. An invalid currency has its own warning. */
 const warnAboutMissingCurrency = (
   { amountProperty, currencyProperty }: MeteringSelector,
   warnings: ValidationItem[],
@@ -147,7 +146,7 @@ const shown = (value: unknown): unknown => {
   return Array.isArray(value) ? 'an array' : 'an object'
 }
 
-/** The value under a dotted path, such as `order.total`. */
+/** The value at a dotted path, such as `order.total`. */
 const at = (properties: Record<string, unknown>, path: string | null): unknown =>
   path
     ?.split('.')

@@ -1,8 +1,7 @@
 /**
- * The character that makes `text` checkable, by a hybrid system of ISO/IEC 7064 (MOD n+1,n: the standard has MOD 11,10,
- * MOD 27,26 and MOD 37,36). Any wrong character in `text` or in the check character itself is found, and so are nearly
- * all swaps of neighbours. That needs an alphabet of an even number of characters, since 2 must have an inverse modulo
- * n + 1; `text` may hold no others.
+ * The check character of `text` by the hybrid system MOD n+1,n of ISO/IEC 7064. It detects every wrong character and
+ * nearly all swaps of neighbors. The alphabet must have an even number of characters, because 2 must have an inverse
+ * modulo n + 1, and must include all characters of `text`.
  */
 export const checkCharacterOf = (text: string, alphabet: string): string => {
   const n = alphabet.length
@@ -17,7 +16,7 @@ export const hasCheckCharacter = (text: string, alphabet: string): boolean =>
   [...text].every((character) => alphabet.includes(character)) &&
   checkCharacterOf(text.slice(0, -1), alphabet) === text.at(-1)
 
-/** One step of the system, which begins with the product `n`. */
+/** One step of the system. The initial product is `n`. */
 export const nextProduct = (product: number, value: number, n: number): number =>
   (((product + value) % n || n) * 2) % (n + 1)
 

@@ -1,22 +1,22 @@
 import type { ValidationItem } from '@waymark/contracts'
 
-/** Letters and digits that nobody takes for another one: no I, L, O, U, 0 and 1. */
+/** Unambiguous letters and digits: no I, L, O, U, 0 and 1. */
 export const DEFAULT_ALPHABET = 'ABCDEFGHJKMNPQRSTVWXYZ23456789'
-/** Characters of a generated code behind its prefix, the check character included. */
+/** Length of a generated code without its prefix, including the check character. */
 export const DEFAULT_CODE_LENGTH = 16
-/** Random bits that a code has at the least: nobody guesses one of so many. */
+/** Minimum random bits of a code. */
 export const MIN_RANDOM_BITS = 60
-/** A guess must hit any code of a pool at most once in two to the power of this. */
+/** Minimum random bits beyond those of the pool's size: the probability of a correct guess is at most 2^-n. */
 export const MIN_BITS_PER_CODE = 36
 
-/** What codes are drawn from. */
+/** The set of possible codes. */
 export type CodeSpace = { alphabet: string; length: number }
 
-/** The random bits in a code; its check character has none. */
+/** The random bits of a code without its check character. */
 export const randomBitsOf = ({ alphabet, length }: CodeSpace): number =>
   (length - 1) * Math.log2(alphabet.length)
 
-/** Why codes may not be drawn from an alphabet in upper case: it needs an even number of different letters and digits. */
+/** Why an upper-case alphabet is invalid: it needs an even number of distinct letters and digits. */
 export const alphabetProblems = (alphabet: string): ValidationItem[] => {
   const problem = (rule: string, message: string): ValidationItem[] => [{ field: 'alphabet', rule, message }]
   if (!/^[0-9A-Z]+$/.test(alphabet)) return problem('characters', 'must be letters A to Z and digits')
@@ -27,7 +27,7 @@ export const alphabetProblems = (alphabet: string): ValidationItem[] => {
   return []
 }
 
-/** Whether codes of a space could be guessed, by themselves or with `size` of them to hit, with the bits that it takes. */
+/** Whether the codes of a pool of `size` could be guessed, and the required bits. */
 export const guessabilityProblems = (space: CodeSpace, size: number): ValidationItem[] => {
   const needed = Math.max(MIN_RANDOM_BITS, MIN_BITS_PER_CODE + Math.log2(Math.max(size, 1)))
   const bits = randomBitsOf(space)

@@ -4,8 +4,8 @@ import { normalizeCodePrefix } from './code.ts'
 import type { CodeSpace } from './code-space.ts'
 
 /**
- * Draws codes from the CSPRNG, in the form in which they are compared: the prefix, characters that are equally likely
- * (bytes beyond a whole multiple of the alphabet are thrown away), the check character. One may be drawn twice.
+ * Generates normalized codes with the CSPRNG: the prefix, uniformly distributed characters (by rejection sampling) and the
+ * check character. A code may occur twice.
  */
 export const drawCodes = (
   { alphabet, length, prefix }: CodeSpace & { prefix: string },
@@ -26,7 +26,7 @@ export const drawCodes = (
   })
 }
 
-/** Values below `n`, at most 256; `expected` is about how many will be asked for. */
+/** Uniform values below `n`, at most 256. `expected` is the approximate number of values. */
 const equallyLikely = (n: number, expected: number): (() => number) => {
   const usable = 256 - (256 % n)
   let bytes = randomBytes(Math.ceil((expected * 256) / usable) + 16)

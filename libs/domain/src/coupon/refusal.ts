@@ -1,6 +1,6 @@
 import type { CouponRefusal, CouponStatus, PoolKind, PoolStatus } from '@waymark/contracts'
 
-/** What decides whether a coupon can be redeemed. */
+/** The state that determines whether a coupon can be redeemed. */
 export type CouponState = {
   status: CouponStatus
   pool: {
@@ -9,14 +9,14 @@ export type CouponState = {
     startsAt: Date | null
     expiresAt: Date | null
     maxRedemptions: number | null
-    /** Redemptions of all its coupons that were not rolled back. */
+    /** Redemptions of all its coupons, without rolled-back ones. */
     redeemed: number
   }
 }
 
 /**
- * Why nobody can redeem a coupon at `now` (ms since the epoch), the first reason in the order that the API promises;
- * `undefined` when somebody can.
+ * Why a coupon cannot be redeemed at `now` (ms since the epoch): the first reason in the order of the API. `undefined` when
+ * it can.
  */
 export const refusalOf = ({ status, pool }: CouponState, now: number): CouponRefusal | undefined => {
   const { startsAt, expiresAt, maxRedemptions } = pool
@@ -30,7 +30,7 @@ export const refusalOf = ({ status, pool }: CouponState, now: number): CouponRef
 
 const NOT_READY: ReadonlySet<PoolStatus> = new Set<PoolStatus>(['draft', 'generating', 'failed'])
 
-/** How a refusal is put into words. */
+/** The message of each refusal. */
 export const refusalMessage: Record<CouponRefusal, string> = {
   pool_not_ready: 'The coupon cannot be redeemed yet',
   revoked: 'The coupon was revoked',

@@ -9,8 +9,8 @@ const MAX_DEPTH = 30
 type Named = Pick<Decision, 'key' | 'definition'>
 
 /**
- * Why a decision may not be saved beside the project's others, those that are not archived. A circle of prerequisites
- * names the decisions in it.
+ * Why a decision may not be saved, given the other decisions of the project that are not archived. A cycle of
+ * prerequisites is reported with its decisions.
  */
 export const decisionProblems = (decision: Named, others: readonly Named[]): ValidationItem[] => {
   const { definition } = decision
@@ -133,7 +133,7 @@ const prerequisiteProblems = (decision: Named, others: readonly Named[]): Valida
   return [...problems, problem('rules', 'cycle', `depend on each other in a circle: ${cycle.join(' → ')}`)]
 }
 
-/** The way along prerequisites from a decision back to itself, if there is one. */
+/** A cycle of prerequisites from a decision to itself, if there is one. */
 const cycleThrough = (start: string, named: ReadonlyMap<string, Named>): string[] | undefined => {
   const seen = new Set<string>()
   const search = (way: string[]): string[] | undefined => {

@@ -2,15 +2,15 @@
 import jstat from 'jstat'
 
 const { normal } = jstat.jStat
-/** How many standard deviations to each side hold 95 % of a normal distribution. */
+/** The 97.5 % quantile of the standard normal distribution. */
 const Z95 = normal.inv(0.975, 0, 1)
 
-/** Of so many people, so many converted. */
+/** A number of people, and how many of them converted. */
 export type Group = { people: number; converted: number }
-/** Both ends of a 95 % confidence interval. */
+/** The bounds of a 95 % confidence interval. */
 export type Interval = [number, number]
 
-/** How one rate compares with another; null where there are too few people to say. */
+/** A comparison of two rates. Null where there are too few people. */
 export type Comparison = {
   lift: number | null
   difference: number | null
@@ -18,7 +18,7 @@ export type Comparison = {
   pValue: number | null
 }
 
-/** The part that converted, with its Wilson score interval (Wilson 1927); null without anybody. */
+/** The conversion rate with its Wilson score interval (Wilson 1927). Null without people. */
 export const rateOf = ({
   people,
   converted,
@@ -58,7 +58,7 @@ export const compareRates = (group: Group, control: Group): Comparison => {
   }
 }
 
-// What is left of 0 after floating-point arithmetic.
+// Tolerance for rounding errors.
 const NOISE = 1e-12
 const withoutNoise = (value: number): number => (Math.abs(value) < NOISE ? 0 : value)
 

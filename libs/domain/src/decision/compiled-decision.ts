@@ -1,22 +1,22 @@
 import { type Decision, type DecisionRule, type DecisionVariant, dateOfTime } from '@waymark/contracts'
 import { type CompiledCondition, type CountRef, compileCondition, countsIn } from './condition.ts'
 
-/** A rule with its condition ready. */
+/** A rule with its compiled condition. */
 export type CompiledRule = { rule: DecisionRule; condition: CompiledCondition }
 
-/** One version of a decision, ready to decide. */
+/** A compiled version of a decision. */
 export type CompiledDecision = {
   decision: Decision
   variants: ReadonlyMap<string, DecisionVariant>
   rules: readonly CompiledRule[]
-  /** What its conditions read of a person's past. */
+  /** The counts that its conditions read. */
   counts: readonly CountRef[]
   /** Its schedule, in ms since the epoch. */
   startsAt: number
   endsAt: number
 }
 
-/** Compiles a decision, once per version. @throws Error when a condition is no JsonLogic, or its schedule no time */
+/** Compiles a decision. @throws Error when a condition is not valid JsonLogic, or a time of its schedule is invalid */
 export const compileDecision = (decision: Decision): CompiledDecision => {
   const { variants, rules, schedule } = decision.definition
   const compiled = rules.map((rule) => ({ rule, condition: compileCondition(rule.condition) }))
@@ -33,18 +33,18 @@ export const compileDecision = (decision: Decision): CompiledDecision => {
 /** A project's decisions. */
 export type DecisionSet = {
   get: (key: string) => CompiledDecision | undefined
-  /** These and all decisions that they depend on, so that `get` can compile them one by one before they are made. */
+  /** The keys with those of all their prerequisites, so that they can be compiled one by one. */
   withPrerequisites: (keys: readonly string[]) => readonly string[]
-  /** All of them, the oldest first. */
+  /** All decisions, the oldest first. */
   all: readonly Decision[]
-  /** Those that are active, whatever their schedules say. */
+  /** The active decisions, regardless of their schedules. */
   active: readonly Decision[]
-  /** What active decisions read of people's pasts, each once, and the events that this takes. */
+  /** The distinct counts that active decisions read, and their events. */
   counts: readonly CountRef[]
   countedEvents: ReadonlySet<string>
 }
 
-/** `compile` may remember what it has compiled; what it answers `undefined` for is left out. */
+/** `compile` should cache its results. A decision is left out when it returns `undefined`. */
 export const createDecisionSet = (
   decisions: readonly Decision[],
   compile: (decision: Decision) => CompiledDecision | undefined,
@@ -63,7 +63,7 @@ export const createDecisionSet = (
   return {
     get,
     withPrerequisites: (keys) => {
-      // A set that grows while it is gone through: what is added is gone through, too.
+      // Iterating over a set includes entries that are added meanwhile.
       const needed = new Set(keys)
       for (const key of needed)
         for (const { prerequisites } of byKey.get(key)?.definition.rules ?? [])
@@ -73,7 +73,7 @@ export const createDecisionSet = (
     all: decisions,
     active,
     get counts() {
-      // Read from the rules themselves: compiling every decision of a project at once takes long.
+      // Read without compiling, because compiling all decisions of a project takes long.
       counts ??= distinct(
         active.flatMap(({ definition }) => definition.rules.flatMap(({ condition }) => countsIn(condition))),
       )

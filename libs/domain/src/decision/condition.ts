@@ -1,13 +1,13 @@
 import type { ValidationItem } from '@waymark/contracts'
 import { type CompiledLogic, compileLogic, logicProblems } from '../logic/compile-logic.ts'
 
-/** Longest window of a count, in whole days. */
+/** Maximum window of a count, in days. */
 export const MAX_COUNT_DAYS = 90
 
-/** A count that a condition reads: how often a person's event happened in that many whole days, today included. */
+/** A count that a condition reads: how often a person had an event within a number of days, including today. */
 export type CountRef = { event: string; days: number }
 
-/** What a condition is held against. */
+/** The data that a condition is evaluated on. */
 export type ConditionData = {
   traits: Readonly<Record<string, unknown>>
   context: Readonly<Record<string, unknown>>
@@ -15,12 +15,12 @@ export type ConditionData = {
   counts: Readonly<Record<string, Readonly<Record<string, number>>>>
 }
 
-/** A condition ready to be asked, and the counts that it will read. */
+/** A compiled condition and the counts that it reads. */
 export type CompiledCondition = CompiledLogic & { counts: readonly CountRef[] }
 
 const WINDOW = /^([1-9]\d?)d$/
 
-/** Compiles a condition, once per version of its decision. @throws Error when it is no JsonLogic */
+/** Compiles a condition. @throws Error when it is not valid JsonLogic */
 export const compileCondition = (condition: unknown): CompiledCondition =>
   condition === null || condition === undefined
     ? EVERYBODY
@@ -29,8 +29,8 @@ export const compileCondition = (condition: unknown): CompiledCondition =>
 const EVERYBODY: CompiledCondition = { evaluate: () => 'holds', counts: [] }
 
 /**
- * Why a condition may not be saved: it is not JsonLogic, too large or deep, iterates lists within lists, or reads a count
- * that is not one. Only the first problem is returned. `field` is where the condition is in the request.
+ * Why a condition may not be saved: it is not JsonLogic, too large or deep, nests iterations, or reads an invalid count.
+ * Returns the first problem only. `field` is the path of the condition in the request.
  */
 export const conditionProblems = (condition: unknown, field: string): ValidationItem[] => {
   const problems = logicProblems(condition, field)
@@ -39,10 +39,10 @@ export const conditionProblems = (condition: unknown, field: string): Validation
   return problems.slice(0, 1)
 }
 
-/** The counts that a condition names. */
+/** The counts that a condition reads. */
 export const countsIn = (condition: unknown): CountRef[] => readCounts(condition, () => {})
 
-/** The counts that a condition names; `complain` is told of what looks like one and is none. */
+/** The counts that a condition reads. Calls `complain` for invalid ones. */
 const readCounts = (logic: unknown, complain: (message: string) => void): CountRef[] => {
   if (typeof logic !== 'object' || logic === null) return []
   const inside = Object.values(logic).flatMap((part) => readCounts(part, complain))
@@ -65,10 +65,10 @@ const countAt = (operation: string, path: unknown, complain: (message: string) =
   return []
 }
 
-/** A path that is known beforehand, in its parts. */
+/** The parts of a constant path. */
 const pathOf = (operation: string, path: unknown): string[] | undefined => {
   const list = Array.isArray(path) ? path : [path]
-  // The second argument of `var` is what counts when there is nothing at its path.
+  // The second argument of `var` is the default.
   const named = operation === 'var' ? list.slice(0, 1) : list
   if (named.some((part) => typeof part === 'object' && part !== null && !Array.isArray(part)))
     return undefined

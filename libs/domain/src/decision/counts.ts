@@ -1,11 +1,11 @@
 import type { ConditionData, CountRef } from './condition.ts'
 
-/** How often a person's event happened on one day (UTC, `2026-11-21`). */
+/** How often a person had an event on one day (UTC, `2026-11-21`). */
 export type DayCount = { event: string; day: string; n: number }
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** The counts that conditions read, from those of days: a window of n days is today and the n - 1 days before. */
+/** Sums daily counts for conditions. A window of n days includes today and the n - 1 days before. */
 export const countsOf = (
   refs: readonly CountRef[],
   days: readonly DayCount[],

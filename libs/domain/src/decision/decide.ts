@@ -5,17 +5,17 @@ import { type BucketPurpose, bucketOf, bucketsIn, shareOf } from './bucket.ts'
 import type { CompiledDecision, CompiledRule, DecisionSet } from './compiled-decision.ts'
 import type { CompiledCondition, ConditionData } from './condition.ts'
 
-/** What a decision gives, and why. */
+/** The result of a decision and its reason. */
 export type Choice = {
   variant: string
   value: unknown
   reason: Exclude<DecisionReason, 'CAPPED' | 'ERROR'>
   ruleId: string | null
-  /** Whether the person is one of those whom the decision is about: who got something else did so by chance. */
+  /** Whether the person belongs to the experiment, so that the variant depends on chance only. */
   eligible: boolean
 }
 
-/** For whom and when decisions are made. */
+/** The person, the context and the time of decisions. */
 export type Situation = {
   projectId: string
   subject: string
@@ -24,31 +24,31 @@ export type Situation = {
   now: number
 }
 
-/** A bucket, and where those that are in end. */
+/** A bucket, and the upper bound of the buckets that are included. */
 export type BucketCheck = { bucket: number; below: number; in: boolean }
 
-/** What came of one rule, each step of it. */
+/** The evaluation of one rule. */
 export type RuleOutcome = {
   condition: boolean
   prerequisites: { decision: string; variants: string[]; variant: string | null; met: boolean }[]
   rollout: BucketCheck
   split: BucketCheck | null
-  /** What the rule gives; null when it does not apply. */
+  /** The variant of the rule. Null when it does not apply. */
   variant: string | null
 }
 
 /**
- * Decides for one person: answers questions about any decision of a project, each decision worked out at most once.
- * The rules themselves are pure: frequency caps and coupons are the caller's. `budget` bounds what all conditions cost.
+ * Evaluates the decisions of a project for one person, each at most once. Frequency caps and coupons are up to the caller.
+ * `budget` limits the steps of all conditions together.
  */
 export const createDecider = (decisions: DecisionSet, situation: Situation, budget = new WorkBudget()) => {
   const { projectId, subject, data, now } = situation
-  // `null` while it is being worked out: a decision that depends on itself, which saving refuses, gets no variant.
+  // `null` during the evaluation, so that a decision that depends on itself gets no variant.
   const made = new Map<string, Choice | null>()
   let prepared: LogicData | undefined
   let exceeded = false
 
-  /** A condition that would cost more than what is left of the budget does not hold. */
+  /** A condition that exceeds the remaining budget is false. */
   const holds = (condition: CompiledCondition): boolean => {
     prepared ??= logicData(data)
     const answer = condition.evaluate(prepared, budget)
@@ -66,7 +66,7 @@ export const createDecider = (decisions: DecisionSet, situation: Situation, budg
     return { bucket, below, in: bucket < below }
   }
 
-  /** The variant of another decision; null unless that one is deciding. */
+  /** The variant of another decision. Null unless it is active. */
   const variantOf = (key: string): string | null => {
     const compiled = decisions.get(key)
     if (!compiled || !isDeciding(compiled, now)) return null
@@ -79,11 +79,11 @@ export const createDecider = (decisions: DecisionSet, situation: Situation, budg
       return { decision, variants, variant, met: variant !== null && variants.includes(variant) }
     })
 
-  /** Whether a rule is for this person, chance aside. */
+  /** Whether a rule targets this person, before its rollout. */
   const isFor = ({ rule, condition }: CompiledRule): boolean =>
     holds(condition) && (rule.prerequisites.length === 0 || prerequisitesOf(rule).every(({ met }) => met))
 
-  /** What a rule gives those that it is for; null for who is not in its rollout. */
+  /** The variant of a rule. Null for a person outside of its rollout. */
   const givenBy = (compiled: CompiledDecision, rule: DecisionRule): string | null => {
     if (rule.rollout < 100 && !checkBucket(compiled, `rollout:${rule.id}`, rule.rollout).in) return null
     if (rule.split === null) return rule.variant
@@ -134,17 +134,17 @@ export const createDecider = (decisions: DecisionSet, situation: Situation, budg
   }
 
   return {
-    /** Whether a condition was taken not to hold because it would have cost too much. */
+    /** Whether a condition was false because it exceeded the budget. */
     exceeded: (): boolean => exceeded,
 
-    /** What a decision gives now: by its rules while it is deciding, else its fallback variant. */
+    /** The current result of a decision: by its rules while it is active, else its fallback variant. */
     decide: (compiled: CompiledDecision): Choice =>
       (isDeciding(compiled, now) ? decide(compiled) : null) ?? disabled(compiled),
 
-    /** What it would give if it were active and within its schedule. */
+    /** The result as if the decision were active and within its schedule. */
     decideAsIfActive: (compiled: CompiledDecision): Choice => choose(compiled),
 
-    /** Every step, also of rules that the person never comes to. */
+    /** Every step, including rules that are not reached. */
     explain: (compiled: CompiledDecision) => ({
       holdout: checkBucket(compiled, 'holdout', compiled.decision.definition.holdout),
       exclusionGroup: checkGroup(compiled),
@@ -165,7 +165,7 @@ export const createDecider = (decisions: DecisionSet, situation: Situation, budg
   }
 }
 
-/** Whether a decision asks its rules: it is active, and now is within its schedule. */
+/** Whether a decision is active and within its schedule. */
 export const isDeciding = ({ decision, startsAt, endsAt }: CompiledDecision, now: number): boolean =>
   decision.status === 'active' && now >= startsAt && now < endsAt
 

@@ -1,23 +1,23 @@
 import type { Identity } from '../identity/link.ts'
 
-/** Who somebody is, as far as an id tells: the profile that it belongs to now. */
+/** The profile that an id belongs to. */
 export type KnownPerson = {
   profileId: string
-  /** What the profile was created for. */
+  /** The id for which the profile was created. */
   bucketingId: string
-  /** Whether it is a user's and not an anonymous visitor's. */
+  /** Whether it belongs to a user, and not to an anonymous visitor. */
   isUsers: boolean
 }
 
-/** Whom to decide for: what is hashed, the one id that counted, and the profile if there is one. */
+/** The subject that is hashed, the id that determined it, and the profile if there is one. */
 export type Subject = { subject: string; identity: Identity; profileId: string | null }
 
 type Ids = { projectId: string; visitorId: string | null; userId: string | null }
 
 /**
- * Who is meant by a visitor and a user id, of which one may be missing. `visitor` and `user` are what is known of them.
- * Where nothing is known yet, it is the person that will be: an identify with both ids would have the user take over an
- * anonymous visitor's profile, so that they keep what they were given before they logged in.
+ * Determines the subject from a visitor id and a user id, one of which may be missing. `visitor` and `user` are the known
+ * people. An unknown user gets the anonymous visitor's subject, as after an identify call, so that variants do not change
+ * at login.
  * @returns `undefined` when there is neither id
  */
 export const subjectOf = (
@@ -29,7 +29,7 @@ export const subjectOf = (
   const asVisitor =
     visitorId === null ? undefined : ({ projectId, kind: 'visitor', value: visitorId } as const)
   if (asUser && user) return known(asUser, user)
-  // A visitor who belongs to somebody else says nothing about a user who is not known.
+  // The profile of another user must not be used for an unknown user.
   if (asUser && visitor?.isUsers) return unknown(asUser)
   if (asVisitor) return visitor ? known(asVisitor, visitor) : unknown(asVisitor)
   return asUser && unknown(asUser)

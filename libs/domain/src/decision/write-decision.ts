@@ -1,11 +1,11 @@
 import { type DecisionDefinition, type DecisionParts, type DecisionRule, utcOfTime } from '@waymark/contracts'
 
-/** Makes what a new decision needs that its author left out. */
+/** Generates the values that a new decision lacks. */
 export type Generated = { newRuleId: () => string; newSalt: () => string }
 
 /**
- * Spells out what a client wrote. Rules keep their ids, since people's buckets depend on them: one without an id is
- * taken for the rule that was at its place before, unless that is among the others.
+ * Fills in the defaults of a decision. Rules keep their ids, because buckets depend on them: a rule without an id gets that
+ * of the previous rule at its position, unless another rule has it.
  */
 export const writeDecision = (
   parts: DecisionParts,
@@ -45,10 +45,10 @@ export const writeDecision = (
   }
 }
 
-/** Something that a change does and that its author may not expect. */
+/** A possibly unexpected effect of a change. */
 export type DecisionWarning = { code: string; ruleId: string | null; message: string }
 
-/** Tells how a change gives people other variants than those that they had by the same rules. */
+/** Warns when a change gives people other variants by the same rules. */
 export const reshufflesOf = (before: DecisionDefinition, after: DecisionDefinition): DecisionWarning[] => {
   if (before.salt !== after.salt) {
     const message = 'The salt has changed: everybody is dealt anew.'
@@ -57,7 +57,7 @@ export const reshufflesOf = (before: DecisionDefinition, after: DecisionDefiniti
   const rulesBefore = new Map(before.rules.map((rule) => [rule.id, rule]))
   return after.rules.flatMap((rule) => {
     const old = rulesBefore.get(rule.id)
-    // Without weights before and after, everybody gets what the rule names now: that is what its author asked for.
+    // Without weights before and after, the change of the variant is intended.
     const weighted = old?.split || rule.split
     if (!old || !weighted || sharesOf(old) === sharesOf(rule)) return []
     const message = 'The weights have changed: some people get another variant than before.'

@@ -2,8 +2,8 @@ const TAG = /<(\/?)([a-z][^\s/>]*)/gi
 const VOID = new Set('area base br col embed hr img input link meta param source track wbr'.split(' '))
 
 /**
- * How deeply elements may lie within each other, at most: elements that need no end tag count as if they were never closed. Parsers
- * take time by the square of the depth, so it is worth asking before.
+ * An upper bound of the nesting depth of elements; elements without end tags count as not closed. Check it before parsing,
+ * because parsers take quadratic time in the depth.
  */
 export const htmlDepth = (html: string): number => {
   const open = new Map<string, number>()
@@ -17,7 +17,7 @@ export const htmlDepth = (html: string): number => {
       depth += 1
       deepest = Math.max(deepest, depth)
     } else if (closing && count > 0) {
-      // An end tag without a start closes nothing.
+      // Ignores an end tag without a start tag.
       open.set(name, count - 1)
       depth -= 1
     }

@@ -1,10 +1,10 @@
 import { htmlDepth } from './html-depth.ts'
 import { createTemplateEngine } from './template-engine.ts'
 
-/** What a trigger says: the templates of the subject, which is plain text, and of the HTML. */
+/** The templates of a trigger: the subject in plain text, and the HTML. */
 export type MessageTemplates = { subject: string; html: string }
 
-/** What templates may name; all of it is plain JSON. */
+/** The variables of templates, in plain JSON. */
 export type MessageContext = {
   traits: Record<string, unknown>
   event: Record<string, unknown>
@@ -13,16 +13,16 @@ export type MessageContext = {
   unsubscribeUrl: string
 }
 
-/** A message as it is sent. The subject is one line. */
+/** A rendered message. The subject is a single line. */
 export type RenderedMessage = { subject: string; html: string; text: string }
 
-/** Characters of a message's HTML, and of its subject. */
+/** Maximum characters of the HTML and of the subject. */
 export const MAX_HTML_LENGTH = 1024 * 1024
 export const MAX_SUBJECT_LENGTH = 500
-/** Elements within each other. */
+/** Maximum nesting of elements. */
 export const MAX_HTML_DEPTH = 10_000
 
-/** What is wrong with a template, or with what it makes of a context. The message names the line where there is one. */
+/** A template cannot be compiled or rendered. The message contains the line number if known. */
 export class TemplateError extends Error {
   readonly field: keyof MessageTemplates
 
@@ -34,10 +34,9 @@ export class TemplateError extends Error {
 }
 
 /**
- * Compiles the templates of a trigger, once per version of it. Rendering takes bounded time and memory whatever the
- * templates and the context are; values are escaped in HTML, and only own properties of the context can be reached.
- * An HTML without a link to `unsubscribeUrl` gets one at its end.
- * @throws TemplateError when a template cannot be compiled; the function that is returned, when it cannot be filled in
+ * Compiles the templates of a trigger. Rendering takes bounded time and memory, escapes values in HTML, and reads only own
+ * properties of the context. HTML without a link to `unsubscribeUrl` gets one at its end.
+ * @throws TemplateError when a template cannot be compiled; the returned function throws it when it cannot be rendered
  */
 export const compileMessage = async ({
   subject,
@@ -69,10 +68,10 @@ const inField = <T>(field: keyof MessageTemplates, work: () => T): T => {
   }
 }
 
-/** The first line of what the engine says, after the line of the template that it is about. */
+/** The line of the template and the first line of the engine's message. */
 const describe = (error: unknown): string => {
   const { message, lineNumber } = error as { message: string; lineNumber?: number }
-  // An engine that ran out of stack says nothing that would help.
+  // The message of a stack overflow is not helpful.
   if (error instanceof RangeError) return 'is nested too deeply'
   const line = lineNumber ?? /(?:line | - )(\d+)/.exec(message)?.[1]
   const what = message.replace(/^Parse error on line \d+:\n/, 'does not parse at ').replace(/ - \d+:\d+$/, '')
@@ -86,7 +85,7 @@ const withLink = (html: string, url: string): string => {
   return end === -1 ? `${html}\n${link}` : `${html.slice(0, end)}${link}${html.slice(end)}`
 }
 
-// Whatever a value brings along, a header stays one line.
+// Removes line breaks of values, which would end the header.
 const oneLine = (text: string): string =>
   text
     .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')

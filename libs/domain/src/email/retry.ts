@@ -1,7 +1,7 @@
-/** How long a delivery waits between attempts, and how long it is tried at all, in ms. */
+/** The delay between attempts and the total time of attempts, in ms. */
 export type RetryPlan = { firstMs: number; longestMs: number; giveUpAfterMs: number }
 
-/** Half an hour between later attempts, a day in all: what senders that greylist or are down for a while need. */
+/** Half an hour between later attempts, and a day in total, for servers with greylisting or an outage. */
 export const DEFAULT_RETRY_PLAN: RetryPlan = {
   firstMs: 30_000,
   longestMs: 30 * 60_000,
@@ -9,10 +9,10 @@ export const DEFAULT_RETRY_PLAN: RetryPlan = {
 }
 
 /**
- * After how many ms the next attempt follows: doubling from one to the next, less up to half of it by chance, so that
- * deliveries which failed together do not come back together. `undefined` when it is not worth another attempt.
- * @param attempts attempts made, 1 or more
- * @param ageMs since the delivery was decided
+ * The delay before the next attempt, in ms: exponential back-off with jitter of up to half. `undefined` when there is no
+ * further attempt.
+ * @param attempts attempts so far, 1 or more
+ * @param ageMs age of the delivery
  * @param chance 0 to 1
  */
 export const nextAttemptIn = (
