@@ -4,7 +4,6 @@ export { roleAllows, roleOfScopes, scopesOfRole, strongerRole } from './account/
 export { generateToken, hashToken } from './account/token.ts'
 export {
   type EventFilter,
-  type FilterProblem,
   fulfils,
   type Ordering,
   parseFilter,
@@ -19,7 +18,6 @@ export {
 } from './analytics/property.ts'
 export {
   compileEventSchema,
-  type PropertyCheck,
   usabilityProblems,
 } from './catalog/event-schema.ts'
 export { createSchemaInference } from './catalog/infer-schema.ts'
@@ -27,34 +25,31 @@ export { isQuickToCheck, partsOf } from './catalog/schema-safety.ts'
 export { type Catalog, validateEvent, validationModeOf } from './catalog/validate-event.ts'
 export {
   type CompiledSelector,
-  compileFilter,
   compileSelector,
   conversionsOf,
   meterEvent,
 } from './conversion/metering.ts'
-export { displayCode, formatCode, normalizeCode, normalizeCodePrefix } from './coupon/code.ts'
+export { displayCode, normalizeCode, normalizeCodePrefix } from './coupon/code.ts'
 export {
   alphabetProblems,
   type CodeSpace,
   DEFAULT_ALPHABET,
   DEFAULT_CODE_LENGTH,
   guessabilityProblems,
-  randomBitsOf,
 } from './coupon/code-space.ts'
 export { drawCodes } from './coupon/draw-codes.ts'
 export { type CouponState, refusalMessage, refusalOf } from './coupon/refusal.ts'
 export { decisionProblems } from './decision/check-decision.ts'
-export { type Comparison, compareRates, type Group, rateOf } from './decision/compare-rates.ts'
+export { type Comparison, compareRates, rateOf } from './decision/compare-rates.ts'
 export {
   type CompiledDecision,
   compileDecision,
   createDecisionSet,
   type DecisionSet,
 } from './decision/compiled-decision.ts'
-export { type CountRef, compileCondition, MAX_COUNT_DAYS } from './decision/condition.ts'
+export { compileCondition, MAX_COUNT_DAYS } from './decision/condition.ts'
 export { countsOf, type DayCount } from './decision/counts.ts'
 export {
-  type BucketCheck,
   type Choice,
   createDecider,
   isDeciding,
@@ -66,7 +61,6 @@ export {
   comparableAddress,
   emailAddressIn,
   isEmailAddress,
-  type Mailbox,
   parseMailbox,
 } from './email/address.ts'
 export {
@@ -80,7 +74,7 @@ export { DEFAULT_RETRY_PLAN, nextAttemptIn, type RetryPlan } from './email/retry
 export { parseSender, type Sender, sendersOf } from './email/sender.ts'
 export { type CompiledTrigger, compileTrigger, triggersFiredBy } from './email/trigger.ts'
 export { deliveryOfToken, unsubscribeToken } from './email/unsubscribe-token.ts'
-export { type EnrichmentInputs, type EnrichmentLookups, enrichEvent } from './enrichment/enrich-event.ts'
+export { enrichEvent } from './enrichment/enrich-event.ts'
 export { clientNetworkOf, normalisedIp, storableIp, truncateIp } from './enrichment/ip-address.ts'
 export { hostOf } from './enrichment/page.ts'
 export { type Locate, locateNowhere, type Place } from './enrichment/place.ts'
@@ -89,7 +83,6 @@ export { type CheckedTraits, checkTraits, traitsProblem } from './identity/check
 export {
   type Identity,
   type IdentityKind,
-  type KnownVisitor,
   type Link,
   type LinkPlan,
   laterLink,
@@ -122,17 +115,16 @@ export { isDeeperThan } from './ingestion/json-depth.ts'
 export { holdsNumberOutOfRange } from './ingestion/out-of-range.ts'
 export { parseJson } from './ingestion/sanitize.ts'
 export { canonicalJson } from './json/canonical-json.ts'
-export { type ApiKeyParts, generateApiKey, parseApiKey, scopeAllows, secretMatches } from './key/api-key.ts'
-export { clickTagOf, clickTimeOf, createClickIds, parseClickId } from './link/click-id.ts'
+export { generateApiKey, parseApiKey, scopeAllows, secretMatches } from './key/api-key.ts'
+export { clickTimeOf, createClickIds, parseClickId } from './link/click-id.ts'
 export { codeProblem, generateCode, LINK_CODE } from './link/code.ts'
 export {
   addressFor,
-  CLICK_PARAMETER,
   checkDestination,
   type PreparedDestination,
   prepareDestination,
 } from './link/destination.ts'
-export { type LinkClaim, type LinkReference, linkClaimOf } from './link/link-reference.ts'
+export { type LinkReference, linkClaimOf } from './link/link-reference.ts'
 export { type LinkEnd, linkStateAt } from './link/link-state.ts'
 export { describeVisitor, fitsTarget, type LinkVisitor } from './link/link-target.ts'
 export { attributeTo, DEFAULT_ATTRIBUTION_DAYS, type LinkTouch, mergeLinkTouches } from './link/link-touch.ts'

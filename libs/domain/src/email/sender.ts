@@ -1,13 +1,13 @@
 import { domainToASCII } from 'node:url'
 import { comparableAddress, isEmailAddress, parseMailbox } from './address.ts'
 
-/** An address or a domain that emails may come from, and the mailbox whose reader can say so. */
+/** An allowed sender, an address or a domain, and the mailbox that can confirm it. */
 export type Sender = { sender: string; recipient: string }
 
 /** The mailbox that every domain with email has, by RFC 2142. */
 const DOMAIN_MAILBOX = 'postmaster'
 
-/** Reads an address, or a domain such as `shop.example`, in the form that is compared; `undefined` when it is neither. */
+/** Parses and normalizes an address, or a domain such as `shop.example`. `undefined` when it is neither. */
 export const parseSender = (text: string): Sender | undefined => {
   const given = comparableAddress(text)
   if (given.includes('@')) {
@@ -18,7 +18,7 @@ export const parseSender = (text: string): Sender | undefined => {
   return recipient === undefined ? undefined : { sender: domainOf(recipient), recipient }
 }
 
-/** What has to be allowed for a `From` such as `Shop <hello@shop.example>`: its address or its domain; none if it is bad. */
+/** The senders that allow a `From` such as `Shop <hello@shop.example>`: its address and its domain. Empty if malformed. */
 export const sendersOf = (from: string): string[] => {
   const address = canonicalAddress(parseMailbox(from)?.address ?? '')
   return address === undefined ? [] : [address, domainOf(address)]

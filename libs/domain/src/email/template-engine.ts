@@ -2,24 +2,24 @@ import type { HtmlToTextOptions } from 'html-to-text'
 
 /** Compiles single templates, and turns HTML into text. */
 export type TemplateEngine = {
-  /** `html`: values are escaped. @throws Error when the template does not parse, or asks for what templates may not do */
+  /** `html`: whether values are escaped. @throws Error when the template does not parse or uses a forbidden feature */
   compile(template: string, options: { html: boolean }): (context: object) => string
   escape(text: string): string
   toText(html: string): string
 }
 
-/** Expressions and blocks in one template, and blocks within each other. */
+/** Maximum expressions and blocks of a template, and the nesting of blocks. */
 export const MAX_EXPRESSIONS = 500
 export const MAX_BLOCK_DEPTH = 20
-/** Rounds of all loops of one rendering, and the characters that they may produce. */
+/** Maximum iterations of all loops of one rendering, and the characters that they produce. */
 export const MAX_ROUNDS = 10_000
 const MAX_LOOP_OUTPUT = 4 * 1024 * 1024
 
 type HandlebarsModule = typeof import('handlebars')
 
 /**
- * An engine of Handlebars without partials, decorators, unescaped output, or helpers beyond `if`, `unless`, `each`, `with`
- * and `lookup`. Its libraries are loaded with the first one: most processes never send an email.
+ * Handlebars without partials, decorators, unescaped output, and helpers other than `if`, `unless`, `each`, `with` and
+ * `lookup`. Its libraries are loaded on first use, because most processes never send an email.
  */
 export const createTemplateEngine = async (): Promise<TemplateEngine> => {
   const [{ default: handlebars }, { convert }] = await Promise.all([
@@ -33,7 +33,7 @@ export const createTemplateEngine = async (): Promise<TemplateEngine> => {
       const options = { knownHelpersOnly: true, knownHelpers: { log: false }, noEscape: !html }
       const program = environment.parse(template)
       requireHarmless(handlebars, program)
-      // `compile` would leave what is wrong to the first rendering.
+      // `compile` would report errors only at the first rendering.
       environment.precompile(program, options)
       const render = environment.compile(program, options)
       return (context) => {
@@ -55,7 +55,7 @@ const TEXT_OPTIONS: HtmlToTextOptions = {
   ],
 }
 
-/** Puts a bound on loops: blocks over lists within each other would take for ever. */
+/** Limits loops, because nested ones over lists could run almost forever. */
 const countLoops = (environment: HandlebarsModule): { restart(): void } => {
   let rounds = 0
   let produced = 0
@@ -76,7 +76,7 @@ const countLoops = (environment: HandlebarsModule): { restart(): void } => {
     },
   )
   return {
-    // Rendering is synchronous, so two never count together.
+    // Rendering is synchronous, so one counter is enough.
     restart: () => {
       rounds = 0
       produced = 0
@@ -100,7 +100,7 @@ const requireHarmless = (handlebars: HandlebarsModule, program: hbs.AST.Program)
   const visitor = Object.assign(new handlebars.Visitor(), {
     MustacheStatement: (node: hbs.AST.MustacheStatement) => {
       count(node)
-      // The parser's types leave out that it marks `{{{…}}}` and `{{&…}}`.
+      // The types of the parser omit this mark of `{{{…}}}` and `{{&…}}`.
       if ((node as { escaped?: boolean }).escaped === false) refuse(node, 'unescaped output is not allowed')
       prototype.MustacheStatement.call(visitor, node)
     },

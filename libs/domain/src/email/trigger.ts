@@ -2,19 +2,19 @@ import type { EmailTrigger, EnrichedEvent } from '@waymark/contracts'
 import { compileFilter, type EventFilter, filteredEvent } from '../conversion/metering.ts'
 import { WorkBudget } from '../logic/work-budget.ts'
 
-/** A trigger with its filter compiled. */
+/** A trigger with its compiled filter. */
 export type CompiledTrigger = { trigger: EmailTrigger; matches: EventFilter }
 
-/** Compiles a trigger's filter, once per version of it. @throws Error when the filter is no JsonLogic */
+/** Compiles the filter of a trigger. @throws Error when it is not valid JsonLogic */
 export const compileTrigger = (trigger: EmailTrigger): CompiledTrigger => ({
   trigger,
   matches: compileFilter(trigger.filter),
 })
 
 /**
- * The triggers of `candidates`, all for the event's name, that an event fires. Bots, the past that a backfill tells of, and
- * what was received before a trigger became active fire nothing, so that no backlog is ever mailed. Nor does an event fire
- * a trigger whose filter would cost more than the budget.
+ * The triggers that an event fires, of `candidates` for its name. Bots, backfilled events and events received before the
+ * activation of a trigger fire nothing, so that a backlog never sends emails. A filter that exceeds the budget does not
+ * match.
  */
 export const triggersFiredBy = (
   event: EnrichedEvent,

@@ -6,19 +6,19 @@ const MAC_BYTES = 16
 const TOKEN = /^[\w-]{43}$/
 
 /**
- * A token that lets its bearer unsubscribe the recipient of one delivery: the delivery's id, and 128 bits of its
- * HMAC-SHA256 by `secret`. It holds no address, since links end up in logs.
+ * A token to unsubscribe the recipient of one delivery: the id of the delivery and 128 bits of its HMAC-SHA256 with
+ * `secret`. It contains no address, because links get into logs.
  */
 export const unsubscribeToken = (deliveryId: string, secret: string): string => {
   const id = Buffer.from(parse(deliveryId))
   return Buffer.concat([id, macOf(id, secret)]).toString('base64url')
 }
 
-/** The delivery that a token was made for by any of `secrets`; `undefined` when it is of none. */
+/** The delivery id of a token that was signed with any of `secrets`. `undefined` for an invalid token. */
 export const deliveryOfToken = (token: string, secrets: readonly string[]): string | undefined => {
   if (!TOKEN.test(token)) return undefined
   const bytes = Buffer.from(token, 'base64url')
-  // One token has one spelling: the spare bits of the last character are not to be played with.
+  // The unused bits of the last character must be zero, so that a token has one encoding.
   if (bytes.length !== ID_BYTES + MAC_BYTES || bytes.toString('base64url') !== token) return undefined
   const id = bytes.subarray(0, ID_BYTES)
   const genuine = secrets.some((secret) => timingSafeEqual(macOf(id, secret), bytes.subarray(ID_BYTES)))
@@ -34,7 +34,7 @@ const hexOf = (id: Buffer): string => {
   try {
     return stringify(id)
   } catch {
-    // A genuine token of bytes that are no UUID was never given out.
+    // A valid token always contains a UUID.
     return ''
   }
 }

@@ -1,16 +1,15 @@
 import { EARLIEST_MS, parseRfc3339 } from '@waymark/contracts'
 
 const TOLERATED_SKEW_MS = 5_000
-/** How far ahead of its receipt an event may say that it happened, in ms. */
+/** How far the time of an event may be after its receipt, in ms. */
 const MAX_AHEAD_MS = 24 * 60 * 60 * 1000
 
-/** When an event happened, in ms since the epoch, and why the client's time is not used where it is not. */
-export type EventTime = { time: number; problem?: 'invalid' | 'future' | 'past' }
+/** The time of an event in ms since the epoch, and a warning when the client's time is not used. */
+type EventTime = { time: number; problem?: 'invalid' | 'future' | 'past' }
 
 /**
- * When an event happened. The client's time counts, moved by the difference between its clock and ours when `sentAt`
- * shows that it is off by more than 5 s. Where it is unusable, or after that over 24 h ahead of receipt or before the
- * year 1, the time of receipt counts.
+ * The time of an event. It is the client's time, corrected by the offset of its clock if `sentAt` shows more than 5 s. When
+ * that is invalid, more than 24 h after the receipt or before the year 1, the time of receipt is used.
  */
 export const timeOf = (clientTimestamp: string, sentAt: string | null, receivedAtMs: number): EventTime => {
   const claimed = parseRfc3339(clientTimestamp)
@@ -23,7 +22,7 @@ export const timeOf = (clientTimestamp: string, sentAt: string | null, receivedA
   return { time }
 }
 
-/** The time alone, which is that of receipt when the client gave none. */
+/** The time of an event without warnings. */
 export const correctedTime = (
   clientTimestamp: string | null,
   sentAt: string | null,

@@ -7,15 +7,14 @@ import { describePage, hostOf } from './page.ts'
 import { type Locate, locateNowhere } from './place.ts'
 import { describeUserAgent, type UserAgent } from './user-agent.ts'
 
-/** Look-ups that enrichment is given, so that callers may cache them. */
+/** Lookups of enrichment, which callers may cache. */
 export type EnrichmentLookups = {
   describeUserAgent: (header: string | null) => UserAgent
   locate: Locate
 }
 
 /**
- * What enrichment is given beside the record; `profileId` is whose event it is, `null` when it names nobody, and
- * `shortLink` the link of the project that led to it.
+ * Inputs of enrichment besides the record. `profileId` is `null` for an event without a person.
  */
 export type EnrichmentInputs = Partial<EnrichmentLookups> & {
   profileId: string | null
@@ -23,8 +22,7 @@ export type EnrichmentInputs = Partial<EnrichmentLookups> & {
 }
 
 /**
- * Derives everything that can be known about an event from its record and what is looked up for it. Pure: the consumer
- * and the synchronous path call it alike, and calling it again gives the same event.
+ * Enriches an event from its record and lookups. It is deterministic, and used by the consumer and the synchronous path.
  */
 export const enrichEvent = (
   record: IngestRecord,
@@ -78,7 +76,7 @@ export const enrichEvent = (
 
 const UNKNOWN_DEVICE: ClientDevice = { ip: null, userAgent: null }
 
-// What is not to be stored of an address is taken away wherever in the event it stands.
+// Truncates or removes IP addresses in all fields.
 const withStorableAddress = (
   properties: Record<string, unknown>,
   storage: IpStorage,
@@ -90,6 +88,6 @@ const withStorableAddress = (
 const storableAddress = (value: unknown, storage: IpStorage): unknown => {
   if (typeof value === 'string') return storableIp(value, storage)
   if (Array.isArray(value)) return value.map((item) => storableAddress(item, storage))
-  // A number or an object may be an address in a form that nobody could cut off.
+  // A number or an object may be an address that cannot be truncated.
   return storage === 'keep' ? value : null
 }

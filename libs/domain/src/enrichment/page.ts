@@ -10,23 +10,23 @@ const CLICK_ID_PARAMETERS = [
   'li_fat_id',
 ] as const
 
-/** What a page's address tells about the visit. */
+/** What the URL of a page contains about the visit. */
 export type Page = {
   url: string | null
   path: string | null
   utm: Record<'source' | 'medium' | 'campaign' | 'term' | 'content', string | null>
-  /** Click ids found in the query, by parameter name. */
+  /** Click ids in the query, by parameter name. */
   clickIds: Record<string, string>
 }
 
-// An escape in a query may decode to U+0000, which PostgreSQL cannot hold.
+// A query may contain an encoded U+0000, which PostgreSQL does not store.
 const text = (value: unknown): string | null =>
   typeof value === 'string' && value !== '' ? value.replaceAll('\0', '\uFFFD') : null
 
-/** Reads the well-known properties `url` and `path`. A `url` that cannot be parsed is kept as it is, without a query. */
+/** Reads the properties `url` and `path`. A `url` that cannot be parsed is kept as it is, without its query. */
 export const describePage = (properties: Record<string, unknown>): Page => {
   const url = text(properties.url)
-  // The base lets a relative address through; nothing of it is kept.
+  // The base allows relative URLs. It does not get into the result.
   const parsed = url === null ? null : URL.parse(url, 'http://relative.invalid')
   const query = parsed?.searchParams ?? new URLSearchParams()
   const utm = (name: string) => text(query.get(`utm_${name}`))
@@ -49,6 +49,6 @@ export const describePage = (properties: Record<string, unknown>): Page => {
   }
 }
 
-/** The host that a referrer names, lower-case and without a port; `null` when it names none. */
+/** The host of a referrer in lower case, without a port. `null` when there is none. */
 export const hostOf = (referrer: string | null): string | null =>
   referrer === null ? null : text(URL.parse(referrer)?.hostname)

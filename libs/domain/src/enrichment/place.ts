@@ -1,8 +1,8 @@
-/** Where an address is, as far as that is known: an ISO 3166 country code and the city's English name. */
+/** The location of an address: an ISO 3166 country code and the English name of the city. */
 export type Place = { country: string | null; city: string | null }
 
-/** Looks an address up. `null` stands for an unknown one. */
+/** Looks up the location of an address. `null` means an unknown address. */
 export type Locate = (ip: string | null) => Place
 
-/** What is known without a database of addresses. */
+/** The lookup without a GeoIP database. */
 export const locateNowhere: Locate = () => ({ country: null, city: null })

@@ -1,17 +1,17 @@
 import { isbot } from 'isbot'
 import { UAParser } from 'ua-parser-js'
 
-// Longer ones are attacks or noise, and both libraries match regular expressions.
+// Limits the time of the regular expressions in both libraries.
 const MAX_LENGTH = 500
 
-/** What a user agent says it is; `null` is unknown. */
+/** A parsed user agent. `null` means unknown. */
 export type UserAgent = {
   bot: boolean
   browser: string | null
   browserVersion: string | null
   os: string | null
   osVersion: string | null
-  /** `desktop`, or what the library calls other devices: `mobile`, `tablet`, `smarttv`, `console`, … */
+  /** `desktop`, or a name of ua-parser-js: `mobile`, `tablet`, `smarttv`, `console`, … */
   device: string | null
 }
 
@@ -27,7 +27,7 @@ const UNKNOWN: UserAgent = {
 /** Whether a `User-Agent` header is a bot's. An unknown agent is not a bot. */
 export const isBot = (header: string | null): boolean => isbot(header?.slice(0, MAX_LENGTH))
 
-/** Reads a `User-Agent` header. An unknown agent is not a bot. */
+/** Parses a `User-Agent` header. An unknown agent is not a bot. */
 export const describeUserAgent = (header: string | null): UserAgent => {
   const text = header?.slice(0, MAX_LENGTH) ?? ''
   if (text.trim() === '') return UNKNOWN
@@ -39,7 +39,7 @@ export const describeUserAgent = (header: string | null): UserAgent => {
     browserVersion: browser.version ?? null,
     os: os.name ?? null,
     osVersion: os.version ?? null,
-    // The library names only devices that are not desktops.
+    // The library has no name for desktops.
     device: device.type ?? (!bot && browser.name && os.name ? 'desktop' : null),
   }
 }

@@ -1,16 +1,16 @@
 import { MAX_TRAIT_NAME_LENGTH, MAX_TRAITS_BYTES, MAX_TRAITS_DEPTH } from '@waymark/contracts'
 import { isDeeperThan } from '../ingestion/json-depth.ts'
 
-/** Traits that other parts rely on, such as the sending of mail on `email`: strings. */
+/** Traits that must be strings, because other parts use them, such as emails use `email`. */
 const KNOWN_TRAITS = new Set(['email', 'phone', 'name', 'locale', 'timezone'])
-/** Names that would reach an object's prototype in careless code. */
+/** Names that could lead to prototype pollution. */
 const RESERVED = new Set(['__proto__', 'constructor', 'prototype'])
 
-/** Traits that may be stored, `null` to unset one, and the names of those that may not. */
+/** Traits to store, where `null` unsets one, and the names of those that are not stored. */
 export type CheckedTraits = { traits: Record<string, unknown>; droppedKeys: string[] }
 
 /**
- * Why traits cannot be taken at all, for the client to read; `undefined` when they can.
+ * Why traits are refused as a whole, for an error message. `undefined` when they are valid.
  * @param bytes the UTF-8 length of their JSON as it was sent
  */
 export const traitsProblem = (traits: Record<string, unknown>, bytes: number): string | undefined => {
@@ -20,7 +20,7 @@ export const traitsProblem = (traits: Record<string, unknown>, bytes: number): s
   return undefined
 }
 
-/** Sorts out traits that are not stored: badly named, of a wrong type, or denied by the project. */
+/** Separates traits that are not stored: with an invalid name or type, or denied by the project. */
 export const checkTraits = (
   sent: Record<string, unknown>,
   { deniedTraits = [] }: { deniedTraits?: readonly string[] | undefined } = {},
@@ -38,7 +38,7 @@ export const checkTraits = (
 const isBadName = (name: string): boolean =>
   /^[$_]/.test(name) || RESERVED.has(name) || isLongerThan(name, MAX_TRAIT_NAME_LENGTH)
 
-// Characters, not UTF-16 units, as everywhere in the API.
+// In characters, not UTF-16 code units, as everywhere in the API.
 const isLongerThan = (name: string, limit: number): boolean => name.length > limit && [...name].length > limit
 
 const isStringOrNull = (value: unknown): boolean => value === null || typeof value === 'string'

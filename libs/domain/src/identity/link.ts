@@ -1,32 +1,32 @@
 import { v5 as uuidv5 } from 'uuid'
 
-/** What a person is known by. */
+/** The kinds of ids of a person. */
 export type IdentityKind = 'visitor' | 'user'
-/** One id that a person is known by in a project. */
+/** An id of a person in a project. */
 export type Identity = { projectId: string; kind: IdentityKind; value: string }
 
-/** The identify that a visitor belongs to its user by: when it was received (RFC 3339), and its record's id. */
+/** The identify call that linked a visitor to its user: when it was received (RFC 3339), and its record id. */
 export type Link = { at: string; by: string }
 
-/** The id of the profile that is created for an identity: always the same, so that creating it twice is harmless. */
+/** The id of a new profile for an identity. It is deterministic, so that creating it is idempotent. */
 export const profileIdOf = ({ projectId, kind, value }: Identity): string =>
   uuidv5(`${kind}:${value}`, projectId)
 
-/** A visitor as known so far: its profile, whether that is a user's already, and since which identify. */
+/** A known visitor: its profile, whether that belongs to a user, and by which identify call. */
 export type KnownVisitor = { profileId: string; isUsers: boolean; link: Link | null }
 
 /**
- * What becomes of a visitor and a user when one turns out to be the other:
- * - `create`: neither was known; one profile, created for the visitor, is both
- * - `join`: the visitor is new and belongs to the user's profile from the start
+ * What happens when a visitor is identified as a user:
+ * - `create`: neither is known; both get one new profile, created for the visitor
+ * - `join`: the visitor is new and gets the user's profile
  * - `attach`: the user is new and takes over the visitor's anonymous profile, history included
- * - `merge`: the visitor's anonymous profile goes up in the user's
- * - `move`: the visitor was another user's; it belongs to this user from now on and its history stays where it is
- * - `none`: it belongs to this user already, or by a later identify to another one
+ * - `merge`: the visitor's anonymous profile is merged into the user's
+ * - `move`: the visitor belonged to another user; it moves to this user, but its history stays
+ * - `none`: the visitor already belongs to this user, or by a later identify call to another one
  */
 export type LinkPlan = 'create' | 'join' | 'attach' | 'merge' | 'move' | 'none'
 
-/** Decides what an identify does. `userProfileId` is `null` for a user who was not known. */
+/** Determines the effect of an identify call. `userProfileId` is `null` for an unknown user. */
 export const planLink = (
   visitor: KnownVisitor | null,
   userProfileId: string | null,
@@ -38,7 +38,7 @@ export const planLink = (
   return isLater(link, visitor.link) ? 'move' : 'none'
 }
 
-/** The later of two identifies of one visitor: the one received last, then the one with the greater record id. */
+/** The later of two identify calls of a visitor, by time of receipt and then by record id. */
 export const laterLink = (link: Link, other: Link | null): Link =>
   other !== null && !isLater(link, other) ? other : link
 

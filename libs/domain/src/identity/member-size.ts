@@ -7,13 +7,12 @@ const CLOSING = new Set([0x7d, 0x5d])
 const SPACE = new Set([0x20, 0x09, 0x0a, 0x0d])
 
 /**
- * How many bytes the member `name` of a JSON object takes in the object's text: its value alone, from its first to its
- * last character, spaces inside of it counted. Of a member that comes twice the last counts, as for every parser.
- * `json` must be valid JSON in UTF-8 with an object at its top; `undefined` when that has no such member.
+ * The size of the value of member `name` in the text of a JSON object, in bytes, including inner white space. The last of
+ * repeated members counts, as in parsers. `json` must be a valid JSON object in UTF-8. `undefined` without the member.
  */
 export const memberSize = (json: Uint8Array, name: string): number | undefined => {
   let size: number | undefined
-  // All of JSON's punctuation is ASCII, and in UTF-8 no byte of a longer character is.
+  // The punctuation of JSON is ASCII, and the bytes of longer UTF-8 characters are not.
   let at = skipTo(json, 0, (byte) => OPENING.has(byte)) + 1
   while (at < json.length) {
     const keyStart = skipTo(json, at, (byte) => byte === QUOTE)
@@ -27,7 +26,7 @@ export const memberSize = (json: Uint8Array, name: string): number | undefined =
   return size
 }
 
-// A key may be written with escapes.
+// A key may contain escapes.
 const keyAt = (json: Uint8Array, start: number, end: number): unknown =>
   JSON.parse(Buffer.from(json.subarray(start, end)).toString('utf8'))
 
@@ -39,7 +38,7 @@ const skipTo = (json: Uint8Array, from: number, found: (byte: number) => boolean
 
 const skipSpace = (json: Uint8Array, from: number): number => skipTo(json, from, (byte) => !SPACE.has(byte))
 
-/** One past the closing quote of the string that begins at `start`. */
+/** The index after the closing quote of the string at `start`. */
 const endOfString = (json: Uint8Array, start: number): number => {
   let at = start + 1
   while (at < json.length && json[at] !== QUOTE) at += json[at] === BACKSLASH ? 2 : 1

@@ -2,14 +2,14 @@ import type { EnrichedEvent, Touch } from '@waymark/contracts'
 import { hostOf } from '../enrichment/page.ts'
 import { type LinkTouch, linkTouchesOf, mergeLinkTouches } from '../link/link-touch.ts'
 
-/** The first and the last touch of a person, `null` while nothing is known, and the latest ones by short links. */
+/** The first and last touch of a person, or `null`, and the latest touches by short links. */
 export type Touches = { first: Touch | null; last: Touch | null; links: readonly LinkTouch[] }
 
 export const noTouches: Touches = { first: null, last: null, links: [] }
 
 /**
- * Where a person came from, if an event tells: by a campaign, an ad's click id, a short link, or a page of another host.
- * Bots are nobody's touch.
+ * The touch in an event, if there is one: a campaign, the click id of an ad, a short link, or a referrer of another host.
+ * Events of bots have none.
  */
 export const touchesOf = (event: EnrichedEvent): Touches => {
   const { context, timestamp, eventId, shortLinkId, shortLinkCode } = event
@@ -34,7 +34,7 @@ export const touchesOf = (event: EnrichedEvent): Touches => {
   return { first: touch, last: touch, links: linkTouchesOf(event) }
 }
 
-/** The touches of both: the earliest and the latest ones, in whatever order they are learned. */
+/** Merges touches: the earliest and the latest, independent of the order of merges. */
 export const mergeTouches = (a: Touches, b: Touches): Touches => ({
   first: pick(a.first, b.first, (order) => order <= 0),
   last: pick(a.last, b.last, (order) => order >= 0),
@@ -46,6 +46,6 @@ const pick = (a: Touch | null, b: Touch | null, takesFirst: (order: number) => b
   return takesFirst(compareTouches(a, b)) ? a : b
 }
 
-// The event's id decides between touches at the same time, so that the order of arrival never does.
+// For the same time, the event id decides, so that the order of arrival does not matter.
 const compareTouches = (a: Touch, b: Touch): number =>
   Date.parse(a.at) - Date.parse(b.at) || (a.eventId < b.eventId ? -1 : a.eventId > b.eventId ? 1 : 0)

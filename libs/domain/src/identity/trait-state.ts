@@ -1,32 +1,31 @@
 import { MAX_PROFILE_TRAITS_BYTES } from '@waymark/contracts'
 
-/** Which write a trait is from. Of two, the later one by `compareWrites` counts. */
+/** The write of a trait. The later one by `compareWrites` wins. */
 export type TraitWrite = {
   /** When the gateway received it, RFC 3339. */
   at: string
-  /** Id of the record that it came with. */
+  /** Id of its record. */
   by: string
-  /** Whether it was for a known user; else it was for an anonymous visitor. */
+  /** Whether it was for a user, and not for an anonymous visitor. */
   own: boolean
-  /** False for a write by a public key that did not prove its user. Absent otherwise, and in older stored writes. */
+  /** False for a write with a public key and without proof of the user. Absent otherwise, and in older stored writes. */
   verified?: false
 }
 
-/** What is known of the traits of one person. A trait that was unset has a write and no value. */
+/** The traits of one person and their writes. An unset trait has a write and no value. */
 export type TraitState = { traits: Record<string, unknown>; writes: Record<string, TraitWrite> }
 
-/** Traits that an unverified write never replaces once a verified one has set or unset them. */
+/** Traits that an unverified write cannot replace after a verified one. */
 const PROTECTED_TRAITS: ReadonlySet<string> = new Set(['email', 'phone'])
 
 /**
- * Traits that a profile keeps, unset ones included. It is a bound against abuse, which also keeps `mergeTraits` what it
- * is: the traits that were written last stay.
+ * Maximum traits of a profile, including unset ones. Beyond it, `mergeTraits` keeps those that were written last.
  */
 export const MAX_TRAITS_PER_PROFILE = 1_000
 
 export const noTraits: TraitState = { traits: {}, writes: {} }
 
-/** What one write says: the traits it sets, and those that it unsets by `null`. */
+/** The state of a single write. `null` unsets a trait. */
 export const writtenTraits = (traits: Record<string, unknown>, write: TraitWrite): TraitState => {
   const entries = Object.entries(traits)
   return {
@@ -36,8 +35,8 @@ export const writtenTraits = (traits: Record<string, unknown>, write: TraitWrite
 }
 
 /**
- * The order of writes of one trait: those for a known user come after all that were for an anonymous visitor, so that a
- * user's own traits win when a visitor turns out to be that user; else the time of receipt decides, then the record's id.
+ * The order of writes of a trait. Writes for a user come after those for an anonymous visitor, so that the user's traits win
+ * in a merge. Otherwise the time of receipt decides, and then the record id.
  */
 export const compareWrites = (a: TraitWrite, b: TraitWrite): number =>
   Number(a.own) - Number(b.own) || Date.parse(a.at) - Date.parse(b.at) || compareText(a.by, b.by)
@@ -46,13 +45,13 @@ const isProtected = (name: string, write: TraitWrite): boolean =>
   PROTECTED_TRAITS.has(name) && write.verified !== false
 
 /**
- * The order of writes of a trait by name: a verified write of `email` or `phone` comes after all that are not. Also used
- * to choose which traits are kept, so that other traits cannot push a protected one out.
+ * Like `compareWrites`, but verified writes of `email` and `phone` come after unverified ones. It also determines which
+ * traits are kept, so that others cannot displace a protected one.
  */
 const compareNamedWrites = (nameA: string, a: TraitWrite, nameB: string, b: TraitWrite): number =>
   Number(isProtected(nameA, a)) - Number(isProtected(nameB, b)) || compareWrites(a, b)
 
-/** The names in `traits` that `write` may not replace, since a verified write set or unset them. */
+/** The names in `traits` that `write` may not replace, because a verified write has set or unset them. */
 export const protectedTraits = (
   { writes }: TraitState,
   traits: Record<string, unknown>,
@@ -66,8 +65,8 @@ export const protectedTraits = (
 }
 
 /**
- * What is known when two states are known: per trait, the later write. Commutative, associative and idempotent, so that
- * writes may arrive late, twice and in any order. One record must write a trait only once.
+ * Merges two states: for each trait, the later write wins. Commutative, associative and idempotent, so that writes may
+ * arrive late, repeatedly and in any order. One record must write a trait only once.
  */
 export const mergeTraits = (a: TraitState, b: TraitState): TraitState => {
   const merged = new Map<string, { state: TraitState; write: TraitWrite }>()
@@ -93,7 +92,7 @@ export const mergeTraits = (a: TraitState, b: TraitState): TraitState => {
   }
 }
 
-/** Bytes of one member of a JSON object, with the comma or brace behind it. */
+/** Size of a member of a JSON object, with the following comma or brace, in bytes. */
 const memberBytes = (name: string, value: unknown): number =>
   Buffer.byteLength(JSON.stringify(name)) + Buffer.byteLength(JSON.stringify(value)) + 2
 
@@ -101,15 +100,15 @@ const memberBytes = (name: string, value: unknown): number =>
 export const traitsBytes = (traits: Record<string, unknown>): number =>
   Buffer.byteLength(JSON.stringify(traits))
 
-/** Whether `next` is over the limit of a profile and not smaller than `previous`, which may be from before the limit. */
+/** Whether `next` exceeds the limit of a profile and is not smaller than `previous`, which may exceed it already. */
 export const exceedsProfile = (next: TraitState, previous: TraitState): boolean => {
   const bytes = traitsBytes(next.traits)
   return bytes > MAX_PROFILE_TRAITS_BYTES && bytes > traitsBytes(previous.traits)
 }
 
 /**
- * `mergeTraits` within the limit of a profile: where not all fits, the traits that `added` wrote last are taken first,
- * and one that does not fit beside what there is is left out.
+ * Like `mergeTraits`, within the limit of a profile: adds the traits of `added` from the last written one on, and leaves out
+ * those that do not fit.
  */
 export const mergeTraitsThatFit = (kept: TraitState, added: TraitState): TraitState => {
   const all = mergeTraits(kept, added)

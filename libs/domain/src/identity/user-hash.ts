@@ -3,10 +3,10 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 const SECRET_BYTES = 32
 const USER_HASH = /^[0-9a-f]{64}$/i
 
-/** A new secret to compute user hashes with: 256 random bits as text. */
+/** A new secret for user hashes: 256 random bits as text. */
 export const generateIdentitySecret = (): string => randomBytes(SECRET_BYTES).toString('base64url')
 
-/** What a server gives a browser to prove its user: HMAC-SHA-256 of the user id by the project's secret, as hex. */
+/** The proof of a user that a server gives to a browser: HMAC-SHA-256 of the user id with the project's secret, in hex. */
 export const userHashOf = (userId: string, secret: string): string => hmacOf(userId, secret).toString('hex')
 
 /** Whether `userHash` proves `userId`, compared in constant time. */

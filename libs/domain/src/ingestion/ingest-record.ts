@@ -8,7 +8,7 @@ import type {
   ValidationItem,
 } from '@waymark/contracts'
 
-/** What is known of an event beside what it says itself. */
+/** Data of the request that an event came with. */
 export type Receipt = {
   receivedAt: string
   sentAt?: string | null
@@ -18,7 +18,7 @@ export type Receipt = {
   conversions: ConversionClaim[]
 }
 
-/** An event as it is queued for enrichment; fields without a value are left out. */
+/** The record of an event for enrichment. Fields without a value are left out. */
 export const ingestRecordOf = (
   event: AcceptedEvent,
   { projectId, settings }: { projectId: string; settings: ProjectSettings },
@@ -35,7 +35,7 @@ export const ingestRecordOf = (
   return record
 }
 
-/** An event with every field: what it left out is `null` or empty. */
+/** An event with all fields. Missing ones are `null` or empty. */
 export const completeEvent = (event: AcceptedEvent): CompleteEvent => ({
   eventId: event.eventId,
   eventName: event.eventName,
@@ -49,7 +49,7 @@ export const completeEvent = (event: AcceptedEvent): CompleteEvent => ({
   clickIds: event.clickIds ?? {},
 })
 
-/** The record key `projectId:id` that keeps one person's records in order: by visitor, else by user, else by event. */
+/** The record key `projectId:id`, which keeps the records of a person in order: by visitor, else user, else event. */
 export const partitionKeyOf = (
   projectId: string,
   event: { visitorId?: string | null; userId?: string | null; eventId: string },

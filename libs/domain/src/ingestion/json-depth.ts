@@ -1,4 +1,4 @@
-/** Whether a JSON value is nested deeper than `limit` levels; an object or array is one level, its members the next. */
+/** Whether a JSON value is nested deeper than `limit` levels. The outer object or array is level 1. */
 export const isDeeperThan = (value: unknown, limit: number): boolean => {
   if (typeof value !== 'object' || value === null) return false
   if (limit === 0) return true

@@ -1,20 +1,20 @@
-/** How far a JSON value goes: an upper bound of the bytes that it takes when it is written, and what is wrong with it. */
+/** Measurements of a JSON value: an upper bound of its size in bytes, and whether it exceeds limits. */
 export type JsonExtent = {
   bytesAtMost: number
-  /** Nested deeper than allowed; what lies below is not counted. */
+  /** Nested deeper than allowed. Deeper values are not measured. */
   tooDeep: boolean
-  /** Holds a number that no double can: `JSON.parse` makes it infinite, and writing it again null. */
+  /** Contains a number out of the range of a double, which `JSON.parse` turns into `Infinity`. */
   outOfRange: boolean
 }
 
-/** What a UTF-16 unit takes at the most, as a `\u` escape. */
+/** Maximum bytes of a UTF-16 code unit, as a `\u` escape. */
 const UNIT_BYTES = 6
-/** What a double takes at the most, and more than `false` and `null` do. */
+/** Maximum bytes of a number, `false` or `null`. */
 const NUMBER_BYTES = 25
 const QUOTES_BYTES = 2
 const SEPARATOR_BYTES = 1
 
-/** Walks once through a JSON value; an object or array is one level of `maxDepth`, its members the next. */
+/** Measures a JSON value in one pass. The outer object or array is level 1 of `maxDepth`. */
 export const extentOf = (value: unknown, maxDepth: number): JsonExtent => {
   const extent = { bytesAtMost: 0, tooDeep: false, outOfRange: false }
   add(extent, value, maxDepth)

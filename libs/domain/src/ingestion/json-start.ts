@@ -1,11 +1,11 @@
 /**
- * The first `length` characters of a JSON value's text, without a broken character at the end. Of the value no more is
- * written than that takes, whatever its size and depth.
+ * The first `length` characters of the JSON of a value, without half a surrogate pair at the end. It serializes only as
+ * much as needed.
  */
 export const jsonStart = (value: unknown, length: number): string =>
   write(value, length).slice(0, length).toWellFormed()
 
-/** The text of a value, which may end anywhere beyond `length` characters. */
+/** The JSON of a value, which may be truncated after `length` characters. */
 const write = (value: unknown, length: number): string => {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, length))
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)

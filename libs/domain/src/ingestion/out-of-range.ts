@@ -1,7 +1,7 @@
-// A number that JSON can write and a double cannot hold has an exponent of three digits, or that many digits and two.
+// A number out of the range of a double has an exponent of three digits, or very many digits.
 const SUSPECT_NUMBER = /\d{200}|\de\+?\d{3}/i
 
-/** Whether a JSON value holds a number that no double can: `JSON.parse` makes it infinite, and writing it again null. */
+/** Whether a JSON value contains a number out of the range of a double, which `JSON.parse` turns into `Infinity`. */
 export const holdsInfinity = (value: unknown): boolean => {
   const pending: unknown[] = [value]
   while (pending.length > 0) {
@@ -13,6 +13,6 @@ export const holdsInfinity = (value: unknown): boolean => {
   return false
 }
 
-/** The same of a value and the text that it was parsed from, which nearly always tells at a glance that there is none. */
+/** Like `holdsInfinity`, but checks the source text first, which is much faster. */
 export const holdsNumberOutOfRange = (text: string, value: unknown): boolean =>
   SUSPECT_NUMBER.test(text) && holdsInfinity(value)

@@ -2,13 +2,13 @@ const SUSPECT_ESCAPE = /\\u(?:0000|d[89a-f])/i
 const NUL = /\0/g
 
 /**
- * Parses JSON text and replaces what PostgreSQL and UTF-8 cannot hold, U+0000 and lone surrogates, by U+FFFD.
- * Both can only enter through `\u` escapes, so text without a suspect one is not walked again.
+ * Parses JSON text and replaces U+0000 and lone surrogates, which PostgreSQL and UTF-8 cannot represent, by U+FFFD. Both
+ * occur only as `\u` escapes, so other text needs no second pass.
  * @throws SyntaxError when the text is not JSON
  */
 export const parseJson = (text: string): unknown => {
   const value: unknown = JSON.parse(text)
-  // Looking for a fixed text first is many times faster.
+  // Searching for fixed text first is much faster.
   return text.includes('\\u') && SUSPECT_ESCAPE.test(text) ? sanitize(value) : value
 }
 
@@ -17,7 +17,7 @@ const sanitizeString = (text: string): string => text.toWellFormed().replace(NUL
 const sanitize = (value: unknown): unknown => {
   if (typeof value === 'string') return sanitizeString(value)
   if (typeof value !== 'object' || value === null) return value
-  // A stack of our own: the body may be nested deeper than the call stack goes.
+  // Not recursive, because the nesting may exceed the call stack.
   const pending: object[] = [value]
   for (let current = pending.pop(); current !== undefined; current = pending.pop()) {
     for (const [key, child] of Object.entries(current)) {
@@ -26,7 +26,7 @@ const sanitize = (value: unknown): unknown => {
       if (typeof child === 'object' && child !== null) pending.push(child)
       if (cleanKey === key && cleanChild === child) continue
       if (cleanKey !== key) Reflect.deleteProperty(current, key)
-      // Not an assignment: that would set the prototype when the key is `__proto__`.
+      // An assignment would set the prototype for the key `__proto__`.
       Object.defineProperty(current, cleanKey, {
         value: cleanChild,
         enumerable: true,

@@ -1,7 +1,7 @@
-/** Characters of a text that weigh as much as one value: patterns go through them. */
+/** Number of characters that count as one value, because patterns scan them. */
 const CHARACTERS = 32
 
-/** How many values a JSON value consists of, itself included; long texts and names count as several. Counting ends above `limit`. */
+/** The number of values in a JSON value, including itself. Long strings and names count several times. Stops above `limit`. */
 export const weightOf = (value: unknown, limit = Number.POSITIVE_INFINITY): number => {
   let weight = 0
   const pending: unknown[] = [value]

@@ -1,4 +1,4 @@
-/** JSON that is the same text for equal values: the members of objects come in one order. */
+/** Canonical JSON: equal values have the same text, because members are sorted. */
 export const canonicalJson = (value: unknown): string =>
   JSON.stringify(value, (_name, member: unknown) =>
     typeof member === 'object' && member !== null && !Array.isArray(member)

@@ -5,11 +5,11 @@ import type { ApiKeyKind, ApiKeyScope } from '@waymark/contracts'
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const KEY_ID_LENGTH = 10
 const SECRET_LENGTH = 32
-// 62^6 exceeds 2^32, so six characters hold any CRC32.
+// 62^6 exceeds 2^32, so six characters can represent any CRC32.
 const CHECKSUM_LENGTH = 6
 const FORMAT = /^wm_(pub|sec)_([0-9A-Za-z]{10})([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/
 
-/** The parts of an API key. `keyId` may be shown and is looked up by; `secret` is only ever stored as a hash. */
+/** The parts of an API key. `keyId` is public and identifies the key; `secret` is stored only as a hash. */
 export type ApiKeyParts = { kind: ApiKeyKind; keyId: string; secret: string }
 
 const base62 = (length: number): string =>
@@ -25,7 +25,7 @@ const checksumOf = (text: string): string => {
   return digits
 }
 
-/** Draws a new API key from the CSPRNG: 190 random bits of secret. */
+/** Generates an API key with the CSPRNG. Its secret has 190 random bits. */
 export const generateApiKey = (kind: ApiKeyKind): { key: string; keyId: string; secretHash: Buffer } => {
   const keyId = base62(KEY_ID_LENGTH)
   const secret = base62(SECRET_LENGTH)
@@ -33,26 +33,26 @@ export const generateApiKey = (kind: ApiKeyKind): { key: string; keyId: string; 
   return { key: body + checksumOf(body), keyId, secretHash: hashSecret(secret) }
 }
 
-/** Takes an API key apart; `undefined` when it is malformed or its checksum says that it was mistyped. */
+/** Parses an API key. `undefined` when it is malformed or its checksum is wrong. */
 export const parseApiKey = (key: string): ApiKeyParts | undefined => {
   const [, kind, keyId, secret, checksum] = FORMAT.exec(key) ?? []
   if (!keyId || !secret || checksum !== checksumOf(key.slice(0, -CHECKSUM_LENGTH))) return undefined
   return { kind: kind as ApiKeyKind, keyId, secret }
 }
 
-/** SHA-256 of a key's secret; no slow hash is needed, since the secret cannot be guessed. */
+/** SHA-256 of a key's secret. A slow hash is not needed for random secrets. */
 export const hashSecret = (secret: string): Buffer => hash('sha256', secret, 'buffer')
 
-/** Whether a secret belongs to a stored hash, in constant time. */
+/** Whether a secret matches a stored hash, compared in constant time. */
 export const secretMatches = (secret: string, storedHash: Uint8Array): boolean => {
   const given = hashSecret(secret)
   return given.length === storedHash.length && timingSafeEqual(given, storedHash)
 }
 
-// A role may do what the weaker ones may.
+// A role includes the permissions of weaker ones.
 const MANAGE_SCOPES: readonly ApiKeyScope[] = ['manage:read', 'manage:write', 'manage:admin']
 
-/** Whether scopes that are held cover one that is needed; of the `manage` scopes a stronger one covers the weaker. */
+/** Whether scopes include a required one. A `manage` scope includes the weaker ones. */
 export const scopeAllows = (held: readonly ApiKeyScope[], needed: ApiKeyScope): boolean => {
   const rank = MANAGE_SCOPES.indexOf(needed)
   return held.includes(needed) || (rank !== -1 && held.some((scope) => MANAGE_SCOPES.indexOf(scope) > rank))

@@ -5,24 +5,24 @@ const TAG_LENGTH = 12
 const COUNTER_BITS = 12
 const RANDOM_BITS = 14
 
-/** What a link's click ids end with, the last 48 bits of the link's own id. Unique in a project. */
+/** The tag at the end of a link's click ids: the last 48 bits of the link id. Unique in a project. */
 export const clickTagOf = (linkId: string): string => linkId.slice(-TAG_LENGTH)
 
-/** A click id in its usual spelling, or `null` when the text is none. */
+/** Normalizes a click id. `null` when the text is not a click id. */
 export const parseClickId = (text: unknown): string | null => {
   if (typeof text !== 'string' || text.length !== 36) return null
   const id = text.toLowerCase()
   return CLICK_ID.test(id) ? id : null
 }
 
-/** When a click was, in ms since the epoch, as its id tells. */
+/** The time of a click in its id, in ms since the epoch. */
 export const clickTimeOf = (clickId: string): number =>
   Number.parseInt(clickId.slice(0, 8) + clickId.slice(9, 13), 16)
 
 /**
- * Makes ids for clicks: UUIDv7 (RFC 9562) that end with the link's tag, so that an event which carries one can be
- * attributed before the click itself is stored. Of the other 26 bits, 12 count, which keeps a process's own ids apart
- * up to 4,096 clicks on one link in a millisecond, and 14 are random, which keeps processes apart.
+ * Generates ids of clicks: UUIDv7 (RFC 9562) that end with the link's tag, so that an event can be attributed before its
+ * click is stored. The other 26 bits are a counter of 12 bits, for up to 4,096 clicks on a link per millisecond and
+ * process, and 14 random bits.
  */
 export const createClickIds = () => {
   let counter = randomInt(1 << COUNTER_BITS)

@@ -1,14 +1,14 @@
 import { randomInt } from 'node:crypto'
 import { englishDataset, englishRecommendedTransformers, RegExpMatcher } from 'obscenity'
 
-// Without 0 O o, 1 I i L l, which people take for each other.
+// Without the ambiguous characters 0 O o and 1 I i L l.
 const ALPHABET = '23456789abcdefghjkmnpqrstuvwxyzABCDEFGHJKMNPQRSTUVWXYZ'
 const GENERATED_LENGTH = 7
 
-/** What a code may look like, generated or chosen. */
+/** The format of generated and chosen codes. */
 export const LINK_CODE = /^[A-Za-z0-9_-]{3,64}$/
 
-// What the service or a proxy in front may want to answer itself, and what nobody would take for a link.
+// Paths that the service or a proxy may need, and names that do not look like links.
 const RESERVED = new Set([
   'admin',
   'api',
@@ -45,7 +45,7 @@ const RESERVED = new Set([
 
 const offensive = new RegExpMatcher({ ...englishDataset.build(), ...englishRecommendedTransformers })
 
-/** Why a code that somebody chose cannot be used, or `undefined` when it can. */
+/** Why a chosen code is invalid, or `undefined` when it is valid. */
 export const codeProblem = (code: string): { rule: string; message: string } | undefined => {
   if (!LINK_CODE.test(code))
     return { rule: 'pattern', message: 'must be 3 to 64 letters, digits, `_` or `-`' }
@@ -56,8 +56,8 @@ export const codeProblem = (code: string): { rule: string; message: string } | u
 }
 
 /**
- * A random code of 7 characters, 54⁷ ≈ 1.3 × 10¹² of them, without characters that look alike and without words that
- * offend. It may be taken: try another one then.
+ * A random code of 7 characters (54⁷ ≈ 1.3 × 10¹² codes), without ambiguous characters and offensive words. It may exist
+ * already; then generate another one.
  */
 export const generateCode = (): string => {
   for (;;) {

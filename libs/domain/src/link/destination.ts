@@ -1,22 +1,22 @@
 import { type LinkUtm, MAX_DESTINATION_LENGTH } from '@waymark/contracts'
 
-/** The parameter in which a destination is told the id of the click. */
+/** The query parameter that passes the click id to the destination. */
 export const CLICK_PARAMETER = 'wm_click'
 
 const ABSOLUTE = /^https?:\/\//i
 const CONTROL = /\p{Cc}/u
 
-/** A usable destination in its normal form, or why it cannot be used. */
+/** A normalized destination, or why it is invalid. */
 export type CheckedDestination = { url: string } | { problem: string }
 
 /**
- * Normalises a destination as the WHATWG URL standard does, so that only printable ASCII is left of it. Refused is what
- * is not an absolute http or https address, has credentials or control characters, or is longer than 2,048 characters.
+ * Normalizes a destination by the WHATWG URL standard, to printable ASCII. It must be an absolute http or https URL without
+ * credentials and control characters, of at most 2,048 characters.
  */
 export const checkDestination = (text: string): CheckedDestination => {
   if (text.length > MAX_DESTINATION_LENGTH) return { problem: 'is too long' }
   if (CONTROL.test(text)) return { problem: 'has control characters' }
-  // The parser alone would also take `https:example.com`.
+  // The parser also accepts `https:example.com`.
   if (!ABSOLUTE.test(text.trim())) return { problem: 'is not an absolute http or https address' }
   const url = URL.parse(text)
   if (url === null) return { problem: 'is not a valid address' }
@@ -25,28 +25,28 @@ export const checkDestination = (text: string): CheckedDestination => {
   return { url: url.href }
 }
 
-/** A destination that is ready to be sent to: what may have to be added goes between `head` and `tail`. */
+/** A prepared destination. Parameters are added between `head` and `tail`. */
 export type PreparedDestination = {
-  /** The whole of it, when there is nothing to add. */
+  /** The whole URL without additions. */
   url: string
   head: string
   separator: '?' | '&'
-  /** From the `#` on. */
+  /** The fragment, including `#`. */
   tail: string
-  /** The parameters that it has itself. */
+  /** Its own parameters. */
   parameters: readonly string[]
 }
 
 /**
- * Prepares a normalised destination, so that sending a visitor there parses nothing: adds the UTM parameters that it has
- * not got, and takes a click id away that somebody copied with it.
+ * Prepares a normalized destination, so that redirects need no parsing. Adds missing UTM parameters and removes a copied
+ * click id.
  */
 export const prepareDestination = (url: string, utm: LinkUtm): PreparedDestination => {
   const parsed = new URL(url)
   if (parsed.searchParams.has(CLICK_PARAMETER)) parsed.searchParams.delete(CLICK_PARAMETER)
   const tail = parsed.hash
   parsed.hash = ''
-  // An empty query leaves its question mark behind unless it is assigned.
+  // Assigning an empty query removes its question mark.
   if (parsed.search === '') parsed.search = ''
   const own = new Set(parsed.searchParams.keys())
   const added = new URLSearchParams()
@@ -64,8 +64,8 @@ export const prepareDestination = (url: string, utm: LinkUtm): PreparedDestinati
 }
 
 /**
- * Where to send a visitor: `clickId` is appended unless null, and so are the parameters of `query` (as it stood in the
- * request, without its `?`) that the destination has not got. They are encoded anew: nothing else of them gets through.
+ * The URL for a visitor. Appends `clickId` unless null, and the parameters of `query` (as in the request, without `?`) that
+ * the destination does not have. They are encoded again, so that they cannot inject anything.
  */
 export const addressFor = (
   { url, head, separator, tail, parameters }: PreparedDestination,

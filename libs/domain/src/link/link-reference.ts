@@ -3,15 +3,15 @@ import { clickTagOf, parseClickId } from './click-id.ts'
 import { LINK_CODE } from './code.ts'
 import { CLICK_PARAMETER } from './destination.ts'
 
-/** What names a link of a project: the tag in a click's id, the link's own id, or its code. */
+/** A reference to a link: the tag in a click id, the link id, or the code. */
 export type LinkReference = { by: 'tag' | 'id' | 'code'; value: string }
-/** What an event says of the link that led to it: the click, if it names one, and everything that names the link. */
-export type LinkClaim = { clickId: string | null; references: readonly LinkReference[] }
+/** The references to a link in an event, and its click id if there is one. */
+type LinkClaim = { clickId: string | null; references: readonly LinkReference[] }
 
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
 const IN_QUERY = new RegExp(`[?&]${CLICK_PARAMETER}=([0-9a-fA-F-]{36})(?:[&#]|$)`)
 
-/** Reads which link an event claims to come from, the best evidence first; `null` when it claims nothing. */
+/** Reads the link references of an event, the most reliable first. `null` when there are none. */
 export const linkClaimOf = ({
   properties,
   clickIds,
@@ -32,6 +32,6 @@ export const linkClaimOf = ({
   return references.length === 0 ? null : { clickId, references }
 }
 
-// Nearly no address has one: a whole URL is parsed elsewhere, and once is enough.
+// Parsed only when it contains the parameter, because parsing every URL again would be slow.
 const clickIdIn = (url: unknown): string | null =>
   typeof url === 'string' ? parseClickId(IN_QUERY.exec(url)?.[1]) : null

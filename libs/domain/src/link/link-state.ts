@@ -1,12 +1,12 @@
 import type { LinkStatus } from '@waymark/contracts'
 
-/** What decides whether a link leads anywhere. Times in ms since the epoch. */
+/** The properties that determine whether a link is active. Times in ms since the epoch. */
 export type LinkTerms = { status: LinkStatus; startsAt: number | null; expiresAt: number | null }
 
-/** Why a link leads nowhere any more. */
+/** Why a link is no longer active. */
 export type LinkEnd = 'paused' | 'archived' | 'expired' | 'click_limit_reached'
 
-/** Whether a link leads to its destination at a time, not yet, or no more. */
+/** Whether a link is active at a time, not active yet, or no longer. */
 export const linkStateAt = (
   { status, startsAt, expiresAt }: LinkTerms,
   atMs: number,

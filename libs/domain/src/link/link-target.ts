@@ -1,7 +1,7 @@
 import type { LinkTarget } from '@waymark/contracts'
 import type { UserAgent } from '../enrichment/user-agent.ts'
 
-/** What is known of who follows a link; `null` is unknown. */
+/** A visitor who follows a link. `null` means unknown. */
 export type LinkVisitor = { device: string | null; os: string | null; country: string | null }
 type Conditions = Omit<LinkTarget, 'destination'>
 
@@ -13,14 +13,14 @@ const OS_NAMES: readonly [RegExp, NonNullable<Conditions['os']>][] = [
   [/^(?:linux|ubuntu|debian|fedora|chrom(?:e|ium) os)/i, 'linux'],
 ]
 
-/** A visitor as the conditions of targets name them. */
+/** A visitor in the terms of target conditions. */
 export const describeVisitor = (agent: UserAgent, country: string | null): LinkVisitor => ({
   device: agent.device,
   os: OS_NAMES.find(([name]) => name.test(agent.os ?? ''))?.[1] ?? null,
   country,
 })
 
-/** Whether a visitor fits everything that a target names. */
+/** Whether a visitor matches all conditions of a target. */
 export const fitsTarget = ({ device, os, country }: Conditions, visitor: LinkVisitor): boolean =>
   (device === undefined || device === visitor.device) &&
   (os === undefined || os === visitor.os) &&

@@ -1,7 +1,7 @@
 import type { EnrichedEvent } from '@waymark/contracts'
 import { clickTimeOf } from './click-id.ts'
 
-/** That a person came through a short link. `at` is when (RFC 3339): the click's time if it is known. */
+/** A visit through a short link. `at` (RFC 3339) is the time of the click if known. */
 export type LinkTouch = {
   at: string
   linkId: string
@@ -11,27 +11,27 @@ export type LinkTouch = {
   eventId: string
 }
 
-/** Touches of one person that are remembered, the latest ones. */
+/** Maximum stored touches of a person. The latest are kept. */
 export const MAX_LINK_TOUCHES = 20
-/** How long after a touch a conversion is attributed to it, unless the project says otherwise. */
+/** Default attribution window of a project, in days. */
 export const DEFAULT_ATTRIBUTION_DAYS = 30
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** The touch that an event is, if a known link led to it. Bots are nobody's touch. */
+/** The link touch of an event, if a known link led to it. Events of bots have none. */
 export const linkTouchesOf = ({ context, timestamp, eventId }: EnrichedEvent): LinkTouch[] => {
   const { shortLink, bot } = context
   if (!shortLink || bot) return []
   const { id, code, campaign, clickId } = shortLink
-  // Pages that are loaded again with the same click in their address are not another touch.
+  // Reloading a page with the same click id is the same touch.
   const clickedAt = clickId === null ? Number.NaN : clickTimeOf(clickId)
   const at = clickedAt <= Date.parse(timestamp) ? new Date(clickedAt).toISOString() : timestamp
   return [{ at, linkId: id, code, campaign, clickId, eventId }]
 }
 
 /**
- * The latest `max` touches of both, the earliest first; a click counts once. Commutative, associative and idempotent, so
- * that the order in which touches are learned makes no difference. Answers `a` itself when `b` has no news.
+ * The latest `max` touches of both, the earliest first, each click once. Commutative, associative and idempotent, so that
+ * the order of arrival does not matter. Returns `a` itself when `b` adds nothing.
  */
 export const mergeLinkTouches = (
   a: readonly LinkTouch[],
@@ -50,7 +50,7 @@ export const mergeLinkTouches = (
   return isNews ? merged : a
 }
 
-/** The first and the last touch that a conversion at `at` is attributed to: those of the `windowDays` before it. */
+/** The first and last touch within `windowDays` before a conversion at `at`. */
 export const attributeTo = (
   touches: readonly LinkTouch[],
   at: string,

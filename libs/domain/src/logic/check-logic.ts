@@ -1,4 +1,4 @@
-/** The operations that logic may use, of those that JsonLogic knows. What is not listed cannot be reached. */
+/** The allowed operations of JsonLogic. */
 export const OPERATIONS: readonly string[] = [
   ...['var', 'val', 'exists', 'missing', 'missing_some'],
   ...['if', '?:', 'and', 'or', '!', '!!', '??'],
@@ -9,19 +9,18 @@ export const OPERATIONS: readonly string[] = [
 ]
 
 const allowed = new Set(OPERATIONS)
-/** Operations that go through a list: one within another multiplies the work. */
+/** Operations that iterate over a list. Nesting them multiplies the work. */
 const ITERATING = new Set(['map', 'filter', 'reduce', 'all', 'none', 'some'])
 const READING = new Set(['var', 'val', 'exists', 'missing', 'missing_some'])
-/** Operations that put values together: for each item that `reduce` comes to, the result would double. */
+/** Operations that concatenate values. Within `reduce` the result could double with each item. */
 const GROWING = new Set(['merge', 'cat'])
 
-/** Where in logic a part stands. */
+/** The context of a part of logic. */
 type Place = { inList: boolean; inReducer: boolean }
 
 /**
- * Checks that logic asks for nothing but what is allowed. It has to be asked before logic is compiled, wherever that
- * comes from: compiling runs parts of it.
- * @throws Error saying what is not allowed
+ * Checks that logic uses only allowed operations and paths. Call it before compiling logic, because that runs parts of it.
+ * @throws Error with what is not allowed
  */
 export const checkLogic = (logic: unknown): void => {
   const check = (part: unknown, place: Place): void => {
@@ -46,7 +45,7 @@ export const checkLogic = (logic: unknown): void => {
   const checkArguments = (name: string, argument: unknown, place: Place): void => {
     const list = Array.isArray(argument) ? argument : [argument]
     list.forEach((part, index) => {
-      // Paths were looked at; what follows one in `var` counts when there is nothing at it.
+      // The path is already checked. The second argument of `var` is the default.
       if (READING.has(name) && !(name === 'var' && index === 1)) return
       check(part, {
         inList: place.inList || ITERATING.has(name),
@@ -58,7 +57,7 @@ export const checkLogic = (logic: unknown): void => {
   check(logic, { inList: false, inReducer: false })
 }
 
-/** What is read is named in the logic itself, and is nothing that objects have without being given it. */
+/** Paths must be constant and must not name inherited members. */
 const checkPaths = (name: string, argument: unknown): void => {
   const list = Array.isArray(argument) ? argument : [argument]
   for (const part of (name === 'var' ? list.slice(0, 1) : list).flat()) {

@@ -7,24 +7,24 @@ import { BudgetExceededError, type WorkBudget } from './work-budget.ts'
 
 const MAX_LOGIC_BYTES = 8 * 1024
 const MAX_LOGIC_DEPTH = 20
-/** Steps of logic that one evaluation may take, whatever is left of the budget. */
+/** Maximum steps of one evaluation, regardless of the remaining budget. */
 export const MAX_STEPS = 250_000
-/** What a step of logic takes from the budget: it is slower than a step of a schema. */
+/** Budget per step of logic, which is slower than a step of a schema. */
 export const STEP_COST = 8
 
 const createEngine = (): LogicEngine => {
   const { methods } = new LogicEngine()
   const known = Object.fromEntries(OPERATIONS.map((name) => [name, methods[name]]))
-  // Lists in what `reduce` gathers cannot grow, so their depth is not looked at again in each round.
+  // The accumulator of `reduce` cannot grow, so its depth is not checked in each round.
   const engine = new LogicEngine(known, { maxDepth: Number.POSITIVE_INFINITY })
   for (const [name, method] of Object.entries(METERED_METHODS)) engine.addMethod(name, method)
-  // Operations are looked up by names that others write.
+  // Operations are looked up by names of clients.
   Object.setPrototypeOf(engine.methods, null)
   engine.truthy = isTruthy
   return engine
 }
 
-/** As JsonLogic has it, without listing the members of objects. */
+/** Truthiness of JsonLogic, without enumerating members of objects. */
 const isTruthy = (value: unknown): boolean => {
   if (typeof value !== 'object' || value === null) return Boolean(value)
   if (Array.isArray(value)) return value.length > 0
@@ -33,10 +33,10 @@ const isTruthy = (value: unknown): boolean => {
 }
 const engine = createEngine()
 
-/** JSON that logic is asked about, and the length of the longest text in it. */
+/** The data of an evaluation, and the length of its longest string. */
 export type LogicData = { value: unknown; longestText: number }
 
-/** Prepares data for evaluations: once for all logic that is asked about it. */
+/** Prepares data, once for all evaluations on it. */
 export const logicData = (value: unknown): LogicData => ({ value, longestText: longestTextIn(value) })
 
 const longestTextIn = (value: unknown): number => {
@@ -49,11 +49,11 @@ const longestTextIn = (value: unknown): number => {
 }
 type Values = Record<string, unknown>
 
-/** Logic ready to be asked. */
+/** Compiled logic. */
 export type CompiledLogic = {
   /**
-   * Whether it holds for data; what stumbles over data fails. `exceeded` when finding out would cost more than is left
-   * of the budget, or more than `MAX_STEPS`.
+   * Whether logic is true for data. An error during the evaluation counts as false. `exceeded` when it would exceed the
+   * remaining budget or `MAX_STEPS`.
    */
   evaluate: (data: LogicData, budget: WorkBudget) => Evaluation
 }
@@ -61,7 +61,7 @@ export type Evaluation = 'holds' | 'fails' | 'exceeded'
 
 /**
  * Compiles JsonLogic.
- * @throws Error when it is no JsonLogic, or more than `checkLogic` allows
+ * @throws Error when it is not valid JsonLogic, or `checkLogic` refuses it
  */
 export const compileLogic = (logic: unknown): CompiledLogic => {
   if (isDeeperThan(logic, MAX_LOGIC_DEPTH)) throw new Error(`is nested deeper than ${MAX_LOGIC_DEPTH} levels`)
@@ -83,7 +83,7 @@ export const compileLogic = (logic: unknown): CompiledLogic => {
   }
 }
 
-/** Why logic may not be saved: it is too large or cannot be compiled. `field` is where it is in the request. */
+/** Why logic may not be saved: it is too large or cannot be compiled. `field` is its path in the request. */
 export const logicProblems = (logic: unknown, field: string): ValidationItem[] => {
   const problem = (message: string): ValidationItem[] => [{ field, rule: 'json_logic', message }]
   if (Buffer.byteLength(JSON.stringify(logic)) > MAX_LOGIC_BYTES)

@@ -1,33 +1,33 @@
 import { BudgetExceededError } from './work-budget.ts'
 
-/** What evaluating a part of logic costs: `flat` steps, and for each of `text` those that the longest text costs. */
-export type Cost = { flat: number; text: number }
+/** The cost of a part of logic: `flat` steps, and `text` times the steps of the longest string. */
+type Cost = { flat: number; text: number }
 
 type Logic = Record<string, unknown>
 type Metered = Cost & { logic: unknown }
 type Method = (args: unknown[]) => unknown
 
-/** Characters that cost as much as one step where they are copied, compared or read as a number. */
+/** Characters per step, to copy, compare or parse a string. */
 const CHARACTERS_PER_STEP = 32
 const ITERATING = new Set(['map', 'filter', 'reduce', 'all', 'none', 'some'])
 const READING = new Set(['var', 'val', 'exists', 'missing', 'missing_some'])
 const COMPARING = new Set(['==', '===', '!=', '!==', '<', '<=', '>', '>='])
 const CALCULATING = new Set(['+', '-', '*', '/', '%', 'min', 'max'])
-/** Operations that metered ones stand in for, since what they cost is known only from their arguments. */
+/** Operations that are replaced by metered ones, because their cost depends on their arguments. */
 const REPLACED: Readonly<Record<string, string>> = { merge: '@merge', substr: '@substr' }
 
-// Evaluating is synchronous, so that one meter does for all.
+// Evaluation is synchronous, so one meter is enough.
 let left = 0
 let longest = 0
 
-/** Takes `cost` for the first time in an evaluation that may take `steps`. @throws BudgetExceededError */
+/** Starts an evaluation of at most `steps` and takes its first `cost`. @throws BudgetExceededError */
 export const startMeter = (steps: number, longestText: number, cost: Cost): void => {
   left = steps
   longest = longestText
   spend(costOf(cost))
 }
 
-/** The steps that are left of those that an evaluation started with. */
+/** The remaining steps of the evaluation. */
 export const stepsLeft = (): number => left
 
 const costOf = ({ flat, text }: Cost): number => flat + text * (1 + longest / CHARACTERS_PER_STEP)
@@ -43,7 +43,7 @@ const spendText = (characters: number): void => {
   spend(1 + characters / CHARACTERS_PER_STEP)
 }
 
-/** A value as text. A list within lists can stand for very many values, so that each is paid for before. */
+/** A value as text. Each item is paid for in advance, because nested lists may contain very many. */
 const textOf = (value: unknown): string => {
   spendValue(value)
   return String(value)
@@ -55,9 +55,9 @@ const spendValue = (value: unknown): void => {
   if (Array.isArray(value)) for (const item of value) spendValue(item)
 }
 
-/** What the engine runs in metered logic beside the operations of JsonLogic; nobody else can name them. */
+/** Internal operations of metered logic. Clients cannot use them. */
 export const METERED_METHODS: Readonly<Record<string, Method>> = {
-  // A list that is gone through, at what its body costs for each item.
+  // An iteration over a list, with the cost of its body for each item.
   '@each': ([list, flat, text]) => {
     if (Array.isArray(list)) spend(list.length * costOf({ flat: flat as number, text: text as number }))
     return list
@@ -97,7 +97,7 @@ export const METERED_METHODS: Readonly<Record<string, Method>> = {
   '@in': ([item, within]) => {
     const haystack = (within || []) as string | unknown[]
     if (typeof haystack === 'string') {
-      // A text of nearly equal parts is compared with the whole of the other at each place.
+      // A repetitive string may be compared with the whole other one at each position.
       const needle = textOf(item)
       spend((haystack.length * Math.max(1, needle.length)) / CHARACTERS_PER_STEP)
       return haystack.includes(needle)
@@ -109,8 +109,8 @@ export const METERED_METHODS: Readonly<Record<string, Method>> = {
 }
 
 /**
- * Logic that does the same and pays for what it costs, and what its first steps cost. It has been checked before. For the body
- * of a loop texts are paid for one by one, elsewhere as if each were the longest, which leaves comparisons as fast as they are.
+ * Adds metering to checked logic, and returns the cost of its first steps. In the body of a loop each string is paid for by
+ * its length; elsewhere as the longest one, which keeps comparisons fast.
  */
 export const meterLogic = (logic: unknown, inLoop = false): Metered => {
   if (typeof logic !== 'object' || logic === null) return { logic, flat: 1, text: 0 }
@@ -163,7 +163,7 @@ const ownCost = (name: string, argument: unknown): Cost => {
   const args = Array.isArray(argument) ? argument : [argument]
   const texts = args.filter((part) => !isLiteral(part) || typeof part === 'string').length
   if (COMPARING.has(name)) {
-    // A comparison ends with the shorter of two texts.
+    // A comparison stops at the end of the shorter string.
     const literal = args.find((part) => typeof part === 'string')
     return typeof literal === 'string' && args.length === 2
       ? { flat: 1 + literal.length / CHARACTERS_PER_STEP, text: 0 }
@@ -176,7 +176,7 @@ const isLiteral = (part: unknown): boolean => typeof part !== 'object' || part =
 
 const replaced = (name: string, argument: unknown, parts: unknown): Logic => {
   const isList = Array.isArray(argument)
-  // What names one value may turn out to be a list of them.
+  // A path may refer to a list.
   const isOne = typeof argument === 'object' && argument !== null && !isList
   if (name === 'cat') return { [isList ? '@cat' : '@join']: parts }
   if (name === 'in' && !isInLiterals(argument))
@@ -188,7 +188,7 @@ const replaced = (name: string, argument: unknown, parts: unknown): Logic => {
   return { [REPLACED[name] ?? name]: parts }
 }
 
-/** Whether it looks for something in a list that is spelled out, such as some countries. */
+/** Whether it searches a constant list, such as one of countries. */
 const isInLiterals = (argument: unknown): boolean =>
   Array.isArray(argument) &&
   Array.isArray(argument[1]) &&

@@ -1,12 +1,12 @@
 /**
- * Steps that a request, or a batch of records, may take beyond what each of its events has of its own. A step is some ten
- * nanoseconds at the most, so that all of them take about a tenth of a second.
+ * Steps that the events of a request or batch share, beyond those of each event. A step takes about ten nanoseconds at
+ * most, so all of them take about a tenth of a second.
  */
 export const SHARED_STEPS = 4_000_000
-/** Steps that each event, or each person that is decided for, has of its own. */
+/** Steps of each event, or of each person of a decision request. */
 export const STEPS_PER_ITEM = 50_000
 
-/** Thrown where work would cost more than its budget. The work is not done then. */
+/** The work would exceed its budget, and is not done. */
 export class BudgetExceededError extends Error {
   constructor() {
     super('the work would cost more than its budget')
@@ -15,8 +15,8 @@ export class BudgetExceededError extends Error {
 }
 
 /**
- * What work on a tenant's rules may still cost. It counts steps and not time, so that every process decides alike. One
- * budget spans a request: what is saved by an event does not go to the next, what it takes beyond its own does.
+ * The remaining budget of work on the rules of a tenant. It counts steps instead of time, so that results do not depend on
+ * the machine. A budget covers a request: unused steps of an event expire, and excess steps reduce the shared ones.
  */
 export class WorkBudget {
   #shared: number
@@ -31,12 +31,12 @@ export class WorkBudget {
     return this.#own + this.#shared
   }
 
-  /** Begins with the next event, which has steps of its own. */
+  /** Starts the next event, with its own steps. */
   startItem(steps = STEPS_PER_ITEM): void {
     this.#own = steps
   }
 
-  /** @throws BudgetExceededError when fewer steps are left, none of which are taken then */
+  /** Takes steps, or none if fewer remain. @throws BudgetExceededError */
   spend(steps: number): void {
     if (steps > this.left) throw new BudgetExceededError()
     const ofOwn = Math.min(steps, this.#own)
