@@ -1,4 +1,4 @@
-/** What an API key may be allowed to do. `manage:*` act as the project roles viewer, editor and admin. */
+/** The scopes of API keys. `manage:*` correspond to the project roles viewer, editor and admin. */
 export const apiKeyScopes = [
   'events:write',
   'events:backfill',
@@ -13,5 +13,5 @@ export const apiKeyScopes = [
 ] as const
 export type ApiKeyScope = (typeof apiKeyScopes)[number]
 
-/** `pub` keys are seen by browsers, `sec` keys stay on servers. */
+/** `pub` keys are for browsers, `sec` keys for servers. */
 export type ApiKeyKind = 'pub' | 'sec'

@@ -1,4 +1,4 @@
-/** Why a request could not be answered as asked. service-kit gives each its HTTP status. */
+/** Codes of errors. service-kit maps each to an HTTP status. */
 export type ErrorCode =
   | 'bad_request'
   | 'unauthorized'
@@ -16,7 +16,7 @@ export type ErrorCode =
   | 'overloaded'
   | 'internal'
 
-/** A failure that the caller is told about: `message` becomes the body's `error`, `details` stand beside it. */
+/** An error for the client: `message` becomes `error` in the body, next to `details`. */
 export class AppError extends Error {
   readonly code: ErrorCode
   readonly details: Readonly<Record<string, unknown>>
@@ -36,6 +36,6 @@ export class AppError extends Error {
 
 const RETRY_AFTER_S = 30
 
-/** The error for a store that does not answer: nothing was kept, and repeating the request is safe. */
+/** A store does not answer. Repeating the request is safe. */
 export const storeUnavailable = (cause?: unknown, retryAfter = RETRY_AFTER_S): AppError =>
   new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfter }, { cause })

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { NullableString, notBlank, patternOf } from './schema-parts.ts'
 
-/** Whether a decision decides. Only an `active` one does, within its schedule; an archived one never will again. */
+/** The status of a decision. Only an `active` one applies its rules, within its schedule. Archiving is final. */
 export const decisionStatuses = ['draft', 'active', 'paused', 'archived'] as const
 export type DecisionStatus = (typeof decisionStatuses)[number]
 
@@ -9,7 +9,7 @@ const strict = { additionalProperties: false }
 const nullable = <S extends TSchema>(schema: S, description: string) =>
   Type.Unsafe<Static<S> | null>({ anyOf: [schema, { type: 'null' }], description })
 
-/** What names a decision, a variant, a rule or a group. No colon: it separates the parts of what is hashed. */
+/** A key of a decision, variant, rule or group. Without colons, which separate the parts of hashed strings. */
 export const DecisionKey = Type.String(
   patternOf(
     '^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$',
@@ -98,7 +98,7 @@ const ExclusionGroup = Type.Object(
   strict,
 )
 
-/** A decision as it is written, without its key and status. */
+/** A decision in a request, without its key and status. */
 export const decisionParts = {
   name: Type.Optional(
     Type.Unsafe<string | null>({ type: ['string', 'null'], minLength: 1, maxLength: 200, ...notBlank }),
@@ -133,17 +133,17 @@ export const decisionParts = {
   ),
 }
 const DecisionParts = Type.Object(decisionParts)
-/** A decision as a client writes it. */
+/** A decision in a request. */
 export type DecisionParts = Static<typeof DecisionParts>
 
-/** One of the values that a decision chooses from. */
+/** A value that a decision may choose. */
 export type DecisionVariant = { key: string; value: unknown; couponPoolId: string | null }
 
-/** One step of a decision: whom it is for, and what they get. Exactly one of `variant` and `split` is set. */
+/** A rule: the people it targets, and their variant. Exactly one of `variant` and `split` is set. */
 export type DecisionRule = {
   id: string
   description: string | null
-  /** JsonLogic; null is everybody. */
+  /** JsonLogic. Null matches everybody. */
   condition: unknown
   prerequisites: { decision: string; variants: string[] }[]
   /** Percent. */
@@ -152,7 +152,7 @@ export type DecisionRule = {
   split: { variant: string; weight: number }[] | null
 }
 
-/** A decision as stored and evaluated: everything that may be left out is spelled out. Percentages from 0 to 100. */
+/** A decision as stored, with all defaults. Percentages are from 0 to 100. */
 export type DecisionDefinition = {
   name: string | null
   description: string | null
@@ -172,12 +172,12 @@ export type Decision = {
   projectId: string
   key: string
   status: DecisionStatus
-  /** Counts all changes, those of the status included. */
+  /** Increases with every change, including changes of the status. */
   version: number
   definition: DecisionDefinition
 }
 
-/** Whether it decides, as the API shows it. */
+/** The status in the API. */
 export const DecisionStatusSchema = Type.Unsafe<DecisionStatus>({
   type: 'string',
   enum: [...decisionStatuses],

@@ -1,10 +1,10 @@
 import type { ApiKeyScope } from './api-key.ts'
 
-/** What members may do in a project, the weakest first; each role may do all that those before it may. */
+/** The roles of members, the weakest first. Each role includes the permissions of the previous ones. */
 export const projectRoles = ['viewer', 'editor', 'admin', 'owner'] as const
 export type ProjectRole = (typeof projectRoles)[number]
 
-/** The scope with which a key acts as a role; what is left to owners, no key may do. */
+/** The scope with which a key has the permissions of a role. No scope has those of owners. */
 export const scopeForRole: Record<ProjectRole, ApiKeyScope | null> = {
   viewer: 'manage:read',
   editor: 'manage:write',

@@ -2,15 +2,15 @@ import { type Static, Type } from 'typebox'
 import { notBlank } from './schema-parts.ts'
 import { compileValidator } from './validator.ts'
 
-/** How events are held against their definitions. */
+/** How events are validated against their definitions. */
 export const ValidationMode = Type.Enum(['off', 'warn', 'enforce'])
 export type ValidationMode = Static<typeof ValidationMode>
 
-/** What is stored of a visitor's address: all, its network (/24, /48), or nothing. */
+/** What is stored of an IP address: all of it, its network (/24, /48), or nothing. */
 export const IpStorage = Type.Enum(['keep', 'truncate', 'drop'])
 export type IpStorage = Static<typeof IpStorage>
 
-/** What a project may set; whatever is left out has its default. */
+/** The settings of a project. Missing ones have their defaults. */
 export const ProjectSettings = Type.Object(
   {
     ingestValidation: Type.Optional(

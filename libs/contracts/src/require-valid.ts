@@ -3,8 +3,8 @@ import type { ValidationItem } from './http/track-result.ts'
 import type { SchemaProblem, Validator } from './validator.ts'
 
 /**
- * A part of a request that fits its schema.
- * @throws AppError what `refuse` makes of the first field that does not: bad_request naming it, unless given
+ * Checks a part of a request against its schema and returns it.
+ * @throws AppError from `refuse` for the first invalid field; by default bad_request with its name
  */
 export const requireValid = <T>(
   validator: Validator<T>,

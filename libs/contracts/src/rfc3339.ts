@@ -1,16 +1,16 @@
 const RFC_3339 =
   /^(\d{4})-(\d\d)-(\d\d)[Tt ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(\.\d+)?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
 
-/** The first time that PostgreSQL and RFC 3339 can both write, in ms since the epoch. */
+/** The earliest time that both PostgreSQL and RFC 3339 can represent, in ms since the epoch. */
 export const EARLIEST_MS = Date.parse('0001-01-01T00:00:00Z')
 const LATEST_MS = Date.parse('9999-12-31T23:59:59.999Z')
 
-/** Milliseconds since the epoch of an RFC 3339 time of the years 1 to 9999 in UTC, or `undefined` when the text is none. */
+/** Parses an RFC 3339 time of the years 1 to 9999 (UTC) to ms since the epoch. `undefined` for other text. */
 export const parseRfc3339 = (text: string): number | undefined => {
   const parts = RFC_3339.exec(text)
   if (!parts) return undefined
   const [, year, month, day, hour, minute, second = '', fraction = '', zone = ''] = parts
-  // Date.parse rolls the 31st of February over instead of refusing it, and knows no leap second.
+  // Date.parse accepts the 31st of February, and does not accept leap seconds.
   if (Number(day) > new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()) return undefined
   if (Number(month) < 1 || Number(month) > 12 || Number(day) < 1) return undefined
   const wholeSecond = second === '60' ? '59' : second
@@ -21,13 +21,13 @@ export const parseRfc3339 = (text: string): number | undefined => {
   return time >= EARLIEST_MS && time <= LATEST_MS ? time : undefined
 }
 
-/** A text that fits the format `date-time`, as a date. @throws RangeError when it does not */
+/** Converts text in the format `date-time` to a date. @throws RangeError for other text */
 export const dateOfTime = (text: string): Date => {
   const time = parseRfc3339(text)
   if (time === undefined) throw new RangeError('not an RFC 3339 time')
   return new Date(time)
 }
 
-/** A time that was sent, if any, as times are kept and shown: in UTC with milliseconds. @throws RangeError like `dateOfTime` */
+/** Normalizes an optional time to UTC with milliseconds. @throws RangeError like `dateOfTime` */
 export const utcOfTime = (text: string | null | undefined): string | null =>
   typeof text === 'string' ? dateOfTime(text).toISOString() : null

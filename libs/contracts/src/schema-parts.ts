@@ -1,10 +1,10 @@
 import { type TUnsafe, Type } from 'typebox'
 import { PATTERN_DESCRIPTION } from './problem-message.ts'
 
-/** A string or null: what an absent optional field becomes once a record has left the gateway. */
+/** A string, or null for a missing value. */
 export const NullableString = Type.Unsafe<string | null>({ type: ['string', 'null'] })
 
-/** String keys to string values; `additionalProperties` rather than a key pattern, which would skip keys with line breaks. */
+/** An object of strings. With `additionalProperties`, because a key pattern would not match keys with line breaks. */
 export const StringMap: TUnsafe<Record<string, string>> = Type.Unsafe<Record<string, string>>({
   type: 'object',
   additionalProperties: { type: 'string' },
@@ -16,59 +16,58 @@ export const JsonObject: TUnsafe<Record<string, unknown>> = Type.Unsafe<Record<s
   additionalProperties: true,
 })
 
-/** An RFC 3339 time in UTC, with milliseconds when we write it. */
+/** An RFC 3339 time in UTC, which Waymark writes with milliseconds. */
 export const Timestamp = Type.String({ format: 'date-time' })
 
-/** Such a time, or null where there is none. */
+/** An RFC 3339 time or null. */
 export const NullableTimestamp = Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' })
 
-/** A record id: a UUID, version 7 when we generate it. */
+/** The id of a record: a UUID. Waymark generates version 7. */
 export const Id = Type.String({ format: 'uuid' })
 
-/** Characters in an id that a client chose. */
+/** Maximum characters of an id from a client. */
 export const MAX_ID_LENGTH = 200
 
-/** What buggy clients send in place of an id; linking people by it would make all of them one. */
+/** Values that buggy clients send instead of an id. They would merge unrelated people. */
 export const BUG_IDS = ['undefined', 'null', 'NaN', '[object Object]']
 
 const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f'
-// White space first and then something else, so that the pattern never goes back over a text.
+// White space first and then another character, so that the pattern does not backtrack.
 const SPACE = `[^\\S${CONTROL}]`
 const REST = `[^${CONTROL}]*`
 const VISIBLE_TEXT = `${SPACE}*[^\\s${CONTROL}]${REST}`
 
-/** Ids hold printable characters only, and not only white space. */
+/** An id has only printable characters, and not only white space. */
 export const PRINTABLE = {
   pattern: `^${VISIBLE_TEXT}$`,
   'x-pattern-description': 'printable characters, and not only white space',
 }
-/** How the ids of events that Waymark makes itself begin. Clients may not use it, or they could take such an id first. */
+/** The prefix of event ids that Waymark generates. Clients may not use it, so that they cannot claim such an id first. */
 export const OWN_EVENT_ID_PREFIX = 'wm:'
-// `(?!wm:)` without a look-ahead, which RE2 and generators of test data do not know: the text may begin with white space,
-// with another character than `w`, with `w` and no `m`, or with `wm` and no colon.
+// `(?!wm:)` without a lookahead, which RE2 and generators of test data do not support.
 const NOT_OWN = [
   `${SPACE}+[^\\s${CONTROL}]${REST}`,
   `[^\\sw${CONTROL}]${REST}`,
   `w(?:[^m${CONTROL}]${REST})?`,
   `wm(?:[^:${CONTROL}]${REST})?`,
 ].join('|')
-/** The same for ids of events, which count as missing when they are empty. */
+/** An optional id of an event. An empty one counts as missing. */
 export const CLIENT_EVENT_ID_OR_EMPTY = {
   pattern: `^(?:${NOT_OWN})?$`,
   'x-pattern-description': `${PRINTABLE['x-pattern-description']}, and must not begin with ${OWN_EVENT_ID_PREFIX}, which is reserved for events that Waymark makes itself`,
 }
-/** The same for ids that count as missing when they are empty. */
+/** An optional id. An empty one counts as missing. */
 export const PRINTABLE_OR_EMPTY = {
   ...PRINTABLE,
   pattern: `^(?:${VISIBLE_TEXT})?$`,
 }
-/** Names hold more than white space. */
+/** A name has more than white space. */
 export const NOT_BLANK = { pattern: '\\S', 'x-pattern-description': 'more than white space' }
 
-/** The `pattern` of a string, with what it allows in words that follow "must be". */
+/** The `pattern` of a string, and its description, which follows "must be" in messages. */
 export const patternOf = (pattern: string, words: string) => ({ pattern, [PATTERN_DESCRIPTION]: words })
 
-/** What names something or is read by people: it has a character to be seen, and none that PostgreSQL refuses. */
+/** Text for people: it has a visible character, and none that PostgreSQL refuses. */
 export const notBlank = patternOf(
   '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$',
   'text with at least one character that is not white space, and without U+0000',
@@ -77,6 +76,6 @@ export const notBlank = patternOf(
 /** A name of 1 to 200 characters. */
 export const Name = Type.String({ minLength: 1, maxLength: 200, ...notBlank })
 
-/** Any JSON object, with what it is. */
+/** Any JSON object, with a description. */
 export const openObject = (description: string): TUnsafe<Record<string, unknown>> =>
   Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true, description })

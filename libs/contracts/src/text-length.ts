@@ -2,8 +2,8 @@ import { _, type FuncKeywordDefinition, str } from 'ajv'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
 
 /**
- * Gives an Ajv another `minLength` and `maxLength`. Its own count the characters of every text; but a character has one
- * UTF-16 unit or two, so that the number of these, which every text knows, nearly always says enough.
+ * Replaces `minLength` and `maxLength` of an Ajv instance by faster ones. They compare the number of UTF-16 code units first,
+ * and count characters only when that does not decide.
  */
 export const withTextLength = (ajv: Ajv2020): Ajv2020 =>
   ajv.removeKeyword('maxLength').removeKeyword('minLength').addKeyword(maxLength).addKeyword(minLength)

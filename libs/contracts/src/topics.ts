@@ -11,13 +11,13 @@ import { compileValidator, type Validator } from './validator.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** A stream of records of one shape. Records of one key keep their order. */
+/** A topic and the schema of its records. Records with the same key keep their order. */
 export type Topic<T> = {
   readonly name: string
   readonly validator: Validator<T>
-  /** How long the broker keeps records, in ms; at most 7 days wherever they hold personal data. */
+  /** Retention of records, in ms. At most 7 days for personal data. */
   readonly retentionMs: number
-  /** Largest record batch the broker takes, in bytes. */
+  /** Maximum size of a record batch, in bytes. */
   readonly maxMessageBytes: number
 }
 
@@ -39,10 +39,10 @@ export const couponsRedeemed = defineTopic('coupons.redeemed.v1', CouponRedempti
 export const linkClicks = defineTopic('links.clicked.v1', LinkClick)
 export const exposures = defineTopic('decisions.exposed.v1', Exposure)
 export const changedProfiles = defineTopic('profiles.changed.v1', ChangedProfile)
-/** A dead letter wraps another record in base64, so it may be larger than any of them. */
+/** Larger, because a dead letter contains another record in base64. */
 export const deadLetters = defineTopic('dead-letters.v1', DeadLetter, { maxMessageBytes: 4 * 1024 * 1024 })
 
-/** Every topic, for whoever creates them on a broker. */
+/** All topics. */
 export const topics: readonly Topic<unknown>[] = [
   ingestRecords,
   rejectedEvents,

@@ -14,7 +14,7 @@ const createAjv = (options: Options = {}): Ajv2020 => {
   addFormats.default(created)
   withTextLength(created)
   created.addVocabulary([PATTERN_DESCRIPTION, 'example'])
-  // Theirs take what PostgreSQL refuses, such as the year 0, `+02` and `urn:uuid:`.
+  // The formats of ajv-formats allow text that PostgreSQL refuses, such as the year 0, `+02` and `urn:uuid:`.
   created.addFormat('date-time', (text: string) => parseRfc3339(text) !== undefined)
   created.addFormat('date', (text: string) => parseRfc3339(`${text}T00:00:00Z`) !== undefined)
   created.addFormat('uuid', UUID)
@@ -25,21 +25,20 @@ const ajv = createAjv()
 const queryAjv = createAjv({ useDefaults: true })
 
 /**
- * Why a value does not fit its schema: the path of the field at fault (empty for the value itself), the rule, and in words
- * what is allowed and what was received, as a predicate of the field.
+ * Why a value does not match its schema: the path of the field (empty for the value itself), the violated rule, and a
+ * message with the allowed and the received value, which follows the name of the field.
  */
 export type SchemaProblem = { field: string; rule: string; message: string }
 
-/** A schema compiled once: `check` answers `undefined` when the value fits, else the first problem found. */
+/** A compiled schema. `check` returns the first problem, or `undefined` when the value matches. */
 export type Validator<T> = {
   readonly fits: (value: unknown) => value is T
   readonly check: (value: unknown) => SchemaProblem | undefined
 }
 
 /**
- * Makes a validator of a schema, to be kept. It is compiled when it is first asked, which costs milliseconds and some
- * hundred kilobytes: most processes need few of them. With `showReceived: false` its messages leave out what was received,
- * for values that must not get into logs.
+ * Creates a validator. It is compiled on first use, because compiling takes milliseconds and memory, and most processes use
+ * few validators. With `showReceived: false` messages do not contain received values, such as secrets.
  */
 export const compileValidator = <S extends TSchema>(
   schema: S,
@@ -47,8 +46,8 @@ export const compileValidator = <S extends TSchema>(
 ): Validator<Static<S>> => compileWith(ajv, schema, showReceived)
 
 /**
- * Like `compileValidator`, for the parameters of a query string, which are all strings: it changes the object that it
- * is given, turning digits and `true` or `false` into what the schema wants there, and filling in defaults.
+ * Like `compileValidator`, for query parameters: it modifies the object, converting strings to the types of the schema and
+ * filling in defaults.
  */
 export const compileQueryValidator = <S extends TSchema>(schema: S): Validator<Static<S>> => {
   const { properties = {} } = schema as { properties?: Record<string, { type?: string }> }

@@ -3,12 +3,12 @@ import { type ProjectRole, projectRoles } from '../project-role.ts'
 import { Id, Name, Timestamp } from '../schema-parts.ts'
 import { ErrorBody, Forbidden, RetryAfterSeconds } from './error-bodies.ts'
 
-/** An email address to register or invite; it is kept in lower case. */
+/** An email address to register or invite. It is stored in lower case. */
 export const Email = Type.String({ format: 'email', maxLength: 254 })
 export const PersonName = Name
 export const Role = Type.Unsafe<ProjectRole>({ enum: projectRoles })
 
-/** Characters of a password. */
+/** Minimum and maximum characters of a password. */
 export const MIN_PASSWORD_LENGTH = 12
 export const MAX_PASSWORD_LENGTH = 128
 export const NewPassword = Type.String({
@@ -17,7 +17,7 @@ export const NewPassword = Type.String({
   writeOnly: true,
   description: 'Not one of those that everybody uses.',
 })
-/** A password to compare: whatever cannot be one is simply wrong. */
+/** A password to check. Invalid ones are treated as wrong. */
 export const GivenPassword = Type.String({ maxLength: 1_000, writeOnly: true })
 
 export const UserView = Type.Object({
@@ -43,7 +43,7 @@ export const ProjectView = Type.Object({
 })
 export type ProjectView = Static<typeof ProjectView>
 
-/** What somebody who is signed in may see of themselves. */
+/** The data that signed-in users see of themselves. */
 export const AccountView = Type.Object({
   user: UserView,
   tenant: Type.Unsafe<TenantView | null>({
@@ -54,7 +54,7 @@ export const AccountView = Type.Object({
 })
 export type AccountView = Static<typeof AccountView>
 
-/** Answers of operations that anyone may ask for and that need a store. */
+/** Responses of public operations that need a store. */
 export const openAnswers = {
   403: { description: 'Asked by a page of another site', schema: Forbidden },
   503: {

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { Id, notBlank, patternOf } from '../schema-parts.ts'
 import { RetryAfterSeconds } from './error-bodies.ts'
 
-/** How a filter compares. */
+/** The operators of filters. */
 export const filterOperators = [
   'eq',
   'neq',
@@ -19,30 +19,30 @@ export const filterOperators = [
 ] as const
 export type FilterOperator = (typeof filterOperators)[number]
 
-/** Characters of a property name, and of a text that a filter compares with. */
+/** Maximum characters of a property name, and of a text in a filter. */
 export const MAX_PROPERTY_NAME_LENGTH = 500
 export const MAX_FILTER_TEXT_LENGTH = 500
-/** Values of one `in` or `not_in`. */
+/** Maximum values of one `in` or `not_in`. */
 export const MAX_FILTER_VALUES = 100
-/** Filters of one series or step. */
+/** Maximum filters of a series or step. */
 export const MAX_FILTERS = 10
-/** Groups that a breakdown tells apart, unless asked otherwise, and at most. */
+/** Default and maximum number of groups in a breakdown. */
 export const DEFAULT_ANALYTICS_GROUPS = 10
 export const MAX_ANALYTICS_GROUPS = 100
-/** Days between `from` and `to`. */
+/** Maximum days between `from` and `to`. */
 export const MAX_ANALYTICS_DAYS = 3_660
-/** The times between which a question may be asked. */
+/** The earliest and latest time of a query. */
 export const EARLIEST_ANALYTICS_TIME = '2000-01-01T00:00:00.000Z'
 export const LATEST_ANALYTICS_TIME = '2200-01-01T00:00:00.000Z'
 
-// PostgreSQL takes no U+0000, and no stored property has one.
+// PostgreSQL does not allow U+0000, so no stored property contains it.
 const WITHOUT_ZERO = patternOf('^[^\\u0000]*$', 'text without U+0000')
 
-/** The name of a property, as filters and breakdowns have it. */
+/** The name of a property in filters and breakdowns. */
 export const PropertyName = (description: string) =>
   Type.String({ minLength: 1, maxLength: MAX_PROPERTY_NAME_LENGTH, ...WITHOUT_ZERO, description })
 
-/** A text that a value is compared with or searched for. */
+/** A text to compare with or search for. */
 export const FilterText = Type.String({ maxLength: MAX_FILTER_TEXT_LENGTH, ...WITHOUT_ZERO })
 
 export const PROPERTY_NAME_DESCRIPTION =
@@ -77,19 +77,19 @@ export const Filter = Type.Object({
     ),
   ),
 })
-/** A filter as a request says it. */
+/** A filter in a request. */
 export type FilterRequest = Static<typeof Filter>
 
-/** All must be fulfilled. */
+/** An event must match all filters. */
 export const Filters = Type.Array(Filter, {
   maxItems: MAX_FILTERS,
   description: 'All must be fulfilled.',
 })
 
-/** A name of an event in a request's body. */
+/** The name of an event in a request. */
 export const EventName = Type.String({ minLength: 1, maxLength: 200, ...notBlank })
 
-/** From when to when, in a request's body. */
+/** The time range in a request. */
 export const range = {
   from: Type.String({
     format: 'date-time',
@@ -119,7 +119,7 @@ export const Groups = Type.Optional(
   }),
 )
 
-/** What a group of an answer is. */
+/** A group in a result. */
 export const group = {
   group: Type.Unsafe<string | null>({
     type: ['string', 'null'],
@@ -129,7 +129,7 @@ export const group = {
   other: Type.Boolean({ description: 'Whether this is all that is in none of the groups told apart.' }),
 }
 
-/** Ids in an order, each once. */
+/** An ordered list of distinct ids. */
 export const orderedIds = (maxItems: number, description: string) =>
   Type.Array(Id, { maxItems, uniqueItems: true, description })
 

@@ -17,7 +17,7 @@ import { defineOperation } from './operation.ts'
 import { equalTo } from './page.ts'
 import { statsIntervals } from './stats.ts'
 
-/** What a trend can measure. */
+/** The metrics of trends. */
 export const analyticsMetrics = [
   'events',
   'people',
@@ -33,32 +33,32 @@ export const analyticsMetrics = [
   'p99',
 ] as const
 export type AnalyticsMetric = (typeof analyticsMetrics)[number]
-/** Those that are of a number property. */
+/** Metrics of a numeric property. */
 export const propertyMetrics: readonly AnalyticsMetric[] = ['sum', 'avg', 'min', 'max', 'p50', 'p90', 'p99']
 
-/** Series of one trend. */
+/** Maximum series of a trend. */
 export const MAX_TREND_SERIES = 10
-/** Buckets of one trend. */
+/** Maximum buckets of a trend. */
 export const MAX_TREND_BUCKETS = 1_000
-/** Series times groups (and the one of all others) times buckets. */
+/** Maximum of series times groups (including the group of all others) times buckets. */
 export const MAX_TREND_VALUES = 50_000
-/** Steps of a funnel. */
+/** Minimum and maximum steps of a funnel. */
 export const MIN_FUNNEL_STEPS = 2
 export const MAX_FUNNEL_STEPS = 10
-/** The longest window of a funnel, in seconds: 366 days. */
+/** Maximum window of a funnel, in seconds: 366 days. */
 export const MAX_FUNNEL_WINDOW_SECONDS = 366 * 24 * 60 * 60
-/** Intervals that cohorts begin in, and periods after them. */
+/** Maximum cohorts, and periods after them. */
 export const MAX_RETENTION_COHORTS = 200
 export const MAX_RETENTION_PERIODS = 100
-/** Steps of a path, and links in an answer. */
+/** Limits of the steps of a path, and of the links in a result. */
 export const MIN_PATH_DEPTH = 2
 export const MAX_PATH_DEPTH = 6
 export const MAX_PATH_LINKS = 500
-/** Values in the filters of one query. */
+/** Maximum values in all filters of a query. */
 export const MAX_QUERY_VALUES = 1_000
-/** Bytes of a query as JSON. */
+/** Maximum size of a query as JSON, in bytes. */
 export const MAX_QUERY_BYTES = 64 * 1024
-/** Events that properties and their values are looked for in: the newest of the range. */
+/** Maximum events, the newest of the range, in which properties and values are searched. */
 export const SAMPLED_EVENTS = 50_000
 
 const breakdown = Type.Optional(PropertyName(`What groups have in common: ${PROPERTY_NAME_DESCRIPTION}`))
@@ -148,7 +148,7 @@ const paths = {
   }),
 }
 
-/** A query as it is saved: with its range, or asked of whatever range its reader chooses. */
+/** A saved query: with a range, or with the range that its reader selects. */
 const saved = <P extends TProperties & typeof range>({ from, to, ...rest }: P) =>
   Type.Object({ ...rest, from: Type.Optional(from), to: Type.Optional(to) })
 

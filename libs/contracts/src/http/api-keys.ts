@@ -57,7 +57,7 @@ const ApiKeyPatch = Type.Partial(
   ]),
 )
 
-/** How long a rotated key goes on working, in seconds: a day unless said, at most 30. */
+/** Default and maximum time that a rotated key remains valid, in seconds. */
 export const DEFAULT_OVERLAP_SECONDS = 24 * 60 * 60
 export const MAX_OVERLAP_SECONDS = 30 * DEFAULT_OVERLAP_SECONDS
 const Rotation = Type.Object({

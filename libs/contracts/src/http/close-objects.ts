@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox'
 
 /**
- * The schema with `additionalProperties` spelled out on every object in it: none beside the declared ones, and any where
- * none is declared. What a schema says itself stays.
+ * Sets `additionalProperties` on every object in a schema that does not set it: false with declared members, and true
+ * without any.
  */
 export const closeObjects = <S extends TSchema>(schema: S): S => close(schema, false) as S
 

@@ -3,7 +3,7 @@ import { Id, JsonObject, NullableString, Timestamp } from '../schema-parts.ts'
 import { defineOperation } from './operation.ts'
 import { equalTo, pageOf, pageParameters } from './page.ts'
 
-/** A conversion as the API shows it. */
+/** A conversion in the API. */
 export const ConversionView = Type.Object({
   selectorId: Id,
   eventId: Type.String(),

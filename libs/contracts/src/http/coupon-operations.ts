@@ -7,9 +7,9 @@ import { ErrorBody } from './error-bodies.ts'
 import { optionalId } from './identify.ts'
 import { defineOperation } from './operation.ts'
 
-/** Bytes of a request to redeem, after decompression. */
+/** Maximum size of a request to redeem after decompression, in bytes. */
 export const MAX_REDEEM_BODY_BYTES = 16 * 1024
-/** Bytes of its metadata as compact JSON, and levels of nesting in it. */
+/** Maximum size of its metadata as compact JSON, in bytes, and its nesting. */
 export const MAX_COUPON_METADATA_BYTES = 4 * 1024
 export const MAX_COUPON_METADATA_DEPTH = 5
 

@@ -7,9 +7,9 @@ import { optionalId } from './identify.ts'
 import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf } from './page.ts'
 
-/** Codes in one pool. */
+/** Maximum codes of a pool. */
 export const MAX_POOL_SIZE = 100_000_000
-/** Lines that an import tells of one by one; all are counted. */
+/** Maximum lines that the result of an import lists. All are counted. */
 export const MAX_REPORTED_LINES = 1_000
 
 const Limit = (description: string) =>

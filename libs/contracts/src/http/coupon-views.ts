@@ -29,7 +29,7 @@ export const PoolKindSchema = oneOf<PoolKind>(poolKinds)
 export const CouponStatusSchema = oneOf<CouponStatus>(couponStatuses)
 export const CouponRefusalSchema = oneOf<CouponRefusal>(couponRefusals)
 
-/** What a coupon is worth. Waymark carries it along; the shop applies it. */
+/** The discount of a coupon. Waymark stores it, and the shop applies it. */
 export const Discount = Type.Object(
   {
     type: Type.String({
@@ -57,7 +57,7 @@ export type Discount = Static<typeof Discount>
 
 const LOOK_UP = [...couponStatuses, 'expired', 'pool_not_ready'] as const
 
-/** A coupon as a shop sees it: `status` says what redeeming it would meet. */
+/** A coupon for shops. `status` is the outcome that a redemption would have. */
 export const CouponLookup = Type.Object({
   code: Type.String(),
   status: oneOf(LOOK_UP, '`available` and `assigned` can be redeemed, the latter by one person.'),
@@ -126,7 +126,7 @@ export const RedemptionView = Type.Object({
 })
 export type RedemptionView = Static<typeof RedemptionView>
 
-/** An attempt that was refused. */
+/** A refused attempt. */
 export const AttemptView = Type.Object({
   id: Id,
   reason: CouponRefusalSchema,

@@ -4,7 +4,7 @@ import { CouponHistory, CouponStatusSchema, CouponView } from './coupon-views.ts
 import { defineOperation } from './operation.ts'
 import { equalTo, pageOf, pageParameters } from './page.ts'
 
-/** Coupons that one request may name to be revoked. */
+/** Maximum coupons to revoke in one request. */
 export const MAX_REVOKED_IDS = 1_000
 
 const filters = {

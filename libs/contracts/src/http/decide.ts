@@ -6,12 +6,12 @@ import { ErrorBody, RetryAfter } from './error-bodies.ts'
 import { optionalId } from './identify.ts'
 import { defineOperation } from './operation.ts'
 
-/** Bytes of one request, after decompression. */
+/** Maximum size of a request after decompression, in bytes. */
 export const MAX_DECIDE_BODY_BYTES = 64 * 1024
-/** Levels of nesting in a context; the context object itself is level 1. */
+/** Maximum nesting of a context. The context object itself is level 1. */
 export const MAX_CONTEXT_DEPTH = 10
 
-/** Why a decision chose what it chose. */
+/** The reasons of results. */
 export const decisionReasons = [
   'SPLIT',
   'TARGETING_MATCH',
@@ -23,7 +23,7 @@ export const decisionReasons = [
 ] as const
 export type DecisionReason = (typeof decisionReasons)[number]
 
-/** What the caller knows of the moment; conditions read it below `context`. */
+/** The context of a request. Conditions read it below `context`. */
 export const DecisionContext: TUnsafe<Record<string, unknown>> = Type.Unsafe<Record<string, unknown>>({
   type: 'object',
   additionalProperties: true,
@@ -104,7 +104,7 @@ export const decide = defineOperation({
   },
 })
 
-/** The protocol's schemas are open, and its versions add to them: its clients must not be refused for that. */
+/** Unknown members are allowed, because newer versions of OFREP may add some. */
 const OPEN =
   'Members and query parameters beyond these are ignored, as the protocol lets its clients send more.'
 
@@ -120,7 +120,7 @@ const EvaluationRequest = Type.Object(
   },
   { additionalProperties: true },
 )
-/** A flag as the OpenFeature Remote Evaluation Protocol has it. */
+/** A flag in the OpenFeature Remote Evaluation Protocol. */
 const EvaluatedFlag = Type.Object({
   key: Type.String(),
   value: Type.Optional(Type.Unknown()),

@@ -7,7 +7,7 @@ import { pageOf, pageParameters } from './page.ts'
 
 const Status = Type.Enum(emailDeliveryStatuses)
 
-/** A delivery as the management API shows it. */
+/** A delivery in the management API. */
 export const EmailDeliveryView = Type.Object({
   id: Id,
   triggerId: Id,

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { ErrorBody, RetryAfter } from './error-bodies.ts'
 import { defineOperation } from './operation.ts'
 
-/** Reports of one request, and bytes of it. */
+/** Maximum reports and bytes of a request. */
 export const MAX_BOUNCES = 1_000
 export const MAX_BOUNCES_BODY_BYTES = 1024 * 1024
 

@@ -1,16 +1,16 @@
 import { Type } from 'typebox'
 import { ValidationItem } from './track-result.ts'
 
-/** What every error says, at the least. */
+/** The body of every error. */
 export const ErrorBody = Type.Object({
   error: Type.String({ description: 'What is wrong, in words or as a code.' }),
   errors: Type.Optional(Type.Array(ValidationItem, { description: 'What is wrong, field by field.' })),
 })
 
-/** 422: what is wrong, field by field. */
+/** 422: the errors by field. */
 export const Unprocessable = Type.Object({ error: Type.String(), errors: Type.Array(ValidationItem) })
 
-/** 403: what the caller lacks, where that is a scope or a role. */
+/** 403: the missing scope or role. */
 export const Forbidden = Type.Object({
   error: Type.String(),
   requiredScope: Type.Optional(Type.String({ description: 'The scope that the key lacks.' })),

@@ -7,13 +7,13 @@ import { RetryAfterSeconds } from './error-bodies.ts'
 import { defineOperation } from './operation.ts'
 import { equalTo, pageOf, pageParameters } from './page.ts'
 
-/** A stored event as the API shows it. */
+/** A stored event in the API. */
 export const EventView = Type.Omit(EnrichedEvent, ['v', 'projectId', 'backfill', 'conversions'])
 export type EventView = Static<typeof EventView>
 
-/** Characters of the filters in a query string. */
+/** Maximum characters of the filters in a query string. */
 export const MAX_FILTERS_LENGTH = 8_000
-/** Checks the list in `filters` of a query string. */
+/** Validates the list in `filters` of a query string. */
 export const eventFilters = compileValidator(closeObjects(Filters))
 
 const time = (description: string) =>
@@ -42,7 +42,7 @@ const EventQuery = Type.Object({
 })
 export type EventQuery = Static<typeof EventQuery>
 
-/** What events can be exported as. */
+/** The formats of an export. */
 export const exportFormats = ['jsonl', 'csv'] as const
 
 const EventExportQuery = Type.Object({

@@ -2,15 +2,15 @@ import { type Static, Type } from 'typebox'
 import { BUG_IDS, MAX_ID_LENGTH, PRINTABLE } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
 
-/** Bytes of the traits of one request: the UTF-8 length of their JSON as it was sent. */
+/** Maximum traits of a request: the UTF-8 length of their JSON as sent. */
 export const MAX_TRAITS_BYTES = 8192
-/** Levels of nesting in traits; the traits object itself is level 1. */
+/** Maximum nesting of traits. The traits object itself is level 1. */
 export const MAX_TRAITS_DEPTH = 2
-/** Bytes of all traits of a profile together: the UTF-8 length of their JSON. */
+/** Maximum traits of a profile: the UTF-8 length of their JSON. */
 export const MAX_PROFILE_TRAITS_BYTES = 65_536
-/** Characters of a trait's name; longer ones are dropped. */
+/** Maximum characters of a trait's name. Longer ones are dropped. */
 export const MAX_TRAIT_NAME_LENGTH = 64
-/** Bytes of one identify or profile request, after decompression; traits have a limit of their own. */
+/** Maximum size of an identify or profile request after decompression, in bytes. */
 export const MAX_IDENTIFY_BODY_BYTES = 1024 * 1024
 
 const personId = (description: string) => ({
@@ -21,7 +21,7 @@ const personId = (description: string) => ({
   description,
 })
 const id = (description: string) => Type.String(personId(description))
-/** An id that may be left out; null means the same. */
+/** An optional id. Null is the same as a missing one. */
 export const optionalId = (description: string) =>
   Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], ...personId(description) }))
 
@@ -39,7 +39,7 @@ const TRAITS =
   'What is known of the person. `null` unsets a trait. `email`, `phone`, `name`, `locale` and `timezone` are ' +
   'strings. At most 8,192 bytes and 2 levels, of which the object itself is one. A profile keeps at most 65,536 bytes.'
 
-/** Traits as they are sent and shown. */
+/** Traits in the API. */
 export const Traits = Type.Unsafe<Record<string, unknown>>({ type: 'object', description: TRAITS })
 export type Traits = Static<typeof Traits>
 
@@ -65,11 +65,11 @@ const DroppedKeys = Type.Array(Type.String(), {
     '`phone` that a `sec` key has written. An identify that could only be queued does not name those.',
 })
 
-/** 202, or 200 with the sync selector: events sent from now on see it. */
+/** 202, or 200 with the sync selector: it applies to events that are sent from now on. */
 export const IdentifyResult = Type.Object({ ok: Type.Literal(true), dropped_keys: DroppedKeys })
 export type IdentifyResult = Static<typeof IdentifyResult>
 
-/** The body of `PUT /api/v1/profile`: one of the two ids; with both, the user's profile is meant. */
+/** The body of `PUT /api/v1/profile`: one of the two ids. With both, the user's profile is written. */
 export const ProfileRequest = Type.Object(
   {
     userId: optionalId('The user whose profile it is.'),

@@ -7,11 +7,11 @@ import { closeObjects } from './close-objects.ts'
 import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf } from './page.ts'
 
-/** The questions that can be saved. */
+/** The kinds of insights. */
 export const insightKinds = ['trends', 'funnel', 'retention', 'paths'] as const
 export type InsightKind = (typeof insightKinds)[number]
 
-/** Insights on one dashboard. */
+/** Maximum insights of a dashboard. */
 export const MAX_DASHBOARD_INSIGHTS = 50
 
 /** Checks the query of an insight of each kind. */

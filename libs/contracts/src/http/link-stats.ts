@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox'
 const Day = Type.String({ format: 'date' })
 const Count = Type.Integer()
 
-/** Days that statistics may span. */
+/** Maximum days of statistics. */
 export const MAX_STATS_DAYS = 366
 
 export const LinkStatsQuery = Type.Object({
@@ -21,7 +21,7 @@ const Attributed = Type.Object({
   ),
 })
 
-/** A link's figures over some days. */
+/** The statistics of a link over some days. */
 export const LinkStatsView = Type.Object({
   from: Day,
   to: Day,

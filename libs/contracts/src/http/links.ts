@@ -7,9 +7,9 @@ import { defineOperation } from './operation.ts'
 import { equalTo, pageOf, pageParameters } from './page.ts'
 import { ValidationItem } from './track-result.ts'
 
-/** Characters of a destination, as sent and as normalised. */
+/** Maximum characters of a destination, before and after normalization. */
 export const MAX_DESTINATION_LENGTH = 2_048
-/** Links in one bulk request, and the bytes of its body. */
+/** Maximum links and bytes of a bulk request. */
 export const MAX_LINKS_PER_REQUEST = 1_000
 export const MAX_BULK_LINKS_BODY_BYTES = 4 * 1024 * 1024
 
@@ -40,7 +40,7 @@ const Utm = Type.Object(
 )
 export type LinkUtm = Static<typeof Utm>
 
-/** Where a link leads some of its visitors. */
+/** A destination for some visitors. */
 export const LinkTarget = Type.Object(
   {
     device: Type.Optional(Type.Enum(['desktop', 'mobile', 'tablet'])),
@@ -107,7 +107,7 @@ const NewLink = Type.Object(
   { additionalProperties: false },
 )
 export type NewLink = Static<typeof NewLink>
-/** Holds one link of a bulk request against its schema. */
+/** Validates one link of a bulk request. */
 export const newLink = compileValidator(NewLink)
 
 const LinkPatch = Type.Object(

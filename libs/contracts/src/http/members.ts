@@ -81,5 +81,5 @@ export const leaveProject = defineOperation({
   answers: { 204: { description: 'No member any more' }, ...notFound, ...lastOwner },
 })
 
-/** `me` stands before `{id}`, which would match it. */
+/** `me` comes before `{id}`, which would match it. */
 export const memberOperations = [listMembers, leaveProject, changeMember, removeMember]

@@ -3,7 +3,7 @@ import { Id, Name, NullableString, Timestamp } from '../schema-parts.ts'
 import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf } from './page.ts'
 
-/** Selectors in use for one event name. Each filter is asked about each event of that name. */
+/** Maximum selectors for one event name. Each filter is evaluated for each event of that name. */
 export const MAX_SELECTORS_PER_EVENT = 60
 
 const propertyPath = (description: string) => Type.Optional(Type.String({ ...Name, description }))

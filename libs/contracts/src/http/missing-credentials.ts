@@ -1,6 +1,6 @@
 import type { Access } from './operation.ts'
 
-/** What 401 says to a caller without valid credentials for an operation, by who may ask. */
+/** The messages of 401 by the kind of access. */
 export const missingCredentials = (by: Access['by']): string => {
   if (by === 'session') return 'Missing or invalid session'
   const key = 'X-API-Key or as Authorization: Bearer'

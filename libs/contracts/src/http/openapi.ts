@@ -12,8 +12,8 @@ type JsonObject = Record<string, unknown>
 export type OpenApiDocument = JsonObject & { paths: Record<string, Record<string, JsonObject>> }
 
 /**
- * Every answer that an operation may give: its own, and those that follow from who may ask and what is read.
- * Beside them any operation may answer 500, and 405 for another method on its path.
+ * All responses of an operation: its own, and those that follow from its access and its inputs. In addition, every
+ * operation may answer 500, and 405 for another method.
  */
 export const answersOf = (operation: Operation): Record<number, Answer> => {
   const { access, method, management: managed = false, body, query, limited, answers } = operation
@@ -23,7 +23,7 @@ export const answersOf = (operation: Operation): Record<number, Answer> => {
   return {
     ...(isTagged(operation) && { 304: { description: 'It is what `If-None-Match` names' } }),
     ...(guarded && { 401: { description: missingCredentials(access.by), schema: ErrorBody } }),
-    // To whom a session is enough, only a page of another site is refused.
+    // With a session only, 403 means a request from a page of another site.
     ...(guarded &&
       (access.by !== 'session' || method !== 'get') && {
         403: { description: 'Not allowed', schema: Forbidden },
@@ -91,7 +91,7 @@ const ORIGIN_NEEDED =
   'Requests that change something also need the header `Origin` with the scheme, host and port of this server.'
 const cookie = (name: string) => ({ type: 'apiKey', in: 'cookie', name })
 
-/** The OpenAPI 3.1 document of operations: made of the schemas that validate requests. */
+/** The OpenAPI 3.1 document of operations, from the schemas that validate requests. */
 export const openApiDocument = (operations: readonly Operation[], version: string): OpenApiDocument => ({
   openapi: '3.1.0',
   info: {
@@ -247,7 +247,7 @@ const describeAnswer = ({ description, schema, contentTypes = ['application/json
 
 const TEXT: JsonObject = { type: 'string' }
 
-/** What a body is that is not JSON: text, or bytes. */
+/** The schema of a body that is not JSON. */
 const schemaOfType = (type: string): JsonObject =>
   type.startsWith('text/') || type.endsWith('+xml') ? TEXT : { ...TEXT, format: 'binary' }
 

@@ -4,27 +4,27 @@ import type { ProjectRole } from '../project-role.ts'
 import { compileQueryValidator, compileValidator, type Validator } from '../validator.ts'
 import { closeObjects } from './close-objects.ts'
 
-/** Values, members and items at any depth, in a JSON body of over 1 MiB. What has more takes too long to parse. */
+/** Maximum values (members and items at any depth) of a JSON body over 1 MiB. More would take too long to parse. */
 export const MAX_BODY_VALUES = 100_000
 
-/** Where an operation is found. Parameters stand in braces: `/s/{code}`. */
+/** The method and path of an operation. Parameters are in braces: `/s/{code}`. */
 export type Endpoint = {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
   readonly path: string
-  /** Whether it works on so much at once that an answer may take longer than the usual 5 s. */
+  /** Whether it may take longer than the usual 5 s. */
   readonly takesLong?: boolean
-  /** Whether it changes nothing though its method is not GET: it is not written into the audit log. */
+  /** Whether it changes nothing although its method is not GET, so that it is not in the audit log. */
   readonly readOnly?: boolean
-  /** Whether it belongs to the management API, whose errors name the time to wait `retryAfterSeconds`. */
+  /** Whether it belongs to the management API, whose errors have `retryAfterSeconds` instead of `retryAfter`. */
   readonly management?: boolean
   /**
-   * Whether nearly all of its replies go to programs: they leave out the security headers that mean something to a
-   * browser's page only. Errors have them.
+   * Whether its clients are programs. Its replies, except errors, have no security headers that matter only for pages in
+   * browsers.
    */
   readonly forPrograms?: boolean
 }
 
-/** Who may ask. */
+/** Who may call an operation. */
 export type Access =
   | { by: 'anyone' }
   /** `X-API-Key` with a scope. */
@@ -32,20 +32,20 @@ export type Access =
   /** A signed-in user. */
   | { by: 'session' }
   | { by: 'session-or-key'; scope: ApiKeyScope }
-  /** A member with at least this role, or a key of the project with the scope that stands for the role. */
+  /** A member with at least this role, or a key of the project with the scope of the role. */
   | { by: 'project'; role: ProjectRole }
 
-/** What an answer means, and its JSON; no schema when there is no body, or when it is not JSON. */
+/** A response and the schema of its JSON. No schema without a JSON body. */
 export type Answer = { description: string; schema?: TSchema; contentTypes?: readonly string[] }
 
-/** What is read from a request, by the schema that documents it. */
+/** A part of a request: its schema and validator. */
 export type RequestPart<T> = { readonly schema: TSchema; readonly validator: Validator<T> }
 
-/** One thing that the API can do, as data: it drives validation, access, and the OpenAPI document. */
+/** The description of an operation for validation, access and the OpenAPI document. */
 export type Operation<Body = unknown, Query = unknown, A extends Access = Access> = Endpoint & {
-  /** Unique; a verb and what it is done to, such as `createLink`. */
+  /** A unique id of a verb and an object, such as `createLink`. */
   readonly id: string
-  /** The resource that it is listed under. */
+  /** The resource in the documentation. */
   readonly tag: string
   readonly summary: string
   readonly description?: string
@@ -54,11 +54,11 @@ export type Operation<Body = unknown, Query = unknown, A extends Access = Access
   readonly limited: boolean
   readonly body?: RequestPart<Body>
   readonly query?: RequestPart<Query>
-  /** Types of a body that is not JSON and is read as a stream. */
+  /** Media types of a body that is not JSON and is read as a stream. */
   readonly consumes?: readonly string[]
-  /** Request headers that mean something to it, by name. */
+  /** The request headers that it uses, by name. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Its own answers by status, those of every operation with its access and parts left out. */
+  /** Its own responses by status, without those of all operations with the same access and parts. */
   readonly answers: Readonly<Record<number, Answer>>
 }
 
@@ -72,10 +72,9 @@ type OperationSpec<B extends TSchema, Q extends TSchema, A extends Access> = Omi
 }
 
 /**
- * Describes an operation. Objects in a body refuse members that they do not declare, unless they say
- * `additionalProperties`. A query's values are strings in the URL and are converted to what its schema says;
- * defaults are filled in. Validators are compiled when they are first used. What sessions may do belongs to the
- * management API.
+ * Describes an operation. Objects in a body refuse undeclared members, unless they set `additionalProperties`. Values of
+ * the query are converted to the types of its schema, and defaults are filled in. Validators are compiled on first use.
+ * Operations with sessions belong to the management API.
  */
 export const defineOperation = <
   const A extends Access,

@@ -32,7 +32,7 @@ import { statsOperations } from './stats.ts'
 import { suppressionOperations } from './suppressions.ts'
 import { tenantOperations } from './tenants.ts'
 
-/** Everything that the API can do, in the order in which it is documented. */
+/** All operations, in the order of the documentation. */
 export const operations: readonly Operation[] = [
   ...ingestionOperations,
   ...accountOperations,

@@ -1,13 +1,13 @@
 import { type TSchema, Type } from 'typebox'
 import { notBlank } from '../schema-parts.ts'
 
-/** Records on one page of a list, unless asked otherwise, and at most. */
+/** Default and maximum number of records on a page. */
 export const DEFAULT_PAGE_LIMIT = 50
 export const MAX_PAGE_LIMIT = 500
-/** JSON of the records on one page, in bytes: a page ends before its limit where the next record would exceed it. */
+/** Maximum JSON of the records on a page, in bytes. A page ends early where the next record would exceed it. */
 export const MAX_PAGE_BYTES = 4 * 1024 * 1024
 
-/** The parameters of every list; spread them into the list's own. */
+/** The query parameters of every list. */
 export const pageParameters = {
   limit: Type.Integer({
     minimum: 1,
@@ -20,13 +20,13 @@ export const pageParameters = {
 }
 export const PageQuery = Type.Object(pageParameters)
 
-/** One page of a list; `nextCursor` is null on the last. */
+/** A page of a list. `nextCursor` is null on the last one. */
 export const pageOf = <S extends TSchema>(item: S) =>
   Type.Object({
     data: Type.Array(item),
     nextCursor: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
   })
 
-/** A parameter that must equal an id or a name. PostgreSQL refuses U+0000 in any text, also in one to compare with. */
+/** A parameter that must equal an id or a name. PostgreSQL refuses U+0000 in any text. */
 export const equalTo = (description: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: 200, ...notBlank, description }))

@@ -7,7 +7,7 @@ import { Traits } from './identify.ts'
 import { defineOperation } from './operation.ts'
 import { equalTo, PageQuery, pageOf } from './page.ts'
 
-/** Where a person came from at one time, as one event tells it. */
+/** The origin of a visit according to one event. */
 export const Touch = Type.Object({
   /** When the event happened. */
   at: Timestamp,
@@ -28,11 +28,11 @@ export type Touch = Static<typeof Touch>
 
 const NullableTouch = Type.Unsafe<Touch | null>({ anyOf: [Touch, { type: 'null' }] })
 
-/** A profile as the management API shows it. */
+/** A profile in the management API. */
 export const ProfileView = Type.Object({
   id: Id,
   userId: NullableString,
-  /** Visitors that belong to it now, at most 1,000. */
+  /** Its visitors, at most 1,000. */
   visitorIds: Type.Array(Type.String()),
   traits: Traits,
   firstTouch: NullableTouch,
@@ -71,7 +71,7 @@ export const getProfile = defineOperation({
   answers: { 200: { description: 'The profile', schema: ProfileView } },
 })
 
-/** One thing that happened to a person, by its `type`. */
+/** An entry of a person's timeline, by `type`. */
 const TimelineEntry = Type.Object({
   type: Type.Unsafe<'event' | 'conversion' | 'identify'>({ enum: ['event', 'conversion', 'identify'] }),
   /** When it was received. */

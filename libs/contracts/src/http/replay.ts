@@ -1,12 +1,12 @@
 import { type Static, Type } from 'typebox'
 import { notBlank } from '../schema-parts.ts'
 
-/** Records that one request names, and that it sends at most; the next request goes on. */
+/** Maximum ids in a request, and maximum records that it replays. Another request continues. */
 export const MAX_REPLAY_RECORDS = 1_000
 
 const time = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
 
-/** What many are chosen by; none of it means all that have not been replayed yet. */
+/** The selection of records. Without any, all that were not replayed yet. */
 export const replayFilter = {
   ids: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 1_000, ...notBlank }), {
@@ -21,7 +21,7 @@ export const replayFilter = {
   ),
 }
 
-/** What became of them. */
+/** The result of a replay. */
 export const ReplayResult = Type.Object({
   replayed: Type.Integer({ description: 'How many were sent once more.' }),
   stillInvalid: Type.Integer({ description: 'How many were looked at and would fail again.' }),

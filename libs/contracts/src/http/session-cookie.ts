@@ -1,5 +1,5 @@
-/** The cookie that carries a session. The prefix makes browsers insist on HTTPS and on this host alone. */
+/** The session cookie. Its prefix makes browsers require HTTPS and restrict it to this host. */
 export const SESSION_COOKIE = '__Host-waymark_session'
 
-/** The same where there is no HTTPS: on the developer's own machine. */
+/** The session cookie without HTTPS, on a developer's machine. */
 export const LOCAL_SESSION_COOKIE = 'waymark_session'

@@ -3,7 +3,7 @@ import { ProjectSettings } from '../project-settings.ts'
 import { Timestamp } from '../schema-parts.ts'
 import { defineOperation } from './operation.ts'
 
-/** A schema of settings in which null stands for the default of each, in groups as well. */
+/** A schema of settings in which null means the default, also in groups. */
 const unsettable = (schema: TSchema): TSchema => {
   const { properties } = schema as { properties?: Record<string, TSchema> }
   if (!properties) return schema
@@ -22,7 +22,7 @@ type Unsettable<T> = {
           : T[Name])
     | null
 }
-/** Settings to change; null unsets one. */
+/** Settings to change. Null unsets one. */
 export type SettingsPatch = Unsettable<Static<typeof ProjectSettings>>
 const SettingsPatch = Type.Unsafe<SettingsPatch>(unsettable(ProjectSettings))
 

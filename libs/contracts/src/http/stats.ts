@@ -4,19 +4,19 @@ import { busyOrLate, QUERY_LIMITS } from './analytics-parts.ts'
 import { defineOperation } from './operation.ts'
 import { equalTo } from './page.ts'
 
-/** What can be measured. */
+/** The metrics. */
 export const statsMetrics = ['events', 'visitors', 'warnings', 'conversions', 'revenue'] as const
 export type StatsMetric = (typeof statsMetrics)[number]
 
-/** What a bucket can be. */
+/** The sizes of buckets. */
 export const statsIntervals = ['hour', 'day', 'week', 'month'] as const
 export type StatsInterval = (typeof statsIntervals)[number]
 
-/** What groups can have in common. */
+/** The dimensions of groups. */
 export const statsGroups = ['name', 'link', 'campaign', 'country', 'device', 'selector'] as const
 export type StatsGroup = (typeof statsGroups)[number]
 
-/** Buckets in one answer. */
+/** Maximum buckets of a result. */
 export const MAX_STATS_BUCKETS = 1_000
 
 const time = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))

@@ -8,16 +8,16 @@ import {
 } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
 
-/** Events in one request to `/api/v1/t`. */
+/** Maximum events in a request to `/api/v1/t`. */
 export const MAX_EVENTS_PER_REQUEST = 100
-/** Bytes of one request body on `/api/v1/t`, after decompression. */
+/** Maximum size of a request to `/api/v1/t` after decompression, in bytes. */
 export const MAX_TRACK_BODY_BYTES = 1024 * 1024
-/** Bytes of one event: the UTF-8 length of its compact JSON. */
+/** Maximum size of an event: the UTF-8 length of its compact JSON. */
 export const MAX_EVENT_BYTES = 32 * 1024
-/** Levels of nesting in one event; the event object itself is level 1. */
+/** Maximum nesting of an event. The event object itself is level 1. */
 export const MAX_EVENT_DEPTH = 20
 
-/** JSON null in an optional field means the same as leaving the field out. */
+/** Null in an optional field is the same as a missing field. */
 const optionalId = (description: string, text: object = { minLength: 1, ...PRINTABLE }) =>
   Type.Optional(
     Type.Unsafe<string | null>({
@@ -28,7 +28,7 @@ const optionalId = (description: string, text: object = { minLength: 1, ...PRINT
     }),
   )
 
-/** An event as a client sends it. Fields that are not listed are ignored, with a warning. */
+/** An event in a request. Unknown fields are ignored, with a warning. */
 export const TrackedEvent = Type.Object(
   {
     eventName: Type.String({
@@ -83,7 +83,7 @@ export type TrackedEvent = Static<typeof TrackedEvent>
 
 export const trackedEvent = compileValidator(TrackedEvent)
 
-/** Events in one backfill request. */
+/** Maximum events in a backfill request. */
 export const MAX_BACKFILL_EVENTS = 1_000
 
 const batchOf = (maxItems: number, description: string, sentAt: string) =>
@@ -99,7 +99,7 @@ const batchOf = (maxItems: number, description: string, sentAt: string) =>
     { additionalProperties: false, description },
   )
 
-/** Events as they arrive on the wire: many with the client's send time beside them. */
+/** A request with many events and the time when the client sent it. */
 export const TrackBatch = batchOf(
   MAX_EVENTS_PER_REQUEST,
   'Up to 100 events.',

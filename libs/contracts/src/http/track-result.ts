@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 
-/** One thing wrong with one field of an event. */
+/** A problem with a field of an event. */
 export const ValidationItem = Type.Object({
   field: Type.String(),
   rule: Type.String(),
@@ -10,7 +10,7 @@ export const ValidationItem = Type.Object({
 })
 export type ValidationItem = Static<typeof ValidationItem>
 
-/** An event that was refused, by its place in the request. */
+/** A refused event, by its index in the request. */
 export const InvalidEvent = Type.Object({
   index: Type.Integer(),
   rawSample: Type.String({ maxLength: 256 }),
@@ -18,7 +18,7 @@ export const InvalidEvent = Type.Object({
 })
 export type InvalidEvent = Static<typeof InvalidEvent>
 
-/** What is wrong or doubtful about one event, by its place in the request. */
+/** Errors or warnings of an event, by its index in the request. */
 export const EventErrors = Type.Object({
   index: Type.Integer(),
   eventName: Type.String(),

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { Id, NullableString } from '../schema-parts.ts'
 
-/** That an event is a conversion by one selector; decided by the gateway, true once the event is stored. */
+/** A conversion by one selector. The gateway determines it, and it counts once the event is stored. */
 export const ConversionClaim = Type.Object({
   selectorId: Id,
   /** In minor units of the currency. */
@@ -11,11 +11,11 @@ export const ConversionClaim = Type.Object({
 })
 export type ConversionClaim = Static<typeof ConversionClaim>
 
-/** Says which events are conversions, and where in their properties amount, currency and quantity are. */
+/** Selects the events that are conversions, and the properties of their amount, currency and quantity. */
 export type MeteringSelector = {
   id: string
   eventName: string
-  /** JsonLogic over `{ event, properties }`; null takes every event of that name. */
+  /** JsonLogic over `{ event, properties }`. Null matches every event of that name. */
   filter: unknown
   amountProperty: string | null
   currencyProperty: string | null

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { Id, JsonObject, NullableString, Timestamp } from '../schema-parts.ts'
 
-/** `coupons.redeemed.v1`: a coupon was redeemed, or a redemption was rolled back. Those of one coupon keep their order. */
+/** `coupons.redeemed.v1`: a redemption or its rollback. Records of one coupon keep their order. */
 export const CouponRedemptionRecord = Type.Object({
   v: Type.Literal(1),
   kind: Type.Unsafe<'redeemed' | 'rolled_back'>({ type: 'string', enum: ['redeemed', 'rolled_back'] }),
@@ -19,7 +19,7 @@ export const CouponRedemptionRecord = Type.Object({
   amount: Type.Unsafe<number | null>({ type: ['integer', 'null'] }),
   currency: NullableString,
   metadata: JsonObject,
-  /** The event that tells of it in `events.enriched.v1`. */
+  /** The id of its event in `events.enriched.v1`. */
   eventId: Type.String(),
   /** When it was redeemed or rolled back. */
   at: Timestamp,

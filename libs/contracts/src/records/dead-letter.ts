@@ -1,16 +1,16 @@
 import { type Static, Type } from 'typebox'
 import { NullableString, StringMap, Timestamp } from '../schema-parts.ts'
 
-/** `dead-letters.v1`: a record that a consumer group could not process, with why. */
+/** `dead-letters.v1`: a record that a consumer group could not process, and the reason. */
 export const DeadLetter = Type.Object({
   v: Type.Literal(1),
   group: Type.String(),
   topic: Type.String(),
   partition: Type.Integer({ minimum: 0 }),
-  /** The record's offset, in decimal: it may exceed what a JSON number holds. */
+  /** The offset in decimal, because it may exceed the range of JSON numbers. */
   offset: Type.String({ pattern: '^\\d+$' }),
   key: NullableString,
-  /** The record's bytes in base64, since they may be anything. */
+  /** The bytes of the record in base64. */
   value: Type.String(),
   headers: StringMap,
   reason: Type.String(),

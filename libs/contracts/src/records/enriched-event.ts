@@ -3,7 +3,7 @@ import { ValidationItem } from '../http/track-result.ts'
 import { Id, JsonObject, NullableString, StringMap, Timestamp } from '../schema-parts.ts'
 import { ConversionClaim } from './conversion-claim.ts'
 
-/** An event as the public stream and the API show it: every field is there, `null` or empty without a value. */
+/** An event in the public stream and the API. It has all fields; missing values are `null` or empty. */
 export const CompleteEvent = Type.Object({
   eventId: Type.String(),
   eventName: Type.String(),
@@ -18,7 +18,7 @@ export const CompleteEvent = Type.Object({
 })
 export type CompleteEvent = Static<typeof CompleteEvent>
 
-/** The short link that an event is attributed to, and which click on it if that is known. */
+/** The short link that an event is attributed to, and the click if known. */
 export const EventLink = Type.Object({
   id: Id,
   code: Type.String(),
@@ -27,7 +27,7 @@ export const EventLink = Type.Object({
 })
 export type EventLink = Static<typeof EventLink>
 
-/** What enrichment learned about where an event came from; `null` is unknown. */
+/** The origin of an event. `null` means unknown. */
 export const EventContext = Type.Object({
   bot: Type.Boolean(),
   browser: NullableString,
@@ -51,18 +51,18 @@ export const EventContext = Type.Object({
     content: NullableString,
   }),
   clickIds: StringMap,
-  /** Left out of events that no known link led to. */
+  /** Absent without a known link. */
   shortLink: Type.Optional(EventLink),
 })
 export type EventContext = Static<typeof EventContext>
 
-/** `events.enriched.v1`: the public stream; exactly what is stored. Subscribers drop repeats by (projectId, eventId). */
+/** `events.enriched.v1`: the public stream of stored events. Subscribers deduplicate by (projectId, eventId). */
 export const EnrichedEvent = Type.Object({
   v: Type.Literal(1),
   projectId: Id,
   ...CompleteEvent.properties,
   receivedAt: Timestamp,
-  /** When it happened, with the client's clock corrected. */
+  /** When it happened, corrected by the offset of the client's clock. */
   timestamp: Timestamp,
   profileId: NullableString,
   backfill: Type.Boolean(),

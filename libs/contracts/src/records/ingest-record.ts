@@ -4,7 +4,7 @@ import { IpStorage } from '../project-settings.ts'
 import { Id, JsonObject, NullableString, StringMap, Timestamp } from '../schema-parts.ts'
 import { ConversionClaim } from './conversion-claim.ts'
 
-/** An event after the gateway: its structure is checked, and it has an id. A field without a value is left out. */
+/** An event that the gateway has validated and given an id. Fields without a value are left out. */
 export const AcceptedEvent = Type.Object({
   eventId: Type.String(),
   eventName: Type.String(),
@@ -19,55 +19,55 @@ export const AcceptedEvent = Type.Object({
 })
 export type AcceptedEvent = Static<typeof AcceptedEvent>
 
-/** The device that an event came from. The address is complete here; enrichment truncates it. */
+/** The client of an event. Enrichment truncates the address. */
 export const ClientDevice = Type.Object({ ip: NullableString, userAgent: NullableString })
 export type ClientDevice = Static<typeof ClientDevice>
 
-/** `ingest.records.v1`: one accepted event on its way to enrichment. A field without a value is left out. */
+/** `ingest.records.v1`: an accepted event for enrichment. Fields without a value are left out. */
 export const IngestRecord = Type.Object({
   v: Type.Literal(1),
   kind: Type.Literal('event'),
   projectId: Id,
   receivedAt: Timestamp,
   event: AcceptedEvent,
-  /** When the client sent the request by its own clock, if it said so. */
+  /** When the client sent the request, by its clock. */
   sentAt: Type.Optional(Type.String()),
   client: Type.Optional(ClientDevice),
-  /** What of the address may be stored, by the project's setting at receipt; `truncate` when absent. */
+  /** The project's setting for addresses at receipt. Default: `truncate`. */
   ipStorage: Type.Optional(IpStorage),
-  /** Whether it is about the past: nothing is triggered by it. */
+  /** Whether it comes from a backfill, and so triggers nothing. */
   backfill: Type.Optional(Type.Literal(true)),
   warnings: Type.Optional(Type.Array(ValidationItem)),
-  /** The conversions that it is; with any, it has to be on the bus before its sender gets an answer. */
+  /** Its conversions. A record with conversions is published before the client gets an answer. */
   conversions: Type.Optional(Type.Array(ConversionClaim)),
 })
 export type IngestRecord = Static<typeof IngestRecord>
 
-/** That a visitor is a user, with what is known of them. In `ingest.records.v1` only when Postgres was away. */
+/** An identify call. It is published to `ingest.records.v1` only while PostgreSQL is unavailable. */
 export const IdentifyRecord = Type.Object({
   v: Type.Literal(1),
   kind: Type.Literal('identify'),
-  /** Its own id, UUIDv7: which of two writes at the same time is the later one. */
+  /** A UUIDv7, which orders writes of the same time. */
   id: Id,
   projectId: Id,
   receivedAt: Timestamp,
   visitorId: Type.String(),
   userId: Type.String(),
-  /** Checked traits; `null` unsets one. */
+  /** Checked traits. `null` unsets one. */
   traits: JsonObject,
-  /** Whether a secret key or a user hash vouches for the user. Absent in records of older gateways: it is not known. */
+  /** Whether a secret key or a user hash authenticates the user. Absent in records of older gateways. */
   verified: Type.Optional(Type.Boolean()),
 })
 export type IdentifyRecord = Static<typeof IdentifyRecord>
 
-/** What `ingest.records.v1` carries. */
+/** A record of `ingest.records.v1`. */
 export type QueuedRecord = IngestRecord | IdentifyRecord
 
-// Chosen by `kind` instead of `anyOf`, so that a problem names a field of the right record.
+// Selected by `kind` instead of `anyOf`, so that an error names a field of the right record.
 export const QueuedRecord = Type.Unsafe<QueuedRecord>({
   type: 'object',
   if: { type: 'object', properties: { kind: { const: 'identify' } }, required: ['kind'] },
-  // biome-ignore lint/suspicious/noThenProperty: JSON Schema calls it so
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
   then: IdentifyRecord,
   else: IngestRecord,
 })

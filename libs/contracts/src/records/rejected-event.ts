@@ -3,7 +3,7 @@ import { ValidationItem } from '../http/track-result.ts'
 import { Id, Timestamp } from '../schema-parts.ts'
 import { IngestRecord } from './ingest-record.ts'
 
-/** `ingest.rejected.v1`: an event that enforce mode turned away, as it would have been queued, and why. */
+/** `ingest.rejected.v1`: an event that the mode `enforce` rejected, and the errors. */
 export const RejectedEvent = Type.Object({
   v: Type.Literal(1),
   id: Id,
