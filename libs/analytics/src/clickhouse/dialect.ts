@@ -25,6 +25,7 @@ export const clickhouseDialect: Dialect = {
   events: 'events AS e',
   profiles: 'profiles',
   materialized: 'AS',
+  readsTablesOnce: false,
   nullText: 'CAST(NULL AS Nullable(String))',
   nullNumber: 'CAST(NULL AS Nullable(Float64))',
   json: (column, path, parameters) => {

@@ -29,6 +29,7 @@ export const duckdbDialect: Dialect = {
   events: 'events AS e',
   profiles: 'profiles',
   materialized: 'AS MATERIALIZED',
+  readsTablesOnce: true,
   nullText: 'NULL::VARCHAR',
   nullNumber: 'NULL::DOUBLE',
   json: (column, path, parameters) => {

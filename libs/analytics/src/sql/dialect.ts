@@ -30,6 +30,8 @@ export type Dialect = {
   profiles: string
   /** Begins a common table expression that is read more than once. */
   materialized: string
+  /** Whether a common table expression with `materialized` is run once, and not at each place that reads it. */
+  readsTablesOnce: boolean
   nullText: string
   nullNumber: string
   json(column: string, path: readonly string[], parameters: Parameters): JsonMember

@@ -13,24 +13,30 @@ export const measureRetention = async (
   const parameters = dialect.parameters()
   const end = bounds.at(-1) ?? to
   const bucket = dialect.bucketOf('e."time"', bounds.slice(0, -1), end)
+  const joins = { people: true, bucket: bucket.join }
+  const columns = `${PERSON} AS person, e."time" AS t, ${bucket.place} AS place`
   const isNamed = (name: string): string => `e.event_name = ${parameters.text(name)}`
-  const events = eventsFrom(dialect, { projectId, from, to: end }, parameters, {
-    people: true,
-    bucket: bucket.join,
-  })
+  const named = (name: string, end: number): string =>
+    `SELECT ${columns} ${eventsFrom(dialect, { projectId, from, to: end, eventName: name }, parameters, joins)}`
+  const sources = dialect.readsTablesOnce
+    ? [
+        `seen ${dialect.materialized} (
+          SELECT ${columns}, ${isNamed(startEvent)} AND e."time" < ${parameters.time(to)} AS is_start,
+            ${isNamed(returnEvent)} AS is_return
+          ${eventsFrom(dialect, { projectId, from, to: end }, parameters, joins)}
+            AND (${isNamed(startEvent)} OR ${isNamed(returnEvent)})
+        )`,
+        'starts AS (SELECT person, t, place FROM seen WHERE is_start)',
+        'returned AS (SELECT person, t, place FROM seen WHERE is_return)',
+      ]
+    : [`starts AS (${named(startEvent, to)})`, `returned AS (${named(returnEvent, end)})`]
   const text = `
     WITH ${[
       ...bucket.tables,
-      `seen ${dialect.materialized} (
-        SELECT ${PERSON} AS person, e."time" AS t, ${bucket.place} AS place,
-          ${isNamed(startEvent)} AND e."time" < ${parameters.time(to)} AS is_start, ${isNamed(returnEvent)} AS is_return
-        ${events} AND e.event_name IN (${[startEvent, returnEvent].map((name) => parameters.text(name)).join(', ')})
-      )`,
+      ...sources,
       `started ${dialect.materialized} (
-        SELECT person, min(t) AS first_t, min(place) AS cohort FROM seen
-        WHERE is_start AND person IS NOT NULL GROUP BY person
+        SELECT person, min(t) AS first_t, min(place) AS cohort FROM starts WHERE person IS NOT NULL GROUP BY person
       )`,
-      'returned AS (SELECT person, t, place FROM seen WHERE is_return)',
       `periods AS (
         SELECT DISTINCT started.person AS person, started.cohort AS cohort, returned.place - started.cohort AS period
         FROM started JOIN returned ON returned.person = started.person WHERE returned.t >= started.first_t
