@@ -28,8 +28,11 @@ const client: QueryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
-      // What the API refused it refuses again.
-      retry: (count, error) => count < 2 && (!(error instanceof ApiError) || error.status === 0),
+      // What the API refused it refuses again, unless only so many may ask at a time.
+      retry: (count, error) =>
+        error instanceof ApiError && error.status === 429
+          ? count < 5
+          : count < 2 && (!(error instanceof ApiError) || error.status === 0),
     },
   },
 })

@@ -198,6 +198,11 @@ const suppressions = createRoute({
   path: '/email/suppressions',
   component: lazyRouteComponent(() => import('./email/suppressions.tsx'), 'Suppressions'),
 })
+const senders = createRoute({
+  getParentRoute,
+  path: '/email/senders',
+  component: lazyRouteComponent(() => import('./email/senders.tsx'), 'Senders'),
+})
 const trigger = createRoute({
   getParentRoute,
   path: '/email/$id',
@@ -262,6 +267,7 @@ const pages = [
   triggers,
   deliveries,
   suppressions,
+  senders,
   trigger,
   settings,
   conversions,

@@ -1,25 +1,15 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { type Constellation, eventually, startStandalone } from '@waymark/testing'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { CHROMIUM_FLAGS, findChromium } from './chromium.ts'
 
 const require = createRequire(import.meta.url)
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((file) =>
-  existsSync(file),
-)
+const CHROMIUM = findChromium()
 const DIST = path.resolve(import.meta.dirname, '../../console/dist')
 const MAX_FIRST_LOAD_BYTES = 250_000
-const FLAGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
 const PAGES = [
   ['Home', ''],
   ['Live', '/live'],
@@ -61,7 +51,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
   beforeAll(async () => {
     waymark = await startStandalone()
     baseUrl = new URL((await waymark.request('/healthz')).url).origin
-    browser = await chromium.launch({ executablePath: CHROMIUM ?? '', args: FLAGS })
+    browser = await chromium.launch({ executablePath: CHROMIUM ?? '', args: CHROMIUM_FLAGS })
     page = await browser.newPage()
     page.on('console', (message) => {
       // A refused request and a violation of the policy are messages of the kind "error".

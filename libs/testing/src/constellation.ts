@@ -29,6 +29,8 @@ export type Constellation = {
 }
 
 type Access = { apiKey: string; projectId: string }
+/** How the owner of the demo project signs in. */
+type SignIn = { email: string; password: string }
 
 const operate = (
   access: Access,
@@ -70,7 +72,7 @@ const operate = (
  * Everything in one process on embedded parts, in a fresh data directory, without demo data. Needs no Docker. `more` is
  * added to its environment.
  */
-export const startStandalone = async (more: Record<string, string> = {}): Promise<Constellation> => {
+export const startStandalone = async (more: Record<string, string> = {}): Promise<Constellation & SignIn> => {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'waymark-'))
   // As root the database runs as another user, who must be able to enter the directory.
   await chmod(dataDir, 0o755)
@@ -81,11 +83,12 @@ export const startStandalone = async (more: Record<string, string> = {}): Promis
       ...more,
     })
   const running = new Map<AppName, AppProcess>([['standalone', await start('standalone', await freePort())]])
-  const demo = JSON.parse(await readFile(path.join(dataDir, 'demo.json'), 'utf8')) as Access
+  const text = await readFile(path.join(dataDir, 'demo.json'), 'utf8')
+  const { apiKey, projectId, email, password } = JSON.parse(text) as Access & SignIn
   const cleanUp = () => rm(dataDir, { recursive: true, force: true })
-  const access = { apiKey: demo.apiKey, projectId: demo.projectId }
   const mailDir = path.join(dataDir, 'mail')
-  return { ...operate(access, running, start, () => 'standalone', cleanUp), mailDir }
+  const operated = operate({ apiKey, projectId }, running, start, () => 'standalone', cleanUp)
+  return { ...operated, mailDir, email, password }
 }
 
 /** A database, topics and a project on real servers, and the environment of apps that use them. */

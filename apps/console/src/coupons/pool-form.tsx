@@ -4,6 +4,7 @@ import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { CouponPool } from '../api/types.ts'
 import { Form, fromLocalInput, Input, Select } from '../ui/form.tsx'
+import { digitsOf } from '../ui/format.tsx'
 
 /** Creates a pool. */
 export const PoolForm = ({
@@ -16,6 +17,7 @@ export const PoolForm = ({
   const projectId = useProjectId()
   const [kind, setKind] = useState<'unique' | 'shared'>('unique')
   const [type, setType] = useState('percent')
+  const [currency, setCurrency] = useState('EUR')
   const create = useChange(
     (values: Record<string, string>) =>
       unwrap(
@@ -32,8 +34,8 @@ export const PoolForm = ({
                 : type === 'amount'
                   ? {
                       type,
-                      value: Math.round(Number(values.value) * 100),
-                      currency: (values.currency ?? '').toUpperCase(),
+                      value: Math.round(Number(values.value) * 10 ** digitsOf(currency)),
+                      currency: currency.toUpperCase(),
                     }
                   : { type },
             expiresAt: fromLocalInput(values.expiresAt),
@@ -109,8 +111,23 @@ export const PoolForm = ({
         )}
         {type === 'amount' && (
           <>
-            <Input label="Amount" name="value" type="number" min={0} step="0.01" required defaultValue={5} />
-            <Input label="Currency" name="currency" required pattern="[A-Za-z]{3}" defaultValue="EUR" />
+            <Input
+              label="Amount"
+              name="value"
+              type="number"
+              min={0}
+              step={10 ** -digitsOf(currency)}
+              required
+              defaultValue={5}
+            />
+            <Input
+              label="Currency"
+              name="currency"
+              required
+              pattern="[A-Za-z]{3}"
+              value={currency}
+              onChange={(event) => setCurrency(event.target.value)}
+            />
           </>
         )}
         <Input label="Expires" name="expiresAt" type="datetime-local" />

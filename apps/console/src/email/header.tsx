@@ -11,6 +11,7 @@ export const EmailHeader = ({ actions }: { actions?: ReactNode }) => (
         { to: '/p/$projectId/email', title: 'Triggers', exact: true },
         { to: '/p/$projectId/email/deliveries', title: 'Deliveries' },
         { to: '/p/$projectId/email/suppressions', title: 'Suppressions' },
+        { to: '/p/$projectId/email/senders', title: 'Senders' },
       ]}
     />
   </>

@@ -27,8 +27,8 @@ export const DemoBanner = () => {
     >
       <Icon name="alert" className="size-5 shrink-0 text-info max-sm:hidden" />
       <p className="min-w-0 grow">
-        <strong>This project holds demo data</strong> of a small shop, so that every page shows something. Its
-        people are called <code className="font-mono">demo-…</code>.
+        <strong>This project holds demo data</strong> of a small shop, so that every page shows something. The
+        ids of its people begin with <code className="font-mono">demo-</code>.
       </p>
       <For atLeast="admin">
         <ConfirmButton

@@ -55,7 +55,7 @@ const Change = ({ now, before }: { now: number; before: number }) => {
 }
 
 const Figure = ({ title, metric }: { title: string; metric: Metric }) => {
-  const { data, error, refetch } = useStats(metric)
+  const { data, error, refetch } = useStats(metric, metric === 'events' ? 'name' : undefined)
   const values = data && sums(data)
   const now = values?.at(-1) ?? 0
   const currency = data?.series.find((one) => one.currency !== null)?.currency
@@ -66,7 +66,7 @@ const Figure = ({ title, metric }: { title: string; metric: Metric }) => {
         <ErrorState error={error} retry={() => void refetch()} />
       ) : values ? (
         <>
-          <p className="text-[1.9rem] leading-tight font-semibold tracking-tight tabular-nums">
+          <p className="text-[1.5rem] leading-tight sm:text-[1.9rem] font-semibold tracking-tight tabular-nums">
             {metric === 'revenue' && currency ? formatMoney(now, currency) : formatNumber(now)}
           </p>
           <p>
@@ -88,8 +88,8 @@ const Figure = ({ title, metric }: { title: string; metric: Metric }) => {
 export const Home = () => {
   const project = useProject()
   const projectId = useProjectId()
-  const events = useStats('events')
-  const names = useStats('events', 'name')
+  // The sum of all names, too: a project asks only a few questions at a time.
+  const events = useStats('events', 'name')
   const visitors = useStats('visitors')
   const series = useMemo(
     () =>
@@ -121,7 +121,7 @@ export const Home = () => {
             <Figure title="Conversions today" metric="conversions" />
             <Figure title="Revenue today" metric="revenue" />
           </div>
-          <div className="grid gap-4 lg:grid-cols-3">
+          <div className="grid grid-cols-[minmax(0,1fr)] gap-4 lg:grid-cols-3">
             <Card
               title="Last 14 days"
               className="lg:col-span-2"
@@ -156,10 +156,10 @@ export const Home = () => {
               <EventRows limit={8} filters={{}} />
             </Card>
             <Card title="What happens most" padded>
-              {names.data ? (
+              {events.data ? (
                 <BarList
                   label="Events by name"
-                  rows={names.data.series
+                  rows={events.data.series
                     .map(({ group, total }) => ({ name: group ?? 'others', value: total }))
                     .toSorted((a, b) => b.value - a.value)
                     .slice(0, 8)}

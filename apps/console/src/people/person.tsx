@@ -88,8 +88,8 @@ export const Person = () => {
           </>
         }
       />
-      <div className="grid gap-4 lg:grid-cols-3">
-        <div className="flex flex-col gap-4">
+      <div className="grid grid-cols-[minmax(0,1fr)] gap-4 lg:grid-cols-3">
+        <div className="flex min-w-0 flex-col gap-4">
           <Card title="Identities" padded>
             <Facts
               rows={[

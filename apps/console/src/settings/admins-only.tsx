@@ -2,13 +2,18 @@ import { Card } from '../ui/card.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { SettingsHeader } from './header.tsx'
 
+/** Stands in place of what only admins may read. */
+export const AdminsOnlyCard = () => (
+  <Card>
+    <EmptyState icon="key" title="Only admins see this page">
+      Ask an owner of the project for the role admin.
+    </EmptyState>
+  </Card>
+)
+
 export const AdminsOnly = () => (
   <>
     <SettingsHeader />
-    <Card>
-      <EmptyState icon="key" title="Only admins see this page">
-        Ask an owner of the project for the role admin.
-      </EmptyState>
-    </Card>
+    <AdminsOnlyCard />
   </>
 )

@@ -72,29 +72,31 @@ export const TimeChart = ({
   return (
     <figure aria-label={label}>
       <div ref={place} aria-hidden="true" className="h-[220px] w-full" />
-      <table className="sr-only">
-        <caption>{label}</caption>
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            {series.map((one) => (
-              <th key={one.label} scope="col">
-                {one.label}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {at.map((time, index) => (
-            <tr key={time}>
-              <th scope="row">{time}</th>
+      <div className="sr-only">
+        <table>
+          <caption>{label}</caption>
+          <thead>
+            <tr>
+              <th scope="col">Time</th>
               {series.map((one) => (
-                <td key={one.label}>{formatNumber(one.values[index] ?? 0)}</td>
+                <th key={one.label} scope="col">
+                  {one.label}
+                </th>
               ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {at.map((time, index) => (
+              <tr key={time}>
+                <th scope="row">{time}</th>
+                {series.map((one) => (
+                  <td key={one.label}>{formatNumber(one.values[index] ?? 0)}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
     </figure>
   )
 }

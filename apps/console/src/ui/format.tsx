@@ -12,12 +12,21 @@ export const formatCompact = (value: number): string => compact.format(value)
 export const formatPercent = (share: number): string => percents.format(share)
 export const formatDay = (at: string): string => days.format(new Date(at))
 
+/** Decimals of a currency's amounts: 2 for EUR, 0 for JPY, 3 for KWD. 2 while it is not a code yet. */
+export const digitsOf = (currency: string): number => {
+  try {
+    const format = new Intl.NumberFormat(undefined, { style: 'currency', currency })
+    return format.resolvedOptions().maximumFractionDigits ?? 2
+  } catch {
+    return 2
+  }
+}
+
 /** An amount in minor units of a currency. */
 export const formatMoney = (amount: number, currency: string): string => {
   try {
     const format = new Intl.NumberFormat(undefined, { style: 'currency', currency })
-    const digits = format.resolvedOptions().maximumFractionDigits ?? 2
-    return format.format(amount / 10 ** digits)
+    return format.format(amount / 10 ** digitsOf(currency))
   } catch {
     return `${formatNumber(amount)} ${currency}`
   }

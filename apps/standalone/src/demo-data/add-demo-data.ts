@@ -96,16 +96,17 @@ export const addDemoData = async (
   await bus.publish(exposures, records.exposures)
   await bus.publish(rejectedEvents, records.rejected)
 
-  const members = shoppers.flatMap(({ userId }) => (userId ? [{ userId }] : []))
+  const members = shoppers.flatMap(({ userId, visitorId }) => (userId ? [{ userId, visitorId }] : []))
   await handOutCoupons(
     api,
     poolId,
     members.map(({ userId }) => userId),
   )
-  for (const [at, { userId }] of members.slice(0, MAILED).entries())
+  for (const [at, { userId, visitorId }] of members.slice(0, MAILED).entries())
     await api.track({
       eventId: `demo-order-event-${at + 1}`,
       eventName: 'order_placed',
+      visitorId,
       userId,
       properties: { total: 6_490 + at * 2_500, currency: 'EUR', userAgent: shoppers[0]?.userAgent },
     })
