@@ -2,7 +2,7 @@ import { type Constellation, eventually, startStandalone } from '@waymark/testin
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Json } from './client.ts'
-import { CHROMIUM, collectFailures, expectAccessible, FLAGS, loaded } from './console-browser.ts'
+import { CHROMIUM, CHROMIUM_FLAGS, collectFailures, expectAccessible, loaded } from './console-browser.ts'
 
 const DESKTOP =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36'
@@ -68,7 +68,7 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
   beforeAll(async () => {
     waymark = await startStandalone()
     baseUrl = new URL((await waymark.request('/healthz')).url).origin
-    browser = await chromium.launch({ executablePath: CHROMIUM ?? '', args: FLAGS })
+    browser = await chromium.launch({ executablePath: CHROMIUM ?? '', args: CHROMIUM_FLAGS })
     page = await browser.newPage({ timezoneId: 'UTC', locale: 'en-GB' })
     failures = collectFailures(page)
     await page.goto(`${baseUrl}/console/sign-up`)

