@@ -28,9 +28,9 @@ const client: QueryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
-      // What the API refused it refuses again, unless only so many may ask at a time.
+      // What the API refused it refuses again, unless only so many may ask at a time or a store was away.
       retry: (count, error) =>
-        error instanceof ApiError && error.status === 429
+        error instanceof ApiError && (error.status === 429 || error.status === 503)
           ? count < 5
           : count < 2 && (!(error instanceof ApiError) || error.status === 0),
     },

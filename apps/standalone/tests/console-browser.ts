@@ -25,12 +25,12 @@ export const CHROMIUM_FLAGS = [
 
 /**
  * Collects errors, refused requests and violations of the policy on a page: all are messages of the kind "error".
- * A 503 is none: a busy machine may answer it, and the page asks again.
+ * A 429 of a project's questions and a 503 are none: a busy machine may answer them, and the page asks again.
  */
 export const collectFailures = (page: Page): string[] => {
   const failures: string[] = []
   page.on('console', (message) => {
-    if (message.type() === 'error' && !message.text().includes('status of 503'))
+    if (message.type() === 'error' && !/status of (429|503)/.test(message.text()))
       failures.push(`${page.url()}: ${message.text()} ${message.location().url}`)
   })
   page.on('pageerror', (error) => failures.push(`${page.url()}: ${error.message}`))

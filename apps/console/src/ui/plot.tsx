@@ -83,7 +83,9 @@ export const Plot = ({ label, x, timeZone, lines, formatX, formatY, onPoint, hei
             },
             {
               ...axis,
-              size: 56,
+              // As wide as the longest label, of about 7 px a character.
+              size: (_chart, labels) =>
+                Math.max(56, 20 + 7 * Math.max(0, ...(labels ?? []).map(({ length }) => length))),
               values: (_chart, values) => values.map((value) => (format.current ?? formatCompact)(value)),
             },
           ],
