@@ -23,6 +23,9 @@ export const CHROMIUM_FLAGS = [
   '--disable-sync',
 ]
 
+/** The second message is Chromium's about an event stream that was answered so. */
+const ASKED_AGAIN = /status of (429|503)|MIME type \("application\/json"\) that is not "text\/event-stream"/
+
 /**
  * Collects errors, refused requests and violations of the policy on a page: all are messages of the kind "error".
  * A 429 of a project's questions and a 503 are none: a busy machine may answer them, and the page asks again.
@@ -30,7 +33,7 @@ export const CHROMIUM_FLAGS = [
 export const collectFailures = (page: Page): string[] => {
   const failures: string[] = []
   page.on('console', (message) => {
-    if (message.type() === 'error' && !/status of (429|503)/.test(message.text()))
+    if (message.type() === 'error' && !ASKED_AGAIN.test(message.text()))
       failures.push(`${page.url()}: ${message.text()} ${message.location().url}`)
   })
   page.on('pageerror', (error) => failures.push(`${page.url()}: ${error.message}`))
