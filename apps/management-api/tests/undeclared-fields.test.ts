@@ -136,6 +136,15 @@ describe.skipIf(!services)('what an operation does not declare', () => {
     },
   )
 
+  it.each(['null', '{}', '1'])('is refused within a schema as __proto__: %s', async (value) => {
+    const { ask } = await owner()
+    const { body } = await ask('POST', '/event-definitions', { name: 'seen', schema: {} })
+    const schema = JSON.parse(`{"properties":{"__proto__":${value}}}`)
+    const refused = await ask('PATCH', `/event-definitions/${body.id}`, { schema })
+    expect(refused.status).toBe(422)
+    expect(refused.body.errors).toMatchObject([{ rule: 'name' }])
+  })
+
   it.each([
     ['PATCH', '', { name: ' \t\n' }, 'name'],
     ['POST', '/api-keys', { name: ' ', kind: 'sec', scopes: ['decide'] }, 'name'],

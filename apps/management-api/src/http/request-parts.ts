@@ -39,7 +39,7 @@ export const readParts = async <B, Q>(
   if (!body && !consumes) requireNoBody(request)
   const { projectId = '', id = '', key = '' } = request.params
   const parts = {
-    body: body && requireValid(body.validator, requireShallow(json?.value), unfit),
+    body: body && requireStorable(requireValid(body.validator, requireShallow(json?.value), unfit)),
     query: query && requireValid(query.validator, { ...parse(queryTextOf(request.url)) }, unfit),
     projectId,
     id,
@@ -55,6 +55,18 @@ const requireShallow = (value: unknown): unknown => {
     throw unprocessable('', 'depth', `is nested deeper than ${MAX_BODY_DEPTH} levels`)
   return value
 }
+
+// Prisma would lose a member of this name, and fails when it is null.
+const requireStorable = <T>(value: T): T => {
+  if (namesPrototype(value))
+    throw unprocessable('', 'name', 'has a member named __proto__, which is not allowed')
+  return value
+}
+
+const namesPrototype = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (Object.hasOwn(value, '__proto__') || Object.values(value).some(namesPrototype))
 
 /** Some clients send `{}` or `null` instead of no body. */
 const MAX_IGNORED_BODY_BYTES = 4
