@@ -1,5 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 
+const BROWSER_TESTS = 'apps/standalone/tests/console*.test.ts'
+
 export default defineConfig({
   test: {
     reporters: ['default', './libs/testing/src/summary-reporter.ts'],
@@ -20,13 +22,28 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['{apps,libs,tools}/*/tests/**/*.test.ts'],
-          // It measures times, which only mean something with nothing beside it; `chaos` runs it.
-          exclude: [...configDefaults.exclude, 'apps/standalone/tests/blocking.test.ts'],
+          exclude: [
+            ...configDefaults.exclude,
+            // It measures times, which only mean something with nothing beside it; `chaos` runs it.
+            'apps/standalone/tests/blocking.test.ts',
+            BROWSER_TESTS,
+          ],
           globalSetup: './libs/testing/src/global-setup.ts',
           testTimeout: 180_000,
           // A hook may start containers, which are waited for up to five minutes.
           hookTimeout: 420_000,
           // Each file starts processes of its own; more at once only slow each other down.
+          maxWorkers: 2,
+        },
+      },
+      {
+        test: {
+          // After all others: Chromium breaks off its requests whenever a container's network comes or goes.
+          name: 'browser',
+          include: [BROWSER_TESTS],
+          sequence: { groupOrder: 1 },
+          testTimeout: 180_000,
+          hookTimeout: 420_000,
           maxWorkers: 2,
         },
       },

@@ -23,12 +23,13 @@ export const CHROMIUM_FLAGS = [
   '--disable-sync',
 ]
 
-/** The second message is Chromium's about an event stream that was answered so. */
-const ASKED_AGAIN = /status of (429|503)|MIME type \("application\/json"\) that is not "text\/event-stream"/
+/** The last message is Chromium's about an event stream that was answered with 429 or 503. */
+const ASKED_AGAIN =
+  /status of (429|503)|net::ERR_NETWORK_CHANGED|MIME type \("application\/json"\) that is not "text\/event-stream"/
 
 /**
  * Collects errors, refused requests and violations of the policy on a page: all are messages of the kind "error".
- * A 429 of a project's questions and a 503 are none: a busy machine may answer them, and the page asks again.
+ * A 429 of a project's questions, a 503 and a change of the machine's network are none: the page asks again.
  */
 export const collectFailures = (page: Page): string[] => {
   const failures: string[] = []

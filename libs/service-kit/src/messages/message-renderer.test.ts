@@ -9,12 +9,13 @@ const context = (traits: Record<string, unknown> = {}): MessageContext => ({
   project: { name: 'Shop' },
   unsubscribeUrl: 'https://mail.example/u/token',
 })
-/** Ten thousand rounds of five hundred expressions: seconds of work within every limit of a template. */
+/** Five million times the text of an array within hundreds of others: minutes of work within every limit of a template. */
 const slow = {
   subject: 's',
-  html: `{{#each traits.list}}${'{{lookup ../traits this}}'.repeat(490)}{{/each}}`,
+  html: `{{#each traits.list}}${'{{../traits.nested}}'.repeat(490)}{{/each}}`,
 }
-const longList = context({ list: Array.from({ length: 9_999 }, (_, index) => `${index}`) })
+const nested = Array.from({ length: 500 }).reduce<unknown[]>((inner) => [inner], [])
+const slowContext = context({ list: Array.from({ length: 9_999 }, (_, index) => `${index}`), nested })
 
 describe('a message renderer', () => {
   let renderer: MessageRenderer
@@ -38,7 +39,7 @@ describe('a message renderer', () => {
 
   it('ends work that takes too long and goes on, without delaying this thread or other projects', async () => {
     renderer = createMessageRenderer({ deadlineMs: 1_000 })
-    const failed = renderer.render('slow', slow, longList).catch((error: Error) => error)
+    const failed = renderer.render('slow', slow, slowContext).catch((error: Error) => error)
     const templates = { subject: 's', html: '{{traits.name}}' }
     const other = await renderer.render('other', templates, context({ name: 'Ann' }))
     expect(other.html).toContain('Ann')
@@ -52,7 +53,7 @@ describe('a message renderer', () => {
 
   it('gives a project one thread and says when too many of its messages wait', async () => {
     renderer = createMessageRenderer({ deadlineMs: 1_000 })
-    const outcomes = [renderer.render('slow', slow, longList).catch((error: Error) => error)]
+    const outcomes = [renderer.render('slow', slow, slowContext).catch((error: Error) => error)]
     for (let waiting = 0; waiting < 20; waiting++) {
       await Promise.resolve()
       expect(renderer.isBusy('slow')).toBe(false)
@@ -64,5 +65,17 @@ describe('a message renderer', () => {
     expect(await outcomes[0]).toMatchObject({ message: 'takes longer than 1000 ms to render' })
     await Promise.all(outcomes)
     expect(renderer.isBusy('slow')).toBe(false)
+  })
+
+  it('can be closed when the answers of two tasks arrive at once', async () => {
+    renderer = createMessageRenderer()
+    const first = renderer.check('p', { subject: 's', html: 'a' })
+    const second = renderer.check('p', { subject: 's', html: 'b' }).catch((error: Error) => error)
+    await first
+    // The second task starts right after the first, before anything else that this thread has to do.
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve()
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)
+    await renderer.close()
+    expect(await second).toMatchObject({ message: 'Terminating worker thread' })
   })
 })

@@ -62,13 +62,18 @@ export const createProjectWorkers = <Task, Result>({
   const startPool = async () => {
     // Imported on first use, because most processes never need a worker.
     const { Piscina } = await import('piscina')
-    return new Piscina<StartedTask<Task>, Result>({
+    const started = new Piscina<StartedTask<Task>, Result>({
       filename,
       minThreads: 0,
       maxThreads: threads,
       idleTimeout: IDLE_MS,
       resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
     })
+    started.on('error', (error: Error) => {
+      // The answer of a worker that has just been ended. Unheard, it would end the process.
+      if (!error.message.startsWith('Unexpected message from Worker')) throw error
+    })
+    return started
   }
 
   const runTask = async (task: Task): Promise<Result> => {
