@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the image of every app, or of those that are named.
+# Builds the images of all apps, or of the named ones.
 set -euo pipefail
 
 readonly apps=(

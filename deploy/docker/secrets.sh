@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes the secrets of docker-compose.yml: for each a file in the folder, which is a volume, of every service that reads it.
+# Creates the secrets of docker-compose.yml. Each service has a folder (a volume) with a file for each secret that it
+# reads.
 set -euo pipefail
 
 readonly folder=${SECRETS_DIR:-/secrets}
@@ -7,10 +8,10 @@ readonly apps=(
   ingest-gateway enrichment-consumer persistence-consumer management-api
   link-redirector coupon-service decision-service email-consumer
 )
-# Each app signs in to the database by a role of its own; database-password is the owner's.
+# Each app has its own database role; database-password belongs to the owner.
 readonly names=(database-password clickhouse-password mail-secret "${apps[@]/%/-database-password}")
 
-# The services that read a secret; the file of the first is the original.
+# The services that read a secret. The file of the first one is the original.
 readers_of() {
   case $1 in
     database-password) echo postgres setup ;;
@@ -23,7 +24,7 @@ readers_of() {
   esac
 }
 
-# The variable that sets a secret in place of a random value, and its value.
+# The variable that replaces a random secret, and its value.
 variable_of() {
   case $1 in
     database-password) echo POSTGRES_PASSWORD ;;
@@ -41,7 +42,7 @@ original_of() { local readers; read -ra readers <<<"$(readers_of "$1")"; echo "$
 
 random() { od -An -N24 -tx1 /dev/urandom | tr -d ' \n'; }
 
-# Only the services that a volume is mounted in can read it, under whichever user they run.
+# World-readable, because services run as different users. Access is limited by the volumes they mount.
 write() {
   local reader file
   for reader in $(readers_of "$1"); do
@@ -50,7 +51,7 @@ write() {
     mkdir -p "$folder/$reader"
     printf '%s\n' "$2" >"$file.new"
     chmod 444 "$file.new"
-    # By renaming, so that a crash leaves a whole secret or none.
+    # Renamed into place, so that a crash never leaves a partial secret.
     mv -f "$file.new" "$file"
   done
 }
@@ -77,7 +78,7 @@ renew() {
     exit 1
   fi
   value="$(random)"
-  # Links in emails that were sent before are signed with the old one.
+  # Unsubscribe links in emails that were already sent are signed with the old secret.
   if [ "$name" = mail-secret ] && old="$(cat "$(original_of "$name")" 2>/dev/null)"; then value+=",${old%%,*}"; fi
   write "$name" "$value"
 }

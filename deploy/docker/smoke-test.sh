@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs docker-compose.yml with the images that are there, beside whatever else runs, and uses it from outside.
+# Runs docker-compose.yml with the existing images in a separate project, and tests it from outside.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -25,7 +25,7 @@ fail() {
   exit 1
 }
 
-# Reads a field of the JSON on standard input.
+# Reads a field of a JSON object from standard input.
 field() {
   node -e 'let s = ""; process.stdin.on("data", (d) => (s += d)).on("end", () => console.log(JSON.parse(s)[process.argv[1]]))' "$1"
 }
@@ -63,7 +63,7 @@ send_and_read() {
   echo 'ok: nothing but the public paths answers, and only on this machine'
 }
 
-# A second start must find the database by the password that the first one made.
+# A restart must use the password that the first start created.
 check_secrets_stay() {
   local before after
   before="$("${compose[@]}" run --rm -T secrets env 2>/dev/null)"
@@ -73,11 +73,11 @@ check_secrets_stay() {
   echo 'ok: a second start keeps the secrets'
 }
 
-# Every app ends by itself when it is told to, and says that all went well.
+# Every app must exit with code 0 on SIGTERM.
 check_stop() {
   local app apps
   mapfile -t apps < <(ls apps | grep --invert-match --line-regexp --regexp standalone --regexp console)
-  # Without naming them docker-compose 1 stops the servers that they need at the same moment.
+  # Named explicitly, because docker-compose 1 would otherwise stop the servers at the same time.
   "${compose[@]}" stop "${apps[@]}" >/dev/null 2>&1
   for app in "${apps[@]}"; do
     [ "$(docker inspect --format '{{.State.ExitCode}}' "$("${compose[@]}" ps --all --quiet "$app" 2>/dev/null || "${compose[@]}" ps --quiet "$app")")" = 0 ] ||

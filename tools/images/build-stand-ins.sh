@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds local stand-ins that carry the official images' names, for machines that reach no container registry.
+# Builds local replacements with the names of the official images, for machines without access to a registry.
 set -euo pipefail
 
 readonly kafka_version=4.1.0
@@ -46,10 +46,10 @@ as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# The unpacked base system belongs to root.
+# Files of the unpacked base system belong to root.
 trap 'as_root rm -rf "$work"' EXIT
 
-# Prints one line for the step and its duration; a failed step shows the end of its output.
+# Prints the step and its duration on one line. If the step fails, shows the end of its output.
 step() {
   local title=$1 log="$work/step.log" started=$SECONDS
   shift
@@ -66,7 +66,7 @@ apt_install() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
 }
 
-# Lines of the host's own Debian sources for this release; none on a host that is something else.
+# The host's Debian sources for this release; nothing on other distributions.
 host_sources() {
   command -v apt-get >/dev/null || return 0
   # shellcheck disable=SC2016
@@ -74,12 +74,12 @@ host_sources() {
     awk -v release="$debian_release" '$2 ~ "^" release "(-updates|-security)?$" { print "deb", $1, $2, $3 }' | sort -u
 }
 
-# Proxies and freshness checks of the host's apt, which its sources may depend on.
+# The proxy and validity options of the host's apt, which its sources may need.
 host_apt_settings() {
   apt-config dump | grep -E '^Acquire::(https?::|Check-|Max-|Retries)' | grep -v -i 'auto-\?detect' || true
 }
 
-# What makes Debian's minbase the slim image: no documentation, no caches, no services started by packages.
+# What turns Debian's minbase into the slim image: no documentation, no caches, no services started by packages.
 trim_base() {
   local root=$1
   printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
@@ -87,7 +87,7 @@ trim_base() {
   printf 'path-exclude /usr/share/%s/*\n' doc info locale man >"$root/etc/dpkg/dpkg.cfg.d/slim"
   printf '%s\n' 'Acquire::Languages "none";' 'APT::Install-Recommends "false";' \
     >"$root/etc/apt/apt.conf.d/slim"
-  # The folders themselves stay: some packages' scripts link into them.
+  # The folders stay, because scripts of some packages create links in them.
   find "$root"/usr/share/{doc,info,locale,man} ! -type d -delete
   rm -rf "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/* "$root"/var/log/*.log "$root/var/log/apt"
 }
@@ -97,7 +97,7 @@ unpack_base() {
   sources="$(host_sources)"
   mirror="$(awk -v release="$debian_release" '$3 == release { print $2; exit }' <<<"$sources")"
   mkdir "$root"
-  # Without a mirror debootstrap uses Debian's own.
+  # Without a mirror, debootstrap uses its default.
   debootstrap --variant=minbase "$debian_release" "$root" ${mirror:+"$mirror"}
   if [ -n "$sources" ]; then
     echo "$sources" >"$root/etc/apt/sources.list"
@@ -116,7 +116,7 @@ import_base() {
 
 build_base() {
   command -v debootstrap >/dev/null || step 'Installed debootstrap' apt_install debootstrap debian-archive-keyring
-  # debootstrap and the clean-up need root, and this script's functions with them.
+  # debootstrap and the clean-up need root, together with the functions of this script.
   if [ "$(id -u)" = 0 ]; then
     step 'Unpacked Debian' unpack_base
   else
@@ -126,7 +126,7 @@ build_base() {
   step "Built $base_image" import_base
 }
 
-# Proxy variables are predefined build arguments: they reach apt and stay out of the image.
+# Proxy variables are predefined build arguments: apt sees them, but the image does not keep them.
 docker_build() {
   local image=$1 context=$2 arguments=() name
   for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
@@ -161,11 +161,11 @@ build_kafka() {
   step "Built $kafka_image" docker_build "$kafka_image" "$work/kafka"
 }
 
-# Prints the folder that holds the unpacked npm package.
+# Prints the folder of the unpacked npm package.
 unpack_npm_package() {
   local package=$1 folder=$2
   mkdir -p "$folder"
-  # Away from the repository, whose .npmrc is for its own installs.
+  # Outside the repository, whose .npmrc must not apply.
   (cd "$work" && npm pack --silent "$package" | tail -n 1 | xargs -I{} tar -xzf {} -C "$folder" --strip-components=1)
 }
 
@@ -197,7 +197,7 @@ build_mailpit() {
   step "Built $mailpit_image" docker_build "$mailpit_image" "$work/mailpit"
 }
 
-# The engine of ClickHouse for the Python of the base image.
+# The ClickHouse engine as a package for the Python of the base image.
 fetch_clickhouse() {
   python3 -m pip download --quiet --only-binary :all: --python-version 3.11 --dest "$work/clickhouse/wheels" \
     "chdb-core==$chdb_version"
@@ -214,7 +214,7 @@ exists() {
   docker image inspect "$1" >/dev/null 2>&1
 }
 
-# Leaves an image alone that is there, pulls it when asked to, and builds it otherwise.
+# Keeps an existing image, pulls it if requested, and builds it otherwise.
 provide() {
   local image=$1 build=$2
   if exists "$image" && ! $force; then
@@ -227,7 +227,7 @@ provide() {
 }
 
 "$here/start-docker.sh"
-# The others are built from it.
+# The other images are built from this one.
 provide "$base_image" build_base
 provide "$postgres_image" build_postgres
 provide "$redis_image" build_redis
@@ -236,6 +236,6 @@ provide "$node_image" build_node
 provide "$nginx_image" build_nginx
 provide "$mailpit_image" build_mailpit
 provide "$clickhouse_image" build_clickhouse
-# A rebuilt image leaves its predecessor behind without a name.
+# After a rebuild, the previous image has no name.
 docker image prune --force --filter label=stand-in=true >/dev/null
 echo "All images are ready after ${SECONDS}s"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the browser that the console's tests drive, from Debian or Ubuntu.
+# Installs Chromium for the console's browser tests, from Debian or Ubuntu.
 set -euo pipefail
 for browser in chromium chromium-browser google-chrome; do
   if [ -x "/usr/bin/$browser" ]; then exit; fi

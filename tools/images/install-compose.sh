@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that `docker compose`, or `docker-compose`, is there: installs Debian's when neither is.
+# Installs Debian's `docker compose` or `docker-compose` if neither exists.
 set -euo pipefail
 
 as_root() {

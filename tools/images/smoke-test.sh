@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every stand-in and checks what the tests and the compose file rely on; the official images pass it too.
-# Expressions in single quotes are meant for the shell in the container.
+# Runs every stand-in image and checks what the tests and the compose file rely on. The official images pass it, too.
+# The shell in the container expands the expressions in single quotes.
 # shellcheck disable=SC2016
 set -euo pipefail
 
@@ -38,7 +38,7 @@ pass() {
   echo "ok: $1"
 }
 
-# expect TITLE CONTAINER PATTERN COMMAND... : the command's output has to hold the pattern.
+# expect TITLE CONTAINER PATTERN COMMAND... : the output of the command must match the pattern.
 expect() {
   local title=$1 container=$2 pattern=$3 output
   shift 3
@@ -63,7 +63,7 @@ stop() {
   docker rm -fv "$prefix-$1" >/dev/null
 }
 
-# Waits until the container's log holds a line as often as asked; says how long that took.
+# Waits until the container's log contains a line as many times as required; prints the duration.
 wait_for_log() {
   local name=$1 line=$2 times=${3:-1} started=${EPOCHREALTIME/./} deadline=$((SECONDS + deadline_seconds))
   until [ "$(docker logs "$prefix-$name" 2>&1 | grep -c -e "$line")" -ge "$times" ]; do
@@ -113,7 +113,7 @@ test_postgres() {
   expect 'runs as uid 999' postgres '^999$' in_container postgres stat -c %u /proc/1
   docker restart --time 20 "$prefix-postgres" >/dev/null
   wait_for_log postgres 'database system is ready to accept connections' 3
-  # Once for the server of the initialisation, once for the real one.
+  # Once for the initialisation server, once for the final one.
   expect 'stops cleanly' postgres '^2$' bash -c \
     "docker logs $prefix-postgres 2>&1 | grep -c 'database system is shut down'"
   expect 'data outlives a restart' postgres '^3$' "${as_ada[@]}" \
@@ -133,7 +133,7 @@ test_redis() {
   start redis --publish 127.0.0.1::6379 "$redis_image"
   wait_for_log redis 'Ready to accept connections'
   expect 'redis-cli ping' redis '^PONG$' in_container redis redis-cli ping
-  # From another address than the loopback one, where protected mode would refuse.
+  # From an address other than loopback, which protected mode would refuse.
   expect 'no protected mode' redis '^PONG$' in_container redis bash -c 'redis-cli -h "$(hostname -i)" ping'
   expect 'runs as uid 999' redis '^999$' in_container redis stat -c %u /proc/1
   expect 'works in /data' redis '^/data$' in_container redis redis-cli config get dir
@@ -146,7 +146,7 @@ test_redis() {
   stop redis-options
 }
 
-# Creates a topic through the given address, writes a record and reads it back.
+# Creates a topic through the given address, writes a record and reads it.
 expect_record_through() {
   local name=$1 server=$2 topic=$3 in_network=(docker run --rm --interactive --network "$4" "$kafka_image")
   shift 4
@@ -175,7 +175,7 @@ test_kafka_default() {
   stop kafka
 }
 
-# One property in the environment drops the image's defaults, so all of them have to be given.
+# One property in the environment replaces all defaults of the image, so all must be given.
 single_node_environment() {
   printf -- '--env\n%s\n' KAFKA_NODE_ID=1 KAFKA_PROCESS_ROLES=broker,controller \
     KAFKA_LISTENERS=HOST://:9092,INTERNAL://:19092,CONTROLLER://:9093 \

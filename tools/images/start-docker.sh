@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that a Docker daemon answers: installs and starts one when there is none.
+# Installs and starts a Docker daemon if none is running.
 set -euo pipefail
 
 readonly start_timeout_seconds=300
@@ -25,7 +25,7 @@ install_docker() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends docker.io >/dev/null
 }
 
-# dockerd refuses to start when the pid in its file lives, even if a reboot gave that pid to something else.
+# dockerd refuses to start if the process in its pid file exists, even if the pid was reused after a reboot.
 remove_stale_pid_file() {
   [ -s "$pid_file" ] || return 0
   if [ "$(cat "/proc/$(cat "$pid_file")/comm" 2>/dev/null)" != dockerd ]; then as_root rm -f "$pid_file"; fi
@@ -58,7 +58,7 @@ start_dockerd() {
   else
     remove_stale_pid_file
     echo "Starting dockerd, its log is $log"
-    # A session of its own lets it survive this script; closing 9 keeps the lock out of its hands.
+    # A separate session, so that the daemon survives this script. Closing 9 releases the inherited lock.
     as_root setsid nohup dockerd >"$log" 2>&1 </dev/null 9>&- &
     pid=$!
   fi
@@ -67,7 +67,7 @@ start_dockerd() {
 
 if answers; then exit 0; fi
 
-# Two test runs may ask at once: one starts the daemon, the other waits for it.
+# With concurrent test runs, one starts the daemon and the other waits.
 exec 9>"${TMPDIR:-/tmp}/start-docker.$(id -u).lock"
 flock 9
 if answers; then exit 0; fi

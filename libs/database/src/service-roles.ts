@@ -104,7 +104,7 @@ const CREATE_PARTITION = 'ingest.create_event_partition(date)'
 
 export type ServiceGrants = { tables: Grants; functions: readonly string[] }
 
-/** The services that have a role, and what each may do. Whatever is not listed is refused. */
+/** The services with a role, and their privileges. Everything else is refused. */
 export const serviceGrants = {
   'ingest-gateway': {
     tables: merge(CONFIG, API_KEYS, STORE_EVENTS, { 'ingest.outbox': 'SELECT, INSERT' }),
@@ -143,7 +143,7 @@ export const serviceGrants = {
       'core.audit_log': 'SELECT, INSERT',
       'core.insights': 'SELECT, INSERT, UPDATE, DELETE',
       'core.dashboards': 'SELECT, INSERT, UPDATE, DELETE',
-      // Only a process that owns its database adds demo data, so there is nothing that this role would have to delete.
+      // Only a process that owns its database adds demo data, so this role has nothing to delete.
       'core.demo_data': 'SELECT',
       'ingest.event_ids': 'SELECT',
       'ingest.outbox': 'INSERT',

@@ -124,7 +124,7 @@ describe.skipIf(!services)('the database', () => {
     expect(await pidOf(db.pool)).toBeTypeOf('number')
   })
 
-  /** A pool of one connection, and that connection: to open it may take longer than a short timeout. */
+  /** A pool of one connection, already open, because opening one may take longer than a short timeout. */
   const openImpatient = async (timeouts: { statementTimeoutMs?: number; connectTimeoutMs?: number }) => {
     const settings = { url: database.url, poolSize: 1, applicationName: 'impatient', onError: () => {} }
     const { close, pool } = openDatabase({ ...settings, ...timeouts })

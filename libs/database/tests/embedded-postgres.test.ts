@@ -21,23 +21,23 @@ const nobody = 65534
 const cleanUps: (() => Promise<unknown>)[] = []
 
 afterEach(async () => {
-  // One that fails must not keep the others, which stop servers, from running.
+  // One failure must not skip the others, which stop servers.
   const errors: unknown[] = []
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp().catch((error) => errors.push(error))
   expect(errors).toEqual([])
 })
 
 afterAll(async () => {
-  if (isRoot) await fs.rmdir(systemDirectory).catch(() => {}) // unless somebody else's data are in it
+  if (isRoot) await fs.rmdir(systemDirectory).catch(() => {}) // The directory may belong to another test.
 })
 
-// In a container without an init, a dead orphan stays a zombie.
+// In a container without an init process, a dead orphan remains as a zombie.
 const isRunning = async (pid: number) => isAlive(pid) && (await startMark(pid)) !== 'zombie'
 
 const postmasterOf = async (dataDir: string) =>
   Number.parseInt(await fs.readFile(path.join(dataDir, 'data/postmaster.pid'), 'utf8'), 10)
 
-// What the servers below `directory` keep elsewhere, even when the test failed before it could look at it.
+// The data that servers below `directory` store elsewhere, even after a failed test.
 const removeLinkedFrom = async (directory: string) => {
   for (const name of await fs.readdir(systemDirectory).catch((): string[] => [])) {
     const place = path.join(systemDirectory, name)
@@ -78,7 +78,7 @@ const insert = (url: string) =>
   query(url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (42)').then(() => {})
 const kept = (url: string) => query(url, 'SELECT n FROM kept')
 
-// Starts a server, prints its address, stops it when its input ends.
+// Starts a server, prints its address, and stops it when its input ends.
 const script = `
   const { startEmbeddedPostgres } = await import(process.argv[1])
   const server = await startEmbeddedPostgres({ dataDir: process.argv[2], log: console.error })
@@ -148,7 +148,7 @@ test('starts on nothing, and keeps the data over a restart', async () => {
   expect(await kept(second.url)).toEqual([[42]])
   await expect(query(second.url, 'SELECT * FROM missing')).rejects.toThrow()
   await second.stop()
-  // Nothing routine, no password, and of an error neither the statement nor its details.
+  // No routine messages, no password, and no statements or details of errors.
   expect(lines).toEqual([
     'FATAL:  password authentication failed for user "waymark"',
     expect.stringMatching(/^DETAIL: {2}Connection matched file/),
@@ -232,7 +232,7 @@ test('takes over from a dead process whose pids other processes have now, and le
   const first = await start({ dataDir })
   await insert(first.url)
   await first.stop()
-  // The same user as the server's: PostgreSQL itself would take it for a living postmaster.
+  // The user of the server, so that PostgreSQL takes the process for a running postmaster.
   const owner = await fs.stat(path.join(dataDir, 'data'))
   const user = isRoot ? { uid: owner.uid, gid: owner.gid } : {}
   const { child: bystander, kill } = startProcess('sleep', ['600'], { ...user, cwd: '/' })
@@ -298,11 +298,11 @@ test('explains what it cannot do', async () => {
 })
 
 describe('in another container', () => {
-  // A namespace of its own for process ids and shared memory, as a container has it; its init outlives the holder.
+  // A separate namespace for process ids and shared memory, like a container; its init outlives the holder.
   const inContainer = ['--pid', '--ipc', '--mount-proc', '--fork', '--kill-child']
   const spawnInContainer = (dataDir: string) => {
     const node = [process.execPath, '--input-type=module', '-e', script, moduleUrl, dataDir]
-    // The shell gives a background process no input, so it gets it by another descriptor.
+    // The shell gives a background process no input, so it is passed by another descriptor.
     const init = ['/bin/bash', '-c', 'exec 4<&0; "$@" <&4 & wait $!; tail -f /dev/null', 'sh', ...node]
     const container = startProcess('unshare', [...inContainer, ...init], { cwd: '/', keepInputOpen: true })
     const { child, ended, stderr, kill } = container
@@ -370,7 +370,7 @@ describe('as root', () => {
     expect(await kept(again.url)).toEqual([[42]])
     await again.stop()
 
-    // Moved, link and all: the data follow, and a new start in the old place leaves them alone.
+    // A data directory moved with its link keeps its data, and a new start in the old place does not change it.
     const moved = path.join(home, 'moved')
     await fs.rename(path.join(home, '.waymark'), moved)
     const after = await start({ dataDir: path.join(moved, 'postgres') })
@@ -439,7 +439,7 @@ describe('as root', () => {
     expect(await kept(await third.url)).toEqual([[42]])
     await end(third)
 
-    // Copied or restored by root: handed back to the user that runs the server.
+    // Data copied or restored by root is given back to the user that runs the server.
     await fs.chown(path.join(dataDir, 'data'), 0, 0)
     const repaired = await start({ dataDir })
     expect(await kept(repaired.url)).toEqual([[42]])

@@ -8,10 +8,10 @@ const start = (...args: Parameters<typeof startProcess>) => {
   onTestFinished(started.kill)
   return started
 }
-/** A shell that has started another process, whose id it prints, and waits for it. */
+/** A shell that starts another process, prints its id and waits for it. */
 const PARENT = ['-c', 'sleep 600 & echo $!; wait'] as const
 const lineOf = (stdout: () => string) => eventually('a line is written', () => /^(\d+)\n/.exec(stdout())?.[1])
-// An orphan that has ended may stay as a zombie where process 1 does not wait for it.
+// A dead orphan may stay a zombie if process 1 does not reap it.
 const isRunning = async (pid: string): Promise<boolean> => {
   const { ended, stdout } = startProcess('ps', ['-o', 'stat=', '-p', pid])
   await ended
@@ -37,7 +37,7 @@ describe('a started process', () => {
   })
 
   it('can leave running what it has started', async () => {
-    // What is left would hold the output open.
+    // A surviving process would keep the output open.
     const script = 'sleep 600 >/dev/null 2>&1 & echo $!; wait'
     const { kill, stdout } = start('sh', ['-c', script], { keepGroup: true })
     const pid = await lineOf(stdout)

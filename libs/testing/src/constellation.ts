@@ -74,7 +74,7 @@ const operate = (
  */
 export const startStandalone = async (more: Record<string, string> = {}): Promise<Constellation & SignIn> => {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'waymark-'))
-  // As root the database runs as another user, who must be able to enter the directory.
+  // As root, the database runs as another user, who must be able to enter the directory.
   await chmod(dataDir, 0o755)
   const start = (_app: AppName, port: number) =>
     startApp('apps/standalone/src/main.ts', port, {

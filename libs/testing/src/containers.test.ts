@@ -2,7 +2,7 @@ import type { StartedTestContainer } from 'testcontainers'
 import { expect, it, vi } from 'vitest'
 import { startTogether } from './containers.ts'
 
-/** A container that only knows whether it was stopped. */
+/** A container that only records whether it was stopped. */
 const aContainer = () => {
   const stop = vi.fn(async () => {})
   return { stop, started: { container: { stop } as unknown as StartedTestContainer } }

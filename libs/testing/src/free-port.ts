@@ -14,10 +14,7 @@ const isFree = async (port: number): Promise<boolean> => {
   return true
 }
 
-/**
- * A TCP port that nobody listened on a moment ago. It lies below those that systems give to whoever asks for any, since
- * one of these is soon the port of somebody's connection.
- */
+/** A TCP port that was free a moment ago. It lies below the ephemeral ports, which outgoing connections may take. */
 export const freePort = async (): Promise<number> => {
   for (;;) {
     const port = randomInt(12_000, 30_000)

@@ -15,7 +15,7 @@ const dockerAnswers = async (): Promise<boolean> => {
   }
 }
 
-/** Starts the servers that integration tests share, once per run; without Docker those tests are left out. */
+/** Starts the servers that integration tests share, once per run. Without Docker these tests are skipped. */
 export const setup = async (project: TestProject): Promise<(() => Promise<void>) | undefined> => {
   if (!(await dockerAnswers())) {
     if (process.env.CI) throw new Error('Docker does not answer, and in CI no test may be left out')
@@ -25,7 +25,7 @@ export const setup = async (project: TestProject): Promise<(() => Promise<void>)
     project.provide('services', null)
     return undefined
   }
-  // The containers are stopped below; the image of Testcontainers' own reaper may not be at hand.
+  // The containers are stopped below, and the image of Testcontainers' reaper may not be available.
   process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true'
   const [postgres, redis, kafka, clickhouse] = await startTogether(
     startPostgres(),

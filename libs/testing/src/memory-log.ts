@@ -1,6 +1,6 @@
 import type { Log } from '@waymark/contracts'
 
-/** A log that keeps its lines, for tests that ask what was said. */
+/** A logger that keeps its lines for assertions. */
 export const createMemoryLog = (): Log & { lines: { level: string; message: string; details: object }[] } => {
   const lines: { level: string; message: string; details: object }[] = []
   const write = (level: string) => (details: object, message: string) =>

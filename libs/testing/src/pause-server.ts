@@ -3,8 +3,8 @@ import { getContainerRuntimeClient, type StartedTestContainer } from 'testcontai
 import { eventually } from './eventually.ts'
 
 /**
- * Stops a server in its tracks, so that it neither answers nor refuses, until the function that it answers is called.
- * Docker gives up after 0.3 s on a container with a process that waits for the disk (moby/moby#48205), so it is asked again.
+ * Freezes a server, so that it neither answers nor refuses connections. Returns the function that resumes it.
+ * Docker gives up after 0.3 s on a container with a process in disk wait (moby/moby#48205), so the command is repeated.
  */
 export const pauseServer = async (server: StartedTestContainer): Promise<() => Promise<void>> => {
   const runtime = await getContainerRuntimeClient()

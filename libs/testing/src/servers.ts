@@ -1,4 +1,4 @@
-// What benchmarks need as well as tests: nothing here asks for a test runner.
+// What both benchmarks and tests use: nothing here depends on a test runner.
 export { startProcess } from './child-process.ts'
 export { startClickHouse, startKafka, startPostgres, startRedis, startTogether } from './containers.ts'
 export { eventually } from './eventually.ts'

@@ -1,6 +1,6 @@
 import { inject } from 'vitest'
 
-/** Where the servers of this test run answer. */
+/** The addresses of the servers of this test run. */
 export type Services = {
   postgresUrl: string
   redisUrl: string
@@ -14,7 +14,7 @@ declare module 'vitest' {
   }
 }
 
-/** The servers that the global setup started, or `null` on a machine without Docker. */
+/** The servers of the global setup, or `null` without Docker. */
 export const services: Services | null = inject('services')
 
 /** The servers of this run; only for tests inside `describe.skipIf(!services)`. */

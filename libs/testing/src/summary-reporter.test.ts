@@ -4,7 +4,7 @@ import SummaryReporter from './summary-reporter.ts'
 
 type Result = { state: 'passed' | 'failed' | 'skipped'; note?: string }
 
-/** A test file of a project that was given `services`, with tests that ended so. */
+/** A test file of a project with `services`, and the results of its tests. */
 const aModule = (services: object | null | undefined, results: Result[]) =>
   ({
     project: { getProvidedContext: () => ({ services }) },

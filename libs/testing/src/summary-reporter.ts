@@ -1,11 +1,11 @@
 import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node'
 
-/** Time in ms beyond the longest time-out of the running tests, without the end of any, after which a run counts as hung. */
+/** Time in ms after the longest timeout of the running tests, without any result, after which a run counts as hung. */
 const HUNG_AFTER_MS = 10 * 60_000
 
 /**
- * Ends a run with one plain line that a script can read: `12 passed, 0 failed, 1 skipped`. Before it stands what was left
- * out without Docker. A run that hangs, which no time-out of a test can tell, is ended as failed, and what was at work is named.
+ * Ends a run with one line that a script can parse: `12 passed, 0 failed, 1 skipped`. The line before it lists what was
+ * skipped without Docker. Ends a run that hangs as failed, and names the running tests.
  */
 export default class SummaryReporter implements Reporter {
   readonly #atWork = new Map<string, TestModule | TestCase>()
@@ -37,7 +37,7 @@ export default class SummaryReporter implements Reporter {
 
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
     clearTimeout(this.#hung)
-    // A file that could not even be loaded has no tests that could fail.
+    // A file that failed to load has no tests that could fail.
     const broken = modules.filter((module) => module.errors().length > 0).length + unhandledErrors.length
     nameLeftOut(modules)
     summarise(modules, broken)
@@ -63,11 +63,11 @@ export default class SummaryReporter implements Reporter {
 
 const placeOf = (test: TestCase): string => `${test.module.relativeModuleId} > ${test.fullName}`
 
-/** Without Docker the tests on real servers are skipped, which must not look like a whole run. */
+/** Without Docker, the tests on real servers are skipped. This must not look like a full run. */
 const nameLeftOut = (modules: readonly TestModule[]): void => {
   const withoutDocker = modules.filter(({ project }) => project.getProvidedContext().services === null)
   const files = withoutDocker.map((module) =>
-    // A note says for what other reason a test skipped itself.
+    // A note gives the reason why a test skipped itself.
     [...module.children.allTests()].filter((test) => {
       const result = test.result()
       return result.state === 'skipped' && result.note === undefined

@@ -2,29 +2,29 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A way to a server that a test can block; `port` stays the same. */
+/** A proxy that can interrupt the connections to a server; `port` stays the same. */
 export type TcpProxy = {
   port: number
-  /** How many connections there have been. */
+  /** Number of connections so far. */
   accepted(): number
-  /** How many of them clients still have open. */
+  /** Number of connections that clients still have open. */
   open(): number
-  /** Breaks every connection and refuses new ones, as a stopped server does. */
+  /** Breaks every connection and refuses new ones, like a stopped server. */
   cut(): Promise<void>
-  /** Breaks every connection and takes new ones, as a network does that forgets them. */
+  /** Breaks every connection and accepts new ones, like a network that loses its state. */
   reset(): void
-  /** Keeps connections open and carries nothing, as a server that hangs or a network that swallows packets. */
+  /** Keeps connections open and forwards nothing, like a server that hangs or a network that drops packets. */
   freeze(): void
-  /** Carries what clients say and drops what they are answered. */
+  /** Forwards requests and drops the responses. */
   swallowAnswers(): void
-  /** Carries at most so many bytes a second in each direction of a connection, each chunk `latencyMs` late. */
+  /** Limits each direction of a connection to a rate in bytes per second, and delays each chunk by `latencyMs`. */
   slowDown(options: { bytesPerSecond: number; latencyMs: number }): void
-  /** Carries everything again, what was held back included; connections that lost something are broken. */
+  /** Forwards everything again, including what was held back. Connections that lost data are broken. */
   restore(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Stands between a client and the server at `url` (its host and port). */
+/** Starts a proxy for the server at `url` (its host and port). */
 export const startTcpProxy = async (url: string): Promise<TcpProxy> => {
   const { hostname, port } = new URL(url)
   const sockets = new Set<Socket>()
@@ -49,7 +49,7 @@ export const startTcpProxy = async (url: string): Promise<TcpProxy> => {
     sockets.add(socket)
     if (frozen) socket.pause()
     socket.once('close', () => sockets.delete(socket))
-    // A broken connection is what tests are about; the other side is told by the close.
+    // Tests break connections on purpose; the close informs the other side.
     socket.on('error', () => socket.destroy())
   }
   const open = () =>
@@ -64,7 +64,7 @@ export const startTcpProxy = async (url: string): Promise<TcpProxy> => {
         [client, upstream],
         [upstream, client],
       ] as const) {
-        // What comes while a chunk is held up stays behind it.
+        // Later data stays behind a delayed chunk.
         let last = Promise.resolve()
         from.on('data', (chunk) => {
           if (swallowing && from !== client) return

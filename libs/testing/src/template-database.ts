@@ -11,14 +11,14 @@ export const urlOf = (serverUrl: string, database: string): string => {
   return url.href
 }
 
-/** Runs one statement on a connection of its own. */
+/** Runs one statement on its own connection. */
 export const execute = async (serverUrl: string, statement: string): Promise<void> => {
   const client = new pg.Client(serverUrl)
   await client.connect()
   await client.query(statement).finally(() => client.end())
 }
 
-/** Makes the migrated database that tests clone. */
+/** Creates the migrated database that tests clone. */
 export const makeTemplate = async (serverUrl: string): Promise<void> => {
   await execute(serverUrl, `CREATE DATABASE ${TEMPLATE}`)
   const url = urlOf(serverUrl, TEMPLATE)

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { requireServices } from './services.ts'
 import { execute, TEMPLATE, urlOf } from './template-database.ts'
 
-/** A database of a test's own. */
+/** A database of a single test file. */
 export type TestDatabase = { url: string; drop(): Promise<void> }
 
 /** Creates a database for one test file: with all tables and this month's partitions, or empty. */

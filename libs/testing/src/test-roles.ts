@@ -6,7 +6,7 @@ import { execute } from './template-database.ts'
 export type TestRoles = {
   /** The address of the database for a service. */
   urlFor(service: ServiceName): string
-  /** Removes the roles, once the database is dropped. */
+  /** Removes the roles after the database was dropped. */
   drop(): Promise<void>
 }
 

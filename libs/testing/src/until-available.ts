@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * Asks again while the answer is 503, as clients do: it says that nothing was done, and on a busy machine it may come
- * although nothing is wrong. Only for tests that are about other things.
+ * Repeats a request while the response is 503, as clients do: nothing was done, and on a busy machine a 503 is no
+ * fault.
+ * Only for tests of other behaviour.
  */
 export const untilAvailable = async <T extends { status: number }>(ask: () => Promise<T>): Promise<T> => {
   for (;;) {

@@ -1,16 +1,16 @@
-/** What both stores are filled with: five projects, 200 event names, people by Zipf's law, 20 properties an event. */
+/** The data of both stores: five projects, 200 event names, people by Zipf's law, 20 properties per event. */
 export const FROM = Date.parse('2026-01-01T00:00:00Z')
 export const DAYS = 30
 export const DAY_MS = 24 * 60 * 60 * 1000
-/** The project that is asked about: it has six of ten events. */
+/** The project that is queried: it has six of ten events. */
 export const PROJECT = '01900000-0000-7000-8000-000000000001'
 
 const EVENTS_PER_PERSON = 20
 export const peopleOf = (events: number): number => Math.max(100, Math.round(events / EVENTS_PER_PERSON))
 
-/** How a store says what the data needs. */
+/** SQL expressions of a store for generating the data. */
 type Words = {
-  /** A number from 0 to 1, another one for each `seed`. */
+  /** A number from 0 to 1, different for each `seed`. */
   random: (seed: number) => string
   text: (number: string) => string
   concat: (...parts: string[]) => string
@@ -80,7 +80,7 @@ const insertEvents = (
     SELECT ${Object.values(columns).join(', ')} FROM ${from}`
 }
 
-/** Statements that store events `from` to `to` of `events`, evenly over the days. */
+/** Statements that insert the events `from` to `to` of `events`, spread over the days. */
 export const duckdbEvents = (events: number, from: number, to: number): string =>
   insertEvents('duckdb', {
     people: peopleOf(events),
@@ -101,7 +101,7 @@ export const clickhouseEvents = (events: number, from: number, to: number): stri
     from: `numbers(${from}, ${to - from})`,
   })
 
-/** Statements that store who was merged into whom: one of ten people, into the one before. */
+/** Statements that insert merges: one of ten people is merged into the previous one. */
 export const mergesOf = (store: 'duckdb' | 'clickhouse', events: number): string => {
   const { uuid, concat, padded } = words[store]
   const n = store === 'duckdb' ? 'n' : 'number'

@@ -11,14 +11,14 @@ const WINDOW_MS = 7 * DAY_MS
 
 const trend = { ...range, buckets, filters: [], maxGroups: 10, includeBots: false }
 
-/** One question, and how somebody would write it by hand for each store. */
+/** A query of the API, and the same query written by hand for each store. */
 export type Question = {
   name: string
   ask: (store: AnalyticsQueries) => Promise<unknown>
   bare: Record<'duckdb' | 'clickhouse', string>
 }
 
-/** A statement in the words of both stores. */
+/** A statement in the dialects of both stores. */
 const inBoth = (write: (store: (typeof stores)['duckdb']) => string): Question['bare'] => ({
   duckdb: write(stores.duckdb),
   clickhouse: write(stores.clickhouse),
@@ -34,7 +34,7 @@ const stores = {
     seconds: (from: string, to: string) => `epoch(${to}) - epoch(${from})`,
     daysBetween: (from: string, to: string) => `date_diff('day', ${from}, ${to})`,
   },
-  // Repeats must not count in a query by hand either.
+  // Hand-written queries must ignore duplicates, too.
   clickhouse: {
     events: 'events e FINAL',
     day: 'toStartOfDay(e."time")',
@@ -80,7 +80,7 @@ export const questions: readonly Question[] = [
         order: 'ordered',
         maxGroups: 10,
       }),
-    // Only from a person's first step; ours looks at every attempt.
+    // Only from a person's first step; ours considers every attempt.
     bare: inBoth(
       (store) => `
         WITH seen AS (

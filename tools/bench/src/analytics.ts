@@ -11,10 +11,10 @@ import { questions } from './analytics-questions.ts'
 const EVENTS_AT_ONCE = 1_000_000
 const WARM_UP_RUNS = 2
 const MB = 1_000_000
-/** What the stores have unless they are configured. */
+/** The default memory limits of the stores. */
 const DUCKDB = { memoryBytes: 512 * MB, threads: 2 }
 const CLICKHOUSE = { database: 'waymark', queryMemoryBytes: 2_000 * MB }
-/** Longer than any query may take, so that a slow one is measured. */
+/** Longer than any query may take, so that a slow one is still measured. */
 const QUERY_TIMEOUT_MS = 300_000
 
 type Filled = {
@@ -24,7 +24,7 @@ type Filled = {
   dispose: () => Promise<void>
 }
 
-/** Fills both analytics stores, asks them questions beside the same written by hand, and prints a table. */
+/** Fills both analytics stores, runs each query through the API and by hand, and prints a table. */
 export const measureAnalytics = async (
   events: number,
   runs: number,
@@ -123,7 +123,7 @@ const portionsOf = (events: number): [number, number][] =>
     Math.min(events, (place + 1) * EVENTS_AT_ONCE),
   ])
 
-/** How long it takes, in ms. */
+/** The duration in ms. */
 const timed = async (work: () => Promise<unknown>): Promise<number> => {
   const begunAt = performance.now()
   await work()

@@ -1,46 +1,46 @@
 import type { Stored } from './fill-stores.ts'
 import type { FilledPostgres } from './filled-postgres.ts'
 
-/** What was measured of one side in one round. `null` where it has no meaning or cannot be told. */
+/** The measurements of one side in one round. `null` where a figure does not apply or cannot be measured. */
 export type Figures = {
   perSecond: number
-  /** CPU time of the measured process for each of them, in µs. */
+  /** CPU time of the measured process per unit, in µs. */
   cpuMicros: number | null
   p99Ms: number | null
   peakRssMb: number | null
-  /** Memory at the end, where that can be told. */
+  /** Memory at the end, if it can be measured. */
   rssMb?: number
 }
 
-/** One of the two sides of a benchmark, ready to work. */
+/** One of the two sides of a benchmark, ready to run. */
 export type Contender = {
-  /** Works for about so many seconds, or as long as a fixed amount of work takes. */
+  /** Runs for about this many seconds, or for a fixed amount of work. */
   run: (seconds: number) => Promise<Figures>
   stop: () => Promise<void>
 }
 
 /** How a benchmark is run. */
 export type Options = {
-  /** Fewer and shorter rounds, for trying. */
+  /** Fewer and shorter rounds, for a quick check. */
   quick: boolean
-  /** A folder for profiles of our processes' CPU time. */
+  /** A folder for CPU profiles of our processes. */
   profileTo: string | undefined
   stored: Stored
-  /** The server that all benchmarks share, started when it is first asked for. */
+  /** The server that all benchmarks share, started on first use. */
   postgres: () => Promise<FilledPostgres>
 }
 
-/** The two sides, and what lets go of the servers that both need. */
+/** The two sides, and the function that stops their servers. */
 export type Prepared = { ours: Contender; baseline: Contender; dispose: () => Promise<void> }
 
-/** Ours beside a bare baseline. */
+/** A benchmark of our code against a minimal baseline. */
 export type Benchmark = {
   name: string
-  /** What is counted. */
+  /** The unit that is counted. */
   unit: string
-  /** The least share of the baseline's rate that is good enough. */
+  /** The lowest acceptable rate as a share of the baseline's. */
   goal: number
-  /** What else must hold: at the most so many times the baseline's CPU time or 99th percentile. */
+  /** Other limits: the highest multiple of the baseline's CPU time or 99th percentile. */
   atMost?: { cpu?: number; p99?: number }
   prepare: (options: Options) => Promise<Prepared>
 }

@@ -1,6 +1,6 @@
 import type { Benchmark, Figures, Options } from './benchmark.ts'
 
-/** What came of a benchmark. `ours` and `baseline` are rates per second, medians of the rounds like all figures. */
+/** The result of a benchmark. `ours` and `baseline` are rates per second; all figures are medians of the rounds. */
 export type Comparison = {
   name: string
   unit: string
@@ -13,14 +13,14 @@ export type Comparison = {
   figures: { ours: Figures; baseline: Figures }
 }
 
-/** Rounds of `seconds` each where the work is not fixed, until ours has worked for so many seconds and so many rounds. */
+/** Rounds of `seconds` each for variable work, until ours has run for the given seconds and number of rounds. */
 type Plan = { seconds: number; warmUp: number; measured: number; rounds: number }
 
-// Short rounds: what the machine's other tenants do lasts for seconds, and has to meet both sides alike.
+// Short rounds, because other load on the machine lasts for seconds and must affect both sides alike.
 const PLAN: Plan = { seconds: 4, warmUp: 30, measured: 60, rounds: 5 }
 const QUICK: Plan = { seconds: 2, warmUp: 4, measured: 6, rounds: 2 }
 
-/** Runs both sides in turn, several times after a warm-up. */
+/** Runs both sides alternately, several times after a warm-up. */
 export const compare = async (
   { name, unit, goal, atMost, prepare }: Benchmark,
   options: Options,

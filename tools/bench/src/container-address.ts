@@ -1,5 +1,5 @@
 import type { StartedTestContainer } from 'testcontainers'
 
-/** Where a container listens, without the proxy of published ports: that takes half a core, and pgbench needs none. */
+/** The address of a container without Docker's port proxy, which takes half a core. */
 export const addressOf = (container: StartedTestContainer, port: number): string =>
   `${container.getIpAddress(container.getNetworkNames()[0] ?? '')}:${port}`

@@ -1,20 +1,20 @@
 import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 
-/** The core of the process that is measured, and that of the load. */
+/** The cores of the measured process and of the load generator. */
 export const SERVER_CORE = 0
 const LOAD_CORE = 1
-/** So many cores, and Kafka, PostgreSQL and Redis get the others for themselves. */
+/** From this number of cores, Kafka, PostgreSQL and Redis get the remaining ones. */
 const CORES_FOR_ALL = 4
 
-/** Moves this process, which makes the load, to a core of its own. */
+/** Moves this process, the load generator, to its own core. */
 export const pinLoad = (): void => {
   execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', `${LOAD_CORE}`, `${process.pid}`], {
     stdio: 'ignore',
   })
 }
 
-/** Moves containers away from the cores of the measured process and of the load, if there are more. */
+/** Moves containers away from the cores of the measured process and the load generator, if there are more. */
 export const pinContainers = (ids: readonly string[]): void => {
   const cores = availableCores()
   if (cores < CORES_FOR_ALL) return
@@ -23,7 +23,7 @@ export const pinContainers = (ids: readonly string[]): void => {
   })
 }
 
-// Counted before this process is pinned: afterwards it would see one.
+// Counted before this process is pinned to one core.
 const cores = availableParallelism()
 /** Cores of the machine. */
 export const availableCores = (): number => cores

@@ -43,11 +43,13 @@ const createPool = async (
 const empty = ({ pool }: Database) =>
   pool.query('TRUNCATE coupon.pools, coupon.coupons, coupon.pool_counts CASCADE')
 
-/** A million codes, drawn, made unique and stored by the coupon service, beside `COPY` of as many ready rows. */
+/**
+ * Generating and storing a million unique codes by the coupon service, compared with `COPY` of the same number of rows.
+ */
 export const generationBenchmark: Benchmark = {
   name: 'coupon-codes',
   unit: 'codes',
-  // At the most three times as long.
+  // At most three times as long.
   goal: 0.33,
   prepare: async (options) => {
     const codes = options.quick ? CODES_QUICK : CODES
@@ -65,7 +67,7 @@ export const generationBenchmark: Benchmark = {
       const seconds = (performance.now() - start) / 1_000
       return figuresOf({ count: codes, seconds }, before, await service.usage())
     }
-    // Rows as the service makes them, kept by the server in a file.
+    // Rows like those of the service, in a file on the server.
     await generate()
     await db.pool.query(`COPY coupon.coupons TO '${READY_ROWS}'`)
     const copy = async (): Promise<Figures> => {
@@ -87,7 +89,9 @@ const FILL = `
   INSERT INTO coupon.coupons (id, project_id, pool_id, code)
   SELECT gen_random_uuid(), $1, $2, $3 || lpad(n::text, 12, '0') FROM generate_series(1, $4::int) AS n`
 
-/** `POST` redemptions of distinct codes, beside pgbench with the same statements over as many connections. */
+/**
+ * `POST` redemptions of distinct codes, compared with pgbench running the same statements over the same connections.
+ */
 export const redeemBenchmark: Benchmark = {
   name: 'redeem',
   unit: 'redemptions',

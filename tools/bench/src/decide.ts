@@ -40,7 +40,10 @@ const addDecision = async (prisma: PrismaClient, projectId: string, key: string)
   await prisma.decision.create({ data: { id: uuidv7(), projectId, key, status: 'active', definition } })
 }
 
-/** `POST /api/v1/decide` with five active decisions for 2,000 visitors, beside a bare Express that echoes the body. */
+/**
+ * `POST /api/v1/decide` with five active decisions for 2,000 visitors, compared with a bare Express that echoes the
+ * body.
+ */
 export const decideBenchmark: Benchmark = {
   name: 'decide-five',
   unit: 'requests',
@@ -56,7 +59,8 @@ export const decideBenchmark: Benchmark = {
       env,
       path: '/api/v1/decide',
       headers: { 'X-API-Key': apiKey },
-      // In turn, all connections would ask for one visitor at one moment, and for nobody twice within the time that they are known.
+      // In order, all connections would request the same visitor at the same time, and none again within the cache's
+      // TTL.
       body: () => bodies[Math.floor(Math.random() * bodies.length)] ?? '',
     }
     return { ours: await startHttp(side, options), baseline: await startHttp(bareSide(side)), dispose }

@@ -3,7 +3,7 @@ import type { IngestRecord } from '@waymark/contracts'
 import { partitionKeyOf } from '@waymark/domain'
 import { v7 as uuidv7 } from 'uuid'
 
-/** An event as a shop sends it. */
+/** A typical event of a shop. */
 export const anEvent = () => ({
   eventName: 'page_view',
   visitorId: `visitor-${randomUUID()}`,

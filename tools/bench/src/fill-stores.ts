@@ -1,7 +1,7 @@
 import type { Database } from '@waymark/database'
 import { v7 as uuidv7 } from 'uuid'
 
-/** How much a database has before it is measured. */
+/** The size of a database before the measurement. */
 export type Stored = { events: number; keys: number; links: number }
 
 const EVENTS_AT_ONCE = 500_000
@@ -41,7 +41,7 @@ const LINKS = `
   SELECT gen_random_uuid(), $1, 'bench-' || n, 'https://shop.example/shoes/' || n || '?color=red', '{}'
   FROM generate_series(1, $2::int) AS n`
 
-/** Gives a project a catalog, and as many events, keys and links as it is to have before it is measured. */
+/** Adds a catalog and the given numbers of events, keys and links to a project. */
 export const fillStores = async (
   { pool }: Database,
   projectId: string,
@@ -53,6 +53,6 @@ export const fillStores = async (
   }
   await pool.query(KEYS, [projectId, keys])
   await pool.query(LINKS, [projectId, links])
-  // So that no autovacuum comes when something is measured; workers would need more shared memory than containers have.
+  // Prevents an autovacuum during the measurement; parallel workers would need more shared memory than containers have.
   await pool.query('VACUUM (ANALYZE, PARALLEL 0)')
 }

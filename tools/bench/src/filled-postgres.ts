@@ -6,17 +6,17 @@ import { addressOf } from './container-address.ts'
 import { pinContainers } from './cores.ts'
 import { fillStores, type Stored } from './fill-stores.ts'
 
-/** A copy of what was filled, for one benchmark alone. */
+/** A copy of the filled database for one benchmark. */
 export type Copy = {
   url: string
-  /** Its name in the server. */
+  /** Its name on the server. */
   name: string
   /** With a pool of a few connections. */
   db: Database
   drop: () => Promise<void>
 }
 
-/** A PostgreSQL server, filled once with a project and as much as it is to have before it is measured. */
+/** A PostgreSQL server, filled once with a project and its data. */
 export type FilledPostgres = {
   container: StartedTestContainer
   apiKey: string
@@ -33,7 +33,7 @@ export const startFilledPostgres = async (stored: Stored): Promise<FilledPostgre
   const { container, url } = await startPostgres()
   const direct = { host: addressOf(container, 5432) }
   const urlOf = (name: string): string => Object.assign(new URL(url), { ...direct, pathname: name }).href
-  // Millions of rows take longer to store and to copy than any service may.
+  // Inserting and copying millions of rows takes longer than the timeout of services.
   const open = (name: string): Database =>
     openDatabase({
       url: urlOf(name),
@@ -54,13 +54,13 @@ export const startFilledPostgres = async (stored: Stored): Promise<FilledPostgre
     const filled = open(FILLED)
     await ensureEventPartitions(filled.pool, { now: new Date() })
     const demo = await ensureDemoProject(filled)
-    // The limits of the deployment, which the benchmark raises, hold for it.
+    // The limits of the deployment, which the benchmark raises, also apply here.
     await filled.prisma.apiKey.updateMany({
       where: { projectId: demo.projectId },
       data: { requestsPerMinute: null },
     })
     await fillStores(filled, demo.projectId, stored)
-    // A database that somebody is connected to cannot be copied.
+    // A database with open connections cannot be copied.
     await filled.close()
     return demo
   }

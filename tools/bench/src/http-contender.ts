@@ -2,23 +2,23 @@ import autocannon from 'autocannon'
 import type { Contender } from './benchmark.ts'
 import { figuresOf, startMeasured } from './measured-process.ts'
 
-/** A server to start and a request to send to it. Without a body it is a GET. */
+/** A server to start and a request to send. Without a body it is a GET. */
 export type HttpSide = {
   entry: string
   env: Record<string, string>
-  /** The same for every request, or made anew for each. */
+  /** Constant, or created for each request. */
   path: string | (() => string)
   headers: Record<string, string>
-  /** The same for every request, or made anew for each. */
+  /** Constant, or created for each request. */
   body?: string | (() => string)
-  /** Sent once before everything, so that what is read once has been read. */
+  /** Sent once before the measurement, to fill caches. */
   firstPaths?: readonly string[]
 }
 
 const CONNECTIONS = 64
 const BARE_ENTRY = 'tools/bench/src/bare-express.ts'
 
-/** The baseline of a side: a bare Express app that gets the same requests. */
+/** The baseline: a bare Express app that receives the same requests. */
 export const bareSide = ({ path, body }: HttpSide, headers: Record<string, string> = {}): HttpSide => ({
   entry: BARE_ENTRY,
   env: {},
@@ -27,7 +27,7 @@ export const bareSide = ({ path, body }: HttpSide, headers: Record<string, strin
   ...(body !== undefined && { body }),
 })
 
-/** Starts a server on a core of its own, and sends it as many requests as it takes on 64 connections. */
+/** Starts a server on its own core and sends as many requests as it can handle on 64 connections. */
 export const startHttp = async (
   { entry, env, path, headers, body, firstPaths = [] }: HttpSide,
   options: { profileTo?: string | undefined } = {},

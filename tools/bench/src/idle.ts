@@ -13,7 +13,7 @@ const SERVICES = [
   'management-api',
   'email-consumer',
 ]
-/** What the email consumer does not start without. */
+/** The email consumer does not start without this. */
 const MAIL = {
   MAIL_FROM: 'Bench <bench@shop.example>',
   MAIL_SECRET: 'not-a-secret-for-a-benchmark-only-0000',
@@ -22,17 +22,17 @@ const MAIL = {
 }
 const SETTLING_S = 30
 const MEASURED_S = 30
-/** A core that is busy all the time, in µs per second. */
+/** A fully used core, in µs per second. */
 const ALL = 1_000_000
 
-/** Prints what each service takes while nobody asks anything of it: CPU in per cent of a core, and memory. */
+/** Prints the CPU (percent of a core) and memory of each service without load. */
 export const measureIdle = async (options: Options, print: (line: string) => void): Promise<void> => {
   const { env, dispose } = await startServers(options)
   const running: { service: string; server: Measured }[] = []
   const start = (service: string, { profileTo }: Partial<Options> = {}): Promise<Measured> =>
     startMeasured({ entry: `apps/${service}/src/main.ts`, env: { ...env, ...MAIL } }, { profileTo })
   try {
-    // So that their code is compiled already, as it is in the images.
+    // A compile cache, as in the images.
     for (const service of SERVICES) await (await start(service)).stop()
     for (const service of SERVICES) running.push({ service, server: await start(service, options) })
     await sleep(SETTLING_S * 1_000)

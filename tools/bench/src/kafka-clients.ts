@@ -46,7 +46,7 @@ const publishing = (bus: EventBus, projectId: string): Contender => {
   }
 }
 
-/** Each round is a group of its own, which begins with the oldest record. */
+/** Each round has its own group, which starts at the oldest record. */
 const consuming = (bus: EventBus, count: number): Contender => ({
   run: async () => {
     const done = Promise.withResolvers<void>()
@@ -80,8 +80,8 @@ const both = (brokers: string[]) => ({
 })
 
 /**
- * kafkajs, as we use it, beside `@platformatic/kafka` through the same port: 64 publishers of 20 records each, and a
- * group that reads a topic from its beginning. There is no goal: ADR 17 says what the figures are for.
+ * kafkajs, as we use it, compared with `@platformatic/kafka` through the same port: 64 publishers of 20 records each,
+ * and a group that reads a topic from the beginning. It has no goal; ADR 17 explains the figures.
  */
 export const kafkaClientBenchmarks: readonly Benchmark[] = [
   {

@@ -81,7 +81,7 @@ if (values.help || unknown.length > 0) {
   process.stderr.write('Server and load need a core each.\n')
   process.exitCode = 2
 } else {
-  // DuckDB works in this process, on all cores.
+  // DuckDB runs in this process, on all cores.
   if (values.analytics === undefined) pinLoad()
   print(machine())
   let filled: Promise<FilledPostgres> | undefined

@@ -5,7 +5,7 @@ import type { Figures } from './benchmark.ts'
 import { SERVER_CORE } from './cores.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
-// The kernel counts CPU time in ticks, 100 a second on every Linux that Node runs on.
+// The kernel counts CPU time in ticks: 100 per second on every Linux that Node.js supports.
 const MICROS_PER_TICK = 10_000
 
 /** The V8 options of the images, from `deploy/docker/Dockerfile`. */
@@ -18,20 +18,20 @@ const NODE_OPTIONS = [
 
 const READY_WITHIN_MS = 120_000
 
-/** What a process, or several, have used: CPU time since the start, and memory. */
+/** Resource use of one or several processes: CPU time since the start, and memory. */
 export type Usage = { cpuMicros: number; peakRssMb: number; rssMb: number }
 
-/** A server process whose use of CPU and memory can be read. Linux only. */
+/** A server process with readable CPU and memory use. Linux only. */
 export type Measured = {
   port: number
-  /** `ownMb`: of `rssMb`, what is not a file that processes share, as Node's own code is. */
+  /** `ownMb`: `rssMb` without files that processes share, such as the code of Node.js. */
   usage(): Promise<Usage & { ownMb: number }>
   stop(): Promise<void>
 }
 
 /**
- * Starts a server on a core of its own and waits until it answers. With `profileTo` a profile of its CPU time is left
- * in that folder when it stops, which takes its share of that time.
+ * Starts a server on its own core and waits until it answers. `profileTo` is a folder for a CPU profile, which slows
+ * the process.
  */
 export const startMeasured = async (
   { entry, env }: { entry: string; env: Record<string, string> },
@@ -69,7 +69,7 @@ export const startMeasured = async (
     port,
     usage: async () => {
       const stat = await readFile(`/proc/${child.pid}/stat`, 'utf8')
-      // The fields after the process name, which may itself hold spaces: utime and stime are the 14th and 15th.
+      // The fields after the process name, which may contain spaces: utime and stime are the 14th and 15th.
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
       const status = await readFile(`/proc/${child.pid}/status`, 'utf8')
       return {
@@ -86,7 +86,7 @@ export const startMeasured = async (
   }
 }
 
-/** What was measured of `count` pieces of work, by what the process had used before and after. */
+/** The measurement of `count` units, from the resource use before and after. */
 export const figuresOf = (
   { count, seconds, p99Ms = null }: { count: number; seconds: number; p99Ms?: number | null },
   before: Usage,

@@ -5,7 +5,7 @@ type Redemptions = { clients: number; projectId: string; poolId: string; codes: 
 
 const SCRIPT = '/tmp/redeem.sql'
 const VALUE_BYTES = 600
-/** More rounds than there are; each takes codes of its own. */
+/** More rounds than needed; each uses its own codes. */
 const ROUNDS = 40
 
 /** The statements of a redemption without a person or an idempotency key, as the coupon service sends them. */
@@ -29,7 +29,7 @@ UPDATE coupon.pool_counts SET redeemed = redeemed + 1 WHERE pool_id = '${poolId}
 COMMIT;
 `
 
-/** pgbench, beside the server that it asks, redeeming distinct codes. */
+/** pgbench in the container of its server, redeeming distinct codes. */
 export const startPgbench = (
   { container, database }: Servers['postgres'],
   redemptions: Redemptions,
@@ -39,7 +39,7 @@ export const startPgbench = (
   return {
     run: async (seconds) => {
       await container.copyContentToContainer([{ content: script(redemptions), target: SCRIPT }])
-      // Within it, so does each client.
+      // Each round has its own codes, and within it each client.
       const base = Math.floor((codes / ROUNDS) * rounds++)
       const command = `pgbench -U postgres -n -c ${clients} -j 1 -T ${seconds} -D i=0 -D base=${base} -f ${SCRIPT} ${database}`
       const { output, exitCode } = await container.exec(['bash', '-c', command])

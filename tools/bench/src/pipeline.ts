@@ -14,7 +14,7 @@ const EVENTS = 60_000
 const EVENTS_QUICK = 20_000
 const PUBLISHED_AT_ONCE = 500
 const BATCH = 500
-/** Batches of one consumer that are under way at once. */
+/** Concurrent batches of one consumer. */
 const LANES = 4
 const STORING_MS = 5 * 60_000
 
@@ -22,7 +22,7 @@ const describeUserAgent = cacheUserAgents()
 const anEnrichedEvent = (projectId: string): EnrichedEvent =>
   enrichEvent(aRecord(projectId), { profileId: null, shortLink: null, describeUserAgent })
 
-/** Rows without what the pipeline finds out and stores beside them: the statement and nothing else. */
+/** Rows without the columns that the pipeline derives. */
 const storeRaw = ({ pool }: Database, projectId: string): Contender => ({
   run: async (seconds) => {
     const until = performance.now() + seconds * 1_000
@@ -48,7 +48,7 @@ const storeRaw = ({ pool }: Database, projectId: string): Contender => ({
   stop: async () => {},
 })
 
-/** Events from the topic through enrichment into both stores, beside the statement that stores them, by itself. */
+/** Events from the topic through enrichment into both stores, compared with the INSERT statement alone. */
 export const pipelineBenchmark: Benchmark = {
   name: 'pipeline',
   unit: 'events',

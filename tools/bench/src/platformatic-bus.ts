@@ -1,7 +1,7 @@
 import { Consumer, MessagesStreamModes, ProduceAcks, Producer, stringSerializers } from '@platformatic/kafka'
 import { type Delivery, type EventBus, publishing } from '@waymark/event-bus'
 
-// As long as ours.
+// The same as ours.
 const LINGER_MS = 1
 const BATCH = 500
 
@@ -9,9 +9,9 @@ type Message = { topic: string; key: string; value: string }
 type Waiting = { messages: Message[]; resolve: () => void; reject: (error: unknown) => void }
 
 /**
- * The event bus on `@platformatic/kafka`, as far as a comparison of clients needs it: batches as ours are gathered, one
- * under way at a time, acknowledged by all replicas; records decoded and held against their schema. Not for production:
- * no retry, no dead letters, no check of what was acknowledged, no back-pressure beyond the stream's own.
+ * The event bus on `@platformatic/kafka`, only as far as a comparison of clients needs it: batches like ours, one in
+ * flight at a time, acknowledged by all replicas; records decoded and validated. Not for production: no retry, no dead
+ * letters, no back-pressure beyond the stream's own.
  */
 export const createPlatformaticBus = (brokers: string[]): EventBus => {
   const options = { clientId: 'bench-platformatic', bootstrapBrokers: brokers }

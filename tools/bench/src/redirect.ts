@@ -5,10 +5,13 @@ import { startServers } from './servers.ts'
 const AGENT =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36'
 
-/** Draws numbers from 1 to `count`, the n-th as often as 1/n (Zipf with exponent 1, by inverting its approximation). */
+/**
+ * Draws numbers from 1 to `count`, the n-th with probability proportional to 1/n (Zipf with exponent 1, by an
+ * approximate inverse).
+ */
 const zipf = (count: number) => (): number => Math.min(count, Math.floor(count ** Math.random()))
 
-/** `GET /s/{code}` with every click recorded in Kafka, beside a bare Express that redirects. */
+/** `GET /s/{code}` with every click recorded in Kafka, compared with a bare Express that redirects. */
 export const redirectBenchmark: Benchmark = {
   name: 'redirect',
   unit: 'requests',
@@ -24,7 +27,7 @@ export const redirectBenchmark: Benchmark = {
       env,
       path: () => `/s/bench-${draw()}`,
       headers,
-      // What is measured is a redirector that runs for a while, not how fast it reads what it has never seen.
+      // Measures a redirector with warm caches.
       firstPaths: Array.from({ length: links }, (_, n) => `/s/bench-${n + 1}`),
     }
     return {

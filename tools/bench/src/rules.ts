@@ -45,13 +45,13 @@ const contender = (holds: (person: (typeof people)[number]) => boolean): Contend
 const condition = compileCondition(RULE)
 const budget = new WorkBudget(Number.POSITIVE_INFINITY)
 
-/** A compiled condition of a decision beside json-logic-js, which interprets it each time. */
+/** A compiled condition of a decision, compared with json-logic-js, which interprets it each time. */
 export const ruleBenchmark: Benchmark = {
   name: 'rule',
   unit: 'evaluations',
   goal: 10,
   prepare: async () => ({
-    // As for a person that is decided for: the data is prepared once for all conditions.
+    // As for a decision request: the data is prepared once for all conditions.
     ours: contender(({ prepared }) => condition.evaluate(prepared, budget) === 'holds'),
     baseline: contender(({ person }) => jsonLogic.apply(RULE, person) === true),
     dispose: async () => {},

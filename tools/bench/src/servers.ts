@@ -10,7 +10,7 @@ import { addressOf } from './container-address.ts'
 import { pinContainers } from './cores.ts'
 import { warmKafka } from './warm-kafka.ts'
 
-/** Real servers with a project on them, and the environment that leads an app to them. */
+/** Real servers with a project, and the environment of apps that use them. */
 export type Servers = {
   env: Record<string, string>
   apiKey: string
@@ -26,7 +26,7 @@ const PARTITIONS = 12
 const WARM_UP_S = 30
 const WARM_UP_QUICK_S = 5
 
-/** Starts Kafka, Redis and ClickHouse for one benchmark, beside a copy of the filled database. */
+/** Starts Kafka, Redis and ClickHouse for one benchmark, with a copy of the filled database. */
 export const startServers = async (options: Pick<Options, 'postgres' | 'quick'>): Promise<Servers> => {
   const { container: postgres, apiKey, projectId, copy } = await options.postgres()
   const database = await copy()
@@ -68,7 +68,7 @@ export const startServers = async (options: Pick<Options, 'postgres' | 'quick'>)
       REDIS_URL: `redis://${addressOf(redis.container, 6379)}`,
       KAFKA_BROKERS: kafka.brokers.join(','),
       CLICKHOUSE_URL: clickhouseUrl,
-      // All of the load comes from one address.
+      // All requests come from one address.
       LIMIT_INGEST_PER_MINUTE: '100000000',
       LIMIT_DECIDE_PER_MINUTE: '100000000',
       LIMIT_REDEEM_PER_MINUTE: '100000000',

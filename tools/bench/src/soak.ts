@@ -1,9 +1,9 @@
 import type { Benchmark, Options } from './benchmark.ts'
 
-/** How long a round takes, in seconds, where the amount of work is not fixed. */
+/** The duration of a round in seconds, for variable work. */
 const ROUND_S = 30
 
-/** Loads ours of each benchmark for some minutes, and prints after each round how much memory it takes. */
+/** Loads our side of each benchmark for some minutes, and prints its memory after each round. */
 export const soak = async (
   benchmarks: readonly Benchmark[],
   options: Options,

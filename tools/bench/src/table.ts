@@ -2,17 +2,17 @@ import { cpus, totalmem } from 'node:os'
 import type { Figures } from './benchmark.ts'
 import type { Comparison } from './compare.ts'
 
-/** Where it was measured, in one line. */
+/** A description of the machine in one line. */
 export const machine = (): string => {
   const [cpu] = cpus()
   return `${cpus().length} × ${cpu?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}\n`
 }
 
 const COLUMNS = ['', 'ours /s', 'bare /s', 'ratio (min–max)', 'goal', 'CPU µs', 'p99 ms', 'peak MB', '']
-/** The head of a table in Markdown. */
+/** The header of a Markdown table. */
 export const tableHead = `${row(COLUMNS)}\n${row(COLUMNS.map(() => '---'))}`
 
-/** A row of it: figures of ours, and after a slash those of the baseline. */
+/** A table row: our figures, and the baseline's after a slash. */
 export const tableRow = ({ name, ours, baseline, ratio, ratios, goal, met, figures }: Comparison): string =>
   row([
     name,

@@ -17,7 +17,7 @@ const prepareWith =
     return { ours: await startHttp(side, options), baseline: await startHttp(bareSide(side)), dispose }
   }
 
-/** `POST /api/v1/t`, acknowledged by Kafka, beside a bare Express that echoes the body. */
+/** `POST /api/v1/t`, acknowledged by Kafka, compared with a bare Express that echoes the body. */
 export const trackBenchmarks: readonly Benchmark[] = [
   {
     name: 'track-one',

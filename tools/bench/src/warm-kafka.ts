@@ -5,12 +5,12 @@ import { createLog } from '@waymark/service-kit'
 import { aRecord, outgoing } from './events.ts'
 
 const WARM_UP = { ...ingestRecords, name: 'bench.warm-up.v1' }
-/** How many records each publisher sends at once: batches of every size that the benchmarks make. */
+/** Number of records per publisher in one call: batches of every size that the benchmarks produce. */
 const SIZES = [...Array.from({ length: 16 }, () => 1), 100, 1_000]
 
 /**
- * Has a Kafka that was just started compile its code, as it did long ago wherever it runs for days. Under the load of a
- * benchmark alone its compiler would take a tenth of a core now and then for minutes.
+ * Lets a new Kafka broker compile its code, as after days of use. Otherwise its compiler would take a tenth of a core
+ * at times for minutes of a benchmark.
  */
 export const warmKafka = async (brokers: string[], partitions: number, seconds: number): Promise<void> => {
   const log = createLog('bench', 'error')

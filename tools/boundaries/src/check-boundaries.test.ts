@@ -7,7 +7,7 @@ import { checkBoundaries } from './check-boundaries.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 
-/** A small Waymark that keeps all rules: the files of each package, by path. */
+/** A small workspace that follows all rules: the files of each package by path. */
 const SOUND: Record<string, string> = {
   'apps/gateway/src/app.ts': "import '@waymark/service-kit'\nimport './track.ts'\n",
   'apps/gateway/src/track.ts': "import type { Domain } from '@waymark/domain'\n",
@@ -43,7 +43,7 @@ const write = async (file: string, text: string): Promise<void> => {
   await writeFile(file, text)
 }
 
-/** Writes a workspace with these files below a fresh folder, its packages linked as npm does. */
+/** Writes a workspace with these files to a new folder and links its packages as npm does. */
 const makeTree = async (files: Record<string, string>): Promise<string> => {
   const root = await mkdtemp(path.join(folder, 'tree-'))
   await copyFile(path.join(ROOT, '.dependency-cruiser.mjs'), path.join(root, '.dependency-cruiser.mjs'))
@@ -60,7 +60,7 @@ const makeTree = async (files: Record<string, string>): Promise<string> => {
   return root
 }
 
-/** The violations of the small Waymark with these files in place of its own or beside them. */
+/** The violations of the small workspace with additional or replaced files. */
 const violationsWith = async (files: Record<string, string>) =>
   (await checkBoundaries(await makeTree({ ...SOUND, ...files }))).violations
 

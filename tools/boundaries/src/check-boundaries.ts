@@ -19,7 +19,7 @@ const EXPECTED: { from: RegExp; to: RegExp }[] = [
 ]
 
 /**
- * Checks the imports below `rootDir` by the rules in its `.dependency-cruiser.mjs`. A graph without imports that certainly
+ * Checks the imports below `rootDir` by the rules in its `.dependency-cruiser.mjs`. A graph without imports that must
  * exist violates `graph-is-whole`.
  */
 export const checkBoundaries = async (rootDir: string): Promise<BoundaryReport> => {

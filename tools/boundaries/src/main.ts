@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { checkBoundaries } from './check-boundaries.ts'
 
-// Another folder than this repository may be named, for the test of this program.
+// The argument replaces the root folder, for the test of this program.
 const rootDir = path.resolve(process.argv[2] ?? path.join(import.meta.dirname, '../../..'))
 const { modules, dependencies, violations } = await checkBoundaries(rootDir)
 for (const { rule, from, to } of violations) process.stdout.write(`${rule}: ${from} → ${to}\n`)

@@ -17,7 +17,7 @@ import { createFleet, type Fleet, type Replica } from './fleet.ts'
 import { slowestMs, startLoad } from './load.ts'
 import { createSmallDisk } from './small-disk.ts'
 
-/** What is promised of a query and a margin for a busy machine. */
+/** The guaranteed query timeout plus a margin for a busy machine. */
 const QUERY_DEADLINE_MS = 10_000 + 2_000
 
 type Fault = () => Promise<() => Promise<unknown>>

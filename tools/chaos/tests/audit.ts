@@ -5,7 +5,7 @@ import { RECOVERY_MS } from './durations.ts'
 import type { Fleet } from './fleet.ts'
 import { type Load, refusals, slowestMs } from './load.ts'
 
-/** What became of things that have an id: `missing` were acknowledged and are not there, `twice` are there more than once. */
+/** Result of a check by id: `missing` were acknowledged but not stored; `twice` were stored more than once. */
 export type Count = { stored: number; missing: string[]; twice: string[]; unknown: string[] }
 
 const compare = (expected: Iterable<string>, sent: ReadonlySet<string>, found: readonly string[]): Count => {
@@ -19,7 +19,7 @@ const compare = (expected: Iterable<string>, sent: ReadonlySet<string>, found: r
   }
 }
 
-/** Looks for every event of a load where it must be: among the events, the conversions, and in the analytics store. */
+/** Looks for every event of a load in its stores: the events, the conversions, and the analytics store. */
 export const countLoad = async ({ db, projectId, env }: Fleet, load: Load) => {
   const idsIn = async (table: string): Promise<string[]> => {
     const { rows } = await db.pool.query<{ id: string }>(
@@ -29,7 +29,7 @@ export const countLoad = async ({ db, projectId, env }: Fleet, load: Load) => {
     return rows.map(({ id }) => id)
   }
   const ofLoad = new Map(load.sent.map((id) => [eventKeyOf(id), id]))
-  /** As queries see it: rows of one event that are not merged yet are one. */
+  /** As in queries: unmerged rows of the same event count as one. */
   const inAnalytics = async (unnested = '') => {
     const keys = await executeOnClickHouse(
       env.CLICKHOUSE_URL,
@@ -53,13 +53,13 @@ export const countLoad = async ({ db, projectId, env }: Fleet, load: Load) => {
 }
 
 /**
- * Waits until everything that was acknowledged is stored and nothing is under way any more, says in one line what was
- * counted, and expects none missing and none twice.
+ * Waits until everything acknowledged is stored and nothing is in flight, prints the counts in one line, and expects no
+ * missing and no duplicate event.
  */
 export const expectStoredOnce = async (fleet: Fleet, load: Load, what: string): Promise<void> => {
   const isThere = async () =>
     Object.values(await countLoad(fleet, load)).every(({ missing }) => missing.length === 0)
-  // The counts below tell more than a time-out would.
+  // The counts below say more than a timeout would.
   await eventually(`everything of ${load.name} is stored`, isThere, RECOVERY_MS).catch(() => {})
   await eventually('the outbox is empty', () => isOutboxEmpty(fleet), RECOVERY_MS)
   const counts = await countLoad(fleet, load)
@@ -88,7 +88,7 @@ export const expectStoredOnce = async (fleet: Fleet, load: Load, what: string): 
 const isOutboxEmpty = async ({ db }: Fleet): Promise<boolean> =>
   (await db.pool.query('SELECT 1 FROM ingest.outbox LIMIT 1')).rows.length === 0
 
-/** Says in one line what a test did and what it counted. */
+/** Prints in one line what a test did and what it counted. */
 export const report = (what: string, counts: Record<string, number | string>): void => {
   const told = Object.entries(counts).map(([name, count]) => `${name} ${count}`)
   process.stdout.write(`chaos: ${what}: ${told.join(', ')}\n`)

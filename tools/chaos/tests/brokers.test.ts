@@ -42,7 +42,7 @@ describe.skipIf(!services)('three brokers', () => {
       await docker('stop', '--time', '10', container.getId())
       await sleep(DOWN_MS)
       await docker('start', container.getId())
-      // As a rolling restart does: the next one only when this one has caught up.
+      // Like a rolling restart: the next one only after this one has caught up.
       await sleep(8_000)
     }
     const load = await stop()
@@ -111,7 +111,7 @@ describe.skipIf(!services)('a broker behind a bad network', () => {
       'records in the topic': records,
       'of these repeats': records - load.sent.length,
     })
-    // Otherwise nothing was put to the test.
+    // Otherwise the test would prove nothing.
     expect(records).toBeGreaterThan(load.sent.length)
     expect(slowestMs(load)).toBeLessThan(DEADLINE_MS)
   }, 300_000)

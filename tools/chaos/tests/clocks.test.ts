@@ -66,15 +66,15 @@ describe.skipIf(!services)('clocks', () => {
       await eventually('the key is known', async () => (await track()) === 202)
       const { stop } = startLoad({ name: 'jumping', send: gateway.request })
       await sleep(1_000)
-      // The circuit is open when the clock jumps.
+      // The circuit breaker is open when the clock jumps.
       await docker('pause', broker)
       await sleep(6_000)
       jump(pipeline)
       await docker('unpause', broker)
-      // By the clock it is an hour ago, or in an hour, that the key was read.
+      // For the clock, the key was read an hour ago, or will be in an hour.
       expect((await revoke()).status).toBe(204)
       await eventually('the key is refused', async () => (await track()) === 401, 5_000)
-      // Longer than a group waits for a heartbeat.
+      // Longer than the session timeout of a consumer group.
       await sleep(extent(10_000, 30_000))
       const load = await stop()
       await expectStoredOnce(fleet, load, `the clocks of the services jump ${what} while Kafka hangs`)
@@ -106,7 +106,7 @@ describe.skipIf(!services)('clocks', () => {
       persistence: await fleet.start('persistence-consumer'),
     }
     jump(consumers)
-    // They look at the clock once a second.
+    // They check the clock once a second.
     await sleep(2_500)
     await docker('unpause', broker)
     await expectStoredOnce(fleet, load, 'the clocks of consumers jump an hour back while they connect')

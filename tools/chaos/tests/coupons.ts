@@ -6,7 +6,7 @@ import type { Fleet } from './fleet.ts'
 
 const SPACE = { alphabet: DEFAULT_ALPHABET, length: 16, prefix: '' }
 
-/** Makes a pool: with that many codes in it, or of that size for the generators to fill. */
+/** Creates a pool with this many codes, or with this size for the generators to fill. */
 export const createPool = async (
   { db, projectId }: Fleet,
   { size, generate = false }: { size: number; generate?: boolean },
@@ -37,7 +37,7 @@ export const createPool = async (
   return { id, codes }
 }
 
-/** What is stored of a pool. */
+/** The stored rows of a pool. */
 export const countPool = async ({ db, projectId }: Fleet, poolId: string) => {
   const { rows } = await db.pool.query<{ [count: string]: string }>(
     `SELECT count(*) AS redemptions, count(DISTINCT coupon_id) AS coupons,

@@ -54,7 +54,7 @@ describe.skipIf(!services)('a disk that is full', () => {
     })
     const answered = `${sync.status} ${await sync.text()}`
     await disk.empty()
-    // A server that panics for want of space does not come back by itself everywhere.
+    // A server that panics on a full disk does not restart by itself everywhere.
     await docker('start', postgres.container.getId())
     const load = await stop()
     report('the disk of PostgreSQL is full', { 'a synchronous request got': answered.slice(0, 60) })
@@ -80,7 +80,7 @@ describe.skipIf(!services)('a disk that is full', () => {
     await disk.fill()
     await sleep(FULL_MS)
     await disk.empty()
-    // A broker whose only disk failed ends itself; whoever runs it starts it again.
+    // A broker exits when its only disk fails; the operator restarts it.
     await docker('start', kafka.container.getId())
     await eventually(
       'conversions are taken again',

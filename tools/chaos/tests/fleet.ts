@@ -17,27 +17,27 @@ export type Replica = {
   port: number
   pid: number
   request(path: string, init?: RequestInit): Promise<Response>
-  /** Ends it at once, as a power cut would. */
+  /** Kills it, like a power cut. */
   kill(): Promise<void>
-  /** Asks it to end; answers its exit code and how long that took. */
+  /** Sends SIGTERM. Returns its exit code and the duration of the shutdown. */
   terminate(): Promise<{ exitCode: number | null; tookMs: number }>
-  /** Starts it again on its port after it has ended. */
+  /** Starts it again on its port after its exit. */
   restart(): Promise<void>
-  /** Whether it runs, which no fault may change. */
+  /** Whether the process runs; no fault may end it. */
   isAlive(): boolean
-  /** What it wrote. */
+  /** Its output. */
   output(): string
 }
 
-/** A project on real servers and the processes that serve it, as many of each app as a test wants. */
+/** A project on real servers, and any number of processes of each app. */
 export type Fleet = Awaited<ReturnType<typeof createFleet>>
 
-/** The name of the events that are conversions here. */
+/** The name of the conversion event. */
 export const METERED = 'ordered'
 
 /**
- * Prepares the servers for a project in which `ordered` is a conversion. The tests' own connections go straight to
- * the servers; `env` may lead the processes elsewhere.
+ * Prepares the servers for a project in which `ordered` is a conversion. The tests connect to the servers directly;
+ * `env` may give the processes other addresses.
  */
 export const createFleet = async (
   servers: Services = requireServices(),
@@ -56,7 +56,7 @@ export const createFleet = async (
   })
   const replicas: Replica[] = []
 
-  /** Starts a process of an app, with `env` in place of what the others have. */
+  /** Starts a process of an app. `env` overrides the shared environment. */
   const start = async (app: AppName, env: Record<string, string> = {}): Promise<Replica> => {
     const port = await freePort()
     const launch = (): Promise<AppProcess> =>
@@ -97,7 +97,7 @@ export const createFleet = async (
     servers,
     db,
     start,
-    /** What events go through: a gateway, an enrichment and a persistence. */
+    /** The path of events: a gateway, an enrichment and a persistence consumer. */
     startPipeline: async (env: Record<string, string> = {}) => {
       const [gateway, enrichment, persistence] = await Promise.all([
         start('ingest-gateway', env),
@@ -106,7 +106,7 @@ export const createFleet = async (
       ])
       return { gateway, enrichment, persistence }
     },
-    /** The last that each process wrote, for whoever wonders why something failed. */
+    /** The last output of each process, for the analysis of a failure. */
     lastWords: (): string =>
       replicas.map(({ app, output }) => `--- ${app}\n${output().slice(-3_000)}`).join('\n'),
     stop: async () => {

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 /** A proxy in front of ClickHouse. */
 export type InsertWatch = {
   url: string
-  /** Called when events are stored and the client has not heard of it yet; `undefined` while nobody listens. */
+  /** Called when events are stored but the client has not received the response; `undefined` without a listener. */
   onStored: (() => void) | undefined
   stop(): Promise<void>
 }

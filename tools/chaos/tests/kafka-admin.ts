@@ -1,13 +1,13 @@
-// Teaches kafkajs Zstandard, by which services compress.
+// Registers Zstandard, which the services use, with kafkajs.
 import '@waymark/event-bus'
 import { eventually } from '@waymark/testing'
 import kafkajs from 'kafkajs'
 import type { Fleet } from './fleet.ts'
 
-// All that a topic holds is more than one request may hold.
+// A topic may hold more than the limit of one request.
 const PRODUCED_AT_ONCE = 200
 
-/** Kafka as its operator sees it. Names of topics and groups are given as the project knows them. */
+/** Kafka from an operator's view. Names of topics and groups are without the project's prefix. */
 export const openKafka = async ({ env, servers }: Fleet, brokers = servers.kafkaBrokers) => {
   const kafka = new kafkajs.Kafka({ brokers, logLevel: kafkajs.logLevel.NOTHING, retry: { retries: 8 } })
   const admin = kafka.admin()
@@ -32,7 +32,7 @@ export const openKafka = async ({ env, servers }: Fleet, brokers = servers.kafka
   return {
     ends,
     committed,
-    /** How many records of a topic a group has yet to commit. */
+    /** The number of records of a topic that a group has not committed. */
     lag: async (group: string, topic: string): Promise<number> => {
       const [high, done] = await Promise.all([ends(topic), committed(group, topic)])
       return [...high].reduce((sum, [partition, end]) => sum + Number(end - (done.get(partition) ?? 0n)), 0)
@@ -48,7 +48,7 @@ export const openKafka = async ({ env, servers }: Fleet, brokers = servers.kafka
         )
       return stored
     },
-    /** Has a group without members begin again with the oldest record. */
+    /** Resets a group without members to the oldest record. */
     rewind: (group: string, topic: string) =>
       eventually('the group has no members and is rewound', async () => {
         await admin.setOffsets({
@@ -58,7 +58,7 @@ export const openKafka = async ({ env, servers }: Fleet, brokers = servers.kafka
         })
         return true
       }),
-    /** Every record of a topic, as far as it goes now. */
+    /** All current records of a topic. */
     readAll: async (topic: string): Promise<kafkajs.Message[]> => {
       const waiting = await ends(topic)
       const messages: kafkajs.Message[] = []
@@ -75,7 +75,7 @@ export const openKafka = async ({ env, servers }: Fleet, brokers = servers.kafka
       await consumer.disconnect()
       return messages
     },
-    /** Takes the lead of every partition of a topic from the broker that has it, and answers how many have moved. */
+    /** Moves the leader of every partition of a topic to another broker. Returns the number of moved partitions. */
     moveLeaders: async (topic: string): Promise<number> => {
       const leaders = async () => {
         const { topics } = await admin.fetchTopicMetadata({ topics: [named(topic)] })

@@ -29,9 +29,9 @@ describe.skipIf(!services)('a persistence that is killed at the worst moment', (
     await inserts?.stop()
   })
 
-  /** Kills the persistence whenever `listen` hears of something stored, under load, and counts what is stored. */
+  /** Kills the persistence consumer whenever `listen` reports a write, under load, and counts what is stored. */
   const killAt = async (name: string, where: string, listen: (heard: () => void) => void): Promise<void> => {
-    // No faster than what is stored between two kills, or there would be a backlog for hours.
+    // Slower than what is stored between two kills, to avoid a growing backlog.
     const { stop } = startLoad({ name, send: pipeline.gateway.request, batch: 5, pauseMs: 100 })
     let kills = 0
     while (kills < KILLS) {
@@ -54,7 +54,7 @@ describe.skipIf(!services)('a persistence that is killed at the worst moment', (
   it(
     'loses and repeats nothing: between the primary database and the analytics store',
     async () => {
-      // Heard as soon as the transaction is committed.
+      // Received as soon as the transaction is committed.
       await listener.query(`
         CREATE TRIGGER tell AFTER INSERT ON ingest.events FOR EACH STATEMENT EXECUTE FUNCTION tell()`)
       await listener.query('LISTEN committed')

@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { METERED } from './fleet.ts'
 
-/** Sends a request for events to some gateway. */
+/** Sends a request with events to a gateway. */
 export type Send = (path: string, init: RequestInit) => Promise<Response>
 
-/** One answer, or what happened in its place. */
+/** A response, or the error in its place. */
 export type Attempt = { status: number | 'no answer'; error: unknown; tookMs: number; metering: boolean }
 
-/** What a client sent: every id of it, those that were acknowledged, and each attempt. */
+/** What a client sent: all ids, the acknowledged ones, and each attempt. */
 export type Load = {
-  /** The beginning of the ids of its events. */
+  /** The prefix of its event ids. */
   name: string
   sent: string[]
   acknowledged: Set<string>
@@ -24,20 +24,20 @@ export type LoadOptions = {
   senders?: number
   /** Events of one request. */
   batch?: number
-  /** Pause between two requests of one sender, in ms. */
+  /** Pause between two requests of a sender, in ms. */
   pauseMs?: number
   /** Pause before a request is repeated, in ms. */
   retryMs?: number
-  /** More fields of each event. */
+  /** Additional fields of each event. */
   fields?: (id: string) => object
 }
 
-/** After this long without an answer a client gives up and repeats, in ms: long enough to see that somebody hung. */
+/** The client's timeout, in ms: long enough to detect that a request hung. */
 const CLIENT_PATIENCE_MS = 20_000
 
 /**
  * A careful client: sends events, every fourth sender conversions, and repeats the identical request until it is
- * acknowledged, as the interface tells it to. `stop` waits for the last acknowledgement.
+ * acknowledged. `stop` waits for the last acknowledgement.
  */
 export const startLoad = ({
   name,
@@ -73,7 +73,7 @@ export const startLoad = ({
   }
 
   const work = async (sender: number): Promise<void> => {
-    // Conversions have a sender of their own: it is refused while the others go on.
+    // Conversions have a separate sender, because they are refused while the others continue.
     const metering = sender % 4 === 3
     for (let n = 0; going; n++) {
       const events = Array.from({ length: batch }, (_, index) => {
@@ -103,9 +103,9 @@ export const startLoad = ({
   }
 }
 
-/** The slowest answer of a load, in ms. */
+/** The slowest response of a load, in ms. */
 export const slowestMs = ({ attempts }: Load): number =>
   Math.round(attempts.reduce((slowest, { tookMs }) => Math.max(slowest, tookMs), 0))
 
-/** How many of its attempts were answered 503. */
+/** The number of its attempts with a 503 response. */
 export const refusals = ({ attempts }: Load): number => attempts.filter(({ status }) => status === 503).length

@@ -7,7 +7,7 @@ import { broken } from './probes.ts'
 
 const nested = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
 
-/** Properties as they come over the wire; what is odd about them must neither break a store nor be lost on the way. */
+/** Unusual properties as sent by clients. They must neither break a store nor be lost. */
 const properties: Record<string, string> = {
   'U+0000': '{"text":"a\\u0000b","k\\u0000":1}',
   'lone surrogates': '{"text":"\\ud800","k\\udc00":"\\udfff\\ud800"}',

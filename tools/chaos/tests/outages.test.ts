@@ -54,7 +54,7 @@ describe.skipIf(!services)('a server that goes away under load', () => {
 
   const ways = {
     killed: [['kill'], ['start']],
-    // Connections stay open and nobody answers.
+    // Connections stay open without responses.
     frozen: [['pause'], ['unpause']],
     'shut down': [['stop'], ['start']],
     'flushed and shut down': [['stop'], ['start']],
@@ -92,7 +92,7 @@ describe.skipIf(!services)('a server that goes away under load', () => {
       const [begin, end] = ways[way]
       for (const server of servers) await docker(...begin, containers[server])
       await sleep(AWAY_MS)
-      // In another order than they went, as chance has it.
+      // In another order than they were stopped.
       for (const server of servers.toReversed()) await docker(...end, containers[server])
       await eventually('every kind of request succeeds again', probes.areWell, RECOVERY_MS)
       const answers = await probes.stop()
@@ -103,7 +103,7 @@ describe.skipIf(!services)('a server that goes away under load', () => {
       const others = load.attempts.filter(({ status }) => status !== 202 && status !== 503)
       expect(others).toEqual([])
       expect(slowestMs(load)).toBeLessThan(DEADLINE_MS)
-      // While only one of the two is away, what is no conversion goes the other way.
+      // While only one of them is unavailable, events other than conversions take the other path.
       const refused = load.attempts.filter(({ status }) => status === 503)
       if (servers.length === 1) expect(refused.filter(({ metering }) => !metering)).toEqual([])
       if (servers[0] === 'redis') expect(refused).toEqual([])

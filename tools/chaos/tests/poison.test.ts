@@ -10,7 +10,7 @@ import { startLoad } from './load.ts'
 const PARTITIONS = 3
 const ROUNDS = extent(1, 5)
 
-/** Every topic that somebody consumes, and by which groups. */
+/** Every consumed topic and its groups. */
 const consumed: Record<string, string[]> = {
   'ingest.records.v1': ['enrichment'],
   'ingest.rejected.v1': ['persistence-rejected'],
@@ -38,7 +38,7 @@ const poisons: Record<string, { value: Buffer | null; reason: RegExp; only?: str
     value: Buffer.from('['.repeat(100_000) + ']'.repeat(100_000)),
     reason: /schema|is not JSON/,
   },
-  // A dead letter of it would be larger than the broker takes.
+  // Its dead letter would exceed the broker's limit.
   '4 MB of nonsense': { value: randomBytes(4_100_000), reason: /is not JSON/, only: 'dead-letters.v1' },
 }
 
@@ -48,7 +48,7 @@ describe.skipIf(!services)('poison in every topic', () => {
   beforeAll(async () => {
     fleet = await createFleet(undefined, {
       KAFKA_PARTITIONS: `${PARTITIONS}`,
-      // A dead letter is to fit by itself.
+      // The dead letter itself must fit.
       KAFKA_COMPRESSION: 'none',
     })
     gateway = (await fleet.startPipeline()).gateway

@@ -9,10 +9,10 @@ import { startLoad } from './load.ts'
 
 const KILLS = extent(3, 12)
 const CLICKERS = 4
-/** A click that was answered this long before its redirector was killed may still have been on its way, in ms. */
+/** A click answered within this time before the kill may be lost, in ms. */
 const CLICK_AT_RISK_MS = 1_000
 
-/** Kills it again and again, at some moment of its first second, and starts it again each time. */
+/** Kills it repeatedly, at a random moment of its first second, and starts it again each time. */
 const killRepeatedly = async (replica: Replica, onKill: () => void = () => {}): Promise<void> => {
   for (let n = 0; n < KILLS; n++) {
     await sleep(50 + Math.random() * 1_000)
@@ -58,7 +58,7 @@ describe.skipIf(!services)('a process that is killed under load', () => {
         (response) => response.status,
         () => 0,
       )
-      // Whoever repeats a request with its key is told what was answered, whether it heard it or not.
+      // A repeated request with an idempotency key gets the first response, whether or not it was received.
       if (status === 200) return true
       expect([0, 503]).toContain(status)
       return false

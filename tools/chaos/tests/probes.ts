@@ -4,7 +4,7 @@ import { createPool } from './coupons.ts'
 import { DEADLINE_MS } from './durations.ts'
 import type { Fleet, Replica } from './fleet.ts'
 
-/** Every kind of request that needs a server behind its service, each time about somebody new. */
+/** Every kind of request that needs a server behind its service, each time for a new person. */
 export type Services = Record<'gateway' | 'coupons' | 'decisions' | 'redirector' | 'management', Replica>
 
 type Answer = { probe: string; status: number | string; error: unknown; tookMs: number }
@@ -18,7 +18,7 @@ const json = (method: string, body: unknown): RequestInit => ({
   body: JSON.stringify(body),
 })
 
-/** Starts the services that answer requests, beside a gateway that runs already. */
+/** Starts the services that answer requests, next to a running gateway. */
 export const startServices = async (fleet: Fleet, gateway: Replica): Promise<Services> => {
   const [coupons, decisions, redirector, management] = await Promise.all([
     fleet.start('coupon-service'),
@@ -66,7 +66,7 @@ const probesOf = async (fleet: Fleet, { gateway, coupons, decisions, redirector,
   return probes
 }
 
-/** Sends every kind of request again and again until it is stopped; answers what came back. */
+/** Sends every kind of request repeatedly until it is stopped. Returns the responses. */
 export const startProbes = async (fleet: Fleet, services: Services) => {
   const probes = await probesOf(fleet, services)
   const answers: Answer[] = []
@@ -101,7 +101,7 @@ export const startProbes = async (fleet: Fleet, services: Services) => {
       await done
       return answers
     },
-    /** Whether every kind of request succeeds, asked once. */
+    /** Whether every kind of request succeeds once. */
     areWell: async (): Promise<boolean> => {
       const statuses = await Promise.all(
         Object.values(probes).map(async (send) => (await send(uuidv7())).status),
@@ -111,7 +111,7 @@ export const startProbes = async (fleet: Fleet, services: Services) => {
   }
 }
 
-/** What no fault may bring about: a hang, no answer, or another failure than 503 with a JSON body. */
+/** Responses that no fault may cause: a hang, no response, or an error other than 503 with a JSON body. */
 export const broken = (answers: readonly Answer[]): Answer[] =>
   answers.filter(
     ({ status, error, tookMs }) =>
@@ -120,7 +120,7 @@ export const broken = (answers: readonly Answer[]): Answer[] =>
       (status >= 500 && (status !== 503 || !/"retryAfter(Seconds)?":/.test(`${error}`))),
   )
 
-/** How answers are spread, for the report. */
+/** The distribution of the responses, for the report. */
 export const countAnswers = (answers: readonly Answer[]): Record<string, number | string> => ({
   probes: answers.length,
   ...Object.fromEntries(

@@ -11,7 +11,7 @@ import { openKafka } from './kafka-admin.ts'
 import { startLoad } from './load.ts'
 
 const DRAIN_MS = 1_500
-/** How much later than the replica itself its clients hear that it stops. */
+/** How much later than the replica itself its clients learn that it stops. */
 const CLIENTS_ARE_TOLD_AFTER_MS = 300
 const GRACE_MS = 30_000
 const ROUNDS = extent(2, 8)
@@ -34,7 +34,7 @@ describe.skipIf(!services)('SIGTERM under load', () => {
   })
   afterAll(() => fleet?.stop())
 
-  /** One request on a connection that is kept, without any repeat. */
+  /** One request on a kept-alive connection, without retry. */
   const ask = async (agent: Agent, { port }: Replica, { method, path, body }: ReturnType<Ask>) => {
     const asked = request({
       ...{ port, agent, method, path },
@@ -130,7 +130,7 @@ describe.skipIf(!services)('SIGTERM under load', () => {
         committed: handled,
         stored: stored[0]?.n ?? 0,
       })
-      // Nothing is stored whose offset is not committed: nobody will be given it again.
+      // Nothing stored has an uncommitted offset, so it is not delivered again.
       expect(handled).toBeGreaterThanOrEqual(stored[0]?.n ?? 0)
       await Promise.all([enrichment.restart(), persistence.restart()])
     }

@@ -1,4 +1,4 @@
-// Loaded before an app by NODE_OPTIONS: at SIGUSR2 its wall clock jumps by CLOCK_JUMP_MS, and back at the next one.
+// Preloaded into an app by NODE_OPTIONS: SIGUSR2 moves its wall clock by CLOCK_JUMP_MS, and the next one moves it back.
 const RealDate = Date
 let shiftMs = 0
 globalThis.Date = class extends RealDate {

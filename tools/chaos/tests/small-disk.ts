@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { docker, images } from '@waymark/testing'
 
-/** A small disk in memory, and a container that holds it, so that it outlives a server that crashes. */
+/** A small disk in memory, and a container that holds it, so that it outlives a crashed server. */
 export const createSmallDisk = async (megabytes: number) => {
   const volume = `waymark-chaos-${randomBytes(4).toString('hex')}`
   const options = ['type=tmpfs', 'device=tmpfs', `o=size=${megabytes}m,mode=1777`]

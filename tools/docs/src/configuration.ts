@@ -1,6 +1,6 @@
 import { type ConfigSpec, type Variable, variablesOf } from '@waymark/service-kit'
 
-/** Variables that belong together. */
+/** Variables of the same subject. */
 export type Section = { title: string; text?: string; spec: ConfigSpec }
 
 /** The keywords of a variable's JSON schema. */
@@ -24,7 +24,7 @@ type Constraints = {
 export const describeConfiguration = (sections: readonly Section[]): string => {
   const described = new Map<string, string>()
   const parts = sections.flatMap(({ title, text, spec }) => {
-    // Variables in lower case are set by other programs.
+    // Lower-case variables are set by other programs.
     const entries = variablesOf(spec).filter(({ variable }) => /^[A-Z]/.test(variable))
     const rows: string[] = []
     const known: string[] = []

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Initialises an empty data folder from POSTGRES_* variables, then becomes the server.
+# Initialises an empty data folder from POSTGRES_* variables, then runs the server.
 set -euo pipefail
 
 fail() {
@@ -7,7 +7,7 @@ fail() {
   exit 1
 }
 
-# Reads a variable from the file that NAME_FILE points to, as secrets come; otherwise keeps it or its default.
+# Reads a variable from the file in NAME_FILE (a Docker secret). Otherwise keeps its value or sets the default.
 read_setting() {
   local name=$1 default=${2:-} file_name="${1}_FILE"
   if [ -n "${!name:-}" ] && [ -n "${!file_name:-}" ]; then fail "$name and $file_name are both set"; fi
@@ -31,7 +31,7 @@ read_settings() {
 }
 
 create_data_folder() {
-  # The arguments are words for the shell, quotes included, as with the official image.
+  # The shell evaluates the arguments, including quotes, as in the official image.
   eval "initdb --username=\"\$POSTGRES_USER\" --pwfile=<(printf '%s\n' \"\$POSTGRES_PASSWORD\") $POSTGRES_INITDB_ARGS"
   local method=${POSTGRES_HOST_AUTH_METHOD:-$(postgres -C password_encryption)}
   printf '\nhost all all all %s\n' "$method" >>"$PGDATA/pg_hba.conf"
@@ -61,7 +61,7 @@ run_init_file() {
   esac
 }
 
-# The server for initialisation listens on its socket only, so nobody outside takes it for the real one.
+# The server for the initialisation listens only on its socket, so that clients do not connect to it.
 initialise() {
   local file
   read_settings

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Becomes redis-server as the user redis, with the official image's defaults.
+# Runs redis-server as the user redis, with the defaults of the official image.
 set -euo pipefail
 
 if [ "${1:0:1}" = - ] || [ "${1%.conf}" != "$1" ]; then set -- redis-server "$@"; fi
 
-# The official image is compiled without protected mode; Debian's server has to be told, unless someone decided.
+# The official image is compiled without protected mode. Debian's server needs an option, unless one is given.
 sets_protected_mode() {
   local argument
   for argument in "$@"; do

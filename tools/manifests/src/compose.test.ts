@@ -28,7 +28,7 @@ type Service = {
 const { services } = parse(text, { merge: true }) as { services: Record<string, Service> }
 const entries = Object.entries(services)
 
-/** The files that a service is to read secrets from. */
+/** The secret files that a service must read. */
 const filesOf = ({ environment = {} }: Service): string[] =>
   Object.values(environment)
     .map(String)
@@ -207,7 +207,9 @@ describe('create-secrets.sh of the local overlay', () => {
   const script = path.join(ROOT, 'deploy/k8s/overlays/local/create-secrets.sh')
   const overlay = path.dirname(script)
 
-  /** Runs it with a kubectl that notes what it is called with and knows the Secrets `found`, with an owner's `password`. */
+  /**
+   * Runs it with a fake kubectl that records its arguments and returns the Secrets `found`, with an owner's `password`.
+   */
   const create = (found: string[], password = '') => {
     const bin = path.join(folder, 'bin')
     mkdirSync(bin, { recursive: true })

@@ -2,7 +2,7 @@ import path from 'node:path'
 import ts from 'typescript'
 import type { KubernetesObject } from './render.ts'
 
-/** Packages with types of objects, by the end of their API group. */
+/** Packages with the types of Kubernetes objects, by the suffix of their API group. */
 const PACKAGES = [
   ['keda.sh', '@kubernetes-models/keda'],
   ['cnpg.io', '@kubernetes-models/cloudnative-pg'],
@@ -44,9 +44,8 @@ export const schemaProblems = async (objects: readonly KubernetesObject[]): Prom
 }
 
 /**
- * What of the objects their API does not know: a field that is misspelt or in the wrong place, which schemas let pass
- * and the API server would refuse. The objects are literals to the TypeScript compiler, which checks them against the
- * types of their kinds.
+ * Fields that the API does not know, such as misspelt or misplaced ones. Schemas accept them, but the API server would
+ * refuse them. The TypeScript compiler checks the objects as literals against the types of their kinds.
  */
 export const unknownFields = (objects: readonly KubernetesObject[]): string[] => {
   const described = objects.filter((object) => moduleOf(object) !== undefined)

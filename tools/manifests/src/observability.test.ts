@@ -9,7 +9,7 @@ const ROOT = path.resolve(import.meta.dirname, '../../..')
 const FOLDER = path.join(ROOT, 'deploy/observability')
 const textOf = (name: string): string => readFileSync(path.join(FOLDER, name), 'utf8')
 
-/** Names of the figures that the code declares, with what Prometheus makes of histograms. */
+/** Names of the metrics that the code declares, with the series that Prometheus derives from histograms. */
 const declaredFigures = (): Set<string> => {
   const sources = ['apps', 'libs'].flatMap((folder) =>
     readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })

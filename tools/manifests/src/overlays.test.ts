@@ -117,7 +117,7 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
 
   it('takes its configuration and secrets by reference, from what is there', () => {
     const configMaps = named(objects, 'ConfigMap')
-    // A password in a manifest would be the same everywhere. KEDA's Secret says how to sign in to Kafka, without one.
+    // A password in a manifest would be the same everywhere. KEDA's Secret only configures the authentication.
     expect(named(objects, 'Secret')).toEqual(overlay === 'operators' ? ['waymark-keda'] : [])
     for (const { envFrom = [] } of containers) {
       expect(configMaps).toContain(envFrom[0]?.configMapRef?.name)
@@ -190,7 +190,7 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
     expect(serviceFor('/u/token')).toBe('email-consumer')
     expect(serviceFor('/webhooks/email/bounce')).toBe('email-consumer')
     expect(serviceFor('/api/projects')).toBe('management-api')
-    // Where the management API says that there is no such thing.
+    // The management API answers these paths with 404.
     expect(serviceFor('/internal/backfill/events')).toBe('management-api')
     expect(services).toContain('ingest-internal')
   })

@@ -125,7 +125,7 @@ describe.skipIf(!kustomize)('the policies of the overlay operators', () => {
 describe.skipIf(!kustomize)('the component tracing', () => {
   const collector = outside('monitoring', { app: 'otel-collector' })
 
-  /** An overlay of somebody's own, which adds the component to the production overlay. */
+  /** A custom overlay that adds the component to the production overlay. */
   const renderWithTracing = () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'overlay-'))
     const resource = path.relative(folder, path.join(K8S, 'overlays/production'))

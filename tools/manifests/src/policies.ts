@@ -10,7 +10,7 @@ type Peer = { podSelector?: Selector; namespaceSelector?: Selector }
 type Rule = { ports?: Port[]; from?: Peer[]; to?: Peer[] }
 type Policy = { podSelector: Selector; policyTypes: string[]; ingress?: Rule[]; egress?: Rule[] }
 
-/** A pod, or whatever else is at the end of a connection; `namespace` is that of the policies unless given. */
+/** A pod or another end of a connection; `namespace` defaults to that of the policies. */
 export type End = { labels: Labels; namespace?: string; ports?: { name: string; containerPort: number }[] }
 export type Flow = { from: End; to: End; port: number; protocol?: 'TCP' | 'UDP' }
 
@@ -21,7 +21,7 @@ const matches = ({ matchLabels = {}, matchExpressions = [] }: Selector, labels: 
     return values.includes(labels[key] ?? '')
   })
 
-/** Selects nothing of another namespace unless it says which. */
+/** Without a namespace selector, other namespaces do not match. */
 const isPeer = ({ podSelector = {}, namespaceSelector }: Peer, { labels, namespace }: End): boolean =>
   matches(podSelector, labels) &&
   (namespaceSelector
@@ -37,7 +37,7 @@ const isPort = ({ protocol = 'TCP', port, endPort }: Port, flow: Flow): boolean 
   return flow.port >= port && flow.port <= (endPort ?? port)
 }
 
-/** Whether the policies of the namespace `waymark` let a connection through, at whichever ends are there. */
+/** Whether the policies of the namespace `waymark` allow a connection, on whichever ends they apply to. */
 export const lets = (objects: readonly KubernetesObject[], flow: Flow): boolean => {
   const policies = objects.filter(({ kind }) => kind === 'NetworkPolicy').map(({ spec }) => spec as Policy)
   const passes = (type: 'Ingress' | 'Egress', own: End, other: End): boolean => {

@@ -4,7 +4,7 @@ import { parseAllDocuments } from 'yaml'
 
 const K8S = path.resolve(import.meta.dirname, '../../../deploy/k8s')
 
-/** What of a Kubernetes object matters here; the rest is looked at as it comes. */
+/** The fields of a Kubernetes object that the tests read. */
 export type KubernetesObject = {
   apiVersion: string
   kind: string
@@ -22,7 +22,7 @@ const COMMANDS = [
   ['kubectl', 'kustomize'],
 ] as const
 
-/** The command that renders, or undefined on a machine that has neither kustomize nor kubectl. */
+/** The command that renders manifests, or undefined without kustomize and kubectl. */
 export const findKustomize = (): readonly [string, string] | undefined =>
   COMMANDS.find(([command]) => spawnSync(command, ['--help'], { stdio: 'ignore' }).status === 0)
 

@@ -8,7 +8,7 @@ import { workloadsOf } from './workloads.ts'
 const APPS = path.resolve(import.meta.dirname, '../../../apps')
 const kustomize = findKustomize()
 
-/** What the apps subscribe to, from their own code: app, group and topic, sorted. */
+/** The subscriptions of the apps, read from their code: app, group and topic, sorted. */
 const subscriptions = (): string[] => {
   const topicOf = (identifier: string): string => {
     const topic = contracts.topics.find((one) => one === (contracts as Record<string, unknown>)[identifier])
@@ -74,7 +74,7 @@ describe.skipIf(!kustomize)('scaling', () => {
       byCpu.reduce((sum, { maxReplicas }) => sum + maxReplicas, surge) +
       byLag.reduce((sum, { maxReplicaCount }) => sum + maxReplicaCount, 0)
     const [cluster] = specsOf<{ postgresql: { parameters: { max_connections: string } } }>(objects, 'Cluster')
-    // Some are left for the setup, the operator and people.
+    // Some connections are reserved for the setup, the operator and people.
     expect(most * Number(DATABASE_POOL_SIZE)).toBeLessThan(
       Number(cluster?.postgresql.parameters.max_connections) - 50,
     )

@@ -37,7 +37,7 @@ export type PodSpec = {
   volumes?: { name: string; hostPath?: object }[]
 }
 
-/** Something that runs pods. */
+/** An object that runs pods. */
 export type Workload = {
   kind: string
   name: string
@@ -56,7 +56,7 @@ type WorkloadSpec = {
 
 const KINDS = ['Deployment', 'StatefulSet', 'Job']
 
-/** Whatever of the objects runs pods. */
+/** The objects that run pods. */
 export const workloadsOf = (objects: readonly KubernetesObject[]): Workload[] =>
   objects
     .filter(({ kind }) => KINDS.includes(kind))
@@ -73,7 +73,7 @@ export const workloadsOf = (objects: readonly KubernetesObject[]): Workload[] =>
       }
     })
 
-/** What the Pod Security Standard `restricted` would say against the pods. */
+/** The violations of the Pod Security Standard `restricted`. */
 export const restrictedProblems = ({ name, pod }: Workload): string[] => {
   const { securityContext: context = {}, containers, volumes = [], hostNetwork } = pod
   const problems = [

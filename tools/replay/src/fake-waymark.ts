@@ -1,23 +1,23 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 
-/** What a stand-in server answers; undefined means that it never answers. */
+/** The response of a fake server; undefined means that it never responds. */
 export type Reply = { status: number; body: unknown; headers?: Record<string, string> } | undefined
 
-/** A request that a stand-in server got. */
+/** A request that a fake server received. */
 export type Seen = { url: string; key: string | undefined; events: { eventId: string }[]; length: number }
 
 export type FakeWaymark = {
   url: string
   port: number
   seen: Seen[]
-  /** Every event accepted so far, by its id; accepting it twice keeps one. */
+  /** Every accepted event by its id; a duplicate counts once. */
   stored: Map<string, unknown>
-  /** Cuts all connections and stops listening. */
+  /** Closes all connections and stops listening. */
   close: () => Promise<void>
 }
 
-/** For tests: a stand-in for Waymark's ingestion, over a real socket, that accepts unless told otherwise. */
+/** For tests: a fake of Waymark's ingestion API on a real socket. It accepts all events by default. */
 export const startFakeWaymark = async (
   reply: (seen: Seen, turn: number) => Reply | 'accept' | 'cut' = () => 'accept',
   { port = 0, stored = new Map<string, unknown>() } = {},
@@ -32,7 +32,7 @@ export const startFakeWaymark = async (
     const answer = reply(current, seen.length)
     if (answer === undefined) return
     if (answer === 'cut') {
-      // Stored, but the answer is lost on its way.
+      // Stored, but the response is lost.
       for (const event of events) stored.set(event.eventId, event)
       request.socket.destroy()
       return
@@ -51,7 +51,7 @@ export const startFakeWaymark = async (
   return { url: `http://127.0.0.1:${actual}`, port: actual, seen, stored, close: () => closeServer(server) }
 }
 
-/** The asynchronous answer when all of a batch is accepted. */
+/** The asynchronous response when a whole batch is accepted. */
 export const accepted = (count: number) => ({
   status: 202,
   body: { accepted: count, failed: 0, queued: count, processed: false },

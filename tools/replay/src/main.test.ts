@@ -118,7 +118,7 @@ test('ends with a partial summary when interrupted', async () => {
   const { child, ended } = run(['-', '--url', server.url, '--key', 'k'], { input: logOf(1_000) })
   await half.promise
   child.kill('SIGINT')
-  // As npm does, which passes on what the terminal has sent to all.
+  // Like npm, which forwards a signal that the terminal has sent to all processes.
   child.kill('SIGINT')
   const { code, stdout, stderr } = await ended
   expect(code).toBe(130)

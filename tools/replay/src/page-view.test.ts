@@ -90,7 +90,7 @@ describe('event id', () => {
       expect(id).toMatch(/^[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/)
     }
     expect(eventIdOf(lineOf('a', 1))).toBe(ids[0])
-    // A golden value: another way to make ids would send every log a second time.
+    // A golden value: another algorithm for ids would send every log a second time.
     expect(eventIdOf(lineOf('a line', 1))).toBe('1fba8e18-a1b8-8954-9d17-5b0157f235fd')
   })
 
@@ -124,7 +124,7 @@ test('an event stays below 32 KiB and well formed, however long the line', () =>
       const event = toPageView({ ...entry, target: `/a${target}`, referrer, userAgent }, line)
       const json = JSON.stringify(event)
       expect(Buffer.byteLength(json)).toBeLessThan(32 * 1024)
-      // JSON.stringify writes a half of a surrogate pair as an escape.
+      // JSON.stringify escapes a lone surrogate.
       expect(json).not.toMatch(/\\ud[89a-f]/)
       expect(referrer.startsWith(event.properties.referrer ?? '')).toBe(true)
     }),

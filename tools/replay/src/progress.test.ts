@@ -27,7 +27,7 @@ test('off a terminal: a plain line every few seconds, and when a wait begins and
 
 test('on a terminal: a bar that says what it waits for', () => {
   const { output, text } = outputOf(true)
-  // The bar draws by moving the cursor, which only a real terminal stream can.
+  // The bar moves the cursor, which needs a real terminal stream.
   const terminal = Object.assign(output, { cursorTo() {}, moveCursor() {}, clearLine() {} })
   const progress = createProgress(terminal, 200)
   progress.update({ ...state, waiting: 'ECONNREFUSED' })

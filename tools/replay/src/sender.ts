@@ -19,7 +19,7 @@ export type SenderOptions = {
   /** Called at the start and before each retry, since a restarted server may have another address. */
   target: () => Promise<Target>
   concurrency?: number
-  /** Asks for the synchronous path: slower, but the answer proves that the events are stored. */
+  /** Uses the synchronous path: slower, but the response proves that the events are stored. */
   sync?: boolean
   timeoutMs?: number
   signal?: AbortSignal

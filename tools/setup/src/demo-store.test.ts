@@ -23,7 +23,7 @@ describe('demo.json in a Secret', async () => {
   type Secret = { metadata: { name: string }; stringData: Record<string, string> }
   const kept = new Map<string, Secret>()
   const asked: string[] = []
-  /** As much of an API server as is asked: Secrets by name, in one namespace, for whoever has the token. */
+  /** A fake API server with the Secrets of one namespace, for requests with the token. */
   const server = createServer(async (req, res) => {
     asked.push(`${req.method} ${req.url}`)
     if (req.headers.authorization !== 'Bearer token') return void res.writeHead(403).end()

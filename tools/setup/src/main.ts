@@ -52,7 +52,7 @@ await runService('setup', env, async ({ log, scope, signal }) => {
     if (!newDemoKey && kept.every(isComplete) && (await hasDemoProject(db))) return
     const demo = `${JSON.stringify({ baseUrl, ...(await ensureDemoProject(db)) }, null, 2)}\n`
     for (const store of stores) await store.write(demo)
-    // Logs are read by more people than a file or a Secret.
+    // Logs have more readers than a file or a Secret.
     if (stores.length === 0) process.stdout.write(demo)
   }
 

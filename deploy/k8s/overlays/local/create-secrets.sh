@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Creates the Secrets of this overlay with random values, unless the cluster has them already: waymark-connections,
-# waymark-clickhouse for what reads and writes events, waymark-setup for what acts as the owner of the database, and for each app one with its own role.
+# Creates the Secrets of this overlay with random values, unless they exist: waymark-connections, waymark-clickhouse for
+# the apps that use ClickHouse, waymark-setup for the database owner, and one Secret per app for its database role.
 set -euo pipefail
 
 readonly namespace=waymark

@@ -22,7 +22,9 @@ import { lockDataDir, tryLockDataDir } from './data-dir-lock.ts'
 import { canEnter, systemUser, userOf } from './os-user.ts'
 import type { Log, OsUser } from './processes.ts'
 
-/** `directory` contains `data` (of PostgreSQL), `password` and the locks. `user` must run PostgreSQL, unless undefined. */
+/**
+ * `directory` contains `data` (of PostgreSQL), `password` and the locks. `user` must run PostgreSQL, unless undefined.
+ */
 type DataDir = { directory: string; user: OsUser | undefined; release(): Promise<void> }
 
 type Options = {
@@ -79,7 +81,7 @@ const createElsewhere = async (options: Options): Promise<void> => {
     await symlink(directory, dataDir)
   } catch (error) {
     await rm(directory, { recursive: true })
-    // Another start may have been faster.
+    // Another process may have finished first.
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return
     throw error
   }
@@ -89,7 +91,8 @@ const createElsewhere = async (options: Options): Promise<void> => {
   )
 }
 
-// A project that was moved, link and all, keeps its data: else a new project in the old place would remove them.
+// A project that was moved with its link keeps its data. Otherwise a new project in the old place would delete the
+// data.
 const followMove = async (directory: string, dataDir: string): Promise<void> => {
   const marker = path.join(directory, markerName)
   const named = await unlessMissing(readFile(marker, 'utf8'))
@@ -102,11 +105,11 @@ const chownAll = async (directory: string, { uid, gid }: OsUser): Promise<void> 
   for (const name of await readdir(directory, { recursive: true })) {
     await unlessMissing(lchown(path.join(directory, name), uid, gid))
   }
-  // Last, so that a run which is killed in between is found unfinished.
+  // Last, so that an interrupted run is detected as unfinished.
   await chown(directory, uid, gid)
 }
 
-// Data that an ordinary user made stay that user's, so that both of them can start it.
+// Data that an ordinary user created stays owned by that user, so that both can start it.
 const userAsRoot = async (directory: string, log: Log): Promise<OsUser> => {
   const outer = await stat(directory)
   const inner = (await unlessMissing(stat(path.join(directory, 'data')))) ?? outer
@@ -132,9 +135,10 @@ const refuseForeign = async (directory: string): Promise<void> => {
 }
 
 /**
- * Finds or creates the place of the data and locks it for this process. As root, below a directory that the user
- * who runs PostgreSQL cannot enter, `dataDir` becomes a link to a directory in `systemDirectory`.
- * Rejects with `DataDirInUseError`, or an `Error` saying whom the directory belongs to.
+ * Finds or creates the place of the data and locks it for this process. As root, below a directory that the user who
+ * runs PostgreSQL cannot enter, `dataDir` becomes a link to a directory in `systemDirectory`.
+ * @throws DataDirInUseError when another process uses the data
+ * @throws Error with the owner of the directory when it belongs to another user
  */
 export const openDataDir = async (options: Options): Promise<DataDir> => {
   const { waitMs, log } = options
@@ -151,7 +155,7 @@ export const openDataDir = async (options: Options): Promise<DataDir> => {
   }
   const mayGoElsewhere = isRoot() && !isLink && !content?.length
   if (mayGoElsewhere && !(await canEnter(await systemUser(log), parent))) {
-    // An empty directory that cannot go (a volume) stays; whether it can be used shows below.
+    // An empty directory that cannot be removed (a volume) stays; whether it is usable is checked below.
     if (!content || (await succeeds(rmdir(dataDir)))) await createElsewhere({ ...options, dataDir })
   } else {
     await mkdir(dataDir, { recursive: true })

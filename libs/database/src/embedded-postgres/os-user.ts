@@ -39,13 +39,15 @@ const findOrCreate = async (log: Log): Promise<OsUser | undefined> => {
   return lookUp('nobody')
 }
 
-/** Whether this user gets into the directory. Tried out, because modes do not tell about ACLs and capabilities. */
+/**
+ * Whether this user can enter the directory. Tests the access, because the mode does not show ACLs and capabilities.
+ */
 export const canEnter = async (user: OsUser, directory: string): Promise<boolean> =>
   (await run('/bin/sh', ['-c', 'test -x "$1"', 'sh', directory], user)).ok
 
 /**
- * The unprivileged user that runs PostgreSQL when we are root: `postgres`, created when missing, else `nobody`.
- * Throws when there is neither, or when we may not start processes as another user.
+ * The unprivileged user that runs PostgreSQL for root: `postgres`, created when missing, else `nobody`.
+ * @throws Error when neither exists, or when this process may not change its user
  */
 export const systemUser = async (log: Log): Promise<OsUser> => {
   const user = await findOrCreate(log)

@@ -7,13 +7,13 @@ import { childOptions } from './processes.ts'
 /** The file whose lock the processes of a server hold. */
 const lockFile = (data: string): string => path.join(path.dirname(data), 'server.lock')
 
-/** A lock that a child inherits with the descriptor `fd`; `close` ends our own share in it. */
+/** A lock that a child inherits with the descriptor `fd`; `close` releases this process's share. */
 export type ServerLock = { fd: number; close(): Promise<void> }
 
-/** `flock`'s exit code when another process has held the lock all the time. */
+/** `flock`'s exit code when another process held the lock for the whole time. */
 const HELD = 1
 
-// Node.js has no flock. The program locks the open file that it shares with us, so its end does not end the lock.
+// Node.js has no flock. The program locks the shared open file, so the lock outlives the program.
 const flock = async (fd: number, waitMs: number): Promise<boolean> => {
   const args = ['--exclusive', '--timeout', String(waitMs / 1000), '3']
   const child = spawn('flock', args, { ...childOptions(undefined), stdio: ['ignore', 'ignore', 'pipe', fd] })
@@ -29,11 +29,11 @@ const flock = async (fd: number, waitMs: number): Promise<boolean> => {
 }
 
 /**
- * Takes the lock that says a server works on `data`, PostgreSQL's own directory. All processes of the server inherit
- * it, and hold it until the last of them has ended, in whatever container they run: PostgreSQL's own check trusts
- * process ids and shared memory, which containers do not share. Waits up to `waitMs` milliseconds for the processes of
- * a server that has just been killed. Only for the holder of the directory's lock.
- * Undefined where there are no containers that share a kernel (anything but Linux).
+ * Takes the lock that marks `data`, PostgreSQL's own directory, as used by a server. All processes of the server
+ * inherit it and hold it until the last of them has ended, in any container. PostgreSQL's own check trusts process ids
+ * and shared memory, which containers do not share. Waits up to `waitMs` milliseconds for the processes of a server
+ * that was just killed. Call it only while holding the lock of the directory.
+ * @returns undefined on systems other than Linux, where containers do not share a kernel with this process
  * @throws Error when another server still runs, or the program `flock` is missing
  */
 export const lockServer = async (data: string, waitMs: number): Promise<ServerLock | undefined> => {

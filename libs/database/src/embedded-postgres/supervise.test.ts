@@ -18,7 +18,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Supervision whose pauses are noted instead of waited for. */
+/** Supervision that records its pauses instead of waiting. */
 const supervise = (first: Server, restart: () => Promise<Server>) => {
   const lines: string[] = []
   const pauses: number[] = []

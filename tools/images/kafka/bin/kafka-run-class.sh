@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Becomes the JVM of the command whose name this script is called by, or of the class in the first argument.
+# Runs the JVM for the command with this script's name, or for the class in the first argument.
 set -euo pipefail
 
 name="$(basename "$0")"
@@ -26,7 +26,7 @@ case $name in
   *) echo "$name is not a command of this image" >&2 && exit 1 ;;
 esac
 
-# A broker is tuned to run for long, a tool to be done soon.
+# A broker is tuned for throughput, a tool for a short run time.
 case $class in
   kafka.Kafka)
     archive=server heap='-Xmx1G -Xms1G' logging=/opt/kafka/config/log4j2.yaml
@@ -39,7 +39,7 @@ case $class in
 esac
 if [ "$class" = kafka.docker.KafkaDockerWrapper ]; then archive=setup; fi
 
-# Loading classes from an archive halves the start-up; it fits the exact class path that it was made with.
+# A class archive halves the start-up time. It is valid only for the exact class path it was created with.
 archive_file=/opt/kafka/archives/$archive.jsa
 if [ -n "${ARCHIVE_CLASSES:-}" ]; then
   tuning+=" -XX:ArchiveClassesAtExit=$archive_file"
@@ -50,7 +50,7 @@ fi
 jars=(/opt/kafka/libs/*.jar)
 class_path="$(IFS=: && echo "${jars[*]}")${CLASSPATH:+:$CLASSPATH}"
 
-# The options of the environment are lists of words.
+# The variables hold several options, separated by spaces.
 # shellcheck disable=SC2086
 exec java ${KAFKA_HEAP_OPTS:-$heap} ${KAFKA_JVM_PERFORMANCE_OPTS:-$tuning -Djava.awt.headless=true} \
   ${KAFKA_GC_LOG_OPTS:-} ${KAFKA_JMX_OPTS:-} ${KAFKA_LOG4J_OPTS:--Dlog4j2.configurationFile=$logging} \
