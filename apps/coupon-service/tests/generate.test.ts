@@ -25,7 +25,7 @@ describe.skipIf(!services)('generating codes', () => {
   const poolOf = (id: string) => db.prisma.couponPool.findUniqueOrThrow({ where: { id } })
   const rowsOf = (poolId: string) => db.prisma.coupon.count({ where: { poolId } })
 
-  /** A generator in a process of its own, which goes on until it is killed. */
+  /** A generator in a separate process, which runs until it is killed. */
   const startWorker = () => {
     const script = `
       const { openDatabase } = await import(${JSON.stringify(path.resolve('libs/database/src/index.ts'))})

@@ -3,7 +3,7 @@ import { DEFAULT_ALPHABET, drawCodes, normalizeCode } from '@waymark/domain'
 import { insertCoupons } from '@waymark/pipeline'
 import { v7 as uuidv7 } from 'uuid'
 
-/** A project for pools to belong to. */
+/** A project for pools. */
 export const createProject = async ({ prisma }: Database): Promise<string> => {
   const { id } = await prisma.project.create({
     data: { id: uuidv7(), name: 'Shop', tenant: { create: { id: uuidv7(), name: 'Shop' } } },
@@ -23,11 +23,11 @@ type PoolValues = {
   expiresAt?: Date
   perProfileLimit?: number
   maxRedemptions?: number
-  /** Codes to put into it; as many are drawn when it is a number. */
+  /** The codes to add, or the number of codes to generate. */
   codes?: readonly string[] | number
 }
 
-/** A pool that is ready, with coupons; answers its id and codes. */
+/** A ready pool with coupons. Returns its id and codes. */
 export const createPool = async (
   db: Database,
   projectId: string,

@@ -72,7 +72,7 @@ describe.skipIf(!services)('redeeming', () => {
     return { ...rest, text, body: JSON.parse(text) }
   }
   const redeem = (body: Record<string, unknown>, key?: string) => redeemIn(db, body, key)
-  /** Repeats, as clients do, what could not be done in time, of which nothing is kept. */
+  /** Repeats requests that timed out without effect, as clients do. */
   const redeemInTheEnd: typeof redeemIn = async (...request) => {
     for (;;) {
       try {
@@ -82,7 +82,7 @@ describe.skipIf(!services)('redeeming', () => {
       }
     }
   }
-  /** As many at once as there are bodies, half of them through another pool of connections. */
+  /** One concurrent request for each body, half of them through another connection pool. */
   const redeemAll = (bodies: readonly Record<string, unknown>[], key?: string) =>
     Promise.all(bodies.map((body, index) => redeemInTheEnd(index % 2 === 0 ? db : other, body, key)))
   const statuses = (answers: readonly { status: number }[]) => {
@@ -372,7 +372,7 @@ describe.skipIf(!services)('redeeming', () => {
     await holder.query('SELECT 1 FROM coupon.pool_counts WHERE pool_id = $1 FOR UPDATE', [pool.id])
     const dying = redeem({ code: 'FRAGILE' })
     const died = expect(dying).rejects.toThrow()
-    // Everything but the count of the pool is done then.
+    // Everything except the pool's count is done by then.
     await eventually('it waits for the last lock', async () => {
       const { rowCount } = await other.pool.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity

@@ -95,7 +95,7 @@ const setUp = ({ decisions, late = false, person, assignCoupon, localOnly = fals
   type Asking = { visitorId?: string; userId?: string | null; shown?: boolean }
   const ask = (keys: string[], { visitorId = 'v', userId = null, shown = true }: Asking = {}) =>
     decide({ projectId: PROJECT_ID, visitorId, userId, context: {}, which: keys, shown })
-  /** From now on this is whom the ids belong to. */
+  /** From now on the ids belong to this person. */
   const become = (someone: Partial<Person>) => {
     known = { profileId: 'p', bucketingId: 'v', isUsers: false, traits: {}, counts: [], ...someone }
   }

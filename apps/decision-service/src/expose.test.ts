@@ -13,7 +13,7 @@ const setUp = () => {
       return world.takes
     },
   })
-  /** Shows a variant of a decision to a visitor on a day of May. */
+  /** Shows a variant of a decision to a visitor on a day in May. */
   const show = (decision: string, variant: string, visitorId: string, day = '01') => {
     const compiled = { decision: { id: decision, key: decision, version: 1 } } as CompiledDecision
     const choice = { variant, reason: 'SPLIT', ruleId: 'r' } as Choice

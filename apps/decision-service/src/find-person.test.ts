@@ -15,12 +15,11 @@ const wanted = (value: string): Wanted => ({
 
 const HOUR_MS = 60 * 60_000
 
-/** How far the clocks of a process are ahead, in ms: `startedAhead` for good, `ahead` until it is set. */
+/** How far the clocks of a process are ahead, in ms: `startedAhead` permanently, `ahead` until it is changed. */
 type Clocks = { startedAhead?: number; ahead?: number }
 
 /**
- * A finder on a database that knows `known` by their visitor ids, or fails or hangs, until it is released, as
- * `database.fault` says.
+ * A finder on a database with the people `known` by visitor id. `database.fault` makes it fail, or hang until released.
  */
 const setUp = (
   cache = createMemoryCache(),
@@ -135,7 +134,7 @@ describe('finding people', () => {
     expect(await find('a')).toMatchObject({ person: { traits: { plan: 'changed since' } }, late: false })
     database.release()
     expect((await first).late).toBe(false)
-    // What was read first came last, and is not what counts from then on.
+    // The first read finished last, and must not replace the later one.
     expect(await find('a')).toMatchObject({ person: { traits: { plan: 'changed since' } } })
   })
 
@@ -253,7 +252,7 @@ describe('finding people', () => {
       })
       expect(await find('never seen')).toEqual({ person: undefined, late: true })
       expect(performance.now() - startedAt).toBeLessThan(1_000)
-      // A process that has just been started learns it from the cache.
+      // A new process reads it from the cache.
       const other = setUp(cache)
       other.pass(60_000)
       other.database.fault = fault
@@ -296,7 +295,7 @@ describe('finding people', () => {
       expect(database.asked).toHaveLength(1)
       await change(world, ...profiles)
       expect(await find('a')).toMatchObject(changed)
-      // Nor does a process that has the copy of another one.
+      // Neither does a process with the copy of another one.
       const other = setUp(cache, { marks })
       other.database.plan = 'changed'
       expect(await other.find('a')).toMatchObject(changed)

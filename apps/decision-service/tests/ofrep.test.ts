@@ -64,7 +64,7 @@ describe('OFREP', () => {
     await create('capped', true, false, { frequencyCap: { count: 1, windowSeconds: 600 } })
     await create('paused', true, false, { status: 'paused' })
     await create('a-draft', true, false, { status: 'draft' })
-    // The constellation keeps its port to itself; an answer's address tells it.
+    // The constellation does not expose its port; the URL of a response contains it.
     baseUrl = new URL((await waymark.request('/healthz')).url).origin
     await eventually(
       'all of them are known',

@@ -27,7 +27,7 @@ import { createDecisionService } from '../src/app.ts'
 type Server = Awaited<ReturnType<typeof startPostgres>>['container']
 type Answer = { decisions: { variant: string; reason: string }[]; degraded?: true }
 
-/** Longer than anybody waits for a decision, whatever is away; the machine of the test is slow. */
+/** Longer than any decision may take during an outage, on a slow machine. */
 const PATIENCE_MS = 3_000
 
 describe.skipIf(!services)('deciding while a store is unavailable', () => {
@@ -118,7 +118,7 @@ describe.skipIf(!services)('deciding while a store is unavailable', () => {
       async () => (await decide({ visitorId: 'x' }, [key])).decisions[0]?.reason !== 'ERROR',
     )
   }
-  /** A user whose variant is not the one that their id by itself would give, so that forgetting them would show. */
+  /** A user whose variant differs from that of their id alone, so that a lost identity would be visible. */
   const someoneWhoLoggedIn = async (key: string): Promise<{ userId: string; variant: string }> => {
     for (;;) {
       const [visitorId, userId] = [randomUUID(), randomUUID()]

@@ -17,7 +17,7 @@ describe.skipIf(!services)('deciding on deliveries', () => {
   })
   afterAll(() => harness?.close())
 
-  /** One of the processes of the group, with connections and a memory of its own. */
+  /** A process of the group, with separate connections and memory. */
   const openConsumer = () => {
     const db = harness.open()
     const deps = { pool: db.pool, log: createMemoryLog(), now: Date.now }
@@ -43,7 +43,7 @@ describe.skipIf(!services)('deciding on deliveries', () => {
     const { db, handle } = openConsumer()
     await handle(events).finally(() => db.close())
   }
-  /** A kind of event of its own for each test, so that no other trigger is fired by it. */
+  /** A separate event name for each test, so that no other trigger fires. */
   const someEvents = () => {
     const eventName = uuidv7()
     const by = (
@@ -177,7 +177,7 @@ describe.skipIf(!services)('deciding on deliveries', () => {
     await withConsumer(at('2026-11-21T03:59:59.999Z'), at('2026-11-21T04:00:00.000Z'))
     expect(await statuses(trigger)).toEqual(['pending'])
 
-    // A consumer that has not heard of the pause yet fires nothing either.
+    // A consumer that has not received the change yet must not fire either.
     const { db, handle } = openConsumer()
     const stale = createDecideDeliveries({
       db,

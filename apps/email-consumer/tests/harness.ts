@@ -15,7 +15,7 @@ export type DeliveryRow = {
   sent_at: Date | null
 }
 
-/** A database with a project, and short ways to put in what email is about. */
+/** A database with a project, and helpers to insert the data of emails. */
 export const openHarness = async () => {
   const database = await createTestDatabase()
   const open = () =>
@@ -30,7 +30,7 @@ export const openHarness = async () => {
   return {
     db,
     url: database.url,
-    /** Connections of their own, as another process has. */
+    /** Separate connections, like another process. */
     open,
     projectId,
     newProject,
@@ -55,7 +55,7 @@ export const openHarness = async () => {
       await db.prisma.profile.create({ data: { id, projectId, bucketingId: id, traits, ...fields } })
       return id
     },
-    /** Deliveries that are due, one per recipient. */
+    /** Due deliveries, one per recipient. */
     enqueue: async (
       triggerId: string,
       recipients: readonly string[],
@@ -84,7 +84,7 @@ export const openHarness = async () => {
           triggerId,
         ])
       ).rows,
-    /** As if so much time had passed that everything on the timetable is due and every lease has ended. */
+    /** Makes everything due and ends every lease, as if enough time had passed. */
     letTimePass: () =>
       db.pool.query(
         `UPDATE email.deliveries SET next_attempt_at = now() - interval '1 s' WHERE next_attempt_at IS NOT NULL`,

@@ -89,7 +89,7 @@ describe.skipIf(!services)('a sender that is killed', () => {
     await eventually('every connection is at it', () => inHand.length === CONNECTIONS)
     hold = false
     await kill()
-    // The server takes them, and there is nobody any more to hear it.
+    // The server accepts them, but the client is gone.
     for (const release of releases) release()
     await restart()
     const rows = await done(triggerId)

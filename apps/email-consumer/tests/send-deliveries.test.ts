@@ -11,7 +11,7 @@ import type { MailTransport } from '../src/transport.ts'
 import { type Harness, openHarness } from './harness.ts'
 import { type Behaviour, type Caught, refusal, startSmtpCatcher } from './smtp-catcher.ts'
 
-/** A second attempt follows within one run, and a patient plan's only when time passes. */
+/** The second attempt follows within one run; the other plan needs time to pass. */
 const PLAN: RetryPlan = { firstMs: 10, longestMs: 50, giveUpAfterMs: 24 * 60 * 60_000 }
 const PATIENT: RetryPlan = { ...PLAN, firstMs: 60_000, longestMs: 60_000 }
 
@@ -21,7 +21,7 @@ describe.skipIf(!services)('sending deliveries', () => {
   beforeAll(async () => {
     harness = await openHarness()
   })
-  // Whoever sends takes what is due, whichever test it is from.
+  // Senders take every due delivery, from any test.
   beforeEach(() => harness.db.pool.query('DELETE FROM email.deliveries'))
   afterAll(async () => {
     for (const cleanUp of cleanUps.reverse()) await cleanUp()
@@ -33,7 +33,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     cleanUps.push(() => server.stop())
     return server
   }
-  /** One of the processes that send, with connections of its own. */
+  /** A sending process, with separate connections. */
   const openSender = (
     url: string,
     {
@@ -188,7 +188,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     const { send } = openSender('smtp://localhost:1', {
       transport: {
         send: async ({ id }) => {
-          // As an erasure does it.
+          // Like an erasure.
           const anonymous = { recipient: null, nextAttemptAt: null, attemptToken: null, status: 'canceled' }
           if (id === ids[0]) await harness.db.prisma.emailDelivery.update({ where: { id }, data: anonymous })
           return { kind: 'accepted', response: `${id}.eml` }

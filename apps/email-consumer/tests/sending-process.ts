@@ -1,4 +1,4 @@
-// The sending half of the email consumer as a process of its own, for tests that kill it.
+// The sending part of the email consumer in a separate process, for tests that kill it.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase } from '@waymark/database'
 import { DEFAULT_RETRY_PLAN } from '@waymark/domain'

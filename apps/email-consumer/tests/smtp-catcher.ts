@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 
-/** A message that the server took. */
+/** A message that the server accepted. */
 export type Caught = { to: string; raw: string }
 
-/** How the server differs from one that takes everything. Throwing refuses, with the error's `responseCode`. */
+/** How the server differs from one that accepts everything. An error refuses the message with its `responseCode`. */
 export type Behaviour = {
   onRecipient?: (address: string) => void | Promise<void>
-  /** Called when all of a message is there, and before it is taken. */
+  /** Called after a message is complete and before it is accepted. */
   onMessage?: (message: Caught) => void | Promise<void>
   options?: SMTPServerOptions
   port?: number
@@ -18,7 +18,7 @@ export type Behaviour = {
 export const refusal = (responseCode: number, message: string): Error =>
   Object.assign(new Error(message), { responseCode })
 
-/** A real SMTP server on this machine that keeps what it takes. */
+/** A real local SMTP server that stores the messages. */
 export const startSmtpCatcher = async ({ onRecipient, onMessage, options, port = 0 }: Behaviour = {}) => {
   const caught: Caught[] = []
   let connections = 0
@@ -47,7 +47,7 @@ export const startSmtpCatcher = async ({ onRecipient, onMessage, options, port =
       settle(take(), done)
     },
   })
-  // Clients that are killed break their connections.
+  // Killed clients break their connections.
   server.on('error', () => {})
   server.listen(port, '127.0.0.1')
   await once(server.server, 'listening')
@@ -57,7 +57,7 @@ export const startSmtpCatcher = async ({ onRecipient, onMessage, options, port =
     port: taken,
     caught,
     connections: () => connections,
-    /** Breaks every connection, as a crash of the server would. */
+    /** Breaks every connection, like a crash of the server. */
     dropAll: () => {
       for (const connection of server.connections) connection._socket.destroy()
     },

@@ -67,7 +67,7 @@ describe.skipIf(!services)('verifying a sender', () => {
     expect(sent.map(({ envelope }) => envelope)).toEqual([
       { from: 'no-reply@waymark.example', to: 'postmaster@shop.example' },
     ])
-    // Who asked chooses nothing of what is said to a stranger.
+    // The requester must not control the text of an email to a stranger.
     expect(`${sent[0]?.raw}`).not.toContain('Tenant')
     const link = linkIn(sent[0])
     const page = await fetch(`${base}${link}`)

@@ -13,7 +13,9 @@ const AWAY = Object.assign(new Error('no database'), { code: 'ECONNREFUSED' })
 const SENDER = { projectId: PROJECT_ID, keyKind: 'sec' } as const
 const request = { visitorId: 'v', userId: 'u', userHash: null, traits: { plan: 'free', ssn: '1' } }
 
-/** A gateway without a database, on a queue that remembers; `dbFault` and `busFault` are what they throw. */
+/**
+ * A gateway without a database, on a queue that records its calls. `dbFault` and `busFault` are the errors to throw.
+ */
 const setUp = ({ dbFault = AWAY, busFault }: { dbFault?: Error; busFault?: Error } = {}) => {
   const queued: OutgoingRecord<unknown>[] = []
   const db = { transaction: () => Promise.reject(dbFault) } as unknown as Database

@@ -23,7 +23,7 @@ const server: Sender = { ...browser, speaksForOthers: true }
 
 type SetUp = Partial<ProjectConfig> & { fault?: Error; duplicates?: readonly number[] }
 
-/** A gateway on fakes that remember what they were given; `fault` is what they throw. */
+/** A gateway on fakes that record their calls; `fault` is the error to throw. */
 const setUp = ({ fault, duplicates = [], ...change }: SetUp = {}) => {
   const faults: { afterStoring?: Error; clientTimedOut?: boolean } = {}
   const published: OutgoingRecord<unknown>[] = []
@@ -282,7 +282,7 @@ describe('process', () => {
       const { process, processed, faults } = setUp()
       const good = { eventName: 'page_view', visitorId: 'visitor-1', eventId }
       const away = new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfter: 30 })
-      // It was stored, and nobody heard of it.
+      // It was stored, but the response was lost.
       faults.afterStoring = away
       expect(await reasonOf(process([good, good]))).toBe(away)
       delete faults.afterStoring

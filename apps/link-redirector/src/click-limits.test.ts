@@ -6,7 +6,7 @@ import { createClickLimits } from './click-limits.ts'
 
 const link = (clickLimit: number | null, clicks = 0) => ({ id: 'link', clickLimit, clicks })
 
-/** Processes that share totals and a database, which the test takes away. */
+/** Processes that share totals and a database, both of which the test can make unavailable. */
 const setUp = () => {
   const world = { stored: 0, databaseAway: false, totalsAway: false, totals: createMemoryTotals() }
   const totals: SharedTotals = {

@@ -10,7 +10,7 @@ const HOUR_MS = 60 * 60_000
 const OLD = 'https://shop.example/old'
 const NEW = 'https://shop.example/new'
 
-/** How far the clocks of a process are ahead, in ms: `startedAhead` for good, `ahead` until it is set. */
+/** How far the clocks of a process are ahead, in ms: `startedAhead` permanently, `ahead` until it is changed. */
 type Clocks = { startedAhead?: number; ahead?: number }
 
 /** Redirectors that share a cache, on a database with one link. */
@@ -52,7 +52,7 @@ const setUp = () => {
       for (const { poll } of redirectors) await poll()
     }
   }
-  /** An edit that leaves the shared copy where it is. */
+  /** An edit that does not update the shared copy. */
   const edit = () => {
     destination = NEW
     changes = [{ change_id: 'edited', subject: 'sale' }]

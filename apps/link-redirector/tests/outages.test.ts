@@ -71,7 +71,7 @@ describe.skipIf(!services)('a redirector whose servers go away', () => {
     return { slowestMs }
   }
   const storedOf = (linkId: string) => world.db.prisma.linkClick.count({ where: { linkId } })
-  /** The relay of persistence-consumer, by hand. */
+  /** Does what the relay of persistence-consumer does. */
   const relay = () =>
     createOutboxRelay({ db: store.platform.db, bus: store.platform.bus, log: store.platform.log })(
       new AbortController().signal,
@@ -90,7 +90,7 @@ describe.skipIf(!services)('a redirector whose servers go away', () => {
       await visit(code)
       await postgres[how]()
       await redis[how]()
-      // Longer than it takes to find out.
+      // Longer than the detection of the outage takes.
       for (let round = 0; round < 10; round++) {
         const { slowestMs } = await visit(code, 20)
         expect(slowestMs).toBeLessThan(1_000)
@@ -127,7 +127,7 @@ describe.skipIf(!services)('a redirector whose servers go away', () => {
     const { id, code } = await addLink(world)
     await visit(code)
     const broker = kafka.container.getId()
-    // Testcontainers would take it for stopped for good, and not remove it in the end.
+    // Testcontainers would otherwise consider it stopped and not remove it.
     await docker('stop', '--time', '0', broker)
     for (let round = 0; round < 6; round++) {
       const { slowestMs } = await visit(code)

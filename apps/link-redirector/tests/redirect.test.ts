@@ -98,7 +98,7 @@ describe.skipIf(!services)('GET /s/{code}', () => {
     await visit({ 'User-Agent': DESKTOP, Purpose: 'prefetch' })
     await visit({ 'User-Agent': DESKTOP, 'X-Moz': 'prefetch' })
     for (let n = 0; n < 3; n++) await visit({ 'User-Agent': DESKTOP, 'X-Forwarded-For': '198.51.100.1' })
-    // The same person as another process sees them.
+    // The same person in another process.
     await there.get(`/s/${code}`, {
       headers: { 'User-Agent': DESKTOP, 'X-Forwarded-For': '198.51.100.1' },
     })
@@ -245,7 +245,7 @@ describe.skipIf(!services)('GET /s/{code}', () => {
       })
       const answers = await Promise.all(Array.from({ length: 200 }, () => fresh.get(`/s/${code}`)))
       expect(answers.every(({ status }) => status === 302)).toBe(true)
-      // Its first look for changes may fall among them, after which it reads again.
+      // Its first poll for changes may happen between them; then it reads again.
       expect(reads).toBeLessThanOrEqual(3)
     } finally {
       await fresh.stop()

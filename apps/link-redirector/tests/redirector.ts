@@ -15,7 +15,7 @@ import { createMemoryLog, createTestDatabase, requireServices } from '@waymark/t
 import { v7 as uuidv7 } from 'uuid'
 import { createLinkRedirector } from '../src/app.ts'
 
-/** Where a redirector finds its servers; a test may put a door in between. */
+/** The addresses of a redirector's servers; a test may use a proxy. */
 export type World = {
   db: Database
   projectId: string
@@ -26,7 +26,7 @@ export type World = {
   stop(): Promise<void>
 }
 
-/** A fresh database with a project, and topics of its own. */
+/** A new database with a project, and separate topics. */
 export const createWorld = async (
   kafkaBrokers: string[] = requireServices().kafkaBrokers,
 ): Promise<World> => {
@@ -63,7 +63,7 @@ export type Redirector = {
   stop(): Promise<void>
 }
 
-/** A redirector as a process of its own would be: on connections and a memory of its own. */
+/** A redirector with separate connections and memory, like a separate process. */
 export const startRedirector = async (
   { databaseUrl, redisUrl, kafkaBrokers, prefix }: World,
   countryOf?: (ip: string) => string | null,
@@ -104,7 +104,7 @@ export const startRedirector = async (
   }
 }
 
-/** Stores what the redirectors recorded, as persistence-consumer does. */
+/** Stores what the redirectors recorded, like persistence-consumer. */
 export const startStoringClicks = async ({ bus, db }: CorePlatform): Promise<{ stop(): Promise<void> }> => {
   const describeUserAgent = cacheUserAgents()
   const consumer = bus.subscribe({
@@ -135,7 +135,7 @@ type Link = {
   targets: object[]
 }
 
-/** Puts a link into the database. */
+/** Inserts a link into the database. */
 export const addLink = async (
   { db, projectId }: World,
   { utm = {}, targets = [], ...link }: Partial<Link> = {},
@@ -149,7 +149,7 @@ export const addLink = async (
   return { id, code }
 }
 
-/** Changes a link as management does. */
+/** Changes a link like management-api. */
 export const changeLink = async ({ db }: World, id: string, set: string): Promise<void> => {
   await db.pool.query(`UPDATE link.links SET ${set}, updated_at = clock_timestamp() WHERE id = '${id}'`)
 }

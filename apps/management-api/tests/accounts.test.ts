@@ -152,7 +152,7 @@ describe.skipIf(!services)('accounts', () => {
       const attempts = Array.from({ length: 10 }, () => login(account.user.email, PASSWORD))
       expect((await change).status).toBe(204)
       await Promise.all(attempts)
-      // Whoever got in before the change was put out by it, whoever came after was not let in.
+      // Sessions from before the change have ended, and later ones are refused.
       expect(await management.db.prisma.session.count({ where: { userId: account.user.id } })).toBe(1)
     })
 
@@ -404,7 +404,7 @@ describe.skipIf(!services)('the limits of sign-in', () => {
     expect(cookie).toMatch(/^__Host-waymark_session=[\w-]{43}; .*; HttpOnly; Secure; SameSite=Lax$/)
     const [pair = ''] = cookie.split(';')
     expect((await ask('GET', '/api/auth/me', { Cookie: pair })).status).toBe(200)
-    // The name without the prefix could have been set by a neighbouring host.
+    // A sibling host could have set the name without the prefix.
     const tossed = await ask('GET', '/api/auth/me', { Cookie: pair.replace('__Host-', '') })
     expect(tossed.status).toBe(401)
     const logout = (Origin: string) => ask('POST', '/api/auth/logout', { Cookie: pair, Origin })

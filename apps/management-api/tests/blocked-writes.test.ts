@@ -19,7 +19,7 @@ describe.skipIf(!services)('a write that waits for a lock', () => {
     const response = await owner.request(method, `/api/projects/${projectId}/${path}`, body)
     return { status: response.status, body: (await response.json()) as { id: string; data: unknown[] } }
   }
-  /** Runs `work` while somebody else holds what a statement locks. */
+  /** Runs `work` while another transaction holds the lock that a statement needs. */
   const whileLocked = async <T>(lock: string, value: string, work: () => Promise<T>): Promise<T> => {
     const client = await management.db.pool.connect()
     try {
@@ -41,7 +41,7 @@ describe.skipIf(!services)('a write that waits for a lock', () => {
     async (path, quota, body) => {
       const lock = lockName(projectId, quota)
       expect(await whileLocked(QUOTA, lock, () => ask('POST', path, body))).toMatchObject({ status: 503 })
-      // It gets the lock behind the one before it, if that still waits.
+      // It gets the lock after the previous transaction, if that still waits.
       expect((await ask('POST', path, body)).status).toBe(201)
       expect((await ask('GET', path)).body.data).toHaveLength(1)
     },

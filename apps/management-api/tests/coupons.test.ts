@@ -263,7 +263,7 @@ describe.skipIf(!services)('managing coupons', () => {
 
     it('does not reassign the coupon of an erased person', async () => {
       const { id, poolId, couponId } = await redeemed(null)
-      // What an erasure leaves.
+      // The state after an erasure.
       await db.prisma.coupon.update({
         where: { id: couponId },
         data: { assignedProfileId: null, assignedAt: new Date() },

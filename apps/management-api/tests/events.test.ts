@@ -37,7 +37,7 @@ describe.skipIf(!services)('events that are filtered', () => {
           properties: { n, [KEY]: values[n % values.length] },
         },
       })
-      // The last ones say that they happened long before.
+      // The last ones happened long before they were received.
       const timestamp = n >= COUNT - 10 ? new Date(START - 100 * HOUR_MS).toISOString() : receivedAt
       return { ...made, timestamp, profileId: n === RARE ? merged : null }
     })
@@ -145,7 +145,7 @@ describe.skipIf(!services)('events that are filtered', () => {
       const isDone = await (async () => {
         for await (const chunk of stream) {
           text += decoder.decode(chunk, { stream: true })
-          // Whatever arrived: often half a line, which does not count.
+          // The received text, which may end with a partial line that does not count.
           if (text.length > 200_000) return false
         }
         return true

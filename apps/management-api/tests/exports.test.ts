@@ -12,7 +12,7 @@ describe.skipIf(!services)('exports of people', () => {
   let management: Management
   let path: string
   let key: string
-  /** What is being answered: each may be given another reply before its own is there. */
+  /** The pending responses, which a test can replace. */
   const asked: { request: HttpRequest; reply: (reply: Reply) => void }[] = []
 
   beforeAll(async () => {
@@ -37,7 +37,7 @@ describe.skipIf(!services)('exports of people', () => {
   })
   afterAll(() => management?.stop())
 
-  /** Makes another project, and answers what exports a person of it. */
+  /** Creates another project, and returns its export requests. */
   const anotherProject = async (): Promise<() => Promise<Response>> => {
     const { account } = await management.register()
     const projectId = account.projects[0]?.id ?? ''
@@ -49,7 +49,7 @@ describe.skipIf(!services)('exports of people', () => {
   const exported = (signal: AbortSignal | null = null) =>
     fetch(path, { method: 'POST', headers: { 'X-API-Key': key }, signal })
 
-  /** Keeps the audit log from being written while `work` goes on. */
+  /** Blocks writes of the audit log during `work`. */
   const whileAuditWaits = async (work: () => Promise<void>): Promise<void> => {
     const client = await management.db.pool.connect()
     try {
@@ -146,7 +146,7 @@ describe.skipIf(!services)('exports of events', () => {
       const projectId = account.projects[0]?.id ?? ''
       const headers = { 'X-API-Key': await management.key(projectId) }
       const exported = () => fetch(`${management.url}/api/projects/${projectId}/events/export`, { headers })
-      // Its key is known from then on, without asking the database.
+      // From then on its key is cached.
       expect((await exported()).status).toBe(200)
       return exported
     }

@@ -22,7 +22,7 @@ describe.skipIf(!services)('limits of what events are held against', () => {
   }
 
   it('accept a schema at the limit of parts, and refuse one with one more', async () => {
-    // `properties` and each member of it are a part.
+    // `properties` and each of its members are a part.
     const schemaOf = (parts: number) => ({
       properties: Object.fromEntries(Array.from({ length: parts - 1 }, (_, n) => [`p${n}`, {}])),
     })

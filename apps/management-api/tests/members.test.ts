@@ -21,7 +21,7 @@ describe.skipIf(!services)('projects and their members', () => {
   })
   afterAll(() => management?.stop())
 
-  /** Somebody with a project of their own. */
+  /** A user with a project. */
   const anOwner = async () => {
     const owner = await management.register()
     const [project] = owner.account.projects
@@ -210,7 +210,7 @@ describe.skipIf(!services)('projects and their members', () => {
       const stranger = await management.register()
       const { token } = await invite(owner, path, 'admin', guest.account.user.email.toUpperCase())
       expect((await accept(stranger, { token })).status).toBe(422)
-      // Whoever has an account signs in with it.
+      // A user with an account signs in with it.
       expect(await json(accept(management.browser(), { token, ...asSomebodyNew }))).toMatchObject({
         errors: [{ field: 'email', rule: 'unique' }],
       })
@@ -333,7 +333,7 @@ describe.skipIf(!services)('projects and their members', () => {
       expect([own.ownerId, made.ownerId, byKey.ownerId]).toEqual([userId, admin.userId, admin.userId])
       expect(await worksEach(path, [own, made, byKey])).toEqual([true, true, true])
       expect((await owner.request('DELETE', `${path}/members/${admin.userId}`)).status).toBe(204)
-      // Processes may know the key for some seconds longer; that is no way to make another.
+      // Processes may cache the key for some seconds. It must not create another one in that time.
       const late = await fetch(`${management.url}${path}/api-keys`, {
         method: 'POST',
         headers: { 'X-API-Key': made.key, 'Content-Type': 'application/json' },
@@ -460,7 +460,7 @@ describe.skipIf(!services)('projects and their members', () => {
         (await json<Page<{ id: string }>>(response)).data.map(({ id }) => id).toSorted()
       expect(await of(users(owner))).toEqual([userId, viewer.userId].toSorted())
       expect(await of(users(owner, `?projectId=${project.id}`))).toEqual([userId, viewer.userId].toSorted())
-      // The viewer owns a project too: of this one they see nobody but themselves.
+      // The viewer also owns a project. They see only themselves in this one.
       expect(await of(users(viewer))).toEqual([viewer.userId])
       expect(await json(users(viewer, `?projectId=${project.id}`))).toMatchObject({ requiredRole: 'admin' })
       const stranger = await management.register()
@@ -500,7 +500,7 @@ describe.skipIf(!services)('projects and their members', () => {
         }),
       )
       await owner.request('PATCH', path, { name: 'secret plans' })
-      // Neither reading nor failing changes anything.
+      // Reads and failures change nothing.
       await owner.request('GET', path)
       await owner.request('PATCH', path, { name: '' })
 

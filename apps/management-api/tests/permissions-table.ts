@@ -1,9 +1,9 @@
 import { type ApiKeyScope, apiKeyScopes, type ProjectRole, projectRoles } from '@waymark/contracts'
 
 /**
- * Who may do what, said a second time and by hand, so that nobody changes `access` by mistake. `anyone` needs
- * nothing, `session` any session, `session or <scope>` that or a key; a role means a member of the project with
- * at least that role, or a key with the scope that stands for it.
+ * The permissions of all operations, written by hand, so that an accidental change of `access` fails. `anyone` needs
+ * nothing, `session` any session, `session or <scope>` a session or a key; a role means a member of the project with at
+ * least that role, or a key with the corresponding scope.
  */
 export const permissions: Readonly<Record<string, Expectation>> = {
   register: 'anyone',
@@ -153,7 +153,7 @@ export const permissions: Readonly<Record<string, Expectation>> = {
 
 export type Expectation = 'anyone' | 'session' | `session or ${ApiKeyScope}` | ProjectRole
 
-/** Those who ask. */
+/** The callers. */
 export const callers = [
   'no credentials',
   'foreign user',
@@ -163,14 +163,14 @@ export const callers = [
 ] as const
 export type CallerName = (typeof callers)[number]
 
-/** The keys that act as a role, and as those below it. */
+/** The keys that correspond to a role, and those that correspond to weaker ones. */
 const actingAs: Partial<Record<CallerName, ProjectRole>> = {
   'key manage:read': 'viewer',
   'key manage:write': 'editor',
   'key manage:admin': 'admin',
 }
 
-/** 200 stands for being let in, whatever is answered then. */
+/** 200 means allowed, whatever the status is. */
 export const expectedStatus = (expectation: Expectation, caller: CallerName): 200 | 401 | 403 | 404 => {
   if (expectation === 'anyone') return 200
   if (caller === 'no credentials') return 401

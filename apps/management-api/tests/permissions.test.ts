@@ -9,7 +9,7 @@ import { type Management, startManagement } from './start-management.ts'
 
 const REACHED = 299
 
-/** The same route with its check of the caller, but instead of what it does it says that it was reached. */
+/** The same route with its check of the caller, and a handler that only reports that it was reached. */
 const stopShort = (route: Route): Route => ({ ...route, handler: () => ({ status: REACHED }) })
 
 describe.skipIf(!services)('who may do what in the management API', () => {
@@ -22,11 +22,11 @@ describe.skipIf(!services)('who may do what in the management API', () => {
     management = await startManagement({
       arrange: (service) => {
         const routes = service.routes ?? []
-        // The files of the console hold no data, and are no operations.
+        // The console's files contain no data and are not operations.
         served = routes
           .filter(({ operation }) => !operation.path.startsWith('/console'))
           .map(({ operation }) => idOf(operation))
-        // The last one is asked with bodies that cannot be read, too.
+        // The last caller also sends unreadable bodies.
         const open = new Set(['register', 'updateProject'])
         return {
           ...service,

@@ -2,7 +2,7 @@ import { services } from '@waymark/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Browser, type Management, startManagement } from './start-management.ts'
 
-/** What each project of these tests may have of a kind. */
+/** The limits of each project in these tests. */
 const LIMIT = 3
 /** Bytes of the schemas, filters and decisions of a project. */
 const CONFIGURATION_BYTES = 20_000
@@ -10,7 +10,7 @@ const CONFIGURATION_BYTES = 20_000
 type Json = Record<string, unknown>
 type Answer = { status: number; body: Json }
 
-/** What is created, by its collection, its quota and the setting of that; `n` makes each another. */
+/** The resources by collection, with their quota and its setting; `n` makes each one unique. */
 const kinds: { collection: string; quota: string; setting: string; body: (n: number) => Json }[] = [
   {
     collection: 'event-definitions',
@@ -127,7 +127,7 @@ describe.skipIf(!services)('what a project may own', () => {
 
   describe('bytes of configuration', () => {
     const refused = refusal('configurationBytes', 'QUOTA_CONFIGURATION_BYTES', CONFIGURATION_BYTES)
-    /** As PostgreSQL writes it, with a space behind each colon. */
+    /** As PostgreSQL writes it, with a space after each colon. */
     const textOfBytes = (bytes: number) => 'x'.repeat(bytes - '{"title": ""}'.length)
     const define = (name: string, bytes: number) =>
       ask('POST', 'event-definitions', { name, schema: { title: textOfBytes(bytes) } })
@@ -168,7 +168,7 @@ describe.skipIf(!services)('what a project may own', () => {
     const invite = (n: number) => ask('POST', 'invitations', { email: `p${n}@example.com`, role: 'viewer' })
     expect([(await invite(0)).status, (await invite(1)).status]).toEqual([201, 201])
     expect(await invite(2)).toMatchObject(refusal('members', 'QUOTA_MEMBERS'))
-    // A new invitation to an address takes the place of the older one.
+    // A new invitation to an address replaces the previous one.
     const again = await invite(1)
     expect(again.status).toBe(201)
     expect((await ask('DELETE', `invitations/${again.body.id}`)).status).toBe(204)
@@ -222,7 +222,7 @@ describe.skipIf(!services)('what a project may own', () => {
           body: Array.from({ length: count }, (_, n) => `CODE-${from + n}\n`).join(''),
         })
       expect((await upload(0, 1_000)).status).toBe(200)
-      // What the pool has already is no new code.
+      // Codes that the pool already has are not new.
       expect((await upload(0, 1_000)).status).toBe(200)
       const refused = await upload(1_000, 1)
       expect({ status: refused.status, body: await refused.json() }).toMatchObject(codes)

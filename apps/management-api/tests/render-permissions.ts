@@ -3,7 +3,7 @@ import { scopeAllows } from '@waymark/domain'
 
 const COLUMNS = ['anyone', 'any session', ...projectRoles, 'keys'] as const
 
-/** `docs/permissions.md`: who may do what, of all operations, as `access` says it and the matrix test holds it. */
+/** Renders `docs/permissions.md`: the permissions of all operations, from `access`. */
 export const renderPermissions = (operations: readonly Operation[]): string => {
   const byTag = Map.groupBy(operations, ({ tag }) => tag)
   return `${[HEAD, ...[...byTag].map(([tag, ofTag]) => section(tag, ofTag))].join('\n\n')}\n`

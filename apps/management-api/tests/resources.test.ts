@@ -128,7 +128,7 @@ describe.skipIf(!services)('what a project owns', () => {
       }
       for (const requestsPerMinute of [0, 10_000_001, 1.5, '100'])
         expect((await manage('PATCH', `api-keys/${id}`, { requestsPerMinute })).status).toBe(422)
-      // A key that acts as an editor does not raise its own limit.
+      // A key with the editor scope cannot raise its own limit.
       const asItself = { 'X-API-Key': key }
       expect(await manage('PATCH', `api-keys/${id}`, { requestsPerMinute: 9 }, asItself)).toMatchObject({
         status: 403,

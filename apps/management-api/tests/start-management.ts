@@ -13,22 +13,22 @@ import {
 import { createMemoryLog, createTestDatabase, type TestDatabase } from '@waymark/testing'
 import { createManagementApi, quotasConfig, type RegistrationMode } from '../src/app.ts'
 
-/** One browser: keeps its cookie and says where its page is from. */
+/** A browser: keeps its cookie and sends the origin of its page. */
 export type Browser = {
-  /** The cookie as it would be sent. */
+  /** The cookie as sent. */
   cookie: string
   request(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>
 }
 
-/** The management API on a database of its own, in this process. */
+/** The management API on a separate database, in this process. */
 export type Management = {
   url: string
   db: Database
   platform: Platform
   browser(): Browser
-  /** A browser in which somebody new has registered. */
+  /** A browser of a newly registered user. */
   register(email?: string): Promise<Browser & { account: AccountView; password: string }>
-  /** A browser of somebody new who is a member of a project. */
+  /** A browser of a new user who is a member of a project. */
   member(projectId: string, role: ProjectRole): Promise<Browser & { userId: string; email: string }>
   /** A server key of a project. */
   key(projectId: string, scopes?: readonly ApiKeyScope[]): Promise<string>
@@ -41,11 +41,11 @@ type Options = {
   env?: Record<string, string>
   trustedProxies?: number
   registrationMode?: RegistrationMode
-  /** Where its data lies, unless on the server that tests share. */
+  /** The database server, if not the shared one. */
   database?: TestDatabase
-  /** Changes the platform before the app is made on it. */
+  /** Changes the platform before the app is created. */
   adapt?: (platform: Platform) => Platform
-  /** Changes the service that is started. */
+  /** Changes the service before it starts. */
   arrange?: (service: ReturnType<typeof createManagementApi>) => ReturnType<typeof createManagementApi>
 }
 
@@ -55,7 +55,7 @@ const MANY = {
   LIMIT_SIGN_IN_FAILURES: '1000000',
 }
 
-/** Starts it; limits are high unless `env` lowers them. */
+/** Starts it. Limits are high unless `env` lowers them. */
 export const startManagement = async ({
   env = {},
   trustedProxies = 0,

@@ -20,7 +20,7 @@ describe.skipIf(!services)('the management API without PostgreSQL', () => {
         browser.request('GET', '/api/auth/me'),
         browser.request('GET', `/api/projects/${projectId}`),
         browser.request('GET', `/api/projects/${projectId}`, undefined, {
-          // A key that nobody has asked for before.
+          // A key that is not cached.
           'X-API-Key': generateApiKey('sec').key,
         }),
       ])

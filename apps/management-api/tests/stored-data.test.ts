@@ -33,7 +33,7 @@ describe.skipIf(!services)('what was stored of a project', () => {
     if (!id) throw new Error('no profile')
     return id
   }
-  /** Stores events of a visitor, each with or without conversions. */
+  /** Stores events of a visitor, with or without conversions. */
   const store = async (
     visitorId: string,
     events: {
@@ -266,7 +266,7 @@ describe.skipIf(!services)('what was stored of a project', () => {
     expect(await replay({ eventName })).toEqual([0, 1, 0, null])
     await manage('PATCH', `event-definitions/${definition.id}`, { schema: {} })
     expect(await replay({ eventName })).toEqual([1, 0, 0, null])
-    // Also what has no definition, which is not refused unless the project says so.
+    // Including events without a definition, which are refused only if the project is configured so.
     expect(await replay({})).toEqual([1, 0, 0, null])
     expect((await manage('POST', 'rejected-events/replay', { cursor: 'x' })).status).toBe(422)
     expect(

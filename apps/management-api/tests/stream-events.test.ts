@@ -27,7 +27,7 @@ describe.skipIf(!services)('the stream of events', () => {
     return { user, projectId, store }
   }
 
-  /** Opens a stream on a connection of its own and collects what it sends. */
+  /** Opens a stream on a separate connection and collects its output. */
   const open = async (projectId: string, headers: Record<string, string>, query = '') => {
     const url = `${management.url}/api/projects/${projectId}/events/stream?${query}`
     const asked = request(url, { headers, agent: false })

@@ -194,7 +194,7 @@ describe.skipIf(!services)('what an operation does not declare', () => {
       for (let level = 1; level < levels; level++) properties = { properties }
       return ask('POST', '/email-triggers/preview', { subject: 's', html: 'h', properties })
     }
-    // The body is a level around the properties.
+    // The body is one more level around the properties.
     expect((await preview(50)).status).toBe(200)
     const refused = await preview(51)
     expect(refused.status).toBe(422)

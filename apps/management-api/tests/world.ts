@@ -14,7 +14,7 @@ export type Json = { [field: string]: unknown }
 export type Reply = { status: number; body: Json; etag: string; headers: Headers }
 export type Page = { data: Json[]; nextCursor: string | null }
 
-/** The management API on a database of its own, with a project and a key that may do everything. */
+/** The management API on a separate database, with a project and a key with all scopes. */
 export type World = {
   platform: Platform
   projectId: string
@@ -24,11 +24,11 @@ export type World = {
     body?: unknown,
     headers?: Record<string, string>,
   ) => Promise<Reply>
-  /** What is streamed. */
+  /** Requests a streamed response. */
   read: (resource: string, signal?: AbortSignal) => Promise<Response>
-  /** The body of what is not JSON. */
+  /** Reads a body that is not JSON. */
   text: (resource: string) => Promise<string>
-  /** All pages of a list, with something done between each two. */
+  /** All pages of a list. `between` runs between two pages. */
   readAll: (resource: string, limit: number, between?: () => Promise<unknown>) => Promise<Json[]>
   stop: () => Promise<void>
 }

@@ -15,7 +15,7 @@ export const standaloneConfig = {
         'Whether the first start adds examples to the demo project: events, people, links and more.',
     }),
   ),
-  /** Set by npm to the script that it runs. */
+  /** npm sets it to the name of the script that it runs. */
   npmScript: variable('npm_lifecycle_event', Type.String({ default: '', description: 'Set by npm.' })),
   analytics: duckdbConfig,
   limits: limitsConfig,
@@ -36,7 +36,7 @@ export const standaloneConfig = {
   ),
   geo: geoConfig,
   mail: {
-    // Unset, mail is written to files.
+    // When unset, emails are written to files.
     smtpUrl: mailConfig.smtpUrl,
     from: variable('MAIL_FROM', { ...mailConfig.from.schema, default: 'Waymark <no-reply@localhost>' }),
     publicUrl: variable(
@@ -73,7 +73,7 @@ export const standaloneConfig = {
         description: 'Address to listen on, for requests and `/metrics`. `0.0.0.0` listens on all addresses.',
       }),
     ),
-    // Not 0: demo.json names the port before anything listens on it.
+    // Not 0, because demo.json contains the port before the server listens.
     port: variable(
       'PORT',
       Type.Integer({

@@ -26,7 +26,7 @@ export const describeAllFeatures = (start: Start, couponApp: AppName): void => {
   describe('traces', () => describeTraces(start))
 }
 
-/** A start that several groups share, since it costs more than most of them; the end of all stops it. */
+/** A start that several groups share, because it takes longer than most of them. */
 const startOnce = (start: Start): (() => Promise<Constellation>) => {
   let started: Promise<Constellation> | undefined
   afterAll(async () => (await started)?.stop())

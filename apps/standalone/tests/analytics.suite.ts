@@ -3,11 +3,11 @@ import { type Constellation, eventually } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createClient, type Json } from './client.ts'
 
-// Three days in Berlin, of which the second has 23 hours.
+// Three days in Berlin. The second one has 23 hours.
 const range = { from: '2025-03-28T23:00:00Z', to: '2025-03-31T22:00:00Z' }
 const days = { ...range, interval: 'day', timeZone: 'Europe/Berlin' }
 
-/** Questions about events that came over HTTP, asserted on whichever way of running `start` begins. */
+/** Queries on events sent over HTTP, for the deployment that `start` begins. */
 export const describeAnalytics = (start: () => Promise<Constellation>): void => {
   let waymark: Constellation
   const { call, manage, meter } = createClient(() => waymark)
@@ -28,7 +28,7 @@ export const describeAnalytics = (start: () => Promise<Constellation>): void => 
   }
   const trend = async (series: Json, more: Json = {}) =>
     (await ask('trends', { ...days, ...more, series: [series] })).series as Json[]
-  /** What comes once everything has been stored. */
+  /** The expected result once everything is stored. */
   const soon = (what: string, check: () => Promise<void>) =>
     eventually(what, async () => {
       await check()

@@ -31,7 +31,7 @@ import { asOwner, stringIn } from './openapi/example.ts'
 import { type Call, startWorld, type World } from './openapi/world.ts'
 import { startRequestThread, type ThreadAnswer } from './request-thread.ts'
 
-/** What a request of a project may delay a health probe by, in ms on an idle core. */
+/** Maximum delay of a health probe by a request of a project, in ms on an idle core. */
 const MAX_DELAY_MS = 250
 const SEED = Number(process.env.BLOCKING_SEED ?? 20_261_124)
 
@@ -40,7 +40,7 @@ const items = repeated(1, 2_500)
 const text = 'x'.repeat(22_000)
 const above = { var: '../../properties.text' }
 
-/** Logic that makes much of little, each of another kind. */
+/** Different kinds of logic that multiply their work. */
 const hostileLogic = fc.oneof(
   fc.integer({ min: 1, max: 40 }).map((times) => ({
     some: [{ var: 'properties.items' }, { in: ['q', { cat: repeated(above, times) }] }],
@@ -59,7 +59,7 @@ const hostileLogic = fc.oneof(
   })),
 )
 
-/** Schemas that cost much at each value; some are refused, and that is as well. */
+/** Schemas that are expensive for each value. Some may be refused. */
 const hostileSchema = fc
   .integer({ min: 20, max: 400 })
   .chain((count) =>
@@ -72,7 +72,7 @@ const hostileSchema = fc
       { unevaluatedProperties: false, anyOf: repeated({ patternProperties: { '^p': {} } }, count) },
     ),
   )
-/** Patterns that are hard to analyse, or match slowly; some are refused, and that is as well. */
+/** Patterns that are slow to analyse or to match. Some may be refused. */
 const hostilePattern = fc.oneof(
   fc.integer({ min: 500, max: 1_100 }).map((length) => `^${'a'.repeat(length)}$`),
   fc.integer({ min: 1, max: 60 }).map((count) => `^(?:a{0,${count}}){0,${count}}b`),
@@ -82,7 +82,7 @@ const hostilePattern = fc.oneof(
 
 const numbered = (count: number, nameOf: (n: number) => string, value: (n: number) => unknown = () => 1) =>
   Object.fromEntries(Array.from({ length: count }, (_, n) => [nameOf(n), value(n)]))
-/** So many members with names that no other object has. */
+/** This many members with unique names. */
 const distinct = (count: number, start = 0) => numbered(count, (n) => `k${start + n}`)
 
 const wide = Object.fromEntries(Array.from({ length: 2_400 }, (_, n) => [`p${n}`, 1]))
@@ -103,7 +103,7 @@ describe.skipIf(!services)('what a project writes delays nobody else', () => {
     await world?.stop()
   })
 
-  /** A request that is written now and sent later, by another thread. */
+  /** A request that is created now and sent later by another thread. */
   const prepare = (operation: Operation, { params = {}, query = {}, body }: Call = {}) => {
     const path = operation.path.replace(
       /\{(\w+)\}/g,
@@ -124,12 +124,12 @@ describe.skipIf(!services)('what a project writes delays nobody else', () => {
     return answered
   }
 
-  /** CPU time of this thread, in ms. On an idle core a wait takes as long, and other processes do not lengthen it. */
+  /** CPU time of this thread, in ms. On an idle core it equals the delay, and other processes do not affect it. */
   const cpuMs = (): number => {
     const { user, system } = process.threadCpuUsage()
     return (user + system) / 1_000
   }
-  /** The longest time for which nobody was answered, in a turn of the event loop or while a probe waited. */
+  /** The longest delay of a response: a turn of the event loop or the wait of a probe. */
   const longestDelayDuring = async (work: () => Promise<unknown>): Promise<number> => {
     let longest = 0
     let isDone = false
@@ -237,7 +237,7 @@ describe.skipIf(!services)('what a project writes delays nobody else', () => {
     }))
     const sync = prepare(trackEvents, { query: { sync: '1' }, body: { events } })
     await expectNoDelay(async () => {
-      // The first time all are compiled, which may take longer than the request; what is compiled stays.
+      // The first request compiles all of them, which may exceed its deadline. Compiled ones are cached.
       await eventually('all are compiled', async () => (await sync()).status === 200)
       for (const [n, id] of ids.slice(0, 5).entries()) {
         const body = { schema: schemaOf(1_000 + n) }
@@ -322,7 +322,7 @@ describe.skipIf(!services)('what a project writes delays nobody else', () => {
     const inContext = (logic: unknown): unknown =>
       JSON.parse(JSON.stringify(logic).replaceAll('properties.', 'context.'))
     const keys = conditions.map((_, n) => `hostile-${n}`)
-    // The last comes first, since each depends on the next; its rules take long to compile.
+    // In reverse order, because each depends on the next; its rules take long to compile.
     for (const [n, condition] of [...conditions.entries()].reverse()) {
       const rules = Array.from({ length: 10 }, (_, place) => ({
         condition: { or: [{ '==': [{ var: 'context.no' }, `${n}-${place}`] }, inContext(condition)] },
@@ -394,7 +394,7 @@ describe.skipIf(!services)('what a project writes delays nobody else', () => {
     expect(made).toBeLessThan(500)
     const body = { visitorId: 'v', keys: ['filling-0'] }
     await expectNoDelay(async () => {
-      // Each of them is a change, after which all is read again.
+      // Each of them is a change, after which the configuration is read again.
       for (let n = 0; n < 3; n++) {
         await send(createMeteringSelector, { body: { eventName: `changing-${n}` } })
         await expectStatus(200, send(decide, { body }))

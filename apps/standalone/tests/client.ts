@@ -5,7 +5,7 @@ import { expect } from 'vitest'
 export type Json = { [field: string]: unknown }
 export type Reply = { status: number; body: Json }
 
-/** Calls a constellation with JSON; `waymark` is asked at each call, since tests start it later. */
+/** Calls a constellation with JSON. `waymark` is called each time, because tests start it later. */
 export const createClient = (waymark: () => Constellation) => {
   const call = async (method: string, path: string, body?: unknown): Promise<Reply> => {
     const response = await waymark().request(path, {
@@ -22,7 +22,7 @@ export const createClient = (waymark: () => Constellation) => {
   return {
     call,
     manage,
-    /** Makes events conversions, and waits until whoever takes them knows it. */
+    /** Makes events conversions, and waits until the gateway applies that. */
     meter: async (selector: Json & { eventName: string }): Promise<void> => {
       expect((await manage('POST', 'metering-selectors', selector)).status).toBe(201)
       await eventually('the selector is known', async () => {

@@ -7,12 +7,12 @@ import { expect } from 'vitest'
 const require = createRequire(import.meta.url)
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
 
-/** The Chromium of this machine; undefined when it has none. */
+/** The Chromium of this machine; undefined if there is none. */
 export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
   (file) => existsSync(file),
 )
 
-/** Options of a Chromium that asks nobody but the tested server. */
+/** Options for a Chromium that connects only to the tested server. */
 export const CHROMIUM_FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -23,13 +23,13 @@ export const CHROMIUM_FLAGS = [
   '--disable-sync',
 ]
 
-/** The last message is Chromium's about an event stream that was answered with 429 or 503. */
+/** The last message is Chromium's for an event stream that was answered with 429 or 503. */
 const ASKED_AGAIN =
   /status of (429|503)|net::ERR_NETWORK_CHANGED|MIME type \("application\/json"\) that is not "text\/event-stream"/
 
 /**
- * Collects errors, refused requests and violations of the policy on a page: all are messages of the kind "error".
- * A 429 of a project's questions, a 503 and a change of the machine's network are none: the page asks again.
+ * Collects errors, refused requests and policy violations of a page: all are messages of the kind "error".
+ * 429 of queries, 503 and changes of the network are ignored, because the page retries them.
  */
 export const collectFailures = (page: Page): string[] => {
   const failures: string[] = []
@@ -41,7 +41,7 @@ export const collectFailures = (page: Page): string[] => {
   return failures
 }
 
-/** Waits until nothing on the page is being loaded. */
+/** Waits until the page loads nothing. */
 export const loaded = (page: Page): Promise<unknown> =>
   eventually('the page is loaded', async () => (await page.getByLabel('Loading').count()) === 0)
 

@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000
 const ago = (days: number, time: string): string =>
   `${new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10)}T${time}:00.000Z`
 
-// Four people see products, three fill a cart, two order; Ada comes back the day after.
+// Four people view products, three fill a cart, two order. Ada returns on the next day.
 const EVENTS = [
   ['ada', 'product_viewed', ago(3, '10:00'), { color: 'red', price: 10 }],
   ['ada', 'cart_filled', ago(3, '10:05'), {}],
@@ -35,7 +35,7 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
   let dashboard = ''
   let failures: string[] = []
 
-  /** Calls the API as whoever is signed in. */
+  /** Calls the API as the signed-in user. */
   const api = (method: string, resource: string, body?: unknown) =>
     page.evaluate(async ([place, init]) => (await (await fetch(place, init)).json()) as Json, [
       `/api/projects/${project.split('/').at(-1)}/${resource}`,
@@ -88,12 +88,12 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
   const button = (name: string) => page.getByRole('button', { name, exact: true })
   const group = (name: string) => page.getByRole('group', { name, exact: true })
   const table = (name: string) => page.getByRole('table', { name, exact: true })
-  /** Chooses one of the proposals of a field. */
+  /** Selects a suggestion of a field. */
   const pick = async (field: ReturnType<Page['getByRole']>, value: string) => {
     await field.click()
     await page.getByRole('option', { name: value, exact: true }).click()
   }
-  /** The texts of a table's rows, once they are as expected. */
+  /** The texts of a table's rows, once they match. */
   const expectRows = (name: string, expected: string[]) =>
     expect
       .poll(async () =>

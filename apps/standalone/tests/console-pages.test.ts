@@ -7,11 +7,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CHROMIUM, CHROMIUM_FLAGS, collectFailures, expectAccessible, loaded } from './console-browser.ts'
 
 const PICTURES = path.resolve(import.meta.dirname, '../../../docs/images/console')
-/** What makes the page wider than the window. */
+/** The element that makes the page wider than the window. */
 const TOO_WIDE = `document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll('body *')]
   .filter((element) => element.getBoundingClientRect().right > innerWidth)
   .map((element) => element.tagName + ' ' + element.className)`
-/** Pages whose pictures stand in docs/console.md. */
+/** Pages with screenshots in docs/console.md. */
 const PICTURED = new Set(
   'home live trends dashboard people person catalog rejected links link coupons pool decisions decision email settings'.split(
     ' ',
@@ -75,7 +75,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     return ((await response.json()) as { data: { id: string }[] }).data
   }
 
-  /** A browser in which somebody is signed in, and what went wrong in it. */
+  /** A browser with a signed-in user, and its errors. */
   const signIn = async ({ email, password }: { email: string; password: string }) => {
     const context = await browser.newContext({
       locale: 'en-GB',
@@ -89,7 +89,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     await page.getByLabel('Password').fill(password)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
-    // Asking who is signed in is answered 401 before.
+    // The request for the current account was answered with 401 before the sign-in.
     failures.length = 0
     return { page, failures, context }
   }
@@ -141,7 +141,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     const { page, failures, context } = await signIn(viewer)
     const changes =
       /^(Create|New|Edit|Save|Archive|Pause|Activate|Import|Replay|Erase|Remove|Revoke|Rotate|Invite|Roll back|Top up|Rename|Add|Delete|Send)\b/
-    // Editing a question changes nothing; everybody edits the own account.
+    // Editing a query changes no data, and everybody may edit their own account.
     const own = ['trends', 'funnel', 'retention', 'paths', 'keys', 'members', 'audit', 'account']
     for (const [name, place] of places.filter(([one]) => !own.includes(one))) {
       await open(page, place)
@@ -149,7 +149,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
         .getByRole('main')
         .getByRole('button', { name: changes, disabled: false })
         .allInnerTexts()
-      // The list of events may be paused by anybody.
+      // Everybody may pause the list of events.
       const changing = offered.filter((label) => !(name === 'live' && label === 'Pause'))
       expect({ name, changing }).toEqual({ name, changing: [] })
     }

@@ -109,7 +109,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     const reopened = page.waitForResponse((response) => response.url().includes('/events/stream'))
     await button('Go on').click()
     await reopened
-    // What came meanwhile is read when it goes on.
+    // Events received meanwhile are read when it resumes.
     await button('not_seen').waitFor()
   })
 

@@ -16,7 +16,7 @@ type Coupon = { id: string; code: string; status: string }
 
 const discount = { type: 'percent', value: 20 }
 
-/** Coupons from pool to conversion as a shop sees them, asserted on whichever way of running. */
+/** Coupons from the pool to the conversion, as a shop uses them, for the deployment that `start` begins. */
 export const describeCoupons = (start: () => Promise<Constellation>, app: AppName): void => {
   let waymark: Constellation
 
@@ -87,7 +87,7 @@ export const describeCoupons = (start: () => Promise<Constellation>, app: AppNam
     const coupons = await couponsOf(`poolId=${made.id}&limit=25`)
     expect(new Set(coupons.map(({ code }) => code)).size).toBe(25)
 
-    // What the selector has been heard of everywhere can be told by an event of its own.
+    // A separate event shows whether all processes apply the selector.
     await eventually('the selector is known', async () => {
       const probe = { eventName: 'coupon_redeemed', visitorId: 'v', properties: { amount: 1 } }
       return (await call('POST', '/api/v1/t?sync=1', probe)).body.queued === 1

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => waymark?.stop())
 
-/** The server and its connections: each of them can be frozen by itself. */
+/** The server and its connections, each of which can be frozen separately. */
 const postgresProcesses = async (): Promise<number[]> => {
   const pidFile = path.join(path.dirname(waymark.mailDir), 'postgres/data/postmaster.pid')
   const postmaster = Number.parseInt(await readFile(pidFile, 'utf8'), 10)
@@ -42,7 +42,7 @@ it('answers 503 QUEUE_UNAVAILABLE to conversions while PostgreSQL is frozen, and
   onTestFinished(thaw)
   for (const pid of frozen) process.kill(pid, 'SIGSTOP')
   const answers: { status: number; body: unknown }[] = []
-  // Long enough that the queue is tried again and again, and that requests come at any moment of such a try.
+  // Long enough for several retries of the queue, and for requests at any moment of a retry.
   const until = performance.now() + 12_000
   await Promise.all(
     Array.from({ length: 5 }, async (_, client) => {

@@ -21,7 +21,7 @@ describe.skipIf(!services)('a dead letter', () => {
     const other = await world.deadLetter('fit')
     await world.call(replayDeadLetter, { params: { id: other } })
 
-    // The third was sent behind the two: when it is stored, they have been dealt with.
+    // The third one was sent after the two. Once it is stored, they have been handled.
     const events = await eventually('both are stored', async () => {
       const found = await stored()
       return found.length >= 2 && found

@@ -5,7 +5,7 @@ import { createClient, type Json } from './client.ts'
 
 type Decided = { key: string; variant: string; value: unknown; reason: string; ruleId: string | null }
 
-/** What people are shown, asserted on whichever way of running `start` begins. */
+/** Decisions as people see them, for the deployment that `start` begins. */
 export const describeDecisions = (start: () => Promise<Constellation>): void => {
   let waymark: Constellation
 
@@ -85,7 +85,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
       const reply = await call('POST', '/api/v1/t', { eventName, visitorId, eventId: randomUUID() })
       expect(reply.status).toBe(202)
     }
-    // Somebody of each variant: by their user ids alone they might get the other.
+    // One person for each variant. By user id alone they might get the other one.
     const seen = new Map<string, string>()
     while (seen.size < 2) {
       const visitorId = `v-${randomUUID()}`
@@ -120,14 +120,14 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
     })
     const ok = async (method: string, path: string, body: Json) =>
       expect((await call(method, path, body)).status).toBeLessThan(300)
-    // An answer that is not marked as degraded has to be right; a busy machine may answer degraded ones.
+    // A response that is not marked as degraded must be right. A busy machine may return degraded ones.
     const sure = (wanted: string, person: Json): Promise<Decided> =>
       eventually('an answer that is not degraded', async () => {
         const { body } = await call('POST', '/api/v1/decide', { ...person, keys: [wanted] })
         return body.degraded !== true && (body.decisions as Decided[])[0]
       })
     const goThrough = async (): Promise<void> => {
-      // A visitor and a user who get different variants, both known and remembered.
+      // A visitor and a user with different variants, both known and cached.
       const [visitorId, userId] = [`v-${randomUUID()}`, `u-${randomUUID()}`]
       await ok('PUT', '/api/v1/profile', { visitorId, traits: {} })
       await ok('PUT', '/api/v1/profile', { userId, traits: { plan: 'free' } })

@@ -2,7 +2,7 @@ import { type Constellation, eventually, startStandalone } from '@waymark/testin
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createClient } from './client.ts'
 
-/** Lists that the demo fills, with the least that they hold. */
+/** The lists that the demo data fills, with their minimum lengths. */
 const LISTS = {
   'event-definitions': 5,
   'metering-selectors': 2,
@@ -103,7 +103,7 @@ describe('the demo data of a first start', () => {
     await waymark.restart('standalone')
     expect((await manage('GET', 'demo-data')).body).toMatchObject({ present: false })
     expect(await total()).toBe(1)
-    // Again there is nothing to do.
+    // Nothing is left to do.
     expect((await manage('DELETE', 'demo-data')).status).toBe(204)
   })
 })

@@ -13,7 +13,7 @@ type Delivery = {
   [field: string]: unknown
 }
 
-/** Email that events trigger, from the trigger to the file that a mail server would have got. */
+/** Emails that events trigger, from the trigger to the message file. */
 export const describeEmail = (start: () => Promise<Constellation>): void => {
   let waymark: Constellation
 
@@ -32,7 +32,7 @@ export const describeEmail = (start: () => Promise<Constellation>): void => {
     })
   const mailOf = async ({ id }: Delivery): Promise<string> => {
     const text = await readFile(path.join(waymark.mailDir, `${id}.eml`), 'utf8')
-    // Quoted-printable, as far as ASCII needs it.
+    // Decodes quoted-printable for ASCII.
     return text
       .replaceAll('=\r\n', '')
       .replace(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(parseInt(hex, 16)))
@@ -61,7 +61,7 @@ export const describeEmail = (start: () => Promise<Constellation>): void => {
     expect((await call('POST', '/api/v1/t', { eventName, visitorId, eventId, ...rest })).status).toBe(202)
     return eventId
   }
-  /** A new trigger is known to every process within 5 s; until then its events fire nothing. */
+  /** Every process applies a new trigger within 5 s. Until then its events fire nothing. */
   const untilItFires = async ({ id, eventName }: { id: string; eventName: string }): Promise<void> => {
     await eventually('the trigger is known', async () => {
       await track(eventName, 'nobody')

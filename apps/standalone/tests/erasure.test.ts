@@ -61,7 +61,7 @@ describe.skipIf(!services)('erasing a person', () => {
   let mailDir: string
   const log = createMemoryLog()
 
-  /** The platform as a service has it in a distributed deployment: with its own database role. */
+  /** The platform of a service in a distributed deployment, with its own database role. */
   const under = (service: ServiceName, scope: Scope): Platform => {
     const url = roles.urlFor(service)
     const db = openDatabase({ url, poolSize: 6, applicationName: `waymark-${service}`, onError: () => {} })
@@ -71,7 +71,7 @@ describe.skipIf(!services)('erasing a person', () => {
 
   const startConsumers = async () => {
     back = createScope(log)
-    // Two services share the platform, and each wants to measure.
+    // Two services share the platform, and both register metrics.
     platform.metrics.clear()
     const email = createEmailConsumer(under('email-consumer', back), {
       transport: createDirectoryTransport(mailDir),
@@ -169,7 +169,7 @@ describe.skipIf(!services)('erasing a person', () => {
       return rows[0]?.lagging === 0 && waiting.length === 0
     })
 
-  /** The messages in the mail directory in which the text stands. */
+  /** The messages in the mail directory that contain the text. */
   const messagesWith = async (text: string): Promise<string[]> => {
     const names = await readdir(mailDir)
     const found = await Promise.all(
@@ -178,7 +178,7 @@ describe.skipIf(!services)('erasing a person', () => {
     return names.filter((_, place) => found[place])
   }
 
-  /** Every table with a row in which the text stands; the queue's own is emptied by age. */
+  /** Every table with a row that contains the text. Records of the queue expire by age. */
   const tablesWith = async (text: string): Promise<string[]> => {
     const { rows } = await platform.db.pool.query<{ name: string }>(`
       SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
@@ -196,7 +196,7 @@ describe.skipIf(!services)('erasing a person', () => {
     return found.sort()
   }
 
-  /** A number of the whole project in the analytics store. */
+  /** A figure of the whole project in the analytics store. */
   const inAnalytics = async (metric: TrendMetric): Promise<number> => {
     const [from, to] = [Date.parse('2020-01-01T00:00:00Z'), Date.parse('2040-01-01T00:00:00Z')]
     const rows = await platform.analytics.measureTrend({
@@ -220,7 +220,7 @@ describe.skipIf(!services)('erasing a person', () => {
   const deliveries = async (triggerId: unknown) =>
     (await manage('GET', `email-deliveries?triggerId=${triggerId}`)).body.data as Json[]
 
-  /** A coupon pool, a decision, a trigger and a link that are known everywhere. */
+  /** A coupon pool, a decision, a trigger and a link that every process applies. */
   const prepare = async () => {
     const shared = { kind: 'shared', code: `c-${randomUUID()}`, perProfileLimit: 2 }
     const discount = { type: 'percent', value: 20 }
@@ -278,7 +278,7 @@ describe.skipIf(!services)('erasing a person', () => {
     })
     await eventually('the selector is known', async () => (await track([order()])).body.queued === 1)
 
-    // A thousand events and more, two devices, traits, a conversion or more.
+    // More than a thousand events, two devices, traits, and conversions.
     const past = Array.from({ length: 1_000 }, (_, n) => ({
       eventName: 'seen',
       visitorId: n % 2 ? laptop : phone,
@@ -293,7 +293,7 @@ describe.skipIf(!services)('erasing a person', () => {
     await track([
       { eventName: 'seen', userId: `${mark}-user`, properties: { referrer: `https://${mark}.example/` } },
     ])
-    // A coupon that was redeemed, one refused, one assigned; an exposure; an email; a click.
+    // A redeemed, a refused and an assigned coupon; an exposure; an email; a click.
     const { pool, unique, decision, trigger, link } = await prepare()
     const redemption = () => ({
       code: pool.code,
@@ -332,7 +332,7 @@ describe.skipIf(!services)('erasing a person', () => {
     // Attributed to the click.
     await track([order()])
     await eventually('the click is stored', async () => (await tablesWith(mark)).includes('link.clicks'))
-    // In the quarantine, and among the dead letters.
+    // In the quarantine and the dead letters.
     const { body: key } = await manage('POST', 'api-keys', {
       name: 'k',
       kind: 'sec',
@@ -397,7 +397,7 @@ describe.skipIf(!services)('erasing a person', () => {
       (await manage('GET', 'stats?metric=revenue&from=2020-01-01T00:00:00Z&interval=month')).body.series
     const earned = await revenue()
 
-    // What was sent before the erasure waits in the queue and in the outbox.
+    // Records that were sent before the erasure wait in the queue and in the outbox.
     await back.dispose()
     const queued = { eventName: 'seen', visitorId: laptop, eventId: `${mark}-queued` }
     expect((await track([queued, order()], '/api/v1/t')).status).toBe(202)
@@ -433,12 +433,12 @@ describe.skipIf(!services)('erasing a person', () => {
     ])
 
     expect(await messagesWith(mark)).not.toEqual([])
-    // Two devices, and the user whom an event without a visitor names.
+    // Two devices, and the user of an event without a visitor.
     const visitors = await inAnalytics('visitors')
     const conversions = await inAnalytics('conversions')
     expect(await inAnalytics('events')).toBe(await storedEvents())
 
-    // Mail is not to flow again to somebody who did not want any.
+    // People who unsubscribed must not get emails again.
     const kept = ['email.suppressions']
     const stale = { 'If-Match': '"of another version"' }
     expect((await manage('DELETE', `profiles/${before.id}`, undefined, stale)).status).toBe(412)
@@ -449,12 +449,12 @@ describe.skipIf(!services)('erasing a person', () => {
     expect(await messagesWith(mark)).toEqual([])
     expect(await inAnalytics('visitors')).toBe(visitors - 3)
     expect(await inAnalytics('conversions')).toBe(conversions)
-    // That somebody erased them stays known, by an id that leads nowhere any more.
+    // The audit log keeps the erasure, with an id that refers to nothing.
     expect(await tablesWith(before.id)).toEqual(['core.audit_log'])
     expect((await manage('DELETE', `profiles/${before.id}`)).status).toBe(404)
 
     await startConsumers()
-    // Somebody sends what was kept elsewhere once more.
+    // A client sends the same data once more.
     await platform.bus.publish(ingestRecords, [{ key: `${projectId}:${laptop}`, value: record }])
     await allHandled()
     expect(await tablesWith(mark)).toEqual(kept)
@@ -462,7 +462,7 @@ describe.skipIf(!services)('erasing a person', () => {
     expect(await inAnalytics('events')).toBe(await storedEvents())
     expect(await revenue()).toEqual(earned)
     expect(selector.status).toBe(201)
-    // What was given away stays, and a request that is repeated redeems nothing more.
+    // Assigned coupons stay assigned, and a repeated request redeems nothing more.
     expect((await manage('GET', `coupon-pools/${pool.id}`)).body.redeemed).toBe(2)
     const { data: redemptions } = (await manage('GET', `redemptions?poolId=${pool.id}`)).body as {
       data: Json[]
@@ -473,12 +473,12 @@ describe.skipIf(!services)('erasing a person', () => {
     expect(await deliveries(trigger.id)).toContainEqual(
       expect.objectContaining({ status: 'sent', recipient: null, profileId: null }),
     )
-    // The code still works for whoever has it, and is given to nobody else.
+    // The code still works for its owner, and is not assigned to anybody else.
     const next = await manage('POST', `coupon-pools/${unique.id}/assign`, { visitorId: 'somebody' })
     expect(next.body.code).toBe('BETA-1')
     expect((await redeem({ code: assigned.body.code as string, visitorId: 'bearer' })).status).toBe(200)
 
-    // They come again, as somebody new.
+    // They return as a new person.
     expect((await track([{ eventName: 'seen', visitorId: laptop }])).status).toBe(200)
     const after = await knownProfile(laptop)
     expect(after.id).not.toBe(before.id)
@@ -486,7 +486,7 @@ describe.skipIf(!services)('erasing a person', () => {
     await call('POST', '/api/v1/identify?sync=1', { visitorId: laptop, userId: `${mark}-user` })
     const timeline = (await manage('GET', `profiles/${after.id}/timeline`)).body.data as Json[]
     expect(timeline.map(({ type }) => type)).toEqual(['identify', 'event'])
-    // The id of an erased event stays taken.
+    // The id of an erased event stays reserved.
     await track([{ ...queued, eventId: order().eventId }])
     expect((await manage('GET', `profiles/${before.id}`)).status).toBe(404)
   })

@@ -8,7 +8,7 @@ import { type Call, startWorld, type World } from './openapi/world.ts'
 const namesIn = ({ path }: Operation): string[] =>
   [...path.matchAll(/\{(\w+)\}/g)].flatMap(([, name]) => (name === 'projectId' ? [] : (name ?? [])))
 
-/** Something that is named in the path, and that belongs to a project or to somebody. */
+/** A resource in the path that belongs to a project or to a user. */
 const owned = operations.filter(
   (operation) => operation.access.by !== 'anyone' && namesIn(operation).length > 0,
 )
@@ -50,7 +50,7 @@ describe.skipIf(!services)('what belongs to another project is as if it did not 
     const missing = await ask(theirs.replace(/[0-9a-f]/gi, '7'))
     expect(foreign).toEqual(missing)
     expect(foreign.status).toBe(404)
-    // And nothing has happened to it.
+    // The resource is unchanged.
     expect((await world.call(operation, good)).status).toBeLessThan(400)
   })
 })

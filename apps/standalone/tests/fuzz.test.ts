@@ -8,18 +8,18 @@ import { asOwner } from './openapi/example.ts'
 import { examples } from './openapi/examples.ts'
 import { type Call, startWorld, type World } from './openapi/world.ts'
 
-/** Requests to each operation: a part of them at every test run, the whole by `npm run test:fuzz`. */
+/** Requests for each operation: a part in every test run, all with `npm run test:fuzz`. */
 const RUNS = Number(process.env.FUZZ_RUNS || 100)
-/** `npm run test:chaos` sends as many to what is open to the world, and leaves the resources of a project at a part. */
+/** `npm run test:chaos` sends as many to public operations, and a part to those of a project. */
 const runsOf = ({ path }: Operation): number =>
   path.startsWith('/api/projects/') ? RUNS : extent(RUNS, Math.max(RUNS, 10_000))
 const REPORT = extent(Boolean(process.env.FUZZ_REPORT), true)
-/** The same requests at every test run; others whenever their number is given, where a seed repeats a run that failed. */
+/** The same requests in every test run. With a given number they differ; a seed repeats a failed run. */
 const SEED = Number(process.env.FUZZ_SEED || (process.env.FUZZ_RUNS ? Date.now() % 2 ** 31 : 1))
-/** After so many requests one that would succeed is made anew: what it was about may be gone. */
+/** After this many requests, the successful one is created again, because its resource may be gone. */
 const RENEW_AFTER = 100
 
-/** What the insides of a server look like. */
+/** Texts that reveal the internals of a server. */
 const LEAK = /node_modules|\.ts:\d+|PrismaClient|violates \w+ constraint|syntax error at or near/
 
 const tags = [...new Set(operations.map(({ tag }) => tag))]
@@ -52,7 +52,7 @@ describe.skipIf(!services)(`whatever is sent, nothing breaks (FUZZ_SEED=${SEED})
       const example = examples.get(id)
       if (!example) throw new Error(`${id} has no example`)
       const good = await example.good(world)
-      // Settings of the project that the others use would have them refused.
+      // Settings of the shared project that would refuse the other requests.
       return id === updateSettings.id ? asOwner(world, good) : good
     }
 

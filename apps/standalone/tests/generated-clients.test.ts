@@ -10,14 +10,14 @@ const ROOT = path.resolve(import.meta.dirname, '../../..')
 const MAIN = path.resolve(import.meta.dirname, '../src/main.ts')
 const PROGRAMS = path.join(import.meta.dirname, 'generated-clients')
 
-// As old as what openapi-python-client takes.
+// The oldest version that openapi-python-client supports.
 const USABLE_PYTHON = 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))'
 const hasPython = spawnSync('python3', ['-c', USABLE_PYTHON]).status === 0
 const MISSING = 'python3 3.11 or newer with venv is missing'
 if (!hasPython && process.env.CI) throw new Error(`${MISSING}, and in CI no test may be left out`)
 if (!hasPython) process.stdout.write(`${MISSING}: the test of a generated Python client is left out.\n`)
 
-/** Runs a command to its end. @throws Error with what it has written when it fails */
+/** Runs a command to its end. @throws Error with its output when it fails */
 const run = async (command: string, args: readonly string[], cwd: string): Promise<string> => {
   const { stdout, output, ended } = startProcess(command, args, { cwd, env: process.env })
   const code = await ended
@@ -27,7 +27,7 @@ const run = async (command: string, args: readonly string[], cwd: string): Promi
 
 type Demo = { apiKey: string; projectId: string }
 
-// Generating and compiling some hundred modules takes a busy machine its time.
+// Generating and compiling hundreds of modules takes long on a busy machine.
 describe('a client that is generated from the document', { timeout: 600_000 }, () => {
   let folder: string
   let stop: () => Promise<void>

@@ -15,7 +15,7 @@ type Profile = {
 const TIMES = 1_000
 const AT_ONCE = 20
 
-/** Who people are and what is known of them, asserted on whichever way of running `start` begins. */
+/** Identities and profiles, for the deployment that `start` begins. */
 export const describeIdentity = (start: () => Promise<Constellation>): void => {
   let waymark: Constellation
 
@@ -63,7 +63,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
   it(`shows an event the identify that was answered before it, ${TIMES} times under load`, async () => {
     const sent: { eventId: string; userId: string; n: number; profileId: string }[] = []
     const goThrough = async (n: number): Promise<void> => {
-      // By turns: a visitor seen before, a new one, and one whose user is known already.
+      // In turn: a known visitor, a new one, and one whose user is known.
       const { visitorId, userId } = someone()
       if (n % 3 !== 1) await track(anEvent({ visitorId }), n % 2 ? '?sync=1' : '')
       if (n % 3 === 2) await track(anEvent({ userId }), '?sync=1')
@@ -244,7 +244,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
     })
 
     it('does not replace them by linking a visitor either', async () => {
-      // An anonymous profile goes up in the user's.
+      // The anonymous profile is merged into the user's.
       const merged = someone()
       await putProfile({ userId: merged.userId, traits: { email: 'ann@example.com' } })
       await write({ visitorId: merged.visitorId, traits: { email: 'eve@example.com' } })
@@ -257,7 +257,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
         'email',
       ])
       expect((await profileOf('userId', taken.userId)).traits).toEqual({ email: 'bob@example.com' })
-      // What the visitor's server said outlives what the user's browser said.
+      // Traits from the server take precedence over later ones from the browser.
       const both = someone()
       await write({ userId: both.userId, traits: { email: 'eve@example.com' } })
       await putProfile({ visitorId: both.visitorId, traits: { email: 'cat@example.com' } })
@@ -311,7 +311,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
           dropped_keys: [],
         })
         expect((await profileOf('visitorId', visitorId)).traits).toEqual({ email: 'new@example.com' })
-        // What was proved is protected from what is not.
+        // Verified traits are protected from unverified writes.
         expect((await write({ userId, traits: { email: 'eve@example.com' } })).body.dropped_keys).toEqual([
           'email',
         ])
@@ -411,7 +411,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
     const filler = 'x'.repeat(8_000)
     for (let n = 0; n < 8; n++) await putProfile({ userId, traits: { [`t${n}`]: filler } })
     const { traits } = await profileOf('userId', userId)
-    // The name, quotes, colon and comma of one more take 7 bytes.
+    // The name, quotes, colon and comma of another trait take 7 bytes.
     const room = 65_536 - Buffer.byteLength(JSON.stringify(traits)) - 7
     const refused = { status: 400, body: { error: expect.stringMatching(/traits.*65,?536 bytes/) } }
     const one = { z: 'x'.repeat(room) }

@@ -11,7 +11,7 @@ const priced = {
   properties: { total: { type: 'integer' }, coupon: { type: 'string', pattern: '^[A-Z]+$' } },
 }
 
-/** Catalog, conversions, keys and backfill as a client sees them, asserted on whichever way of running. */
+/** Catalog, conversions, keys and backfill as a client uses them, for the deployment that `start` begins. */
 export const describeIngestion = (start: () => Promise<Constellation>): void => {
   let waymark: Constellation
 
@@ -123,7 +123,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     const { key: enforcing } = await createKey({ validationMode: 'enforce' })
     const { key: silent } = await createKey({ validationMode: 'off' })
     const properties = { total: 'much', coupon: 'low' }
-    // Two warnings of the schema, and one of the envelope.
+    // Two warnings of the schema, and one of the event's fields.
     const wrong = () => ({
       ...{ eventName: name, eventId: randomUUID(), visitorId: 'v', clientTimestamp: 'yesterday' },
       properties,
@@ -135,7 +135,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
       'the definition is known',
       async () => (await trackSync([probe], enforcing)).status === 422,
     )
-    // While it was not, the probe may have been stored, with warnings of its own.
+    // Before that, the probe may have been stored with other warnings.
     const before = await counted()
     expect((await trackSync([wrong()], silent)).body).toMatchObject({ accepted: 1 })
     expect(await counted()).toEqual(before)
@@ -149,7 +149,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     const later = wrong()
     await track([later])
     const total = Number(before[0]?.total ?? 0) + 6
-    // Of the same visitor, so it comes after the repeat.
+    // Of the same visitor, so that it is stored after the repeat.
     await eventually('the later event is counted', async () => Number((await counted())[0]?.total) >= total)
     expect(await counted()).toMatchObject([{ group: name, total }])
   })

@@ -9,7 +9,7 @@ const CHROME =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36'
 const GOOGLEBOT = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
 
-/** What a client of Waymark relies on, asserted on whichever way of running `start` begins. */
+/** The core behaviour of Waymark, for the deployment that `start` begins. */
 export const describeMainJob = (start: () => Promise<Constellation>): void => {
   let waymark: Constellation
 

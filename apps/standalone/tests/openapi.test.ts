@@ -13,23 +13,23 @@ import type { Example, Way } from './openapi/example.ts'
 import { examples } from './openapi/examples.ts'
 import { type Call, startWorld, type World } from './openapi/world.ts'
 
-/** The requests of an example that have a status answered, one for each reason that the answer may give. */
+/** The requests of an example for a status, one for each documented reason. */
 const waysTo = (status: number, example?: Example): { reason: string; special: Way | undefined }[] => {
   const special = example?.others?.[status]
   if (typeof special !== 'object') return [{ reason: '', special }]
   return Object.entries(special).map(([reason, way]) => ({ reason, special: way }))
 }
 
-/** Operations whose example names something that only its reader has: a token, a password, a code or an id. */
+/** Operations whose examples need a value that only the reader has: a token, a password, a code or an id. */
 const NAMES_WHAT_IS_OWN = ['login', 'changePassword', 'acceptInvitation', 'redeemCoupon', 'revokeCoupons']
 
-/** A query with one parameter that is known and whose value is empty, which none may be. */
+/** An empty value of a known query parameter, which no parameter allows. */
 const emptyParameter = (schema: object): Record<string, string> => {
   const [name = ''] = Object.keys((schema as { properties?: object }).properties ?? {})
   return { [name]: '' }
 }
 
-/** A request that is answered with a status that follows from who may ask and from what is read. */
+/** A request with a status that follows from the operation's access and parts. */
 const spoil = async (
   status: number,
   operation: Operation,
@@ -118,7 +118,7 @@ describe.skipIf(!services)('every documented answer can be had, and no other is 
     const affected = operations.filter(
       (operation) => 503 in answersOf(operation) && !examples.get(operation.id)?.goesOn,
     )
-    // One by one: all at once would take a slow machine longer than a request may wait.
+    // In sequence, because concurrent requests would exceed the deadline on a slow machine.
     const calls: { operation: Operation; call: Call }[] = []
     for (const operation of affected) {
       const example = examples.get(operation.id)

@@ -5,7 +5,7 @@ import { readEventIds } from './stored.ts'
 const BATCHES = 60
 const BATCH = 50
 
-/** What was acknowledged is stored, once, whichever app is killed in the middle. */
+/** Acknowledged events are stored once, whichever app is killed. */
 export const describePowerCut = (start: () => Promise<Constellation>, apps: readonly AppName[]): void => {
   it.each(apps)('stores what it acknowledged, each event once, when %s is killed under load', async (app) => {
     const waymark = await start()
@@ -33,7 +33,7 @@ export const describePowerCut = (start: () => Promise<Constellation>, apps: read
         }
         await send(batch)
       }
-      // The whole load again: repeats must not show.
+      // The whole load again: repeats must have no effect.
       for (let batch = 0; batch < 10; batch++) await send(batch)
 
       const stored = await eventually('everything acknowledged is stored', async () => {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 const SHELLS = ['sh', 'bash', 'zsh'].filter((shell) => spawnSync(shell, ['-c', ':']).status === 0)
-// A block that needs more than `npm start` says so in a comment above it.
+// A block that needs more than `npm start` has a comment that says so.
 const BLOCK = /(<!-- Not run by the README test: ([^>]*) -->\n)?^```sh\n(.*?)^```$/gms
 
 const commandPath = (command: string): string =>
@@ -45,7 +45,7 @@ describe.each(SHELLS)('the commands of the documentation in %s', (shell) => {
     await chmod(folder, 0o755)
     dataDir = path.join(folder, 'my data')
     await mkdir(dataDir)
-    // Notes the status of each answer, which curl itself does not tell.
+    // Records the status of each response, which curl does not print.
     await writeFile(
       path.join(folder, 'curl'),
       `#!/bin/sh\nexec ${commandPath('curl')} -sS "$@" -w '%{stderr}[%{http_code}] %{url_effective}\\n'\n`,
@@ -70,7 +70,7 @@ describe.each(SHELLS)('the commands of the documentation in %s', (shell) => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  /** Gives the shell the blocks of a file by standard input, as a terminal gives it what is pasted. */
+  /** Passes the code blocks of a file to the shell's standard input, like pasted text. */
   const paste = async (file: string): Promise<{ out: string; statuses: string[] }> => {
     const blocks = (await blocksOf(file)).filter(({ leftOut }) => leftOut === undefined)
     const pasted = startProcess(shell, ['-s'], {

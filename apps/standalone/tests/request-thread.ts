@@ -1,14 +1,14 @@
 import { Worker } from 'node:worker_threads'
 
-/** A request that another thread makes, so that neither sending nor reading it counts as the server's time. */
+/** A request from another thread, so that sending and reading it does not count as the server's time. */
 export type ThreadRequest = {
   url: string
   method: string
   headers: Record<string, string>
-  /** Sent as it is when it is a string, else as JSON. */
+  /** Sent unchanged if it is a string, otherwise as JSON. */
   body?: unknown
 }
-/** What came of it; of a long body only the beginning. */
+/** The response; of a long body only the beginning. */
 export type ThreadAnswer = { status: number; text: string; bytes: number }
 
 const CODE = `
@@ -23,7 +23,7 @@ const CODE = `
     }
   })`
 
-/** Starts a thread that makes requests. */
+/** Starts a thread that sends requests. */
 export const startRequestThread = () => {
   const worker = new Worker(CODE, { eval: true })
   const waiting = new Map<number, (answer: ThreadAnswer) => void>()
@@ -33,7 +33,7 @@ export const startRequestThread = () => {
     waiting.delete(id)
   })
   return {
-    /** Resolves with the answer, status 0 when there is none. The body is written before anything is measured. */
+    /** Resolves with the response, or status 0 if there is none. The body is written before the measurement. */
     prepare: ({ url, body, ...init }: ThreadRequest): (() => Promise<ThreadAnswer>) => {
       const bytes = new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body))
       return () =>

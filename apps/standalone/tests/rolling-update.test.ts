@@ -23,16 +23,16 @@ import {
 import { describe, expect, it, onTestFinished } from 'vitest'
 
 const SENDERS = 4
-/** Between two requests of a sender, so that a drain of many seconds does not occupy the machine. */
+/** Pause between two requests of a sender, to limit the load of a long drain. */
 const SEND_PAUSE_MS = 10
-/** How long a replica goes on answering after SIGTERM. A busy machine may need seconds to reconfigure the proxy. */
+/** How long a replica keeps answering after SIGTERM. On a busy machine the proxy may need seconds to reload. */
 const DRAIN_MS = 20_000
-/** How much later than the replica the proxy learns of the stop, as between a kubelet and an Ingress. */
+/** How much later the proxy learns of the stop, as between a kubelet and an Ingress. */
 const PROXY_DELAY_MS = 300
 
 type Call = { method?: string; path: string; body?: object; headers?: Record<string, string> }
 
-/** A service as its clients know it: what it is asked, as often as they like, and what it answers. */
+/** A service from the client's view: its requests and expected responses. */
 type Asked = { app: string; status: number; prepare(db: Database, projectId: string): Promise<() => Call> }
 
 const SERVICES: Asked[] = [
@@ -72,7 +72,7 @@ const SERVICES: Asked[] = [
       await db.prisma.couponPool.create({ data: { ...pool, size, generated: size, count: { create: {} } } })
       const rows = codes.map((code) => ({ code, display: null }))
       await db.transaction((client) => insertCoupons(client, { id, projectId }, rows))
-      // Each is redeemed once, so that none of the answers is a repeated one.
+      // Each code is redeemed once, so no response is a repeated one.
       return () => ({
         path: '/api/v1/coupons/redeem',
         body: { code: codes.pop(), userId: 'ann' },
@@ -90,7 +90,7 @@ const SERVICES: Asked[] = [
   },
 ]
 
-/** What a proxy in front of the replicas is told, which keeps its connections to them. */
+/** The configuration of a proxy in front of the replicas, with keep-alive connections. */
 const proxyConfig = (port: number, replicas: readonly { port: number }[]): string => `
   pid /tmp/nginx-${port}.pid;
   events {}
@@ -167,7 +167,7 @@ describe.skipIf(!services).each(SERVICES)('a rolling update of $app behind a pro
     onTestFinished(async () => {
       await proxy.container.stop({ timeout: 0 })
     })
-    // How a proxy ends the connections of its own clients is not the question here.
+    // How a proxy closes the connections of its own clients is not tested here.
     const agent = new Agent({ keepAlive: false })
     const call = () => ask(proxyPort, apiKey, agent, nextCall())
     await eventually('the proxy answers', async () => (await call()) === status)

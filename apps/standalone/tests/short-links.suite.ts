@@ -9,7 +9,7 @@ type Attributed = { conversions: number; revenue: { currency: string; amount: nu
 const DESKTOP =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36'
 
-/** Short links from their making to the conversions they lead to, asserted on whichever way of running. */
+/** Short links from their creation to conversions, for the deployment that `start` begins. */
 export const describeShortLinks = (start: () => Promise<Constellation>): void => {
   let waymark: Constellation
 
@@ -28,7 +28,7 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
     (await manage('GET', `links?${query}`)).body.data as Link[]
   const follow = (code: string) =>
     waymark.request(`/s/${code}`, { redirect: 'manual', headers: { 'User-Agent': DESKTOP } })
-  /** Follows a link as a browser would and answers where it arrived. */
+  /** Follows a link like a browser, and returns the final URL. */
   const click = async (code: string): Promise<URL> => {
     const response = await follow(code)
     expect(response.status).toBe(302)
@@ -227,7 +227,7 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
       const landing = await click(first.code)
       const clickId = landing.searchParams.get('wm_click')
       const landed = anEvent(visitorId, { properties: { url: landing.href } })
-      // Sent at once: the click itself may not have been stored yet.
+      // Sent at once: the click may not be stored yet.
       expect((await track(landed)).status).toBe(202)
       expect(await storedEvent(landed.eventId)).toMatchObject({
         shortLinkId: first.id,
@@ -259,7 +259,7 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
       const none = { conversions: 0, revenue: [] }
       expect(await attributedTo(first.id)).toEqual({ firstTouch: once, lastTouch: none })
       expect(await attributedTo(last.id)).toEqual({ firstTouch: none, lastTouch: once })
-      // Nothing is counted again when the client repeats itself.
+      // Repeats by the client are not counted again.
       await track(bought)
       await track(bought, true)
       expect(await attributedTo(last.id)).toEqual({ firstTouch: none, lastTouch: once })
@@ -317,7 +317,7 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
         return lastTouch.conversions > 0 && lastTouch.revenue
       })
       expect(revenue).toEqual([{ currency: 'EUR', amount: 100 }])
-      // Conversions travel through the queue, backfilled ones too.
+      // Conversions go through the queue, including backfilled ones.
       const past = await eventually('the order of 2024 counts', async () => {
         const { body } = await manage('GET', `links/${link.id}/stats?from=2024-01-01&to=2024-03-01`)
         const { lastTouch } = body.conversions as { lastTouch: Attributed }

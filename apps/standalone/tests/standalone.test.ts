@@ -5,7 +5,7 @@ import { describeAllFeatures } from './all.suite.ts'
 import { createClient } from './client.ts'
 import { describePowerCut } from './power-cut.suite.ts'
 
-/** What only one process can promise: what a write answered counts in the next request. */
+/** Guarantees of a single process: a write applies to the next request. */
 const describeAtOnce = (): void => {
   let waymark: Constellation
   beforeAll(async () => {

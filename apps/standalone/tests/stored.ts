@@ -2,7 +2,7 @@ import type { Constellation } from '@waymark/testing'
 
 type Listed = { eventId: string }
 
-/** The event ids of everything in a list of a project, page by page. */
+/** The event ids in a list of a project, from all pages. */
 const readIds = async (waymark: Constellation, resource: string): Promise<string[]> => {
   const ids: string[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {
@@ -17,7 +17,7 @@ const readIds = async (waymark: Constellation, resource: string): Promise<string
   return ids
 }
 
-/** The ids of all events of the project; one that was stored twice is in it twice. */
+/** The ids of all events of the project. An event that was stored twice appears twice. */
 export const readEventIds = (waymark: Constellation): Promise<string[]> => readIds(waymark, 'events')
 
 /** The event ids of all conversions of the project. */

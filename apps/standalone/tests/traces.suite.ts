@@ -8,7 +8,7 @@ import {
 } from '@waymark/testing'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 
-/** What somebody who looks at traces finds there, on whichever way of running `start` begins. */
+/** Traces as an operator sees them, for the deployment that `start` begins. */
 export const describeTraces = (start: (env: Record<string, string>) => Promise<Constellation>): void => {
   let collector: Collector
   let waymark: Constellation
@@ -38,7 +38,7 @@ export const describeTraces = (start: (env: Record<string, string>) => Promise<C
     return response.status
   }
 
-  /** The spans of a trace by name and group, once those of the named are there. */
+  /** The spans of a trace by name and group, once the named ones exist. */
   const spansOf = (traceId: string, names: readonly string[]) =>
     eventually(`the trace has ${names.join(', ')}`, () => {
       const spans = new Map<string, CollectedSpan>()
@@ -59,7 +59,7 @@ export const describeTraces = (start: (env: Record<string, string>) => Promise<C
     ]
     const spans = await spansOf(traceId, [request, send, ...consumers])
     expect(spans.get(send)?.parentSpanId).toBe(spans.get(request)?.spanId)
-    // All of them follow from what the request sent, whoever passed it on.
+    // All of them belong to the request's trace.
     for (const consumer of consumers) expect(spans.get(consumer)?.parentSpanId).toBe(spans.get(send)?.spanId)
     expect(JSON.stringify([...spans.values()])).not.toContain('visitor-')
   })

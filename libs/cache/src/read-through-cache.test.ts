@@ -11,7 +11,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A cache on a store that holds `stored`, and answers, fails or hangs as `mode` says. */
+/** A cache on a store with the value `stored`, which answers, fails or hangs depending on `mode`. */
 const setUp = (options: Partial<ReadThroughCacheOptions<Value>> = {}) => {
   const store = {
     stored: { n: 1 } as Value | null,

@@ -5,7 +5,7 @@ import type { RateLimiter } from '../src/rate-limit/port.ts'
 
 const MINUTE = 60_000
 
-/** What every limiter does, by itself. `open` resolves when it is ready to count. */
+/** The behaviour of every limiter within one process. `open` resolves when it is ready to count. */
 export const describeRateLimiter = (open: () => Promise<RateLimiter>): void => {
   let limiter: RateLimiter
   beforeAll(async () => {

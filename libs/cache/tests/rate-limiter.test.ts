@@ -87,7 +87,7 @@ describe.skipIf(!services)('the locally counting limiter on Redis', () => {
       if (result.allowed) allowed += 1
       return !result.allowed
     })
-    // One every 20 ms, until it told and so heard: after 200 ms, or twice that when it was just too early.
+    // One every 20 ms until the counts are shared: after 200 ms, or twice that when an interval was just missed.
     expect(allowed).toBeLessThan(50)
   })
 
@@ -161,7 +161,7 @@ describe.skipIf(!services)('while Redis fails', () => {
         expect(result).toMatchObject({ allowed: true, remaining: 8 - n })
         expect(ms).toBeLessThan(COMMAND_TIMEOUT_MS + 150)
       }
-      // Once it timed out, Redis is left alone.
+      // After a timeout, Redis is not queried for a while.
       expect((await timed(allowedOf(times(100, () => pair[0].consume(use))))).ms).toBeLessThan(100)
       const shared = aUse(10_000)
       let looks = 0

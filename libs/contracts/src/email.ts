@@ -1,12 +1,12 @@
-/** What a trigger is up to: only an active one sends. Archiving is for ever. */
+/** The status of a trigger. Only an active one sends emails. Archiving is final. */
 export const emailTriggerStatuses = ['draft', 'active', 'paused', 'archived'] as const
 export type EmailTriggerStatus = (typeof emailTriggerStatuses)[number]
 
 /**
- * What became of a delivery. `pending` and `sending` are under way, the others are final:
- * `sent` the mail server took it; `unconfirmed` it was handed over and the server's answer was never seen;
- * `bounced` it came back; `failed` the server refused it for good, or it was tried for too long;
- * `canceled` its trigger was no longer active; the rest never were to be sent.
+ * The status of a delivery. `pending` and `sending` are in progress, the others are final:
+ * `sent`: the mail server accepted it; `unconfirmed`: it was handed over, but the server's response is unknown;
+ * `bounced`: it was returned; `failed`: the server rejected it permanently, or the retries took too long;
+ * `canceled`: its trigger was no longer active; the remaining ones were never to be sent.
  */
 export const emailDeliveryStatuses = [
   'pending',
@@ -22,18 +22,18 @@ export const emailDeliveryStatuses = [
 ] as const
 export type EmailDeliveryStatus = (typeof emailDeliveryStatuses)[number]
 
-/** Why an address gets no email. */
+/** Why an address receives no emails. */
 export const suppressionReasons = ['unsubscribed', 'bounced', 'complained', 'manual'] as const
 export type SuppressionReason = (typeof suppressionReasons)[number]
 
-/** An active trigger, as far as deciding takes; what it says is read when it is sent. */
+/** The data of an active trigger for creating deliveries. The templates are read when an email is sent. */
 export type EmailTrigger = {
   id: string
   eventName: string
-  /** JsonLogic over `{ event, properties }`; null takes every event of that name. */
+  /** JsonLogic over `{ event, properties }`; null matches every event with the name. */
   filter: unknown
-  /** At least this long between two emails to one profile, in seconds; 0 for none. */
+  /** Minimum time between two emails to one profile, in seconds; 0 for none. */
   cooldownSeconds: number
-  /** RFC 3339; events received before fire nothing. */
+  /** RFC 3339. Events received before do not trigger emails. */
   activatedAt: string
 }

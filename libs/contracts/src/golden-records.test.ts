@@ -16,7 +16,7 @@ const OPTIONAL_FIELDS: Record<string, readonly string[]> = {
     'backfill',
     'warnings',
     'conversions',
-    // Of an identify.
+    // Of an identify call.
     'verified',
   ],
 }

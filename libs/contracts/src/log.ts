@@ -1,4 +1,4 @@
 type Write = (details: object, message: string) => void
 
-/** Where parts below the services write their log lines; pino fits. */
+/** A logger for packages below the services; pino is compatible. */
 export type Log = { debug: Write; info: Write; warn: Write; error: Write }

@@ -1,19 +1,19 @@
 import type { ErrorObject } from 'ajv'
 
-/** The annotation that says in words what a `pattern` allows, to follow "must be". */
+/** The annotation that describes what a `pattern` allows, as text after "must be". */
 export const PATTERN_DESCRIPTION = 'x-pattern-description'
 
-/** Characters of a received value that a message repeats. */
+/** Maximum characters of a received value in a message. */
 const MAX_SHOWN_LENGTH = 100
-/** Characters of all allowed values that a message lists. */
+/** Maximum characters of all allowed values in a message. */
 const MAX_LIST_LENGTH = 400
 
 type Schema = Record<string, unknown>
 
 /**
- * Says in words why a value does not fit, as a predicate of the field at fault: `must be one of off, warn; got "strict"`.
- * The error has to come from an Ajv with `verbose`, which adds the value and its schema. The value is left out where its
- * schema says `writeOnly`, or with `showReceived: false`: it may be a secret.
+ * Describes why a value does not match, as a predicate of the field: `must be one of off, warn; got "strict"`.
+ * The error must come from an Ajv with `verbose`, which adds the value and its schema. The value is omitted if its
+ * schema has `writeOnly`, or with `showReceived: false`, because it may be a secret.
  */
 export const describeError = (error: ErrorObject, { showReceived = true } = {}): string => {
   const { keyword, params, data, parentSchema = {} } = error
@@ -79,7 +79,7 @@ export const describeError = (error: ErrorObject, { showReceived = true } = {}):
   }
 }
 
-/** The member of an object that an error about the object means: one that is missing or that is not known. */
+/** The member of an object that an error refers to: a missing or an unknown one. */
 export const memberOf = ({ keyword, params }: ErrorObject): string | undefined => {
   switch (keyword) {
     case 'required':
@@ -95,8 +95,8 @@ export const memberOf = ({ keyword, params }: ErrorObject): string | undefined =
 }
 
 /**
- * The error that helps most, of those with which an Ajv without `allErrors` refused a value. It writes the errors of all
- * alternatives first and then that none of them fits; where the value's type leaves one alternative, its error counts.
+ * The most helpful of the errors from an Ajv without `allErrors`. Ajv reports the errors of all alternatives before the
+ * one that none of them matches. If the value's type leaves one alternative, its error is the most helpful.
  */
 export const mainError = (errors: readonly ErrorObject[]): ErrorObject | undefined => {
   const last = errors.at(-1)
@@ -110,19 +110,19 @@ export const mainError = (errors: readonly ErrorObject[]): ErrorObject | undefin
   return mainError(errors.filter(({ schemaPath }) => schemaPath.startsWith(prefix))) ?? last
 }
 
-/** Whether an error says that a value is none of those that are listed. */
+/** Whether an error means that a value is not one of the listed values. */
 export const listsValues = ({ keyword, schema }: ErrorObject): boolean =>
   keyword === 'enum' ||
   keyword === 'const' ||
   (keyword === 'anyOf' && valuesOf({ anyOf: schema }) !== undefined)
 
-/** That a field is not known, and which ones are. */
+/** The problem for unknown fields, with their names. */
 export const unknownField = (known: readonly string[], what = 'field'): string =>
   known.length === 0
     ? `is not a known ${what}; none is allowed here`
     : `is not a known ${what}; allowed: ${list(known)}`
 
-/** A value as a message repeats it: on one line, and cut to a sane length. */
+/** A value for a message: on one line, truncated. */
 export const show = (value: unknown): string => {
   if (value === undefined) return 'nothing'
   if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array'
@@ -164,14 +164,14 @@ const typeNames = (type: unknown): string =>
     .map((name) => TYPES[`${name}`] ?? `${name}`)
     .join(' or ')
 
-// That null is allowed as well, for no value, goes without saying.
+// Null means no value, so messages do not list it.
 const oneOf = (all: readonly unknown[]): string => {
   const given = all.filter((value) => value !== null)
   const values = given.length > 0 ? given : all
   return values.length === 1 ? `must be ${bare(values[0])}` : `must be one of ${list(values.map(bare))}`
 }
 
-// Allowed values stand without quotation marks, as in the documentation.
+// Allowed values are not quoted, as in the documentation.
 const bare = (value: unknown): string =>
   typeof value === 'string' ? cut(value) : cut(JSON.stringify(value) ?? `${value}`)
 const cut = (text: string): string =>
@@ -213,7 +213,7 @@ const alternatives = (branches: readonly Schema[]): string => {
     : 'must have an allowed form'
 }
 
-/** All values that fit a schema, where it lists them. */
+/** All values that match a schema, if it lists them. */
 const valuesOf = (schema: Schema): unknown[] | undefined => {
   if ('const' in schema) return [schema.const]
   if (Array.isArray(schema.enum)) return schema.enum

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { withTextLength } from './text-length.ts'
 
-/** Validators of strings by the lengths that they allow; to compile one takes longer than to use it. */
+/** Validators of strings by allowed length. Compiling one takes longer than using it. */
 const validators = (ajv: Ajv2020) => {
   const compiled = new Map<string, ReturnType<Ajv2020['compile']>>()
   return (minLength: number, maxLength: number) => {
@@ -19,7 +19,7 @@ const original = validators(theirs())
 
 it('tells of every text what counting its characters does', () => {
   const limit = fc.nat({ max: 8 })
-  // Also halves of a character, and characters of two units.
+  // Including lone surrogates and surrogate pairs.
   const text = fc.string({ unit: fc.constantFrom('a', 'é', '😀', '\ud83d', '\ude00'), maxLength: 20 })
   fc.assert(
     fc.property(limit, limit, text, (min, max, value) => {

@@ -27,7 +27,7 @@ const records = (count: number): RawRecord[] => Array.from({ length: count }, (_
 
 const databaseError = (code: string) => Object.assign(new Error('quotes the data: hunter2'), { code })
 
-/** What handles ids: it may throw, or say what becomes of them. */
+/** A handler of ids, which may throw or return outcomes. */
 type Handle = (ids: number[], call: number) => Outcome[] | undefined
 
 const setUp = (handle: Handle, rest: Partial<Subscription<Letter>> = {}) => {
@@ -57,7 +57,7 @@ const setUp = (handle: Handle, rest: Partial<Subscription<Letter>> = {}) => {
   const deliver = createDelivery(subscription, { publishDeadLetters, log, classifyError: classifyStoreError })
   return {
     deliver: (batch: RawRecord[]) => deliver(batch, stop.signal),
-    /** What publishing dead letters throws at its next calls. */
+    /** The errors of the next calls that publish dead letters. */
     faults,
     calls,
     handled,

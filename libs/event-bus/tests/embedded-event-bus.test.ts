@@ -37,7 +37,7 @@ const createHarness = async () => {
 const HOUR_MS = 60 * 60 * 1000
 const DAY_MS = 24 * HOUR_MS
 
-/** A database of the test's own, with what fills its log. */
+/** A separate database, with helpers that fill its log. */
 const createLogDatabase = async () => {
   const { url, drop } = await createTestDatabase()
   const pool = openPool(url)
@@ -48,7 +48,7 @@ const createLogDatabase = async () => {
   return {
     url,
     pool,
-    /** Puts records of one partition into the log, from offset 0, one for each age in ms. */
+    /** Inserts records of one partition into the log, from offset 0, one for each age in ms. */
     fill: (topic: string, partition: number, ages: readonly number[]) =>
       pool.query(
         `INSERT INTO bus.log (topic, "partition", "offset", key, value, at)
@@ -58,7 +58,7 @@ const createLogDatabase = async () => {
       ),
     commit: (group: string, topic: string, partition: number, next: number) =>
       pool.query('INSERT INTO bus.log_offsets VALUES ($1, $2, $3, $4)', [group, topic, partition, next]),
-    /** What the log holds, as topic/partition/offset. */
+    /** The records in the log, as topic/partition/offset. */
     kept: async (): Promise<string[]> => {
       const { rows } = await pool.query<{ slot: string }>(
         `SELECT concat_ws('/', topic, "partition", "offset") AS slot FROM bus.log ORDER BY topic, "partition", "offset"`,
@@ -71,7 +71,7 @@ const createLogDatabase = async () => {
 describe.skipIf(!services)('sweeping the log in PostgreSQL', () => {
   afterEach(() => void vi.useRealTimers())
 
-  /** Opens a bus, subscribes, sweeps once until `count` records are left, and tells which. */
+  /** Opens a bus, subscribes, sweeps until `count` records are left, and returns them. */
   const sweepTo = async (
     count: number,
     { url, pool, kept }: Awaited<ReturnType<typeof createLogDatabase>>,

@@ -4,11 +4,11 @@ import { Type } from 'typebox'
 import { afterEach, expect, it } from 'vitest'
 import type { Consumer, EventBus, Subscription } from '../src/port.ts'
 
-/** What the contract suite needs of an adapter. Each call gives topics and groups that no other test sees. */
+/** The harness of an adapter for the contract suite. Each call creates topics and groups that no other test uses. */
 export type Harness = {
-  /** Opens a bus on this test's own topics; opening it again finds what an earlier one left. */
+  /** Opens a bus on the topics of this test. Opening it again keeps their records. */
   open(): Promise<EventBus>
-  /** Puts text on a topic that no publisher of ours would write; only before the bus is opened. */
+  /** Writes text to a topic that no publisher would write. Only before the bus is opened. */
   publishRaw(topic: string, key: string, value: string): Promise<void>
   dispose(): Promise<void>
 }
@@ -16,7 +16,7 @@ export type Harness = {
 const Numbered = Type.Object({ n: Type.Integer(), person: Type.String() })
 type Numbered = { n: number; person: string }
 
-/** A topic of the suite's own; harnesses create it under this name. */
+/** A topic of the suite. Harnesses create it under this name. */
 export const numbered: Topic<Numbered> = {
   name: 'numbered.v1',
   validator: compileValidator(Numbered, { showReceived: false }),
@@ -27,7 +27,7 @@ export const numbered: Topic<Numbered> = {
 const record = (person: string, n: number) => ({ key: person, value: { n, person } })
 const range = (count: number) => Array.from({ length: count }, (_, n) => n)
 
-/** What an event bus promises, asserted on one adapter. */
+/** The contract of an event bus, asserted on one adapter. */
 export const describeEventBus = (createHarness: () => Promise<Harness>): void => {
   const cleanUps: (() => Promise<unknown>)[] = []
   afterEach(async () => {
@@ -55,7 +55,7 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
     return once
   }
 
-  /** Collects what a group is given. */
+  /** Collects the deliveries of a group. */
   const collect = (bus: EventBus, group: string, seen: Numbered[]) =>
     consume(bus, {
       group,
@@ -77,7 +77,7 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
 
     const firsts = (seen: Numbered[]) => [...new Set(seen.map(({ person, n }) => `${person} ${n}`))]
     for (const seen of [one, two]) {
-      // A topic that is new may refuse some of the first records; what was sent with them is then sent again.
+      // A new topic may refuse some of the first records. The whole batch is then sent again.
       await eventually('all 1,000 records arrive', () => firsts(seen).length === 1_000)
       for (const person of people) {
         const ofPerson = seen.filter((value) => value.person === person)
@@ -244,7 +244,7 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
     const released = new Promise<void>((resolve) => {
       release = resolve
     })
-    // Distinct ones: at least once is promised, and a group that rejoins is given again what is not committed.
+    // Distinct ones: delivery is at least once, and a group that rejoins gets uncommitted records again.
     const handled = new Set<number>()
     await consume(bus, {
       group: 'group',

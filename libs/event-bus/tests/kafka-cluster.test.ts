@@ -43,7 +43,7 @@ describe.skipIf(!services)('three brokers, of which one at a time goes away unde
   })
 
   let next = 0
-  /** Publishes records of many keys one after another until told to stop; answers what was acknowledged and what not. */
+  /** Publishes records of many keys in sequence until stopped. Returns which were acknowledged. */
   const startLoad = () => {
     const acknowledged: number[] = []
     const refused: number[] = []
@@ -81,7 +81,7 @@ describe.skipIf(!services)('three brokers, of which one at a time goes away unde
       await docker('kill', container.getId())
       await sleep(4_000)
       await docker('start', container.getId())
-      // As a rolling restart does: the next one only when this one has caught up.
+      // Like a rolling restart: the next one only after this one has caught up.
       await sleep(8_000)
     }
     const { acknowledged, refused } = await load.stop()
@@ -100,7 +100,7 @@ describe.skipIf(!services)('three brokers, of which one at a time goes away unde
     try {
       const publish = (person: string) =>
         bus.publish(numbered, [{ key: person, value: { n: next++, person } }])
-      // It takes the cluster 9 s and more to notice; until then every partition waits for this replica of it.
+      // The cluster takes 9 s or more to detect it. Until then every partition waits for this replica.
       await eventually('the others lead its partitions: whatever key it is, it is taken', async () => {
         await Promise.all(Array.from({ length: 50 }, (_, n) => publish(`after the move ${n}`)))
         return true

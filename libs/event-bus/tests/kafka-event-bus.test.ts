@@ -74,7 +74,7 @@ describe.skipIf(!services)('the event bus on Kafka', () => {
     await first.bus.publish(numbered, records)
     await first.consumer.start()
     await eventually('both are handled', () => first.lag.get(0) === 0 && first.lag.get(1) === 0)
-    // What was waiting when the first batches came.
+    // The number of waiting records when the first batches arrived.
     expect(Math.max(...first.told)).toBeGreaterThan(0)
 
     const second = open()
@@ -97,7 +97,7 @@ describe.skipIf(!services)('the event bus on Kafka', () => {
       const own = options()
       own.brokers = [broken, ...own.brokers]
       await ensureKafkaTopics(own, [numbered], { partitions: 1, replication: 1 }, createMemoryLog())
-      // Which broker is the first is left to chance, so that many begin at once.
+      // The first broker is random, so many clients start at once.
       const begin = async (n: number): Promise<void> => {
         const bus = createKafkaEventBus(own, busDeps())
         const received = new Set<number>()
@@ -110,7 +110,7 @@ describe.skipIf(!services)('the event bus on Kafka', () => {
           },
         })
         await consumer.start()
-        // On a busy machine the first attempt may come to its deadline.
+        // On a busy machine the first attempt may reach its deadline.
         await eventually('records are taken', async () => {
           await bus.publish(numbered, [{ key: 'ann', value: { n, person: 'ann' } }])
           return true
@@ -160,7 +160,7 @@ describe.skipIf(!services)('Kafka behind a network that breaks every connection 
     await consumer.start()
     for (let n = 0; n < 4; n++) {
       if (n > 0) proxy.reset()
-      // With its connection broken, an attempt may come to its deadline on a busy machine.
+      // With a broken connection, an attempt may reach its deadline on a busy machine.
       await eventually('it is taken', async () => {
         await bus.publish(numbered, [{ key: 'ann', value: { n, person: 'ann' } }])
         return true

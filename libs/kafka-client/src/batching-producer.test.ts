@@ -9,7 +9,7 @@ import type { BatchRecord } from './record-batch.ts'
 const DEADLINE_MS = 4_000
 const MAX_BATCH_CHARACTERS = 1_000
 
-/** The key tells the partition. */
+/** The key selects the partition. */
 const record = (partition: number, value: string): BatchRecord => ({ key: `${partition}`, value })
 const partitionOf = (key: string): number => Number(key)
 const partitionIn = ({ key }: BatchRecord): number => partitionOf(key)
@@ -46,7 +46,7 @@ const partitionsOf = (records: readonly BatchRecord[]) => [...new Set(records.ma
 const valuesIn = (partition: number, records: readonly BatchRecord[] = []) =>
   records.filter((one) => partitionIn(one) === partition).map(({ value }) => value)
 
-/** A producer whose sends are answered by hand: `answer(n)` settles the n-th one, counted from 0. */
+/** A producer whose sends are settled by the test: `answer(n)` settles the n-th one, counted from 0. */
 const setUp = () => {
   const sends: (readonly BatchRecord[])[] = []
   const answers: PromiseWithResolvers<RecordMetadata[]>[] = []
@@ -59,7 +59,7 @@ const setUp = () => {
   let leaders = [1, 1, 1]
   const leaderOf = (partition: number) => leaders[partition] ?? 1
   const producer = createBatchingProducer(send, { ...options, leaderOf }, createMemoryLog())
-  /** Publishes, and tells how that went so far. */
+  /** Publishes, and returns the current state of the promise. */
   const publish = (...records: BatchRecord[]) => {
     const publication: { state: 'open' | 'done' | 'failed'; error?: unknown } = { state: 'open' }
     producer.send(records, partitionOf).then(
@@ -83,7 +83,7 @@ const setUp = () => {
     producer,
     sends,
     publish,
-    /** Which broker leads each partition. */
+    /** The leader of each partition. */
     lead: (next: number[]) => {
       leaders = next
     },
@@ -335,7 +335,7 @@ describe('drain', () => {
   })
 })
 
-/** What becomes of one send: by partition, whether it is stored and whether the acknowledgement arrives. */
+/** The outcome of one send: by partition, whether it is stored and whether the acknowledgement arrives. */
 const fate = fc.record({
   stored: fc.array(fc.boolean(), { minLength: 3, maxLength: 3 }),
   acknowledged: fc.array(fc.boolean(), { minLength: 3, maxLength: 3 }),

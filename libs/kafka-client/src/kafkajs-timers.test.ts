@@ -16,7 +16,7 @@ const RequestQueue = require('kafkajs/src/network/requestQueue/index.js') as new
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-/** A queue of a connection that takes every request, with what became of each. */
+/** The request queue of a connection, which records what happened to each request. */
 const setUp = ({ maxInFlightRequests = 100 } = {}) => {
   const queue = new RequestQueue({
     requestTimeout: 1_000,

@@ -7,7 +7,7 @@ const kafkajsPartitioner = Partitioners.DefaultPartitioner()
 const byKafkajs = (key: string, partitions: number): number =>
   kafkajsPartitioner({
     topic: '',
-    // Only its length matters for a record with a key.
+    // With a key, only the number of partitions matters.
     partitionMetadata: new Array<PartitionMetadata>(partitions),
     message: { key, value: null },
   })

@@ -52,7 +52,7 @@ const encodeRecordBatch = (records: readonly BatchRecord[], compression?: BatchC
 
 const text = (maxLength: number) => fc.string({ unit: 'binary', maxLength })
 const headers = fc
-  // kafkajs reads a name that every object has as if it were there already.
+  // kafkajs treats a header named like an inherited member as if it existed.
   .array(
     fc.tuple(
       text(20).map((name) => `x-${name}`),
@@ -106,7 +106,7 @@ describe('a record batch', () => {
 
   it('takes a record as long as it could have room, and by itself any', () => {
     const ofLength = (length: number) => ({ key: '', value: 'x'.repeat(length) })
-    // 61 bytes before the records, 32 around each at the most, three for each UTF-16 unit.
+    // 61 bytes before the records, up to 32 for each record, and three per UTF-16 unit.
     const limit = 61 + 3 + 32 + 3 * 100
     const fits = (maxBytes: number): boolean => {
       const batch = createRecordBatches(maxBytes)()
@@ -150,7 +150,7 @@ describe('a record batch', () => {
     const batches = createRecordBatches(2_000_000)
     const open = async () => {
       const batch = batches()
-      // Takes three bytes for each of these, in case they are not ASCII: 1,000,090 with what frames them.
+      // Three bytes are reserved for each character: 1,000,090 with the framing.
       appendTo(batch, { key: 'k', value: 'x'.repeat(333_332) })
       return { batch, memory: (await batch.finish(NOW)).buffer }
     }

@@ -78,7 +78,7 @@ describe.skipIf(!services)('decisions in the database', () => {
     const [users] = await resolveProfiles(db.pool, [{ projectId, visitorId: null, userId }])
     await store([anEvent(visitorId, users ?? '', 'seen')])
     await identify(visitorId, userId)
-    // An event that was resolved before the login and stored after it.
+    // An event that was resolved before the sign-in and stored after it.
     await store([anEvent(visitorId, visitors, 'seen')])
     const person = await find('user', userId)
     expect(person).toMatchObject({

@@ -132,7 +132,7 @@ describe.skipIf(!services)('identities and profiles', () => {
       traitTimes: {},
       firstTouch: null,
     })
-    // From now on the visitor writes as the user.
+    // From now on the visitor's writes are for the user.
     await write('visitor', 'v', { plan: 'free' }, 4)
     expect(await traitsOf(user.profileId)).toMatchObject({ plan: 'free' })
   })
@@ -340,10 +340,10 @@ describe.skipIf(!services)('identities and profiles', () => {
       ...Array.from({ length: 40 }, () => resolveProfiles(db.pool, people())),
       ...Array.from({ length: 40 }, (_, n) => write('visitor', `v${random(14)}`, { [`w${n}`]: n })),
     ])
-    // Not one had to be repeated because of a deadlock.
+    // No transaction was repeated because of a deadlock.
     expect(transactions).toBe(identifies.length)
 
-    // A visitor belongs to the user of its last identify, and a user to a profile of its own.
+    // A visitor belongs to the user of its last identify call, and each user has its own profile.
     const last = new Map<string, IdentifyRecord>()
     for (const one of identifies) {
       const other = last.get(one.visitorId)
@@ -359,7 +359,7 @@ describe.skipIf(!services)('identities and profiles', () => {
       expect(profileId).toBe(await resolve(null, userId))
       expect(await profileOf(profileId ?? '')).toMatchObject({ userId, mergedInto: null })
     }
-    // Every trait written by an identify is at its user, the last value of each.
+    // Every trait of an identify call is at its user, with the last value.
     for (const userId of new Set(identifies.map((one) => one.userId))) {
       const expected: Record<string, unknown> = {}
       const own = identifies.filter((one) => one.userId === userId)
@@ -367,7 +367,7 @@ describe.skipIf(!services)('identities and profiles', () => {
       for (const { traits } of own) Object.assign(expected, traits)
       expect(await traitsOf((await resolve(null, userId)) ?? '')).toMatchObject(expected)
     }
-    // No identity belongs to a profile that was merged, and no merge leads to another.
+    // No identity belongs to a merged profile, and no merge leads to another.
     const { rows } = await db.pool.query(
       `SELECT i.value FROM ingest.identities i LEFT JOIN ingest.profiles p ON p.id = i.profile_id
        WHERE i.project_id = $1 AND (p.id IS NULL OR p.merged_into IS NOT NULL)

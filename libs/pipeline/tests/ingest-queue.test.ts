@@ -21,7 +21,7 @@ describe.skipIf(!services)('the way into the queue', () => {
     await database.drop()
   })
 
-  /** A queue on a bus that the test takes away and gives back, and a clock of its own. */
+  /** A queue on a bus whose availability the test controls, with a separate clock. */
   const setUp = (spoolDb = db) => {
     const world = { away: false, now: 1_000_000, published: [] as string[], attempts: 0, spooled: 0 }
     const bus: EventBus = {
@@ -116,7 +116,7 @@ describe.skipIf(!services)('the way into the queue', () => {
     await eventually('it spools', () => world.spooled > 8)
     world.away = false
     world.now += 1_500
-    // No moment is without a row in the spool, as long as everything goes through it.
+    // The spool is never empty while everything goes through it.
     const isPast = async () => {
       await queue.watchSpool()
       const before = world.spooled

@@ -31,7 +31,7 @@ const unavailable = expect.objectContaining({
   details: { retryAfter: expect.any(Number) },
 })
 
-/** A clock, a database with one key and a cache, and processes that share them, all in the hands of the test. */
+/** A clock, a database with one key, a cache, and processes that share them. The test controls all of them. */
 const setUp = (row: Partial<typeof storedRow> = {}) => {
   const rows = new Map([[keyId, { ...storedRow, ...row }]])
   const changes: { change_id: string; subject: string; at: number }[] = []
@@ -42,7 +42,7 @@ const setUp = (row: Partial<typeof storedRow> = {}) => {
     rows,
     cached,
     cacheAway: false,
-    /** Lets time pass; every process polls once a second, as a service does. */
+    /** Advances the clock. Every process polls once a second, like a service. */
     wait: async (ms: number) => {
       for (const end = world.now + ms; world.now < end; ) {
         const next = Math.min(end, (Math.floor(world.now / SECOND_MS) + 1) * SECOND_MS)
@@ -67,13 +67,13 @@ const setUp = (row: Partial<typeof storedRow> = {}) => {
     close: async () => {},
   }
 
-  /** A process, with what it does to the database. */
+  /** A process, with its queries to the database. */
   const startProcess = async () => {
     const process = {
       databaseAway: false,
-      /** Look-ups of keys; polls are not counted. */
+      /** Key look-ups, without polls. */
       queries: 0,
-      /** What a look-up waits for before it reads. */
+      /** Look-ups wait for this promise before they read. */
       before: Promise.resolve(),
       authenticate: (text: string) => apiKeys.authenticate(text),
     }
@@ -86,7 +86,7 @@ const setUp = (row: Partial<typeof storedRow> = {}) => {
       const found = rows.get(`${value}`)
       return { rows: found ? [found] : [] }
     }
-    // Of a pool, only this is used.
+    // The only method of a pool that is used.
     const pool = { query } as unknown as Pool
     const parts = { pool, log: createMemoryLog(), now: () => world.now }
     const configChanges = createConfigChanges(parts)

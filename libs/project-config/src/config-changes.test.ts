@@ -6,13 +6,13 @@ import { createConfigChanges } from './config-changes.ts'
 
 const REQUESTS = 50
 
-/** A database with one value that changes, and a process that remembers it. */
+/** A database with one changing value, and a process that caches it. */
 const setUp = () => {
   let time = 1
   const world = {
     value: 'old',
     changes: [] as { change_id: string; subject: string }[],
-    /** What a poll or a read waits for, after it has seen the database. */
+    /** Polls and reads wait for this promise after they have read the database. */
     before: Promise.resolve(),
     away: false,
     polls: 0,
@@ -22,7 +22,7 @@ const setUp = () => {
       world.changes.push({ change_id: `${world.changes.length}`, subject: 'project' })
     },
   }
-  // Every look at the clock is later than the one before.
+  // The clock advances with every call.
   const now = () => ++time
   const query = async () => {
     world.polls++
@@ -35,7 +35,7 @@ const setUp = () => {
     return { rows }
   }
   const log = createMemoryLog()
-  // Of a pool, only this is used.
+  // The only method of a pool that is used.
   const changes = createConfigChanges({ pool: { query } as unknown as Pool, log, now })
   const values = createReadThroughCache<{ value: string }>({
     name: 'values',
@@ -53,7 +53,7 @@ const setUp = () => {
   return { world, changes, get: async () => (await values.get('project'))?.value.value }
 }
 
-/** A promise, and what resolves it. */
+/** A promise with its resolver. */
 const gate = () => {
   let open = () => {}
   const closed = new Promise<void>((resolve) => {

@@ -19,7 +19,7 @@ const away = {
   },
 } as unknown as Pool
 
-/** The configuration by a process that knows nothing yet, whose database is away and whose cache holds `text`. */
+/** The configuration in a new process without database, and with `text` in the cache. */
 const configBy = async (text: string) => {
   const cache = createMemoryCache()
   await cache.set(`project-config:v3:${PROJECT}`, text, 60_000)
@@ -102,7 +102,7 @@ describe('compiled parts of a configuration', () => {
     cooldownSeconds: 0,
     activatedAt: '2026-01-01T00:00:00Z',
   }
-  /** The configuration of a database that answers `parts` in turn, read again each time. */
+  /** The configuration from a database that returns `parts` in turn, read again each time. */
   const readEachOf = (...parts: object[]) => {
     const rows = parts.map((part) => ({ ...snapshot, ...part }))
     const pool = { query: async () => ({ rows: [rows.length > 1 ? rows.shift() : rows[0]] }) }

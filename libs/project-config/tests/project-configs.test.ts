@@ -25,7 +25,7 @@ describe.skipIf(!services)('a project with a thousand event definitions', () => 
         id: randomUUID(),
         projectId,
         name: `event-${n}`,
-        // As no save would take it, so that whoever compiles it notices.
+        // Invalid, to detect when it is compiled.
         schema: n === 0 ? { type: 'no such type' } : { required: [`property-${n}`] },
       })),
     })

@@ -4,7 +4,7 @@ import { drain, everyMs, type Loop, startLoop, untilStopped } from './loop.ts'
 
 const AN_HOUR_MS = 60 * 60 * 1000
 
-/** Starts the loop that `make` makes and waits until its run has been called `times` times; `run` gets the count. */
+/** Starts the loop from `make` and waits until `run` was called `times` times; `run` gets the count. */
 const runTimes = async <T>(
   times: number,
   make: (run: (signal: AbortSignal) => Promise<T>) => Loop,

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 
 const HERE = import.meta.dirname
 
-/** Runs a process whose start is `body`, which may use `scope` and `say`; SIGTERM follows when it says `now`. */
+/** Runs a process whose start is `body`, which may use `scope` and `say`. SIGTERM follows the output `now`. */
 const run = async (body: string, level = 'silent', flags: string[] = []) => {
   const script = `
     import { runService } from '${HERE}/run-service.ts'
@@ -15,7 +15,7 @@ const run = async (body: string, level = 'silent', flags: string[] = []) => {
       ${body}
     })`
   const args = [...flags, '--input-type=module', '--eval', script]
-  // Not ours: settings such as NO_COLOR make Node itself write to standard error.
+  // Settings such as NO_COLOR make Node.js itself write to standard error.
   const { child, ended, kill, stdout, stderr } = startProcess(process.execPath, args, { env: {} })
   onTestFinished(kill)
   child.stdout.on('data', (text: string) => {

@@ -14,7 +14,7 @@ import { resources } from './resources.ts'
 import { createShoppers } from './shop.ts'
 
 type Deps = Pick<Platform, 'db' | 'bus' | 'clock'> & {
-  /** Whether mail is written to files; otherwise none is sent to the people of the demo. */
+  /** Whether emails are written to files. Otherwise none is sent to the people of the demo. */
   mailsToFiles: boolean
 }
 type Name = `${DemoResourceKind}:${string}`
@@ -25,9 +25,9 @@ const MAILED = 3
 const POLL_MS = 100
 
 /**
- * Adds the examples of the demo project, once: at its first start, or at a later one when that was cut short. Nothing
- * happens where they were removed, or where the project has events of its own.
- * @throws when a part does not answer; the next start goes on
+ * Adds the demo data once, at the first start or at a later one if that was interrupted. Does nothing if it was
+ * removed, or if the project has other events.
+ * @throws when a store does not answer; the next start continues
  */
 export const addDemoData = async (
   { db, bus, clock, mailsToFiles }: Deps,
@@ -113,7 +113,7 @@ export const addDemoData = async (
   await updateDemoData(db, projectId, { completedAt: new Date(clock()) })
 }
 
-/** Adds the examples while the process serves already, and gives up when it stops. */
+/** Adds the demo data while the process serves requests, until the process stops. */
 export const addDemoDataInBackground = (
   platform: Deps & Pick<Platform, 'log'>,
   demo: Demo,
@@ -153,7 +153,7 @@ const hasEvents = async ({ pool }: Deps['db'], projectId: string): Promise<boole
 
 type Api = ReturnType<typeof createApi>
 
-/** Some members of the shop get a code, and some of these use it. */
+/** Some members of the shop get a code, and some of them redeem it. */
 const handOutCoupons = async (api: Api, poolId: string, userIds: readonly string[]): Promise<void> => {
   while ((await api.get<{ status: string }>(`coupon-pools/${poolId}`)).status !== 'ready')
     await api.pause(POLL_MS)
@@ -167,7 +167,7 @@ const handOutCoupons = async (api: Api, poolId: string, userIds: readonly string
 
 type ApiOptions = { baseUrl: string; apiKey: string; projectId: string; signal: AbortSignal }
 
-/** The API of this process, as the demo project's server would use it. */
+/** The API of this process with the demo project's server key. */
 const createApi = ({ baseUrl, apiKey, projectId, signal }: ApiOptions) => {
   const request = async <T>(
     path: string,
@@ -188,7 +188,7 @@ const createApi = ({ baseUrl, apiKey, projectId, signal }: ApiOptions) => {
       request<T>(`${project}/${path}`, { method: 'POST', body: JSON.stringify(body) }),
     track: (event: Record<string, unknown>) =>
       request('/api/v1/t?sync=1', { method: 'POST', body: JSON.stringify(event) }),
-    /** Repeating it with the same order does not redeem twice. */
+    /** The order id makes a repeated redemption idempotent. */
     redeem: ({ orderId, ...body }: { orderId: string } & Record<string, unknown>) =>
       request('/api/v1/coupons/redeem', {
         method: 'POST',

@@ -1,8 +1,8 @@
-/** Numbers that look random and are the same for the same seed, so that a start that was cut short can go on. */
+/** Pseudorandom numbers. The same seed gives the same numbers, so that an interrupted start can continue. */
 export type Random = {
-  /** At least `min`, less than `max`. */
+  /** From `min` up to, but not including, `max`. */
   between: (min: number, max: number) => number
-  /** A whole number from `min` to `max`. */
+  /** An integer from `min` to `max`. */
   whole: (min: number, max: number) => number
   chance: (probability: number) => boolean
   pick: <T>(values: readonly [T, ...T[]]) => T

@@ -18,16 +18,16 @@ const BOT = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.
 
 type LinkName = keyof typeof REFERRERS
 
-/** What the records of the demo refer to. */
+/** The resources that the demo's records refer to. */
 export type DemoReferences = {
   projectId: string
-  /** The time that the demo data ends at, in ms since the epoch. */
+  /** The end of the demo data, in ms since the epoch. */
   now: number
   links: Record<LinkName, { id: string; code: string }>
   /** Metering selectors by event name. */
   selectors: { orders: string; signUps: string }
   decision: { id: string; key: string; version: number }
-  /** The variant that the decision gives a visitor. */
+  /** The variant that the decision chooses for a visitor. */
   variants: ReadonlyMap<string, string>
 }
 
@@ -38,7 +38,7 @@ export type DemoRecords = {
   rejected: OutgoingRecord<RejectedEvent>[]
 }
 
-/** Everything that people did in the demo, as its records would be on the bus. The same references give the same ids. */
+/** The records of all actions in the demo, as on the bus. The same references give the same ids. */
 export const createDemoRecords = (references: DemoReferences): DemoRecords => {
   const shoppers = createShoppers()
   const people = shoppers.map((shopper, at) => recordsOf(shopper, at, references))
@@ -52,7 +52,7 @@ export const createDemoRecords = (references: DemoReferences): DemoRecords => {
 
 const timeOf = ({ value }: OutgoingRecord<QueuedRecord>): number => Date.parse(value.receivedAt)
 
-/** As redirectors make them, but the same each time: the time and the link can be read from it. */
+/** Like ids of redirectors, but deterministic: they contain the time and the link. */
 const clickIdOf = (projectId: string, name: string, linkId: string, at: number): string => {
   const time = at.toString(16).padStart(12, '0')
   const random = uuidv5(name, projectId)
@@ -172,7 +172,7 @@ const eventOf = (step: Step & { kind: 'event' }, parts: EventParts): IngestRecor
       properties: { ...properties, ...page },
     },
     client: { ip: shopper.ip, userAgent: shopper.userAgent },
-    // Nothing is triggered by it.
+    // It must not trigger anything.
     backfill: true,
     ...(conversions.length > 0 && { conversions }),
   }
@@ -205,7 +205,7 @@ const anonymousClicks = ({ projectId, now, links }: DemoReferences): OutgoingRec
   })
 }
 
-/** Events that enforce mode would have turned away. */
+/** Events that enforce mode would have rejected. */
 const rejectedEvents = ({ projectId, now }: DemoReferences): OutgoingRecord<RejectedEvent>[] =>
   [
     { total: '49.90', rule: 'type', field: 'properties.total', message: 'must be an integer' },

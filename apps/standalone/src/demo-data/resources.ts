@@ -1,7 +1,7 @@
 const text = { type: 'string' }
 const cents = { type: 'integer', minimum: 0 }
 
-/** What the demo project is set up with, as bodies of requests to the API. */
+/** The resources of the demo project, as bodies of API requests. */
 export const resources = {
   newsletter: {
     code: 'demo-newsletter',
@@ -17,7 +17,7 @@ export const resources = {
     tags: ['demo', 'social'],
     utm: { source: 'instagram', medium: 'social', campaign: 'autumn-sale' },
   },
-  // An order without a currency is none of the demo's.
+  // An order without a currency does not come from the demo.
   orders: {
     eventName: 'order_placed',
     filter: { '!!': [{ var: 'properties.currency' }] },

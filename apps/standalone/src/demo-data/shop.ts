@@ -1,18 +1,18 @@
 import { createRandom, type Random } from './random.ts'
 
-/** Someone who visits the shop of the demo. */
+/** A visitor of the demo's shop. */
 export type Shopper = {
   visitorId: string
-  /** A second device, from which they sign in later. */
+  /** A second device, on which they sign in later. */
   secondVisitorId: string | undefined
-  /** Set once they sign up. */
+  /** Set for those who sign up. */
   userId: string | undefined
   traits: Record<string, string | number | boolean>
   userAgent: string
   ip: string
   country: string
   source: Source
-  /** How long before now they came first, in ms. */
+  /** The time since their first visit, in ms. */
   firstSeenAgoMs: number
 }
 
@@ -23,7 +23,7 @@ type Source = {
   referrer: string | undefined
 }
 
-/** Something that a shopper does, `agoMs` before now. */
+/** An action of a shopper, `agoMs` before now. */
 export type Step =
   | {
       kind: 'event'
@@ -128,13 +128,13 @@ export const createShoppers = (): Shopper[] => {
       ip: `203.0.113.${random.whole(1, 254)}`,
       country,
       source: random.pick(SOURCES),
-      // More people come towards the end, as after a campaign.
+      // The number of visitors rises towards the end, as after a campaign.
       firstSeenAgoMs: (1 - random.between(0, 1) ** 0.7) * (DAYS * DAY_MS - 3_600_000) + 5 * MINUTE_MS,
     }
   })
 }
 
-/** What a shopper does, in order. */
+/** The actions of a shopper, in order. */
 export const stepsOf = (shopper: Shopper, at: number): Step[] => {
   const random = createRandom(SEED + 1_000 + at)
   const steps: Step[] = []
@@ -187,5 +187,5 @@ const orderOf = (random: Random, cart: readonly Product[]) => {
   }
 }
 
-/** Days that clicks, exposures and the like are spread over. */
+/** The days over which clicks, exposures and other records are spread. */
 export const DEMO_DAYS = DAYS

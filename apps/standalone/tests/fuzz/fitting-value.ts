@@ -19,7 +19,7 @@ type Schema = {
   maximum?: number
 }
 
-// Not by hundreds: what is made of a number of them takes as long as there are.
+// Not hundreds, because the time of some operations grows with the number.
 const MOST = 20
 
 const formats: Record<string, fc.Arbitrary<string>> = {
@@ -29,7 +29,7 @@ const formats: Record<string, fc.Arbitrary<string>> = {
   uri: fc.webUrl({ withQueryParameters: true, withFragments: true }),
 }
 
-/** Values that mostly fit a JSON Schema, as far as operations make use of it. */
+/** Values that mostly match a JSON Schema, for the keywords that operations use. */
 export const fittingValue = (schema: Schema): fc.Arbitrary<unknown> => {
   if ('const' in schema) return fc.constant(schema.const)
   if (schema.enum) return fc.constantFrom(...schema.enum)
@@ -74,7 +74,7 @@ const text = ({ pattern, format, minLength = 0, maxLength = MOST }: Schema): fc.
   try {
     return fc.stringMatching(new RegExp(pattern))
   } catch {
-    // It has something that fast-check cannot turn round.
+    // Some patterns cannot be inverted by fast-check.
     return any
   }
 }

@@ -3,20 +3,20 @@ import fc from 'fast-check'
 const VERBATIM = Symbol('verbatim')
 type Verbatim = { [VERBATIM]: string }
 
-/** Stands in a JSON value for text that `JSON.stringify` never writes; `writeJson` writes it as it is. */
+/** A placeholder in a JSON value for text that `JSON.stringify` never writes; `writeJson` writes it unchanged. */
 const verbatim = (text: string): Verbatim => ({ [VERBATIM]: text })
 
 const isVerbatim = (value: unknown): value is Verbatim =>
   typeof value === 'object' && value !== null && VERBATIM in value
 
-/** A copy of a value that shares nothing with it. */
+/** A deep copy of a value. */
 export const copyOf = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null || isVerbatim(value)) return value
   if (Array.isArray(value)) return value.map(copyOf)
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copyOf(member)]))
 }
 
-/** JSON text of a value, or of what stands for one; empty for undefined. */
+/** The JSON text of a value or placeholder; empty for undefined. */
 export const writeJson = (value: unknown): string => {
   const texts: string[] = []
   const marked = JSON.stringify(value, (_name, member: unknown) =>
@@ -122,7 +122,7 @@ const nested = (levels: number, of: 'array' | 'object' | 'not'): string => {
   return `${open?.repeat(levels)}1${close?.repeat(levels)}`
 }
 
-/** A text of a length at which something is cut off, refused or slow. */
+/** A text with a length at which something is truncated, refused or slow. */
 const long = fc
   .record({
     character: fc.constantFrom('a', '\u0000', '\ud83d\ude00', '\ud800', ' ', '%', '{{', '&', '['),
@@ -145,14 +145,14 @@ const wide = fc.constantFrom(11, 51, 101, 501, 1_001, 5_000).chain((length) =>
   ),
 )
 
-/** A text that somebody might send to break something. */
+/** A text that an attacker might send. */
 export const hostileText = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom(...texts) },
   { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 40 }) },
   { weight: 1, arbitrary: long },
 )
 
-/** A JSON value that somebody might send to break something. */
+/** A JSON value that an attacker might send. */
 export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 4, arbitrary: hostileText },
   { weight: 3, arbitrary: fc.constantFrom<unknown>(null, true, false, [], {}, [[]], [null], { '': '' }) },

@@ -1,19 +1,19 @@
 import { Agent, request } from 'node:http'
 import type { RawRequest } from './spoilt-request.ts'
 
-/** Every request is answered within this time, in ms. */
+/** Maximum response time of every request, in ms. */
 const DEADLINE_MS = 5_000
 
 export type RawAnswer = { status: number; type: string; text: string }
 
-/** Sends requests over connections that are kept. @throws when one is not answered in time, or not at all */
+/** Sends requests over keep-alive connections. @throws when a response is late or missing */
 export const createSender = (baseUrl: string) => {
   const agent = new Agent({ keepAlive: true })
   const { port } = new URL(baseUrl)
 
   const send = ({ method, path, headers, body }: RawRequest): Promise<RawAnswer> =>
     new Promise((resolve, reject) => {
-      // Node's client leaves it out for a GET, and then the body reads like another request.
+      // The client of Node.js omits it for a GET, and then the body looks like another request.
       const length = body && { 'Content-Length': body.length }
       const asked = { agent, host: 'localhost', port, method, path, headers: { ...headers, ...length } }
       const outgoing = request(asked, (response) => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { copyOf, hostileText, hostileValue } from './hostile-values.ts'
 
-/** A change of one place in a JSON value; `at` picks the place. */
+/** A change at one place of a JSON value; `at` selects the place. */
 export type Change = {
   at: number
   how: 'replace' | 'remove' | 'add' | 'repeat' | 'wrap'
@@ -9,7 +9,7 @@ export type Change = {
   value: unknown
 }
 
-/** Changes of a JSON value: none at all, or some. */
+/** Changes of a JSON value: none or some. */
 export const changes: fc.Arbitrary<Change[]> = fc.array(
   fc.record({
     at: fc.nat(10_000),
@@ -24,7 +24,7 @@ export const changes: fc.Arbitrary<Change[]> = fc.array(
   { maxLength: 3 },
 )
 
-/** The value with the changes made. */
+/** The changed value. */
 export const changed = (value: unknown, changes: readonly Change[]): unknown => {
   const whole = { value: copyOf(value) }
   for (const change of changes) {
@@ -44,7 +44,7 @@ const placesIn = (holder: object): Place[] =>
   ])
 
 const set = (holder: object, name: string, value: unknown): void => {
-  // Assigning to __proto__ would not make it a member.
+  // Assigning to __proto__ would not create a member.
   Object.defineProperty(holder, name, { value, enumerable: true, configurable: true, writable: true })
 }
 

@@ -6,7 +6,7 @@ import { fittingValue } from './fitting-value.ts'
 import { hostileText, hostileValue, writeJson } from './hostile-values.ts'
 import { type Change, changed, changes } from './spoilt-json.ts'
 
-/** A request as it goes out, byte for byte. */
+/** A request as sent, byte for byte. */
 export type RawRequest = {
   method: string
   path: string
@@ -26,7 +26,7 @@ type Encoding =
   | 'not gzip'
   | 'unknown'
 
-/** What is done to a request that would succeed. */
+/** A change of a valid request. */
 export type Spoiling = {
   base: { from: 'example' } | { from: 'schema' | 'anything'; value: unknown }
   changes: Change[]
@@ -36,14 +36,14 @@ export type Spoiling = {
   contentType: string | undefined
   headers: Record<string, string>
   query: Record<string, string>
-  /** Parameters of the path, by their place among them. */
+  /** Parameters of the path, by their position. */
   path: Record<string, string>
 }
 
 const usually = <T>(usual: T, otherwise: fc.Arbitrary<T>): fc.Arbitrary<T> =>
   fc.oneof({ weight: 12, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: otherwise })
 
-// What Node's client sends at all: no control characters but the tab, nothing beyond Latin-1.
+// The client of Node.js refuses control characters except tabs, and characters beyond Latin-1.
 const headerValue = hostileText.map((text) => text.replace(/[^\t\x20-\x7e\x80-\xff]/g, '').slice(0, 8_000))
 
 const headers = usually<Record<string, string>>(
@@ -74,7 +74,7 @@ const headers = usually<Record<string, string>>(
   ),
 )
 
-/** Ways to spoil requests to an operation. */
+/** Changes of requests to an operation. */
 export const spoilings = ({ path, body, query }: Operation): fc.Arbitrary<Spoiling> => {
   const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
   const queryNames = Object.keys((query?.schema as { properties?: object } | undefined)?.properties ?? {})
@@ -140,7 +140,7 @@ export const spoilings = ({ path, body, query }: Operation): fc.Arbitrary<Spoili
 const alternatively = <T>(usual: T, otherwise: fc.Arbitrary<T>): fc.Arbitrary<T> =>
   fc.oneof(fc.constant(usual), otherwise)
 
-/** Makes a request of a call that would succeed, and of what is to be done to it. */
+/** Creates a request from a valid call and a change. */
 export const spoilt = (
   operation: Operation,
   { params = {}, query = {}, headers = {}, body, key }: Call,
@@ -173,7 +173,7 @@ export const spoilt = (
   }
 }
 
-// Lone surrogates have no percent-encoding of their own; the bytes that WTF-8 has for them are no UTF-8.
+// Lone surrogates have no percent-encoding; their bytes in WTF-8 are not valid UTF-8.
 const escaped = (text: string): string =>
   text.isWellFormed() ? encodeURIComponent([...text].slice(0, 4_000).join('')) : '%ed%a0%80'
 

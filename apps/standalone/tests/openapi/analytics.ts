@@ -31,7 +31,7 @@ const newDashboard = async ({ call }: World): Promise<Call & { params: { id: str
   return { params: { id: stringIn(made.body, 'id') } }
 }
 
-/** A question that is answered without the database. */
+/** A query that does not need the database. */
 const question = (operation: Operation): Example => ({
   operation,
   good: () => ({ body: requestExamples[operation.id] }),

@@ -49,12 +49,12 @@ const newSelector = async ({ call }: World) => ({
   params: await idOf(call(createMeteringSelector, { body: aSelector() })),
 })
 
-/** An event in the quarantine, and the definition that put it there. */
+/** A quarantined event, and the definition that rejected it. */
 const reject = async ({ call }: World) => {
   await call(updateSettings, { body: { ingestValidation: { mode: 'enforce' } } })
   const definition = { name: `order ${randomUUID()}`, schema: { required: ['total'] } }
   const { id: definitionId } = await idOf(call(createEventDefinition, { body: definition }))
-  // Once in `warn`, until the gateway has heard of both.
+  // In `warn` mode once, until the gateway applies both changes.
   const id = await eventually('the event is in the quarantine', async () => {
     await call(trackEvents, {
       body: { events: [{ eventName: definition.name, visitorId: 'v' }, { eventName: 'x' }] },

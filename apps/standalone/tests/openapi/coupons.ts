@@ -41,14 +41,14 @@ const newPool = async ({ call }: World, values: object = {}) => {
 }
 const onPool = async (world: World) => ({ params: await newPool(world) })
 
-/** A pool that is ready: with one code for everybody. */
+/** A ready pool with a shared code. */
 const sharedPool = async (world: World, values: object = {}) => {
   const code = `ALL-${randomUUID()}`
   const { id } = await newPool(world, { kind: 'shared', size: 1, code, ...values })
   return { id, code }
 }
 
-/** A pool that is ready: with one code for one person. */
+/** A ready pool with a code for one person. */
 const poolOfOne = async (world: World) => {
   const code = `ONE-${randomUUID()}`
   const { id } = await newPool(world, { size: undefined })
@@ -105,7 +105,7 @@ export const couponExamples: Example[] = [
   {
     operation: lookUpCoupon,
     good: async (world) => ({ params: { code: (await sharedPool(world)).code } }),
-    // Only those who guess are stopped.
+    // Only clients that guess codes reach the limit.
     others: { 404: () => ({}), 429: () => ({}) },
   },
   { operation: createCouponPool, good: () => ({ body: aPool() }) },

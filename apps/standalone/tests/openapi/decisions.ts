@@ -42,7 +42,7 @@ const archived = async (world: World) => {
   await world.call(archiveDecision, { params })
   return params
 }
-/** A decision that every process has heard of. */
+/** A decision that every process applies. */
 const knownDecision = async (world: World) => {
   const params = await newDecision(world, { status: 'active' })
   await eventually('it is known', async () => {
@@ -52,7 +52,7 @@ const knownDecision = async (world: World) => {
   return params
 }
 
-/** An operation on one decision; archived ones cannot be changed. */
+/** An operation on a new decision, because archived ones cannot be changed. */
 const onOne = (operation: Operation, call: Call = {}, changes = false): Example => ({
   operation,
   good: async (world) => ({ ...call, params: await newDecision(world) }),

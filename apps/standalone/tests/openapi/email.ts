@@ -40,14 +40,14 @@ const onTrigger = async ({ call }: World) => ({
   params: await idOf(call(createEmailTrigger, { body: aTrigger() })),
 })
 
-/** A request for a test email, in a project of its own since each may ask for only so many. */
+/** A request for a test email in a new project, because their number is limited per project. */
 const aTest = async (world: World, to = 'ada@example.com') => {
   const owner = await asOwner(world)
   const { id } = await idOf(world.call(createEmailTrigger, { ...owner, body: aTrigger() }))
   return { ...owner, params: { ...owner.params, id }, body: { to, ...sample } }
 }
 
-/** A delivery that was sent, or refused, and a request that names it. */
+/** A sent or refused delivery, and a request that names it. */
 const aDelivery = async (
   world: World,
   status: 'sent' | 'failed',
@@ -62,7 +62,7 @@ const aDelivery = async (
   return { ...test, params: { ...test.params, id } }
 }
 
-/** What leads from an email to the page that unsubscribes. */
+/** The unsubscribe link of an email. */
 const linkInMail = async (world: World): Promise<Call> => {
   const { params } = await aDelivery(world, 'sent')
   const token = /\/u\/([^>\s]+)>/.exec(await world.mail(params.id))?.[1]
@@ -70,7 +70,7 @@ const linkInMail = async (world: World): Promise<Call> => {
   return { key: null, params: { token } }
 }
 
-/** A sender of a project of its own, since a tenant may ask for only so many links. */
+/** A sender of a new tenant, because verification emails are limited per tenant. */
 const aSender = async (world: World): Promise<Call> => ({
   ...(await asOwner(world)),
   body: { sender: `${randomUUID()}@example.com` },
@@ -82,11 +82,11 @@ const onSender = async (world: World): Promise<Call & { params: { id: string } }
   return { ...owner, params: { ...owner.params, id } }
 }
 
-/** The link that verifies a sender. */
+/** The verification link of a sender. */
 const linkToVerify = async (world: World): Promise<Call> => {
   const { params } = await onSender(world)
   const text = await eventually('the link is mailed', () => world.mail(params.id).catch(() => undefined))
-  // Quoted-printable breaks long lines, so the token may stand on two.
+  // Quoted-printable breaks long lines, so the token may be split.
   const token = /\/u\/senders\/([\w-]{43})/.exec(text.replaceAll('=\r\n', ''))?.[1]
   if (token === undefined) throw new Error('the email has no link')
   return { key: null, params: { token } }

@@ -1,27 +1,27 @@
 import type { Operation } from '@waymark/contracts'
 import type { Call, World } from './world.ts'
 
-/** Makes a request, and before it whatever has to be there. */
+/** Creates a request and the resources that it needs. */
 export type Way = (world: World) => Promise<Call> | Call
 
-/** Requests that bring about answers of one operation that do not follow from its access and its parts. */
+/** Requests for responses that do not follow from the operation's access and parts. */
 export type Example = {
   operation: Operation
-  /** A request that succeeds, however often it is sent. */
+  /** A request that succeeds each time. */
   good: Way
-  /** Whether it is answered all the same when the database is away, by what is remembered. */
+  /** Whether it also succeeds without the database, from a cache. */
   goesOn?: true
-  /** Other requests, by the status that they are answered with; where it has several reasons, also by these. */
+  /** Other requests by expected status, and by reason if a status has several. */
   others?: Record<number, Way | Record<string, Way>>
 }
 
-/** A request by somebody new who is signed in and owns a project. */
+/** A request by a newly registered user who owns a project. */
 export const asOwner = async ({ signIn }: World, call: Call = {}): Promise<Call> => {
   const { headers, projectId } = await signIn()
   return { ...call, key: null, headers, params: { projectId, ...call.params } }
 }
 
-/** The member `name` of an answer's body, which must be a string. */
+/** The member `name` of a response's body, which must be a string. */
 export const stringIn = (body: unknown, name: string): string => {
   const value: unknown = Reflect.get(Object(body), name)
   if (typeof value !== 'string') throw new Error(`${name} is missing in ${JSON.stringify(body)}`)

@@ -15,7 +15,7 @@ import { type Example, stringIn } from './example.ts'
 import type { World } from './world.ts'
 
 const aLink = () => ({ destination: 'https://shop.example/sale' })
-/** Somebody whose clicks count. */
+/** A visitor whose clicks count. */
 const browser = { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' }
 
 const newLink = async ({ call }: World, values: object = {}) => {
@@ -24,7 +24,7 @@ const newLink = async ({ call }: World, values: object = {}) => {
 }
 const onOne = async (world: World) => ({ params: { id: (await newLink(world)).id } })
 
-/** A link that leads nowhere any more. */
+/** A link that is no longer active. */
 const ended = async (world: World, status: 'paused' | 'archived') => {
   const { id, code } = await newLink(world)
   await world.call(updateLink, { params: { id }, body: { status } })

@@ -11,7 +11,7 @@ import {
 import type { Example } from './example.ts'
 import type { World } from './world.ts'
 
-/** Somebody who was seen once. */
+/** A person with one event. */
 const person = async ({ call }: World) => {
   const visitorId = randomUUID()
   await call(trackEvents, { body: { eventName: 'seen', visitorId }, query: { sync: '1' } })

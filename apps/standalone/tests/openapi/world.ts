@@ -22,12 +22,12 @@ import addFormats from 'ajv-formats'
 import { expect } from 'vitest'
 import { createAllServices } from '../../src/services.ts'
 
-/** A request to an operation; what is left out is what a well-behaved client would send. */
+/** A request to an operation. Missing parts default to those of a valid request. */
 export type Call = {
   params?: Record<string, string>
   query?: Record<string, string>
   headers?: Record<string, string>
-  /** Sent as it is when it is a string, else as JSON. */
+  /** Sent unchanged if it is a string, otherwise as JSON. */
   body?: unknown
   /** The key to send, `null` for none. */
   key?: string | null
@@ -35,7 +35,7 @@ export type Call = {
 
 export type Answer = { status: number; body: unknown; text: string; headers: Headers }
 
-/** Somebody who is signed in; with `headers` a request is theirs. */
+/** A signed-in user; requests with `headers` are theirs. */
 export type SignedIn = {
   headers: { Cookie: string; Origin: string }
   userId: string
@@ -45,34 +45,34 @@ export type SignedIn = {
   password: string
 }
 
-/** Whatever is sent there is refused for good. */
+/** Every email to this address is rejected permanently. */
 export const REFUSED_ADDRESS = 'refused@example.com'
 
 const SESSION_MS = 3_600_000
 const PASSWORD = 'what somebody chose long ago'
 
-/** Waymark at work in this process, whose answers are held against the document. */
+/** Waymark in this process. Its responses are checked against the document. */
 export type World = {
-  /** Where it answers. */
+  /** Its URL. */
   baseUrl: string
   /** The key of the project. */
   apiKey: string
-  /** What its parts have said so far. */
+  /** Its log lines so far. */
   said: ReturnType<typeof createMemoryLog>['lines']
   projectId: string
-  /** A project that exists, and that the key of this world is not for. */
+  /** An existing project that this world's key does not belong to. */
   foreignProjectId: string
-  /** A key that may do no more than this. */
+  /** A key with only these scopes. */
   keyWith: (scopes: ApiKeyScope[]) => Promise<string>
-  /** Makes somebody who is signed in: the owner of a new project, or a viewer of the one given. */
+  /** Registers a user: the owner of a new project, or a viewer of the given one. */
   signIn: (as?: { projectId: string }) => Promise<SignedIn>
-  /** Calls an operation, and fails unless the answer is documented. */
+  /** Calls an operation, and fails if the response is not documented. */
   call: (operation: Operation, call?: Call) => Promise<Answer>
-  /** Puts a record into the dead letters that would be processed now, or would fail again, and answers its id. */
+  /** Creates a dead letter that would be processed now or fail again, and returns its id. */
   deadLetter: (kind: 'fit' | 'unfit') => Promise<string>
-  /** Reads the email of a delivery that was sent. */
+  /** Reads the email of a sent delivery. */
   mail: (deliveryId: string) => Promise<string>
-  /** Takes the database away, and gives it back. */
+  /** Makes the database unavailable, and available again. */
   withoutDatabase: <T>(work: () => Promise<T>) => Promise<T>
   stop: () => Promise<void>
 }
@@ -81,14 +81,14 @@ const ajv = new Ajv2020({ strict: true, allowUnionTypes: true })
 addFormats.default(ajv)
 ajv.addVocabulary([PATTERN_DESCRIPTION]).addFormat('currency', (text: string) => currencyOf(text) === text)
 
-/** @throws when the document does not know the answer, or knows it otherwise */
+/** @throws when the response does not match the document */
 const expectDocumented = (operation: Operation, { status, body, headers, text }: Answer): void => {
   const documented = answersOf(operation)[status]
   const what = `${operation.id} answered ${status}: ${text.slice(0, 300)}`
   if (!documented) throw new Error(`${what}, which is not documented`)
   const { schema, contentTypes = ['application/json'] } = documented
   if (!schema && !documented.contentTypes) {
-    // Redirects and the like may say anything to people.
+    // Redirects and pages may have any body.
     if (status < 300) expect(text, what).toBe('')
     return
   }
@@ -98,7 +98,7 @@ const expectDocumented = (operation: Operation, { status, body, headers, text }:
     throw new Error(`${what}, which is documented otherwise: ${ajv.errorsText()}`)
 }
 
-/** What is answered; of a stream without end its first piece. */
+/** The response; of an endless stream the first piece. */
 const bodyOf = async (response: Response): Promise<string> => {
   if (!response.headers.get('Content-Type')?.startsWith('text/event-stream')) return response.text()
   const reader = response.body?.getReader()
@@ -115,7 +115,7 @@ const refusing = (address: string, transport: MailTransport): MailTransport => (
       : transport.send(mail, begin),
 })
 
-/** Starts everything on a database of its own, with every limit of the deployment set to `limit`. */
+/** Starts everything on a new database, with every limit of the deployment set to `limit`. */
 export const startWorld = async (limit: number): Promise<World> => {
   const variables = Object.values(limitsConfig).map(({ variable }) => [variable, `${limit}`])
   const limits = readConfig(limitsConfig, Object.fromEntries(variables))
@@ -148,7 +148,7 @@ export const startWorld = async (limit: number): Promise<World> => {
   const { port } = await startService(service, http, platform, scope)
   const { projectId, apiKey } = await ensureDemoProject(platform.db)
   const { prisma } = platform.db
-  // Its requests count against the limits of the deployment.
+  // Its requests count towards the limits of the deployment.
   await prisma.apiKey.updateMany({ where: { projectId }, data: { requestsPerMinute: null } })
   const other = await prisma.project.create({
     data: {
@@ -158,7 +158,7 @@ export const startWorld = async (limit: number): Promise<World> => {
     },
   })
 
-  // Written into the database: registering and signing in have limits.
+  // Inserted into the database, because registration and sign-in are limited.
   const passwordHash = await hashPassword(PASSWORD)
   const signIn = async (as?: { projectId: string }): Promise<SignedIn> => {
     const { token, hash } = generateToken()

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { SharedCounter } from './port.ts'
 import { createLocallyCountingRateLimiter } from './rate-limiters.ts'
 
-/** A counter that notes what it is told; `others` have used that much of every key already. */
+/** A counter that records its calls; `others` is what other processes have used of every key. */
 const aCounter = ({ others = 0 } = {}) => {
   const told: { name: string; uses: number; windowMs: number }[] = []
   const state = { ready: true, fails: false }

@@ -9,7 +9,7 @@ export const closeObjects = <S extends TSchema>(schema: S): S => close(schema, f
 /** The schema with `additionalProperties: true` on every object that declares no members. */
 export const openObjects = (schema: TSchema): TSchema => close(schema, undefined) as TSchema
 
-// `declared` is what an object with declared members gets; undefined leaves it as it is.
+// `declared` is the value for objects with declared members; undefined does not change them.
 const close = (schema: unknown, declared: false | undefined): unknown => {
   if (Array.isArray(schema)) return schema.map((part) => close(part, declared))
   if (!isObject(schema)) return schema

@@ -23,7 +23,7 @@ const patternsIn = (value: unknown): string[] => {
   return [...own, ...Object.values(value).flatMap(patternsIn)]
 }
 
-/** What the document says of an operation. */
+/** The operation object in the document. */
 const described = (method: string, path: string): Described => {
   const found = document.paths[path]?.[method]
   if (!found) throw new Error(`${method} ${path} is not in the document`)
@@ -82,7 +82,7 @@ describe('the OpenAPI document', () => {
     const patterns = new Set(patternsIn(document))
     expect(patterns).toContain(CLIENT_EVENT_ID_OR_EMPTY.pattern)
     for (const pattern of patterns) {
-      // The first would be refused by RE2, and by fast-check as well.
+      // RE2 and fast-check would refuse the first one.
       expect(pattern).not.toMatch(/\(\?(?!:)|\\p\{/)
       const expression = new RegExp(pattern, 'u')
       fc.assert(fc.property(fc.stringMatching(expression), (text) => expression.test(text)))

@@ -69,7 +69,7 @@ const describeUnusable = (managed: boolean, hasBody: boolean): string => {
   return `${hasBody ? 'Not JSON' : 'A body where none is taken'}, or a query parameter that is not known`
 }
 
-// Lists, whose query leafs through them, and streams have no `ETag`.
+// Lists and streams have no `ETag`.
 const isTagged = ({ access, method, query, answers }: Operation): boolean =>
   access.by === 'project' && method === 'get' && !query && answers[200]?.schema !== undefined
 
@@ -133,7 +133,7 @@ const CHANGED = {
   },
 }
 
-/** The headers that ask on a condition, for whatever of a project has an `ETag`. */
+/** The headers of conditional requests, for resources with an `ETag`. */
 const conditionsOf = (operation: Operation): Record<string, string> => {
   const { access, method } = operation
   if (access.by !== 'project') return {}
@@ -142,7 +142,7 @@ const conditionsOf = (operation: Operation): Record<string, string> => {
   return isTagged(operation) ? { 'If-None-Match': 'The `ETag` that is known already.' } : {}
 }
 
-/** For a client that has just changed the configuration, and reaches another process than the one that answered. */
+/** For a client that changed the configuration and whose next request may reach another process. */
 const CONFIG_VERSION = {
   'X-Config-Version':
     'The value that a write answered in this header: the request is answered with that configuration or a newer one, ' +
@@ -251,5 +251,5 @@ const TEXT: JsonObject = { type: 'string' }
 const schemaOfType = (type: string): JsonObject =>
   type.startsWith('text/') || type.endsWith('+xml') ? TEXT : { ...TEXT, format: 'binary' }
 
-// TypeBox keeps notes of its own in hidden properties; the document is what JSON can carry.
+// TypeBox stores metadata in hidden properties, which JSON drops.
 const plain = (schema: TSchema): JsonObject => JSON.parse(JSON.stringify(openObjects(schema))) as JsonObject

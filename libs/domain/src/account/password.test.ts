@@ -4,7 +4,7 @@ import { hashPassword, unmatchableHash, verifyPassword } from './password.ts'
 
 const PHC = /^\$argon2id\$v=19\$m=19456,t=2,p=1\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/
 
-/** Hashes again with the salt of a hash, as whoever checks a password does. */
+/** Hashes again with the salt of a hash, like a password check. */
 const checks = (password: string, hash: string): boolean => {
   const [, nonce = '', tag = ''] = PHC.exec(hash) ?? []
   const parameters = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 }

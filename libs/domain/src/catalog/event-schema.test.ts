@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compileEventSchema } from './event-schema.ts'
 
-/** Milliseconds that something takes. */
+/** The duration of a call in ms. */
 const timeOf = (work: () => unknown): number => {
   const start = performance.now()
   work()
@@ -107,7 +107,7 @@ describe('a check is bounded', () => {
     const weighing = (weight: number) => ({ a: Array.from({ length: weight - 2 }, () => 1) })
     expect(ofParts(123)(weighing(16_260))).toEqual([])
     expect(ofParts(123)(weighing(16_261))).toMatchObject([{ rule: 'too_complex' }])
-    // More does not fit into an event.
+    // The maximum that fits into an event.
     expect(ofParts(122)(weighing(16_384))).toEqual([])
   })
 

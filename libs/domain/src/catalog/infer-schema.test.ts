@@ -49,7 +49,7 @@ const { value: json } = fc.letrec<{ value: unknown; object: Properties }>((tie) 
   object: fc.dictionary(names, tie('value'), { maxKeys: 5 }),
 }))
 const anEvent = fc.dictionary(fc.oneof(names, fc.string()), json, { maxKeys: 8 })
-// As it comes out of the database.
+// As read from the database.
 const stored = (events: Properties[]) => JSON.parse(JSON.stringify(events)) as Properties[]
 
 describe('inferring a schema', () => {
@@ -118,7 +118,7 @@ describe('inferring a schema', () => {
   })
 
   it('remembers a bounded number of places, those that are not the deepest', async () => {
-    // Each event names other members in the same two hundred objects.
+    // Each event uses other member names in the same two hundred objects.
     const event = (n: number): Properties => ({
       order: { total: 1 },
       ...Object.fromEntries(

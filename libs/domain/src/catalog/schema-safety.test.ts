@@ -8,7 +8,7 @@ const nested = (levels: number): object => {
   return schema
 }
 
-/** Each definition stands for two of the next: twice as many parts per line. */
+/** Each definition refers to the next one twice: the number of parts doubles with each line. */
 const doubling = (lines: number): object => ({
   $ref: '#/$defs/d0',
   $defs: Object.fromEntries(
@@ -19,7 +19,7 @@ const doubling = (lines: number): object => ({
   ),
 })
 
-/** Each member and its one keyword are two parts, beside `properties` itself. */
+/** Each member and its keyword are two parts, in addition to `properties` itself. */
 const partsInMembers = (parts: number): object => ({
   properties: Object.fromEntries(
     Array.from({ length: Math.ceil((parts - 1) / 2) }, (_, n) => [
@@ -35,13 +35,13 @@ const withPatterns = (count: number, patternOf: (n: number) => string): object =
   ),
 })
 
-/** As the HTML standard has it; the length makes each another one. */
+/** The pattern of the HTML standard; the length makes each one different. */
 const emailPattern = (n: number): string => {
   const label = '[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?'
   return `^[a-zA-Z0-9.!#$%&'*+/=?^_\`{|}~-]{1,${n + 1}}@${label}(?:\\.${label})*$`
 }
 
-/** The analysis takes one step for each letter, and one at the end. */
+/** The analysis takes one step per letter, and one at the end. */
 const LONGEST_PATTERN = 999
 
 describe('a schema is safe', () => {

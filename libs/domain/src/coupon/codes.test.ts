@@ -13,7 +13,7 @@ import { drawCodes } from './draw-codes.ts'
 
 const space = { alphabet: DEFAULT_ALPHABET, length: DEFAULT_CODE_LENGTH }
 const ALL = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ'
-/** Alphabets of an even number of letters and digits. */
+/** Alphabets with an even number of letters and digits. */
 const alphabets = fc
   .shuffledSubarray([...ALL], { minLength: 2 })
   .map((characters) => characters.slice(0, characters.length - (characters.length % 2)).join(''))
@@ -79,7 +79,7 @@ describe('drawn codes', () => {
         const chiSquare = [...alphabet]
           .map((character) => ((counts.get(character)?.length ?? 0) - expected) ** 2 / expected)
           .reduce((sum, part) => sum + part, 0)
-        // Mean k-1 and deviation √(2(k-1)); seven deviations come by chance about once in billions of runs.
+        // Mean k-1 and deviation √(2(k-1)); seven deviations occur by chance about once in billions of runs.
         const freedom = alphabet.length - 1
         expect(chiSquare).toBeLessThan(freedom + 7 * Math.sqrt(2 * freedom) + 10)
       }

@@ -20,7 +20,7 @@ const vectors = JSON.parse(
   readFileSync(new URL('../../../../docs/bucketing-vectors.json', import.meta.url), 'utf8'),
 ) as Vectors
 
-/** The chance of a chi-square statistic this large or larger if all cells were equally likely. */
+/** The probability of a chi-square statistic this large or larger if all cells were equally likely. */
 const uniformity = (cells: readonly number[]): number => {
   const expected = cells.reduce((sum, n) => sum + n, 0) / cells.length
   const statistic = cells.reduce((sum, n) => sum + (n - expected) ** 2 / expected, 0)
@@ -63,7 +63,7 @@ describe('a bucket', () => {
     )
   })
 
-  // The samples are fixed, so the outcome is too: a p-value below 0.001 would be bad luck or a bad hash.
+  // The samples are fixed, so the result is deterministic: a p-value below 0.001 would be bad luck or a bad hash.
   it.each([
     ['numbered', (n: number) => `visitor-${n}`],
     ['emails', (n: number) => `jürgen.${n}@example.com`],
@@ -86,7 +86,7 @@ describe('a bucket', () => {
     ['for another purpose', ['salt', 'one', 'rollout:r'], ['salt', 'one', 'split:r']],
     ['of another rule', ['salt', 'one', 'split:r1'], ['salt', 'one', 'split:r2']],
   ])('says nothing about the one %s', (_what, one, other) => {
-    // Both together fall into a grid of 10 by 10 cells, all of them equally often.
+    // Together they fall into a grid of 10 by 10 cells, all equally often.
     const cells = Array.from({ length: 100 }, () => 0)
     for (const subject of subjects(100_000, (n) => `visitor-${n}`)) {
       const row = Math.floor(bucketOf(...one, subject) / 1_000)

@@ -17,7 +17,7 @@ const parts = (change: Partial<DecisionParts> = {}): DecisionParts => ({
 const write = (change: Partial<DecisionParts> = {}) => writeDecision(parts(change), null, generated)
 const named = (key: string, change: Partial<DecisionParts> = {}) => ({ key, definition: write(change) })
 
-/** The fields at fault, with what is said of them. */
+/** The invalid fields and their messages. */
 const problemsOf = (
   change: Partial<DecisionParts>,
   others: ReturnType<typeof named>[] = [],

@@ -1,5 +1,5 @@
 declare module 'jstat' {
-  /** What is used of it; it has no types of its own. */
+  /** The functions that are used. The package has no types. */
   const jstat: {
     jStat: {
       normal: {

@@ -135,7 +135,7 @@ describe('compileMessage', () => {
     ).toMatch(/more than 10000 times/)
     const wide = `{{#each traits.l}}${'x'.repeat(50_000)}{{/each}}`
     expect(await problemOf(wide, list(5_000))).toMatch(/produce more than/)
-    // The count is one rendering's and not the template's.
+    // The limit applies to one rendering, not to the template.
     const run = await compileMessage({ subject: 's', html: once })
     for (let n = 0; n < 3; n++) expect(run(context(list(MAX_ROUNDS))).html).toBeTruthy()
   })

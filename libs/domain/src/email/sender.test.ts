@@ -29,7 +29,7 @@ describe('a sender', () => {
     expect(sendersOf('Shop <Hello@Shop.example>')).toEqual(['hello@shop.example', 'shop.example'])
     expect(sendersOf('hello@mail.shop.example')).not.toContain('shop.example')
     expect(sendersOf('hello@notshop.example')).not.toContain('shop.example')
-    // The name to show is no address.
+    // The display name is not an address.
     expect(sendersOf('hello@shop.example <evil@x.example>')).toEqual(['evil@x.example', 'x.example'])
     expect(sendersOf('nonsense')).toEqual([])
   })

@@ -17,7 +17,7 @@ import {
 const at = (minute: number) => new Date(Date.UTC(2026, 10, 21, 4, minute)).toISOString()
 const write = (minute: number, own = true, by = 'record'): TraitWrite => ({ at: at(minute), by, own })
 
-// Few names, times and records, so that writes meet; a record's value follows from its id, since it has one only.
+// Few names, times and records, so that writes collide. A record's value follows from its id, because it has only one.
 const someWrite = fc
   .record({
     names: fc.subarray(['email', 'plan', '__proto__', 'toString', '', '7'], { minLength: 1 }),
@@ -25,7 +25,7 @@ const someWrite = fc
     own: fc.boolean(),
     by: fc.nat(5),
   })
-  // Whether a write was verified follows from its record, too.
+  // Whether a write is verified follows from its record, too.
   .map(({ names, minute, own, by }) => ({
     names,
     write: { ...write(minute, own, `${by}`), ...(by % 2 === 1 && { verified: false as const }) },

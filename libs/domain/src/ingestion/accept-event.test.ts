@@ -27,11 +27,11 @@ const refuse = (raw: unknown) => {
 const warningsOf = (fields: object) =>
   accept({ eventName: 'e', visitorId: 'v', ...fields }).warnings.map(({ rule }) => rule)
 
-/** An event that nests `levels` deep, itself the first level. */
+/** An event with `levels` levels of nesting, including itself. */
 const nested = (levels: number) =>
   `{"eventName":"e","properties":${'{"a":'.repeat(levels - 2)}{}${'}'.repeat(levels - 2)}}`
 
-/** An event whose compact JSON has `bytes` bytes, filled with a character. */
+/** An event whose compact JSON has `bytes` bytes, padded with a character. */
 const ofSize = (bytes: number, character: string) => {
   const rest = bytes - Buffer.byteLength(JSON.stringify({ eventName: 'e', properties: { a: '' } }))
   const width = Buffer.byteLength(JSON.stringify(character)) - '""'.length

@@ -13,28 +13,28 @@ import { jsonStart } from './json-start.ts'
 import { isHeavierThan } from './value-weight.ts'
 
 const MAX_SAMPLE_LENGTH = 256
-/** Warnings about unknown fields that one event gets; more would let an event of short names store a long list. */
+/** Maximum warnings about unknown fields per event, because an event could have thousands of short names. */
 const MAX_UNKNOWN_FIELDS = 10
 const MAX_NAME_LENGTH = 64
 const KNOWN_FIELDS: ReadonlySet<string> = new Set(Object.keys(TrackedEvent.properties))
-/** An event that may go on, with what is doubtful about its envelope; or why it may not. */
+/** An accepted event with warnings about its fields, or the problem of a refused one. */
 export type Acceptance =
   | { accepted: true; event: AcceptedEvent; warnings: ValidationItem[] }
   | { accepted: false; eventName: string; problem: ValidationItem }
 
-/** What accepting an event needs to know of its surroundings. */
+/** The parameters of the checks that do not come from the event. */
 export type AcceptanceContext = {
   /** The server's clock at receipt, in ms since the epoch. */
   receivedAtMs: number
-  /** When the client sent the request by its own clock, if that corrects the event's time. */
+  /** When the client sent the request by its own clock; null if the event's time must not be corrected. */
   sentAt: string | null
-  /** Makes the id of an event that came without one. */
+  /** Generates the id of an event without one. */
   newEventId: () => string
-  /** False when the whole request is smaller than one event may be, which spares measuring each. */
+  /** False when the whole request is smaller than the maximum size of an event. Then events are not measured. */
   mayExceedSize: boolean
 }
 
-/** Checks the structure of one event as a client sent it, and gives it the shape of everything behind the gateway. */
+/** Checks the structure of one event from a client, and normalizes it. */
 export const acceptEvent = (raw: unknown, context: AcceptanceContext): Acceptance => {
   const problem = structuralProblem(raw, context.mayExceedSize)
   if (problem) {
@@ -66,7 +66,7 @@ export const acceptEvent = (raw: unknown, context: AcceptanceContext): Acceptanc
 
 const isGiven = <T>(value: T | null | undefined): value is T => value !== null && value !== undefined
 
-/** Whether an id of an event counts as missing: it is absent, empty, or what buggy clients send when they have none. */
+/** Whether an event id counts as missing: absent, empty, or a value that buggy clients send instead of an id. */
 export const isMissingId = (id: unknown): boolean =>
   id === null || id === undefined || id === '' || (typeof id === 'string' && BUG_IDS.includes(id))
 
@@ -83,7 +83,7 @@ const structuralProblem = (raw: unknown, mayExceedSize: boolean): ValidationItem
   return undefined
 }
 
-/** Writing an event to count its bytes is left out where it has too many values, of which each takes two at least. */
+/** An event with too many values is too large without serializing it, because each value takes at least two bytes. */
 const isTooLarge = (raw: unknown): boolean =>
   isHeavierThan(raw, MAX_EVENT_BYTES / 2) || Buffer.byteLength(JSON.stringify(raw)) > MAX_EVENT_BYTES
 
@@ -161,5 +161,5 @@ const nameOf = (raw: unknown): string => {
   return typeof name === 'string' ? name.slice(0, 200).toWellFormed() : ''
 }
 
-/** The beginning of what a client sent, at most 256 characters, for showing it why it was refused. */
+/** The first 256 characters of a refused event, to show to the client. */
 export const sampleOf = (raw: unknown): string => jsonStart(raw, MAX_SAMPLE_LENGTH)

@@ -27,7 +27,7 @@ describe('eventKeyOf', () => {
     )
   })
 
-  // Written down, since a change would store every repeated event again.
+  // A golden value, because a change would store every repeated event again.
   it('is the first half of the SHA-256 of other ids, marked as version 8', () => {
     expect(eventKeyOf('order-1')).toBe('0bafe221-56d2-898c-943b-86040446d366')
   })

@@ -3,8 +3,8 @@ import { OWN_EVENT_ID_PREFIX } from '@waymark/contracts'
 import { stringify, validate } from 'uuid'
 
 /**
- * The 128 bits under which an event is stored once per project: its id itself when that is a UUID,
- * else the first half of the SHA-256 of the id.
+ * The key under which an event is stored once per project: the id itself when it is a UUID, otherwise the first 128
+ * bits of the SHA-256 of the id.
  */
 export const eventKeyOf = (eventId: string): string => {
   if (validate(eventId)) return eventId.toLowerCase()

@@ -3,7 +3,7 @@ export const isDeeperThan = (value: unknown, limit: number): boolean => {
   if (typeof value !== 'object' || value === null) return false
   if (limit === 0) return true
   if (Array.isArray(value)) return value.some((child) => isDeeperThan(child, limit - 1))
-  // What JSON made inherits nothing that is enumerable, and this spares an array for each object.
+  // Parsed JSON has no enumerable inherited members, and `for in` avoids an array per object.
   for (const key in value) if (isDeeperThan((value as Record<string, unknown>)[key], limit - 1)) return true
   return false
 }

@@ -41,7 +41,7 @@ const add = (extent: JsonExtent, value: unknown, levels: number): void => {
     for (const child of value) add(extent, child, levels - 1)
     return
   }
-  // What JSON made inherits nothing that is enumerable, and this spares an array for each object.
+  // Parsed JSON has no enumerable inherited members, and `for in` avoids an array per object.
   for (const key in value) {
     extent.bytesAtMost += QUOTES_BYTES + UNIT_BYTES * key.length + 2 * SEPARATOR_BYTES
     add(extent, (value as Record<string, unknown>)[key], levels - 1)

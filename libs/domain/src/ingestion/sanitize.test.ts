@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseJson } from './sanitize.ts'
 
-/** Any UTF-16 code units: lone surrogates, U+0000 and what is harmless. */
+/** Any UTF-16 code units: lone surrogates, U+0000 and ordinary ones. */
 const dirtyString = fc
   .array(fc.oneof(fc.constantFrom(0, 0xd800, 0xdc00, 0xfffd), fc.nat(0xffff)), { maxLength: 6 })
   .map((units) => String.fromCharCode(...units))

@@ -18,7 +18,7 @@ describe('an API key', () => {
     })
   })
 
-  // Written down, so that keys that were given out stay valid.
+  // A golden value, because issued keys must stay valid.
   it('of old stays valid', () => {
     expect(parseApiKey('wm_pub_0123456789abcdefghijklmnopqrstuvwxyzABCDEF47OtIh')).toEqual({
       kind: 'pub',

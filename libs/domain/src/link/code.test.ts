@@ -35,7 +35,7 @@ describe('generateCode', () => {
       expect(code).toMatch(/^[^0O1IilLo]{7}$/)
       for (const character of code) counts.set(character, (counts.get(character) ?? 0) + 1)
     }
-    // 140,000 characters over 54: six standard deviations are about 300, and words that offend take a few away.
+    // 140,000 characters over 54: six standard deviations are about 300, and refused words remove a few.
     expect(counts.size).toBe(54)
     for (const count of counts.values()) expect(Math.abs(count - 140_000 / 54)).toBeLessThan(350)
   })

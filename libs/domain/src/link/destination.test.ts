@@ -45,7 +45,7 @@ describe('checkDestination', () => {
     'https://exa mple.com/',
     '',
     `https://e.example/${'x'.repeat(2_031)}`,
-    // As long as allowed, until it is encoded.
+    // Within the limit before encoding, above it afterwards.
     `https://e.example/${'ü'.repeat(1_000)}`,
   ])('refuses %j', (text) => {
     expect(checkDestination(text)).toHaveProperty('problem')

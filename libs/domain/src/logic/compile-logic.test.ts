@@ -6,7 +6,7 @@ import { compileLogic, logicData, logicProblems, MAX_STEPS, STEP_COST } from './
 import { WorkBudget } from './work-budget.ts'
 
 const nested = (levels: number) => JSON.parse(`${'{"!":'.repeat(levels)}true${'}'.repeat(levels)}`)
-/** Logic of so many bytes. */
+/** Logic with the given number of bytes. */
 const ofBytes = (bytes: number) => ({ in: ['x'.repeat(bytes - '{"in":["","x"]}'.length), 'x'] })
 
 describe('logic', () => {
@@ -106,7 +106,7 @@ describe('logic', () => {
 
   it('answers as the engine does that it is built with', () => {
     const plain = new LogicEngine(undefined, { maxDepth: Number.POSITIVE_INFINITY, disableInline: true })
-    // Comparisons within comparisons are left out: the engine's code for them writes over a value that it still needs.
+    // Nested comparisons are excluded: the engine's code for them overwrites a value that it still needs.
     const compared = ['if', 'and', 'or', '!', '!!', 'substr', 'merge', 'in', 'length', 'max']
     const path = fc.constantFrom('list', 'texts', 'text', 'n', 'o', 'o.a', 'gone', '')
     const literal = fc.constantFrom<unknown>(1, 0, 'a', 'b', '', true, null, 'text')
@@ -127,7 +127,7 @@ describe('logic', () => {
       ),
     }))
     const data = { list: [1, 2, 0], texts: ['a', 'b', ''], text: 'text', n: 3, o: { a: 'b' } }
-    // Objects are as true as lists there, except by the names of their constructors.
+    // The engine treats objects like lists in boolean contexts, except for some constructors.
     const outcome = (work: () => unknown) => {
       try {
         return plain.truthy(work()) ? 'holds' : 'fails'

@@ -26,7 +26,7 @@ const record = (n: number): OutgoingRecord<Exposure> => ({
   },
 })
 
-/** A publisher at work on a bus and a database that fail as `faults` says at the moment. */
+/** A running publisher on a bus and a database that fail depending on `faults`. */
 const setUp = ({ maxWaiting = 20_000 } = {}) => {
   const faults: { bus?: Error | undefined; database?: Error | undefined } = {}
   const published: string[][] = []

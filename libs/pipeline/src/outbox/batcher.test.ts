@@ -3,7 +3,7 @@ import { eventually } from '@waymark/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type BatcherOptions, createBatcher } from './batcher.ts'
 
-/** A running batcher whose `send` fails as long as `target.fails`. */
+/** A running batcher whose `send` fails while `target.fails` is set. */
 const setUp = (options: Partial<BatcherOptions<number>> = {}) => {
   const target = { fails: false, tries: 0, batches: [] as number[][] }
   const batcher = createBatcher<number>({

@@ -5,7 +5,7 @@ import { anIngestRecord, createMemoryLog } from '@waymark/testing'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { BUS_DEADLINE_MS, createIngestQueue, ENQUEUE_DEADLINE_MS } from './ingest-queue.ts'
 
-/** How long a request may take for its key and configuration before it comes to the queue, in ms. */
+/** The time that a request may spend on its key and configuration before the queue, in ms. */
 const BEFORE_MS = 1_000
 const REQUEST_DEADLINE_MS = 4_600
 
@@ -18,7 +18,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A queue on servers that keep their connections open and say nothing. */
+/** A queue on servers that keep connections open and never respond. */
 const frozen = () =>
   createIngestQueue({
     bus: {

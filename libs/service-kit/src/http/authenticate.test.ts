@@ -124,7 +124,7 @@ describe('a request of a page that can set no headers', () => {
   it('is read up to 64 KiB to find the key, and no further', async () => {
     expect((await post('/api/v1/t', ofBytes(MAX_BEACON_BYTES))).status).toBe(202)
     expect(await replyOf(await post('/api/v1/t', ofBytes(MAX_BEACON_BYTES + 1)))).toEqual([401, NO_KEY])
-    // With the key elsewhere the limit is that of the route.
+    // With the key elsewhere, the limit of the route applies.
     expect((await post('/api/v1/t?apiKey=pub-key', ofBytes(MAX_BEACON_BYTES + 1))).status).toBe(202)
     expect((await post('/api/v1/t?apiKey=pub-key', ofBytes(100_001))).status).toBe(413)
   })

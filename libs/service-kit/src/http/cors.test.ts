@@ -65,7 +65,7 @@ const call = (
     ...(method === 'POST' && { body }),
   })
 
-/** What a browser asks before a page may send JSON with a key. */
+/** The preflight of a browser before a page may send JSON with a key. */
 const preflight = (headers: Record<string, string> = {}, path = '/api/v1/t') =>
   call(
     {
@@ -77,7 +77,7 @@ const preflight = (headers: Record<string, string> = {}, path = '/api/v1/t') =>
     { method: 'OPTIONS', path },
   )
 
-/** Whether a browser would show the answer to a page of `origin`. */
+/** Whether a browser would expose the response to a page of `origin`. */
 const readableFrom = ({ headers }: Response, origin: string): boolean =>
   headers.get('Access-Control-Allow-Origin') === origin &&
   headers.get('Cross-Origin-Resource-Policy') === 'cross-origin' &&

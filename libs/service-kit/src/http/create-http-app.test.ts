@@ -300,7 +300,7 @@ describe('a JSON body', () => {
   })
 
   it.each([[], ['Content-Encoding: gzip']])('is not missing without a word about it', async (...more) => {
-    // Clients in Node always tell a length.
+    // Clients in Node.js always send a length.
     const client = connect(server.port)
     const headers = ['Host: test', 'Content-Type: application/json', 'Connection: close', ...more]
     client.write(`POST /echo HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`)

@@ -8,7 +8,7 @@ import { closeAtStop, type HttpServer, listen } from './http-server.ts'
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 afterEach(() => agent.destroy())
 
-/** Asks over the one connection that is kept alive. */
+/** Sends a request over a keep-alive connection. */
 const ask = async (port: number): Promise<string> => {
   const asked = request({ port, agent }).end()
   const [response] = await once(asked, 'response')
@@ -29,7 +29,7 @@ describe('a stopping server', () => {
     const server = await listen((_req, res) => void res.end('answer'), 0)
     const silent = connect(server.port)
     await once(silent, 'connect')
-    // The server must have taken the connection, not only the kernel.
+    // The server must have accepted the connection, not only the kernel.
     expect(await ask(server.port)).toBe('answer')
     await server.stop()
     await once(silent, 'close')
@@ -150,7 +150,7 @@ describe('what is no request', () => {
     connection.write('POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab')
     await once(connection, 'data')
     connection.write('cde')
-    // It is up to the next request by then.
+    // By then, the timeout belongs to the next request.
     await sleep(patience.restMs + 100)
     connection.write('GET /early HTTP/1.1\r\nHost: a\r\n\r\n')
     const [answer] = await once(connection, 'data')

@@ -11,7 +11,7 @@ const read = (json: string) => {
   const message = Object.assign(Readable.from([Buffer.from(json)]), { headers })
   return readJsonBody({ message } as unknown as HttpRequest, 2 * MIB)
 }
-/** A list of so many values, filled up with white space to so many bytes. */
+/** A list with this many values, padded with white space to this many bytes. */
 const listOf = (values: number, bytes: number) => `[${'1,'.repeat(values - 1)}1]`.padEnd(bytes)
 
 describe('a JSON body of over 1 MiB', () => {

@@ -45,7 +45,7 @@ describe('answers that are ready at one moment', () => {
   })
 })
 
-/** Text without end, and whether what it is made from was released. */
+/** An endless text, and whether its source was released. */
 const endless = () => {
   const state = { released: false, made: 0 }
   async function* text() {

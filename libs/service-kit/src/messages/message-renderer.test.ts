@@ -9,7 +9,7 @@ const context = (traits: Record<string, unknown> = {}): MessageContext => ({
   project: { name: 'Shop' },
   unsubscribeUrl: 'https://mail.example/u/token',
 })
-/** Five million times the text of an array within hundreds of others: minutes of work within every limit of a template. */
+/** Repeats the text of an array in nested loops: minutes of work within every limit of a template. */
 const slow = {
   subject: 's',
   html: `{{#each traits.list}}${'{{../traits.nested}}'.repeat(490)}{{/each}}`,
@@ -72,7 +72,7 @@ describe('a message renderer', () => {
     const first = renderer.check('p', { subject: 's', html: 'a' })
     const second = renderer.check('p', { subject: 's', html: 'b' }).catch((error: Error) => error)
     await first
-    // The second task starts right after the first, before anything else that this thread has to do.
+    // The second task starts right after the first, before this thread does anything else.
     for (let turn = 0; turn < 10; turn++) await Promise.resolve()
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)
     await renderer.close()

@@ -7,7 +7,7 @@ import { measureBus } from './measure-bus.ts'
 
 type Handle = (batch: Delivery<unknown>[], signal: AbortSignal) => Promise<Outcome[] | undefined>
 
-/** A bus that hands a batch to its only subscription, and publishes unless it is away. */
+/** A bus that delivers a batch to its only subscription, and publishes unless it is unavailable. */
 const createFakeBus = () => {
   let deliver: Handle | undefined
   const state = { away: false }

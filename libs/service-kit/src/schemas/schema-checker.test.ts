@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createSchemaChecker, type SchemaChecker } from './schema-checker.ts'
 
-/** Analysing it takes a second: each pattern takes nearly as many steps as one may. */
+/** Analysing it takes a second: each pattern takes nearly the maximum number of steps. */
 const slow = {
   properties: Object.fromEntries(
     Array.from({ length: 20 }, (_, n) => [`p${n}`, { pattern: `^${'a'.repeat(950 + n)}$` }]),
