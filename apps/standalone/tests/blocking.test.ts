@@ -21,6 +21,7 @@ import {
   type Operation,
   previewDecision,
   previewEmail,
+  streamEvents,
   trackEvents,
   updateEventDefinition,
 } from '@waymark/contracts'
@@ -315,6 +316,30 @@ describe.skipIf(!services)('what a project writes delays nobody else', () => {
       prepare(inferEventSchema, { body: { eventName: 'large', sampleSize: 500 } }),
     ]
     for (const request of requests) await expectNoDelay(() => expectStatus(200, request()))
+  })
+
+  it('by following events', async () => {
+    const stream = (query: Record<string, string>) => void send(streamEvents, { query })
+    const large = () => ({ list: repeated({ a: 1 }, 2_000), text: 'x'.repeat(10_000) })
+    const event = { eventName: 'followed', visitorId: 'followed', userId: 'followed', properties: large() }
+    const batch = prepare(trackEvents, { query: { sync: '1' }, body: { events: repeated(event, 25) } })
+    for (let n = 0; n < 8; n++) await expectStatus(200, batch())
+    const names = ['eventName', 'visitorId', 'userId']
+    for (let n = 0; n < 30; n++)
+      stream(Object.fromEntries(names.flatMap((name, bit) => (n & (1 << bit) ? [[name, 'followed']] : []))))
+    // The streams never answer, so wait until another one is refused.
+    await eventually('all streams are open', async () => {
+      const another = await fetch(`${world.baseUrl}/api/projects/${owner.params?.projectId}/events/stream`, {
+        headers: { 'X-API-Key': key },
+      })
+      await another.body?.cancel()
+      return another.status === 429
+    })
+    await expectNoDelay(() => sleep(3_000))
+    await expectNoDelay(async () => {
+      for (let n = 0; n < 8; n++) await expectStatus(200, batch())
+      await sleep(2_000)
+    })
   })
 
   it('by its decisions', async () => {

@@ -126,19 +126,12 @@ export type EventRow = {
 export const EVENT_COLUMNS = `event_key, event_id, event_name, visitor_id, user_id, session_id, properties, client_timestamp, received_at,
   "timestamp", profile_id, short_link_id, short_link_code, click_ids, warnings, context`
 
-/**
- * Reads at most `take` matching events, and examines at most `EVENTS_PER_LOOK`. `next` is where to continue, undefined at
- * the end of the list.
- */
-export const readEvents = async (
-  pool: Pool,
+/** The conditions on columns of `ingest.events` that select a project's events, without the filters of a query. */
+const rowConditions = (
   projectId: string,
   query: PlacedEventQuery,
-  after: EventCursor | undefined,
-  take: number,
-): Promise<{ events: EventRow[]; next: EventCursor | undefined }> => {
-  const values: unknown[] = []
-  const parameter = (value: unknown): string => `$${values.push(value)}`
+  parameter: (value: unknown) => string,
+): string[] => {
   const project = parameter(projectId)
   const conditions = [`project_id = ${project}`]
   if (query.eventId !== undefined) {
@@ -152,12 +145,63 @@ export const readEvents = async (
   if (query.eventName !== undefined) conditions.push(`event_name = ${parameter(query.eventName)}`)
   if (query.visitorId !== undefined) conditions.push(`visitor_id = ${parameter(query.visitorId)}`)
   if (query.userId !== undefined) conditions.push(`user_id = ${parameter(query.userId)}`)
+  // No event is stored with a time more than a day after its receipt.
+  if (query.from) conditions.push(`received_at >= ${parameter(new Date(query.from.getTime() - DAY_MS))}`)
+  return conditions
+}
+
+/** Where the newest `take` events of an unfiltered query are, the newest first. Their contents are not read. */
+export const readNewestPlaces = async (
+  pool: Pool,
+  projectId: string,
+  query: PlacedEventQuery,
+  take: number,
+): Promise<EventCursor[]> => {
+  const values: unknown[] = []
+  const parameter = (value: unknown): string => `$${values.push(value)}`
+  const { rows } = await pool.query<EventCursor>(
+    `SELECT received_at AS "receivedAt", event_key AS "eventKey" FROM ingest.events
+     WHERE ${rowConditions(projectId, query, parameter).join(' AND ')}
+     ORDER BY received_at DESC, event_key DESC LIMIT ${parameter(take)}`,
+    values,
+  )
+  return rows
+}
+
+/** Reads the events at these places, the oldest first. */
+export const readEventsAt = async (
+  pool: Pool,
+  projectId: string,
+  places: readonly EventCursor[],
+): Promise<EventRow[]> => {
+  const { rows } = await pool.query<EventRow>(
+    `SELECT ${EVENT_COLUMNS} FROM ingest.events
+     WHERE project_id = $1
+       AND (received_at, event_key) IN (SELECT * FROM unnest($2::timestamptz[], $3::uuid[]))
+     ORDER BY received_at, event_key`,
+    [projectId, places.map(({ receivedAt }) => receivedAt), places.map(({ eventKey }) => eventKey)],
+  )
+  return rows
+}
+
+/**
+ * Reads at most `take` matching events, and examines at most `EVENTS_PER_LOOK`. `next` is where to continue, undefined at
+ * the end of the list.
+ */
+export const readEvents = async (
+  pool: Pool,
+  projectId: string,
+  query: PlacedEventQuery,
+  after: EventCursor | undefined,
+  take: number,
+): Promise<{ events: EventRow[]; next: EventCursor | undefined }> => {
+  const values: unknown[] = []
+  const parameter = (value: unknown): string => `$${values.push(value)}`
+  const conditions = rowConditions(projectId, query, parameter)
   if (after)
     conditions.push(
       `(received_at, event_key) < (${parameter(after.receivedAt)}, ${parameter(after.eventKey)})`,
     )
-  // No event is stored with a time more than a day after its receipt.
-  if (query.from) conditions.push(`received_at >= ${parameter(new Date(query.from.getTime() - DAY_MS))}`)
   const list = (limit: number): string => `
     SELECT ${EVENT_COLUMNS} FROM ingest.events WHERE ${conditions.join(' AND ')}
     ORDER BY received_at DESC, event_key DESC LIMIT ${parameter(limit)}`

@@ -1,8 +1,7 @@
-import type { EventView } from '@waymark/contracts'
 import { describe, expect, it } from 'vitest'
 import { createReader } from './live-events.ts'
 
-const event = (n: number) => ({ eventId: `e${n}` }) as EventView
+const event = (n: number) => `{"eventId":"e${n}"}`
 const events = (count: number, from = 0) => Array.from({ length: count }, (_, n) => event(from + n))
 
 describe('a reader of live events', () => {
@@ -19,6 +18,16 @@ describe('a reader of live events', () => {
     queue.add(events(500))
     queue.add(events(1, 500))
     expect(reader.take()).toEqual({ events: events(500, 1), dropped: 1 })
+  })
+
+  it('keeps two million characters for a slow reader, and never part of an event', () => {
+    const { queue, reader } = createReader(() => {})
+    const large = (n: number) => `${n}`.repeat(32 * 1024)
+    const added = Array.from({ length: 70 }, (_, n) => large(n % 10))
+    for (const one of added) queue.add([one])
+    expect(reader.take()).toEqual({ events: added.slice(6), dropped: 6 })
+    queue.add([large(1)])
+    expect(reader.take()).toEqual({ events: [large(1)], dropped: 0 })
   })
 
   it('waits until something arrives or it is closed', async () => {

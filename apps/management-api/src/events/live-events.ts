@@ -1,20 +1,23 @@
-import type { EventView, LiveEventQuery, Log } from '@waymark/contracts'
+import type { LiveEventQuery, Log } from '@waymark/contracts'
 import type { Pool } from 'pg'
-import { type EventRow, eventView, readEvents } from './events.ts'
+import { type EventCursor, eventView, readEventsAt, readNewestPlaces } from './events.ts'
 
 /** Pause between two looks for new events of one question, in ms. */
 const LOOK_MS = 700
 /** The newest events that a look compares with those of the look before. */
 const NEWEST = 200
-/** Events that wait for one reader; of more the oldest are left out. */
+/** Events per read. Parsing more of the largest ones at once would delay other requests. */
+const EVENTS_PER_READ = 25
+/** Events, and characters of their JSON, that wait for one reader; of more the oldest are left out. */
 const MAX_PENDING = 500
+const MAX_PENDING_CHARACTERS = 2 * 1024 * 1024
 
 /** Somebody who is sent events as they are stored. */
 export type LiveReader = {
   /** Resolves when there are events, when the reader was closed, or after `ms`; with whether it is still open. */
   wait: (ms: number) => Promise<boolean>
-  /** What has arrived since the last call, the oldest first, and how many did not fit. */
-  take: () => { events: EventView[]; dropped: number }
+  /** The events that have arrived since the last call as JSON, the oldest first, and how many did not fit. */
+  take: () => { events: string[]; dropped: number }
   close: () => void
 }
 
@@ -38,7 +41,7 @@ export const createLiveEvents = ({ pool, log }: Deps) => {
 }
 
 type Tail = { join: () => Promise<LiveReader> }
-type Queue = { add: (events: readonly EventView[]) => void }
+type Queue = { add: (events: readonly string[]) => void }
 
 const createTail = (
   { pool, log }: Deps,
@@ -47,14 +50,22 @@ const createTail = (
   onIdle: () => void,
 ): Tail => {
   const readers = new Set<Queue>()
-  let known: readonly EventRow[] | undefined
+  let known: readonly EventCursor[] | undefined
   let timer: NodeJS.Timeout | undefined
 
   const look = async (): Promise<void> => {
-    const { events } = await readEvents(pool, projectId, { ...query, filters: [] }, undefined, NEWEST)
-    const fresh = known ? newIn(events, known) : []
-    known = events
-    if (fresh.length > 0) for (const reader of readers) reader.add(fresh)
+    const newest = await readNewestPlaces(pool, projectId, { ...query, filters: [] }, NEWEST)
+    const fresh = known ? newIn(newest, known) : []
+    for (let start = 0; start < fresh.length; start += EVENTS_PER_READ) {
+      const places = fresh.slice(start, start + EVENTS_PER_READ)
+      const rows = await readEventsAt(pool, projectId, places)
+      // Once for all readers.
+      const events = rows.map((row) => JSON.stringify(eventView(row)))
+      for (const reader of readers) reader.add(events)
+      // When the next read fails, these must not be sent again.
+      known = [...places, ...(known ?? [])]
+    }
+    known = newest
   }
   const goOn = async (): Promise<void> => {
     try {
@@ -89,20 +100,20 @@ const createTail = (
   }
 }
 
-/** The events that were not among those of the look before, the oldest first. */
-const newIn = (events: readonly EventRow[], before: readonly EventRow[]): EventView[] => {
-  const keys = new Set(before.map(({ event_key }) => event_key))
+/** The places that were not among those of the look before, the oldest first. */
+const newIn = (newest: readonly EventCursor[], before: readonly EventCursor[]): EventCursor[] => {
+  const keys = new Set(before.map(({ eventKey }) => eventKey))
   // When newer ones are erased, older ones come into sight again.
-  const oldest = before.length === NEWEST ? (before.at(-1)?.received_at.getTime() ?? 0) : 0
-  return events
-    .filter(({ event_key, received_at }) => !keys.has(event_key) && received_at.getTime() >= oldest)
-    .map(eventView)
+  const oldest = before.length >= NEWEST ? (before.at(-1)?.receivedAt.getTime() ?? 0) : 0
+  return newest
+    .filter(({ eventKey, receivedAt }) => !keys.has(eventKey) && receivedAt.getTime() >= oldest)
     .reverse()
 }
 
 /** The queue of one reader, and the reader. */
 export const createReader = (onClose: () => void): { queue: Queue; reader: LiveReader } => {
-  let pending: EventView[] = []
+  let pending: string[] = []
+  let characters = 0
   let dropped = 0
   let closed = false
   let wake = (): void => {}
@@ -110,8 +121,12 @@ export const createReader = (onClose: () => void): { queue: Queue; reader: LiveR
     queue: {
       add: (events) => {
         pending.push(...events)
-        dropped += Math.max(0, pending.length - MAX_PENDING)
-        pending = pending.slice(-MAX_PENDING)
+        for (const event of events) characters += event.length
+        let excess = 0
+        while (pending.length - excess > MAX_PENDING || characters > MAX_PENDING_CHARACTERS)
+          characters -= pending[excess++]?.length ?? 0
+        pending = pending.slice(excess)
+        dropped += excess
         wake()
       },
     },
@@ -130,6 +145,7 @@ export const createReader = (onClose: () => void): { queue: Queue; reader: LiveR
       take: () => {
         const taken = { events: pending, dropped }
         pending = []
+        characters = 0
         dropped = 0
         return taken
       },

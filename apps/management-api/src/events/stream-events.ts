@@ -65,10 +65,13 @@ async function* write(
         checkedAt = now()
       }
       const { events, dropped } = reader.take()
-      const gap = dropped > 0 ? `event: gap\ndata: ${JSON.stringify({ dropped })}\n\n` : ''
-      const text = gap + events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
-      if (text === '' && now() - sentAt < HEARTBEAT_MS) continue
-      yield text === '' ? ': alive\n\n' : text
+      if (dropped > 0) yield `event: gap\ndata: ${JSON.stringify({ dropped })}\n\n`
+      // One by one, so that sending many large ones to many readers delays no other request.
+      for (const event of events) yield `data: ${event}\n\n`
+      if (events.length === 0) {
+        if (now() - sentAt < HEARTBEAT_MS) continue
+        yield ': alive\n\n'
+      }
       sentAt = now()
     }
   } finally {
