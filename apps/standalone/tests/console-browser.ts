@@ -1,19 +1,19 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { eventually } from '@waymark/testing'
-import type { Page } from 'playwright-core'
+import { type Browser, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
 
 const require = createRequire(import.meta.url)
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
 
-/** The Chromium of this machine; undefined if there is none. */
+/** The Chromium of this machine; undefined when it has none. */
 export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
   (file) => existsSync(file),
 )
 
 /** Options for a Chromium that connects only to the tested server. */
-export const CHROMIUM_FLAGS = [
+const CHROMIUM_FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',
@@ -23,13 +23,25 @@ export const CHROMIUM_FLAGS = [
   '--disable-sync',
 ]
 
+export const launchChromium = (): Promise<Browser> =>
+  chromium.launch({ executablePath: CHROMIUM ?? '', args: CHROMIUM_FLAGS })
+
+/** Signs somebody up, which leads to Home. */
+export const signUp = async (page: Page): Promise<void> => {
+  await page.getByLabel('Name', { exact: true }).fill('Ada')
+  await page.getByLabel('Email').fill('ada@example.com')
+  await page.getByLabel('Password').fill('a long way to the shop')
+  await page.getByRole('button', { name: 'Sign up' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
+}
+
 /** The last message is Chromium's for an event stream that was answered with 429 or 503. */
 const ASKED_AGAIN =
   /status of (429|503)|net::ERR_NETWORK_CHANGED|MIME type \("application\/json"\) that is not "text\/event-stream"/
 
 /**
- * Collects errors, refused requests and policy violations of a page: all are messages of the kind "error".
- * 429 of queries, 503 and changes of the network are ignored, because the page retries them.
+ * Collects errors, refused requests and violations of the policy on a page: all are messages of the kind "error".
+ * A 429 of a project's questions, a 503 and a change of the machine's network are none: the page asks again.
  */
 export const collectFailures = (page: Page): string[] => {
   const failures: string[] = []
@@ -41,17 +53,58 @@ export const collectFailures = (page: Page): string[] => {
   return failures
 }
 
-/** Waits until the page loads nothing. */
-export const loaded = (page: Page): Promise<unknown> =>
-  eventually('the page is loaded', async () => (await page.getByLabel('Loading').count()) === 0)
+/** Waits until the page shows its heading and loads nothing. */
+export const loaded = async (page: Page): Promise<void> => {
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await eventually('the page is loaded', async () => (await page.getByLabel('Loading').count()) === 0)
+}
 
-type AxeRun = { violations: { id: string; nodes: { html: string }[] }[] }
-
-/** Fails when axe finds a violation of WCAG 2.2 AA on the page. */
-export const expectAccessible = async (page: Page): Promise<void> => {
-  await page.evaluate(AXE)
-  const { violations } = await page.evaluate<AxeRun>(
-    "axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })",
+/** Goes to another page as a link does, without loading the console again. */
+export const navigate = async (page: Page, url: string): Promise<void> => {
+  await page.evaluate(
+    `document.querySelector('h1')?.setAttribute('data-page', 'before'); history.pushState({}, '', ${JSON.stringify(url)})`,
   )
-  expect(violations.map(({ id, nodes }) => `${page.url()}: ${id} ${nodes[0]?.html}`)).toEqual([])
+  await page.locator('h1[data-page=before]').waitFor({ state: 'detached' })
+  await loaded(page)
+}
+
+/** What makes the page wider than the window. */
+const TOO_WIDE = `document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll('body *')]
+  .filter((element) => element.getBoundingClientRect().right > innerWidth)
+  .map((element) => element.tagName + ' ' + element.className)`
+
+/** Fails when the page scrolls sideways, and names what is wider than the window. */
+export const expectFitting = async (page: Page, width: number): Promise<void> => {
+  await page.setViewportSize({ width, height: 800 })
+  // A chart learns of its new size a frame later.
+  await expect
+    .poll(() => page.evaluate<string[]>(TOO_WIDE), { interval: 20, message: `${page.url()} at ${width} px` })
+    .toEqual([])
+}
+
+/** Shows light or dark, as the button of the account's menu does, and waits until all colors have changed. */
+export const setTheme = (page: Page, theme: 'light' | 'dark'): Promise<void> =>
+  page.evaluate(`new Promise((resolve) => {
+    document.documentElement.dataset.theme = '${theme}'
+    dispatchEvent(new Event('themechange'))
+    requestAnimationFrame(() => requestAnimationFrame(() => resolve()))
+  })`)
+
+type AxeRun = { violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }
+const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+const COLOR_RULES = ['color-contrast', 'link-in-text-block']
+
+/**
+ * Fails when axe finds a violation of WCAG 2.2 AA on the page.
+ *
+ * @param only `colors` for a page that was checked already and has other colors since
+ */
+export const expectAccessible = async (page: Page, only?: 'colors'): Promise<void> => {
+  if (!(await page.evaluate("'axe' in window"))) await page.evaluate(AXE)
+  const options = { runOnly: only ? COLOR_RULES : WCAG, resultTypes: ['violations'], preload: false }
+  const { violations } = await page.evaluate<AxeRun>(`axe.run(document, ${JSON.stringify(options)})`)
+  const found = violations.map(
+    ({ id, nodes }) => `${page.url()}: ${id} ${nodes[0]?.html} ${nodes[0]?.failureSummary}`,
+  )
+  expect(found).toEqual([])
 }
