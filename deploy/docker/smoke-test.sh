@@ -55,6 +55,11 @@ send_and_read() {
     found="$(curl --silent "$url/api/projects/$id/events?eventId=smoke-1" -H "X-API-Key: $key")"
   done
   echo 'ok: an event went through'
+  for path in v1/track track v1/t; do
+    curl --silent --fail "$url/$path" --user "$key:" -d '{"event":"smoke","anonymousId":"visitor-1"}' >/dev/null ||
+      fail "an event of Segment's protocol was not taken at /$path"
+  done
+  echo "ok: Segment's protocol is taken"
   [ "$(curl --silent --output /dev/null --write-out '%{http_code}' "$url/internal/backfill/events" -H "X-API-Key: $key" \
     -H 'Content-Type: application/json' -d '{"events":[]}')" = 404 ] || fail 'the proxy leads to /internal/'
   if docker ps --filter "name=^$project" --format '{{.Ports}}' | grep --quiet '0\.0\.0\.0:'; then

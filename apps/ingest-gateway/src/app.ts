@@ -1,9 +1,11 @@
 import { createIngestQueue, createPersonChanges, createSyncProcessor } from '@waymark/pipeline'
 import { everyMs, type Platform, type Service } from '@waymark/service-kit'
+import { createCollectMessages } from './collect-messages.ts'
 import { createIdentify } from './identify.ts'
 import { identifyRoute, profileRoute } from './identify-routes.ts'
 import { createIntake } from './intake.ts'
 import { createLimits } from './limits.ts'
+import { segmentRoutes } from './segment-routes.ts'
 import { createTrackEvents } from './track-events.ts'
 import { backfillRoute, trackRoute } from './track-routes.ts'
 
@@ -23,6 +25,13 @@ export const createIngestGateway = (platform: Platform): Service => {
     personChanges: createPersonChanges(platform.marks),
     clock,
   })
+  const collectMessages = createCollectMessages({
+    projectConfigs,
+    identify,
+    writeProfile,
+    trackEvents,
+    clock,
+  })
   const limits = createLimits(platform)
   return {
     routes: [
@@ -30,6 +39,7 @@ export const createIngestGateway = (platform: Platform): Service => {
       identifyRoute({ apiKeys, limitRequests: limits.identify, identify }),
       profileRoute({ apiKeys, limitRequests: limits.profile, writeProfile }),
       backfillRoute({ apiKeys, trackEvents }),
+      ...segmentRoutes({ apiKeys, limitRequests: limits.track, collectMessages }),
     ],
     loops: [everyMs('spool', WATCH_SPOOL_MS, queue.watchSpool)],
   }

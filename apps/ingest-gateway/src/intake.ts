@@ -1,5 +1,6 @@
 import type { Cache } from '@waymark/cache'
 import {
+  type AcceptedEvent,
   AppError,
   type ClientDevice,
   type EventErrors,
@@ -27,7 +28,24 @@ import { LoopTurns } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 
 /** The events of one request as the client sent them, and its send time if it gave one. */
-export type TrackRequest = { rawEvents: readonly unknown[]; sentAt: string | null }
+export type TrackRequest = {
+  rawEvents: readonly unknown[]
+  sentAt: string | null
+  /** For events that are read from messages of another protocol, by their indexes: see `MessageDetails`. */
+  messages?: readonly MessageDetails[]
+  /** What the intake quarantines of messages, read after all events were checked. */
+  refused?: () => readonly RejectedEvent[]
+}
+
+/** What a message says beside its event. Events with it never fail their request: those refused are quarantined. */
+export type MessageDetails = {
+  sentAt: string | null
+  client: ClientDevice
+  /** Properties from its context, which no definition is about. Those of the event win. */
+  contextProperties: Record<string, unknown>
+  /** Called when the event is refused; it then belongs to `refused`. */
+  refuse: (problem: ValidationItem) => void
+}
 
 /** The sender of events, as known from the API key and the connection. */
 export type Sender = {
@@ -108,12 +126,12 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
   return {
     /**
      * Checks the events of a request. With `sync`, all events of a repeated request and not only conversions get the same
-     * ids again, and a request without a valid event is refused with `errors` and `invalid`.
+     * ids again, and a request without a valid event is refused with `errors` and `invalid`, unless it has `messages`.
      * @throws AppError bad_request when no event is structurally valid or a conversion of a backfill lacks its id
      * (MISSING_EVENT_ID); store_unavailable when the metering selectors cannot be read (SELECTOR_LOOKUP_FAILED)
      */
     sort: async (
-      { rawEvents, sentAt: sentAtOfClient }: TrackRequest,
+      { rawEvents, sentAt: sentAtOfClient, messages, refused }: TrackRequest,
       sender: Sender,
       options: IntakeOptions,
       { sync = false } = {},
@@ -145,19 +163,26 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
         generatedIds.ids[generated++] = id
         return id
       }
-      const context = { receivedAtMs, sentAt, newEventId, mayExceedSize: options.bodyBytes > MAX_EVENT_BYTES }
+      // The size of a message is checked before its event is read.
+      const mayExceedSize = messages === undefined && options.bodyBytes > MAX_EVENT_BYTES
+      const contextOfAll = { receivedAtMs, sentAt, newEventId, mayExceedSize }
 
       const budget = new WorkBudget()
       for (const [index, raw] of rawEvents.entries()) {
         if (turns.isOver()) await turns.next()
         budget.startItem()
+        const message = messages?.[index]
+        const context =
+          message === undefined || backfill ? contextOfAll : { ...contextOfAll, sentAt: message.sentAt }
         if (backfill && !hasUsableId(raw) && isConversionWithoutId(raw, context, config, budget)) {
-          lackingId.push(index)
+          if (message) message.refuse(MISSING_ID)
+          else lackingId.push(index)
           continue
         }
         const result = acceptEvent(raw, context)
         if (!result.accepted) {
           const { eventName, problem } = result
+          message?.refuse(problem)
           intake.invalid.push({ index, rawSample: sampleOf(raw), reason: reasonOf(problem) })
           intake.problems.push({ index, eventName, errors: [problem] })
           continue
@@ -170,9 +195,14 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
         )
         const doubts = ofMetering.length > 0 ? result.warnings.concat(ofMetering) : result.warnings
         const { violations, warnings } = validateEvent(event, doubts, mode, config, budget)
-        const client = clientOf(event.properties, sender)
-        const receipt = { receivedAt, sentAt, client, backfill, warnings, conversions }
-        const record = ingestRecordOf(event, config, receipt)
+        const client = message ? message.client : clientOf(event.properties, sender)
+        const receipt = { receivedAt, sentAt: context.sentAt, client, backfill, warnings, conversions }
+        const isRejected = violations.length > 0
+        const record = ingestRecordOf(
+          message && !isRejected ? withContext(event, message.contextProperties) : event,
+          config,
+          receipt,
+        )
         if (violations.length + warnings.length > 0)
           intake.problems.push({ index, eventName: event.eventName, errors: violations.concat(warnings) })
         const [violation] = violations
@@ -188,9 +218,10 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
           intake.places.push(index)
         }
       }
+      intake.rejected.push(...(refused?.() ?? []))
       if (lackingId.length > 0)
         throw new AppError('bad_request', 'MISSING_EVENT_ID', { affectedIndices: lackingId })
-      if (intake.records.length + intake.rejected.length === 0) {
+      if (messages === undefined && intake.records.length + intake.rejected.length === 0) {
         const { invalid, problems } = intake
         throw new AppError('bad_request', 'No event is structurally valid', {
           accepted: 0,
@@ -212,6 +243,17 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
     },
   }
 }
+
+const MISSING_ID: ValidationItem = {
+  field: 'eventId',
+  rule: 'structure',
+  message: 'is missing, and a conversion of the past needs one',
+}
+
+const withContext = (event: AcceptedEvent, contextProperties: Record<string, unknown>): AcceptedEvent => ({
+  ...event,
+  properties: { ...contextProperties, ...event.properties },
+})
 
 const namesIn = (rawEvents: readonly unknown[]): Set<string> =>
   new Set(

@@ -7,6 +7,7 @@ import { describeEmail } from './email.suite.ts'
 import { describeIdentity } from './identity.suite.ts'
 import { describeIngestion } from './ingestion.suite.ts'
 import { describeMainJob } from './main-job.suite.ts'
+import { describeSegment } from './segment.suite.ts'
 import { describeShortLinks } from './short-links.suite.ts'
 import { describeTraces } from './traces.suite.ts'
 
@@ -17,6 +18,7 @@ export const describeAllFeatures = (start: Start, couponApp: AppName): void => {
   const shared = startOnce(start)
   describeMainJob(shared)
   describe('catalog, conversions and keys', () => describeIngestion(shared))
+  describe('messages of Segment’s SDKs', () => describeSegment(shared))
   describe('analytics', () => describeAnalytics(shared))
   describe('email', () => describeEmail(shared))
   describe('people', () => describeIdentity(shared))

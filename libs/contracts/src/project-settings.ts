@@ -38,6 +38,13 @@ export const ProjectSettings = Type.Object(
           'they may unless this is `required`.',
       }),
     ),
+    identifyEvents: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether an `identify` call of an SDK of Segment’s protocol also stores an event `identify` with the traits; ' +
+          'it does not unless this is true.',
+      }),
+    ),
     ingestRequestsPerMinute: Type.Optional(
       Type.Integer({
         minimum: 1,

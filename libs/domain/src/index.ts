@@ -130,3 +130,13 @@ export { describeVisitor, fitsTarget, type LinkVisitor } from './link/link-targe
 export { attributeTo, DEFAULT_ATTRIBUTION_DAYS, type LinkTouch, mergeLinkTouches } from './link/link-touch.ts'
 export { logicData, logicProblems } from './logic/compile-logic.ts'
 export { WorkBudget } from './logic/work-budget.ts'
+export {
+  readSegmentMessage,
+  type SegmentCall,
+  type SegmentEvent,
+  type SegmentMessage,
+  type SegmentPersonChange,
+  STRUCTURE_RULE,
+  segmentCalls,
+  segmentProblem,
+} from './segment/read-message.ts'

@@ -1,4 +1,4 @@
-import type { IdentifyRecord } from '@waymark/contracts'
+import { changedProfiles, type IdentifyRecord } from '@waymark/contracts'
 import { openDatabase } from '@waymark/database'
 import { type Identity, type IdentityKind, profileIdOf } from '@waymark/domain'
 import { anEnrichedEvent, createTestDatabase, services } from '@waymark/testing'
@@ -114,6 +114,18 @@ describe.skipIf(!services)('identities and profiles', () => {
       userId: 'u',
       traits: { plan: 'trial', name: 'Ann' },
     })
+  })
+
+  it('publishes what it changed, also of a profile that an event has created and that gets no trait', async () => {
+    await resolve('v')
+    const id = await identify('v', 'u')
+    const { rows } = await db.pool.query<{ value: string }>(
+      'SELECT value FROM ingest.outbox WHERE key = $1',
+      [`${projectId}:${id}`],
+    )
+    const [published] = rows.map(({ value }) => JSON.parse(value) as unknown)
+    expect(changedProfiles.validator.check(published)).toBeUndefined()
+    expect(published).toMatchObject({ profileId: id, version: 1 })
   })
 
   it('merges the anonymous profile into the user’s, whose own traits win', async () => {

@@ -178,6 +178,8 @@ export const startDistributed = async (
   return { ...operate(access, new Map(started), start, appFor, cleanUp), mailDir }
 }
 
+const SEGMENT_PATH = /^\/(?:v1\/|(?:batch|track|identify|page|screen|group|alias|import)(?:[/?]|$))/
+
 /** Routes like the proxy in front of the services. */
 const appFor = (requested: string): AppName => {
   if (requested.startsWith('/s/')) return 'link-redirector'
@@ -185,6 +187,7 @@ const appFor = (requested: string): AppName => {
   if (requested.startsWith('/api/v1/coupons/')) return 'coupon-service'
   if (requested.startsWith('/api/v1/decide') || requested.startsWith('/ofrep/')) return 'decision-service'
   if (requested.startsWith('/api/v1/') || requested.startsWith('/internal/')) return 'ingest-gateway'
+  if (SEGMENT_PATH.test(requested)) return 'ingest-gateway'
   return 'management-api'
 }
 

@@ -7,9 +7,10 @@ import {
   listRejectedEvents,
   replayRejectedEvent,
   replayRejectedEvents,
+  type ValidationItem,
 } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
-import { completeEvent, partitionKeyOf, validateEvent, WorkBudget } from '@waymark/domain'
+import { completeEvent, partitionKeyOf, STRUCTURE_RULE, validateEvent, WorkBudget } from '@waymark/domain'
 import { BusUnavailableError } from '@waymark/event-bus'
 import { aboutRecord, findErased } from '@waymark/pipeline'
 import type { ProjectConfig } from '@waymark/project-config'
@@ -36,7 +37,12 @@ export const rejectedEventRoutes = ({
     const config = await projectConfigs.getLatest(projectId)
     const records = rejected.map(recordOf)
     const erased = await findErased(db.pool, records.map(aboutRecord))
-    const verdicts = await violationsOf(records, config)
+    const found = await violationsOf(records, config)
+    const verdicts = found.map((violations, place) => {
+      const errors = (rejected[place]?.errors ?? []) as ValidationItem[]
+      // A message of Segment's protocol that was never an event.
+      return errors.some(({ rule }) => rule === STRUCTURE_RULE) ? errors : violations
+    })
     const valid = records.filter((_, place) => !erased.has(place) && verdicts[place]?.length === 0)
     const outgoing = valid.map((value) => ({ key: partitionKeyOf(projectId, value.event), value }))
     await publishOrRefuse(bus.publish(ingestRecords, outgoing))

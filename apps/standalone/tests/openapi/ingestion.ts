@@ -2,6 +2,15 @@ import {
   backfillEvents,
   createEventDefinition,
   identify,
+  segmentAlias,
+  segmentBatch,
+  segmentGroup,
+  segmentIdentify,
+  segmentImport,
+  segmentPage,
+  segmentScreen,
+  segmentSettings,
+  segmentTrack,
   trackEvents,
   updateSettings,
   writeProfile,
@@ -27,7 +36,40 @@ const event = { eventName: 'page_view', visitorId: 'v' }
 const person = { visitorId: 'v', userId: 'u', traits: { plan: 'pro' } }
 const tooDeep = { ...person, traits: { a: { b: { c: 1 } } } }
 
+const message = { type: 'track', event: 'e', anonymousId: 'v' }
+/** Which are taken while the database is away: they are queued. */
+const goesOn = { goesOn: true } as const
+const unknownEncoding = (body: object) => ({
+  415: () => ({ body, headers: { 'Content-Encoding': 'unknown' } }),
+})
+const segmentExample = (operation: Example['operation'], body: object): Example => ({
+  operation,
+  good: () => ({ body }),
+  others: unknownEncoding(body),
+})
+
+const segmentExamples: Example[] = [
+  { ...segmentExample(segmentBatch, { batch: [message] }), ...goesOn },
+  { ...segmentExample(segmentImport, { batch: [message] }), ...goesOn },
+  { ...segmentExample(segmentTrack, message), ...goesOn },
+  { ...segmentExample(segmentPage, { anonymousId: 'v' }), ...goesOn },
+  { ...segmentExample(segmentScreen, { anonymousId: 'v' }), ...goesOn },
+  { ...segmentExample(segmentIdentify, { anonymousId: 'v', userId: 'u' }), ...goesOn },
+  { ...segmentExample(segmentAlias, { previousId: 'v', userId: 'u' }), ...goesOn },
+  segmentExample(segmentGroup, { userId: 'u', groupId: 'g' }),
+  {
+    operation: segmentSettings,
+    ...goesOn,
+    good: async ({ keyWith }) => ({ key: null, params: { writeKey: await keyWith(['events:write']) } }),
+    others: {
+      401: () => ({ key: null, params: { writeKey: 'unknown' } }),
+      403: async ({ keyWith }) => ({ key: null, params: { writeKey: await keyWith(['links:read']) } }),
+    },
+  },
+]
+
 export const ingestionExamples: Example[] = [
+  ...segmentExamples,
   {
     operation: trackEvents,
     good: () => ({ body: event, query: { sync: '1' } }),

@@ -27,6 +27,7 @@ import { profileOperations } from './profile-view.ts'
 import { projectOperations } from './projects.ts'
 import { redemptionOperations } from './redemptions.ts'
 import { rejectedEventOperations } from './rejected-events.ts'
+import { segmentOperations } from './segment.ts'
 import { settingsOperations } from './settings.ts'
 import { statsOperations } from './stats.ts'
 import { suppressionOperations } from './suppressions.ts'
@@ -35,6 +36,7 @@ import { tenantOperations } from './tenants.ts'
 /** All operations, in the order of the documentation. */
 export const operations: readonly Operation[] = [
   ...ingestionOperations,
+  ...segmentOperations,
   ...accountOperations,
   ...projectOperations,
   ...memberOperations,

@@ -26,7 +26,7 @@ export const listRejectedEvents = defineOperation({
   method: 'get',
   path: collection,
   tag,
-  summary: 'List the events that `enforce` turned away',
+  summary: 'List the events that `enforce` turned away, and the refused messages of Segment’s protocol',
   access: { by: 'project', role: 'viewer' },
   query: PageQuery,
   answers: {

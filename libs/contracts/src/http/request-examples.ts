@@ -8,6 +8,12 @@ const order = {
   clientTimestamp: '2026-01-15T10:00:00Z',
   properties: { total: 4900, currency: 'EUR' },
 }
+const segmentTrack = {
+  event: 'Order Completed',
+  anonymousId: 'visitor-1',
+  messageId: 'message-1',
+  properties: { total: 4900, currency: 'EUR' },
+}
 const decision = {
   variants: [
     { key: 'off', value: false },
@@ -40,6 +46,15 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   identify: { visitorId: 'visitor-1', userId: 'user-1', traits: { plan: 'pro' } },
   writeProfile: { userId: 'user-1', traits: { plan: 'pro' } },
   backfillEvents: { events: [order] },
+
+  segmentBatch: { batch: [{ type: 'track', ...segmentTrack }] },
+  segmentTrack,
+  segmentIdentify: { userId: 'user-1', anonymousId: 'visitor-1', traits: { plan: 'pro' } },
+  segmentPage: { name: 'Sale', anonymousId: 'visitor-1', properties: { path: '/sale' } },
+  segmentScreen: { name: 'Sale', anonymousId: 'visitor-1' },
+  segmentGroup: { groupId: 'acme', userId: 'user-1', traits: { plan: 'enterprise' } },
+  segmentAlias: { previousId: 'visitor-1', userId: 'user-1' },
+  segmentImport: { batch: [{ type: 'track', ...segmentTrack, timestamp: '2020-01-15T10:00:00Z' }] },
 
   register: { email, password, name: 'Ada' },
   login: { email, password },

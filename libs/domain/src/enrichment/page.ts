@@ -23,13 +23,16 @@ export type Page = {
 const text = (value: unknown): string | null =>
   typeof value === 'string' && value !== '' ? value.replaceAll('\0', '\uFFFD') : null
 
-/** Reads the properties `url` and `path`. A `url` that cannot be parsed is kept as it is, without its query. */
+/**
+ * Reads the properties `url` and `path`, and those of the campaign, `utm_source` and so on, where the query of `url` has
+ * none. A `url` that cannot be parsed is kept as it is, without its query.
+ */
 export const describePage = (properties: Record<string, unknown>): Page => {
   const url = text(properties.url)
   // The base allows relative URLs. It does not get into the result.
   const parsed = url === null ? null : URL.parse(url, 'http://relative.invalid')
   const query = parsed?.searchParams ?? new URLSearchParams()
-  const utm = (name: string) => text(query.get(`utm_${name}`))
+  const utm = (name: string) => text(query.get(`utm_${name}`)) ?? text(properties[`utm_${name}`])
   const clickIds: Record<string, string> = {}
   for (const name of CLICK_ID_PARAMETERS) {
     const id = text(query.get(name))

@@ -79,12 +79,15 @@ const structuralProblem = (raw: unknown, mayExceedSize: boolean): ValidationItem
   const problem = trackedEvent.check(raw)
   if (problem) return structural(problem.field, problem.message)
   const maybeTooLarge = mayExceedSize && bytesAtMost > MAX_EVENT_BYTES
-  if (maybeTooLarge && isTooLarge(raw)) return structural('', `is larger than ${MAX_EVENT_BYTES} bytes`)
+  if (maybeTooLarge && exceedsEventSize(raw)) return structural('', `is larger than ${MAX_EVENT_BYTES} bytes`)
   return undefined
 }
 
-/** An event with too many values is too large without serializing it, because each value takes at least two bytes. */
-const isTooLarge = (raw: unknown): boolean =>
+/**
+ * Whether the compact JSON of an event is larger than allowed. An event with too many values is too large without
+ * serializing it, because each value takes at least two bytes.
+ */
+export const exceedsEventSize = (raw: unknown): boolean =>
   isHeavierThan(raw, MAX_EVENT_BYTES / 2) || Buffer.byteLength(JSON.stringify(raw)) > MAX_EVENT_BYTES
 
 const checkVisitorId = (

@@ -53,6 +53,7 @@ const columns = bulkColumns<Profile>([
 ])
 
 const LOCK = `SELECT ${columns.names} FROM ingest.profiles WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`
+// A profile that an event has created has version 0, and is not published.
 const SAVE = `
   INSERT INTO ingest.profiles AS profiles (${columns.names}, version)
   SELECT *, 1 FROM ${columns.unnest} AS given (${columns.names}) ORDER BY id
@@ -60,9 +61,9 @@ const SAVE = `
     user_id = excluded.user_id, traits = excluded.traits, trait_times = excluded.trait_times,
     first_touch = excluded.first_touch, last_touch = excluded.last_touch,
     link_touches = excluded.link_touches, merged_into = excluded.merged_into,
-    updated_at = now(), version = profiles.version + CASE
+    updated_at = now(), version = greatest(1, profiles.version + CASE
       WHEN (excluded.traits, excluded.merged_into) IS DISTINCT FROM (profiles.traits, profiles.merged_into) THEN 1 ELSE 0
-    END
+    END)
   RETURNING id, version::text`
 
 /** An empty profile for an identity. */

@@ -3,12 +3,17 @@ import type { ApiKey } from '@waymark/project-config'
 import type { Reply } from './reply.ts'
 import type { HttpRequest } from './request.ts'
 
-/** Paths that pages of any site may call with a key. */
-const PUBLIC_API = /^\/(?:api|ofrep)\/v1(?:\/|$)/i
+/** Paths that pages of any site may call with a key. The second line is Segment's protocol. */
+const PUBLIC_API = new RegExp(
+  ['^/(?:api|ofrep)/v1(?:/|$)', '^/v1/', '^/(?:batch|track|identify|page|screen|group|alias|import)/?$'].join(
+    '|',
+  ),
+  'i',
+)
 
 const ALLOWED_METHODS = 'GET, POST, PUT'
 const ALLOWED_HEADERS =
-  'Authorization, Content-Encoding, Content-Type, Idempotency-Key, If-None-Match, Traceparent, Tracestate, X-API-Key, X-Config-Version, X-Request-Id, X-Service-Sync'
+  'AnonymousId, Authorization, Content-Encoding, Content-Type, Idempotency-Key, If-None-Match, Traceparent, Tracestate, X-API-Key, X-Config-Version, X-Request-Id, X-Retry-Count, X-Service-Sync'
 const EXPOSED_HEADERS =
   'ETag, Idempotent-Replayed, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id'
 /** How long a browser may cache the answer to a preflight, in seconds. Most use a lower maximum. */

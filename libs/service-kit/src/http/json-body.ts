@@ -15,9 +15,9 @@ export const noBody: JsonBody = { value: undefined, raw: Buffer.alloc(0), bytes:
 
 /**
  * `numbers`: whether a number that is out of range makes the body invalid, or becomes `Infinity`.
- * `text`: whether the type `text/plain` is also allowed.
+ * `text`: whether the type `text/plain` is also allowed. `anyType`: whether the type is ignored.
  */
-export type JsonBodyOptions = { numbers?: 'in range' | 'any' | undefined; text?: boolean }
+export type JsonBodyOptions = { numbers?: 'in range' | 'any' | undefined; text?: boolean; anyType?: boolean }
 
 /**
  * Reads a JSON body of at most `limit` bytes, counted after decompression (gzip, deflate, br).
@@ -45,7 +45,11 @@ export const isText = ({ headers }: Pick<HttpRequest, 'headers'>): boolean =>
 /** A media type without its parameters. */
 export const essenceOf = (type: string): string => type.toLowerCase().split(';', 1)[0]?.trim() ?? ''
 
-const requireJson = (request: Pick<HttpRequest, 'headers'>, { text = false }: JsonBodyOptions): void => {
+const requireJson = (
+  request: Pick<HttpRequest, 'headers'>,
+  { text = false, anyType = false }: JsonBodyOptions,
+): void => {
+  if (anyType) return
   const type = request.headers['content-type'] ?? ''
   if (type === 'application/json') return
   if (JSON_TYPE.test(essenceOf(type)) || (text && isText(request))) return

@@ -1,0 +1,189 @@
+import { AppError, MAX_EVENT_BYTES, type RejectedEvent, type ValidationItem } from '@waymark/contracts'
+import {
+  readSegmentMessage,
+  type SegmentCall,
+  type SegmentMessage,
+  type SegmentPersonChange,
+  segmentProblem,
+} from '@waymark/domain'
+import type { ProjectConfigs } from '@waymark/project-config'
+import { LoopTurns } from '@waymark/service-kit'
+import pLimit from 'p-limit'
+import { v7 as uuidv7 } from 'uuid'
+import type { createIdentify, Sender as Identifier } from './identify.ts'
+import { eventConfigOf, type IntakeOptions, type Sender } from './intake.ts'
+import type { createTrackEvents } from './track-events.ts'
+
+/** A parsed body of Segment's protocol, and the call of its path; undefined for a batch. */
+export type MessageRequest = { body: unknown; call: SegmentCall | undefined }
+
+/** The sender of messages. A server names the device of its user, and its own user agent is not that of a person. */
+export type MessageSender = Sender & Identifier & { isBrowser: boolean }
+
+export type MessageOptions = IntakeOptions & {
+  /** Called with the number of changes of people, before they are made one after the other. */
+  onPersonChanges: (count: number) => void
+}
+
+type Deps = ReturnType<typeof createIdentify> & {
+  projectConfigs: ProjectConfigs
+  trackEvents: ReturnType<typeof createTrackEvents>
+  clock: () => number
+}
+
+/** A message that is being collected. `isRefused`: nothing of it is stored. */
+type Collected = SegmentMessage & { isRefused: boolean }
+
+/** Changes of different people that are made at once: each holds a connection to the database. */
+const CONCURRENT_CHANGES = 4
+/** Refused messages of one request that are quarantined. A body of 500 KiB could hold 100,000 of them. */
+const MAX_REFUSED = 1_000
+
+/** Accepts messages of Segment's protocol: writes the people in them, and puts their events into the queue. */
+export const createCollectMessages = ({
+  projectConfigs,
+  identify,
+  writeProfile,
+  trackEvents,
+  clock,
+}: Deps) => {
+  const changePerson = async (
+    { projectId, keyKind }: Identifier,
+    { visitorId, userId, links, traits, userHash }: SegmentPersonChange,
+  ): Promise<void> => {
+    const sender = { projectId, keyKind }
+    if (links && visitorId !== null && userId !== null) {
+      await identify(sender, { visitorId, userId, traits, userHash }, { mustBeApplied: false })
+      return
+    }
+    const person =
+      userId === null
+        ? { kind: 'visitor' as const, value: `${visitorId}`, userHash: null }
+        : { kind: 'user' as const, value: userId, userHash }
+    await writeProfile(sender, { ...person, traits })
+  }
+
+  /**
+   * Resolves when the people are written and the events are durable. A message that is not valid is quarantined. People
+   * are written first, so that events see them.
+   * @throws AppError queue_unavailable or store_unavailable; the request can then be repeated as a whole
+   */
+  return async (request: MessageRequest, sender: MessageSender, options: MessageOptions): Promise<void> => {
+    const { settings } = await eventConfigOf(projectConfigs, sender.projectId)
+    const quarantine = createQuarantine(sender.projectId, clock)
+    const turns = new LoopTurns()
+    const collected: Collected[] = []
+    const { rawMessages, ...shared } = messagesIn(request, options.bodyBytes)
+    for (const raw of rawMessages) {
+      if (turns.isOver()) await turns.next()
+      const message = readSegmentMessage(raw, { ...shared, settings })
+      if (message.problems.length > 0) quarantine.add(message, message.problems)
+      if (message.personChange || message.event) collected.push({ ...message, isRefused: false })
+    }
+
+    const change = async (message: Collected): Promise<void> => {
+      if (!message.personChange) return
+      try {
+        await changePerson(sender, message.personChange)
+      } catch (error) {
+        if (!isRefusal(error)) throw error
+        message.isRefused = true
+        quarantine.add(message, [{ field: '', rule: 'structure', message: error.message }])
+      }
+    }
+    const changes = collected.filter(({ personChange }) => personChange !== undefined)
+    options.onPersonChanges(changes.length)
+    const limit = pLimit(CONCURRENT_CHANGES)
+    await Promise.all(
+      byPerson(changes).map((ofPerson) =>
+        limit(async () => {
+          for (const message of ofPerson) await change(message)
+        }),
+      ),
+    )
+
+    const events = collected.flatMap((message) =>
+      message.event && !message.isRefused ? [{ ...message.event, message }] : [],
+    )
+    const messages = events.map(({ contextProperties, device, message }) => ({
+      sentAt: message.sentAt,
+      contextProperties,
+      client: {
+        ip: sender.speaksForOthers ? device.ip : sender.ip,
+        userAgent:
+          device.userAgent ?? (sender.isBrowser && !sender.speaksForOthers ? sender.userAgent : null),
+      },
+      refuse: (problem: ValidationItem) => quarantine.add(message, [segmentProblem(problem)]),
+    }))
+    const rawEvents = events.map(({ event }) => event)
+    if (rawEvents.length === 0 && quarantine.isEmpty()) return
+    await trackEvents.enqueue({ rawEvents, sentAt: null, messages, refused: quarantine.all }, sender, options)
+  }
+}
+
+/** The messages of a body, and what it says about all of them. What is no batch is one message. */
+const messagesIn = ({ body, call }: MessageRequest, bodyBytes: number) => {
+  const { batch, sentAt, context } = (body ?? {}) as { batch?: unknown; sentAt?: unknown; context?: unknown }
+  const mayExceedSize = bodyBytes > MAX_EVENT_BYTES
+  return Array.isArray(batch)
+    ? { rawMessages: batch as unknown[], call: undefined, sentAt, context, mayExceedSize }
+    : { rawMessages: [body], call, sentAt: undefined, context: undefined, mayExceedSize }
+}
+
+/** Whether an error is about one message, and a repeat would have it again. */
+const isRefusal = (error: unknown): error is AppError =>
+  error instanceof AppError && (error.code === 'bad_request' || error.code === 'forbidden')
+
+/**
+ * Groups changes by the people that they are about, so that each group can be made at the same time as the others. Within
+ * a group they keep their order.
+ */
+const byPerson = (messages: readonly Collected[]): Collected[][] => {
+  const groups = new Map<string, Set<string>>()
+  const idsOf = ({ personChange }: Collected): string[] => [
+    ...(personChange?.visitorId ? [`visitor:${personChange.visitorId}`] : []),
+    ...(personChange?.userId ? [`user:${personChange.userId}`] : []),
+  ]
+  for (const message of messages) {
+    const [first = new Set<string>(), second] = idsOf(message).map((id) => groups.get(id) ?? new Set([id]))
+    const [larger, smaller] = second && second.size > first.size ? [second, first] : [first, second]
+    if (smaller !== larger) for (const id of smaller ?? []) larger.add(id)
+    for (const id of smaller ?? larger) groups.set(id, larger)
+    for (const id of idsOf(message)) groups.set(id, larger)
+  }
+  return [...Map.groupBy(messages, (message) => groups.get(idsOf(message)[0] ?? '')).values()]
+}
+
+/** Collects what is quarantined of a request. */
+const createQuarantine = (projectId: string, clock: () => number) => {
+  const refused: RejectedEvent[] = []
+  let unlisted = 0
+  return {
+    isEmpty: () => refused.length === 0,
+    add: ({ summary }: Pick<SegmentMessage, 'summary'>, errors: ValidationItem[]): void => {
+      if (refused.length === MAX_REFUSED) {
+        unlisted++
+        return
+      }
+      const { eventId = uuidv7(), eventName, visitorId, userId, content } = summary()
+      const receivedAt = new Date(clock()).toISOString()
+      const event = {
+        eventId,
+        eventName,
+        properties: content,
+        ...(visitorId !== undefined && { visitorId }),
+        ...(userId !== undefined && { userId }),
+      }
+      const record = { v: 1 as const, kind: 'event' as const, projectId, receivedAt, event }
+      refused.push({ v: 1, id: uuidv7(), record, errors, rejectedAt: receivedAt })
+    },
+    all: (): readonly RejectedEvent[] => {
+      const last = refused.at(-1)
+      if (unlisted > 0 && last) {
+        const message = `of the same request, ${unlisted} more messages were refused that are not listed`
+        last.errors.push({ field: '', rule: 'structure', message })
+      }
+      return refused
+    },
+  }
+}

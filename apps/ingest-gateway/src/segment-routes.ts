@@ -1,0 +1,184 @@
+import {
+  AppError,
+  MAX_SEGMENT_BODY_BYTES,
+  type Operation,
+  segmentAlias,
+  segmentBatch,
+  segmentGroup,
+  segmentIdentify,
+  segmentImport,
+  segmentPage,
+  segmentScreen,
+  segmentSettings,
+  segmentTrack,
+} from '@waymark/contracts'
+import type { SegmentCall } from '@waymark/domain'
+import {
+  allowApiKey,
+  extendDeadline,
+  guardedRoute,
+  type HttpRequest,
+  hostOf,
+  type JsonBody,
+  type KeyCall,
+  keyInHeaders,
+  type LimitRequests,
+  type Platform,
+  protocolOf,
+  queryOf,
+  type Route,
+  readJsonBody,
+  route,
+} from '@waymark/service-kit'
+import type { createCollectMessages } from './collect-messages.ts'
+import { intakeOptions, senderOf } from './track-routes.ts'
+
+type Deps = {
+  apiKeys: Platform['apiKeys']
+  limitRequests: LimitRequests
+  collectMessages: ReturnType<typeof createCollectMessages>
+}
+
+/** How much each change of a person extends the deadline, in ms: they are made one after the other. */
+const MS_PER_PERSON_CHANGE = 15
+
+type CallSpec = { operation: Operation; short?: string; call?: SegmentCall; backfill?: boolean }
+
+const CALLS: readonly CallSpec[] = [
+  { operation: segmentBatch, short: 'b' },
+  { operation: segmentTrack, call: 'track', short: 't' },
+  { operation: segmentIdentify, call: 'identify', short: 'i' },
+  { operation: segmentPage, call: 'page', short: 'p' },
+  { operation: segmentScreen, call: 'screen', short: 's' },
+  { operation: segmentGroup, call: 'group', short: 'g' },
+  { operation: segmentAlias, call: 'alias', short: 'a' },
+  { operation: segmentImport, backfill: true },
+]
+
+/** The routes of Segment's protocol. */
+export const segmentRoutes = (deps: Deps): Route[] => [
+  ...CALLS.flatMap(({ operation, call, short, backfill = false }) => {
+    const paths = [operation.path, operation.path.replace('/v1', ''), ...(short ? [`/v1/${short}`] : [])]
+    return paths.map((path) => messageRoute({ ...operation, path }, { ...deps, call, backfill }))
+  }),
+  route({ method: 'post', path: METRICS_PATH, forPrograms: true }, () => ({ body: SUCCESS })),
+  settingsRoute(deps),
+]
+
+/** Where the browser SDK reports how it does. Nothing of it is kept. */
+const METRICS_PATH = '/v1/m'
+const SUCCESS = { success: true }
+
+/** 200 when the messages are durable. */
+const messageRoute = (
+  operation: Operation,
+  {
+    apiKeys,
+    limitRequests,
+    collectMessages,
+    call,
+    backfill,
+  }: Deps & { call: SegmentCall | undefined; backfill: boolean },
+): Route =>
+  guardedRoute(
+    operation,
+    async (request) => {
+      const sender = await allowSender(apiKeys, request)
+      await limitRequests(sender.apiKey, request)
+      return sender
+    },
+    async (request, sender) => {
+      const body = sender.body ?? (await readBody(request))
+      const from = {
+        ...senderOf(sender.apiKey, request),
+        keyKind: sender.apiKey.kind,
+        isBrowser: request.headers.origin !== undefined,
+      }
+      await collectMessages({ body: body.value, call }, from, {
+        ...intakeOptions(request, body),
+        backfill,
+        onPersonChanges: (count) => extendDeadline(request, count * MS_PER_PERSON_CHANGE),
+      })
+      return { body: SUCCESS }
+    },
+  )
+
+/** A valid key, and the body if it was read to find the key. */
+type Sender = { apiKey: KeyCall['apiKey']; body?: JsonBody }
+
+const SCOPE = 'events:write'
+const KEY_NAME = 'writeKey'
+
+/**
+ * The key of a request: the user name of HTTP Basic, the headers of all other endpoints, or `writeKey` in the query or
+ * the body.
+ * @throws AppError unauthorized, forbidden, or payload_too_large for a body that is read for its key
+ */
+const allowSender = async (apiKeys: Platform['apiKeys'], request: HttpRequest): Promise<Sender> => {
+  const given = basicUser(request) ?? keyInHeaders(request) ?? queryOf(request.url)?.get(KEY_NAME)
+  if (given) return { apiKey: await allowApiKey(apiKeys, SCOPE, request, given) }
+  const body = await readBody(request).catch((error: unknown) => {
+    // Without a key nobody is told what is wrong with the body, but for its size.
+    if (error instanceof AppError && error.code === 'payload_too_large') throw error
+    return undefined
+  })
+  const apiKey = await allowApiKey(apiKeys, SCOPE, request, keyIn(body?.value) ?? '')
+  return { apiKey, ...(body && { body }) }
+}
+
+const readBody = (request: HttpRequest): Promise<JsonBody> =>
+  readJsonBody(request, MAX_SEGMENT_BODY_BYTES, { numbers: 'any', anyType: true })
+
+const BASIC = /^Basic +([\w+/=-]+)$/i
+
+const basicUser = ({ headers }: HttpRequest): string | undefined => {
+  const encoded = BASIC.exec(headers.authorization ?? '')?.[1]
+  if (encoded === undefined) return undefined
+  const [user] = Buffer.from(encoded, 'base64').toString('latin1').split(':', 1)
+  return user === '' ? undefined : user
+}
+
+/** The key in a body. Some clients name it only in the messages of a batch. */
+const keyIn = (body: unknown): string | undefined => {
+  if (typeof body !== 'object' || body === null) return undefined
+  const { writeKey, batch } = body as { writeKey?: unknown; batch?: unknown }
+  if (typeof writeKey === 'string') return writeKey
+  return Array.isArray(batch) ? keyIn(batch[0]) : undefined
+}
+
+/** What the browser SDK asks its CDN for. It then sends to the host that answered, at `/v1`. */
+const settingsRoute = ({ apiKeys }: Pick<Deps, 'apiKeys'>): Route =>
+  route(segmentSettings, async (request) => {
+    const { writeKey = '' } = request.params
+    await allowUnlessUnknown(apiKeys, request, writeKey)
+    const host = hostOf(request)
+    if (host === undefined) throw new AppError('bad_request', 'The Host header is missing')
+    return {
+      headers: { 'Cache-Control': 'private, max-age=120' },
+      body: {
+        integrations: {
+          'Segment.io': { apiKey: writeKey, apiHost: `${host}/v1`, protocol: protocolOf(request) },
+        },
+        plan: {
+          track: { __default: { enabled: true } },
+          identify: { __default: { enabled: true } },
+          group: { __default: { enabled: true } },
+        },
+        // The SDK reports how it does to Segment otherwise.
+        metrics: { sampleRate: 0 },
+      },
+    }
+  })
+
+/** Without its settings, the SDK of a page sends nothing at all: while no store knows the key, they are answered. */
+const allowUnlessUnknown = async (
+  apiKeys: Platform['apiKeys'],
+  request: HttpRequest,
+  writeKey: string,
+): Promise<void> => {
+  try {
+    await allowApiKey(apiKeys, SCOPE, request, writeKey)
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'store_unavailable') throw error
+  }
+}

@@ -1,0 +1,433 @@
+import {
+  type ClientDevice,
+  identifyRequest,
+  MAX_EVENT_BYTES,
+  MAX_EVENT_DEPTH,
+  MAX_ID_LENGTH,
+  MAX_TRAITS_BYTES,
+  MAX_TRAITS_DEPTH,
+  type ProjectSettings,
+  parseRfc3339,
+  profileRequest,
+  type SchemaProblem,
+  type TrackedEvent,
+  trackedEvent,
+  type ValidationItem,
+} from '@waymark/contracts'
+import { checkTraits } from '../identity/check-traits.ts'
+import { exceedsEventSize, sampleOf } from '../ingestion/accept-event.ts'
+import { eventKeyOf } from '../ingestion/event-key.ts'
+import { isDeeperThan } from '../ingestion/json-depth.ts'
+import { extentOf } from '../ingestion/json-extent.ts'
+
+/** The calls of Segment's protocol. */
+export const segmentCalls = ['track', 'page', 'screen', 'identify', 'group', 'alias'] as const
+export type SegmentCall = (typeof segmentCalls)[number]
+
+type JsonObject = Record<string, unknown>
+
+/** A change of a person. With `links`, the visitor and the user become one person; otherwise only traits are written. */
+export type SegmentPersonChange = {
+  visitorId: string | null
+  userId: string | null
+  links: boolean
+  traits: JsonObject
+  userHash: string | null
+}
+
+/** An event of a message, with what the message says beside it. */
+export type SegmentEvent = {
+  /** As a client of `/api/v1/t` would send it; not checked yet. */
+  event: Partial<Record<keyof TrackedEvent, unknown>>
+  /** Properties from the context. Those of the event win. */
+  contextProperties: JsonObject
+  device: ClientDevice
+}
+
+/** A message for the quarantine: its ids if they are usable, and its content without traits that must not be stored. */
+export type SegmentMessageSummary = {
+  eventId: string | undefined
+  eventName: string
+  visitorId: string | undefined
+  userId: string | undefined
+  content: JsonObject
+}
+
+/** A message in terms of Waymark. With `problems`, parts of it or all of it are not taken. */
+export type SegmentMessage = {
+  personChange: SegmentPersonChange | undefined
+  event: SegmentEvent | undefined
+  /** When the client sent the message, by its own clock. */
+  sentAt: string | null
+  problems: ValidationItem[]
+  /** Built only for messages that are quarantined. */
+  summary: () => SegmentMessageSummary
+}
+
+/** What a request says about its messages. */
+export type SegmentRequest = {
+  /** The call of the path; undefined for a batch, whose messages have a `type`. */
+  call: SegmentCall | undefined
+  sentAt: unknown
+  /** The context of the batch. That of a message wins. */
+  context: unknown
+  /** False when the whole request is smaller than one message may be. */
+  mayExceedSize: boolean
+  settings: Pick<ProjectSettings, 'deniedTraits' | 'identifyEvents'>
+}
+
+/** Reads one message of Segment's protocol, whatever it is. A message that is not valid has only `problems`. */
+export const readSegmentMessage = (raw: unknown, request: SegmentRequest): SegmentMessage => {
+  const problem = structuralProblem(raw, request.mayExceedSize)
+  const message: JsonObject = isObject(raw) ? raw : {}
+  const call = request.call ?? message.type
+  const summary = () => summarize(raw, call, problem !== undefined, request.settings)
+  const nothing = { personChange: undefined, event: undefined, sentAt: null, summary }
+  if (problem) return { ...nothing, problems: [problem] }
+  if (!isCall(call))
+    return { ...nothing, problems: [structural('type', `must be one of ${segmentCalls.join(', ')}`)] }
+  const read = readers[call](partsOf(message, request), request.settings)
+  const sentAt = timeIn(message.sentAt) ?? timeIn(request.sentAt) ?? null
+  return { ...nothing, sentAt, ...read }
+}
+
+/** What is quarantined of a message whose event is refused. The field names are those of Segment. */
+export const segmentProblem = ({
+  field,
+  message,
+}: Pick<ValidationItem, 'field' | 'message'>): ValidationItem =>
+  structural(SEGMENT_FIELDS[field] ?? field, message)
+
+/** The rule of all problems of messages. Their events cannot be replayed. */
+export const STRUCTURE_RULE = 'structure'
+
+const SEGMENT_FIELDS: Readonly<Record<string, string>> = {
+  eventName: 'event',
+  eventId: 'messageId',
+  visitorId: 'anonymousId',
+  clientTimestamp: 'timestamp',
+  sessionId: 'context.sessionId',
+}
+
+const structural = (field: string, message: string): ValidationItem => ({
+  field,
+  rule: STRUCTURE_RULE,
+  message,
+})
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const isCall = (value: unknown): value is SegmentCall => segmentCalls.some((call) => call === value)
+const isGiven = (value: unknown): boolean => value !== null && value !== undefined
+const objectIn = (value: unknown): JsonObject => (isObject(value) ? value : {})
+const textIn = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
+
+const structuralProblem = (raw: unknown, mayExceedSize: boolean): ValidationItem | undefined => {
+  if (!isObject(raw)) return structural('', 'must be an object')
+  const { tooDeep, outOfRange, bytesAtMost } = extentOf(raw, MAX_EVENT_DEPTH)
+  if (tooDeep) return structural('', `is nested deeper than ${MAX_EVENT_DEPTH} levels`)
+  if (outOfRange) return structural('', 'holds a number that is out of range')
+  if (mayExceedSize && bytesAtMost > MAX_EVENT_BYTES && exceedsEventSize(raw))
+    return structural('', `is larger than ${MAX_EVENT_BYTES} bytes`)
+  return undefined
+}
+
+/** The parts that all calls share. */
+type Parts = {
+  message: JsonObject
+  context: JsonObject
+  envelope: SegmentEvent['event']
+  visitorId: unknown
+  userId: unknown
+  userHash: string | null
+}
+
+const partsOf = (message: JsonObject, request: SegmentRequest): Parts => {
+  const context = { ...objectIn(request.context), ...objectIn(message.context) }
+  const visitorId = idIn(message.anonymousId)
+  const userId = idIn(message.userId)
+  const clientTimestamp = timeIn(message.timestamp) ?? timeIn(message.originalTimestamp)
+  const eventId = messageIdIn(message.messageId)
+  const sessionId = idIn(context.sessionId)
+  return {
+    message,
+    context,
+    visitorId,
+    userId,
+    userHash: textIn(context.userHash),
+    envelope: {
+      ...(eventId !== undefined && { eventId }),
+      ...(visitorId !== undefined && { visitorId }),
+      ...(userId !== undefined && { userId }),
+      ...(sessionId !== undefined && { sessionId }),
+      ...(clientTimestamp !== undefined && { clientTimestamp }),
+    },
+  }
+}
+
+/** An id, if there is one. Some clients send numbers. What is no id is returned as it is, and refused later. */
+const idIn = (value: unknown): unknown => {
+  if (!isGiven(value) || value === '') return undefined
+  return typeof value === 'number' && Number.isFinite(value) ? `${value}` : value
+}
+
+/**
+ * The event id of a message. An id of a shape that event ids cannot have becomes a hash, which is the same for a repeat.
+ * The prefix keeps the hash apart from those of ids that Waymark makes itself.
+ */
+const messageIdIn = (value: unknown): unknown => {
+  const id = idIn(value)
+  if (typeof id !== 'string') return id
+  const usable = trackedEvent.fits({ eventName: 'any', eventId: id })
+  return usable ? id : eventKeyOf(`segment:${id}`)
+}
+
+const WITHOUT_ZONE = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\.\d+)?)?$/
+
+/** A time as text. Clients also send milliseconds, dates, and times without a zone, which are then UTC. */
+const timeIn = (value: unknown): string | undefined => {
+  if (typeof value === 'number') {
+    const date = new Date(value)
+    return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
+  }
+  const text = textIn(value)
+  if (text === null) return undefined
+  if (parseRfc3339(text) !== undefined || !WITHOUT_ZONE.test(text)) return text.slice(0, MAX_TIME_LENGTH)
+  return text.length === DATE_LENGTH ? `${text}T00:00:00Z` : `${text}Z`
+}
+const DATE_LENGTH = 'YYYY-MM-DD'.length
+// Times are stored with every event.
+const MAX_TIME_LENGTH = 64
+
+type Read = Pick<SegmentMessage, 'personChange' | 'event' | 'problems'>
+type Settings = SegmentRequest['settings']
+
+const refused = (...problems: ValidationItem[]): Read => ({
+  personChange: undefined,
+  event: undefined,
+  problems,
+})
+
+const eventOf = (
+  { envelope, context }: Parts,
+  eventName: unknown,
+  properties: JsonObject | undefined,
+): SegmentEvent => ({
+  event: { ...envelope, eventName, ...(properties && { properties }) },
+  contextProperties: contextPropertiesOf(context),
+  device: {
+    ip: context.ip === NO_ADDRESS ? null : textIn(context.ip),
+    userAgent: textIn(context.userAgent),
+  },
+})
+
+/** How clients ask for the address not to be stored. */
+const NO_ADDRESS = '0.0.0.0'
+
+const PAGE_FIELDS = ['url', 'path', 'referrer', 'title']
+const CAMPAIGN_FIELDS = {
+  name: 'campaign',
+  source: 'source',
+  medium: 'medium',
+  term: 'term',
+  content: 'content',
+}
+
+const contextPropertiesOf = (context: JsonObject): JsonObject => {
+  const found: JsonObject = {}
+  const add = (name: string, value: unknown): void => {
+    const text = textIn(value)
+    if (text !== null) found[name] = text
+  }
+  const page = objectIn(context.page)
+  for (const name of PAGE_FIELDS) add(name, page[name])
+  // The address of the page already says the same.
+  if (!/[?&]utm_/.test(textIn(page.url) ?? '')) {
+    const campaign = objectIn(context.campaign)
+    for (const [name, utm] of Object.entries(CAMPAIGN_FIELDS)) add(`utm_${utm}`, campaign[name])
+  }
+  add('locale', context.locale)
+  return found
+}
+
+const NO_PERSON = structural('userId', 'is missing, and so is anonymousId: send at least one of them')
+
+const readTrack = (parts: Parts): Read => {
+  const { event, properties } = parts.message
+  if (isGiven(properties) && !isObject(properties))
+    return refused(structural('properties', 'must be an object'))
+  return { personChange: undefined, event: eventOf(parts, event, objectOrNone(properties)), problems: [] }
+}
+
+const objectOrNone = (value: unknown): JsonObject | undefined => (isObject(value) ? value : undefined)
+
+const readView =
+  (eventName: string) =>
+  (parts: Parts): Read => {
+    const { name, category, properties } = parts.message
+    if (isGiven(properties) && !isObject(properties))
+      return refused(structural('properties', 'must be an object'))
+    const named = { ...(textIn(name) && { name }), ...(textIn(category) && { category }) }
+    const all = { ...named, ...objectIn(properties) }
+    return { personChange: undefined, event: eventOf(parts, eventName, all), problems: [] }
+  }
+
+/** Traits that fit, and problems with those that do not. The others are taken all the same. */
+const fittingTraits = (
+  sent: JsonObject,
+  depth: number,
+): { traits: JsonObject; problems: ValidationItem[] } => {
+  const problems: ValidationItem[] = []
+  const entries = Object.entries(sent).filter(([name, value]) => {
+    if (!isDeeperThan(value, depth - 1)) return true
+    problems.push(
+      structural(`traits.${shown(name)}`, `is nested deeper than ${depth} levels of traits; it is left out`),
+    )
+    return false
+  })
+  const traits = Object.fromEntries(entries)
+  const bytes = Buffer.byteLength(JSON.stringify(traits))
+  if (bytes <= MAX_TRAITS_BYTES) return { traits, problems }
+  problems.push(
+    structural('traits', `take ${bytes} bytes, and ${MAX_TRAITS_BYTES} are allowed; all are left out`),
+  )
+  return { traits: {}, problems }
+}
+const MAX_SHOWN_LENGTH = 64
+const shown = (name: string): string => name.slice(0, MAX_SHOWN_LENGTH).toWellFormed()
+
+/** @returns a problem when an id cannot be one of a person */
+const personChangeOf = (
+  ids: { visitorId?: unknown; userId?: unknown },
+  { links, traits, userHash }: Pick<SegmentPersonChange, 'links' | 'traits' | 'userHash'>,
+): SegmentPersonChange | ValidationItem => {
+  const body = { ...ids, traits: {} }
+  const problem = links ? identifyRequest.check(body) : profileRequest.check(body)
+  if (problem) return segmentProblem(inWords(problem))
+  const { visitorId = null, userId = null } = ids as { visitorId?: string; userId?: string }
+  return { visitorId, userId, links, traits, userHash }
+}
+
+const inWords = ({ field, rule, message }: SchemaProblem): Pick<ValidationItem, 'field' | 'message'> => ({
+  field,
+  message: rule === 'not' ? 'looks like a bug in the client' : message,
+})
+
+const isRefusal = (change: SegmentPersonChange | ValidationItem): change is ValidationItem => 'rule' in change
+
+const readIdentify = (parts: Parts, settings: Settings): Read => {
+  const { visitorId, userId, userHash, message, context } = parts
+  if (visitorId === undefined && userId === undefined) return refused(NO_PERSON)
+  if (isGiven(message.traits) && !isObject(message.traits))
+    return refused(structural('traits', 'must be an object'))
+  // Browser and mobile SDKs of RudderStack send them in the context.
+  const sent = objectIn(message.traits ?? context.traits)
+  const { traits, problems } = fittingTraits(sent, MAX_TRAITS_DEPTH)
+  const links = visitorId !== undefined && userId !== undefined
+  const change = personChangeOf(idsOf(parts), { links, traits, userHash })
+  if (isRefusal(change)) return refused(change)
+  const event = settings.identifyEvents
+    ? eventOf(parts, 'identify', { traits: checkTraits(sent, settings).traits })
+    : undefined
+  return { personChange: change, event, problems }
+}
+
+const idsOf = ({ visitorId, userId }: Pick<Parts, 'visitorId' | 'userId'>) => ({
+  ...(visitorId !== undefined && { visitorId }),
+  ...(userId !== undefined && { userId }),
+})
+
+const readAlias = (parts: Parts): Read => {
+  const { userId, userHash, message } = parts
+  const visitorId = idIn(message.previousId)
+  if (visitorId === undefined) return refused(structural('previousId', 'is missing'))
+  if (userId === undefined) return refused(structural('userId', 'is missing'))
+  if (visitorId === userId) return refused(structural('previousId', 'is the same as userId'))
+  const change = personChangeOf({ visitorId, userId }, { links: true, traits: {}, userHash })
+  if (!isRefusal(change)) return { personChange: change, event: undefined, problems: [] }
+  return refused({ ...change, field: change.field === 'anonymousId' ? 'previousId' : change.field })
+}
+
+const GROUP_TRAIT = 'groups.'
+
+const readGroup = (parts: Parts, settings: Settings): Read => {
+  const { visitorId, userId, userHash, message } = parts
+  if (visitorId === undefined && userId === undefined) return refused(NO_PERSON)
+  const groupId = idIn(message.groupId)
+  if (typeof groupId !== 'string' || !isGroupId(groupId))
+    return refused(structural('groupId', `must be 1 to ${MAX_ID_LENGTH} printable characters`))
+  if (isGiven(message.traits) && !isObject(message.traits))
+    return refused(structural('traits', 'must be an object'))
+  const ofGroup = checkTraits(objectIn(message.traits), settings).traits
+  const name = `${GROUP_TRAIT}${groupId}`
+  // The trait of the person is level 2, so what the group's traits hold must be plain values.
+  const flat = Object.fromEntries(Object.entries(ofGroup).filter(([, value]) => !isDeeperThan(value, 0)))
+  const { traits, problems } = fittingTraits({ [name]: flat }, MAX_TRAITS_DEPTH)
+  if (
+    checkTraits({ [name]: flat }, settings).droppedKeys.length > 0 &&
+    !settings.deniedTraits?.includes(name)
+  )
+    problems.push(
+      structural('groupId', 'is too long for a trait; the person gets none, and the event has it'),
+    )
+  const change = personChangeOf(idsOf(parts), { links: false, traits, userHash })
+  if (isRefusal(change)) return refused(change)
+  return { personChange: change, event: eventOf(parts, 'group', { groupId, traits: ofGroup }), problems }
+}
+
+const isGroupId = (groupId: string): boolean => profileRequest.fits({ userId: groupId, traits: {} })
+
+const readers: Record<SegmentCall, (parts: Parts, settings: Settings) => Read> = {
+  track: readTrack,
+  page: readView('page_view'),
+  screen: readView('screen_view'),
+  identify: readIdentify,
+  group: readGroup,
+  alias: readAlias,
+}
+
+const EVENT_NAMES: Readonly<Record<string, string>> = { page: 'page_view', screen: 'screen_view' }
+const MAX_EVENT_NAME_LENGTH = 200
+/** What is quarantined of a message. The context is not, since it holds the address of the person. */
+const CONTENT_FIELDS = [
+  'type',
+  'event',
+  'name',
+  'category',
+  'groupId',
+  'previousId',
+  'timestamp',
+  'properties',
+]
+
+const summarize = (
+  raw: unknown,
+  call: unknown,
+  isMalformed: boolean,
+  settings: Settings,
+): SegmentMessageSummary => {
+  const message = objectIn(raw)
+  const kind = isCall(call) ? (EVENT_NAMES[call] ?? call) : 'message'
+  const sentName = call === 'track' ? textIn(message.event) : null
+  const ids = { eventId: messageIdIn(message.messageId), visitorId: idIn(message.anonymousId) }
+  return {
+    eventId: usableText(ids.eventId),
+    eventName: (sentName ?? kind).slice(0, MAX_EVENT_NAME_LENGTH).toWellFormed(),
+    visitorId: usableText(ids.visitorId),
+    userId: usableText(idIn(message.userId)),
+    content: isMalformed ? withoutContent(raw) : contentOf(message, settings),
+  }
+}
+
+const usableText = (value: unknown): string | undefined =>
+  typeof value === 'string' && value.length <= MAX_ID_LENGTH ? value : undefined
+
+/** Too large or too deep to be stored. An object is left out, since its beginning may be traits. */
+const withoutContent = (raw: unknown): JsonObject => (isObject(raw) ? {} : { message: sampleOf(raw) })
+
+const contentOf = (message: JsonObject, settings: Settings): JsonObject => {
+  const content: JsonObject = {}
+  for (const name of CONTENT_FIELDS) if (isGiven(message[name])) content[name] = message[name]
+  if (isObject(message.traits)) content.traits = checkTraits(message.traits, settings).traits
+  return { message: content }
+}
