@@ -42,7 +42,10 @@ export const clickhouseDialect: Dialect = {
   asText: (value) => `CAST(${value} AS Nullable(String))`,
   asNumber: (value) => `CAST(${value} AS Nullable(Float64))`,
   // UUIDs are compared by their second half first; their bytes are not.
-  sortable: (uuid) => `UUIDStringToNum(toString(${uuid}))`,
+  sortable: (uuid) => `toUInt128(${uuid})`,
+  moment: (ms, rank, uuid) =>
+    `bitOr(bitShiftLeft(toUInt256((${ms}) * 16 + ${rank}), 128), toUInt256(toUInt128(${uuid})))`,
+  lastMoment: 'bitShiftLeft(toUInt256(1), 255)',
   epochMs: (time) => `toUnixTimestamp64Milli(${time})`,
   contains: (text, part) => `position(${text}, ${part}) > 0`,
   startsWith: (text, part) => `startsWith(${text}, ${part})`,

@@ -48,6 +48,8 @@ export const duckdbDialect: Dialect = {
   asText: (value) => `(${value})::VARCHAR`,
   asNumber: (value) => `(${value})::DOUBLE`,
   sortable: (uuid) => uuid,
+  moment: (ms, rank, uuid) => `row((${ms}) * 16 + ${rank}, ${uuid})`,
+  lastMoment: `row(9223372036854775807, '00000000-0000-0000-0000-000000000000'::UUID)`,
   epochMs: (time) => `epoch_ms(${time})`,
   contains: (text, part) => `contains(${text}, ${part})`,
   startsWith: (text, part) => `starts_with(${text}, ${part})`,

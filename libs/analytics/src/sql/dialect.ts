@@ -40,6 +40,10 @@ export type Dialect = {
   asNumber(value: string): string
   /** A UUID as something that is ordered by its bytes. */
   sortable(uuid: string): string
+  /** A number that is ordered by `ms`, then by `rank` (0 to 15), then by the bytes of `uuid`. */
+  moment(ms: string, rank: string, uuid: string): string
+  /** A greater number than any `moment`. */
+  lastMoment: string
   /** A time column in ms. */
   epochMs(time: string): string
   contains(text: string, part: string): string
@@ -67,7 +71,7 @@ export type Database = {
   dialect: Dialect
   /**
    * Answers the rows of a query about a project.
-   * @throws QueryTimeoutError when it takes too long
+   * @throws QueryTimeoutError when it takes too long, the signal's reason when that aborts
    */
-  query<T>(projectId: string, text: string, bindings: Bindings): Promise<T[]>
+  query<T>(projectId: string, text: string, bindings: Bindings, signal?: AbortSignal): Promise<T[]>
 }

@@ -6,11 +6,14 @@ import { eventsFrom, labelledRows, PERSON } from './tables.ts'
 /** In place of the time of what never happens, in ms: later than any event, whatever is added to it. */
 const NEVER = 1e15
 
-type Row = Omit<FunnelRow, 'people' | 'step'> & { people: bigint | number; step: bigint | number }
+type Row = Pick<FunnelRow, 'group' | 'other'> & {
+  [name: `people${number}`]: bigint | number
+  [name: `median${number}`]: number | null
+}
 
 /**
- * Answers a funnel by one statement. Of each event that is the first step, window functions find the earliest event of
- * the second step after it, of the third after that, and so on; the best attempt of a person counts, the earliest of
+ * Answers a funnel by one statement. Each event of the first step is joined with the earliest event of the second step
+ * after it, that with the earliest of the third after it, and so on; the best attempt of a person counts, the earliest of
  * equals. Events of one moment are in the order of the steps.
  */
 export const measureFunnel = async (
@@ -22,17 +25,17 @@ export const measureFunnel = async (
   const places = steps.map((_, place) => place)
   const later = places.slice(1)
   const times = places.map((place) => `t${place}`).join(', ')
-  const attempts = order === 'ordered' ? inOrder(steps.length) : inAnyOrder(steps.length, windowMs)
+  const attempts = order === 'ordered' ? inOrder(dialect, steps.length) : inAnyOrder(steps.length, windowMs)
   const reached = later.toReversed().map((place) => `WHEN t${place} <= t0 + ${windowMs} THEN ${place + 1}`)
   const columns = ['level', ...places.map((place) => `t${place}`)]
   const grouping = { grouped: breakdown !== undefined, rank: 'count(*)', maxGroups }
-  const peopleAt = (place: number): string => `
-    SELECT label AS "group", other, ${place} AS step, count(*) AS people,
-      ${place === 0 || order === 'any' ? dialect.nullNumber : dialect.asNumber(dialect.quantile(`t${place} - t${place - 1}`, 0.5))}
-      AS "medianMsFromPrevious"
-    FROM labelled WHERE level > ${place} GROUP BY label, other`
+  const people = places.map((place) => `count(*) FILTER (WHERE level > ${place}) AS people${place}`)
+  const medians = later.map((place) => {
+    const median = `${dialect.quantile(`t${place} - t${place - 1}`, 0.5)} FILTER (WHERE level > ${place})`
+    return `${order === 'any' ? dialect.nullNumber : dialect.asNumber(median)} AS median${place}`
+  })
   const text = `
-    WITH step_events AS (${stepEvents(dialect, query, parameters)}),
+    WITH step_events ${dialect.materialized} (${stepEvents(dialect, query, parameters)}),
     attempts AS (${attempts}),
     begun AS (
       SELECT person, label, ${times}, CASE ${reached.join(' ')} ELSE 1 END AS level FROM attempts
@@ -43,17 +46,20 @@ export const measureFunnel = async (
       QUALIFY row_number() OVER (PARTITION BY person ORDER BY level DESC, t0, label) = 1
     ),
     ${labelledRows(dialect, 'best', columns, grouping).join(', ')}
-    ${places.map(peopleAt).join(' UNION ALL ')}`
+    SELECT label AS "group", other, ${[...people, ...medians].join(', ')} FROM labelled GROUP BY label, other`
   const rows = await run<Row>(query.projectId, text, parameters.bindings)
-  return rows.map((row) => ({
-    ...row,
-    step: Number(row.step),
-    people: Number(row.people),
-    other: Boolean(row.other),
-  }))
+  return rows.flatMap((row) =>
+    places
+      .map((step) => ({
+        ...{ group: row.group, other: Boolean(row.other), step },
+        people: Number(row[`people${step}`]),
+        medianMsFromPrevious: row[`median${step}`] ?? null,
+      }))
+      .filter((reached) => reached.people > 0),
+  )
 }
 
-/** The events of all steps with their person, time in ms, key, label, and one flag for each step that they are. */
+/** The events of all steps with their person, time in ms, moment, label, and one flag for each step that they are. */
 const stepEvents = (dialect: Dialect, query: FunnelQuery, parameters: Parameters): string => {
   const { projectId, from, to, windowMs, steps, breakdown } = query
   const { allOf, textOf } = createConditions(dialect, parameters)
@@ -68,9 +74,10 @@ const stepEvents = (dialect: Dialect, query: FunnelQuery, parameters: Parameters
     people: true,
     traits: needsTraits([breakdown, ...refs]),
   })
+  const firstStep = steps.map((_, place) => `WHEN is${place} THEN ${place}`).join(' ')
   return `
-    SELECT * FROM (
-      SELECT ${PERSON} AS person, ${dialect.epochMs('e."time"')} AS t, ${dialect.sortable('e.event_key')} AS event_key,
+    SELECT *, ${dialect.moment('t', `CASE ${firstStep} ELSE 0 END`, 'event_key')} AS moment FROM (
+      SELECT ${PERSON} AS person, ${dialect.epochMs('e."time"')} AS t, e.event_key AS event_key,
         ${breakdown ? textOf(breakdown) : dialect.nullText} AS label, ${flags.join(', ')}
       ${source} AND e.event_name IN (${[...names].map((name) => parameters.text(name)).join(', ')})
     ) AS flagged
@@ -78,31 +85,19 @@ const stepEvents = (dialect: Dialect, query: FunnelQuery, parameters: Parameters
 }
 
 /**
- * For each event of the first step, the time of the earliest event of each later step, each after the one before.
- * From the last step to the first: what follows an event of a step is known before that event is looked for. The least
- * time is that of the earliest event, since no later event of a step leads to an earlier one of the next.
+ * For each event of the first step, the time of the earliest event of each later step, each after the one before; NULL
+ * when there is none.
  */
-const inOrder = (count: number): string => {
-  const places = Array.from({ length: count }, (_, place) => place)
-  const firstStep = places.map((place) => `WHEN is${place} THEN ${place}`).join(' ')
-  const kept = ['person', 'label', 't', 'event_key', ...places.map((place) => `is${place}`)].join(', ')
-  const earliest = (place: number, time: string): string =>
-    `coalesce(min(CASE WHEN is${place} THEN ${time} END) OVER later_events, ${NEVER})`
-  let table = 'step_events'
-  for (let place = count - 1; place > 0; place--) {
-    const times = places
-      .filter((later) => later >= place)
-      .map((later) => `${earliest(place, later === place ? 't' : `t${later}`)} AS t${later}`)
-    table = `(
-      SELECT ${kept}, ${times.join(', ')} FROM ${table} AS from_step_${place}
-      WINDOW later_events AS (
-        PARTITION BY person ORDER BY t DESC, CASE ${firstStep} END DESC, event_key DESC
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-      )
-    )`
-  }
-  const times = places.slice(1).map((place) => `t${place}`)
-  return `SELECT person, label, t AS t0, ${times.join(', ')} FROM ${table} AS chained WHERE is0`
+const inOrder = (dialect: Dialect, count: number): string => {
+  const later = Array.from({ length: count - 1 }, (_, place) => place + 1)
+  const joins = later.map((place) => {
+    const before = place === 1 ? 's0.moment' : `coalesce(s${place - 1}.moment, ${dialect.lastMoment})`
+    return `ASOF LEFT JOIN (SELECT person, t, moment FROM step_events WHERE is${place}) AS s${place}
+      ON s${place}.person = s0.person AND s${place}.moment > ${before}`
+  })
+  return `
+    SELECT s0.person AS person, s0.label AS label, s0.t AS t0, ${later.map((place) => `s${place}.t AS t${place}`).join(', ')}
+    FROM (SELECT person, label, t, moment FROM step_events WHERE is0) AS s0 ${joins.join(' ')}`
 }
 
 /** For each event of the first step, whether each other step happens within the window from it, in whatever order. */
