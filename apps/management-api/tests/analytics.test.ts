@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AnalyticsStore } from '@waymark/analytics'
 import { openClickHouseStore } from '@waymark/analytics/clickhouse'
+import { createDuckDBStore, type DuckDBFile, openDuckDBFile } from '@waymark/analytics/duckdb'
 import {
   MAX_ANALYTICS_DAYS,
   MAX_ANALYTICS_GROUPS,
@@ -308,10 +309,13 @@ describe.skipIf(!services)('queries at a time', () => {
         ...platform,
         analytics: {
           ...platform.analytics,
-          measurePaths: async () => {
-            await new Promise<void>((resolve) => waiting.push(resolve))
-            return []
-          },
+          queriesUntil: (signal) => ({
+            ...platform.analytics.queriesUntil(signal),
+            measurePaths: async () => {
+              await new Promise<void>((resolve) => waiting.push(resolve))
+              return []
+            },
+          }),
         },
       }),
     })
@@ -341,6 +345,58 @@ describe.skipIf(!services)('queries at a time', () => {
     for (const answer of waiting) answer()
     expect((await Promise.all(slow)).map(({ status }) => status)).toEqual(slow.map(() => 200))
     expect((await one('POST', 'analytics/trends', trends)).status).toBe(200)
+  })
+})
+
+describe.skipIf(!services)('questions whose client disconnects', () => {
+  let management: Management
+  let file: DuckDBFile
+  let asked = 0
+  beforeAll(async () => {
+    const limits = { memoryBytes: 256 * 1024 * 1024, threads: 2, queryTimeoutMs: 600_000 }
+    file = await openDuckDBFile({ path: ':memory:', ...limits })
+    management = await startManagement({
+      adapt: (platform) => ({
+        ...platform,
+        analytics: {
+          ...createDuckDBStore(file),
+          queriesUntil: (signal) => ({
+            ...createDuckDBStore(file).queriesUntil(signal),
+            // A statement that takes hours.
+            measurePaths: ({ projectId }) => {
+              asked++
+              return file.query(projectId, 'SELECT sum(range) FROM range(100000000000000)', {}, signal)
+            },
+          }),
+        },
+      }),
+    })
+  })
+  afterAll(async () => {
+    await management?.stop()
+    await file?.close()
+  })
+
+  it('stop in the store, and leave their places to the next', async () => {
+    const { account } = await management.register()
+    const projectId = account.projects[0]?.id ?? ''
+    const headers = { 'X-API-Key': await management.key(projectId), 'Content-Type': 'application/json' }
+    const post = (kind: string, body: Json, init: RequestInit = {}) =>
+      fetch(`${management.url}/api/projects/${projectId}/analytics/${kind}`, {
+        ...{ method: 'POST', headers, body: JSON.stringify(body) },
+        ...init,
+      })
+    const readers = new AbortController()
+    const left = many(MAX_QUERIES_PER_PROJECT, null).map(() =>
+      expect(post('paths', paths, { signal: readers.signal })).rejects.toThrow('aborted'),
+    )
+    await expect.poll(() => asked).toBe(MAX_QUERIES_PER_PROJECT)
+    expect((await post('trends', trends)).status).toBe(429)
+    readers.abort()
+    await Promise.all(left)
+    // Before their deadline, after which they would be stopped anyway.
+    const next = async () => (await post('trends', trends)).status
+    await expect.poll(next, { timeout: 5_000 }).toBe(200)
   })
 })
 

@@ -7,7 +7,12 @@ import type { EventFilter, PropertyRef } from '@waymark/domain'
  * Every query may throw `QueryTimeoutError`, every write `AnalyticsDataError`, and each of them
  * `AnalyticsUnavailableError`.
  */
-export type AnalyticsStore = AnalyticsWrites & AnalyticsQueries & { close(): Promise<void> }
+export type AnalyticsStore = AnalyticsWrites &
+  AnalyticsQueries & {
+    /** The queries, each of which the store stops once the signal aborts. It then rejects with the signal's reason. */
+    queriesUntil(signal: AbortSignal): AnalyticsQueries
+    close(): Promise<void>
+  }
 
 /** The writing half of the store. */
 export type AnalyticsWrites = {

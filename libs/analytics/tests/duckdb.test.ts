@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { anEnrichedEvent } from '@waymark/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { openDuckDBStore } from '../src/duckdb/index.ts'
+import { createDuckDBStore, openDuckDBFile, openDuckDBStore } from '../src/duckdb/index.ts'
 import { AnalyticsUnavailableError, QueryTimeoutError } from '../src/store.ts'
 import { describeAnalyticsStore } from './store-contract.ts'
 
@@ -37,6 +37,9 @@ const smallDisk = async (megabytes: number) => {
   })
   return { path, grow: (to: number) => mount('-o', `remount,size=${to}m`, path) }
 }
+
+/** A statement that takes hours. */
+const ENDLESS = 'SELECT sum(range) FROM range(100000000000000)'
 
 const EVERYTHING = {
   projectId: '01900000-0000-7000-8000-000000000001',
@@ -100,6 +103,19 @@ describe('analytics in DuckDB', () => {
     const store = await openDuckDBStore({ path: ':memory:', ...LIMITS })
     await store.close()
     await expect(store.measureTrend(EVERYTHING)).rejects.toThrow('The store is closed')
+  })
+
+  it('stops a query when its signal aborts, also one that waits, and answers the next', async () => {
+    const file = await openDuckDBFile({ path: ':memory:', ...LIMITS, queryTimeoutMs: 600_000 })
+    const store = createDuckDBStore(file)
+    onTestFinished(() => store.close())
+    const stop = new AbortController()
+    const ask = () => file.query(EVERYTHING.projectId, ENDLESS, {}, stop.signal)
+    const rejected = [ask(), ask()].map((query) => expect(query).rejects.toThrow('The reader left'))
+    stop.abort(new Error('The reader left'))
+    await Promise.all(rejected)
+    await expect(store.queriesUntil(stop.signal).measureTrend(EVERYTHING)).rejects.toThrow('The reader left')
+    expect(await store.measureTrend(EVERYTHING)).toEqual([])
   })
 
   it('stops a query that takes too long, and answers the next', async () => {

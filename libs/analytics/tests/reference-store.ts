@@ -15,7 +15,7 @@ import type {
 type Stored = EnrichedEvent & { erased: boolean }
 
 /** The store as simple as it can be said, over lists: what the others must answer. */
-export const createReferenceStore = (): AnalyticsStore => {
+export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => {
   let events: Stored[] = []
   let profiles: AnalyticsProfile[] = []
 

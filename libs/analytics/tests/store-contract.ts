@@ -277,9 +277,9 @@ const questionArbitrary = fc.oneof(
   { weight: 1, arbitrary: suggestionsArbitrary },
 )
 
-const apply = (store: AnalyticsStore, [method, argument]: Change): Promise<void> =>
+const apply = (store: AnalyticsWrites, [method, argument]: Change): Promise<void> =>
   store[method](argument as never)
-const ask = (store: AnalyticsStore, [method, query]: Question): Promise<unknown[]> =>
+const ask = (store: AnalyticsQueries, [method, query]: Question): Promise<unknown[]> =>
   store[method](query as never)
 
 /** Rows without regard to order, and numbers to nine digits, which no store's way of adding up changes. */

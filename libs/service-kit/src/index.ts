@@ -25,6 +25,7 @@ export {
 export type { Reply } from './http/reply.ts'
 export {
   acceptsBrotli,
+  disconnectSignal,
   type HttpRequest,
   hostOf,
   prefersHtml,

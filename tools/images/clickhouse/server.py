@@ -7,7 +7,9 @@ import base64
 import gzip
 import os
 import re
+import select
 import signal
+import socket
 import threading
 import uuid
 import zlib
@@ -30,7 +32,7 @@ CONNECTIONS = int(os.environ.get("CONNECTIONS", "8"))
 INTERFACE_PARAMETERS = {
     "buffer_size", "client_protocol_version", "compress", "database", "decompress", "default_format",
     "enable_http_compression", "http_headers_progress_interval_ms", "http_zlib_compression_level", "password",
-    "query", "query_id", "quota_key", "role", "send_progress_in_http_headers", "session_check", "session_id",
+    "query", "query_id", "quota_key", "readonly", "role", "send_progress_in_http_headers", "session_check", "session_id",
     "session_timeout", "stacktrace", "user", "wait_end_of_query",
 }
 SETTING_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
@@ -88,6 +90,49 @@ class Request:
     def format(self, header):
         written = None if INSERT.match(self.sql) else FORMAT.search(self.sql)
         return written.group(1) if written else header or self.interface.get("default_format") or "TabSeparated"
+
+
+class ClosedClients:
+    """Stops the statements of clients that close their connection, for those that ask for it."""
+
+    SETTING = "cancel_http_readonly_queries_on_client_close"
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.connection = None
+
+    def kill(self, query_id):
+        with self.lock:
+            self.connection = self.connection or Connection(DATA)
+            self.connection.query(f"KILL QUERY WHERE Settings['log_comment'] = {quoted(query_id)}", "TSV")
+
+    def watch(self, client, request):
+        """Returns a function that ends the watch."""
+        if request.settings.get(self.SETTING) != "1" or request.interface.get("readonly", "0") == "0":
+            return lambda: None
+        # The engine gives statements ids of its own.
+        request.settings["log_comment"] = request.query_id
+        ended, end = os.pipe()
+
+        def wait():
+            while True:
+                readable, _, _ = select.select([client, ended], [], [])
+                if ended in readable:
+                    return os.close(ended)
+                try:
+                    if client.recv(1, socket.MSG_PEEK):
+                        # A following request; the client is there.
+                        select.select([ended], [], [])
+                        return os.close(ended)
+                except OSError:
+                    pass
+                # Again and again: the statement may not have begun.
+                while not select.select([ended], [], [], 0.05)[0]:
+                    self.kill(request.query_id)
+                return os.close(ended)
+
+        threading.Thread(target=wait, daemon=True).start()
+        return lambda: os.close(end)
 
 
 def execute(connection, request, output_format):
@@ -171,6 +216,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.fail(403, "516", "Code: 516. DB::Exception: Authentication failed. (AUTHENTICATION_FAILED)", request.query_id)
         output_format = request.format(self.headers.get("X-ClickHouse-Format"))
         connection = pool.take()
+        end_watch = closed_clients.watch(self.connection, request)
         try:
             data = execute(connection, request, output_format)
         except Exception as error:
@@ -179,6 +225,7 @@ class Handler(BaseHTTPRequestHandler):
             code = found.group(1) if found else "1001"
             return self.fail(STATUS_OF_CODE.get(code, 400 if found else 500), code, message, request.query_id)
         finally:
+            end_watch()
             pool.give_back(connection)
         kind = "application/json" if output_format.startswith("JSON") else "text/plain"
         headers = {
@@ -197,6 +244,7 @@ class Server(ThreadingHTTPServer):
 
 
 pool = Pool()
+closed_clients = ClosedClients()
 pool.give_back(pool.take())
 server = Server(("0.0.0.0", PORT), Handler)
 signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())

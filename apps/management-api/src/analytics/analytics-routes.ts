@@ -26,39 +26,47 @@ const BODY = { maxBodyBytes: MAX_QUERY_BYTES }
 export const analyticsRoutes = ({ projectRoute, runQuery: run, clock }: Deps): Route[] => [
   projectRoute(
     measureTrends,
-    async ({ projectId, body }) => {
+    async ({ projectId, request, body }) => {
       const plan = readTrends(body)
-      return { body: await run({ projectId, ...plan.period }, (ask) => answerTrends(ask, projectId, plan)) }
+      return {
+        body: await run({ projectId, request, ...plan.period }, (ask) => answerTrends(ask, projectId, plan)),
+      }
     },
     BODY,
   ),
   projectRoute(
     measureFunnel,
-    async ({ projectId, body }) => {
+    async ({ projectId, request, body }) => {
       const query = readFunnel(body)
-      return { body: await run({ projectId, ...query }, (ask) => answerFunnel(ask, projectId, query)) }
+      return {
+        body: await run({ projectId, request, ...query }, (ask) => answerFunnel(ask, projectId, query)),
+      }
     },
     BODY,
   ),
   projectRoute(
     measureRetention,
-    async ({ projectId, body }) => {
+    async ({ projectId, request, body }) => {
       const query = readRetention(body)
-      return { body: await run({ projectId, ...query }, (ask) => answerRetention(ask, projectId, query)) }
+      return {
+        body: await run({ projectId, request, ...query }, (ask) => answerRetention(ask, projectId, query)),
+      }
     },
     BODY,
   ),
   projectRoute(
     measurePaths,
-    async ({ projectId, body }) => {
+    async ({ projectId, request, body }) => {
       const query = readPaths(body)
-      return { body: await run({ projectId, ...query }, (ask) => answerPaths(ask, projectId, query)) }
+      return {
+        body: await run({ projectId, request, ...query }, (ask) => answerPaths(ask, projectId, query)),
+      }
     },
     BODY,
   ),
-  projectRoute(listProperties, async ({ projectId, query: { eventName, limit, ...times } }) => {
+  projectRoute(listProperties, async ({ projectId, request, query: { eventName, limit, ...times } }) => {
     const query = { projectId, ...readOptionalRange(times, clock()), eventName, limit }
-    const rows = await run(query, (ask) => ask((store) => store.listProperties(query)))
+    const rows = await run({ ...query, request }, (ask) => ask((store) => store.listProperties(query)))
     return {
       body: {
         data: rows.map(({ key, types, share, lastSeen }) => ({
@@ -68,13 +76,14 @@ export const analyticsRoutes = ({ projectRoute, runQuery: run, clock }: Deps): R
       },
     }
   }),
-  projectRoute(listPropertyValues, async ({ projectId, query: asked }) => {
+  projectRoute(listPropertyValues, async ({ projectId, request, query: asked }) => {
     const { property, q, eventName, limit, ...times } = asked
     const query = {
       ...{ projectId, ...readOptionalRange(times, clock()), eventName, limit },
       property: readProperty('property', property),
       contains: q,
     }
-    return { body: { data: await run(query, (ask) => ask((store) => store.listPropertyValues(query))) } }
+    const data = await run({ ...query, request }, (ask) => ask((store) => store.listPropertyValues(query)))
+    return { body: { data } }
   }),
 ]

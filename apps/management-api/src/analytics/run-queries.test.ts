@@ -4,8 +4,9 @@ import { describe, expect, it } from 'vitest'
 import { createRunQuery } from './run-queries.ts'
 
 const RANGE = { from: Date.parse('2026-01-01T00:00:00Z'), to: Date.parse('2026-01-31T00:00:00Z') }
-const store = { listProperties: async () => [] } as unknown as AnalyticsQueries
-const about = (projectId: string) => ({ projectId, ...RANGE })
+const queries = { listProperties: async () => [] } as unknown as AnalyticsQueries
+const store = { queriesUntil: () => queries }
+const about = (projectId: string) => ({ projectId, request: { onEnd: () => {} }, ...RANGE })
 
 describe('a query', () => {
   it(`is one of at most ${MAX_QUERIES_PER_PROJECT} of its project, and of none of another's`, async () => {

@@ -1,10 +1,12 @@
 import {
   type AnalyticsQueries,
+  type AnalyticsStore,
   AnalyticsUnavailableError,
   QueryTimeoutError,
   type TimeRange,
 } from '@waymark/analytics'
 import { AppError, MAX_QUERIES_PER_PROJECT, QUERY_TIMEOUT_MS } from '@waymark/contracts'
+import { disconnectSignal, type HttpRequest } from '@waymark/service-kit'
 import { timeText } from './time-range.ts'
 
 /** How long to wait before the same is asked again, in s. */
@@ -17,15 +19,18 @@ export type Ask = <T>(question: (store: AnalyticsQueries) => Promise<T>) => Prom
 
 /** Answers a query about a project by asking the store one thing after another. */
 export type RunQuery = <T>(
-  about: TimeRange & { projectId: string },
+  about: TimeRange & { projectId: string; request: Pick<HttpRequest, 'onEnd'> },
   answer: (ask: Ask) => Promise<T>,
 ) => Promise<T>
 
 /**
- * Limits how long a query takes and how many of one project this process runs at a time. Each process counts its own. A
- * query counts until the store has finished, also when its answer was given up.
+ * Limits how long a query takes and how many of one project this process runs at a time. Each process counts its own.
+ * The store stops a query that takes too long, or whose client has disconnected. It counts until the store has stopped.
  */
-export const createRunQuery = (store: AnalyticsQueries, timeoutMs = QUERY_TIMEOUT_MS): RunQuery => {
+export const createRunQuery = (
+  store: Pick<AnalyticsStore, 'queriesUntil'>,
+  timeoutMs = QUERY_TIMEOUT_MS,
+): RunQuery => {
   const running = new Map<string, number>()
   const start = (projectId: string): (() => void) => {
     const count = running.get(projectId) ?? 0
@@ -38,20 +43,26 @@ export const createRunQuery = (store: AnalyticsQueries, timeoutMs = QUERY_TIMEOU
     }
   }
 
-  return async ({ projectId, from, to }, answer) => {
+  return async ({ projectId, from, to, request }, answer) => {
     const end = start(projectId)
+    const disconnected = disconnectSignal(request)
     const deadline = AbortSignal.timeout(timeoutMs)
-    const tooLate = new Promise<never>((_, reject) => {
-      deadline.addEventListener('abort', () => reject(new QueryTimeoutError('The query took too long')))
+    const stop = AbortSignal.any([disconnected, deadline])
+    const stopped = new Promise<never>((_, reject) => {
+      stop.addEventListener('abort', () => reject(stop.reason))
     })
+    const queries = store.queriesUntil(stop)
     const ask: Ask = async (question) => {
-      if (deadline.aborted) throw new QueryTimeoutError('The query took too long')
-      return question(store)
+      stop.throwIfAborted()
+      return question(queries)
     }
     const answering = answer(ask).finally(end)
     try {
-      return await Promise.race([answering, tooLate])
+      return await Promise.race([answering, stopped])
     } catch (error) {
+      // Nobody gets this answer; a failure of the server would be logged.
+      if (disconnected.aborted) throw new AppError('bad_request', 'The client closed the connection')
+      if (error === deadline.reason) throw late({ from, to }, timeoutMs, deadline.reason)
       if (error instanceof QueryTimeoutError) throw late({ from, to }, timeoutMs, error)
       if (error instanceof AnalyticsUnavailableError) throw away(error)
       throw error

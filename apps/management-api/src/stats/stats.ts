@@ -32,10 +32,10 @@ type Deps = Pick<Platform, 'clock'> & { projectRoute: ProjectRouteFactory; runQu
 
 /** A project's figures over time. */
 export const statsRoutes = ({ projectRoute, runQuery, clock }: Deps): Route[] => [
-  projectRoute(getStats, async ({ projectId, query }) => {
+  projectRoute(getStats, async ({ projectId, request, query }) => {
     const { metric, interval, groupBy, eventName, includeBots } = query
     const { from, to, buckets } = placeInTime(query, clock())
-    const rows = await runQuery({ projectId, from, to }, (ask) =>
+    const rows = await runQuery({ projectId, request, from, to }, (ask) =>
       ask((store) =>
         store.measureTrend({
           ...{ projectId, metric, eventName, includeBots, from, to, buckets },

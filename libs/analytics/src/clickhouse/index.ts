@@ -69,17 +69,28 @@ export const openClickHouseStore = (options: ClickHouseOptions): AnalyticsStore 
   const limits = {
     max_execution_time: options.queryTimeoutMs / 1_000,
     max_memory_usage: `${options.queryMemoryBytes}`,
+    // The server stops a query whose connection is closed only if that query can change nothing.
+    readonly: '2',
+    cancel_http_readonly_queries_on_client_close: 1 as const,
   }
-  const query = async <T>(_projectId: string, text: string, bindings: Bindings): Promise<T[]> => {
+  const query = async <T>(
+    _projectId: string,
+    text: string,
+    bindings: Bindings,
+    signal?: AbortSignal,
+  ): Promise<T[]> => {
+    signal?.throwIfAborted()
     try {
       const result = await client.query({
         query: text,
         query_params: bindings,
         format: 'JSONEachRow',
         clickhouse_settings: limits,
+        ...(signal && { abort_signal: signal }),
       })
       return await result.json<T>()
     } catch (error) {
+      signal?.throwIfAborted()
       if (error instanceof ClickHouseError && TOO_MUCH.has(error.code))
         throw new QueryTimeoutError('The query took too long', { cause: error })
       throw new AnalyticsUnavailableError('ClickHouse could not answer', { cause: error })

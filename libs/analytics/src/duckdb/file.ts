@@ -32,9 +32,10 @@ export type DuckDBFile = {
   write(statements: readonly Statement[]): Promise<void>
   /**
    * Answers the rows of a query about a project.
-   * @throws QueryTimeoutError after `queryTimeoutMs`, the wait for other queries included
+   * @throws QueryTimeoutError after `queryTimeoutMs`, the wait for other queries included; the signal's reason when that
+   * aborts
    */
-  query<T>(projectId: string, text: string, bindings: Bindings): Promise<T[]>
+  query<T>(projectId: string, text: string, bindings: Bindings, signal?: AbortSignal): Promise<T[]>
   /** Waits for what runs and closes the file. */
   close(): Promise<void>
 }
@@ -76,18 +77,19 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
             : new AnalyticsUnavailableError('DuckDB could not write', { cause: error })
         }
       }, 'writes'),
-    query: async <T>(projectId: string, text: string, bindings: Bindings) => {
+    query: async <T>(projectId: string, text: string, bindings: Bindings, signal?: AbortSignal) => {
+      signal?.throwIfAborted()
       const deadline = AbortSignal.timeout(queryTimeoutMs)
+      const stop = signal ? AbortSignal.any([signal, deadline]) : deadline
       try {
         return await reading.use(
           (place) =>
-            file.use(({ readers }) =>
-              runUntil<T>(readers[place] as DuckDBConnection, text, bindings, deadline),
-            ),
+            file.use(({ readers }) => runUntil<T>(readers[place] as DuckDBConnection, text, bindings, stop)),
           projectId,
-          deadline,
+          stop,
         )
       } catch (error) {
+        signal?.throwIfAborted()
         if (deadline.aborted) throw new QueryTimeoutError('The query took too long', { cause: error })
         if (OUT_OF_MEMORY.test(String(error)))
           throw new QueryTimeoutError('The query needs too much memory', { cause: error })
@@ -198,11 +200,11 @@ const runUntil = async <T>(
   connection: DuckDBConnection,
   text: string,
   bindings: Bindings,
-  deadline: AbortSignal,
+  signal: AbortSignal,
 ): Promise<T[]> => {
   // Again and again, since an interrupt before the query has begun is lost.
   const interrupting = setInterval(() => {
-    if (deadline.aborted) connection.interrupt()
+    if (signal.aborted) connection.interrupt()
   }, INTERRUPT_INTERVAL_MS)
   try {
     const reader = await connection.runAndReadAll(text, bindings, typesOf(bindings))

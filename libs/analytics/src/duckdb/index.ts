@@ -4,7 +4,7 @@ import { duckdbDialect } from './dialect.ts'
 import { type DuckDBFile, type DuckDBOptions, openDuckDBFile } from './file.ts'
 import { createWrites } from './writes.ts'
 
-export { openDuckDBFile } from './file.ts'
+export { type DuckDBFile, openDuckDBFile } from './file.ts'
 
 /**
  * The analytics store in one DuckDB file, for one process.

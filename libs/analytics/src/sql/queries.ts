@@ -1,4 +1,4 @@
-import type { AnalyticsQueries } from '../store.ts'
+import type { AnalyticsQueries, AnalyticsStore } from '../store.ts'
 import type { Database } from './dialect.ts'
 import { measureFunnel } from './funnel.ts'
 import { measurePaths } from './paths.ts'
@@ -7,7 +7,18 @@ import { measureRetention } from './retention.ts'
 import { measureTrend } from './trend.ts'
 
 /** The reading half of the store, the same for both databases. */
-export const createQueries = (database: Database): AnalyticsQueries => ({
+export const createQueries = (
+  database: Database,
+): AnalyticsQueries & Pick<AnalyticsStore, 'queriesUntil'> => ({
+  ...queriesOf(database),
+  queriesUntil: (signal) =>
+    queriesOf({
+      dialect: database.dialect,
+      query: (projectId, text, bindings) => database.query(projectId, text, bindings, signal),
+    }),
+})
+
+const queriesOf = (database: Database): AnalyticsQueries => ({
   measureTrend: (query) => measureTrend(database, query),
   measureFunnel: (query) => measureFunnel(database, query),
   measureRetention: (query) => measureRetention(database, query),

@@ -37,7 +37,10 @@ export type HttpRequest = {
   readonly replyHeaders: ReplyHeaders
   /** Its deadline; see `extendDeadline` and `answerLateWith`. */
   readonly deadline: Deadline
-  /** Calls `listener` with the status once the answer was sent, or with undefined when the client disconnected before. */
+  /**
+   * Calls `listener` with the status once the answer was sent, or with undefined when the client disconnected before; at
+   * once when that has happened.
+   */
   onEnd(listener: (status: number | undefined) => void): void
 }
 
@@ -50,9 +53,9 @@ export const createRequest = (
   const { method = '', url = '', headers } = message
   const id = requestIdOf(headers['x-request-id'])
   const listeners: ((status: number | undefined) => void)[] = []
+  const status = () => (response.writableFinished ? response.statusCode : undefined)
   response.once('close', () => {
-    const status = response.writableFinished ? response.statusCode : undefined
-    for (const listener of listeners) listener(status)
+    for (const listener of listeners) listener(status())
   })
   return {
     id,
@@ -66,8 +69,20 @@ export const createRequest = (
     message,
     replyHeaders: { 'X-Request-Id': id },
     deadline: { extraMs: 0 },
-    onEnd: (listener) => void listeners.push(listener),
+    onEnd: (listener) => {
+      if (response.closed) listener(status())
+      else listeners.push(listener)
+    },
   }
+}
+
+/** Aborts when the client disconnects before the answer was sent. */
+export const disconnectSignal = ({ onEnd }: Pick<HttpRequest, 'onEnd'>): AbortSignal => {
+  const controller = new AbortController()
+  onEnd((status) => {
+    if (status === undefined) controller.abort(new Error('The client closed the connection'))
+  })
+  return controller.signal
 }
 
 const addressOf = (message: IncomingMessage, trustedProxies: number): string =>
