@@ -31,7 +31,11 @@ describe('a request to redeem', () => {
     ['an event id of white space', { eventId: ' ' }, /^eventId /],
     ['a code of white space', { code: ' ' }, /^code must be more than white space/],
     ['an empty visitor id', { visitorId: '' }, /^visitorId /],
-    ['a user id that is a bug', { userId: '[object Object]' }, 'userId looks like a bug in the client'],
+    [
+      'a user id that is a bug',
+      { userId: '[object Object]' },
+      'userId must be none of undefined, null, NaN, [object Object]; got "[object Object]"',
+    ],
     ['an id of 201 characters', { userId: 'x'.repeat(201) }, /^userId /],
     ['an unknown field', { coupon: 'A' }, /^coupon is not a known field; allowed: code, .*metadata/],
   ])('must not have %s', (_what, fields, message) => {

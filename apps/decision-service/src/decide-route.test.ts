@@ -29,7 +29,11 @@ describe('a decide request', () => {
     ['nobody', {}, 'visitorId or userId is required'],
     ['nobody by name', { visitorId: null, userId: null }, 'visitorId or userId is required'],
     ['an id of 201 characters', { visitorId: 'x'.repeat(201) }, /^visitorId /],
-    ['an id that is a bug', { visitorId: 'undefined' }, 'visitorId looks like a bug in the client'],
+    [
+      'an id that is a bug',
+      { visitorId: 'undefined' },
+      'visitorId must be none of undefined, null, NaN, [object Object]; got "undefined"',
+    ],
     ['an id of white space', { visitorId: ' ' }, /^visitorId must be printable/],
     ['a key of white space', { visitorId: 'v', keys: ['a', ' '] }, /^keys.1 must be more than/],
     [

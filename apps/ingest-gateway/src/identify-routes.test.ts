@@ -31,8 +31,11 @@ describe('parseIdentify', () => {
     ['visitorId is required', { userId: 'u' }],
     ['userId is required', { visitorId: 'v' }],
     ['other is not a known field; allowed: visitorId, userId, userHash, traits', { ...people, other: 1 }],
-    ['userId looks like a bug in the client', { ...people, userId: 'NaN' }],
-    ['visitorId looks like a bug in the client', { ...people, visitorId: '[object Object]' }],
+    ['userId must be none of undefined, null, NaN, [object Object]; got "NaN"', { ...people, userId: 'NaN' }],
+    [
+      'visitorId must be none of undefined, null, NaN, [object Object]; got "[object Object]"',
+      { ...people, visitorId: '[object Object]' },
+    ],
     ['traits are nested deeper than 2 levels', { ...people, traits: { a: { b: {} } } }],
     ['The body must be an object; got null', null],
   ])('says that %s', (message, body) => {

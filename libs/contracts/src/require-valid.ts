@@ -15,11 +15,8 @@ export const requireValid = <T>(
   throw refuse(validator.check(value) ?? { field: '', rule: 'schema', message: 'is not valid' })
 }
 
-const badRequest = ({ field, rule, message }: SchemaProblem): AppError => {
-  // An id is never meant to be one of the values that the schema excludes.
-  const reason = rule === 'not' ? 'looks like a bug in the client' : message
-  return new AppError('bad_request', field === '' ? `The body ${reason}` : `${field} ${reason}`)
-}
+const badRequest = ({ field, message }: SchemaProblem): AppError =>
+  new AppError('bad_request', field === '' ? `The body ${message}` : `${field} ${message}`)
 
 /** @throws AppError unprocessable with the problems in `errors`, when there are any */
 export const requireNoProblems = (problems: readonly ValidationItem[], message: string): void => {
