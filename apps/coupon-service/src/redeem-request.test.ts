@@ -12,7 +12,7 @@ describe('a request to redeem', () => {
     ['the largest amount', { amount: Number.MAX_SAFE_INTEGER, currency: 'USD' }],
     ['ids with spaces', { userId: 'ann lee', orderId: '\u3000x' }],
     ['an id of 200 characters', { userId: 'x'.repeat(200) }],
-  ])('may have %s', (_what, fields) => {
+  ])('accepts %s', (_what, fields) => {
     expect(() => parseRedeem({ code: 'A', ...fields })).not.toThrow()
   })
 
@@ -38,11 +38,11 @@ describe('a request to redeem', () => {
     ],
     ['an id of 201 characters', { userId: 'x'.repeat(201) }, /^userId /],
     ['an unknown field', { coupon: 'A' }, /^coupon is not a known field; allowed: code, .*metadata/],
-  ])('must not have %s', (_what, fields, message) => {
+  ])('refuses %s', (_what, fields, message) => {
     expect(() => parseRedeem({ code: 'A', ...fields })).toThrow(message)
   })
 
-  it('never has an amount that is no whole number of minor units of a known currency', () => {
+  it('only accepts integer amounts in minor units of a known currency', () => {
     const money = fc.record(
       {
         amount: fc.oneof(fc.integer(), fc.double(), fc.maxSafeInteger(), fc.jsonValue()),

@@ -66,7 +66,7 @@ describe.skipIf(!services)('generating codes', () => {
     expect(rows).toEqual([{ n: size, codes: size, fit: true }])
   })
 
-  it('serves the pool with the least to do first', async () => {
+  it('serves the pool with the fewest remaining codes first', async () => {
     const large = await createPool(db, projectId, { status: 'generating', size: 30_000, generated: 0 })
     const small = await createPool(db, projectId, { status: 'generating', size: 5, generated: 0 })
     expect(await generate()).toBe(1)
@@ -76,7 +76,7 @@ describe.skipIf(!services)('generating codes', () => {
     expect(await generate()).toBe(0)
   })
 
-  it('fails a pool whose codes are used up, and leaves a ready one with what it has', async () => {
+  it('fails a pool when no new codes are found, and keeps a ready one ready', async () => {
     const tiny = { alphabet: 'AB', length: 4 }
     const pool = await createPool(db, projectId, { ...tiny, status: 'generating', size: 20, generated: 0 })
     while (await generate());

@@ -66,7 +66,7 @@ describe.skipIf(!services)('the coupon service over HTTP', () => {
   const lookUp = (code: string, headers: Record<string, string> = {}) =>
     send(`/api/v1/coupons/${encodeURIComponent(code)}`, {}, headers)
 
-  it('redeems, and repeats the answer for an idempotency key, readable to browsers', async () => {
+  it('redeems, repeats the response for an idempotency key, and allows browsers to read it', async () => {
     await createPool(platform.db, projectId, { codes: ['HELLO'] })
     const headers = { 'Idempotency-Key': 'order-1', Origin: 'https://shop.example' }
     const first = await redeem({ code: 'hello' }, headers)
@@ -85,7 +85,7 @@ describe.skipIf(!services)('the coupon service over HTTP', () => {
     expect(await refused.json()).toEqual({ error: expect.any(String), reason: 'already_redeemed' })
   })
 
-  it('knows a request with an idempotency key again in another order of its members and with other white space', async () => {
+  it('recognizes a repeated request with another order of members and other white space', async () => {
     await createPool(platform.db, projectId, { codes: ['ORDERED'] })
     const headers = { 'Idempotency-Key': 'ordered' }
     const first = await redeem('{"code":"ordered","metadata":{"till":7,"shop":{"a":1,"b":[1,2]}}}', headers)
@@ -129,7 +129,7 @@ describe.skipIf(!services)('the coupon service over HTTP', () => {
     expect((await redeem({ code: 'ALL', metadata: { a: 'x'.repeat(4_089) } })).status).toBe(400)
   })
 
-  it('takes 30 redemptions a minute from an address, and counts other addresses by themselves', async () => {
+  it('allows 30 redemptions a minute per address', async () => {
     const statuses: number[] = []
     for (let n = 0; n < 31; n++) statuses.push((await redeem({ code: 'NONE' })).status)
     expect(statuses).toEqual([...Array(30).fill(404), 429])
@@ -140,7 +140,7 @@ describe.skipIf(!services)('the coupon service over HTTP', () => {
     expect((await redeem({ code: 'NONE' }, { 'X-Forwarded-For': '198.51.100.7' })).status).toBe(404)
   })
 
-  it('applies the limit of a server’s key over all addresses', async () => {
+  it('applies the limit of a server key over all addresses', async () => {
     const own = { 'X-API-Key': await createKey(['coupons:redeem', 'coupons:read'], 32) }
     const statuses: number[] = []
     for (let n = 0; n < 33; n++) statuses.push((await redeem({ code: 'NONE' }, own)).status)
@@ -155,7 +155,7 @@ describe.skipIf(!services)('the coupon service over HTTP', () => {
     expect(lookUps).toEqual([...Array(32).fill(404), 429])
   })
 
-  it('shows a coupon however it is typed, and foreign and missing ones alike', async () => {
+  it('finds a coupon in any notation, and answers foreign and missing ones alike', async () => {
     const now = Date.now()
     const expiresAt = new Date(now + 60_000)
     await createPool(platform.db, projectId, { codes: ['HELLO'], prefix: 'HE', expiresAt })
@@ -181,7 +181,7 @@ describe.skipIf(!services)('the coupon service over HTTP', () => {
     expect((await lookUp('HELLO', { 'X-API-Key': await createKey(['coupons:redeem']) })).status).toBe(403)
   })
 
-  it('limits look-ups by their misses only: 30 a minute, and then hits as well', async () => {
+  it('limits look-ups after 30 misses a minute', async () => {
     await createPool(platform.db, projectId, { codes: ['HELLO'] })
     for (let n = 0; n < 60; n++) expect((await lookUp('HELLO')).status).toBe(200)
     for (let n = 0; n < 30; n++) expect((await lookUp(`MISS${n}`)).status).toBe(404)

@@ -106,7 +106,7 @@ describe.skipIf(!services)('redeeming', () => {
     return rows.map(({ value }) => JSON.parse(value))
   }
 
-  it('takes the coupon, counts it, and has it published with the conversion that it is', async () => {
+  it('redeems the coupon, counts it, and publishes it with its conversion', async () => {
     const pool = await createPool(db, projectId, { codes: ['SUMMER2026'] })
     const { status, body } = await redeem({
       code: 'summer-2026',
@@ -136,7 +136,7 @@ describe.skipIf(!services)('redeeming', () => {
     })
   })
 
-  it('never takes the id of a client for its event, also when requests of two redemptions name the same', async () => {
+  it("never uses a client's id for its event, even if two redemptions name the same", async () => {
     await createPool(db, projectId, { kind: 'shared', codes: ['ALL'] })
     const answers = [
       await redeem({ code: 'ALL', eventId: 'order-1' }, 'key'),
@@ -160,7 +160,7 @@ describe.skipIf(!services)('redeeming', () => {
     expect(await outbox('ingest.records.v1')).toHaveLength(2)
   })
 
-  it('lets one of 200 win, whichever pool of connections they come through', async () => {
+  it('redeems once for 200 concurrent requests over two connection pools', async () => {
     const pool = await createPool(db, projectId, { codes: ['ONLYONE'] })
     const answers = await redeemAll(
       Array.from({ length: 200 }, (_, n) => ({ code: 'only-one', userId: `u${n}` })),
@@ -174,7 +174,7 @@ describe.skipIf(!services)('redeeming', () => {
     expect(await outbox('ingest.records.v1')).toHaveLength(1)
   })
 
-  it('holds the limit of a person under concurrency, and counts nothing for a refusal', async () => {
+  it('enforces the limit of a person under concurrency, without counting refusals', async () => {
     const pool = await createPool(db, projectId, { codes: 40, perProfileLimit: 3 })
     const answers = await redeemAll(pool.codes.map((code) => ({ code, userId: 'ann' })))
     expect(statuses(answers)).toEqual({ 200: 3, 409: 37 })
@@ -184,7 +184,7 @@ describe.skipIf(!services)('redeeming', () => {
     expect((await redeem({ code: left, userId: 'bea' })).status).toBe(200)
   })
 
-  it('holds the limit of a pool under concurrency, for unique and for shared codes', async () => {
+  it('enforces the limit of a pool under concurrency, for unique and shared codes', async () => {
     const unique = await createPool(db, projectId, { codes: 40, maxRedemptions: 7 })
     const shared = await createPool(db, projectId, { kind: 'shared', codes: ['WELCOME'], maxRedemptions: 7 })
     expect(statuses(await redeemAll(unique.codes.map((code) => ({ code }))))).toEqual({ 200: 7, 409: 33 })
@@ -194,7 +194,7 @@ describe.skipIf(!services)('redeeming', () => {
     expect((await redeem({ code: 'WELCOME' })).body.reason).toBe('already_redeemed')
   })
 
-  it('answers the first reason in the documented order', async () => {
+  it('answers with the first reason in the documented order', async () => {
     const before = new Date(now - 1)
     const after = new Date(now + 1)
     const reasonOf = async (values: Parameters<typeof createPool>[2], status = 'available') => {
@@ -220,19 +220,19 @@ describe.skipIf(!services)('redeeming', () => {
     expect((await redeem({ code: '☃' })).status).toBe(404)
   })
 
-  it('keeps projects apart', async () => {
+  it('separates projects', async () => {
     await createPool(db, projectId, { codes: ['MINE'] })
     projectId = await createProject(db)
     expect(await redeem({ code: 'MINE' })).toMatchObject({ status: 404, body: { error: 'Not found' } })
   })
 
-  it('wants a person where a pool counts by person', async () => {
+  it('requires a person if the pool has a limit per person', async () => {
     await createPool(db, projectId, { codes: ['PERPERSON'], perProfileLimit: 1 })
     expect(await redeem({ code: 'PERPERSON' })).toMatchObject({ status: 400 })
     expect((await redeem({ code: 'PERPERSON', visitorId: 'v' })).status).toBe(200)
   })
 
-  it('counts a visitor’s redemptions for the user that the visitor turns out to be', async () => {
+  it('counts a visitor’s redemptions for the user after the identify call', async () => {
     const pool = await createPool(db, projectId, { codes: 4, perProfileLimit: 2 })
     const [a, b, c, d] = pool.codes
     expect((await redeem({ code: a, visitorId: 'laptop' })).status).toBe(200)
@@ -253,7 +253,7 @@ describe.skipIf(!services)('redeeming', () => {
   })
 
   describe('with an idempotency key', () => {
-    it('repeats status and body, refusals included', async () => {
+    it('repeats status and body, including refusals', async () => {
       await createPool(db, projectId, { codes: ['ONCE'] })
       const first = await redeem({ code: 'ONCE' }, 'k1')
       const refused = await redeem({ code: 'ONCE' }, 'k2')
@@ -275,7 +275,7 @@ describe.skipIf(!services)('redeeming', () => {
       expect(await count('attempts')).toBe(1)
     })
 
-    it('keeps no 404: a repeat redeems a coupon that exists by then', async () => {
+    it('does not store a 404: a repeat redeems a coupon that exists by then', async () => {
       expect(await redeem({ code: 'LATER' }, 'key')).toMatchObject({ status: 404, replayed: false })
       expect(await redeem({ code: 'LATER' }, 'key')).toMatchObject({ status: 404, replayed: false })
       expect(await count('idempotency_keys')).toBe(0)
@@ -284,7 +284,7 @@ describe.skipIf(!services)('redeeming', () => {
       expect(await redeem({ code: 'LATER' }, 'key')).toMatchObject({ status: 200, replayed: true })
     })
 
-    it('keeps no `pool_not_ready`: a repeat redeems a coupon whose pool is ready by then', async () => {
+    it('does not store `pool_not_ready`: a repeat redeems a coupon whose pool is ready by then', async () => {
       const pool = await createPool(db, projectId, { codes: ['SOON'], status: 'generating' })
       const early = await redeem({ code: 'SOON' }, 'key')
       expect(early).toMatchObject({ status: 409, replayed: false, body: { reason: 'pool_not_ready' } })
@@ -292,7 +292,7 @@ describe.skipIf(!services)('redeeming', () => {
       expect(await redeem({ code: 'SOON' }, 'key')).toMatchObject({ status: 200, replayed: false })
     })
 
-    it('keeps no 400: the request has to be another one', async () => {
+    it('does not store a 400, because the corrected request differs', async () => {
       await createPool(db, projectId, { codes: ['PERSONAL'], perProfileLimit: 1 })
       expect((await redeem({ code: 'PERSONAL' }, 'key')).status).toBe(400)
       expect((await redeem({ code: 'PERSONAL', userId: 'ann' }, 'key')).status).toBe(200)
@@ -321,7 +321,7 @@ describe.skipIf(!services)('redeeming', () => {
       expect(await redeemedOf(pool.id)).toBe(1)
     })
 
-    it('refuses the key for another body, and keeps projects apart', async () => {
+    it('refuses the key for another body, and separates projects', async () => {
       await createPool(db, projectId, { codes: ['FIRST', 'OTHER'] })
       await redeem({ code: 'FIRST' }, 'key')
       await expect(redeem({ code: 'OTHER' }, 'key')).rejects.toMatchObject({ code: 'unprocessable' })
@@ -329,7 +329,7 @@ describe.skipIf(!services)('redeeming', () => {
       expect((await redeem({ code: 'OTHER' }, 'key')).status).toBe(404)
     })
 
-    it('redeems once for 40 equal requests at once, and answers all of them alike', async () => {
+    it('redeems once for 40 equal concurrent requests with the same response', async () => {
       const pool = await createPool(db, projectId, { kind: 'shared', codes: ['SHARED'] })
       const answers = await redeemAll(
         Array.from({ length: 40 }, () => ({ code: 'SHARED', userId: 'u' })),
@@ -341,7 +341,7 @@ describe.skipIf(!services)('redeeming', () => {
       expect(await redeemedOf(pool.id)).toBe(1)
     })
 
-    it('keeps no answer of a request that failed: it waited too long for another, and is redeemed when repeated', async () => {
+    it('stores no response of a request that timed out, and redeems on the repeat', async () => {
       const { codes } = await createPool(db, projectId, { codes: 1 })
       const holder = await other.pool.connect()
       await holder.query('BEGIN')
@@ -352,7 +352,7 @@ describe.skipIf(!services)('redeeming', () => {
       expect(await redeem({ code: codes[0] }, 'key')).toMatchObject({ status: 200, replayed: false })
     })
 
-    it('forgets answers after two days and not after one', async () => {
+    it('deletes responses after two days, not after one', async () => {
       await createPool(db, projectId, { kind: 'shared', codes: ['SHARED'] })
       await redeem({ code: 'SHARED' }, 'key')
       const forget = createForgetAnswers(db, () => now)
@@ -365,7 +365,7 @@ describe.skipIf(!services)('redeeming', () => {
     })
   })
 
-  it('takes nothing when the process dies in the middle', async () => {
+  it('changes nothing when the process dies in the middle', async () => {
     const pool = await createPool(db, projectId, { codes: ['FRAGILE'] })
     const holder = await other.pool.connect()
     await holder.query('BEGIN')

@@ -6,7 +6,7 @@ import { parseDecide } from './decide-route.ts'
 const nested = (levels: number): unknown => (levels === 0 ? 1 : { deeper: nested(levels - 1) })
 
 describe('a decide request', () => {
-  it('names a person, decisions and a context, all but the person optional', () => {
+  it('contains a person, decisions and a context; only the person is required', () => {
     expect(parseDecide({ visitorId: 'v', userId: null, keys: ['a', 'b', 'a'], context: { x: 1 } })).toEqual({
       visitorId: 'v',
       userId: null,
@@ -21,7 +21,7 @@ describe('a decide request', () => {
     ['100 keys', { visitorId: 'v', keys: Array.from({ length: 100 }, (_, n) => `${n}`) }],
     ['no keys at all', { visitorId: 'v', keys: [] }],
     [`a context of ${MAX_CONTEXT_DEPTH} levels`, { visitorId: 'v', context: nested(MAX_CONTEXT_DEPTH) }],
-  ])('may have %s', (_what, body) => {
+  ])('accepts %s', (_what, body) => {
     expect(() => parseDecide(body)).not.toThrow()
   })
 
@@ -51,7 +51,7 @@ describe('a decide request', () => {
       /^context is nested deeper/,
     ],
     ['a list', [], /^The body /],
-  ])('must not have %s', (_what, body, message) => {
+  ])('refuses %s', (_what, body, message) => {
     expect(() => parseDecide(body)).toThrow(message)
   })
 

@@ -115,7 +115,7 @@ describe('deciding', () => {
     expect(degraded).toBeUndefined()
   })
 
-  it('says so when not all could be known in time', async () => {
+  it('reports when the person could not be read in time', async () => {
     const { ask } = setUp({ decisions: [aDecision('1')], late: true })
     expect(await ask(['1'])).toMatchObject({ degraded: true, decisions: [{ variant: 'on' }] })
   })
@@ -144,7 +144,7 @@ describe('deciding', () => {
 describe('a frequency cap', () => {
   const capped = aDecision('1', { frequencyCap: { count: 2, windowSeconds: 60 } })
 
-  it('lets a person have it as often as it says, and then gives the fallback variant', async () => {
+  it('allows the configured number, and then gives the fallback variant', async () => {
     const { ask } = setUp({ decisions: [capped] })
     const reasons: string[] = []
     for (let n = 0; n < 3; n++) reasons.push((await ask(['1'])).decisions[0]?.reason ?? '')
@@ -153,7 +153,7 @@ describe('a frequency cap', () => {
     expect((await ask(['1'], { visitorId: 'w' })).decisions[0]?.reason).toBe('TARGETING_MATCH')
   })
 
-  it('holds for all who ask at once', async () => {
+  it('holds under concurrent requests', async () => {
     const { ask } = setUp({ decisions: [capped] })
     const answers = await Promise.all(Array.from({ length: 50 }, () => ask(['1'])))
     expect(answers.filter(({ decisions }) => decisions[0]?.reason !== 'CAPPED')).toHaveLength(2)
@@ -172,7 +172,7 @@ describe('a frequency cap', () => {
     expect(reasons).toEqual(['TARGETING_MATCH', 'TARGETING_MATCH', 'CAPPED', 'CAPPED'])
   })
 
-  it('begins anew for who comes back after an erasure, by the same id', async () => {
+  it('starts again for a person who returns after an erasure', async () => {
     const { ask, become } = setUp({ decisions: [capped] })
     become({ profileId: 'erased' })
     for (let n = 0; n < 3; n++) await ask(['1'])
@@ -180,7 +180,7 @@ describe('a frequency cap', () => {
     expect((await ask(['1'])).decisions[0]?.reason).toBe('TARGETING_MATCH')
   })
 
-  it('is counted without the ids of people, which an erasure would not reach', async () => {
+  it('is stored under a hash, not under the ids of people', async () => {
     const { ask, become, counted } = setUp({ decisions: [capped] })
     const visitorId = 'anna@example.com'
     await ask(['1'], { visitorId })
@@ -190,7 +190,7 @@ describe('a frequency cap', () => {
     expect(counted.filter((key) => /anna/.test(key))).toEqual([])
   })
 
-  it('that only this process counts is said to be so', async () => {
+  it('reports when only this process is counted', async () => {
     const { ask } = setUp({ decisions: [capped], localOnly: true })
     expect(await ask(['1'])).toMatchObject({ degraded: true })
   })
@@ -199,7 +199,7 @@ describe('a frequency cap', () => {
 describe('a variant with a coupon pool', () => {
   const gift = aDecision('1', { rules: giving('gift') })
 
-  it('gives a person one code, also when they ask many times at once', async () => {
+  it('gives a person one code, even for concurrent requests', async () => {
     const { ask, assigned } = setUp({ decisions: [gift] })
     const answers = await Promise.all(Array.from({ length: 20 }, () => ask(['1'])))
     const codes = answers.map(({ decisions }) => decisions[0]?.coupon?.code)
@@ -208,7 +208,7 @@ describe('a variant with a coupon pool', () => {
     expect(assigned).toEqual(['made for v'])
   })
 
-  it('goes to the profile that the person has', async () => {
+  it("assigns it to the person's profile", async () => {
     const person = { profileId: 'known', bucketingId: 'v', isUsers: true, traits: {}, counts: [] }
     const { ask, assigned } = setUp({ decisions: [gift], person })
     await ask(['1'])
@@ -219,12 +219,12 @@ describe('a variant with a coupon pool', () => {
     ['when there is none left', async () => ({ reason: 'exhausted' }), 'exhausted'],
     ['when it cannot be assigned', () => Promise.reject(new Error('away')), 'unavailable'],
     ['when that takes too long', () => new Promise(() => {}), 'unavailable'],
-  ])('says why there is none: %s', async (_when, assignCoupon, couponReason) => {
+  ])('gives the reason when there is none: %s', async (_when, assignCoupon, couponReason) => {
     const { ask } = setUp({ decisions: [gift], assignCoupon })
     expect((await ask(['1'])).decisions[0]).toMatchObject({ variant: 'gift', coupon: null, couponReason })
   })
 
-  it('asks again after there was none', async () => {
+  it('retries after there was none', async () => {
     let left = 0
     const assignCoupon: AssignCoupon = async () => (left > 0 ? { code: 'c' } : { reason: 'exhausted' })
     const { ask } = setUp({ decisions: [gift], assignCoupon })
@@ -233,7 +233,7 @@ describe('a variant with a coupon pool', () => {
     expect((await ask(['1'])).decisions[0]?.coupon).toEqual({ code: 'c', expiresAt: null })
   })
 
-  it('gives none while the decision is paused', async () => {
+  it('assigns none while the decision is paused', async () => {
     const paused = { ...aDecision('1', { fallbackVariant: 'gift' }), status: 'paused' as const }
     const { ask, assigned } = setUp({ decisions: [paused] })
     const [decided] = (await ask(['1'])).decisions

@@ -46,7 +46,7 @@ it('publishes a decision once per day and person, and again for another variant 
   expect(told().slice(4)).toEqual(['b on v'])
 })
 
-it('publishes again what could not be accepted', () => {
+it('publishes again after a failure', () => {
   const { show, told, world } = setUp()
   world.takes = false
   show('a', 'on', 'v')

@@ -138,7 +138,7 @@ describe('finding people', () => {
     expect(await find('a')).toMatchObject({ person: { traits: { plan: 'changed since' } } })
   })
 
-  it.each([['a'], ['unknown']])('remembers %s for 5 s, and no longer', async (visitor) => {
+  it.each([['a'], ['unknown']])('caches %s for 5 s', async (visitor) => {
     const { find, database, pass } = setUp()
     await find(visitor)
     pass(4_999)
@@ -149,7 +149,7 @@ describe('finding people', () => {
     expect(database.asked).toHaveLength(2)
   })
 
-  it('takes what another process has read, for 5 s since then', async () => {
+  it('uses the copy of another process, for 5 s since its read', async () => {
     const first = setUp()
     await first.find('a')
     const second = setUp(first.cache)
@@ -167,7 +167,7 @@ describe('finding people', () => {
     ['is an hour fast', { startedAhead: HOUR_MS, ahead: HOUR_MS }],
     ['is an hour slow', { startedAhead: -HOUR_MS, ahead: -HOUR_MS }],
   ])('in a process whose clock %s', (_which, clocks) => {
-    it('takes nothing of others for fresher than it is', async () => {
+    it('does not consider copies of others newer than they are', async () => {
       const { find, cache } = setUp()
       await find('a')
       const other = setUp(cache, clocks)
@@ -176,7 +176,7 @@ describe('finding people', () => {
       expect(other.database.asked).toEqual([['a']])
     })
 
-    it('leaves nothing that others take for fresher than it is', async () => {
+    it('writes no copy that others consider newer than it is', async () => {
       const { find, cache } = setUp(undefined, clocks)
       await find('a')
       const other = setUp(cache)
@@ -189,22 +189,19 @@ describe('finding people', () => {
   it.each([
     ['fast', HOUR_MS],
     ['slow', -HOUR_MS],
-  ])(
-    'shares what it has read also when its clock was an hour %s at its start',
-    async (_which, startedAhead) => {
-      const { find, cache } = setUp(undefined, { startedAhead })
-      await find('a')
-      const other = setUp(cache, { startedAhead: -startedAhead })
-      other.pass(4_999)
-      expect((await other.find('a')).person?.traits).toEqual({ plan: 'pro' })
-      expect(other.database.asked).toEqual([])
-      other.pass(1)
-      await other.find('a')
-      expect(other.database.asked).toEqual([['a']])
-    },
-  )
+  ])('shares its reads even if its clock was an hour %s at its start', async (_which, startedAhead) => {
+    const { find, cache } = setUp(undefined, { startedAhead })
+    await find('a')
+    const other = setUp(cache, { startedAhead: -startedAhead })
+    other.pass(4_999)
+    expect((await other.find('a')).person?.traits).toEqual({ plan: 'pro' })
+    expect(other.database.asked).toEqual([])
+    other.pass(1)
+    await other.find('a')
+    expect(other.database.asked).toEqual([['a']])
+  })
 
-  it('leaves what came late with the time at which it was asked for', async () => {
+  it('dates a late result by the time of its request', async () => {
     const { find, database, pass, cache } = setUp()
     database.fault = 'hangs'
     expect((await find('a')).late).toBe(true)
@@ -220,7 +217,7 @@ describe('finding people', () => {
   it.each([
     ['back', -HOUR_MS],
     ['ahead', HOUR_MS],
-  ])('remembers for 5 s, and no longer, also when the clock is set an hour %s', async (_where, jumpMs) => {
+  ])('caches for 5 s even if the clock is set an hour %s', async (_where, jumpMs) => {
     const { find, database, pass, setClock } = setUp()
     await find('a')
     setClock(jumpMs)
@@ -233,7 +230,7 @@ describe('finding people', () => {
   })
 
   it.each(['away', 'hangs'] as const)(
-    'knows who somebody is, and nothing of them, while the database is %s',
+    'identifies a person from an old copy without traits while the database is %s',
     async (fault) => {
       const { find, database, pass, cache } = setUp()
       await find('a')
@@ -260,7 +257,7 @@ describe('finding people', () => {
     },
   )
 
-  it('leaves a failing database alone for a while, and then tries again', async () => {
+  it('pauses requests to a failing database, and then retries', async () => {
     const { find, database, pass } = setUp()
     database.fault = 'away'
     for (const visitor of ['a', 'b', 'c', 'd', 'e']) await find(visitor)
@@ -271,13 +268,13 @@ describe('finding people', () => {
     expect((await find('b')).late).toBe(false)
   })
 
-  it('does without a cache that hangs', async () => {
+  it('works without a cache that hangs', async () => {
     const hanging = { ...createMemoryCache(), get: () => new Promise<undefined>(() => {}) }
     const { find } = setUp(hanging)
     expect(await find('a')).toMatchObject({ person: { bucketingId: 'first of a' }, late: false })
   })
 
-  describe('when a person is changed', () => {
+  describe('after a change of a person', () => {
     const change = async ({ changes, database }: ReturnType<typeof setUp>, ...profiles: string[]) => {
       database.plan = 'changed'
       await changes.announce(profiles.length > 0 ? [] : [wanted('a')], profiles)
@@ -287,7 +284,7 @@ describe('finding people', () => {
     it.each([
       ['the id', []],
       ['the profile', ['profile of a']],
-    ])('does not go by what is remembered once %s is marked', async (_what, profiles) => {
+    ])('does not use cached data once %s is marked', async (_what, profiles) => {
       const world = setUp()
       const { find, database, cache, marks } = world
       await find('a')
@@ -301,7 +298,7 @@ describe('finding people', () => {
       expect(await other.find('a')).toMatchObject(changed)
     })
 
-    it('takes what others read since, and no copy from before', async () => {
+    it('uses what others read since, and no earlier copy', async () => {
       const world = setUp()
       await world.find('a')
       const other = setUp(world.cache, { marks: world.marks })
@@ -313,7 +310,7 @@ describe('finding people', () => {
       expect(third.database.asked).toEqual([])
     })
 
-    it('remembers again after that', async () => {
+    it('caches again after that', async () => {
       const world = setUp()
       await world.find('a')
       await change(world, 'profile of a')
@@ -323,7 +320,7 @@ describe('finding people', () => {
       expect(world.database.asked).toHaveLength(length)
     })
 
-    it('finds a person who was unknown before', async () => {
+    it('finds a previously unknown person', async () => {
       const { find, database, changes } = setUp()
       expect((await find('unknown')).person).toBeUndefined()
       await changes.announce([wanted('unknown')], ['p'])
@@ -331,7 +328,7 @@ describe('finding people', () => {
       expect(database.asked).toHaveLength(2)
     })
 
-    it('says so while the change waits in the queue, and no longer', async () => {
+    it('reports the change while it is queued', async () => {
       const { find, changes } = setUp()
       await find('a')
       await changes.announceQueued([wanted('a')])
@@ -341,7 +338,7 @@ describe('finding people', () => {
       expect((await find('a')).late).toBe(false)
     })
 
-    it('says so when the database cannot be asked for the change', async () => {
+    it('reports when the database cannot be read', async () => {
       const world = setUp()
       await world.find('a')
       await change(world)

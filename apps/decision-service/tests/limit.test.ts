@@ -7,7 +7,7 @@ import { createMemoryLog, createTestDatabase, eventually, requireServices, servi
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDecisionService } from '../src/app.ts'
 
-describe.skipIf(!services)('how often a client may ask for decisions', () => {
+describe.skipIf(!services)('the rate limit of decisions', () => {
   const stops: (() => Promise<unknown>)[] = []
   const ports: number[] = []
   let apiKey: string
@@ -58,7 +58,7 @@ describe.skipIf(!services)('how often a client may ask for decisions', () => {
     })
 
   it.each(['/api/v1/decide', '/ofrep/v1/evaluate/flags'])(
-    'is 30 times a minute over all processes, unless the deployment says otherwise: %s',
+    'is 30 per minute over all processes by default: %s',
     async (path) => {
       for (let n = 0; n < 30; n++) expect((await post(path, n)).status).toBe(200)
       for (let n = 30; n < 32; n++) {
@@ -76,7 +76,7 @@ describe.skipIf(!services)('how often a client may ask for decisions', () => {
     },
   )
 
-  it('is what a server key carries, in every process within 5 s, counted over all of them', async () => {
+  it('follows the limit of a server key in every process within 5 s', async () => {
     const path = '/ofrep/v1/evaluate/flags/any'
     await setOwnLimit(40)
     const limitAt = async (n: number) => (await post(path, n)).headers.get('RateLimit-Limit')

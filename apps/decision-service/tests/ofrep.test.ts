@@ -153,13 +153,13 @@ describe('OFREP', () => {
     expect(client.getBooleanValue('a-boolean', true)).toBe(false)
   })
 
-  it('leaves a value of null to the default of the code', async () => {
+  it('returns no value for null, so that the client uses its default', async () => {
     const { body } = await post(`${SINGLE}a-null`, { context: { targetingKey: 'v' } })
     expect(body).toMatchObject({ key: 'a-null', variant: 'off', reason: 'DEFAULT' })
     expect(body).not.toHaveProperty('value')
   })
 
-  it('answers 304 to who has all flags already, and 200 again when one changes', async () => {
+  it('answers 304 for a known ETag, and 200 after a change', async () => {
     const context = { targetingKey: `v-${randomUUID()}` }
     const first = await post(BULK, { context })
     const etag = first.headers.get('ETag') ?? ''
@@ -206,7 +206,7 @@ describe('OFREP', () => {
       undefined,
     ],
     ['a user in place of a targeting key', '{"context":{"userId":"u"}}', 200, undefined],
-  ])('answers to %s', async (_what, body, status, errorCode) => {
+  ])('answers %s', async (_what, body, status, errorCode) => {
     const single = await post(`${SINGLE}a-boolean`, body)
     expect(single.status).toBe(status)
     expect(single.body?.errorCode).toBe(errorCode)
@@ -217,7 +217,7 @@ describe('OFREP', () => {
   })
 
   // Version 0.3 of the protocol adds query parameters for change events; its schemas are open for more.
-  it('ignores members and query parameters that it does not know, which a client of the protocol may send', async () => {
+  it('ignores unknown members and query parameters', async () => {
     const body = { context: { targetingKey: 'v' }, flags: ['a-boolean'], extension: { cursor: 7 } }
     const query = '?flagConfigEtag=abc&flagConfigLastModified=1700000000&trace=1'
     for (const path of [`${SINGLE}a-boolean`, BULK]) {
@@ -228,7 +228,7 @@ describe('OFREP', () => {
     }
   })
 
-  it('knows a draft neither singly nor in bulk', async () => {
+  it('does not serve drafts, individually or in bulk', async () => {
     const context = { targetingKey: 'v' }
     const single = await post(`${SINGLE}a-draft`, { context })
     expect(single).toMatchObject({ status: 404, body: { errorCode: 'FLAG_NOT_FOUND', key: 'a-draft' } })
@@ -240,14 +240,14 @@ describe('OFREP', () => {
     ['an unknown path', '/ofrep/v1/unknown', {}, 404],
     ['a key that is none', BULK, { 'X-API-Key': 'nonsense' }, 401],
     ['a body of another type', BULK, { 'Content-Type': 'text/plain' }, 415],
-  ])('answers to %s with an errorCode', async (_what, path, headers, status) => {
+  ])('answers %s with an errorCode', async (_what, path, headers, status) => {
     expect(await post(path, {}, headers)).toMatchObject({
       status,
       body: { error: expect.any(String), errorCode: 'GENERAL', errorDetails: expect.any(String) },
     })
   })
 
-  it('lets pages call it with a key of their origin', async () => {
+  it("allows pages of the key's origins", async () => {
     const preflight = await fetch(`${baseUrl}${BULK}`, {
       method: 'OPTIONS',
       headers: { Origin: 'https://shop.example', 'Access-Control-Request-Method': 'POST' },

@@ -11,7 +11,7 @@ const parts = {
 }
 
 describe('composeMail', () => {
-  it('gives a delivery the same Message-ID every time, and finds the delivery by it', async () => {
+  it('gives a delivery the same Message-ID each time, and finds the delivery by it', async () => {
     const messageIdOf = async () =>
       /^Message-ID: (.+)\r$/m.exec((await composeMail(parts)).raw.toString())?.[1]
     const messageId = await messageIdOf()
@@ -22,7 +22,7 @@ describe('composeMail', () => {
       expect(deliveryOfMessageId(other)).toBeUndefined()
   })
 
-  it('keeps line breaks out of headers, wherever they come from', async () => {
+  it('removes line breaks from all headers', async () => {
     const evil = 'x\r\nBcc: everybody@example.com'
     const { raw } = await composeMail({ ...parts, message: { ...parts.message, subject: evil } })
     expect(raw.toString()).not.toMatch(/^Bcc:/m)
@@ -31,7 +31,7 @@ describe('composeMail', () => {
     )
   })
 
-  it('hands over one recipient, and none that the headers could add', async () => {
+  it('has exactly one recipient, whatever the headers contain', async () => {
     const { envelope } = await composeMail(parts)
     expect(envelope).toEqual({ from: 'hello@shop.example', to: 'ann@example.com' })
   })

@@ -15,14 +15,14 @@ const read = (env: Record<string, string>) => {
 }
 
 describe('the configuration of mail', () => {
-  it('takes a server or a directory, and several secrets', () => {
+  it('accepts a server or a directory, and several secrets', () => {
     expect(read(ENOUGH)).toMatchObject({ smtpUrl: ENOUGH.SMTP_URL, connections: 5, retryAfterMs: 30_000 })
     expect(read({ ...ENOUGH, SMTP_URL: '', MAIL_DIR: '/var/mail' }).directory).toBe('/var/mail')
     const two = `${ENOUGH.MAIL_SECRET}, another secret of thirty-two characters`
     expect(read({ ...ENOUGH, MAIL_SECRET: two }).secrets).toHaveLength(2)
   })
 
-  it('refuses what mail could not leave by, naming the variable', () => {
+  it('refuses an incomplete configuration, naming the variable', () => {
     const wrong: [Record<string, string>, string][] = [
       [{ SMTP_URL: '' }, 'SMTP_URL'],
       [{ SMTP_URL: 'mail.example' }, 'SMTP_URL'],

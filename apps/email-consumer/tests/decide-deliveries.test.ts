@@ -62,7 +62,7 @@ describe.skipIf(!services)('deciding on deliveries', () => {
   const statuses = async (triggerId: string) =>
     (await harness.rows(triggerId)).map(({ status }) => status).sort()
 
-  it('decides once per trigger and event, however often and wherever the batch arrives', async () => {
+  it('creates one delivery per trigger and event, even if the batch is repeated in another process', async () => {
     const { eventName, by } = someEvents()
     const triggers = [await harness.newTrigger({ eventName }), await harness.newTrigger({ eventName })]
     const profileId = await harness.newProfile({ email: 'ann@example.com', name: 'Ann' })
@@ -86,7 +86,7 @@ describe.skipIf(!services)('deciding on deliveries', () => {
     }
   })
 
-  it('does not create a delivery again that has been sent', async () => {
+  it('does not create a sent delivery again', async () => {
     const { eventName, by } = someEvents()
     const trigger = await harness.newTrigger({ eventName })
     const event = by(await harness.newProfile({ email: 'ann@example.com' }))
@@ -99,7 +99,7 @@ describe.skipIf(!services)('deciding on deliveries', () => {
     expect(await statuses(trigger)).toEqual(['sent'])
   })
 
-  it('stores why no email is sent', async () => {
+  it('stores the reason why no email is sent', async () => {
     const { eventName, by } = someEvents()
     const trigger = await harness.newTrigger({ eventName })
     await harness.db.prisma.emailSuppression.create({
@@ -130,7 +130,7 @@ describe.skipIf(!services)('deciding on deliveries', () => {
     expect(rows.every(({ context }) => context === null)).toBe(true)
   })
 
-  it('writes to the profile that an anonymous one went up in', async () => {
+  it('uses the profile that an anonymous one was merged into', async () => {
     const { eventName, by } = someEvents()
     const trigger = await harness.newTrigger({ eventName })
     const user = await harness.newProfile({ email: 'user@example.com' }, { userId: uuidv7() })
@@ -160,7 +160,7 @@ describe.skipIf(!services)('deciding on deliveries', () => {
     expect(await harness.rows(trigger)).toMatchObject([{ status: 'skipped_no_email' }])
   })
 
-  it('keeps projects apart', async () => {
+  it('separates projects', async () => {
     const { eventName, by } = someEvents()
     const other = await harness.newProject()
     const trigger = await harness.newTrigger({ eventName, projectId: other })
@@ -169,7 +169,7 @@ describe.skipIf(!services)('deciding on deliveries', () => {
     expect(await harness.rows(trigger)).toMatchObject([{ status: 'skipped_no_email', recipient: null }])
   })
 
-  it('fires nothing that was received before the trigger became active, or once it is paused', async () => {
+  it('ignores events from before the activation of a trigger and after its pause', async () => {
     const { eventName, by } = someEvents()
     const trigger = await harness.newTrigger({ eventName, activatedAt: new Date('2026-11-21T04:00:00.000Z') })
     const profileId = await harness.newProfile({ email: 'ann@example.com' })
@@ -213,7 +213,7 @@ describe.skipIf(!services)('deciding on deliveries', () => {
     expect(await statuses(trigger)).toEqual(['pending'])
   })
 
-  it('lets one of many through a cooldown, however many decide at once', async () => {
+  it('sends one email per cooldown under concurrency', async () => {
     const { eventName, by } = someEvents()
     const trigger = await harness.newTrigger({ eventName, cooldownSeconds: 3_600 })
     const profiles = await Promise.all(
@@ -238,7 +238,7 @@ describe.skipIf(!services)('deciding on deliveries', () => {
     }
   })
 
-  it('lets the next through when the cooldown is over, and spends none on who gets nothing', async () => {
+  it('sends again after the cooldown, which deliveries without email do not start', async () => {
     const { eventName, by } = someEvents()
     const trigger = await harness.newTrigger({ eventName, cooldownSeconds: 1 })
     const profileId = await harness.newProfile({})

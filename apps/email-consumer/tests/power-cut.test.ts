@@ -73,7 +73,7 @@ describe.skipIf(!services)('a sender that is killed', () => {
     }
   })
 
-  it('after it handed messages over: none is sent twice, and uncertain ones are unconfirmed', async () => {
+  it('after the handover: none is sent twice, and uncertain ones become unconfirmed', async () => {
     let hold = true
     const releases: (() => void)[] = []
     const inHand: Caught[] = []
@@ -98,7 +98,7 @@ describe.skipIf(!services)('a sender that is killed', () => {
     for (const { recipient } of rows) expect(copies(recipient)).toBe(1)
   })
 
-  it('again and again at any moment: what counts as sent was sent once, and little is uncertain', async () => {
+  it('repeatedly at random moments: sent emails were sent once, and few are uncertain', async () => {
     await startServer()
     const triggerId = await enqueue(500)
     const kills = 4

@@ -86,7 +86,7 @@ describe.skipIf(!services)('sending deliveries', () => {
   const countBy = (caught: readonly Caught[]) =>
     new Map([...Map.groupBy(caught, ({ to }) => to)].map(([to, messages]) => [to, messages.length]))
 
-  it('sends what is due, with the headers that receivers ask for', async () => {
+  it('sends due deliveries, with the headers that receivers require', async () => {
     const server = await startServer()
     const triggerId = await harness.newTrigger({ subject: 'Hi {{traits.name}} ✓' })
     const [id] = await harness.enqueue(triggerId, ['ann@example.com'])
@@ -104,7 +104,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(raw).toContain('Hello Ann of Shop &lt;&amp;&gt;')
   })
 
-  it('sends nothing from a sender that is not allowed or was withdrawn, and stores the reason', async () => {
+  it('sends nothing from a disallowed or withdrawn sender, and stores the reason', async () => {
     const server = await startServer()
     const project = await harness.db.prisma.project.findUniqueOrThrow({ where: { id: harness.projectId } })
     const sender = { id: harness.projectId, tenantId: project.tenantId, recipient: 'postmaster@own.example' }
@@ -129,7 +129,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(server.caught.map(({ to }) => to)).toEqual(['ann@example.com'])
   })
 
-  it('hands over as many as an hour takes, over all processes, and the rest in the hours after it', async () => {
+  it('sends up to the hourly limit over all processes, and the rest in later hours', async () => {
     const server = await startServer()
     const perHour = 5
     let now = Date.now()
@@ -166,7 +166,7 @@ describe.skipIf(!services)('sending deliveries', () => {
   it.each([
     ['what the mail server answered', '250 queued as 7F', '250 queued as 7F'],
     ['that it was accepted when the mail server said nothing', '', 'the mail server accepted it'],
-  ])('keeps as the reason of a sent email %s', async (_what, response, reason) => {
+  ])('stores the reason of a sent email: %s', async (_what, response, reason) => {
     const triggerId = await harness.newTrigger()
     await harness.enqueue(triggerId, ['ann@example.com'])
     const transport: MailTransport = {
@@ -201,7 +201,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(deleted).toEqual([ids[0]])
   })
 
-  it('cannot be made to send other headers or to other people by what fills it', async () => {
+  it('ignores headers and recipients in template values', async () => {
     const server = await startServer()
     const evil = 'x\r\nBcc: everybody@example.com\r\n\r\n<script>'
     const triggerId = await harness.newTrigger({
@@ -218,7 +218,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(headers).toMatch(/^Subject: x Bcc: everybody@example.com <script>\r$/m)
   })
 
-  it('signs in when the address says so', async () => {
+  it('signs in with the credentials of the URL', async () => {
     let signedIn = ''
     const server = await startServer({
       options: {
@@ -237,7 +237,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(server.caught).toHaveLength(1)
   })
 
-  it('tries again what was greylisted, until it is taken, and sends it once', async () => {
+  it('retries a greylisted message until it is accepted, and sends it once', async () => {
     const refused = new Map<string, number>()
     const server = await startServer({
       onRecipient: (address) => {
@@ -267,7 +267,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect([...countBy(server.caught).values()]).toEqual([1, 1, 1, 1, 1])
   })
 
-  it('tries again what was refused for now after it was sent in full', async () => {
+  it('retries after a temporary rejection of the complete message', async () => {
     let times = 0
     const server = await startServer({
       onMessage: () => {
@@ -282,7 +282,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(server.caught).toHaveLength(1)
   })
 
-  it('gives up what is refused for good, and keeps what another try needs', async () => {
+  it('fails a permanent rejection, and keeps what a retry needs', async () => {
     const server = await startServer({
       onRecipient: (address) => {
         if (address.startsWith('p0')) throw refusal(550, '5.1.1 User unknown')
@@ -309,7 +309,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     ])
   })
 
-  it('retries while the server is unavailable, and fails after too long', async () => {
+  it('retries while the server is unavailable, and fails after the retry period', async () => {
     const port = await freePort()
     const triggerId = await harness.newTrigger()
     await harness.enqueue(triggerId, addresses(3))
@@ -332,7 +332,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(await harness.rows(late)).toMatchObject([{ status: 'failed', attempts: 1 }])
   })
 
-  it('does not send again what a server took without an answer', async () => {
+  it('does not resend after a missing response to a complete message', async () => {
     let dropped = 0
     const server = await startServer({
       onMessage: () => {
@@ -352,7 +352,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(dropped).toBe(1)
   })
 
-  it('does send again when the connection broke before the message was asked for', async () => {
+  it('resends when the connection broke before the message was requested', async () => {
     let times = 0
     const server = await startServer({
       onRecipient: () => {
@@ -380,7 +380,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(server.caught).toHaveLength(11)
   })
 
-  it('waits for a slow server without keeping others waiting', async () => {
+  it('sends other messages while one server response is slow', async () => {
     let release: () => void = () => {}
     const held = new Promise<void>((resolve) => {
       release = resolve
@@ -397,7 +397,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(server.caught.map(({ to }) => to)).toContain('slow@example.com')
   })
 
-  it('sends each of 200 once when two processes send at once', async () => {
+  it('sends each of 200 once with two processes', async () => {
     const server = await startServer()
     const triggerId = await harness.newTrigger()
     await harness.enqueue(triggerId, addresses(200))
@@ -408,7 +408,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(server.caught).toHaveLength(200)
   })
 
-  it('leaves a delivery to the process that claimed it after its lease had ended', async () => {
+  it('leaves a delivery to the process that claimed it after its lease expired', async () => {
     let release: () => void = () => {}
     const held = new Promise<void>((resolve) => {
       release = resolve
@@ -432,7 +432,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(await harness.rows(triggerId)).toMatchObject([{ status: 'sent', attempts: 1 }])
   })
 
-  it('sends only tests for a paused trigger, and nothing to people who have unsubscribed', async () => {
+  it('sends only test emails for a paused trigger, and none to unsubscribed people', async () => {
     const server = await startServer()
     const paused = await harness.newTrigger({ status: 'paused' })
     await harness.enqueue(paused, ['ann@example.com'])
@@ -457,7 +457,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(server.caught[0]?.raw).toMatch(/^Subject: \[Test\] Hi Ann\r$/m)
   })
 
-  it('fails what a template makes too much of, with the reason', async () => {
+  it('fails a delivery whose template exceeds its limits, with the reason', async () => {
     const server = await startServer()
     const triggerId = await harness.newTrigger({ html: '{{#each traits.l}}{{/each}}' })
     const traits = { l: Array.from({ length: 10_001 }, () => 1) }
@@ -469,7 +469,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(server.caught).toEqual([])
   })
 
-  it('finishes what is under way when it is stopped, and begins nothing more', async () => {
+  it('finishes running deliveries when stopped, and starts no others', async () => {
     const stopping = new AbortController()
     const server = await startServer({ onMessage: () => stopping.abort() })
     const triggerId = await harness.newTrigger()

@@ -61,7 +61,7 @@ describe.skipIf(!services)('verifying a sender', () => {
     'no link'
   const statusOf = async (method: string, path: string) => (await fetch(`${base}${path}`, { method })).status
 
-  it('takes the link that is mailed, once, and only a confirmation', async () => {
+  it('accepts the emailed link once, after a confirmation', async () => {
     const id = await ask()
     await run()
     expect(sent.map(({ envelope }) => envelope)).toEqual([
@@ -81,7 +81,7 @@ describe.skipIf(!services)('verifying a sender', () => {
     expect(sent).toHaveLength(1)
   })
 
-  it('takes the newest link only, and none that has expired', async () => {
+  it('accepts only the newest link that has not expired', async () => {
     const id = await ask()
     await run()
     await due(id)
@@ -95,7 +95,7 @@ describe.skipIf(!services)('verifying a sender', () => {
     expect((await stored(id)).verifiedAt).toBeNull()
   })
 
-  it('mails again what the server refused for now, five times, and says what it refused for good', async () => {
+  it('retries temporary rejections five times, and reports a permanent one', async () => {
     const id = await ask()
     outcome = { kind: 'refused', permanent: false, reason: '451 later' }
     for (let attempt = 1; attempt <= 5; attempt++) {

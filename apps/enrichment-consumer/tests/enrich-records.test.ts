@@ -62,7 +62,7 @@ describe.skipIf(!services)('enriching a batch', () => {
   const eventBy = (visitorId: string | null, userId?: string) =>
     anIngestRecord({ event: { visitorId, ...(userId !== undefined && { userId }) } })
 
-  it('applies a queued identify in its place: events behind it see it, those before do not', async () => {
+  it('applies a queued identify in order: later events see it, earlier ones do not', async () => {
     const users = (await enrich(eventBy(null, 'ann')))[0]?.profileId
     const [before, after, other] = await enrich(
       eventBy('laptop'),
@@ -88,7 +88,7 @@ describe.skipIf(!services)('enriching a batch', () => {
     ])
   })
 
-  it('leaves out traits that do not fit, says so, and goes on', async () => {
+  it('drops and reports traits that do not fit, and continues', async () => {
     const [seen] = await enrich(eventBy(null, 'full'))
     const filler = { a: 'x'.repeat(65_000) }
     const traitTimes = { a: { at: '2026-11-21T03:00:00.000Z', by: 'x', own: true } }
@@ -106,7 +106,7 @@ describe.skipIf(!services)('enriching a batch', () => {
     )
   })
 
-  it('makes the same of a record whose empty fields were left out', async () => {
+  it('treats omitted fields like empty ones', async () => {
     for (const record of [eventBy('laptop'), eventBy(null, 'ann')]) {
       const [complete] = await enrich({
         ...record,
@@ -120,13 +120,13 @@ describe.skipIf(!services)('enriching a batch', () => {
     }
   })
 
-  it('goes on after a batch of identifies alone, and after one that is repeated', async () => {
+  it('continues after a batch of identifies, and after a repeated one', async () => {
     expect(await enrich(identify)).toEqual([])
     const [event] = await enrich(identify, identify, eventBy('laptop'))
     expect(event?.profileId).toBe((await enrich(eventBy(null, 'ann')))[0]?.profileId)
   })
 
-  it('keeps the order of events, and has nobody for an event that names nobody', async () => {
+  it('keeps the order of events, and has no profile for events without ids', async () => {
     const events = await enrich(eventBy('a'), eventBy(null), identify, eventBy(null, 'b'))
     expect(events.map(({ visitorId, userId }) => visitorId ?? userId)).toEqual(['a', null, 'b'])
     expect(events[1]?.profileId).toBeNull()

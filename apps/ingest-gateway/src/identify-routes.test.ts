@@ -18,7 +18,7 @@ const messageOf = (work: () => unknown): string => {
 const people = { visitorId: 'v', userId: 'u' }
 
 describe('parseIdentify', () => {
-  it('reads who is who, with traits or without', () => {
+  it('reads the ids, with or without traits', () => {
     expect(parse({ ...people, traits: { plan: null } })).toEqual({
       ...people,
       userHash: null,
@@ -42,14 +42,14 @@ describe('parseIdentify', () => {
     expect(messageOf(() => parse(body))).toBe(message)
   })
 
-  it('measures traits as they were sent', () => {
+  it('measures traits as sent', () => {
     const spaced = `{"visitorId":"v","userId":"u","traits":{${' '.repeat(8_190)}}}`
     expect(messageOf(() => parse(JSON.parse(spaced), spaced))).toBe('')
     const larger = spaced.replace('{}', '{ }').replace('{ ', '{  ')
     expect(messageOf(() => parse(JSON.parse(larger), larger))).toContain('8193 bytes')
   })
 
-  it('answers who is who or what is wrong, whatever it is given', () => {
+  it('returns the ids or an error for any input', () => {
     fc.assert(
       fc.property(
         fc.oneof(

@@ -34,7 +34,7 @@ const setUp = ({ dbFault = AWAY, busFault }: { dbFault?: Error; busFault?: Error
   return { queued, marks, ...createIdentify({ db, queue, projectConfigs, personChanges, clock }) }
 }
 
-describe('an identify while Postgres is away', () => {
+describe('an identify without PostgreSQL', () => {
   it('is queued before the visitor’s later events, without denied traits', async () => {
     const { identify, queued } = setUp()
     const result = await identify(SENDER, request, { mustBeApplied: false })
@@ -53,7 +53,7 @@ describe('an identify while Postgres is away', () => {
     })
   })
 
-  it('is marked as queued, so that decisions say that they do not know it yet', async () => {
+  it('is marked as queued, so that decisions report it', async () => {
     const { identify, marks } = setUp()
     await identify(SENDER, request, { mustBeApplied: false })
     const keys = [
@@ -66,7 +66,7 @@ describe('an identify while Postgres is away', () => {
   it.each([
     ['nothing', null, false],
     ['a user hash', userHashOf('u', 'secret'), true],
-  ])('is queued with what vouches for it beside a public key: %s', async (_what, userHash, verified) => {
+  ])('is queued with its proof of the user: %s', async (_what, userHash, verified) => {
     const { identify, queued } = setUp()
     const sender = { projectId: PROJECT_ID, keyKind: 'pub' } as const
     await identify(sender, { ...request, userHash }, { mustBeApplied: false })
@@ -85,19 +85,19 @@ describe('an identify while Postgres is away', () => {
     expect(queued).toEqual([])
   })
 
-  it('is refused when the queue is away as well', async () => {
+  it('is refused when the queue is unavailable as well', async () => {
     const { identify } = setUp({ busFault: new BusUnavailableError('away') })
     await expect(identify(SENDER, request, { mustBeApplied: false })).rejects.toMatchObject(unavailable)
   })
 
-  it('is not what a bug is taken for', async () => {
+  it('does not hide a bug', async () => {
     const dbFault = new TypeError('a bug')
     const { identify, queued } = setUp({ dbFault })
     await expect(identify(SENDER, request, { mustBeApplied: false })).rejects.toBe(dbFault)
     expect(queued).toEqual([])
   })
 
-  it('leaves a profile write nowhere to go', async () => {
+  it('refuses profile writes', async () => {
     const write = { kind: 'user', value: 'u', userHash: null, traits: {} } as const
     await expect(setUp().writeProfile(SENDER, write)).rejects.toMatchObject(unavailable)
   })
@@ -115,8 +115,8 @@ const claim = (more: Partial<Claim> = {}): Claim => ({
 })
 const refusal = { code: 'forbidden', message: expect.stringContaining('userHash') }
 
-describe('what vouches for a claim about a user', () => {
-  it('is a secret key, or the hash of that user', () => {
+describe('the proof of a user', () => {
+  it("is a secret key or the user's hash", () => {
     for (const config of [optional, required]) {
       expect(verifyUser(claim({ keyKind: 'sec' }), config)).toBe(true)
       expect(verifyUser(claim({ userHash: hash }), config)).toBe(true)
@@ -124,7 +124,7 @@ describe('what vouches for a claim about a user', () => {
     expect(verifyUser(claim(), optional)).toBe(false)
   })
 
-  it('has to be there where the project requires it, unless only a visitor is named', () => {
+  it('is required where the project requires it, except for visitors', () => {
     expect(() => verifyUser(claim(), required)).toThrow(expect.objectContaining(refusal))
     expect(verifyUser(claim({ userId: null }), required)).toBe(false)
   })
@@ -134,14 +134,14 @@ describe('what vouches for a claim about a user', () => {
     ['another secret', hash, 'other'],
     ['no secret', hash, null],
     ['no hash', 'x', SECRET],
-  ])('is no hash of %s, whatever the key', (_what, userHash, identitySecret) => {
+  ])('is not accepted for %s, with any key', (_what, userHash, identitySecret) => {
     for (const keyKind of ['pub', 'sec'] as const)
       expect(() => verifyUser(claim({ keyKind, userHash }), { settings: {}, identitySecret })).toThrow(
         expect.objectContaining(refusal),
       )
   })
 
-  it('cannot be told while the secret cannot be read', () => {
+  it('cannot be checked while the secret cannot be read', () => {
     expect(() => verifyUser(claim({ userHash: hash }), { settings: {} })).toThrow(
       expect.objectContaining({ code: 'store_unavailable' }),
     )

@@ -13,14 +13,14 @@ describe('an event id', () => {
     expect(second > first).toBe(true)
   })
 
-  it('is greater than the one before it, for as long as a millisecond counts', () => {
+  it('is greater than the previous one within a millisecond', () => {
     const newId = createEventIds()
     const ids = Array.from({ length: 4_096 }, () => newId(1))
     expect(ids).toEqual(ids.toSorted())
     for (const id of ids) expect([validate(id), version(id)]).toEqual([true, 7])
   })
 
-  it('is another one each time, also within a millisecond', () => {
+  it('is unique within a millisecond', () => {
     const newId = createEventIds()
     expect(new Set(Array.from({ length: 10_000 }, () => newId(0))).size).toBe(10_000)
   })

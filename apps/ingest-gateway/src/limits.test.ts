@@ -15,7 +15,7 @@ const setUp = (get: ProjectConfigs['get']) => {
 }
 
 describe('the limit of tracking', () => {
-  it('is the project’s own, or else the deployment’s', async () => {
+  it("is the project's, or else the deployment's", async () => {
     for (const ingestRequestsPerMinute of [undefined, 7]) {
       const request = { ip: '192.0.2.1', replyHeaders: {} }
       const get = async () => ({ settings: { ingestRequestsPerMinute } })
@@ -26,7 +26,7 @@ describe('the limit of tracking', () => {
     }
   })
 
-  it('tells that nobody knows which events are conversions when the project cannot be read', async () => {
+  it('fails with SELECTOR_LOOKUP_FAILED when the project cannot be read', async () => {
     const { track } = setUp(() => Promise.reject(new Error('away')))
     await expect(track(key, { ip: '192.0.2.1', replyHeaders: {} })).rejects.toMatchObject({
       code: 'store_unavailable',

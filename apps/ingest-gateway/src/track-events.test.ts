@@ -120,7 +120,7 @@ describe('enqueue', () => {
     expect(published.map(({ value }) => (value as IngestRecord).event.eventName)).toEqual(['a', 'b', 'c'])
   })
 
-  it('publishes what fits the topic, with the time of receipt and of sending', async () => {
+  it('publishes valid records, with the times of receipt and of sending', async () => {
     const { enqueue, published } = setUp()
     await enqueue([good, visitorless], browser, 1_000, '2026-11-21T03:59:58Z')
     for (const { value } of published) {
@@ -135,7 +135,7 @@ describe('enqueue', () => {
     expect(published[1]?.value).toMatchObject({ warnings: [{ rule: 'missing_visitor_id' }] })
   })
 
-  it('gives an event without an id a UUIDv7 of its own', async () => {
+  it('generates a UUIDv7 for an event without an id', async () => {
     const { enqueue, published } = setUp()
     await enqueue([good, good, { ...good, eventId: 'mine' }])
     const [first, second, third] = published.map(({ value }) => (value as IngestRecord).event.eventId)
@@ -145,7 +145,7 @@ describe('enqueue', () => {
     expect(third).toBe('mine')
   })
 
-  it('lets the rest go on when an event is wrong', async () => {
+  it('accepts the other events when one is invalid', async () => {
     const { enqueue, published } = setUp()
     const result = await enqueue([nameless, good, 'text'])
     expect(result).toEqual({
@@ -161,7 +161,7 @@ describe('enqueue', () => {
     expect(published).toHaveLength(1)
   })
 
-  it('counts a doubtful event as accepted', async () => {
+  it('counts an event with warnings as accepted', async () => {
     expect(await setUp().enqueue([visitorless])).toEqual({
       accepted: 1,
       failed: 0,
@@ -188,14 +188,14 @@ describe('enqueue', () => {
     })
   })
 
-  it('does not blame the queue for a fault of our own', async () => {
+  it('does not report an internal error as QUEUE_UNAVAILABLE', async () => {
     const fault = new TypeError('a bug')
     expect(await reasonOf(setUp({ fault }).enqueue([good]))).toBe(fault)
   })
 })
 
 describe('process', () => {
-  it('stores every event and touches no queue', async () => {
+  it('stores every event without the queue', async () => {
     const { process, processed, published } = setUp()
     const result = await process([good, { ...good, eventName: 'b' }])
     expect(result).toEqual({ accepted: 2, failed: 0, queued: 0, processed: true })
@@ -203,7 +203,7 @@ describe('process', () => {
     expect(published).toEqual([])
   })
 
-  it('tells what is wrong and what is doubtful, by event', async () => {
+  it('returns errors and warnings by event', async () => {
     const { process, processed } = setUp()
     const result = await process([visitorless, good, { eventName: 7 }])
     expect(result).toMatchObject({
@@ -220,7 +220,7 @@ describe('process', () => {
     expect(processed).toHaveLength(2)
   })
 
-  it('tells of events whose ids are of other events, and counts them as failed', async () => {
+  it('reports events whose ids belong to other events, and counts them as failed', async () => {
     const events = [nameless, { ...good, eventId: 'a' }, { ...visitorless, eventId: 'b' }]
     const result = await setUp({ duplicates: [0, 1] }).process(events)
     const duplicate = (eventId: string) => ({ field: 'eventId', rule: 'duplicate_event_id', actual: eventId })
@@ -236,7 +236,7 @@ describe('process', () => {
     })
   })
 
-  it('counts a conversion whose id is that of another event as failed, and not as queued', async () => {
+  it('does not queue a conversion whose id belongs to another event', async () => {
     const { process } = setUp({ selectorsFor: () => [metering], duplicates: [1] })
     const events = ['a', 'b', 'c'].map((eventId) => ({ ...good, eventId }))
     expect(await process(events)).toMatchObject({ accepted: 2, failed: 1, queued: 2, processed: true })
@@ -248,7 +248,7 @@ describe('process', () => {
     })
   })
 
-  it('warns of amounts and currencies that cannot be used, and counts the conversion without them', async () => {
+  it('warns of invalid amounts and currencies, and counts the conversion without them', async () => {
     const { process, published } = setUp({ selectorsFor: () => [metering] })
     const order = { ...good, eventId: 'o', properties: { total: 12.5, currency: 'ABC' } }
     expect(await process([order])).toMatchObject({
@@ -277,7 +277,7 @@ describe('process', () => {
     ['none', undefined],
     ['a value that is a bug', 'undefined'],
   ])(
-    'gives events whose id is %s, in a repeated request, the ids that the failed one had',
+    'gives events with the id %s the same generated ids when the request is repeated',
     async (_what, eventId) => {
       const { process, processed, faults } = setUp()
       const good = { eventName: 'page_view', visitorId: 'visitor-1', eventId }
@@ -294,7 +294,7 @@ describe('process', () => {
     },
   )
 
-  it('does so also when the request succeeds after its client was told to repeat it', async () => {
+  it('also does so when the request succeeds after its client got a timeout', async () => {
     const { process, processed, faults } = setUp()
     faults.clientTimedOut = true
     await process([good])
@@ -304,7 +304,7 @@ describe('process', () => {
     expect(second).toBe(first)
   })
 
-  it('says so when a store is away', async () => {
+  it('answers 503 when a store is unavailable', async () => {
     const fault = new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfter: 30 })
     expect(await reasonOf(setUp({ fault }).process([good]))).toBe(fault)
   })
@@ -341,7 +341,7 @@ describe('a backfill', () => {
     expect([...processed, ...published]).toEqual([])
   })
 
-  it('leaves it at a structural error or a warning when no conversion has such an id', async () => {
+  it('accepts structural errors and warnings if no conversion lacks its id', async () => {
     const { backfill } = metered()
     const events = [' ', 7, '', 'undefined'].map((eventId) => ({ ...good, eventId }))
     expect(await backfill([good, ...events])).toMatchObject({
@@ -356,7 +356,7 @@ describe('a backfill', () => {
     })
   })
 
-  it('keeps the times of events, whatever the time of sending', async () => {
+  it('does not correct the times of events by the time of sending', async () => {
     const { backfill, processed } = metered()
     const event = { ...good, clientTimestamp: '2026-11-01T00:00:00Z' }
     expect(await backfill([event], '2020-01-01T00:00:00Z')).not.toHaveProperty('errors')
@@ -364,7 +364,7 @@ describe('a backfill', () => {
     expect(processed[0]).not.toHaveProperty('sentAt')
   })
 
-  it('warns of a time over 24 hours ahead, which no time of sending corrects', async () => {
+  it('warns of a time over 24 hours ahead even with a time of sending', async () => {
     const ahead = '2026-11-23T04:00:00Z'
     const result = await metered().backfill([{ ...good, clientTimestamp: ahead }], ahead)
     expect(result).toMatchObject({ errors: [{ errors: [{ rule: 'future_timestamp' }] }] })
@@ -372,7 +372,7 @@ describe('a backfill', () => {
 })
 
 describe.each(['enqueue', 'process'] as const)('%s', (path) => {
-  it('refuses a request without a single valid event, with the list', async () => {
+  it('refuses a request without a valid event, with the list of errors', async () => {
     const { [path]: track, published, processed } = setUp()
     const refused = await reasonOf(track([nameless, null]))
     const errors = [
@@ -404,7 +404,7 @@ describe.each(['enqueue', 'process'] as const)('%s', (path) => {
     ['the event that a server sends', server, device, device],
     ['nowhere when a server does not say', server, {}, undefined],
     ['nowhere when a server says nonsense', server, { ip: 7, userAgent: null }, undefined],
-  ])('takes the device from %s', async (_, sender, properties, client) => {
+  ])('uses the device of %s', async (_, sender, properties, client) => {
     const { [path]: track, published, processed } = setUp()
     await track([{ ...good, properties }], sender)
     const [record] = [...published.map(({ value }) => value as IngestRecord), ...processed]

@@ -6,13 +6,13 @@ import { parseTrackRequest, wantsSync } from './track-routes.ts'
 const event = { eventName: 'page_view' }
 
 describe('parseTrackRequest', () => {
-  it('takes one event by itself', () => {
+  it('accepts a single event', () => {
     expect(parseTrackRequest(event)).toEqual({ rawEvents: [event], sentAt: null })
     const withNull = { ...event, events: null }
     expect(parseTrackRequest(withNull).rawEvents).toEqual([withNull])
   })
 
-  it('takes events with the time of sending beside them', () => {
+  it('accepts events with a time of sending', () => {
     const sentAt = '2026-11-21T04:00:00Z'
     expect(parseTrackRequest({ events: [event, event], sentAt })).toEqual({
       rawEvents: [event, event],
@@ -20,12 +20,12 @@ describe('parseTrackRequest', () => {
     })
   })
 
-  it('leaves it to each event what is wrong with it', () => {
+  it('leaves invalid events to later checks', () => {
     expect(parseTrackRequest({ events: [null, 1, event] }).rawEvents).toEqual([null, 1, event])
     expect(parseTrackRequest({ eventName: null }).rawEvents).toEqual([{ eventName: null }])
   })
 
-  it('takes the time of sending from beside the fields of a single event', () => {
+  it('reads the time of sending of a single event', () => {
     const sentAt = '2026-11-21T04:00:00Z'
     expect(parseTrackRequest({ ...event, sentAt })).toEqual({ rawEvents: [event], sentAt })
   })
@@ -36,11 +36,11 @@ describe('parseTrackRequest', () => {
     [{ events: [event], apiKey: 'x' }, /^apiKey is not a known field/],
     [{ events: [event], ['x'.repeat(1_000)]: 1 }, /^x{64} is not/],
     [JSON.parse('{"events":[{"eventName":"e"}],"__proto__":1}'), /^__proto__ is not a known field/],
-  ])('refuses what stands beside events and nobody knows: %j', (body, message) => {
+  ])('refuses unknown fields beside events: %j', (body, message) => {
     expect(() => parseTrackRequest(body)).toThrow(message)
   })
 
-  it('takes 100 events and refuses 101', () => {
+  it('accepts 100 events and refuses 101', () => {
     expect(parseTrackRequest({ events: Array(100).fill(event) }).rawEvents).toHaveLength(100)
     expect(() => parseTrackRequest({ events: Array(101).fill(event) })).toThrow(
       'events holds 101 events; 100 are allowed',
@@ -74,7 +74,7 @@ describe('parseTrackRequest', () => {
     },
   )
 
-  it('answers 1 to 100 events or throws an AppError, whatever it is given', () => {
+  it('returns 1 to 100 events or throws an AppError for any input', () => {
     const nearlyRequest = fc.record({ events: fc.jsonValue(), sentAt: fc.jsonValue() }, { requiredKeys: [] })
     fc.assert(
       fc.property(fc.oneof(fc.jsonValue(), nearlyRequest), (body) => {

@@ -24,20 +24,20 @@ const setUp = () => {
 const click = (limits: ReturnType<typeof createClickLimits>, times: number, limit = link(10)): number =>
   Array.from({ length: times }, () => limits.allows(limit, true)).filter(Boolean).length
 
-it('allows as many as the limit, those that were stored included, and no end of them without one', () => {
+it('allows clicks up to the limit including stored ones, and all without a limit', () => {
   const limits = setUp().startProcess()
   expect(click(limits, 100, link(null))).toBe(100)
   expect(click(limits, 20, link(10, 4))).toBe(6)
 })
 
-it('does not count visitors who do not count, and refuses them at the limit', () => {
+it('does not count bots, and refuses them at the limit', () => {
   const limits = setUp().startProcess()
   expect(limits.allows(link(1), false)).toBe(true)
   expect(click(limits, 2, link(1))).toBe(1)
   expect(limits.allows(link(1), false)).toBe(false)
 })
 
-it('counts a click once that was shared, stored, and read again', async () => {
+it('counts a click once that was shared, stored and read again', async () => {
   const { world, startProcess } = setUp()
   const [a, b] = [startProcess(), startProcess()]
   expect(click(a, 4)).toBe(4)
@@ -52,7 +52,7 @@ it('counts a click once that was shared, stored, and read again', async () => {
   expect(a.allows(link(10), true)).toBe(false)
 })
 
-it('begins again where the database stands when the totals were forgotten', async () => {
+it('restarts from the stored count when the totals were lost', async () => {
   const { world, startProcess } = setUp()
   const a = startProcess()
   click(a, 6)

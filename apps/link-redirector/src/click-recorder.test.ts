@@ -55,7 +55,7 @@ const aClick = (n: number, fields: Partial<Click> = {}): Click => ({
   ...fields,
 })
 
-it('hands clicks over in batches, and all that it has when it stops', async () => {
+it('publishes clicks in batches, and the rest when it stops', async () => {
   const { world, recorder, stop } = setUp({ maxWaiting: 5_000 })
   for (let n = 0; n < 2_500; n++) recorder.record(aClick(n))
   await stop()
@@ -63,7 +63,7 @@ it('hands clicks over in batches, and all that it has when it stops', async () =
   expect(world.batches).toBe(3)
 })
 
-it('gives all clicks of a batch one key, and those of the next batch another', async () => {
+it('uses one key per batch', async () => {
   const { world, recorder, stop } = setUp({ maxWaiting: 5_000 })
   for (let n = 0; n < 2_000; n++) recorder.record(aClick(n, { linkId: `link ${n % 2}` }))
   await stop()
@@ -83,7 +83,7 @@ it('keeps unpublished clicks up to its limit, and counts dropped ones', async ()
   expect(world.taken.at(-1)?.id).toBe('9')
 })
 
-it('hands a batch over again under its key, so that it goes to the same partition', async () => {
+it('repeats a batch with its key, so that it goes to the same partition', async () => {
   const { world, recorder, stop } = setUp()
   world.away = true
   recorder.record(aClick(1))
@@ -101,7 +101,7 @@ it.each([
   ['truncate', '198.51.100.0'],
   ['drop', null],
   ['keep', '198.51.100.7'],
-] as const)('stores of the address what the project wants: %s', async (ipStorage, ip) => {
+] as const)("stores the address by the project's setting: %s", async (ipStorage, ip) => {
   const { world, recorder, stop } = setUp()
   recorder.record(aClick(1, { ipStorage, userAgent: 'Googlebot/2.1', referrer: 'not an address' }))
   await stop()

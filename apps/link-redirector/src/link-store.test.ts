@@ -23,14 +23,14 @@ const copy: LinkCopy = {
 }
 const pool = { query: async () => ({ rows: [] }) } as unknown as Pool
 
-describe('a copy of a link', () => {
+describe('the shared copy of a link', () => {
   const read = async (text: string, time = copy.readAt): Promise<CopiedLink | undefined> => {
     const cache = createMemoryCache()
     await cache.set(linkCopyKey('sale'), text, 1_000)
     return createLinkStore({ pool, cache, clock: () => time }).readCopy('sale')
   }
 
-  it('is what another process left', async () => {
+  it('is used by another process', async () => {
     expect((await read(JSON.stringify(copy)))?.link).toEqual(copy.link)
   })
 
@@ -39,7 +39,7 @@ describe('a copy of a link', () => {
     ['as old as clocks may differ by, when it has just been read', 0, 5_000],
     ['new, when its time is as far ahead as clocks may be', -5_000, 0],
     ['of unknown age, when its time is further ahead', -5_001, Number.POSITIVE_INFINITY],
-  ])('counts as %s', async (_what, sinceMs, ageMs) => {
+  ])('has the age %s', async (_what, sinceMs, ageMs) => {
     expect(await read(JSON.stringify(copy), copy.readAt + sinceMs)).toEqual({ link: copy.link, ageMs })
   })
 
@@ -57,7 +57,7 @@ describe('a copy of a link', () => {
       'one whose target leads nowhere',
       JSON.stringify({ ...copy, link: { ...copy.link, targets: [{ os: 'ios', destination: '' }] } }),
     ],
-  ])('does not count when it is %s', async (_what, text) => {
+  ])('is not used when it is %s', async (_what, text) => {
     expect(await read(text)).toBeUndefined()
   })
 })

@@ -28,7 +28,7 @@ const doorTo = async (url: string): Promise<{ door: TcpProxy; url: string }> => 
   return { door, url: target.href }
 }
 
-describe.skipIf(!services)('a redirector whose servers go away', () => {
+describe.skipIf(!services)('a redirector during an outage', () => {
   let world: World
   let kafka: Awaited<ReturnType<typeof startKafka>>
   let postgres: TcpProxy
@@ -83,7 +83,7 @@ describe.skipIf(!services)('a redirector whose servers go away', () => {
     })
 
   it.each(['cut', 'freeze'] as const)(
-    'goes on from memory while PostgreSQL and Redis are away (%s), slows nobody down, and loses no click',
+    'uses its memory without PostgreSQL and Redis (%s), stays fast, and loses no click',
     async (how) => {
       const { id, code } = await addLink(world)
       const cold = await addLink(world)
@@ -109,7 +109,7 @@ describe.skipIf(!services)('a redirector whose servers go away', () => {
     },
   )
 
-  it('redirects from the shared copy without PostgreSQL, also for links that it never read', async () => {
+  it('uses the shared copy without PostgreSQL, also for links that it never read', async () => {
     const { code } = await addLink(world)
     expect((await store.get(`/s/${code}`)).status).toBe(302)
     await eventually('there is a copy that it can see', () =>
@@ -123,7 +123,7 @@ describe.skipIf(!services)('a redirector whose servers go away', () => {
     }
   })
 
-  it('keeps clicks without Kafka, and each is stored once in the end', async () => {
+  it('keeps clicks without Kafka, and stores each once', async () => {
     const { id, code } = await addLink(world)
     await visit(code)
     const broker = kafka.container.getId()
@@ -146,7 +146,7 @@ describe.skipIf(!services)('a redirector whose servers go away', () => {
     expect(counts.clicks).toBe(400n)
   })
 
-  it('hands over what it has before it stops', async () => {
+  it('publishes its clicks before it stops', async () => {
     const { id, code } = await addLink(world)
     await visit(code, 200)
     await redirector.stop()

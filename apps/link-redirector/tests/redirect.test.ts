@@ -46,7 +46,7 @@ describe.skipIf(!services)('GET /s/{code}', () => {
   const countsOf = (linkId: string) => world.db.prisma.linkCount.findUnique({ where: { linkId } })
   const clicksOf = (linkId: string) => world.db.prisma.linkClick.findMany({ where: { linkId } })
 
-  it('redirects without being cached, and gives the destination the id of a click that is then stored', async () => {
+  it('redirects uncached, with the id of a click that is stored', async () => {
     const { id, code } = await addLink(world, { destination: 'https://shop.example/shoes?color=red#top' })
     const headers = {
       'User-Agent': PHONE,
@@ -81,7 +81,7 @@ describe.skipIf(!services)('GET /s/{code}', () => {
     expect(await countsOf(id)).toMatchObject({ clicks: 1n, botClicks: 0n, uniqueVisitors: 1n })
   })
 
-  it('answers HEAD alike, and counts no click for it', async () => {
+  it('answers HEAD alike without counting a click', async () => {
     const { id, code } = await addLink(world)
     const head = await here.get(`/s/${code}`, { method: 'HEAD' })
     expect(locationOf(head).href).toBe('https://shop.example/')
@@ -90,7 +90,7 @@ describe.skipIf(!services)('GET /s/{code}', () => {
     expect((await countsOf(id))?.clicks).toBe(1n)
   })
 
-  it('flags bots and prefetches and does not count them; a person who comes twice a day is one visitor', async () => {
+  it('flags bots and prefetches without counting them; a person counts once a day', async () => {
     const { id, code } = await addLink(world)
     const visit = (headers: Record<string, string>) => here.get(`/s/${code}`, { headers })
     await visit({ 'User-Agent': BOT })
@@ -126,13 +126,13 @@ describe.skipIf(!services)('GET /s/{code}', () => {
     expect(await page.text()).toContain('<h1>')
   })
 
-  it('answers 404 to an unknown code, to what cannot be one, and before the start', async () => {
+  it('answers 404 for an unknown or malformed code, and before the start', async () => {
     const { code } = await addLink(world, { startsAt: new Date(Date.now() + 60_000) })
     for (const path of ['unknown', code, 'a', 'x'.repeat(65), '%00abc', 'a.b.c'])
       expect((await here.get(`/s/${path}`)).status, path).toBe(404)
   })
 
-  it('looks at the clock on every visit, also when it remembers the link', async () => {
+  it('checks the schedule of a cached link at every visit', async () => {
     const startsAt = new Date(Date.now() + 700)
     const { code } = await addLink(world, { startsAt, expiresAt: new Date(startsAt.getTime() + 1_000) })
     expect((await here.get(`/s/${code}`)).status).toBe(404)
@@ -140,7 +140,7 @@ describe.skipIf(!services)('GET /s/{code}', () => {
     await eventually('it expires', async () => (await here.get(`/s/${code}`)).status === 410, 3_000)
   })
 
-  it('adds UTM parameters and forwards the query, without overriding what the destination has', async () => {
+  it("adds UTM parameters and forwards the query, without overriding the destination's", async () => {
     const { code } = await addLink(world, {
       destination: 'https://shop.example/?utm_source=own&next=safe',
       utm: { source: 'link', medium: 'e mail' },
@@ -158,7 +158,7 @@ describe.skipIf(!services)('GET /s/{code}', () => {
     ])
   })
 
-  it('leads devices and countries elsewhere, by the first target that fits', async () => {
+  it('selects a destination by device and country, with the first matching target', async () => {
     const { code } = await addLink(world, {
       destination: 'https://shop.example/else',
       targets: [
@@ -207,7 +207,7 @@ describe.skipIf(!services)('GET /s/{code}', () => {
     await eventually('it is found', async () => (await here.get(`/s/${code}`)).status === 302, 5_000)
   })
 
-  it('appends no click id where the project wants none, and stores the click all the same', async () => {
+  it('appends no click id if the project disables it, and stores the click anyway', async () => {
     const { id, code } = await addLink(world)
     const set = (settings: object) =>
       world.db.prisma.$transaction([
@@ -229,7 +229,7 @@ describe.skipIf(!services)('GET /s/{code}', () => {
     )
   })
 
-  it('reads a cold popular link once, however many ask for it', async () => {
+  it('reads a popular uncached link once under concurrency', async () => {
     const { code } = await addLink(world)
     const fresh = await startRedirector(world)
     try {
@@ -256,7 +256,7 @@ describe.skipIf(!services)('GET /s/{code}', () => {
     const visit = (one: Redirector, code: string, agent = DESKTOP) =>
       one.get(`/s/${code}`, { headers: { 'User-Agent': agent } })
 
-    it('is exact in one process, counts people only, and applies to bots once it is reached', async () => {
+    it('is exact in one process, counts people only, and applies to bots once reached', async () => {
       const { code } = await addLink(world, { clickLimit: 10 })
       for (let n = 0; n < 5; n++) expect((await visit(here, code, BOT)).status).toBe(302)
       const answers = await Promise.all(Array.from({ length: 40 }, () => visit(here, code)))
@@ -265,7 +265,7 @@ describe.skipIf(!services)('GET /s/{code}', () => {
       expect(await (await visit(here, code)).json()).toMatchObject({ reason: 'click_limit_reached' })
     })
 
-    it('is known to the other process within seconds, and to one that starts later', async () => {
+    it('applies in other processes within seconds, and in new ones', async () => {
       const { id, code } = await addLink(world, { clickLimit: 20 })
       await Promise.all(Array.from({ length: 20 }, () => visit(here, code)))
       await eventually(
@@ -283,7 +283,7 @@ describe.skipIf(!services)('GET /s/{code}', () => {
       }
     })
 
-    it('may be raised', async () => {
+    it('can be raised', async () => {
       const { id, code } = await addLink(world, { clickLimit: 1 })
       expect((await visit(here, code)).status).toBe(302)
       expect((await visit(here, code)).status).toBe(410)

@@ -25,7 +25,7 @@ describe.skipIf(!services)('accounts', () => {
     management.browser().request('POST', '/api/auth/login', { email, password }, headers)
 
   describe('registration', () => {
-    it('makes a user with a tenant and a project of their own, and signs them in', async () => {
+    it('creates a user with a tenant and a project, and signs in', async () => {
       const email = newEmail()
       const browser = management.browser()
       const response = await browser.request('POST', '/api/auth/register', {
@@ -89,14 +89,14 @@ describe.skipIf(!services)('accounts', () => {
       expect(await response.json()).toMatchObject({ errors: [{ field, rule }] })
     })
 
-    it.each([12, 128])('takes a password of %i characters', async (length) => {
+    it.each([12, 128])('accepts a password of %i characters', async (length) => {
       const password = 'k8#vT2!qLm9xW'.repeat(10).slice(0, length)
       const body = { email: newEmail(), password, name: 'Ada' }
       expect((await management.browser().request('POST', '/api/auth/register', body)).status).toBe(201)
       expect((await login(body.email, password)).status).toBe(200)
     })
 
-    it('gives an address to one of many who register with it at once', async () => {
+    it('registers an address once under concurrency', async () => {
       const body = { email: newEmail(), password: PASSWORD, name: 'Ada' }
       const statuses = await Promise.all(
         Array.from({ length: 6 }, async () => {
@@ -112,21 +112,21 @@ describe.skipIf(!services)('accounts', () => {
   })
 
   describe('sign-in', () => {
-    it('signs in with the password, in any case of the address', async () => {
+    it('signs in with the password, ignoring the case of the address', async () => {
       const { account } = await management.register()
       const response = await login(account.user.email.toUpperCase(), PASSWORD)
       expect(response.status).toBe(200)
       expect(await response.json()).toEqual(account)
     })
 
-    it('lets the demo user in', async () => {
+    it('accepts the demo user', async () => {
       const demo = await ensureDemoProject(management.db)
       const response = await login(demo.email, demo.password)
       expect(response.status).toBe(200)
       expect(await response.json()).toMatchObject({ projects: [{ id: demo.projectId, role: 'owner' }] })
     })
 
-    it('says the same to a wrong password, an unknown address and what is none', async () => {
+    it('answers wrong passwords, unknown addresses and invalid ones alike', async () => {
       const { account } = await management.register()
       const bodies = await Promise.all(
         [
@@ -156,7 +156,7 @@ describe.skipIf(!services)('accounts', () => {
       expect(await management.db.prisma.session.count({ where: { userId: account.user.id } })).toBe(1)
     })
 
-    it('answers 50 at once, or as many as can be checked in time', async () => {
+    it('handles 50 concurrent sign-ins, or as many as can be checked in time', async () => {
       const { account } = await management.register()
       const begunAt = performance.now()
       for (let n = 0; n < 3; n++) expect((await login(account.user.email, PASSWORD)).status).toBe(200)
@@ -175,7 +175,7 @@ describe.skipIf(!services)('accounts', () => {
       return ((await response.json()) as { data: SessionView[] }).data
     }
 
-    it('is refused once it has ended', async () => {
+    it('is refused after its end', async () => {
       const browser = await management.register()
       const stolen = browser.cookie
       const out = await browser.request('POST', '/api/auth/logout')
@@ -188,14 +188,14 @@ describe.skipIf(!services)('accounts', () => {
     })
 
     it.each(['', 'waymark_session=', 'waymark_session=nonsense', `waymark_session=${'A'.repeat(43)}`])(
-      'is none with the cookie %j',
+      'is not accepted from the cookie %j',
       async (cookie) => {
         const browser = Object.assign(management.browser(), { cookie })
         expect((await browser.request('GET', '/api/auth/me')).status).toBe(401)
       },
     )
 
-    it('is listed, and can be ended from another', async () => {
+    it('is listed, and can be ended from another session', async () => {
       const one = await management.register()
       const other = management.browser()
       const credentials = { email: one.account.user.email, password: PASSWORD }
@@ -214,7 +214,7 @@ describe.skipIf(!services)('accounts', () => {
       expect((await other.request('GET', '/api/auth/me')).status).toBe(401)
     })
 
-    it('lasts 7 days from its last use, which is written down once an hour', async () => {
+    it('lasts 7 days from its last use, which is stored once an hour', async () => {
       const browser = await management.register()
       try {
         aheadMs = 3_600_000 - 60_000
@@ -231,7 +231,7 @@ describe.skipIf(!services)('accounts', () => {
       }
     })
 
-    it('ends 30 days after it was begun, however much it is used', async () => {
+    it('ends 30 days after its start, regardless of use', async () => {
       const browser = await management.register()
       const statusAfter = async (days: number) => {
         aheadMs = days * DAY_MS
@@ -245,7 +245,7 @@ describe.skipIf(!services)('accounts', () => {
       }
     })
 
-    it('outlives a change of the password only where that was made', async () => {
+    it('survives a password change only where that was made', async () => {
       const one = await management.register()
       const other = management.browser()
       const { email } = one.account.user
@@ -264,7 +264,7 @@ describe.skipIf(!services)('accounts', () => {
       expect((await login(email, newPassword)).status).toBe(200)
     })
 
-    it('changes nothing for pages of other sites', async () => {
+    it('refuses changes by pages of other sites', async () => {
       const browser = await management.register()
       const post = (headers: Record<string, string>) =>
         fetch(`${management.url}/api/projects`, {
@@ -289,7 +289,7 @@ describe.skipIf(!services)('accounts', () => {
     })
   })
 
-  it('forgets sessions and failures that have run out', async () => {
+  it('are deleted with failed sign-ins after they expire', async () => {
     const browser = await management.register()
     const { email, id: userId } = browser.account.user
     await login(email, 'a wrong password')
@@ -307,7 +307,7 @@ describe.skipIf(!services)('accounts', () => {
     expect(await count()).toEqual([0, 0])
   })
 
-  it('writes sign-ins and password changes into the audit log of the user’s projects', async () => {
+  it('writes sign-ins and password changes to the audit log of the user’s projects', async () => {
     const browser = await management.register()
     await browser.request('POST', '/api/auth/login', {
       email: browser.account.user.email,
@@ -352,14 +352,14 @@ describe.skipIf(!services)('the limits of sign-in', () => {
 
   const registration = () => ({ email: newEmail(), password: PASSWORD, name: 'Ada' })
 
-  it('lets an address register 10 times an hour', async () => {
+  it('allow 10 registrations per hour and address', async () => {
     for (let count = 0; count < 10; count++)
       expect((await post('/api/auth/register', registration(), '192.0.2.1')).status).toBe(201)
     await expectLimited(await post('/api/auth/register', registration(), '192.0.2.1'), 3_600)
     expect((await post('/api/auth/register', registration(), '192.0.2.2')).status).toBe(201)
   })
 
-  it('lets an address fail 5 times at an account, and no oftener at once', async () => {
+  it('allow 5 failures per address and account, also under concurrency', async () => {
     const { email } = (await management.register()).account.user
     const guess = (password: string, ip = '192.0.2.3') => post('/api/auth/login', { email, password }, ip)
     const guesses = await Promise.all(Array.from({ length: 8 }, (_, index) => guess(`guess number ${index}`)))
@@ -372,14 +372,14 @@ describe.skipIf(!services)('the limits of sign-in', () => {
     await expectLimited(await post('/api/auth/login', { email: unknown, password: 'x' }, '192.0.2.3'), 900)
   })
 
-  it('forgets failures with a success', async () => {
+  it('reset failures after a success', async () => {
     const { email } = (await management.register()).account.user
     const attempt = (password: string) => post('/api/auth/login', { email, password }, '192.0.2.5')
     for (const password of ['a', 'b', 'c', 'd', PASSWORD, 'e', 'f', 'g', 'h', PASSWORD])
       expect((await attempt(password)).status).toBe(password === PASSWORD ? 200 : 401)
   })
 
-  it('counts no attempt that could not be checked', async () => {
+  it('do not count attempts that could not be checked', async () => {
     const { attempt } = createAccountLimits(management.platform)
     const email = newEmail()
     const away = () => attempt(email, '192.0.2.7', () => Promise.reject(new Error('away')))
@@ -387,13 +387,13 @@ describe.skipIf(!services)('the limits of sign-in', () => {
     expect(await attempt(email, '192.0.2.7', async () => false)).toBe(false)
   })
 
-  it('lets an address try 20 times a minute', async () => {
+  it('allow 20 attempts per minute and address', async () => {
     const attempt = () => post('/api/auth/login', { email: newEmail(), password: PASSWORD }, '192.0.2.6')
     for (let count = 0; count < 20; count++) expect((await attempt()).status).toBe(401)
     await expectLimited(await attempt(), 60)
   })
 
-  it('goes by the proxy for host and scheme, and then insists on HTTPS', async () => {
+  it("use the proxy's host and scheme, and then require HTTPS", async () => {
     const { email } = (await management.register()).account.user
     const proxied = { 'X-Forwarded-Host': 'app.example', 'X-Forwarded-Proto': 'https' }
     const ask = (method: string, path: string, headers: Record<string, string>, body?: object) =>

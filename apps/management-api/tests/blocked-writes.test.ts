@@ -36,18 +36,15 @@ describe.skipIf(!services)('a write that waits for a lock', () => {
   it.each([
     ['metering-selectors', 'meteringSelectors', { eventName: 'order' }],
     ['coupon-pools', 'couponCodes', { name: 'Summer', kind: 'unique', discount: { type: 'free_shipping' } }],
-  ] as const)(
-    'is answered 503 and creates nothing once the lock is released: %s',
-    async (path, quota, body) => {
-      const lock = lockName(projectId, quota)
-      expect(await whileLocked(QUOTA, lock, () => ask('POST', path, body))).toMatchObject({ status: 503 })
-      // It gets the lock after the previous transaction, if that still waits.
-      expect((await ask('POST', path, body)).status).toBe(201)
-      expect((await ask('GET', path)).body.data).toHaveLength(1)
-    },
-  )
+  ] as const)('answers 503 and creates nothing once the lock is released: %s', async (path, quota, body) => {
+    const lock = lockName(projectId, quota)
+    expect(await whileLocked(QUOTA, lock, () => ask('POST', path, body))).toMatchObject({ status: 503 })
+    // It gets the lock after the previous transaction, if that still waits.
+    expect((await ask('POST', path, body)).status).toBe(201)
+    expect((await ask('GET', path)).body.data).toHaveLength(1)
+  })
 
-  it('is answered 503 and changes nothing once the lock is released', async () => {
+  it('answers 503 and changes nothing once the lock is released', async () => {
     const { body: link } = await ask('POST', 'links', { destination: 'https://shop.example/' })
     const change = (campaign: string) => ask('PATCH', `links/${link.id}`, { campaign })
     const lock = 'SELECT FROM link.links WHERE id = $1 FOR UPDATE'

@@ -61,7 +61,7 @@ describe.skipIf(!services)('managing coupons', () => {
     const importText = async (id: string, ...parts: string[]) =>
       importCodes(db, { id, projectId }, Readable.from(parts), quotas)
 
-    it('reads the column `code` or the first, reports unusable lines, and makes a draft ready', async () => {
+    it('reads the column `code` or the first one, reports invalid lines, and makes a draft ready', async () => {
       const id = await create()
       expect((await poolOf(id)).status).toBe('draft')
       const csv =
@@ -92,7 +92,7 @@ describe.skipIf(!services)('managing coupons', () => {
       expect(errors).toEqual([{ line: 2, code: expect.any(String), reason: expect.stringContaining(reason) }])
     })
 
-    it('reads 10 MB without holding them, and exports what it read', async () => {
+    it('streams 10 MB with bounded memory, and exports them', async () => {
       const id = await create()
       const count = 200_000
       const filling = 'x'.repeat(60)
@@ -115,14 +115,14 @@ describe.skipIf(!services)('managing coupons', () => {
       expect(Math.max(...parts.map((part) => part.length))).toBeLessThan(1024 * 1024)
     })
 
-    it('reports at most a thousand lines, and counts all', async () => {
+    it('lists at most a thousand invalid lines, and counts all', async () => {
       const id = await create()
       const result = await importText(id, 'AB\n'.repeat(1_001))
       expect(result.invalid).toBe(1_001)
       expect(result.errors).toHaveLength(1_000)
     })
 
-    it('keeps the codes before a broken stream, and a repeat continues', async () => {
+    it('keeps the codes before an interruption, and a repeat continues', async () => {
       const id = await create()
       const codes = draw(6_000)
       async function* broken() {
@@ -151,7 +151,7 @@ describe.skipIf(!services)('managing coupons', () => {
       }
     }
 
-    it('has every coupon once, the newest first, by pool, status and beginning of the code', async () => {
+    it('contains every coupon once, newest first, by pool, status and prefix of the code', async () => {
       const [one, two] = [await create(), await create({ prefix: 'WIN' })]
       const first = await fill(one, draw(20))
       const second = await fill(
@@ -178,7 +178,7 @@ describe.skipIf(!services)('managing coupons', () => {
     })
   })
 
-  it('revokes a whole pool, and nothing that was redeemed or is another project’s', async () => {
+  it('revokes a whole pool, except redeemed coupons and those of other projects', async () => {
     const id = await create()
     const coupons = await fill(id, draw(12_000))
     await db.prisma.coupon.update({ where: { id: coupons[0]?.id ?? '' }, data: { status: 'redeemed' } })
@@ -189,7 +189,7 @@ describe.skipIf(!services)('managing coupons', () => {
     await expect(revokeCoupons(db, projectId, {})).rejects.toMatchObject({ code: 'unprocessable' })
   })
 
-  it('has one code of a kind in a project, whichever pool it is in', async () => {
+  it('allows a code once per project, over all pools', async () => {
     await create({ kind: 'shared', code: 'Wel-come' })
     await expect(create({ kind: 'shared', code: 'WELCOME' })).rejects.toMatchObject({
       details: { errors: [{ field: 'code', rule: 'unique' }] },
@@ -243,7 +243,7 @@ describe.skipIf(!services)('managing coupons', () => {
       ])
     })
 
-    it('gives an assigned coupon back to its owner, and leaves a revoked one revoked', async () => {
+    it('returns an assigned coupon to its owner, and keeps a revoked one revoked', async () => {
       const assigned = await redeemed(null)
       await db.prisma.coupon.update({
         where: { id: assigned.couponId },

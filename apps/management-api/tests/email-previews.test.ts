@@ -12,7 +12,7 @@ describe.skipIf(!services)('a test email', () => {
   it.each([
     [{}, { name: 'Ada Lovelace', email: 'me@example.com' }],
     [{ traits: { name: 'Grace' } }, { name: 'Grace', email: 'me@example.com' }],
-  ])('with %j is filled in with %j', async (sample, traits) => {
+  ])('with %j is rendered with %j', async (sample, traits) => {
     const user = await management.register()
     const base = `/api/projects/${user.account.projects[0]?.id}/email-triggers`
     const trigger = {

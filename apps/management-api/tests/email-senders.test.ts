@@ -5,7 +5,7 @@ import { type Browser, type Management, startManagement } from './start-manageme
 
 type Json = Record<string, unknown>
 
-describe.skipIf(!services)('where emails may come from', () => {
+describe.skipIf(!services)('the sender of emails', () => {
   let management: Management
   let owner: Browser & { account: { projects: { id: string; tenantId: string }[] } }
   let projectId: string
@@ -50,7 +50,7 @@ describe.skipIf(!services)('where emails may come from', () => {
     },
   }
 
-  it('is the deployment’s address, or a domain that the deployment allows', async () => {
+  it('may be the deployment’s address, or in a domain that the deployment allows', async () => {
     expect((await trigger(null)).status).toBe(201)
     expect((await trigger('Shop <hello@allowed.example>')).status).toBe(201)
     expect((await trigger('Shop <Hello@Allowed.Example>')).status).toBe(201)
@@ -63,7 +63,7 @@ describe.skipIf(!services)('where emails may come from', () => {
       expect(await trigger(from), from).toMatchObject(refused)
   })
 
-  it('is what the tenant has verified, in all of its projects and in no other tenant', async () => {
+  it('may be verified by the tenant, for all its projects and no other tenant', async () => {
     const asked = await ask('POST', 'email-senders', { sender: 'Hello@Shop.example' })
     expect(asked).toMatchObject({
       status: 201,
@@ -90,7 +90,7 @@ describe.skipIf(!services)('where emails may come from', () => {
     ).toBe(404)
   })
 
-  it('is checked when a trigger gets another sender or becomes active, and not when it is paused', async () => {
+  it('is checked when a trigger is changed or activated, not when it is paused', async () => {
     const { body } = await ask('POST', 'email-senders', { sender: 'shop.example' })
     await verify(body.id)
     const made = await trigger('a@shop.example', { status: 'active' })
@@ -103,7 +103,7 @@ describe.skipIf(!services)('where emails may come from', () => {
     expect((await patch({ status: 'active', from: null })).status).toBe(200)
   })
 
-  it('refuses an invalid sender, and mails one recipient at most three times a day over all tenants', async () => {
+  it('is refused when invalid, and one recipient gets at most three links a day over all tenants', async () => {
     for (const sender of ['nonsense', 'a@b@c.example', '*.example'])
       expect(await ask('POST', 'email-senders', { sender })).toMatchObject({
         status: 422,
@@ -119,7 +119,7 @@ describe.skipIf(!services)('where emails may come from', () => {
     expect(statuses).toEqual([201, 200, 201, 429])
   })
 
-  it('lets a tenant ask for five links an hour', async () => {
+  it('can be verified with up to five links an hour per tenant', async () => {
     const statuses: number[] = []
     for (let n = 0; n < 6; n++)
       statuses.push((await ask('POST', 'email-senders', { sender: `${randomUUID()}@example.com` })).status)

@@ -58,7 +58,7 @@ describe.skipIf(!services)('events that are filtered', () => {
     [{ property: 'traits.plan', op: 'eq', value: 'pro' }, [RARE]],
     [{ property: 'properties.n', op: 'lt', value: 2 }, [1, 0]],
     [{ property: 'properties.n', op: 'in', value: [5, '6', true] }, [5]],
-  ])('are those that fulfil %j, however far back', async (filter, expected) => {
+  ])('are those that match %j, at any age', async (filter, expected) => {
     expect(numbers(await list({}, [filter]))).toEqual(expected)
   })
 
@@ -71,7 +71,7 @@ describe.skipIf(!services)('events that are filtered', () => {
     { op: 'starts_with', value: '=' },
     { op: 'exists' },
     { op: 'not_exists' },
-  ])('mean by %j the same as in the analytics store', async (request) => {
+  ])('are those that match %j in the analytics store', async (request) => {
     const filter = { property: `properties.a\\.'b"$`, ...request } as FilterRequest
     const parsed = parseFilter(filter)
     if ('message' in parsed) throw new Error(parsed.message)
@@ -82,20 +82,20 @@ describe.skipIf(!services)('events that are filtered', () => {
     expect(numbers(await list({}, few))).toEqual(expected.reverse())
   })
 
-  it('are those whose timestamp lies in the range', async () => {
+  it('are those with a timestamp in the range', async () => {
     const at = (n: number) => new Date(START + n * 1_000).toISOString()
     expect(numbers(await list({ from: at(10), to: at(13) }))).toEqual([12, 11, 10])
     const late = await list({ to: at(0) })
     expect(numbers(late)).toEqual(Array.from({ length: 10 }, (_, n) => COUNT - 1 - n))
   })
 
-  it('come on pages that go on where the one before ended', async () => {
+  it('are paged without gaps', async () => {
     const filter: FilterRequest = { property: 'properties.n', op: 'lt', value: 30 }
     const pages = await world.readAll(path('events', {}, [filter]), 7)
     expect(numbers(pages)).toEqual(Array.from({ length: 30 }, (_, n) => 29 - n))
   })
 
-  it('are refused with filters that cannot be used', async () => {
+  it('are refused with invalid filters', async () => {
     const refused = async (filters: string) => {
       const query = new URLSearchParams({ filters })
       const { status, body } = await world.manage('GET', `events?${query}`)
@@ -113,7 +113,7 @@ describe.skipIf(!services)('events that are filtered', () => {
     expect(await refused(padded(MAX_FILTERS_LENGTH + 1))).toEqual([422, 'filters'])
   })
 
-  it('are exported as JSON lines, and from a cursor on', async () => {
+  it('are exported as JSON lines, also from a cursor', async () => {
     const exported = async (query: Json) => {
       const text = await world.text(path('events/export', query))
       return text
@@ -133,7 +133,7 @@ describe.skipIf(!services)('events that are filtered', () => {
     )
   })
 
-  it('are all exported when readers leave and others go on from the last cursor', async () => {
+  it('are all exported when readers leave and others continue from the last cursor', async () => {
     const found: Json[] = []
     for (let cursor: unknown = ''; ; ) {
       const leaving = new AbortController()
@@ -159,7 +159,7 @@ describe.skipIf(!services)('events that are filtered', () => {
     expect(numbers(found)).toEqual(Array.from({ length: COUNT }, (_, n) => COUNT - 1 - n))
   })
 
-  it('are exported as CSV that no spreadsheet runs', async () => {
+  it('are exported as CSV without formulas', async () => {
     const filters: FilterRequest[] = [{ property: 'properties.n', op: 'lt', value: 2 }]
     const text = await world.text(path('events/export', { format: 'csv' }, filters))
     const [header, second, first, rest] = text.split('\r\n')

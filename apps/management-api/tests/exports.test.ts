@@ -72,7 +72,7 @@ describe.skipIf(!services)('exports of people', () => {
       return response.status === 200 && text.includes('"identities":[{"kind":"visitor","value":"v"')
     })
 
-  it('of other projects are made beside two of one that do not end, and four of all', async () => {
+  it('are limited per project to two unfinished ones, and to four in total', async () => {
     const [second, third] = [await anotherProject(), await anotherProject()]
     const begun: Promise<Response>[] = []
     await whileAuditWaits(async () => {
@@ -89,7 +89,7 @@ describe.skipIf(!services)('exports of people', () => {
     await Promise.all(made.map((response) => response.text()))
   })
 
-  it('are made two at a time of a project', async () => {
+  it('are limited to two at a time per project', async () => {
     const first: Promise<Response>[] = []
     await whileAuditWaits(async () => {
       first.push(exported(), exported())
@@ -109,7 +109,7 @@ describe.skipIf(!services)('exports of people', () => {
     await works()
   })
 
-  it('are made again after some that were answered before they could begin', async () => {
+  it('are possible again after failures before the start', async () => {
     await whileAuditWaits(async () => {
       asked.length = 0
       const late = [exported(), exported()]
@@ -120,7 +120,7 @@ describe.skipIf(!services)('exports of people', () => {
     await works()
   })
 
-  it('are made again after some whose readers left before they could begin', async () => {
+  it('are possible again after clients disconnected before the start', async () => {
     await whileAuditWaits(async () => {
       asked.length = 0
       const leaving = new AbortController()
@@ -139,7 +139,7 @@ const EXPORTS_WAITING = `
   WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ILIKE '%FROM ingest.events%'`
 
 describe.skipIf(!services)('exports of events', () => {
-  it('are made two at a time of a project and eight of all', async () => {
+  it('are limited to two at a time per project, and eight in total', async () => {
     const management = await startManagement()
     const exporter = async () => {
       const { account } = await management.register()

@@ -22,7 +22,7 @@ describe.skipIf(!services)('insights and dashboards', () => {
     return `${body.id}`
   }
 
-  it('saves, lists, changes and deletes a question', async () => {
+  it('saves, lists, changes and deletes a query', async () => {
     const id = await created()
     const read = await world.manage('GET', `insights/${id}`)
     expect(read.body).toMatchObject({ id, name: 'Orders', kind: 'trends', query, version: 1 })
@@ -66,11 +66,11 @@ describe.skipIf(!services)('insights and dashboards', () => {
     [{ ...query, from: '2026-01-01T00:00:00Z' }],
     [{ ...query, to: '2026-01-01T00:00:00Z' }],
     [{ ...query, from: '2026-01-01T00:00:00Z', to: '2026-02-01T00:00:00Z' }],
-  ])('takes the query %j', async (good) => {
+  ])('accepts the query %j', async (good) => {
     expect(await insight({ query: good })).toMatchObject({ status: 201, body: { query: good } })
   })
 
-  it(`takes a query of ${MAX_QUERY_BYTES} bytes and no more`, async () => {
+  it(`accepts a query of ${MAX_QUERY_BYTES} bytes and no more`, async () => {
     const ofBytes = (bytes: number) => {
       const value = (length: number) => 'x'.repeat(length)
       const series = (texts: string[]) => [
@@ -90,7 +90,7 @@ describe.skipIf(!services)('insights and dashboards', () => {
     expect(refused).toMatchObject({ status: 422, body: { errors: [{ field: 'query', rule: 'max_bytes' }] } })
   })
 
-  it('shows insights in an order, and no longer those that are deleted', async () => {
+  it('shows insights in order, without deleted ones', async () => {
     const [a, b] = [await created(), await created()]
     const made = await world.manage('POST', 'dashboards', { name: 'Shop', insightIds: [b, a] })
     expect(made).toMatchObject({ status: 201, body: { name: 'Shop', insightIds: [b, a], version: 1 } })
@@ -107,7 +107,7 @@ describe.skipIf(!services)('insights and dashboards', () => {
     expect((await world.manage('GET', path)).status).toBe(404)
   })
 
-  it(`shows ${MAX_DASHBOARD_INSIGHTS} insights on a dashboard and no more`, async () => {
+  it(`shows up to ${MAX_DASHBOARD_INSIGHTS} insights on a dashboard`, async () => {
     const { prisma } = world.platform.db
     await prisma.insight.deleteMany({ where: { projectId: world.projectId } })
     const ids = Array.from({ length: MAX_DASHBOARD_INSIGHTS + 1 }, () => randomUUID())
@@ -122,7 +122,7 @@ describe.skipIf(!services)('insights and dashboards', () => {
     })
   })
 
-  it('keeps as many as the quotas say', async () => {
+  it('enforces the quotas', async () => {
     const { prisma } = world.platform.db
     await prisma.insight.deleteMany({ where: { projectId: world.projectId } })
     const common = { projectId: world.projectId, name: 'Orders', kind: 'trends', query }

@@ -3,7 +3,7 @@ import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Browser, type Management, startManagement } from './start-management.ts'
 
-describe.skipIf(!services)('limits of what events are held against', () => {
+describe.skipIf(!services)('limits of definitions and selectors', () => {
   let management: Management
   let owner: Browser
   let path: string

@@ -55,7 +55,7 @@ describe.skipIf(!services)('projects and their members', () => {
       expect(second).toEqual({ data: [project], nextCursor: null })
     })
 
-    it('is created in no tenant in which one owns nothing', async () => {
+    it('is not created in a tenant without an owned project', async () => {
       const { owner, project } = await anOwner()
       const editor = await management.member(project.id, 'editor')
       const inTenant = (browser: Browser, tenantId: unknown) =>
@@ -66,7 +66,7 @@ describe.skipIf(!services)('projects and their members', () => {
       expect((await inTenant(owner, 'nonsense')).status).toBe(422)
     })
 
-    it('is gone once it is archived, for its keys as well', async () => {
+    it('is unavailable after it is archived, also for its keys', async () => {
       const { owner, project, path } = await anOwner()
       const key = { 'X-API-Key': await management.key(project.id) }
       const byKey = () => fetch(`${management.url}${path}/settings`, { headers: key })
@@ -85,7 +85,7 @@ describe.skipIf(!services)('projects and their members', () => {
   })
 
   describe('roles', () => {
-    it('are given and taken by admins, up to their own', async () => {
+    it('are granted and revoked by admins, up to their own', async () => {
       const { owner, project, path, userId } = await anOwner()
       const admin = await management.member(project.id, 'admin')
       const viewer = await management.member(project.id, 'viewer')
@@ -121,7 +121,7 @@ describe.skipIf(!services)('projects and their members', () => {
       expect(await rolesOf(project.id)).toEqual(['editor', 'owner', 'owner'])
     })
 
-    it('hide a project from people who were removed or have left', async () => {
+    it('hide a project from former members', async () => {
       const { owner, project, path } = await anOwner()
       const removed = await management.member(project.id, 'admin')
       const leaving = await management.member(project.id, 'viewer')
@@ -132,7 +132,7 @@ describe.skipIf(!services)('projects and their members', () => {
       for (const browser of [removed, leaving]) expect((await browser.request('GET', path)).status).toBe(404)
     })
 
-    it('leave a project its last owner', async () => {
+    it('keep the last owner', async () => {
       const { owner, project, path, userId } = await anOwner()
       for (const refused of [
         owner.request('DELETE', `${path}/members/me`),
@@ -147,7 +147,7 @@ describe.skipIf(!services)('projects and their members', () => {
     })
 
     it.each(['demote each other', 'demote themselves', 'leave'])(
-      'leave a project an owner when the last two %s at once',
+      'keep an owner when the last two %s concurrently',
       async (how) => {
         for (let round = 0; round < 5; round++) {
           const { owner, project, path, userId } = await anOwner()
@@ -204,7 +204,7 @@ describe.skipIf(!services)('projects and their members', () => {
       })
     })
 
-    it('is for the address that it names', async () => {
+    it('is valid only for its address', async () => {
       const { owner, project, path } = await anOwner()
       const guest = await management.register()
       const stranger = await management.register()
@@ -227,7 +227,7 @@ describe.skipIf(!services)('projects and their members', () => {
       expect(await json(again)).toMatchObject({ errors: [{ field: 'email', rule: 'member' }] })
     })
 
-    it('is accepted once, also by many at once', async () => {
+    it('is accepted once under concurrency', async () => {
       const { owner, project, path } = await anOwner()
       const guest = await management.register()
       const { token } = await invite(owner, path, 'viewer', guest.account.user.email)
@@ -268,7 +268,7 @@ describe.skipIf(!services)('projects and their members', () => {
           expect((await owner.request('DELETE', path)).status).toBe(204)
         },
       ],
-    ])('is good for nothing when it is %s', async (_what, spoil) => {
+    ])('is useless when it is %s', async (_what, spoil) => {
       try {
         const { owner, path } = await anOwner()
         const invitation = await invite(owner, path, 'viewer')
@@ -284,7 +284,7 @@ describe.skipIf(!services)('projects and their members', () => {
       expect((await accept(management.browser(), { token, ...asSomebodyNew })).status).toBe(404)
     })
 
-    it('does not outlast the membership of its creator', async () => {
+    it('ends with the membership of its creator', async () => {
       const { owner, project, path } = await anOwner()
       const admin = await management.member(project.id, 'admin')
       const { token } = await invite(admin, path, 'admin')
@@ -292,7 +292,7 @@ describe.skipIf(!services)('projects and their members', () => {
       expect((await accept(management.browser(), { token, ...asSomebodyNew })).status).toBe(404)
     })
 
-    it('is not seen by another project', async () => {
+    it('is hidden from other projects', async () => {
       const { owner, path } = await anOwner()
       const { id } = await invite(owner, path, 'viewer')
       const other = await anOwner()
@@ -324,7 +324,7 @@ describe.skipIf(!services)('projects and their members', () => {
       (await fetch(`${management.url}${path}/settings`, { headers: { 'X-API-Key': key } })).status === 200
     const worksEach = (path: string, keys: Key[]) => Promise.all(keys.map((key) => works(path, key)))
 
-    it('are revoked when they are removed, and so are those that their keys made', async () => {
+    it('are revoked with their descendants when the member is removed', async () => {
       const { owner, project, path, userId } = await anOwner()
       const admin = await management.member(project.id, 'admin')
       const own = await make(path, owner)
@@ -348,7 +348,7 @@ describe.skipIf(!services)('projects and their members', () => {
       expect(await works(path, own)).toBe(true)
     })
 
-    it('are revoked when they leave', async () => {
+    it('are revoked when the member leaves', async () => {
       const { project, path } = await anOwner()
       const admin = await management.member(project.id, 'admin')
       const made = await make(path, admin)
@@ -356,7 +356,7 @@ describe.skipIf(!services)('projects and their members', () => {
       await eventually('it is refused', async () => !(await works(path, made)), 5_000)
     })
 
-    it('are handed over to the remover on request', async () => {
+    it('are transferred to the remover on request', async () => {
       const { owner, project, path, userId } = await anOwner()
       const admin = await management.member(project.id, 'admin')
       const made = await make(path, admin)
@@ -375,7 +375,7 @@ describe.skipIf(!services)('projects and their members', () => {
       expect(await works(path, made)).toBe(true)
     })
 
-    it('are revoked when their scopes need more than the new role', async () => {
+    it('are revoked when their scopes exceed the new role', async () => {
       const { owner, project, path } = await anOwner()
       const admin = await management.member(project.id, 'admin')
       const wide = await make(path, admin)
@@ -391,7 +391,7 @@ describe.skipIf(!services)('projects and their members', () => {
       await eventually('the other is refused', async () => !(await works(path, narrow)), 5_000)
     })
 
-    it('belong to the member who rotated them last', async () => {
+    it('belong to the member who last rotated them', async () => {
       const { owner, project, path, userId } = await anOwner()
       const admin = await management.member(project.id, 'admin')
       const made = await make(path, admin)
@@ -402,7 +402,7 @@ describe.skipIf(!services)('projects and their members', () => {
       expect(await works(path, rotated)).toBe(true)
     })
 
-    it('are gone with their account', async () => {
+    it('are deleted with their account', async () => {
       const { project, path } = await anOwner()
       const admin = await management.member(project.id, 'admin')
       const made = await make(path, admin)
@@ -410,7 +410,7 @@ describe.skipIf(!services)('projects and their members', () => {
       expect(await management.db.prisma.apiKey.findUnique({ where: { id: made.id } })).toBeNull()
     })
 
-    it('revoke no invitation of others with them, but those that they gave', async () => {
+    it('revoke only invitations that they created', async () => {
       const { owner, project, path } = await anOwner()
       const admin = await management.member(project.id, 'admin')
       const made = await make(path, admin)
@@ -452,7 +452,7 @@ describe.skipIf(!services)('projects and their members', () => {
   })
 
   describe('the users', () => {
-    it('are those of the projects that one administers', async () => {
+    it('are those of the projects that the caller administers', async () => {
       const { owner, project, userId } = await anOwner()
       const viewer = await management.member(project.id, 'viewer')
       const users = (browser: Browser, query = '') => browser.request('GET', `/api/admin/users${query}`)
@@ -483,7 +483,7 @@ describe.skipIf(!services)('projects and their members', () => {
   })
 
   describe('the audit log', () => {
-    it('says who changed what, from where, and what was sent but not its values', async () => {
+    it('records who changed what, from where, and the names of the fields without values', async () => {
       const { owner, project, path, userId } = await anOwner()
       const created = await json<{ id: string; key: string }>(
         owner.request('POST', `${path}/api-keys`, { name: 'Server', kind: 'sec', scopes: ['manage:write'] }),

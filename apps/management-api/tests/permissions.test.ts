@@ -12,7 +12,7 @@ const REACHED = 299
 /** The same route with its check of the caller, and a handler that only reports that it was reached. */
 const stopShort = (route: Route): Route => ({ ...route, handler: () => ({ status: REACHED }) })
 
-describe.skipIf(!services)('who may do what in the management API', () => {
+describe.skipIf(!services)('the permissions of the management API', () => {
   let management: Management
   let served: string[] = []
   let projectId = ''
@@ -69,7 +69,7 @@ describe.skipIf(!services)('who may do what in the management API', () => {
     })
   }
 
-  it('has every operation that is served in its table, and no other', () => {
+  it('list every served operation and no other', () => {
     expect(Object.keys(permissions).toSorted()).toEqual(served.toSorted())
   })
 
@@ -85,7 +85,7 @@ describe.skipIf(!services)('who may do what in the management API', () => {
     expect(answered).toEqual(expected)
   })
 
-  it('answers for a foreign project, a missing one and what is none with one and the same body', async () => {
+  it('answers foreign, missing and invalid projects with the same body', async () => {
     for (const caller of ['foreign user', 'foreign key'] as const) {
       const bodies = await Promise.all(
         [projectId, randomUUID(), 'nonsense'].map(async (project) => {
@@ -97,7 +97,7 @@ describe.skipIf(!services)('who may do what in the management API', () => {
     }
   })
 
-  it('names the ways of sending a key when there is none', async () => {
+  it('names the ways to send a key when there is none', async () => {
     const keyed =
       'Missing or invalid session or API key: sign in, or send a key as X-API-Key or as Authorization: Bearer'
     for (const [id, error] of [
@@ -110,7 +110,7 @@ describe.skipIf(!services)('who may do what in the management API', () => {
     }
   })
 
-  it('names the scope or the role that is missing', async () => {
+  it('names the missing scope or role', async () => {
     const byKey = await ask('updateProject', 'key manage:write')
     expect(await byKey.json()).toEqual({ error: expect.any(String), requiredScope: 'manage:admin' })
     const bySession = await ask('updateProject', 'editor')
@@ -119,7 +119,7 @@ describe.skipIf(!services)('who may do what in the management API', () => {
     expect(await ownerOnly.json()).toEqual({ error: expect.any(String), requiredRole: 'owner' })
   })
 
-  it('refuses before it reads the body', async () => {
+  it('refuses before reading the body', async () => {
     const broken = (caller: CallerName) =>
       fetch(`${management.url}/api/projects/${projectId}`, {
         method: 'PATCH',
@@ -133,11 +133,11 @@ describe.skipIf(!services)('who may do what in the management API', () => {
   })
 })
 
-it('has its documentation in docs/permissions.md', async () => {
+it('are documented in docs/permissions.md', async () => {
   await expect(renderPermissions(operations)).toMatchFileSnapshot('../../../docs/permissions.md')
 })
 
-it('knows of each scope that stands for a role', () => {
+it('include each scope that corresponds to a role', () => {
   const scopes = Object.values(scopeForRole).filter((scope): scope is ApiKeyScope => scope !== null)
   expect(apiKeyScopes).toEqual(expect.arrayContaining(scopes))
 })

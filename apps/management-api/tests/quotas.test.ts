@@ -61,7 +61,7 @@ const kinds: { collection: string; quota: string; setting: string; body: (n: num
   },
 ]
 
-describe.skipIf(!services)('what a project may own', () => {
+describe.skipIf(!services)('the quotas of a project', () => {
   let management: Management
   let owner: Browser
   let path: string
@@ -99,12 +99,12 @@ describe.skipIf(!services)('what a project may own', () => {
   })
 
   describe.each(kinds)('$collection', ({ collection, quota, setting, body }) => {
-    it('may be created up to the quota, and one more is refused with its name and its setting', async () => {
+    it('are enforced at the limit, and name the quota and its setting one past it', async () => {
       for (let n = 0; n < LIMIT; n++) expect((await ask('POST', collection, body(n))).status).toBe(201)
       expect(await ask('POST', collection, body(LIMIT))).toMatchObject(refusal(quota, setting))
     })
 
-    it('hold it when many are created at once', async () => {
+    it('are enforced under concurrency', async () => {
       const answers = await Promise.all(
         Array.from({ length: 3 * LIMIT }, (_, n) => ask('POST', collection, body(n))),
       )
@@ -117,7 +117,7 @@ describe.skipIf(!services)('what a project may own', () => {
     kinds.filter(({ quota }) =>
       ['eventDefinitions', 'meteringSelectors', 'emailTriggers', 'apiKeys'].includes(quota),
     ),
-  )('$collection make room when one is archived or revoked', async ({ collection, body }) => {
+  )('$collection no longer count when archived or revoked', async ({ collection, body }) => {
     const ids: unknown[] = []
     for (let n = 0; n < LIMIT; n++) ids.push((await ask('POST', collection, body(n))).body.id)
     expect((await ask('DELETE', `${collection}/${ids[0]}`)).status).toBe(204)
@@ -136,13 +136,13 @@ describe.skipIf(!services)('what a project may own', () => {
       ask('POST', 'decisions', { key: 'd', variants: variants(text), fallbackVariant: 'a', rules: [] })
     const filter = { '==': [{ var: 'properties.a' }, 'x'.repeat(2_000)] }
 
-    it('may be as many as the quota, and not one more', async () => {
+    it('are enforced at the limit and one past it', async () => {
       expect((await define('a', CONFIGURATION_BYTES - 20)).status).toBe(201)
       expect(await define('b', 21)).toMatchObject(refused)
       expect((await define('b', 20)).status).toBe(201)
     })
 
-    it('count in every kind, when it is created and when it is changed', async () => {
+    it('count for every kind, at creation and at changes', async () => {
       const definition = await define('a', CONFIGURATION_BYTES - 3_000)
       const selector = { eventName: 'a', filter }
       const trigger = { name: 'T', eventName: 'a', filter, subject: 's', html: 'h' }
@@ -164,7 +164,7 @@ describe.skipIf(!services)('what a project may own', () => {
     })
   })
 
-  it('members and pending invitations count together', async () => {
+  it('count members and pending invitations together', async () => {
     const invite = (n: number) => ask('POST', 'invitations', { email: `p${n}@example.com`, role: 'viewer' })
     expect([(await invite(0)).status, (await invite(1)).status]).toEqual([201, 201])
     expect(await invite(2)).toMatchObject(refusal('members', 'QUOTA_MEMBERS'))
@@ -175,7 +175,7 @@ describe.skipIf(!services)('what a project may own', () => {
     expect((await invite(2)).status).toBe(201)
   })
 
-  it('projects count in their tenant', async () => {
+  it('count projects per tenant', async () => {
     const create = async (n: number) =>
       (await owner.request('POST', '/api/projects', { name: `Shop ${n}` })).status
     expect((await Promise.all([1, 2, 3, 4].map(create))).toSorted()).toEqual([201, 201, 422, 422])
@@ -187,7 +187,7 @@ describe.skipIf(!services)('what a project may own', () => {
       ask('POST', 'coupon-pools', { name: 'Pool', kind: 'unique', size, discount })
     const codes = refusal('couponCodes', 'QUOTA_COUPON_CODES', 1_000)
 
-    it('count in all pools together, also those that are archived and those that are generated yet', async () => {
+    it('count over all pools, including archived ones and codes to be generated', async () => {
       const first = await pool(600)
       expect(first.status).toBe(201)
       expect((await ask('DELETE', `coupon-pools/${first.body.id}`)).status).toBe(204)
@@ -201,7 +201,7 @@ describe.skipIf(!services)('what a project may own', () => {
       expect(await ask('POST', 'coupon-pools', shared)).toMatchObject(codes)
     })
 
-    it('hold the quota when pools are made and topped up at once', async () => {
+    it('are enforced when pools are created and topped up concurrently', async () => {
       const { body } = await pool(400)
       const topUp = () => ask('POST', `coupon-pools/${body.id}/top-up`, { count: 400 })
       const answers = await Promise.all([topUp(), pool(400), topUp(), pool(400)])
@@ -213,7 +213,7 @@ describe.skipIf(!services)('what a project may own', () => {
       ).toEqual([422, 422, 422])
     })
 
-    it('hold it when they are imported', async () => {
+    it('are enforced for imports', async () => {
       const target = await ask('POST', 'coupon-pools', { name: 'Import', kind: 'unique', discount })
       const upload = (from: number, count: number) =>
         fetch(`${management.url}${path}/coupon-pools/${target.body.id}/import`, {
@@ -229,7 +229,7 @@ describe.skipIf(!services)('what a project may own', () => {
     })
   })
 
-  it('links of a bulk request are created all or not at all', async () => {
+  it('create all links of a bulk request or none', async () => {
     const bulk = (from: number, count: number) =>
       ask('POST', 'links/bulk', {
         links: Array.from({ length: count }, (_, n) => ({

@@ -53,7 +53,7 @@ describe.skipIf(!services).each(['open', 'invite', 'closed'] as const)(
       expect(await accounts()).toBe(before)
     })
 
-    it('with an invitation, by either way', async () => {
+    it('with an invitation, in both ways', async () => {
       const email = newAddress()
       const invitationToken = await invite(email)
       const registered = await register({ email: email.toUpperCase(), invitationToken })
@@ -65,7 +65,7 @@ describe.skipIf(!services).each(['open', 'invite', 'closed'] as const)(
       expect((await register({ email: newAddress(), invitationToken })).status).toBe(404)
     })
 
-    it('with an invitation that is another’s, is used up or never was', async () => {
+    it('with an invitation that is another’s, used or invalid', async () => {
       const before = await accounts()
       const invitationToken = await invite(newAddress())
       const status = registrationMode === 'closed' ? [403, 403, 403] : [422, 422, 404]

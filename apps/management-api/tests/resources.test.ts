@@ -5,7 +5,7 @@ import { type Json, startWorld, type World } from './world.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-describe.skipIf(!services)('what a project owns', () => {
+describe.skipIf(!services)('the resources of a project', () => {
   let world: World
   beforeAll(async () => {
     world = await startWorld()
@@ -54,7 +54,7 @@ describe.skipIf(!services)('what a project owns', () => {
       expect((await manage('POST', `api-keys/${old.id}/rotate`, {})).status).toBe(422)
     })
 
-    it('ends at once without an overlap, and never later than it would have', async () => {
+    it('ends at once without an overlap, and never later than before', async () => {
       const old = await newKey()
       const { body } = await manage('POST', `api-keys/${old.id}/rotate`, { overlapSeconds: 0 })
       await eventually('the old one is refused', async () => !(await opens(old.key)), 5_000)
@@ -71,7 +71,7 @@ describe.skipIf(!services)('what a project owns', () => {
       ).toBe(422)
     })
 
-    it('is rotated once when many ask at the same time', async () => {
+    it('is rotated once under concurrency', async () => {
       const { id } = await newKey()
       const answers = await Promise.all(
         Array.from({ length: 8 }, () => manage('POST', `api-keys/${id}/rotate`, {})),
@@ -79,7 +79,7 @@ describe.skipIf(!services)('what a project owns', () => {
       expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(7).fill(422)])
     })
 
-    it('neither gives nor rotates to scopes that the asking key lacks', async () => {
+    it('cannot create or rotate keys with scopes that it lacks', async () => {
       const { key } = await newKey({ scopes: ['manage:admin'] })
       const wide = await newKey({ scopes: ['events:write'] })
       const as = { 'X-API-Key': key }
@@ -90,7 +90,7 @@ describe.skipIf(!services)('what a project owns', () => {
       expect((await manage('PATCH', `api-keys/${wide.id}`, { scopes: ['manage:read'] }, as)).status).toBe(200)
     })
 
-    it('is changed in what is named, and refused what would not be created', async () => {
+    it('is changed in the given fields, with the checks of a creation', async () => {
       const { id, key } = await newKey()
       const changed = await manage('PATCH', `api-keys/${id}`, {
         name: 'New',
@@ -118,7 +118,7 @@ describe.skipIf(!services)('what a project owns', () => {
       expect((await manage('POST', `api-keys/${id}/rotate`, {})).status).toBe(422)
     })
 
-    it('carries a limit of its own when it is for servers, set by an admin and kept when it is rotated', async () => {
+    it('can have a limit if it is a server key, which an admin sets and a rotation keeps', async () => {
       const scopes = ['decide', 'manage:write']
       const { id, key } = await newKey({ scopes, requestsPerMinute: 6_000 })
       expect((await manage('GET', `api-keys/${id}`)).body).toMatchObject({ requestsPerMinute: 6_000 })
@@ -139,7 +139,7 @@ describe.skipIf(!services)('what a project owns', () => {
       expect(body).toMatchObject({ requestsPerMinute: 7_000 })
     })
 
-    it('for browsers has no limit of its own', async () => {
+    it('cannot have a limit if it is a browser key', async () => {
       const pub = { name: 'Page', kind: 'pub', scopes: ['decide'] }
       const refusal = { status: 422, body: { errors: [{ field: 'requestsPerMinute', rule: 'sec_only' }] } }
       expect(await manage('POST', 'api-keys', { ...pub, requestsPerMinute: 60 })).toMatchObject(refusal)
@@ -149,7 +149,7 @@ describe.skipIf(!services)('what a project owns', () => {
       expect(await manage('PATCH', path, { requestsPerMinute: 60 })).toMatchObject(refusal)
     })
 
-    it('of another project is unknown', async () => {
+    it('of another project is not found', async () => {
       const foreign = await startForeignKey()
       for (const [method, path, body] of [
         ['GET', '', undefined],
@@ -187,7 +187,7 @@ describe.skipIf(!services)('what a project owns', () => {
   })
 
   describe('an entity tag', () => {
-    it('is the same from every answer, spares a body that is known, and changes with the resource', async () => {
+    it('is equal in every response, saves known bodies, and changes with the resource', async () => {
       const { id, etag } = await newDefinition({ properties: { b: {}, aa: {} } })
       const read = await manage('GET', `event-definitions/${id}`)
       expect(read.etag).toBe(etag)
@@ -216,7 +216,7 @@ describe.skipIf(!services)('what a project owns', () => {
       ).toBe(204)
     })
 
-    it('of settings is the same from a change and from reading', async () => {
+    it('of settings is the same after a change and a read', async () => {
       const changed = await manage('PATCH', 'settings', { ipStorage: 'keep', deniedTraits: ['b', 'a'] })
       expect((await manage('GET', 'settings')).etag).toBe(changed.etag)
       expect((await manage('PATCH', 'settings', { ipStorage: 'drop' }, { 'If-Match': '"x"' })).status).toBe(
@@ -224,7 +224,7 @@ describe.skipIf(!services)('what a project owns', () => {
       )
     })
 
-    it('of a key does not change because the key is used', async () => {
+    it('of a key does not change when the key is used', async () => {
       const { id, etag } = await newKey()
       await world.platform.db.prisma.apiKey.update({ where: { id }, data: { lastUsedAt: new Date() } })
       expect((await manage('GET', `api-keys/${id}`)).body.lastUsedAt).toEqual(expect.any(String))
@@ -239,18 +239,21 @@ describe.skipIf(!services)('what a project owns', () => {
         async () => ({ id: '', ...(await manage('GET', 'settings')) }),
         (n: number) => ({ ingestRequestsPerMinute: n + 1 }),
       ],
-    ])('lets one of many win who change the same version of %s', async (list, make, change) => {
-      const { id, etag } = await make()
-      const answers = await Promise.all(
-        Array.from({ length: 8 }, (_, n) =>
-          manage('PATCH', id ? `${list}/${id}` : list, change(n), { 'If-Match': etag }),
-        ),
-      )
-      expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(412)])
-    })
+    ])(
+      'lets one of many concurrent changes of the same version of %s succeed',
+      async (list, make, change) => {
+        const { id, etag } = await make()
+        const answers = await Promise.all(
+          Array.from({ length: 8 }, (_, n) =>
+            manage('PATCH', id ? `${list}/${id}` : list, change(n), { 'If-Match': etag }),
+          ),
+        )
+        expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(412)])
+      },
+    )
   })
 
-  it('keeps every version of a definition, and lists the archived ones apart', async () => {
+  it('keeps every version of a definition, and lists archived ones separately', async () => {
     const { id, name } = await newDefinition({ title: 'one' })
     await manage('PATCH', `event-definitions/${id}`, { description: 'no new version' })
     await manage('PATCH', `event-definitions/${id}`, { schema: { title: 'two' } })

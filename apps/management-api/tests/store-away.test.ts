@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { PASSWORD, startManagement } from './start-management.ts'
 
 describe.skipIf(!services)('the management API without PostgreSQL', () => {
-  it('says so, and when to come back', async () => {
+  it('answers 503 with a retry time', async () => {
     const { container, url } = await startPostgres()
     await migrate(url)
     const management = await startManagement({ database: { url, drop: async () => {} } })

@@ -16,7 +16,7 @@ import { type Json, startWorld, type World } from './world.ts'
 
 const selectorId = '01900000-0000-7000-8000-00000000005e'
 
-describe.skipIf(!services)('what was stored of a project', () => {
+describe.skipIf(!services)('the stored data of a project', () => {
   let world: World
   let writeEvents: ReturnType<typeof createEventWriter>
   beforeAll(async () => {
@@ -53,7 +53,7 @@ describe.skipIf(!services)('what was stored of a project', () => {
     await writeEvents(stored)
     return stored.map(({ eventId }) => eventId)
   }
-  it('counts an event once that comes again with another time, and one that only the database has', async () => {
+  it('counts an event once that is repeated with another time, and one that only the database has', async () => {
     const { db, analytics } = world.platform
     const eventName = `repeated-${uuidv7()}`
     const event = anEnrichedEvent({
@@ -111,7 +111,7 @@ describe.skipIf(!services)('what was stored of a project', () => {
     ])
   }
 
-  it('shows what a person did, merged profiles included, under the id of any of them', async () => {
+  it("shows a person's history, including merged profiles, under the id of any of them", async () => {
     const visitorId = randomUUID()
     const userId = randomUUID()
     const merged = await profileFor(visitorId)
@@ -145,7 +145,7 @@ describe.skipIf(!services)('what was stored of a project', () => {
     expect((await manage('GET', `profiles/${randomUUID()}/timeline`)).status).toBe(404)
   })
 
-  it('teaches a schema that may be saved', async () => {
+  it('infers a schema that can be saved', async () => {
     const eventName = randomUUID()
     await store(
       'v',
@@ -177,7 +177,7 @@ describe.skipIf(!services)('what was stored of a project', () => {
       )
   })
 
-  it('is measured with every bucket filled', async () => {
+  it('is counted with every bucket filled', async () => {
     const eventName = randomUUID()
     const at = (day: number) => `2024-03-0${day}T12:00:00.000Z`
     const warning = { field: 'properties.total', rule: 'type', message: 'must be an integer; got "12"' }
@@ -238,7 +238,7 @@ describe.skipIf(!services)('what was stored of a project', () => {
       expect((await manage('GET', `stats?${wrong}`)).status, wrong).toBe(422)
   })
 
-  it('is replayed from the quarantine by name, by time, by id, and as a whole; each once', async () => {
+  it('is replayed from the quarantine by name, time, id, and as a whole; each record once', async () => {
     const eventName = randomUUID()
     const { body: definition } = await manage('POST', 'event-definitions', {
       name: eventName,
@@ -325,38 +325,35 @@ describe.skipIf(!services)('what was stored of a project', () => {
       ],
     ]
 
-    it.each(lists)(
-      'of %s neither repeats nor loses anything while more comes in',
-      async (name, add, idOf) => {
-        const { body } = await manage('POST', 'event-definitions', { name: randomUUID(), schema })
-        definition = `${body.id}`
-        const path =
-          name === 'timeline'
-            ? `profiles/${await profileFor(visitorId)}/timeline`
-            : name === 'versions'
-              ? `event-definitions/${definition}/versions`
-              : name
-        for (let n = 0; n < 12; n++) await add()
-        const arbitrary = fc.record({
-          limit: fc.integer({ min: 1, max: 9 }),
-          inserts: fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 5 }),
-        })
-        await fc.assert(
-          fc.asyncProperty(arbitrary, async ({ limit, inserts }) => {
-            const before = (await world.readAll(path, 500)).map(idOf)
-            let page = 0
-            const found = await world.readAll(path, limit, async () => {
-              const many = page < 10 ? (inserts[page++ % inserts.length] ?? 0) : 0
-              await Promise.all(Array.from({ length: many }, add))
-            })
-            const ids = found.map(idOf)
-            expect(new Set(ids).size).toBe(ids.length)
-            expect(ids).toEqual(expect.arrayContaining(before))
-            expect(ids.filter((id) => before.includes(id))).toEqual(before)
-          }),
-          { numRuns: 4 },
-        )
-      },
-    )
+    it.each(lists)('of %s has no repeats or gaps while records are added', async (name, add, idOf) => {
+      const { body } = await manage('POST', 'event-definitions', { name: randomUUID(), schema })
+      definition = `${body.id}`
+      const path =
+        name === 'timeline'
+          ? `profiles/${await profileFor(visitorId)}/timeline`
+          : name === 'versions'
+            ? `event-definitions/${definition}/versions`
+            : name
+      for (let n = 0; n < 12; n++) await add()
+      const arbitrary = fc.record({
+        limit: fc.integer({ min: 1, max: 9 }),
+        inserts: fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 5 }),
+      })
+      await fc.assert(
+        fc.asyncProperty(arbitrary, async ({ limit, inserts }) => {
+          const before = (await world.readAll(path, 500)).map(idOf)
+          let page = 0
+          const found = await world.readAll(path, limit, async () => {
+            const many = page < 10 ? (inserts[page++ % inserts.length] ?? 0) : 0
+            await Promise.all(Array.from({ length: many }, add))
+          })
+          const ids = found.map(idOf)
+          expect(new Set(ids).size).toBe(ids.length)
+          expect(ids).toEqual(expect.arrayContaining(before))
+          expect(ids.filter((id) => before.includes(id))).toEqual(before)
+        }),
+        { numRuns: 4 },
+      )
+    })
   })
 })

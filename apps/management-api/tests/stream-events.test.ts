@@ -48,7 +48,7 @@ describe.skipIf(!services)('the stream of events', () => {
       ([, json = '{}']) => (JSON.parse(json) as { eventId?: string }).eventId,
     )
 
-  it('sends within two seconds what is stored after it began, and nothing older', async () => {
+  it('sends new events within two seconds, and no older ones', async () => {
     const { user, projectId, store } = mine
     await store('before-')
     const { headers, state } = await open(projectId, { Cookie: user.cookie })
@@ -62,7 +62,7 @@ describe.skipIf(!services)('the stream of events', () => {
     expect(names(state.text)).toEqual(['after-1'])
   })
 
-  it('sends only what its filters name, and only of its project', async () => {
+  it('sends only matching events of its project', async () => {
     const headers = { Cookie: mine.user.cookie }
     const { state } = await open(mine.projectId, headers, 'eventName=bought&visitorId=w')
     await mine.store('other-name-', 'seen', 'w')
@@ -75,7 +75,7 @@ describe.skipIf(!services)('the stream of events', () => {
     expect((await open(mine.projectId, {})).status).toBe(401)
   })
 
-  it('is open thirty times in a project, and once more when one has closed', async () => {
+  it('is limited to thirty per project, and available again after one is closed', async () => {
     const { projectId } = other
     const headers = { 'X-API-Key': await management.key(projectId) }
     const streams: Awaited<ReturnType<typeof open>>[] = []
@@ -88,7 +88,7 @@ describe.skipIf(!services)('the stream of events', () => {
     await eventually('there is room again', async () => (await open(projectId, headers)).status === 200)
   })
 
-  it('ends when its session or its key ends', async () => {
+  it('ends with its session or key', async () => {
     const { user, projectId } = mine
     const key = await management.key(projectId)
     const bySession = await open(projectId, { Cookie: user.cookie })

@@ -4,7 +4,7 @@ import { type Management, startManagement } from './start-management.ts'
 
 type Refusal = { error: string; errors: { field: string; message: string }[] }
 
-describe.skipIf(!services)('what an operation does not declare', () => {
+describe.skipIf(!services)('an undeclared field', () => {
   let management: Management
   beforeAll(async () => {
     management = await startManagement()
@@ -56,7 +56,7 @@ describe.skipIf(!services)('what an operation does not declare', () => {
       'variants.0.pool',
       'couponPoolId',
     ],
-  ])('is refused in the body of %s %s, with what is allowed', async (method, path, body, field, allowed) => {
+  ])('is refused in the body of %s %s, with the allowed ones', async (method, path, body, field, allowed) => {
     const { ask } = await owner()
     const refused = await ask(method, path, body)
     expect(refused.status).toBe(422)
@@ -65,7 +65,7 @@ describe.skipIf(!services)('what an operation does not declare', () => {
     expect(refused.body.error).toContain(`${field} is not a known field; allowed: `)
   })
 
-  it('is refused of a pool, which stays as it is', async () => {
+  it('is refused in a pool, which is not changed', async () => {
     const { ask } = await owner()
     const pool = await ask('POST', '/coupon-pools', { name: 'p', kind: 'unique', discount: { type: 'free' } })
     expect(pool.status).toBe(201)
@@ -85,7 +85,7 @@ describe.skipIf(!services)('what an operation does not declare', () => {
     },
   )
 
-  it('is refused before values of the query, each once', async () => {
+  it('is reported before invalid values of the query, each once', async () => {
     const { ask } = await owner()
     const refused = await ask('GET', '/events?userId=a&userId=b&x=1&y=2&x=3')
     expect(refused.status).toBe(400)
@@ -95,7 +95,7 @@ describe.skipIf(!services)('what an operation does not declare', () => {
     expect(repeated.body.errors).toMatchObject([{ field: 'userId' }])
   })
 
-  it('is refused where an operation takes no body', async () => {
+  it('is refused where an operation has no body', async () => {
     const { ask } = await owner()
     const key = 'd'
     await ask('POST', '/decisions', {
@@ -108,7 +108,7 @@ describe.skipIf(!services)('what an operation does not declare', () => {
     expect((await ask('POST', `/decisions/${key}/activate`, {})).status).toBe(200)
   })
 
-  it('makes no admin an owner, moves no project and takes none from another tenant', async () => {
+  it('cannot promote an admin, move a project or take one from another tenant', async () => {
     const other = await someoneElse()
     const { projectId } = other
     const admin = await management.member(projectId, 'admin')
@@ -129,14 +129,14 @@ describe.skipIf(!services)('what an operation does not declare', () => {
   })
 
   it.each(['{"":1}', '{"__proto__":null}', '{"constructor":1}'])(
-    'is refused whatever its name: %s',
+    'is refused with any name: %s',
     async (text) => {
       const { ask } = await owner()
       expect((await ask('PATCH', '', JSON.parse(text))).status).toBe(422)
     },
   )
 
-  it.each(['null', '{}', '1'])('is refused within a schema as __proto__: %s', async (value) => {
+  it.each(['null', '{}', '1'])('is refused in a schema as __proto__: %s', async (value) => {
     const { ask } = await owner()
     const { body } = await ask('POST', '/event-definitions', { name: 'seen', schema: {} })
     const schema = JSON.parse(`{"properties":{"__proto__":${value}}}`)
@@ -152,14 +152,14 @@ describe.skipIf(!services)('what an operation does not declare', () => {
     ['POST', '/links', { destination: 'https://example.com', campaign: '  ' }, 'campaign'],
     ['POST', '/metering-selectors', { eventName: ' ' }, 'eventName'],
     ['PATCH', '/settings', { deniedTraits: [' '] }, 'deniedTraits.0'],
-  ])('%s %s refuses white space for a name: %j', async (method, path, body, field) => {
+  ])('%s %s refuses white space as a name: %j', async (method, path, body, field) => {
     const { ask } = await owner()
     const refused = await ask(method, path, body)
     expect(refused.status).toBe(422)
     expect(refused.body.errors).toMatchObject([{ field }])
   })
 
-  it('null takes each setting back to its default', async () => {
+  it('resets each setting to its default with null', async () => {
     const { ask } = await owner()
     const set = {
       ingestValidation: { mode: 'enforce', rejectUnknownEvents: true },
@@ -181,13 +181,13 @@ describe.skipIf(!services)('what an operation does not declare', () => {
     expect((await ask('PATCH', '/settings', unset)).body).toEqual({})
   })
 
-  it('names the allowed values of a setting and what was received', async () => {
+  it('is reported with the allowed values of a setting and the received one', async () => {
     const { ask } = await owner()
     const refused = await ask('PATCH', '/settings', { ingestValidation: { mode: 'strict' } })
     expect(refused.body.error).toBe('ingestValidation.mode must be one of off, warn, enforce; got "strict"')
   })
 
-  it('may lie 50 levels deep where anything is allowed, and no level more', async () => {
+  it('may be nested 50 levels deep where anything is allowed', async () => {
     const { ask } = await owner()
     const preview = (levels: number) => {
       let properties: unknown = 1

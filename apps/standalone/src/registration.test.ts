@@ -11,14 +11,14 @@ describe('registration in a standalone', () => {
   )
 
   it.each(['', '0.0.0.0', '::', '192.0.2.1', '128.0.0.1', '::2', 'localhost.example', '127.0.0.1.example'])(
-    'takes an invitation on "%s"',
+    'requires an invitation on "%s"',
     (host) => {
       expect(isLoopback(host)).toBe(false)
       expect(registrationModeOf('', host)).toBe('invite')
     },
   )
 
-  it.each(['open', 'invite', 'closed'] as const)('is %s where that is set', (mode) => {
+  it.each(['open', 'invite', 'closed'] as const)('is %s when configured', (mode) => {
     for (const host of ['127.0.0.1', '']) expect(registrationModeOf(mode, host)).toBe(mode)
   })
 })

@@ -19,7 +19,7 @@ const demo = {
 describe.each(SHELLS)('in %s', (shell) => {
   const evaluate = (script: string) => execFileSync(shell, ['-c', script], { encoding: 'utf8' })
 
-  it('every variable has its value', () => {
+  it('sets every variable', () => {
     const script = `${shellVariables(JSON.stringify(demo))}printf '%s\\n' "$URL" "$API" "$PROJECT" "$KEY" "$PUB_KEY" "$EMAIL" "$PASSWORD"`
     expect(evaluate(script).split('\n')).toEqual([
       demo.baseUrl,
@@ -33,7 +33,7 @@ describe.each(SHELLS)('in %s', (shell) => {
     ])
   })
 
-  it('a quoted text is one word, whatever it holds', () => {
+  it('quotes any text as one word', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', ' ', "'", '"', '$', '`', '\\', '!', '*', '=', '\n') }),

@@ -58,7 +58,7 @@ export const describeAnalytics = (start: () => Promise<Constellation>): void => 
   })
   afterAll(() => waymark?.stop())
 
-  it('counts events and people by local day, people once in the whole range', async () => {
+  it('counts events and people by local day, and people once in the whole range', async () => {
     const { buckets, series } = await ask('trends', {
       ...days,
       series: [
@@ -77,7 +77,7 @@ export const describeAnalytics = (start: () => Promise<Constellation>): void => 
     ])
   })
 
-  it('measures numbers, groups and what filters leave', async () => {
+  it('computes numbers, groups and filters', async () => {
     expect(await trend({ eventName: view, metric: 'sum', property: 'properties.price' })).toMatchObject([
       { total: 116.5, values: [14, 2.5, 100] },
     ])
@@ -98,14 +98,14 @@ export const describeAnalytics = (start: () => Promise<Constellation>): void => 
     ])
   })
 
-  it('tells revenue by currency', async () => {
+  it('separates revenue by currency', async () => {
     expect(await trend({ eventName: order, metric: 'revenue' })).toMatchObject([
       { currency: 'EUR', total: 4900, values: [0, 0, 4900] },
       { currency: 'USD', total: 1000, values: [1000, 0, 0] },
     ])
   })
 
-  it('compares with the period before', async () => {
+  it('compares with the previous period', async () => {
     const answer = await ask('trends', {
       ...days,
       from: '2025-03-29T23:00:00Z',
@@ -118,7 +118,7 @@ export const describeAnalytics = (start: () => Promise<Constellation>): void => 
     })
   })
 
-  it('follows people through a funnel', async () => {
+  it('computes a funnel', async () => {
     const steps = [view, cart, order].map((eventName) => ({ eventName }))
     expect(await ask('funnel', { ...range, steps, windowSeconds: 2 * 86_400 })).toEqual({
       steps: [
@@ -147,7 +147,7 @@ export const describeAnalytics = (start: () => Promise<Constellation>): void => 
     })
   })
 
-  it('counts who comes back, and which way people go', async () => {
+  it('computes retention and paths', async () => {
     const back = await ask('retention', { ...days, startEvent: view, returnEvent: view, periods: 2 })
     expect(back).toEqual({
       cohorts: [
@@ -163,7 +163,7 @@ export const describeAnalytics = (start: () => Promise<Constellation>): void => 
     ])
   })
 
-  it('knows traits and merges that come after the events, and forgets them with the person', async () => {
+  it('applies later traits and merges, and removes them with the person', async () => {
     const visit = `visit-${run}`
     for (const name of ['x', 'y', 'z']) await track(name, visit, '2025-03-29T10:00:00Z')
     await soon('all are counted', async () => {
@@ -209,7 +209,7 @@ export const describeAnalytics = (start: () => Promise<Constellation>): void => 
   })
 
   describe('once a person was erased', () => {
-    it('counts their events no more', async () => {
+    it('no longer counts their events', async () => {
       const { body } = await manage('GET', `profiles?visitorId=${visitor('d')}`)
       const [profile] = body.data as { id: string }[]
       expect((await manage('DELETE', `profiles/${profile?.id}`)).status).toBeLessThan(300)

@@ -158,7 +158,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     await context.close()
   })
 
-  it('offers a viewer nothing that a viewer may not do, and refuses it', async () => {
+  it('hides actions that a viewer may not do, and refuses them', async () => {
     const viewer = { email: `${randomUUID()}@shop.example`, password: 'a long way to the shop' }
     const invitation = await waymark.request(`/api/projects/${waymark.projectId}/invitations`, {
       method: 'POST',

@@ -54,7 +54,7 @@ export const describeCoupons = (start: () => Promise<Constellation>, app: AppNam
     expect({ status, body }).toMatchObject({ status: 201, body: { discount } })
     return body as Pool
   }
-  it('shows a public key no profile id, and the project the profile', async () => {
+  it('hides profile ids from public keys, but shows them to the project', async () => {
     const { code } = await create({ kind: 'shared', code: `PUB${Date.now()}` })
     const key = await manage('POST', 'api-keys', { name: 'page', kind: 'pub', scopes: ['coupons:redeem'] })
     const userId = `u-${randomUUID()}`
@@ -74,7 +74,7 @@ export const describeCoupons = (start: () => Promise<Constellation>, app: AppNam
       return pool.generated === pool.size && pool.status === 'ready' && pool
     })
 
-  it('generates a pool, redeems of it, and counts the conversion once', async () => {
+  it('generates a pool, redeems a coupon, and counts the conversion once', async () => {
     const selector = await manage('POST', 'metering-selectors', {
       eventName: 'coupon_redeemed',
       filter: { '>': [{ var: 'properties.amount' }, 0] },
@@ -125,7 +125,7 @@ export const describeCoupons = (start: () => Promise<Constellation>, app: AppNam
     expect((await getPool(made.id)).redeemed).toBeGreaterThan(0)
   })
 
-  it('leaves the id of an order to the event of the order, and its conversion', async () => {
+  it("keeps the order's event id for the order, with its conversion", async () => {
     const eventName = `ordered-${randomUUID()}`
     const metering = { eventName, amountProperty: 'total', currencyProperty: 'currency' }
     expect((await manage('POST', 'metering-selectors', metering)).status).toBe(201)
@@ -148,7 +148,7 @@ export const describeCoupons = (start: () => Promise<Constellation>, app: AppNam
     expect(await find('conversions', eventId)).toMatchObject({ eventName, amount: 4990, currency: 'EUR' })
   }, 60_000)
 
-  it('lets one of 200 redemptions at once win', async () => {
+  it('redeems once for 200 concurrent requests', async () => {
     const pool = await create({ kind: 'unique' })
     await manage('POST', `coupon-pools/${pool.id}/import`, 'GOLDEN-TICKET', { 'Content-Type': 'text/csv' })
     const replies = await Promise.all(
@@ -163,7 +163,7 @@ export const describeCoupons = (start: () => Promise<Constellation>, app: AppNam
     expect(history.attempts).toHaveLength(100)
   })
 
-  it('holds a limit exactly when it is killed in the middle, and tells everybody what became of it', async () => {
+  it('enforces a limit exactly despite a kill, and answers repeats with the outcome', async () => {
     const [limit, clients] = [60, 200]
     const pool = await create({ kind: 'shared', code: `power-${randomUUID()}`, maxRedemptions: limit })
     const run = randomUUID()
@@ -189,7 +189,7 @@ export const describeCoupons = (start: () => Promise<Constellation>, app: AppNam
     expect(data).toHaveLength(limit)
   })
 
-  it('rolls a redemption back once, and the coupon is redeemed anew', async () => {
+  it('rolls a redemption back once, after which the coupon can be redeemed again', async () => {
     const pool = await create({ kind: 'shared', code: 'once-each', perProfileLimit: 1 })
     expect(pool).toMatchObject({ status: 'ready', code: 'ONCE-EACH' })
     const { body } = await redeem({ code: 'ONCE-EACH', visitorId: 'v1', orderId: 'o-9' })
@@ -247,7 +247,7 @@ export const describeCoupons = (start: () => Promise<Constellation>, app: AppNam
     ])
   })
 
-  it('tops up while it stays ready, and archives', async () => {
+  it('tops up a ready pool, and archives it', async () => {
     const pool = await create({ kind: 'unique', size: 3 })
     await ready(pool.id)
     const topped = await manage('POST', `coupon-pools/${pool.id}/top-up`, { count: 2 })
@@ -262,7 +262,7 @@ export const describeCoupons = (start: () => Promise<Constellation>, app: AppNam
     expect((await manage('POST', `coupon-pools/${pool.id}/top-up`, { count: 2 })).status).toBe(422)
   })
 
-  it('takes a currency in lower case and keeps it in upper case', async () => {
+  it('normalizes currencies to upper case', async () => {
     const price = { type: 'amount', value: 500, currency: 'eur' }
     const created = await manage('POST', 'coupon-pools', { name: 'p', kind: 'unique', discount: price })
     expect(created.body).toMatchObject({ discount: { ...price, currency: 'EUR' } })
@@ -293,7 +293,7 @@ export const describeCoupons = (start: () => Promise<Constellation>, app: AppNam
     if (field === 'length') expect(JSON.stringify(refused.body)).toContain('34.3 random bits')
   })
 
-  it('answers for what is not there as for what is another project’s', async () => {
+  it('answers missing resources and those of other projects alike', async () => {
     const id = '01900000-0000-7000-8000-00000000dead'
     for (const [method, path, body] of [
       ['GET', `coupon-pools/${id}`],

@@ -27,7 +27,7 @@ const send = (body: object, resource: string): Promise<Response> =>
 const sendOrder = (n: number, query = ''): Promise<Response> =>
   send({ eventName: 'ordered', visitorId: `v${n}`, properties: { amount: 1 } }, `/api/v1/t${query}`)
 
-it('answers 503 QUEUE_UNAVAILABLE to conversions while PostgreSQL is frozen, and goes on after it', async () => {
+it('answers 503 QUEUE_UNAVAILABLE to conversions while PostgreSQL is frozen, and recovers', async () => {
   const created = await send(
     { eventName: 'ordered' },
     `/api/projects/${waymark.projectId}/metering-selectors`,
@@ -59,7 +59,7 @@ it('answers 503 QUEUE_UNAVAILABLE to conversions while PostgreSQL is frozen, and
   await eventually('orders are taken again', async () => (await sendOrder(1)).status === 202)
 })
 
-it('starts PostgreSQL again when it is killed, and answers 503 until then', async () => {
+it('restarts a killed PostgreSQL, and answers 503 until then', async () => {
   const [postmaster = 0] = await postgresProcesses()
   process.kill(postmaster, 'SIGKILL')
   const answers: number[] = []

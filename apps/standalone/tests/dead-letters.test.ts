@@ -12,7 +12,7 @@ describe.skipIf(!services)('a dead letter', () => {
   })
   afterAll(() => world?.stop())
 
-  it('becomes the event that it was, once, however often it is replayed', async () => {
+  it('is replayed as its event once, even if the replay is repeated', async () => {
     const id = await world.deadLetter('fit')
     const stored = async () => ((await world.call(listEvents)).body as Page).data
     expect(await stored()).toEqual([])

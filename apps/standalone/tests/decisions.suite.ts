@@ -50,7 +50,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
     ],
   }
 
-  it('knows a change at once when it is asked for by its version', async () => {
+  it('applies a change at once when its version is requested', async () => {
     await decide({ visitorId: 'probe' })
     for (const value of ['first', 'second']) {
       const key = `d-${randomUUID()}`
@@ -77,7 +77,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
     }
   })
 
-  it('lets an anonymous visitor keep a variant through the login, and counts exposure and conversion', async () => {
+  it('keeps the variant of an anonymous visitor after the sign-in, and counts exposure and conversion', async () => {
     const eventName = `bought-${randomUUID()}`
     await meter({ eventName })
     const key = await create(halves)
@@ -112,7 +112,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
     expect(stats).toMatchObject({ control: 'control', mixed: 0 })
   })
 
-  it('sees an identify and a profile write as soon as they are answered, 20 times', async () => {
+  it('applies an identify and a profile write before the response, 20 times', async () => {
     const key = await create(halves)
     const targeted = await create({
       ...halves,
@@ -148,7 +148,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
     for (let n = 0; n < 20; n++) await goThrough()
   }, 60_000)
 
-  it('answers for each key: fallback without a rule, DISABLED when paused, ERROR when unknown', async () => {
+  it('answers each key: fallback without a rule, DISABLED when paused, ERROR when unknown', async () => {
     const key = await create({ ...halves, rules: [] })
     expect(await decide({ visitorId: 'v', keys: [key, 'nobody-knows'] })).toEqual([
       {
@@ -174,7 +174,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
     expect(all.map((decided) => decided.key)).not.toContain(key)
   })
 
-  it('asks conditions about traits, context and how often somebody did something', async () => {
+  it('evaluates conditions on traits, context and counts', async () => {
     const eventName = `visited-${randomUUID()}`
     const key = await create({
       ...halves,
@@ -213,7 +213,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
     })
   })
 
-  it('refuses a decision that cannot be used, and says why', async () => {
+  it('refuses an invalid decision with the reason', async () => {
     const { status, body } = await manage('POST', 'decisions', {
       key: `d-${randomUUID()}`,
       ...halves,
@@ -228,7 +228,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
     ])
   })
 
-  it('keeps every version, changes only the newest, and goes back', async () => {
+  it('keeps every version, changes only the newest, and rolls back', async () => {
     const key = await create(halves)
     const rules = [{ rollout: 10, variant: 'treatment' }]
     const changed = await manage('PUT', `decisions/${key}`, { ...halves, rules, version: 1 })
@@ -270,7 +270,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
     ])
   })
 
-  it('lets one of many who change the same version at once', async () => {
+  it('lets one of many concurrent changes of a version succeed', async () => {
     const key = await create(halves)
     const replies = await Promise.all(
       Array.from({ length: 8 }, (_, n) =>
@@ -280,7 +280,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
     expect(replies.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 7 }, () => 412)])
   })
 
-  it('refuses two decisions that would come to depend on each other, also when both are saved at once', async () => {
+  it('refuses two decisions that would depend on each other, also under concurrency', async () => {
     const needs = (decision: string) => ({
       rules: [{ variant: 'treatment', prerequisites: [{ decision, variants: ['treatment'] }] }],
     })
@@ -294,7 +294,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
     expect(JSON.stringify(refused?.body.errors)).toMatch(/circle: d-\S+ → d-\S+ → d-/)
   })
 
-  it('knows nothing of other projects', async () => {
+  it('separates projects', async () => {
     const foreign = randomUUID()
     const key = await create(halves)
     for (const path of ['', '/history', '/stats'])
@@ -305,7 +305,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
     })
   })
 
-  it('needs the scope to decide', async () => {
+  it('requires the scope', async () => {
     const { body } = await manage('POST', 'api-keys', { name: 'k', kind: 'sec', scopes: ['events:write'] })
     for (const path of ['/api/v1/decide', '/ofrep/v1/evaluate/flags', '/ofrep/v1/evaluate/flags/x']) {
       const response = await waymark.request(path, {

@@ -69,7 +69,7 @@ export const describeEmail = (start: () => Promise<Constellation>): void => {
     })
   }
 
-  it('sends an email to who was identified before the event, once, and lists it', async () => {
+  it('sends an email once to a person identified before the event, and lists it', async () => {
     const trigger = await activeTrigger()
     await untilItFires(trigger)
     const visitorId = await identify({ email: 'ann@example.com', name: 'Ann <b>' })
@@ -91,7 +91,7 @@ export const describeEmail = (start: () => Promise<Constellation>): void => {
     expect(stats.body.counts).toMatchObject({ sent: 1, failed: 0, pending: 0 })
   })
 
-  it('skips who has no address, and fires nothing for the past, for a backfill, for bots, or beside the filter', async () => {
+  it('skips people without an address, old events, backfills, bots and filtered events', async () => {
     const trigger = await activeTrigger({
       filter: { '==': [{ var: 'properties.plan' }, 'paid'] },
       status: 'draft',
@@ -132,7 +132,7 @@ export const describeEmail = (start: () => Promise<Constellation>): void => {
     )
   })
 
-  it('unsubscribes by the link in the email, and sends again when the suppression is lifted', async () => {
+  it('unsubscribes by the link in the email, and sends again after the suppression is removed', async () => {
     const trigger = await activeTrigger()
     await untilItFires(trigger)
     const visitorId = await identify({ email: 'Cleo@Example.com' })
@@ -166,7 +166,7 @@ export const describeEmail = (start: () => Promise<Constellation>): void => {
     expect((await waymark.request(forged, oneClick)).status).toBe(404)
   })
 
-  it('suppresses what bounced, and marks its delivery', async () => {
+  it('suppresses bounced addresses, and marks the delivery', async () => {
     const trigger = await activeTrigger()
     await untilItFires(trigger)
     const visitorId = await identify({ email: 'gone@example.com' })
@@ -194,7 +194,7 @@ export const describeEmail = (start: () => Promise<Constellation>): void => {
     expect((await waymark.request('/webhooks/email/bounces', noKey)).status).toBe(401)
   })
 
-  it('sends a draft to whoever tries it, and previews it', async () => {
+  it('sends a test of a draft, and previews it', async () => {
     const trigger = await activeTrigger({ status: 'draft' })
     const sample = { traits: { name: 'Dora' }, properties: { item: 'cheese & wine' } }
     const preview = await manage('POST', `email-triggers/${trigger.id}/preview`, sample)
@@ -219,7 +219,7 @@ export const describeEmail = (start: () => Promise<Constellation>): void => {
     expect(tooMany).toMatchObject({ status: 429, body: { retryAfterSeconds: expect.any(Number) } })
   })
 
-  it('keeps what failed, and tries it again when the template is mended', async () => {
+  it('keeps a failed delivery, and retries it after the template was fixed', async () => {
     const trigger = await activeTrigger({ html: '{{#each event.properties.list}}x{{/each}}' })
     await untilItFires(trigger)
     const visitorId = await identify({ email: 'eve@example.com' })
@@ -238,7 +238,7 @@ export const describeEmail = (start: () => Promise<Constellation>): void => {
     expect((await retry()).status).toBe(422)
   })
 
-  it('refuses triggers that could not work, naming the field and the line', async () => {
+  it('refuses invalid triggers, naming the field and the line', async () => {
     const valid = { name: 'n', eventName: 'e', subject: 's', html: '<p>h</p>' }
     const refusals: [Json, string, RegExp][] = [
       [{ html: '<p>\n{{#if traits.name}}</p>' }, 'html', /^line \d/],
@@ -261,7 +261,7 @@ export const describeEmail = (start: () => Promise<Constellation>): void => {
     expect((await manage('POST', 'email-triggers', { ...valid, html: 'x'.repeat(102_400) })).status).toBe(201)
   })
 
-  it('keeps a trigger through its life: changed, paused, archived for good', async () => {
+  it('supports the life cycle of a trigger: changed, paused, archived', async () => {
     const { id } = await activeTrigger()
     const read = async () => (await manage('GET', `email-triggers/${id}`)).body
     const first = (await read()).activatedAt

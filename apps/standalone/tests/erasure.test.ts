@@ -258,7 +258,7 @@ describe.skipIf(!services)('erasing a person', () => {
     return { pool, unique, decision, trigger, link }
   }
 
-  it('reaches every store, what is still queued, and later replays; what comes after is a new person’s', async () => {
+  it('covers every store, queued records and later replays; later data belongs to a new person', async () => {
     const mark = `mark-${randomUUID()}`
     const laptop = `${mark}-laptop`
     const phone = `${mark}-phone`
@@ -491,7 +491,7 @@ describe.skipIf(!services)('erasing a person', () => {
     expect((await manage('GET', `profiles/${before.id}`)).status).toBe(404)
   })
 
-  it('lets frequency caps begin anew for the new person', async () => {
+  it('resets frequency caps for the new person', async () => {
     const { key } = await created('decisions', {
       key: `d-${randomUUID()}`,
       status: 'active',
@@ -515,7 +515,7 @@ describe.skipIf(!services)('erasing a person', () => {
     await eventually('they are not capped', async () => (await reasonFor(visitorId)) === 'TARGETING_MATCH')
   })
 
-  it('is finished by the consumers when the process that began it is gone', async () => {
+  it('is completed by the consumers when its process died', async () => {
     const visitorId = `gone-${randomUUID()}`
     await track([{ eventName: 'seen', visitorId }])
     const { id } = await knownProfile(visitorId)
@@ -524,7 +524,7 @@ describe.skipIf(!services)('erasing a person', () => {
     await eventually('nothing is left', async () => (await tablesWith(visitorId)).length === 0)
   })
 
-  it('leaves nothing behind of what is being stored at that moment, in neither store', async () => {
+  it('also covers what is being stored at that moment, in both stores', async () => {
     const visitorId = `busy-${randomUUID()}`
     let stopped = false
     onTestFinished(() => {

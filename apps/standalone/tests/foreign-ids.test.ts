@@ -13,7 +13,7 @@ const owned = operations.filter(
   (operation) => operation.access.by !== 'anyone' && namesIn(operation).length > 0,
 )
 
-describe.skipIf(!services)('what belongs to another project is as if it did not exist', () => {
+describe.skipIf(!services)('resources of another project are not found', () => {
   let world: World
   let stranger: Call
   let strangersKey: string
@@ -25,7 +25,7 @@ describe.skipIf(!services)('what belongs to another project is as if it did not 
   })
   afterAll(() => world?.stop())
 
-  it('there are such operations', () => expect(owned.length).toBeGreaterThan(40))
+  it('includes such operations', () => expect(owned.length).toBeGreaterThan(40))
 
   it.each(owned)('$id', async (operation) => {
     const good = await examples.get(operation.id)?.good(world)

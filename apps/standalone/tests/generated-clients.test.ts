@@ -28,7 +28,7 @@ const run = async (command: string, args: readonly string[], cwd: string): Promi
 type Demo = { apiKey: string; projectId: string }
 
 // Generating and compiling hundreds of modules takes long on a busy machine.
-describe('a client that is generated from the document', { timeout: 600_000 }, () => {
+describe('a client generated from the document', { timeout: 600_000 }, () => {
   let folder: string
   let stop: () => Promise<void>
   let baseUrl: string

@@ -60,7 +60,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
   })
   const someone = () => ({ visitorId: `v-${randomUUID()}`, userId: `u-${randomUUID()}` })
 
-  it(`shows an event the identify that was answered before it, ${TIMES} times under load`, async () => {
+  it(`applies an answered identify to the next event, ${TIMES} times under load`, async () => {
     const sent: { eventId: string; userId: string; n: number; profileId: string }[] = []
     const goThrough = async (n: number): Promise<void> => {
       // In turn: a known visitor, a new one, and one whose user is known.
@@ -88,7 +88,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
     for (const { eventId, profileId } of sent) expect(await storedProfileId(eventId)).toBe(profileId)
   })
 
-  it('keeps a person’s history together when they log in', async () => {
+  it('keeps a person’s history after the sign-in', async () => {
     const { visitorId, userId } = someone()
     const before = anEvent({ visitorId, properties: { url: 'https://shop.example/?utm_source=news' } })
     await track(before, '?sync=1')
@@ -131,7 +131,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
     expect(await storedProfileId(after.eventId)).toBe((await profileOf('userId', friend)).id)
   })
 
-  it('answers 200 when asked for synchronous handling', async () => {
+  it('answers 200 for the synchronous path', async () => {
     const { visitorId, userId } = someone()
     const done = { status: 200, body: { ok: true, dropped_keys: [] } }
     expect(await identify(visitorId, userId, {}, '?sync=1')).toEqual(done)
@@ -142,7 +142,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
     })
   })
 
-  it('writes a profile and answers all its traits', async () => {
+  it('writes a profile and returns all its traits', async () => {
     const { visitorId, userId } = someone()
     const created = await putProfile({ userId, traits: { plan: 'free', email: 7, $os: 'x', list: [1, 2] } })
     expect(created).toEqual({
@@ -180,7 +180,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
       expect(status).toBe(200)
     }
 
-    it('answers only what the request wrote', async () => {
+    it('returns only what the request wrote', async () => {
       const { userId } = someone()
       await putProfile({ userId, traits: { phone: '0123', plan: 'free', ssn: '12-34' } })
       const answer = async (traits: Json) => (await write({ userId, traits })).body
@@ -198,7 +198,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
       })
     })
 
-    it('answers no stored value of a trait that was dropped', async () => {
+    it('does not return the stored value of a dropped trait', async () => {
       const { userId } = someone()
       const known = { email: 'ann@example.com', phone: '0123', name: 'Ann' }
       await putProfile({ userId, traits: { ...known, ssn: '12-34' } })
@@ -330,7 +330,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
         expect(await profilesOf('userId', userId)).toEqual([])
       })
 
-      it('has to carry one where the project requires it', async () => {
+      it('must have a hash where the project requires it', async () => {
         await change({ identityVerification: 'required' })
         try {
           const refused = { status: 403, body: { error: expect.stringContaining('userHash') } }
@@ -356,7 +356,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
         })
       })
 
-      it('is refused with a hash by a secret that was replaced', async () => {
+      it('is refused with a hash by a replaced secret', async () => {
         const rotated = await call('POST', `${secretPath()}/rotate`)
         expect(rotated).toMatchObject({ status: 200, body: { secret: expect.any(String) } })
         expect(rotated.body.secret).not.toBe(secret)
@@ -373,7 +373,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
     })
   })
 
-  it('drops the traits that it must not keep', async () => {
+  it('drops traits that the project denies', async () => {
     const { visitorId, userId } = someone()
     const long = 'x'.repeat(65)
     const body = `{"visitorId":"${visitorId}","userId":"${userId}","traits":{"ok":1,"$a":1,"_b":1,"__proto__":{"x":1},"constructor":1,"phone":5,"${long}":1}}`
@@ -392,7 +392,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
   it.each([
     ['POST', '/api/v1/identify', 202],
     ['PUT', '/api/v1/profile', 200],
-  ])('%s %s takes traits of 8,192 bytes as sent and 2 levels, and no more', async (method, path, ok) => {
+  ])('%s %s accepts traits of 8,192 bytes as sent and 2 levels, and no more', async (method, path, ok) => {
     const statusOf = async (traits: string) => (await call(method, path, withTraits(traits))).status
     expect(await statusOf(traitsOf(8_192))).toBe(ok)
     expect(await statusOf(traitsOf(8_193))).toBe(400)
@@ -406,7 +406,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
     expect(await statusOf('{"a":[[]]}')).toBe(400)
   })
 
-  it('keeps at most 65,536 bytes of traits on a profile', async () => {
+  it('stores at most 65,536 bytes of traits per profile', async () => {
     const { visitorId, userId } = someone()
     const filler = 'x'.repeat(8_000)
     for (let n = 0; n < 8; n++) await putProfile({ userId, traits: { [`t${n}`]: filler } })
@@ -425,7 +425,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
     expect((await putProfile({ userId, traits: { t0: null, more: 1 } })).status).toBe(200)
   })
 
-  it('keeps it when profiles are merged and when many write at once', async () => {
+  it('enforces it under merges and concurrent writes', async () => {
     const { visitorId, userId } = someone()
     const filler = 'x'.repeat(8_000)
     const sizeOf = async () => Buffer.byteLength(JSON.stringify((await profileOf('userId', userId)).traits))
@@ -471,7 +471,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
     expect(await putProfile(body)).toEqual({ status: 400, body: { error: expect.any(String) } })
   })
 
-  it('checks the key before everything else', async () => {
+  it('checks the key first', async () => {
     for (const [method, path] of [
       ['POST', '/api/v1/identify'],
       ['PUT', '/api/v1/profile'],
@@ -481,7 +481,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
     }
   })
 
-  it('shows profiles of the key’s own project only, one at a time', async () => {
+  it('returns one profile at a time, only of the key’s project', async () => {
     const known = await putProfile({ userId: 'shown', traits: {} })
     expect(known.status).toBe(200)
     expect(await call('GET', `/api/projects/${randomUUID()}/profiles?userId=shown`)).toEqual({

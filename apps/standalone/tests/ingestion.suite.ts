@@ -55,7 +55,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
   const stored = async (eventId: string) =>
     ((await manage('GET', `events?eventId=${eventId}`)).body.data as Json[])[0]
 
-  it('holds events against their definition: warns by default, refuses in enforce, says nothing when off', async () => {
+  it('validates events: warns by default, refuses in enforce, accepts silently when off', async () => {
     const { name } = await define(priced)
     const wrong = { eventName: name, visitorId: 'v', properties: { total: 'much' } }
     const right = { eventName: name, visitorId: 'v', properties: { total: 1 } }
@@ -118,7 +118,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     })
   })
 
-  it('counts the warnings of events in statistics, whichever path repeats the event, and none when off', async () => {
+  it('counts warnings in statistics once on any path, and none when off', async () => {
     const { name } = await define(priced)
     const { key: enforcing } = await createKey({ validationMode: 'enforce' })
     const { key: silent } = await createKey({ validationMode: 'off' })
@@ -154,7 +154,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     expect(await counted()).toMatchObject([{ group: name, total }])
   })
 
-  it('takes the mode of the project where the key has none, and refuses unknown events only when told to', async () => {
+  it('uses the mode of the project if the key has none, and refuses unknown events if configured', async () => {
     const { key } = await createKey({})
     const unknown = { eventName: `unknown-${randomUUID()}`, visitorId: 'v' }
     const set = (ingestValidation: Json) => manage('PATCH', 'settings', { ingestValidation })
@@ -169,7 +169,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     await set({ mode: 'warn' })
   })
 
-  it('keeps what it refused in quarantine, and sends it on when the definition is mended', async () => {
+  it('keeps refused events in quarantine, and replays them after a change of the definition', async () => {
     const { id, name } = await define(priced)
     const { key } = await createKey({ validationMode: 'enforce' })
     const eventId = randomUUID()
@@ -225,7 +225,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     )
   })
 
-  it('counts a conversion once, with amount and currency, whichever path repeats the event', async () => {
+  it('counts a conversion once, with amount and currency, on any path', async () => {
     const eventName = `order-${randomUUID()}`
     const selector = await manage('POST', 'metering-selectors', {
       eventName,
@@ -258,7 +258,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     expect((await manage('GET', `conversions?eventId=${eventId}-free`)).body.data).toEqual([])
   })
 
-  it('backfills up to 1,000 events, and wants an id on every conversion', async () => {
+  it('backfills up to 1,000 events, and requires an id for every conversion', async () => {
     const eventName = `past-order-${randomUUID()}`
     await manage('POST', 'metering-selectors', { eventName })
     const events = (count: number, event: Json) => Array.from({ length: count }, () => event)
@@ -273,7 +273,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     expect(refused.body).toEqual({ error: 'MISSING_EVENT_ID', affectedIndices: [1, 3] })
   })
 
-  it('lets keys do what their scopes say, and no more', async () => {
+  it('enforces the scopes of keys', async () => {
     const { key: writer } = await createKey({})
     expect((await manage('GET', 'events', undefined, writer)).body).toMatchObject({
       requiredScope: 'manage:read',
@@ -309,7 +309,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     await within5s('it expires', async () => (await track([{ eventName: 'e' }], brief)).status === 401)
   })
 
-  it('tells on the synchronous path of an id that another event has, and stores that one only', async () => {
+  it('reports an id of another event on the synchronous path, and stores only the first', async () => {
     const [eventId, own] = [randomUUID(), randomUUID()]
     const { key } = await createKey({ validationMode: 'off' })
     const first = { eventName: 'first', eventId, visitorId: 'v' }
@@ -352,7 +352,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     })
   })
 
-  it('takes 1 and true as the selector of the synchronous path, in query and header, and nothing else', async () => {
+  it('accepts only 1 and true as the selector of the synchronous path, in query and header', async () => {
     const event = { eventName: 'e', visitorId: 'v' }
     const ask = (path: string, headers: Record<string, string> = {}, body: Json = event) =>
       waymark.request(path, {
@@ -395,7 +395,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
       })
   })
 
-  it('names fields that it does not know, and refuses them where they are not part of an event', async () => {
+  it('warns of unknown fields, and refuses them outside of events', async () => {
     for (const [method, path, body] of [
       ['POST', '/api/v1/t', { events: [{ eventName: 'e' }], colour: 1 }],
       ['POST', '/internal/backfill/events', { events: [{ eventName: 'e' }], colour: 1 }],
@@ -421,7 +421,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     })
   })
 
-  it('takes what a page sends by `sendBeacon`, with a key of its kind only', async () => {
+  it('accepts `sendBeacon` with a public key only', async () => {
     const { key } = await createKey({ kind: 'pub' })
     const beacon = async (query: string, body: Json) => {
       const response = await waymark.request(`/api/v1/t${query}`, {
@@ -451,7 +451,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     expect(JSON.stringify(arrived)).not.toContain(key)
   })
 
-  it('takes a key as Authorization: Bearer, also of a project', async () => {
+  it('accepts a key as Authorization: Bearer', async () => {
     const ask = (method: string, path: string, body?: unknown) =>
       waymark.request(path, {
         method,
@@ -468,7 +468,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     expect((await ask('GET', '/api/tenant/profile')).status).toBe(200)
   })
 
-  it('shows a key once and its secret never again', async () => {
+  it('returns a key once and its secret never again', async () => {
     const { id, key } = await createKey({})
     const { data } = (await manage('GET', 'api-keys')).body as { data: Json[] }
     expect(data.some((listed) => listed.id === id)).toBe(true)

@@ -45,7 +45,7 @@ export const describeMainJob = (start: () => Promise<Constellation>): void => {
     expect((await waymark.request('/readyz')).status).toBe(200)
   })
 
-  it('carries an event from the gateway to the store, enriched', async () => {
+  it('stores an enriched event from the gateway', async () => {
     const eventId = randomUUID()
     const response = await post({
       eventName: 'page_view',
@@ -98,7 +98,7 @@ export const describeMainJob = (start: () => Promise<Constellation>): void => {
     expect(JSON.stringify(event)).not.toContain('203.0.113.77')
   })
 
-  it('takes a batch, sorts out what is wrong, and stores the rest', async () => {
+  it('accepts a batch, reports invalid events, and stores the others', async () => {
     const [good, bot] = [randomUUID(), randomUUID()]
     const response = await post({
       events: [
@@ -148,7 +148,7 @@ export const describeMainJob = (start: () => Promise<Constellation>): void => {
     })
   })
 
-  it('stores an event once, whichever path repeats it, and gives events without an id their own', async () => {
+  it('stores an event once on any path, and generates ids for events without one', async () => {
     const eventId = `order-${randomUUID()}`
     const name = `name-${randomUUID()}`
     const event = { eventName: name, visitorId: 'v', eventId }
@@ -190,7 +190,7 @@ export const describeMainJob = (start: () => Promise<Constellation>): void => {
     ['no key', ''],
     ['a malformed key', 'not-a-key'],
     ['a mistyped key', 'wm_sec_0000000000aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa000000'],
-  ])('refuses %s with 401 before it reads the body', async (_what, key) => {
+  ])('refuses %s with 401 before reading the body', async (_what, key) => {
     const response = await post('{', { headers: { 'X-API-Key': key } })
     expect(response.status).toBe(401)
     expect(await response.json()).toEqual({
@@ -214,7 +214,7 @@ export const describeMainJob = (start: () => Promise<Constellation>): void => {
     expect(await response.json()).toMatchObject({ error: expect.any(String) })
   })
 
-  it('takes 100 events and refuses 101', async () => {
+  it('accepts 100 events and refuses 101', async () => {
     const events = (count: number) => ({
       events: Array.from({ length: count }, () => ({ eventName: 'many', visitorId: 'v' })),
     })
@@ -222,7 +222,7 @@ export const describeMainJob = (start: () => Promise<Constellation>): void => {
     expect((await post(events(101))).status).toBe(400)
   })
 
-  it('shows no project but the key’s own', async () => {
+  it('shows only the key’s project', async () => {
     const foreign = await waymark.request(`/api/projects/${randomUUID()}/events`)
     expect(foreign.status).toBe(404)
     expect(await foreign.json()).toEqual({ error: 'Not found' })

@@ -78,7 +78,7 @@ describe('the OpenAPI document', () => {
   })
 })
 
-describe.skipIf(!services)('every documented answer can be had, and no other is given', () => {
+describe.skipIf(!services)('every documented response occurs, and no other', () => {
   let world: World
   beforeAll(async () => {
     world = await startWorld(1_000_000)
@@ -114,7 +114,7 @@ describe.skipIf(!services)('every documented answer can be had, and no other is 
     expect(status, text).toBeLessThan(300)
   })
 
-  it('503 of each, when the database is away', async () => {
+  it('answers 503 for each operation without the database', async () => {
     const affected = operations.filter(
       (operation) => 503 in answersOf(operation) && !examples.get(operation.id)?.goesOn,
     )

@@ -7,7 +7,7 @@ const BATCH = 50
 
 /** Acknowledged events are stored once, whichever app is killed. */
 export const describePowerCut = (start: () => Promise<Constellation>, apps: readonly AppName[]): void => {
-  it.each(apps)('stores what it acknowledged, each event once, when %s is killed under load', async (app) => {
+  it.each(apps)('stores acknowledged events once when %s is killed under load', async (app) => {
     const waymark = await start()
     try {
       const acknowledged = new Set<string>()

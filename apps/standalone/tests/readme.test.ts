@@ -21,7 +21,7 @@ const blocksOf = async (file: string): Promise<Block[]> =>
   )
 
 describe('the commands of the documentation', () => {
-  it('are left out of the test only where they need more than a running server', async () => {
+  it('are skipped only if they need more than a running server', async () => {
     const blocks = await blocksOf('README.md')
     const leftOut = blocks.filter((block) => block.leftOut !== undefined)
     for (const block of leftOut)
@@ -29,7 +29,7 @@ describe('the commands of the documentation', () => {
     expect(blocks.length - leftOut.length).toBeGreaterThanOrEqual(6)
   })
 
-  it('survive an interactive zsh, which knows no comments', async () => {
+  it('work in an interactive zsh, which does not support comments', async () => {
     for (const file of ['README.md', 'docs/email.md', 'docs/accounts.md'])
       for (const { commands, leftOut } of await blocksOf(file))
         if (leftOut === undefined) expect(commands).not.toMatch(/(^|\s)#/m)
@@ -94,7 +94,7 @@ describe.each(SHELLS)('the commands of the documentation in %s', (shell) => {
     return { out, statuses }
   }
 
-  it('those of README.md work one after the other', async () => {
+  it('of README.md work in order', async () => {
     const { out } = await paste('README.md')
     expect(out).toContain('"eventId":"order-1001"')
     expect(out).toMatch(/"key":"button","variant":"(old|new)","value":"(grey|red)","reason":"SPLIT"/)
@@ -104,7 +104,7 @@ describe.each(SHELLS)('the commands of the documentation in %s', (shell) => {
     expect(out).toMatch(/^accepted +5$/m)
   })
 
-  it('those of docs/email.md send the email', async () => {
+  it('of docs/email.md send the email', async () => {
     const { out } = await paste('docs/email.md')
     expect(out).toContain('"status":"sent"')
     const mails = (await readdir(path.join(dataDir, 'mail'))).filter((name) => name.endsWith('.eml'))
@@ -112,7 +112,7 @@ describe.each(SHELLS)('the commands of the documentation in %s', (shell) => {
     expect(texts.some((mail) => mail.includes('To: ann@example.com'))).toBe(true)
   })
 
-  it('those of docs/accounts.md sign in and make a project', async () => {
+  it('of docs/accounts.md sign in and create a project', async () => {
     const { out } = await paste('docs/accounts.md')
     expect(out).toContain('"email":"demo@waymark.localhost"')
     expect(out).toContain('"name":"Shop"')

@@ -47,8 +47,8 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
       async () => ((await manage('GET', `events?eventId=${eventId}`)).body.data as Json[])[0],
     )
 
-  describe('managing them', () => {
-    it('makes a link with a code of its own, and reads it back', async () => {
+  describe('managing short links', () => {
+    it('creates a link with a custom code, and reads it', async () => {
       const link = await create({ destination: 'HTTPS://Shop.Example:443/a b?q=ü' })
       expect(link.code).toMatch(/^[2-9A-HJ-NP-Za-hjkmnp-z]{7}$/)
       expect(link).toMatchObject({
@@ -63,14 +63,14 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
       expect((await click(link.code)).pathname).toBe('/a%20b')
     })
 
-    it('answers the link that there is when an externalId comes again, also at the same moment', async () => {
+    it('returns the existing link for a repeated externalId, also under concurrency', async () => {
       const body = { destination: 'https://shop.example/', externalId: randomUUID() }
       const replies = await Promise.all(Array.from({ length: 10 }, () => manage('POST', 'links', body)))
       expect(replies.map(({ status }) => status).sort()).toEqual([...Array(9).fill(200), 201])
       expect(new Set(replies.map((reply) => reply.body.id)).size).toBe(1)
     })
 
-    it('gives a slug to one of those who want it at the same moment', async () => {
+    it('creates a slug once under concurrency', async () => {
       const body = { destination: 'https://shop.example/', code: `sale-${randomUUID().slice(0, 8)}` }
       const replies = await Promise.all(Array.from({ length: 10 }, () => manage('POST', 'links', body)))
       expect(replies.map(({ status }) => status).sort()).toEqual([201, ...Array(9).fill(422)])
@@ -101,7 +101,7 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
       expect(reply).toMatchObject({ status: 422, body: { errors: [{ field }] } })
     })
 
-    it('makes 1,000 at once, says of each what became of it, and refuses 1,001', async () => {
+    it('creates 1,000 links in one request with the result of each, and refuses 1,001', async () => {
       const prefix = randomUUID().slice(0, 8)
       const links = Array.from(
         { length: 1_000 },
@@ -155,7 +155,7 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
       expect(await found(`campaign=${campaign}&status=archived`)).toEqual([1])
     })
 
-    it('changes a link where it is followed within 5 s, and keeps what a patch does not name', async () => {
+    it('applies a change within 5 s, and keeps the other fields', async () => {
       const link = await create({ campaign: 'spring', tags: ['a'], expiresAt: '2030-01-01T00:00:00Z' })
       await click(link.code)
       const patch = { destination: 'https://shop.example/new', campaign: null, utm: { source: 'x' } }
@@ -175,7 +175,7 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
       expect(refused).toMatchObject({ status: 422, body: { errors: [{ field: 'expiresAt' }] } })
     })
 
-    it('does not know the links of nobody', async () => {
+    it('does not find links of other projects', async () => {
       for (const id of [randomUUID(), 'x']) {
         for (const path of [`links/${id}`, `links/${id}/qr`, `links/${id}/stats`])
           expect((await manage('GET', path)).status).toBe(404)
@@ -286,7 +286,7 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
       expect((await storedEvent(named.eventId)).context).toMatchObject({ utm: { campaign: 'own' } })
     })
 
-    it('leaves what it does not know as it was sent', async () => {
+    it('passes unknown references on unchanged', async () => {
       const unknown = { shortLinkId: randomUUID(), shortLinkCode: 'nobody-has-this' }
       const event = anEvent(`v-${randomUUID()}`, { ...unknown, properties: { wm_click: randomUUID() } })
       await track(event)
@@ -295,7 +295,7 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
       expect(stored.context).not.toHaveProperty('shortLink')
     })
 
-    it('attributes what a visitor did to the user that they turn out to be, within the window', async () => {
+    it("attributes a visitor's events to the user after the identify call, within the window", async () => {
       const link = await create({})
       const [visitorId, userId] = [`v-${randomUUID()}`, `u-${randomUUID()}`]
       const landed = anEvent(visitorId, { properties: { url: (await click(link.code)).href } })

@@ -14,7 +14,7 @@ const describeAtOnce = (): void => {
   afterAll(() => waymark?.stop())
   const { call, manage } = createClient(() => waymark)
 
-  it('decides by a decision as soon as it was made, changed or paused', async () => {
+  it('applies a created, changed or paused decision at once', async () => {
     const key = `d-${randomUUID()}`
     const decided = async () => (await call('POST', '/api/v1/decide', { visitorId: 'v', keys: [key] })).body
     expect(await decided()).toMatchObject({ decisions: [{ reason: 'ERROR' }] })
@@ -34,7 +34,7 @@ const describeAtOnce = (): void => {
     expect(await decided()).toMatchObject({ decisions: [{ reason: 'DISABLED' }] })
   })
 
-  it('takes user hashes as soon as the identity secret was first read', async () => {
+  it('accepts user hashes as soon as the identity secret was first read', async () => {
     const userId = `u-${randomUUID()}`
     const write = (more = {}) => call('PUT', '/api/v1/profile', { userId, traits: {}, ...more })
     expect((await write()).status).toBe(200)
@@ -43,7 +43,7 @@ const describeAtOnce = (): void => {
     expect((await write({ userHash })).status).toBe(200)
   })
 
-  it('follows a short link as it was changed, and no more as soon as it was paused', async () => {
+  it('applies a change or pause of a link at once', async () => {
     const code = `l-${randomUUID()}`
     const follow = () => waymark.request(`/s/${code}`, { redirect: 'manual' })
     const made = await manage('POST', 'links', { code, destination: 'https://shop.example/one' })

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 
 const MAIN = path.resolve(import.meta.dirname, '../src/main.ts')
 
-describe('what a start says', () => {
+describe('the output of a start', () => {
   let dataDir: string
   beforeAll(async () => {
     dataDir = await mkdtemp(path.join(tmpdir(), 'waymark-start-'))
@@ -40,7 +40,7 @@ describe('what a start says', () => {
     return stdout()
   }
 
-  it('shows the key once, and then where it is kept', async () => {
+  it('shows the key once, and then its location', async () => {
     const port = await freePort()
     const first = await greetingOf(port)
     const file = path.join(dataDir, 'demo.json')
@@ -53,7 +53,7 @@ describe('what a start says', () => {
     for (const said of [first, second]) expect(said).toContain(`eval "$(npm run -s demo:env -- '${file}')"`)
   })
 
-  it('says where metrics are, and in one line why they are not', async () => {
+  it('shows the URL of metrics, or one line with the reason why there is none', async () => {
     const metricsPort = await freePort()
     const first = start(await freePort(), metricsPort)
     await eventually('it greets', () => first.stdout().includes('Waymark answers on'))
@@ -77,7 +77,7 @@ describe('what a start says', () => {
     expect(second.output()).not.toContain('EADDRINUSE')
   })
 
-  it('is one line when the mail secret is not usable, and leaves the file alone', async () => {
+  it('is one line when the mail secret is invalid, and keeps the file', async () => {
     const file = path.join(dataDir, 'mail-secret')
     const before = await readFile(file, 'utf8')
     await writeFile(file, 'cut short')

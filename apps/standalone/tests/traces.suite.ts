@@ -47,7 +47,7 @@ export const describeTraces = (start: (env: Record<string, string>) => Promise<C
       return names.every((name) => spans.has(name)) && spans
     })
 
-  it('follow an event from the request to the stores', async () => {
+  it('cover an event from the request to the stores', async () => {
     const traceId = randomBytes(16).toString('hex')
     expect(await track(traceId)).toBe(202)
     const request = 'POST /api/v1/t'
@@ -64,7 +64,7 @@ export const describeTraces = (start: (env: Record<string, string>) => Promise<C
     expect(JSON.stringify([...spans.values()])).not.toContain('visitor-')
   })
 
-  it('follow one that was stored at once and goes on by the outbox', async () => {
+  it('cover a synchronous event and its way through the outbox', async () => {
     const traceId = randomBytes(16).toString('hex')
     expect(await track(traceId, '?sync=1')).toBe(200)
     const spans = await spansOf(traceId, ['POST /api/v1/t', 'process events.enriched.v1 email'])
@@ -73,7 +73,7 @@ export const describeTraces = (start: (env: Record<string, string>) => Promise<C
     )
   })
 
-  it('follow each of many that were sent together', async () => {
+  it('cover each of many events in one request', async () => {
     const traceIds = Array.from({ length: 50 }, () => randomBytes(16).toString('hex'))
     await Promise.all(traceIds.map((traceId) => track(traceId)))
     for (const traceId of traceIds) await spansOf(traceId, ['process events.enriched.v1 persistence'])

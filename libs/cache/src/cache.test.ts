@@ -11,12 +11,12 @@ describe('a copy in the cache', () => {
     return readCopy(cache, 'key', shape)
   }
 
-  it('is what was left there', async () => {
+  it('is read as written', async () => {
     expect(await readAs('{"a":1}')).toEqual({ a: 1 })
   })
 
   it.each([undefined, '', '{', 'null', '[]', '{}', '{"a":"1"}', '"a"'])(
-    'is nothing when it is %j',
+    'is ignored when it is %j',
     async (text) => {
       expect(await readAs(text)).toBeUndefined()
     },

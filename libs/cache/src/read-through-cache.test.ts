@@ -64,7 +64,7 @@ describe('a read-through cache', () => {
     expect(read).toHaveBeenCalledTimes(2)
   })
 
-  it('shares a read between those who ask at the same time, and reads again when its value is outdated', async () => {
+  it('shares a read between concurrent callers, and reads again when its value is outdated', async () => {
     const { store, read, get } = setUp()
     store.isCurrent = true
     expect(await Promise.all([get(), get(), get()])).toEqual(Array(3).fill({ n: 1 }))
@@ -144,7 +144,7 @@ describe('a read-through cache', () => {
     expect(read).toHaveBeenCalledTimes(1)
   })
 
-  it('returns an outdated value at once and reads it again in the background, if asked to', async () => {
+  it('returns an outdated value at once and reads it again in the background, if configured', async () => {
     const { store, read, get } = setUp({ staleWhileRefreshing: true })
     await get()
     store.stored = { n: 2 }

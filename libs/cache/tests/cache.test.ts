@@ -29,13 +29,13 @@ const describeCache = (open: () => Cache): void => {
     expect(await cache.get('kept')).toBeUndefined()
   })
 
-  it('forgets a value when its time is over', async () => {
+  it('expires a value after its TTL', async () => {
     await cache.set('brief', 'here', 50)
     expect(await cache.get('brief')).toBe('here')
     await eventually('it is forgotten', async () => (await cache.get('brief')) === undefined)
   })
 
-  it('knows nothing of other keys', async () => {
+  it('returns nothing for other keys', async () => {
     expect(await cache.get('never set')).toBeUndefined()
   })
 }
@@ -47,7 +47,7 @@ describe.skipIf(!services)('the cache in Redis', () => {
   describeCache(() => createRedisCache({ url: requireServices().redisUrl, keyPrefix }, createMemoryLog()))
 })
 
-describe('the cache in Redis while Redis is away', () => {
+describe('the cache in Redis during an outage', () => {
   it('behaves as if empty, and logs once', async () => {
     const log = createMemoryLog()
     const cache = createRedisCache({ url: `redis://localhost:${await freePort()}` }, log)
@@ -59,8 +59,8 @@ describe('the cache in Redis while Redis is away', () => {
   })
 })
 
-describe.skipIf(!services)('the cache in a Redis that falls silent', () => {
-  it('gives the connection up and asks for another', async () => {
+describe.skipIf(!services)('the cache in a Redis that hangs', () => {
+  it('closes the connection and opens another', async () => {
     const url = new URL(requireServices().redisUrl)
     const proxy = await startTcpProxy(url.href)
     url.port = `${proxy.port}`

@@ -25,7 +25,7 @@ const describeMarks = (open: () => SharedMarks): void => {
     expect(await marks.read([])).toEqual([])
   })
 
-  it('end when their time is over', async () => {
+  it('expire after their TTL', async () => {
     await marks.set(['brief'], 'here', 50)
     await eventually('it is gone', async () => (await marks.read(['brief']))?.[0] === undefined)
   })
@@ -37,7 +37,7 @@ describe.skipIf(!services)('marks in Redis', () => {
   const keyPrefix = `t${randomBytes(6).toString('hex')}:`
   describeMarks(() => createRedisMarks({ url: requireServices().redisUrl, keyPrefix }, createMemoryLog()))
 
-  it('follow as soon as a Redis that fell silent is back', async () => {
+  it('follow as soon as Redis recovers from a hang', async () => {
     const url = new URL(requireServices().redisUrl)
     const proxy = await startTcpProxy(url.href)
     const direct = createRedisMarks({ url: url.href, keyPrefix }, createMemoryLog())
@@ -58,8 +58,8 @@ describe.skipIf(!services)('marks in Redis', () => {
   })
 })
 
-describe('marks in a Redis that is away', () => {
-  it('cannot be read, and setting them goes on', async () => {
+describe('marks in Redis during an outage', () => {
+  it('cannot be read, and can be set', async () => {
     const marks = createRedisMarks({ url: `redis://localhost:${await freePort()}` }, createMemoryLog())
     await marks.set(['a'], 'x', 1_000)
     expect(await marks.read(['a'])).toBeUndefined()

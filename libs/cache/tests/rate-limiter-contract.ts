@@ -26,13 +26,13 @@ export const describeRateLimiter = (open: () => Promise<RateLimiter>): void => {
     }
   })
 
-  it('allows as many when all of them come at once', async () => {
+  it('allows the limit under concurrency', async () => {
     const use = aUse(50)
     const results = await Promise.all(Array.from({ length: 200 }, () => limiter.consume(use)))
     expect(allowedOf(results)).toBe(50)
   })
 
-  it('tells when the window ends', async () => {
+  it('returns the end of the window', async () => {
     const use = aUse(1)
     for (const { resetMs } of [await limiter.consume(use), await limiter.consume(use)]) {
       expect(resetMs).toBeGreaterThan(MINUTE - 10_000)
@@ -40,7 +40,7 @@ export const describeRateLimiter = (open: () => Promise<RateLimiter>): void => {
     }
   })
 
-  it('allows again when the window is over', async () => {
+  it('allows again after the window', async () => {
     const use = aUse(1, 1_000)
     expect((await limiter.consume(use)).allowed).toBe(true)
     expect((await limiter.consume(use)).allowed).toBe(false)
@@ -48,7 +48,7 @@ export const describeRateLimiter = (open: () => Promise<RateLimiter>): void => {
     expect((await limiter.consume(use)).allowed).toBe(false)
   })
 
-  it('counts each key and each bucket by itself', async () => {
+  it('counts each key and each bucket separately', async () => {
     const use = aUse(1)
     expect((await limiter.consume(use)).allowed).toBe(true)
     expect((await limiter.consume({ ...use, key: `${use.key}x` })).allowed).toBe(true)
@@ -56,7 +56,7 @@ export const describeRateLimiter = (open: () => Promise<RateLimiter>): void => {
     expect((await limiter.consume(use)).allowed).toBe(false)
   })
 
-  it('follows a limit that changes, and does not count what it refused', async () => {
+  it('applies a changed limit, without counting refused uses', async () => {
     const use = aUse(2)
     await limiter.consume(use)
     await limiter.consume(use)
@@ -74,7 +74,7 @@ export const describeRateLimiter = (open: () => Promise<RateLimiter>): void => {
     ['an address', '::1'],
     ['odd characters', 'ä \u0000\r\n*{}'],
     ['long', 'x'.repeat(10_000)],
-  ])('takes any key: %s', async (_what, text) => {
+  ])('accepts any key: %s', async (_what, text) => {
     const use = { ...aUse(1), key: `${text}${randomUUID()}` }
     expect((await limiter.consume(use)).allowed).toBe(true)
     expect((await limiter.consume(use)).allowed).toBe(false)

@@ -56,14 +56,14 @@ describe('the limiter in memory', () => describeRateLimiter(async () => createMe
 describe.skipIf(!services)('the limiter in Redis', () => {
   describeRateLimiter(() => open(createSharedRateLimiter))
 
-  it('holds one limit across processes, exactly', async () => {
+  it('enforces one limit across processes exactly', async () => {
     const pair = await openTwo(createSharedRateLimiter)
     const use = aUse(50)
     expect(await allowedOf(times(200, (n) => pair[n % 2 === 0 ? 0 : 1].consume(use)))).toBe(50)
     for (const limiter of pair) expect((await limiter.consume(use)).allowed).toBe(false)
   })
 
-  it('tells one process what the other used, and when the window ends', async () => {
+  it('returns to one process what the other used, and the end of the window', async () => {
     const [one, other] = await openTwo(createSharedRateLimiter)
     const use = aUse(3)
     expect(await one.consume(use)).toMatchObject({ allowed: true, remaining: 2 })
@@ -77,7 +77,7 @@ describe.skipIf(!services)('the limiter in Redis', () => {
 describe.skipIf(!services)('the locally counting limiter on Redis', () => {
   describeRateLimiter(() => open(createLocallyCountingRateLimiter))
 
-  it('learns what other processes used', async () => {
+  it('receives the counts of other processes', async () => {
     const [one, other] = await openTwo(createLocallyCountingRateLimiter)
     const use = aUse(100)
     expect(await allowedOf(times(100, () => one.consume(use)))).toBe(100)
@@ -91,7 +91,7 @@ describe.skipIf(!services)('the locally counting limiter on Redis', () => {
     expect(allowed).toBeLessThan(50)
   })
 
-  it('allows at most the limit in each process, however sudden the burst', async () => {
+  it('allows at most the limit in each process during a burst', async () => {
     const pair = await openTwo(createLocallyCountingRateLimiter)
     const use = aUse(20)
     const allowed = await allowedOf(times(200, (n) => pair[n % 2 === 0 ? 0 : 1].consume(use)))
@@ -100,7 +100,7 @@ describe.skipIf(!services)('the locally counting limiter on Redis', () => {
     for (const limiter of pair) expect((await limiter.consume(use)).allowed).toBe(false)
   })
 
-  it('shares what is left when it is closed', async () => {
+  it('shares the remaining counts when closed', async () => {
     const use = aUse(10)
     const leaving = await open((counter) =>
       createLocallyCountingRateLimiter(counter, { shareEveryMs: 60_000 }),
@@ -119,7 +119,7 @@ const limiters = [
 ] as const
 
 describe.each(limiters)('%s without Redis', (_name, create) => {
-  it('counts by itself from the first use, and logs once', async () => {
+  it('counts locally from the first use, and logs once', async () => {
     const log = createMemoryLog()
     const counter = openRedisCounter({ url: `redis://localhost:${await freePort()}` }, log)
     const limiter = create(counter)
@@ -145,7 +145,7 @@ describe.skipIf(!services)('while Redis fails', () => {
   }
 
   it.each(limiters)(
-    'by hanging, %s waits no longer than its timeout, and shares again afterwards',
+    'hanging: %s waits no longer than its timeout, and shares again afterwards',
     async (_name, create) => {
       const admin = new Redis(redis.url)
       const pair = [await open(create, redis.url), await open(create, redis.url)] as const
@@ -174,7 +174,7 @@ describe.skipIf(!services)('while Redis fails', () => {
     },
   )
 
-  it('by going away, each process counts on from what it knew', async () => {
+  it('unavailable: each process continues from its known counts', async () => {
     const opened = await Promise.all(limiters.map(([, create]) => open(create, redis.url)))
     const use = aUse(10)
     const [shared] = opened

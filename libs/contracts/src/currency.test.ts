@@ -3,11 +3,11 @@ import { currencyOf } from './currency.ts'
 import { compileValidator } from './validator.ts'
 
 describe('currencyOf', () => {
-  it.each(['EUR', 'USD', 'JPY', 'CHF', 'XCG', 'ZWG', 'SLE', 'CLF', 'XAF'])('knows %s', (code) => {
+  it.each(['EUR', 'USD', 'JPY', 'CHF', 'XCG', 'ZWG', 'SLE', 'CLF', 'XAF'])('accepts %s', (code) => {
     expect(currencyOf(code)).toBe(code)
   })
 
-  it.each(['eur', 'Eur', 'eUR'])('takes %s for EUR', (text) => {
+  it.each(['eur', 'Eur', 'eUR'])('accepts %s as EUR', (text) => {
     expect(currencyOf(text)).toBe('EUR')
   })
 
@@ -26,7 +26,7 @@ describe('currencyOf', () => {
     ' EUR',
     'EUR ',
     '\u0131ls',
-  ])('does not know %j', (code) => {
+  ])('refuses %j', (code) => {
     expect(currencyOf(code)).toBeUndefined()
   })
 

@@ -22,21 +22,21 @@ const OPTIONAL_FIELDS: Record<string, readonly string[]> = {
 }
 
 describe('golden records', () => {
-  it('are there for every topic and no other', () => {
+  it('exist for every topic and no other', () => {
     const files = readdirSync(DIRECTORY).filter((file) => file.endsWith('.json'))
     expect(files.sort()).toEqual(topics.map(({ name }) => `${name}.json`).sort())
   })
 
   describe.each(topics)('of $name', ({ name, validator }) => {
-    it.each(recordsOf(name))('are taken (%#)', (record) => {
+    it.each(recordsOf(name))('are accepted (%#)', (record) => {
       expect(validator.check(record)).toBeUndefined()
     })
 
-    it.each(recordsOf(name))('are taken from a newer service that tells more (%#)', (record) => {
+    it.each(recordsOf(name))('are accepted with additional fields of a newer service (%#)', (record) => {
       expect(validator.check({ ...record, addedLater: { by: 'a newer version' } })).toBeUndefined()
     })
 
-    it.each(recordsOf(name))('name every field that a consumer relies on (%#)', (record) => {
+    it.each(recordsOf(name))('contain every field that a consumer relies on (%#)', (record) => {
       for (const field of Object.keys(record)) {
         const { [field]: _left, ...rest } = record
         expect(validator.fits(rest), `without ${field}`).toBe(OPTIONAL_FIELDS[name]?.includes(field) ?? false)

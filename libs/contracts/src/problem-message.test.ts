@@ -30,11 +30,11 @@ describe('the message of a problem', () => {
     ],
     [Type.Unsafe({ not: { enum: ['null', 'NaN'] } }), 'NaN', 'must be none of null, NaN; got "NaN"'],
     [Type.String({ writeOnly: true, format: 'email' }), 'secret', 'must be an email address'],
-  ])('for %j and %j says what is allowed and what was received', (schema, value, message) => {
+  ])('for %j and %j contains the allowed and the received value', (schema, value, message) => {
     expect(problemOf(schema, value)?.message).toBe(message)
   })
 
-  it('names a field that is not known, and those that are', () => {
+  it('names an unknown field and the known ones', () => {
     const closed = Type.Object({ name: Type.String() }, { additionalProperties: false })
     expect(problemOf(closed, { name: 'a', status: 'archived' })).toEqual({
       field: 'status',
@@ -43,7 +43,7 @@ describe('the message of a problem', () => {
     })
   })
 
-  it('is that of the alternative which the value is meant for', () => {
+  it('refers to the alternative that the value was meant for', () => {
     const nullable = Type.Unsafe({ anyOf: [Type.Object({ count: Type.Integer() }), { type: 'null' }] })
     expect(problemOf(nullable, { count: 'x' })).toMatchObject({ field: 'count', rule: 'type' })
     expect(problemOf(nullable, 7)?.message).toBe(
@@ -51,7 +51,7 @@ describe('the message of a problem', () => {
     )
   })
 
-  it('repeats 100 characters of a value, and no more', () => {
+  it('repeats up to 100 characters of a value', () => {
     expect(show('x'.repeat(100))).toBe(`"${'x'.repeat(100)}"`)
     expect(show('x'.repeat(101))).toBe(`"${'x'.repeat(100)}…"`)
   })
@@ -60,7 +60,7 @@ describe('the message of a problem', () => {
   const queries = operations.flatMap(({ id, query }) => (query ? [{ id, query }] : []))
   const SCHEMA_WORDS = /must match|must NOT|pattern/
 
-  it.each(bodies)('never has words of JSON Schema in the body of $id', ({ body }) => {
+  it.each(bodies)('has no words of JSON Schema in the body of $id', ({ body }) => {
     const { properties = {} } = body.schema as { properties?: Record<string, unknown> }
     const members = Object.fromEntries(Object.keys(properties).map((name) => [name, fc.jsonValue()]))
     const value = fc.oneof(fc.jsonValue(), fc.record(members, { requiredKeys: [] }))
@@ -72,7 +72,7 @@ describe('the message of a problem', () => {
     )
   })
 
-  it.each(queries)('never has words of JSON Schema in the query of $id', ({ query }) => {
+  it.each(queries)('has no words of JSON Schema in the query of $id', ({ query }) => {
     const { properties = {} } = query.schema as { properties?: Record<string, unknown> }
     const members = Object.fromEntries(Object.keys(properties).map((name) => [name, fc.string()]))
     fc.assert(
@@ -82,7 +82,7 @@ describe('the message of a problem', () => {
     )
   })
 
-  it('has words for every pattern of a request', () => {
+  it('describes every pattern of a request in words', () => {
     const parts = JSON.stringify(operations.map(({ body, query }) => [body?.schema, query?.schema]))
     const missing: string[] = []
     JSON.parse(parts, (_name, part: unknown) => {

@@ -17,11 +17,11 @@ const read = (query: Record<string, unknown>) => {
 }
 
 describe('a query string', () => {
-  it('has its defaults filled in', () => {
+  it('gets its defaults', () => {
     expect(read({})).toEqual({ limit: 50 })
   })
 
-  it('is read as the types of its schema', () => {
+  it('is converted to the types of its schema', () => {
     expect(read({ limit: '7', bots: 'true', name: '7' })).toEqual({ limit: 7, bots: true, name: '7' })
   })
 
@@ -33,11 +33,11 @@ describe('a query string', () => {
     expect(read({ bots })).toBe('bots')
   })
 
-  it('refuses what comes twice', () => {
+  it('refuses repeated parameters', () => {
     expect(read({ limit: ['1', '2'] })).toBe('limit')
   })
 
-  it('gives every number back that is within the bounds', () => {
+  it('accepts every number within the bounds', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 500 }), (limit) => {
         expect(read({ limit: `${limit}` })).toEqual({ limit })

@@ -17,7 +17,7 @@ const theirs = () => new Ajv2020({ allErrors: true, verbose: true })
 const mine = validators(withTextLength(theirs()))
 const original = validators(theirs())
 
-it('tells of every text what counting its characters does', () => {
+it('agrees with counting characters for every text', () => {
   const limit = fc.nat({ max: 8 })
   // Including lone surrogates and surrogate pairs.
   const text = fc.string({ unit: fc.constantFrom('a', 'é', '😀', '\ud83d', '\ude00'), maxLength: 20 })

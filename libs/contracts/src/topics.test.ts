@@ -17,15 +17,15 @@ const letter = {
 }
 
 describe('topics', () => {
-  it('have names of their own', () => {
+  it('have unique names', () => {
     expect(new Set(topics.map(({ name }) => name)).size).toBe(topics.length)
   })
 
-  it.each(topics)('$name forgets personal data after 7 days', ({ retentionMs }) => {
+  it.each(topics)('$name deletes personal data after 7 days', ({ retentionMs }) => {
     expect(retentionMs).toBeLessThanOrEqual(7 * DAY_MS)
   })
 
-  it('have room for a dead letter that wraps the largest record', () => {
+  it('have space for a dead letter with the largest record', () => {
     const largest = Math.max(...topics.filter((topic) => topic !== deadLetters).map((t) => t.maxMessageBytes))
     expect(deadLetters.maxMessageBytes).toBeGreaterThan((largest * 4) / 3)
   })
@@ -42,7 +42,7 @@ describe('a dead letter', () => {
     ['partition', -1],
     ['headers', { 'line\nbreak': 1 }],
     ['v', 2],
-  ])('has no %s %j', (field, value) => {
+  ])('is refused with the %s %j', (field, value) => {
     expect(deadLetters.validator.fits({ ...letter, [field]: value })).toBe(false)
   })
 })

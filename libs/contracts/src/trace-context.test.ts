@@ -4,7 +4,7 @@ import { traceHeadersOf, traceIdOf } from './trace-context.ts'
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
 const SPAN_ID = '00f067aa0ba902b7'
 
-it('takes the trace from a valid traceparent, of later versions too', () => {
+it('reads the trace of a valid traceparent, also of later versions', () => {
   for (const traceparent of [
     `00-${TRACE_ID}-${SPAN_ID}-01`,
     `00-${TRACE_ID}-${SPAN_ID}-00`,
@@ -26,7 +26,7 @@ it.each([
   `00-${TRACE_ID}-${SPAN_ID}-01, 00-${TRACE_ID}-${SPAN_ID}-01`,
   `00-${TRACE_ID}-${SPAN_ID}-01\n`,
   [`00-${TRACE_ID}-${SPAN_ID}-01`],
-])('takes nothing from %j', (traceparent) => {
+])('reads nothing from %j', (traceparent) => {
   expect(traceIdOf({ traceparent })).toBeUndefined()
   expect(traceHeadersOf({ traceparent })).toBeUndefined()
 })

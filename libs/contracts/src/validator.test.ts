@@ -24,7 +24,7 @@ describe('a validator', () => {
       '018f0000-0000-7000-8000-00000000000A',
       ['urn:uuid:018f0000-0000-7000-8000-00000000000a', '018f00000000700080000000000000a'],
     ],
-  ])('takes as %s what the stores take', (format, usable, unusable) => {
+  ])('accepts as %s what the stores accept', (format, usable, unusable) => {
     const { fits } = compileValidator(Type.String({ format }))
     expect(fits(usable)).toBe(true)
     for (const text of unusable) expect(fits(text)).toBe(false)
@@ -57,17 +57,17 @@ describe('a validator', () => {
     ],
     [null, { field: '', rule: 'type', message: 'must be an object; got null' }],
     [[], { field: '', rule: 'type', message: 'must be an object; got an empty array' }],
-  ])('names the field at fault in %j', (value, problem) => {
+  ])('names the invalid field in %j', (value, problem) => {
     expect(person.check(value)).toMatchObject(problem)
     expect(person.fits(value)).toBe(false)
   })
 
-  it('names a field whose own name holds a slash or a tilde', () => {
+  it("escapes a slash or tilde in a field's name", () => {
     const labels = compileValidator(Type.Unsafe({ type: 'object', additionalProperties: { type: 'string' } }))
     expect(labels.check({ 'a/b~c': 1 })?.field).toBe('a/b~c')
   })
 
-  it('judges any JSON value without throwing, and `check` agrees with `fits`', () => {
+  it('handles any JSON value without throwing, and `check` agrees with `fits`', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(person.check(value) === undefined).toBe(person.fits(value))

@@ -20,24 +20,24 @@ describe('pending migrations', () => {
     expect(pendingMigrations([first, second], [applied(first), applied(second)])).toEqual([])
   })
 
-  it('may be fewer than the database has, when newer code migrated it', () => {
+  it('may be fewer than those of a newer database', () => {
     expect(pendingMigrations([first], [applied(first), applied(second)])).toEqual([])
   })
 
-  it('are refused after a failure, with what it said', () => {
+  it('are refused after a failure, with its message', () => {
     const failed = applied(second, { finished: false, logs: 'syntax error' })
     const check = () => pendingMigrations([first, second], [applied(first), failed])
     expect(check).toThrow(MigrationError)
     expect(check).toThrow(/20260202000000_second failed before.*syntax error/)
   })
 
-  it('are refused when an applied one was changed, naming it', () => {
+  it('are refused when an applied one was changed, with its name', () => {
     const check = () => pendingMigrations([{ ...first, sql: 'SELECT 3;\n' }, second], [applied(first)])
     expect(check).toThrow(MigrationError)
     expect(check).toThrow(/changed.*20260101000000_first$/)
   })
 
-  it('take no offence at line ends', () => {
+  it('ignore differences of line ends', () => {
     const onWindows = { ...first, sql: 'SELECT 1;\r\n' }
     expect(pendingMigrations([onWindows], [applied(first)])).toEqual([])
     expect(pendingMigrations([first], [applied(onWindows)])).toEqual([])

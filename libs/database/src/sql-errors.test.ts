@@ -49,7 +49,7 @@ describe('transient errors', () => {
     expect(isTransient(new AggregateError([withCode('ECONNREFUSED')]))).toBe(true)
   })
 
-  it('as Prisma passes them on', () => {
+  it('as wrapped by Prisma', () => {
     expect(isTransient(prismaError('P1001', { kind: 'DatabaseNotReachable' }))).toBe(true)
     expect(isTransient(prismaError('P2010', { kind: 'ConnectionClosed' }))).toBe(true)
     expect(
@@ -58,7 +58,7 @@ describe('transient errors', () => {
     expect(isTransient(withCode('P2028'))).toBe(true)
   })
 
-  it('a partition that is not there yet, unlike a violated check', () => {
+  it('a missing partition, unlike a violated check', () => {
     const missing = withCode('23514', { routine: 'ExecFindPartition' })
     expect(isTransient(missing)).toBe(true)
     expect(isDataError(missing)).toBe(false)
@@ -80,7 +80,7 @@ describe('data errors', () => {
     expect(isTransient(withCode(code))).toBe(false)
   })
 
-  it('as Prisma passes them on', () => {
+  it('as wrapped by Prisma', () => {
     const duplicate = prismaError('P2002', { kind: 'UniqueConstraintViolation', originalCode: '23505' })
     expect(isDataError(duplicate)).toBe(true)
     expect(isTransient(duplicate)).toBe(false)
@@ -108,7 +108,7 @@ it('a deadlock leaves the connection usable, a shutdown does not', () => {
   expect(isConnectionError(withCode('57P01'))).toBe(true)
 })
 
-it('does not follow a chain of causes for ever', () => {
+it('does not follow a circular chain of causes', () => {
   const error = new Error('first')
   error.cause = error
   expect(isTransient(error)).toBe(false)

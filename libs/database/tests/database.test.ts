@@ -60,7 +60,7 @@ describe.skipIf(!services)('the database', () => {
     expect(await tenantNames()).toEqual(['kept'])
   })
 
-  it('rolls back a transaction that rejects, and goes on with the same connection', async () => {
+  it('rolls back a transaction that rejects, and reuses the connection', async () => {
     const before = await pidOf(db.pool)
     const refused = db.transaction(async (client) => {
       await client.query(INSERT, [randomUUID(), 'lost'])
@@ -71,7 +71,7 @@ describe.skipIf(!services)('the database', () => {
     expect(await pidOf(db.pool)).toBe(before)
   })
 
-  it('does not resolve a transaction in which a failed statement was overlooked', async () => {
+  it('does not resolve a transaction with an ignored failed statement', async () => {
     const overlooked = db.transaction(async (client) => {
       await client.query(INSERT, [randomUUID(), 'lost'])
       await client.query('SELECT 1 / 0').catch(() => {})
@@ -80,7 +80,7 @@ describe.skipIf(!services)('the database', () => {
     expect(await tenantNames()).toEqual([])
   })
 
-  it('commits what was sent before, at once, when the transaction asks for that', async () => {
+  it('commits earlier statements at once on request', async () => {
     const seen = await db.transaction(async (client, commit) => {
       const inserted = client.query(INSERT, [randomUUID(), 'kept'])
       await Promise.all([inserted, commit()])
@@ -89,7 +89,7 @@ describe.skipIf(!services)('the database', () => {
     expect(seen).toEqual(['kept'])
   })
 
-  it('commits nothing of statements sent together when one of them fails, and tells why', async () => {
+  it('commits nothing of pipelined statements when one fails, and reports the reason', async () => {
     const before = await pidOf(db.pool)
     const refused = db.transaction(async (client, commit) => {
       const statements = [
@@ -104,7 +104,7 @@ describe.skipIf(!services)('the database', () => {
     expect(await pidOf(db.pool)).toBe(before)
   })
 
-  it('survives a connection cut within a transaction, and does not use it again', async () => {
+  it('survives a broken connection in a transaction, and does not reuse it', async () => {
     let before: number | undefined
     const broken = db.transaction(async (client) => {
       before = await pidOf(client)
@@ -117,7 +117,7 @@ describe.skipIf(!services)('the database', () => {
     expect(await pidOf(db.pool)).not.toBe(before)
   })
 
-  it('survives idle connections being cut, and reports it', async () => {
+  it('survives broken idle connections, and reports them', async () => {
     await cut(await pidOf(db.pool))
     await expect.poll(() => idleErrors.length).toBe(1)
     expect(isTransient(idleErrors[0])).toBe(true)
@@ -139,12 +139,12 @@ describe.skipIf(!services)('the database', () => {
     await expect(client.query('SELECT pg_sleep(600)')).rejects.toSatisfy(isTransient)
   })
 
-  it('waits for a connection no longer than it was told', async () => {
+  it('waits for a connection up to its timeout', async () => {
     const { pool } = await openImpatient({ connectTimeoutMs: 100 })
     await expect(pool.query('SELECT 1')).rejects.toSatisfy(isTransient)
   })
 
-  it('is transient when nothing listens, by pg and by Prisma', async () => {
+  it('reports a refused connection as transient, with pg and Prisma', async () => {
     const away = openDatabase({
       url: 'postgresql://nobody@127.0.0.1:1/none',
       poolSize: 1,
@@ -158,7 +158,7 @@ describe.skipIf(!services)('the database', () => {
     await away.close()
   })
 
-  it('has every column that Prisma knows', async () => {
+  it('has every column of the Prisma schema', async () => {
     const { prisma } = db
     const found = await Promise.all([
       prisma.tenant.findFirst(),
@@ -179,7 +179,7 @@ describe.skipIf(!services)('the database', () => {
     expect(db.pool.totalCount).toBeGreaterThan(0)
   })
 
-  it('keeps rules that no writer can get around', async () => {
+  it('enforces constraints for every writer', async () => {
     const user = { id: randomUUID(), name: 'Ann', passwordHash: '…' }
     await expect(db.prisma.user.create({ data: { ...user, email: 'Ann@example.com' } })).rejects.toSatisfy(
       isDataError,

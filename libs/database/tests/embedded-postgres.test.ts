@@ -113,7 +113,7 @@ const end = async ({ child, ended }: TestProcess) => {
   await ended
 }
 
-test('starts on nothing, and keeps the data over a restart', async () => {
+test('starts on an empty directory, and keeps the data over a restart', async () => {
   const dataDir = path.join(await workDir(), '.waymark', 'postgres')
   const lines: string[] = []
   const options = { dataDir, log: (line: string) => lines.push(line), settings: { work_mem: '5MB' } }
@@ -163,7 +163,7 @@ test('works below a path with spaces and quotes, with a database name that needs
   expect(await query(server.url, 'SELECT n, current_database() FROM kept')).toEqual([[42, 'my "site" é']])
 })
 
-test('starts a server that dies on its own again, on the same port', async () => {
+test('restarts a server that dies, on the same port', async () => {
   const dataDir = path.join(await workDir(), 'postgres')
   const lines: string[] = []
   const first = await start({ dataDir, log: (line) => lines.push(line) })
@@ -177,7 +177,7 @@ test('starts a server that dies on its own again, on the same port', async () =>
   expect(await kept(second.url)).toEqual([[42]])
 })
 
-test('stops the server that a killed process left behind, and keeps what was committed', async () => {
+test('stops the server that a killed process left behind, and keeps committed data', async () => {
   const dataDir = path.join(await workDir(), 'postgres')
   const { kill, url } = spawnHolder(dataDir)
   await insert(await url)
@@ -205,7 +205,7 @@ test('is refused while another process works on the data, and waits for it to en
   expect(await kept((await waiting).url)).toEqual([[42]])
 })
 
-test('recovers from a first start that was killed', async () => {
+test('recovers from a killed first start', async () => {
   const dataDir = path.join(await workDir(), 'postgres')
   const { kill, url } = spawnHolder(dataDir)
   url.catch(() => {})
@@ -227,7 +227,7 @@ test('recovers from a first start that was killed', async () => {
   ])
 })
 
-test('takes over from a dead process whose pids other processes have now, and leaves those alone', async () => {
+test('takes over from a dead process whose pids were reused, and does not touch those processes', async () => {
   const dataDir = path.join(await workDir(), 'postgres')
   const first = await start({ dataDir })
   await insert(first.url)
@@ -251,7 +251,7 @@ test('takes over from a dead process whose pids other processes have now, and le
   expect(bystander.exitCode ?? bystander.signalCode).toBe(null)
 })
 
-test('gives the lock to exactly one of many, and again after it was given back', async () => {
+test('gives the lock to exactly one of many, and again after its release', async () => {
   const directory = await workDir()
   const attempt = () =>
     Promise.allSettled(Array.from({ length: 20 }, () => lockDataDir(directory, { waitMs: 200 })))
@@ -262,7 +262,7 @@ test('gives the lock to exactly one of many, and again after it was given back',
   }
 })
 
-test('says why a lock file cannot be locked', async () => {
+test('reports why a lock file cannot be locked', async () => {
   const directory = await workDir()
   await fs.writeFile(path.join(directory, 'owner.lock'), 'not what it should be, and long enough to tell')
   await expect(lockDataDir(directory, { waitMs: 0 })).rejects.toThrow(
@@ -283,7 +283,7 @@ test('starts on a copy of a data directory that is in use', async () => {
   expect(await kept(first.url)).toEqual([[42]])
 })
 
-test('explains what it cannot do', async () => {
+test('reports what it does not support', async () => {
   const directory = await workDir()
   const dangling = path.join(directory, 'dangling')
   await fs.symlink(path.join(directory, 'gone'), dangling)
@@ -355,7 +355,7 @@ describe('as root', () => {
     expect(uid).toBe((await systemUser(() => {})).uid)
   })
 
-  test('keeps the data elsewhere when the server could not reach them', async ({ skip }) => {
+  test('stores the data elsewhere when the server could not access it', async ({ skip }) => {
     skip(!isRoot, 'needs root')
     const home = await workDir(0o700)
     const dataDir = path.join(home, '.waymark', 'postgres')
@@ -380,7 +380,7 @@ describe('as root', () => {
     await Promise.all([after.stop(), fresh.stop()])
   })
 
-  test('starts anew when the data directory was deleted, even with the old server still running', async ({
+  test('starts again when the data directory was deleted, even with the old server still running', async ({
     skip,
   }) => {
     skip(!isRoot, 'needs root')
@@ -417,7 +417,7 @@ describe('as root', () => {
     expect((await fs.readdir(systemDirectory)).filter((name) => name.startsWith(copy))).toEqual([copy])
   })
 
-  test('shares a data directory with an ordinary user who made it, but not the other way round', async ({
+  test('shares a data directory with the ordinary user who created it, but not vice versa', async ({
     skip,
   }) => {
     skip(!isRoot || !(await userOf(nobody, nobody)), 'needs root and a user with id 65534')

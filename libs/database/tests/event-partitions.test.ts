@@ -28,7 +28,7 @@ describe.skipIf(!services)('monthly partitions of events', () => {
 
   const insert = (receivedAt: string) => pool.query(INSERT, [randomUUID(), receivedAt])
 
-  it('are made once, and take the events of their month in UTC', async () => {
+  it('are created once, and contain the events of their month in UTC', async () => {
     const now = new Date('2026-12-31T23:59:59Z')
     expect(await ensureEventPartitions(pool, { now })).toEqual([
       'events_2026_11',
@@ -64,13 +64,13 @@ describe.skipIf(!services)('monthly partitions of events', () => {
     ])
   })
 
-  it('are missed by an error that is worth a retry', async () => {
+  it('give a transient error when missing', async () => {
     const missed = insert('2020-01-01T00:00:00Z')
     await expect(missed).rejects.toSatisfy(isTransient)
     await expect(missed).rejects.not.toSatisfy(isDataError)
   })
 
-  it('are made by many at once while writers write and a transaction is open', async () => {
+  it('are created concurrently with writers and an open transaction', async () => {
     await ensureEventPartitions(pool, { now: new Date('2026-01-15T00:00:00Z'), monthsAhead: 0 })
     const open = await pool.connect()
     await open.query('BEGIN')

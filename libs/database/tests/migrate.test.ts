@@ -61,7 +61,7 @@ describe.skipIf(!services)('migrations', () => {
     await expect(requireMigrated(pool)).rejects.toThrow(/lacks migrations.*_init/)
   })
 
-  it('leave the records that Prisma would', async () => {
+  it('leave the same records as Prisma', async () => {
     const sql = 'CREATE TABLE a (id INT);\nCREATE TABLE b (id INT);\n'
     await write('1_tables', sql)
     const lines: string[] = []
@@ -81,7 +81,7 @@ describe.skipIf(!services)('migrations', () => {
     ])
   })
 
-  it('that fail change nothing, are recorded, and stop later runs until that is resolved', async () => {
+  it('change nothing when they fail, are recorded, and block later runs until resolved', async () => {
     await write('1_good', 'CREATE TABLE a (id INT);')
     await write('2_bad', 'CREATE TABLE b (id INT);\nINSERT INTO missing VALUES (1);')
     await write('3_later', 'CREATE TABLE c (id INT);')
@@ -101,14 +101,14 @@ describe.skipIf(!services)('migrations', () => {
     expect(await migrate(database.url, { directory })).toEqual(['2_bad', '3_later'])
   })
 
-  it('that were changed after they had been applied are named', async () => {
+  it('are reported when they were changed after they had been applied', async () => {
     await write('1_first', 'CREATE TABLE a (id INT);')
     await migrate(database.url, { directory })
     await write('1_first', 'CREATE TABLE a (id BIGINT);')
     await expect(migrate(database.url, { directory })).rejects.toThrow(/changed.*1_first/)
   })
 
-  it('whose connection is cut leave nothing behind and are applied by the next run', async () => {
+  it('leave nothing behind when the connection breaks, and are applied by the next run', async () => {
     await write('1_slow', 'CREATE TABLE a (id INT);\nSELECT pg_sleep(30);')
     const cut = migrate(database.url, { directory })
     const isCut = expect(cut).rejects.toThrow(/terminat/)

@@ -48,7 +48,7 @@ describe.skipIf(!services)('the database roles of services', () => {
   })
 
   it.each(serviceNames)(
-    'let %s read what it needs, and see that the migrations are applied',
+    'allow %s to read what it needs, including the applied migrations',
     async (service) => {
       await requireMigrated(as(service))
       for (const [table, privileges] of Object.entries<string>(serviceGrants[service].tables))
@@ -56,7 +56,7 @@ describe.skipIf(!services)('the database roles of services', () => {
     },
   )
 
-  it.each(serviceNames)('let %s change nothing but rows', async (service) => {
+  it.each(serviceNames)('allow %s to change only rows', async (service) => {
     const statements = [
       'CREATE TABLE public.mine (id int)',
       'CREATE TABLE ingest.mine (id int)',
@@ -73,7 +73,7 @@ describe.skipIf(!services)('the database roles of services', () => {
   })
 
   it.each(serviceNames.filter((service) => service !== 'management-api'))(
-    'keep accounts and sessions from %s',
+    'hide accounts and sessions from %s',
     async (service) => {
       for (const table of ['users', 'sessions', 'project_members', 'invitations', 'audit_log'])
         await expect(as(service).query(`SELECT FROM core.${table}`), table).rejects.toMatchObject(REFUSED)
@@ -102,11 +102,11 @@ describe.skipIf(!services)('the database roles of services', () => {
     ['management-api', 'write events', 'INSERT INTO ingest.events DEFAULT VALUES'],
     ['management-api', 'change the audit log', 'DELETE FROM core.audit_log'],
     ['management-api', 'create partitions', "SELECT ingest.create_event_partition('2031-01-01')"],
-  ])('do not let %s %s', async (service, _, statement) => {
+  ])('do not allow %s %s', async (service, _, statement) => {
     await expect(as(service).query(statement)).rejects.toMatchObject(REFUSED)
   })
 
-  it('let those who store events create partitions, by a function that takes months only', async () => {
+  it('allow writers of events to create only monthly partitions', async () => {
     const pool = as('persistence-consumer')
     expect(await ensureEventPartitions(pool, { now: new Date('2031-02-15T00:00:00Z') })).toHaveLength(4)
     expect(
@@ -125,7 +125,7 @@ describe.skipIf(!services)('the database roles of services', () => {
       await expect(create(month), `${month}`).rejects.toMatchObject({ code: '22023' })
   })
 
-  it('are changed by another run: passwords, and privileges that are listed no longer', async () => {
+  it('are updated by another run: passwords and removed privileges', async () => {
     const role = serviceRole('link-redirector', prefix)
     await owner.query(
       `GRANT SELECT ON core.users TO ${role}; GRANT UPDATE (name) ON core.projects TO ${role};
@@ -149,7 +149,7 @@ describe.skipIf(!services)('the database roles of services', () => {
     await kept.end()
   })
 
-  it('keep passwords by SCRAM', async () => {
+  it('store passwords as SCRAM verifiers', async () => {
     const { rows } = await owner.query<{ verifier: string }>(
       'SELECT rolpassword AS verifier FROM pg_authid WHERE rolname = $1',
       [serviceRole('ingest-gateway', prefix)],
@@ -157,7 +157,7 @@ describe.skipIf(!services)('the database roles of services', () => {
     expect(rows[0]?.verifier).toMatch(/^SCRAM-SHA-256\$4096:/)
   })
 
-  it('are left out without a password, and so is everything else', async () => {
+  it('are not created without a password', async () => {
     expect(await applyServiceRoles(owner, { prefix: `${prefix}none_`, passwords: {} })).toEqual([])
     const one = await applyServiceRoles(owner, {
       prefix: `${prefix}one_`,

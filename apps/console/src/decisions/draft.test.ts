@@ -24,7 +24,7 @@ describe('the form of a decision', () => {
     ],
   }
 
-  it('gives back what it was given', () => {
+  it('survives a round trip through the form', () => {
     const decision = {
       ...body,
       key: 'sale',
@@ -38,7 +38,7 @@ describe('the form of a decision', () => {
     expect(bodyOf(draftOf(decision as never))).toEqual(body)
   })
 
-  it('begins with a split by equal weights', () => {
+  it('starts with a split by equal weights', () => {
     expect(bodyOf(emptyDraft()).rules).toEqual([
       {
         rollout: 100,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { layoutPaths } from './path-layout.ts'
 
-it('draws each step to the right of the one before, also one that nothing leads to', () => {
+it('places each step to the right of the previous one, even without an incoming link', () => {
   const { nodes, links, width } = layoutPaths({
     nodes: [
       { id: '0:a', step: 0, name: 'a' },

@@ -56,7 +56,7 @@ describe('a question in a URL', () => {
     ['funnel', funnel],
     ['retention', retention],
     ['paths', paths],
-  ] as const)('comes back as it was: %s', (kind, query) => {
+  ] as const)('survives a round trip: %s', (kind, query) => {
     expect(parseQuestion(kind, formatQuestion(kind, query as never), RANGE)).toEqual(query)
     expect(readSaved(kind, toSaved(kind, query as never, RANGE))).toMatchObject({ query, range: undefined })
   })
@@ -76,26 +76,26 @@ describe('a question in a URL', () => {
     ],
     ['another shape', { series: '{"metric":"events"}' }],
     ['series without a metric', { series: '[{"metric":"toString"},null,7]' }],
-  ])('is a new question when it is %s', (_what, search) => {
+  ])('defaults to a new question for %s', (_what, search) => {
     expect(parseQuestion('trends', search, RANGE)).toEqual({
       series: [{ metric: 'events' }],
       interval: 'day',
     })
   })
 
-  it('leaves out filters that no operator has', () => {
+  it('drops filters with an unknown operator', () => {
     const steps = JSON.stringify([{ eventName: 'a', filters: [{ property: 'link', op: 'like', value: 1 }] }])
     expect(parseQuestion('funnel', { steps }, RANGE).steps).toEqual([{ eventName: 'a' }])
   })
 
-  it('has limits at which numbers still count', () => {
+  it('clamps numbers to their limits', () => {
     expect(parseQuestion('paths', { depth: '6', limit: '500' }, RANGE)).toEqual({ depth: 6, limit: 500 })
     expect(parseQuestion('paths', { depth: '7', limit: '501' }, RANGE)).toEqual({ depth: 4, limit: 50 })
   })
 })
 
-describe('what is asked', () => {
-  it('leaves out filters that are not filled in yet', () => {
+describe('the query of a question', () => {
+  it('omits incomplete filters', () => {
     const filters = [
       { property: '', op: 'eq' as const, value: 'x' },
       { property: 'link', op: 'eq' as const },
@@ -112,7 +112,7 @@ describe('what is asked', () => {
     ])
   })
 
-  it('is nothing until enough has been chosen', () => {
+  it('is undefined while the question is incomplete', () => {
     expect(askableQuery('funnel', { steps: [{ eventName: 'a' }], windowSeconds: 1 })).toBeUndefined()
     expect(askableQuery('retention', { ...retention, returnEvent: '' })).toBeUndefined()
     expect(askableQuery('trends', { series: [{ metric: 'sum' }], interval: 'day' })).toBeUndefined()
@@ -122,11 +122,11 @@ describe('what is asked', () => {
 describe('a saved question', () => {
   const between = { from: '2026-01-01T00:00:00.000Z', to: '2026-02-01T00:00:00.000Z' }
 
-  it('keeps the range between two times', () => {
+  it('keeps an absolute range', () => {
     expect(readSaved('paths', toSaved('paths', paths, between))).toEqual({ query: paths, range: between })
   })
 
-  it('is shown by the parameters of a page', () => {
+  it('can be opened from its page parameters', () => {
     const search = searchOfSaved({ id: 'i', kind: 'paths', query: toSaved('paths', paths, between) })
     expect(search).toEqual({ ...paths, depth: '6', limit: '10', ...between, insight: 'i' })
     expect(searchOf('paths', paths, RANGE)).toMatchObject({ range: '30d', from: '', to: '', depth: '6' })
@@ -149,7 +149,7 @@ describe('a value to compare with', () => {
     expect(typedValue(valueText(value, types), types)).toBe(value)
   })
 
-  it('is a list for operators that take one, and always text for parts of a text', () => {
+  it('is a list for list operators, and always text for text operators', () => {
     expect(filterValue('in', 'a, 7,,', [])).toEqual(['a', 7])
     expect(filterValue('contains', '7', [])).toBe('7')
     expect(filterValue('exists', 'x', [])).toBeUndefined()

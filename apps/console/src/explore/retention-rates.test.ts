@@ -10,14 +10,14 @@ const cohorts = [
 describe('the rates of retention', () => {
   const shown = retentionRates(cohorts, 'day', Date.parse('2026-01-04T12:00:00Z'))
 
-  it('are shares of each cohort that has people, and none of periods to come', () => {
+  it('are shares of each non-empty cohort, without future periods', () => {
     expect(shown.map(({ rates }) => rates)).toEqual([
       [1, 0.5, 0.25],
       [1, 0, null],
     ])
   })
 
-  it('are weighed by people, over those who have reached the period', () => {
+  it('are weighted by people, over the cohorts that have reached the period', () => {
     expect(meanRates(shown)).toEqual([1, 0.4, 0.25])
     expect(meanRates([])).toEqual([])
   })

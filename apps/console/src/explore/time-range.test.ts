@@ -9,11 +9,11 @@ describe('a time range', () => {
     ['7d', '2026-03-23T23:00:00.000Z'],
     ['30d', '2026-02-28T23:00:00.000Z'],
     ['12m', '2025-03-29T23:00:00.000Z'],
-  ] as const)('of %s begins at midnight of the zone, across a change of the clock', (preset, from) => {
+  ] as const)('of %s begins at local midnight, also across a clock change', (preset, from) => {
     expect(resolveRange({ preset }, 'Europe/Berlin', NOW)).toEqual({ from, to: new Date(NOW).toISOString() })
   })
 
-  it('comes back from a URL as it was', () => {
+  it('survives a round trip through the URL', () => {
     const between = { from: '2026-01-01T00:00:00.000Z', to: '2026-01-02T00:00:00.000Z' }
     expect(parseRange(formatRange({ preset: '90d' }))).toEqual({ preset: '90d' })
     expect(parseRange(formatRange(between))).toEqual(between)
@@ -23,14 +23,14 @@ describe('a time range', () => {
     expect(parseRange({ from: 'x', to: between.to })).toBeUndefined()
   })
 
-  it('has an interval that gives a few dozen points', () => {
+  it('uses an interval with a few dozen points', () => {
     expect(usualInterval({ preset: '1d' })).toBe('hour')
     expect(usualInterval({ preset: '30d' })).toBe('day')
     expect(usualInterval({ from: '2026-01-01', to: '2026-01-03' })).toBe('hour')
     expect(usualInterval({ from: '2026-01-01', to: '2026-06-01' })).toBe('week')
   })
 
-  it('makes an interval longer only where it gives too many buckets', () => {
+  it('lengthens an interval only if it gives too many buckets', () => {
     const days = (count: number) => ({
       from: '2026-01-01T00:00:00Z',
       to: new Date(Date.parse('2026-01-01T00:00:00Z') + count * 86_400_000).toISOString(),

@@ -12,7 +12,7 @@ const BUCKETS = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z']
 const lines = (query: Queries['trends'], series: Found[]) => trendLines(query, { buckets: BUCKETS, series })
 
 describe('the lines of a trend', () => {
-  it('are named by what they measure, by their group and by their currency', () => {
+  it('are named by metric, group and currency', () => {
     const query: Queries['trends'] = {
       interval: 'day',
       breakdown: 'context.country',
@@ -33,7 +33,7 @@ describe('the lines of a trend', () => {
     expect(shown[3]?.format(150)).toContain('1.5')
   })
 
-  it('have names that differ, also when the same is asked twice', () => {
+  it('have unique names, also for identical series', () => {
     const query: Queries['trends'] = { interval: 'day', series: [{ metric: 'events' }, { metric: 'events' }] }
     expect(lines(query, [found({}), found({ series: 1 })]).map(({ label }) => label)).toEqual([
       'All events',
@@ -41,7 +41,7 @@ describe('the lines of a trend', () => {
     ])
   })
 
-  it('know the filters of their events', () => {
+  it('contain the filters of their events', () => {
     const query: Queries['trends'] = {
       interval: 'day',
       breakdown: 'properties.size',
@@ -65,7 +65,7 @@ describe('the lines of a trend', () => {
   })
 })
 
-it('a bucket lies within the range', () => {
+it('limits a bucket to the range', () => {
   const range = { from: '2026-01-01T10:00:00.000Z', to: '2026-01-02T12:00:00.000Z' }
   expect(bucketRange(BUCKETS, 0, range)).toEqual({ from: range.from, to: BUCKETS[1] })
   expect(bucketRange(BUCKETS, 1, range)).toEqual({ from: BUCKETS[1], to: range.to })

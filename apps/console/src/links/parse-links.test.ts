@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { parseLinks } from './parse-links.ts'
 
 describe('parseLinks', () => {
-  it('reads destinations, codes and campaigns, and leaves the heading and empty lines out', () => {
+  it('reads destinations, codes and campaigns, and skips the heading and empty lines', () => {
     const text =
       'destination,code,campaign\r\nhttps://a.example/,one,"spring, early"\r\n\r\nhttps://b.example/'
     expect(parseLinks(text)).toEqual([
@@ -15,11 +15,11 @@ describe('parseLinks', () => {
     ['ftp://a.example/', 'no http or https URL'],
     ['shop', 'no http or https URL'],
     ['https://a.example/,a b', 'code with other than letters, digits, - and _'],
-  ])('names what is wrong with %s', (text, problem) => {
+  ])('reports %s', (text, problem) => {
     expect(parseLinks(text)).toMatchObject([{ problem }])
   })
 
-  it('finds codes that are there twice', () => {
+  it('reports duplicate codes', () => {
     const rows = parseLinks(
       'https://a.example/,one\nhttps://b.example/,one\nhttps://c.example/\nhttps://d.example/',
     )

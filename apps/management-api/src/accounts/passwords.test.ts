@@ -13,7 +13,7 @@ const createWork = () => {
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('createPasswords', () => {
-  it('hashes a few at a time, however many ask', async () => {
+  it('hashes only a few at a time', async () => {
     const { underWay, hash } = createWork()
     const passwords = createPasswords({ atOnce: 2, hash })
     const asked = Array.from({ length: 50 }, () => passwords.hash('x'))
@@ -29,7 +29,7 @@ describe('createPasswords', () => {
     expect(most).toBe(2)
   })
 
-  it('refuses whom it could not serve soon, with the time to come back', async () => {
+  it('refuses requests beyond the queue with a retry time', async () => {
     const { underWay, hash } = createWork()
     const passwords = createPasswords({ atOnce: 1, maxWaiting: 3, hash })
     const first = passwords.hash('x')
@@ -59,7 +59,7 @@ describe('createPasswords', () => {
     expect(checked).toEqual(['$argon2id$v=19$m=19456,t=2,p=1', '$argon2id$v=19$m=19456,t=2,p=1'])
   })
 
-  it('refuses common passwords, and the address itself', async () => {
+  it('refuses common passwords and the address itself', async () => {
     const { requireUncommon } = createPasswords()
     const refused = { details: { errors: [{ field: 'password', rule: 'common' }] } }
     await expect(requireUncommon('qwerty123456', 'a@b.example', 'password')).rejects.toMatchObject(refused)

@@ -53,7 +53,7 @@ describe('a query', () => {
     await expect(failing).rejects.toMatchObject({ code: 'store_unavailable' })
   })
 
-  it('says when the store is away', async () => {
+  it('answers 503 when the store is unavailable', async () => {
     const run = createRunQuery(store)
     const failing = run(about('a'), () => Promise.reject(new AnalyticsUnavailableError('away')))
     await expect(failing).rejects.toMatchObject({
@@ -63,7 +63,7 @@ describe('a query', () => {
     })
   })
 
-  it('keeps other errors', async () => {
+  it('passes other errors on', async () => {
     const run = createRunQuery(store)
     await expect(run(about('a'), () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
     expect(await run(about('a'), (ask) => ask((of) => of.listProperties({} as never)))).toEqual([])

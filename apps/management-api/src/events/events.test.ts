@@ -39,7 +39,7 @@ describe('parseEventQuery', () => {
     expect(parseEventQuery(query)).toMatchObject({ ...filters, limit: 7, after: cursor })
   })
 
-  it.each(['1', '001', '500'])('takes the limit %s', (limit) => {
+  it.each(['1', '001', '500'])('accepts the limit %s', (limit) => {
     expect(parseEventQuery({ limit }).limit).toBe(Number(limit))
   })
 
@@ -51,7 +51,7 @@ describe('parseEventQuery', () => {
   )
 
   const filters = ['eventId', 'eventName', 'visitorId', 'userId']
-  it.each(filters)('takes a %s of 1 to 200 characters', (name) => {
+  it.each(filters)('accepts a %s of 1 to 200 characters', (name) => {
     expect(faultIn({ [name]: '🦩'.repeat(200) })).toBeUndefined()
     expect(faultIn({ [name]: 'x'.repeat(201) })).toBe(name)
     expect(faultIn({ [name]: '' })).toBe(name)
@@ -61,7 +61,7 @@ describe('parseEventQuery', () => {
     expect(faultIn({ [name]: 'a\0b' })).toBe(name)
   })
 
-  it.each([...filters, 'limit', 'cursor'])('refuses a %s that comes twice', (name) => {
+  it.each([...filters, 'limit', 'cursor'])('refuses a repeated %s', (name) => {
     expect(faultIn({ [name]: ['1', '1'] })).toBe(name)
   })
 
@@ -79,7 +79,7 @@ describe('parseEventQuery', () => {
     expect(faultIn({ cursor: text })).toBe('cursor')
   })
 
-  it('gives back every cursor that was written down', () => {
+  it('reads every cursor that it wrote', () => {
     const receivedAt = fc.date({
       min: new Date('0001-01-01T00:00:00Z'),
       max: new Date('9999-12-31T23:59:59Z'),

@@ -18,7 +18,7 @@ const fakeOf = (size: number, invalid: (n: number) => boolean = () => false) => 
 }
 
 describe('replaying many', () => {
-  it('takes up to a thousand at a time and says where to go on', async () => {
+  it('replays up to a thousand records and returns where to continue', async () => {
     const { records, open } = fakeOf(1_001, (n) => n % 2 === 0)
     const first = await replayMany(records, undefined, () => 0)
     expect(first).toEqual({ replayed: 500, stillInvalid: 500, remaining: 1, next: 999 })
@@ -31,13 +31,13 @@ describe('replaying many', () => {
     expect(open.size).toBe(501)
   })
 
-  it('has nothing left after exactly a thousand', async () => {
+  it('reports nothing left after exactly a thousand', async () => {
     const { records } = fakeOf(1_000)
     const result = await replayMany(records, undefined, () => 0)
     expect(result).toEqual({ replayed: 1_000, stillInvalid: 0, remaining: 0, next: undefined })
   })
 
-  it('stops when it has taken ten seconds', async () => {
+  it('stops after ten seconds', async () => {
     let time = 0
     const { records } = fakeOf(900)
     const result = await replayMany(records, undefined, () => (time += 5_000))

@@ -31,18 +31,18 @@ describe('a page', () => {
     expect(page).toMatchObject({ records: Array.from({ length }, (_, n) => n + 1), hasMore })
   })
 
-  it('is read a few records at a time', async () => {
+  it('is read in small chunks', async () => {
     expect((await pageOfNumbers(1_000, { limit: 60 })).reads).toEqual([25, 25, 11])
   })
 
-  it('ends with the record that reaches its limit of bytes', async () => {
+  it('ends with the record that reaches the byte limit', async () => {
     const bytes = MAX_PAGE_BYTES / 4
     expect(await pageOfNumbers(4, { bytes })).toMatchObject({ records: [1, 2, 3, 4], hasMore: false })
     expect(await pageOfNumbers(5, { bytes })).toMatchObject({ records: [1, 2, 3, 4], hasMore: true })
     expect(await pageOfNumbers(4, { bytes: bytes + 1 })).toMatchObject({ records: [1, 2, 3], hasMore: true })
   })
 
-  it('holds one record however large it is', async () => {
+  it('contains at least one record of any size', async () => {
     const bytes = MAX_PAGE_BYTES + 1
     expect(await pageOfNumbers(1, { bytes })).toMatchObject({ records: [1], hasMore: false })
     expect(await pageOfNumbers(2, { bytes })).toMatchObject({ records: [1], hasMore: true })

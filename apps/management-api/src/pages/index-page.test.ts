@@ -12,7 +12,7 @@ const get = async (accept: string, metricsPort = 9464) => {
 }
 
 describe('GET /', () => {
-  it('leads browsers to the console', async () => {
+  it('redirects browsers to the console', async () => {
     const { status, headers } = await get(BROWSER)
     expect({ status, headers }).toMatchObject({ status: 302, headers: { Location: '/console/' } })
     expect(headers.Vary).toContain('Accept')
@@ -31,7 +31,7 @@ describe('GET /', () => {
     })
   })
 
-  it('names no port for metrics that it does not know', async () => {
+  it('omits an unknown port for metrics', async () => {
     expect(JSON.parse((await get('*/*', 0)).text).metrics).toEqual({ path: '/metrics' })
   })
 })

@@ -25,7 +25,7 @@ beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 describe('the locally counting limiter', () => {
-  it('tells all uses of 200 ms at once, each key once', async () => {
+  it('shares all uses of 200 ms at once, each key once', async () => {
     const { counter, told } = aCounter()
     const limiter = createLocallyCountingRateLimiter(counter)
     for (let n = 0; n < 3; n++) await limiter.consume(use)
@@ -39,7 +39,7 @@ describe('the locally counting limiter', () => {
     ])
   })
 
-  it('has no timer while nothing happens', async () => {
+  it('has no timer while idle', async () => {
     const { counter } = aCounter()
     const limiter = createLocallyCountingRateLimiter(counter)
     expect(vi.getTimerCount()).toBe(0)
@@ -49,7 +49,7 @@ describe('the locally counting limiter', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('takes over the count of all and the end of their window', async () => {
+  it('adopts the shared count and the end of the window', async () => {
     const { counter } = aCounter({ others: 8 })
     const limiter = createLocallyCountingRateLimiter(counter)
     expect(await limiter.consume(use)).toEqual({ allowed: true, limit: 10, remaining: 9, resetMs: 60_000 })
@@ -60,7 +60,7 @@ describe('the locally counting limiter', () => {
     expect(await limiter.consume(use)).toMatchObject({ allowed: true, remaining: 9 })
   })
 
-  it('counts on while the counter is away, and tells it when it is back', async () => {
+  it('keeps counting while the counter is unavailable, and shares later', async () => {
     const { counter, told, state } = aCounter()
     state.ready = false
     const limiter = createLocallyCountingRateLimiter(counter)
@@ -72,7 +72,7 @@ describe('the locally counting limiter', () => {
     expect(told).toEqual([{ name: 'b:k', uses: 2, windowMs: 60_000 }])
   })
 
-  it('does not repeat what the counter may have counted without answering', async () => {
+  it('does not repeat what the counter may have counted without responding', async () => {
     const { counter, told, state } = aCounter()
     state.fails = true
     const limiter = createLocallyCountingRateLimiter(counter)
@@ -83,7 +83,7 @@ describe('the locally counting limiter', () => {
     expect(told.map(({ uses }) => uses)).toEqual([1, 1, 1])
   })
 
-  it('tells nothing of a window that is over', async () => {
+  it('does not share expired windows', async () => {
     const { counter, told, state } = aCounter()
     state.ready = false
     const limiter = createLocallyCountingRateLimiter(counter, { shareEveryMs: 2_000 })
@@ -93,7 +93,7 @@ describe('the locally counting limiter', () => {
     expect(told).toEqual([])
   })
 
-  it('tells at most 2,000 keys at once, and the rest when they are next used', async () => {
+  it('shares at most 2,000 keys at once, and the rest on their next use', async () => {
     const { counter, told } = aCounter()
     const limiter = createLocallyCountingRateLimiter(counter)
     const useAll = () =>
@@ -106,7 +106,7 @@ describe('the locally counting limiter', () => {
     expect(told.at(-1)).toMatchObject({ name: 'b:2000', uses: 2 })
   })
 
-  it('forgets the keys that were used least recently', async () => {
+  it('evicts the least recently used keys', async () => {
     const { counter } = aCounter()
     const limiter = createLocallyCountingRateLimiter(counter, { maxKeys: 2 })
     for (const key of ['a', 'b', 'c', 'b']) await limiter.consume({ ...use, key })
@@ -114,7 +114,7 @@ describe('the locally counting limiter', () => {
     expect(await limiter.consume({ ...use, key: 'a' })).toMatchObject({ remaining: 9 })
   })
 
-  it('tells the rest when it is closed, after what is under way', async () => {
+  it('shares the rest when closed, after running requests', async () => {
     const { counter, told } = aCounter()
     const limiter = createLocallyCountingRateLimiter(counter)
     await limiter.consume(use)

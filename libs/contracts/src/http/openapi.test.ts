@@ -33,7 +33,7 @@ const bodyOf = (method: string, path: string, type: string): Media =>
   described(method, path).requestBody?.content?.[type] ?? {}
 
 describe('the OpenAPI document', () => {
-  it('has no errors by the recommended rules of Redocly', async () => {
+  it('passes the recommended rules of Redocly', async () => {
     const config = await createConfig({ extends: ['recommended'] })
     const source = JSON.stringify(document)
     const problems = await lintFromString({ source, absoluteRef: 'openapi.json', config })
@@ -41,18 +41,18 @@ describe('the OpenAPI document', () => {
     expect(errors.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([])
   })
 
-  it('counts what is below /api, and nothing else, as the management API, but for /api/v1', () => {
+  it('counts only paths below /api, except /api/v1, as the management API', () => {
     const managed = operations.filter(({ management }) => management).map(({ path }) => path)
     expect(managed).toEqual(
       operations.map(({ path }) => path).filter((path) => /^\/api\/(?!v1\/)/.test(path)),
     )
   })
 
-  it('names the host that serves it first, and lets another be filled in', () => {
+  it('names the host that serves it first, with a variable for others', () => {
     expect(document.servers).toMatchObject([{ url: '/' }, { url: '{baseUrl}' }])
   })
 
-  it('names the session cookie as it is called with and without HTTPS', () => {
+  it('names the session cookie with and without HTTPS', () => {
     expect(document.components).toMatchObject({
       securitySchemes: {
         session: { in: 'cookie', name: SESSION_COOKIE },
@@ -78,7 +78,7 @@ describe('the OpenAPI document', () => {
     })
   })
 
-  it('has patterns that generators can fill', () => {
+  it('has patterns that generators support', () => {
     const patterns = new Set(patternsIn(document))
     expect(patterns).toContain(CLIENT_EVENT_ID_OR_EMPTY.pattern)
     for (const pattern of patterns) {
@@ -93,7 +93,7 @@ describe('the OpenAPI document', () => {
 describe('the example of', () => {
   const withBody = operations.filter(({ body, consumes }) => body || consumes)
 
-  it('every operation with a body, and of no other, is in the document', () => {
+  it('every operation with a body, and no other, is in the document', () => {
     expect(Object.keys(requestExamples).sort()).toEqual(withBody.map(({ id }) => id).sort())
     for (const { id, method, path, consumes } of withBody)
       expect(bodyOf(method, path, consumes?.[0] ?? 'application/json').example).toEqual(requestExamples[id])
@@ -119,7 +119,7 @@ describe('an event id', () => {
   const expression = new RegExp(CLIENT_EVENT_ID_OR_EMPTY.pattern, 'u')
   const near = fc.string({ unit: fc.constantFrom('w', 'm', ':', ' ', 'x', '\u0001', '\u00a0', 'W') })
 
-  it('is empty or any printable text that does not begin with the prefix of our own', () => {
+  it('is empty or printable text without the reserved prefix', () => {
     const isAllowed = (text: string) =>
       new RegExp(PRINTABLE_OR_EMPTY.pattern, 'u').test(text) && !text.startsWith(OWN_EVENT_ID_PREFIX)
     fc.assert(

@@ -7,13 +7,13 @@ const ID_FIELDS = ['visitorId', 'userId', 'sessionId', 'eventId', 'shortLinkId',
 const optional = [...ID_FIELDS, 'properties', 'clientTimestamp', 'clickIds']
 
 describe('a tracked event', () => {
-  it('needs nothing but a name', () => {
+  it('requires only a name', () => {
     expect(fieldAtFault({ eventName: 'signed_up' })).toBeUndefined()
     expect(fieldAtFault({ visitorId: 'visitor-1' })).toBe('eventName')
     expect(fieldAtFault({ eventName: null })).toBe('eventName')
   })
 
-  it('may carry fields that nobody knows', () => {
+  it('may have unknown fields', () => {
     expect(fieldAtFault({ eventName: 'signed_up', colour: 'red' })).toBeUndefined()
   })
 
@@ -33,26 +33,26 @@ describe('a tracked event', () => {
     expect(withId('\u0085')).toBe(field)
   })
 
-  it.each(ID_FIELDS)('takes an empty %s for missing, unless it names a short link', (field) => {
+  it.each(ID_FIELDS)('accepts an empty %s as missing, except for short links', (field) => {
     const mayBeEmpty = !field.startsWith('shortLink')
     expect(fieldAtFault({ eventName: 'e', [field]: '' })).toBe(mayBeEmpty ? undefined : field)
   })
 
-  it.each(optional)('takes null for %s as absent', (field) => {
+  it.each(optional)('accepts null for %s as missing', (field) => {
     expect(fieldAtFault({ eventName: 'e', [field]: null })).toBeUndefined()
   })
 
-  it.each(['eventName', 'clientTimestamp', ...ID_FIELDS])('refuses a %s that is no string', (field) => {
+  it.each(['eventName', 'clientTimestamp', ...ID_FIELDS])('refuses a %s that is not a string', (field) => {
     for (const value of [1, true, {}, []])
       expect(fieldAtFault({ eventName: 'e', [field]: value })).toBe(field)
   })
 
-  it.each(['properties', 'clickIds'])('refuses %s that are no object', (field) => {
+  it.each(['properties', 'clickIds'])('refuses %s that are not objects', (field) => {
     for (const value of [1, 'plan=free', []])
       expect(fieldAtFault({ eventName: 'e', [field]: value })).toBe(field)
   })
 
-  it('takes strings only as click ids, also under the key `__proto__`', () => {
+  it('accepts only strings as click ids, also for the key `__proto__`', () => {
     expect(fieldAtFault({ eventName: 'e', clickIds: { gclid: 'a' } })).toBeUndefined()
     expect(fieldAtFault({ eventName: 'e', clickIds: { gclid: 1 } })).toBe('clickIds.gclid')
     const polluted: unknown = JSON.parse('{"eventName":"e","clickIds":{"__proto__":{"a":1}}}')
@@ -63,7 +63,7 @@ describe('a tracked event', () => {
     expect(trackedEvent.fits(value)).toBe(false)
   })
 
-  it('is not made by a name in `__proto__`', () => {
+  it('cannot have its name in `__proto__`', () => {
     expect(fieldAtFault(JSON.parse('{"__proto__":{"eventName":"e"}}'))).toBe('eventName')
   })
 })

@@ -14,7 +14,7 @@ const identify = {
 const { validator } = ingestRecords
 
 describe('a queued identify', () => {
-  it('fits the topic', () => {
+  it('matches the topic', () => {
     expect(validator.check(identify)).toBeUndefined()
   })
 
@@ -23,7 +23,7 @@ describe('a queued identify', () => {
     ['id', 'x'],
     ['userId', null],
     ['traits', []],
-  ])('has no %s %j, and the problem names the field', (field, value) => {
+  ])('is refused with the %s %j, naming the field', (field, value) => {
     expect(validator.check({ ...identify, [field]: value })?.field).toBe(field)
   })
 

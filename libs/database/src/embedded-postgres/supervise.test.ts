@@ -31,7 +31,7 @@ const supervise = (first: Server, restart: () => Promise<Server>) => {
   return { ...supervised, lines, pauses }
 }
 
-it('starts a server again at once each time it ends, as long as each has run for a minute', async () => {
+it('restarts a server each time it exits, if it ran for a minute', async () => {
   const first = aServer()
   let latest = first
   let started = 0
@@ -61,7 +61,7 @@ it('gives up after six starts in a row that failed, with growing pauses', async 
   expect(lines.at(-1)).toBe('PostgreSQL could not be started again: no space')
 })
 
-it('gives up when the server keeps ending within a minute', async () => {
+it('gives up when the server keeps exiting within a minute', async () => {
   const first = aServer()
   const restart = vi.fn(async () => {
     const { server, die } = aServer()
@@ -74,7 +74,7 @@ it('gives up when the server keeps ending within a minute', async () => {
   expect(restart).toHaveBeenCalledTimes(6)
 })
 
-it('stops while it waits to start the server again', async () => {
+it('stops while waiting for a restart', async () => {
   const { server, die } = aServer()
   const restart = vi.fn(() => Promise.reject(new Error('no space')))
   const supervised = superviseServer(server, restart, () => {})

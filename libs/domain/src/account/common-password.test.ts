@@ -27,7 +27,7 @@ describe('isCommonPassword', () => {
     'abcabcabcabd',
     'парольнемойсовсем',
     '830914772650',
-  ])('takes %s', (password) => {
+  ])('accepts %s', (password) => {
     expect(isCommonPassword(password, listed)).toBe(false)
   })
 })

@@ -23,18 +23,18 @@ it.each(['correct horse battery staple', 'pä$$wörd 🦩', 'x'.repeat(128)])('h
   expect(checks(`${password}.`, hash)).toBe(false)
 })
 
-it('hashes one password to another hash each time', async () => {
+it('hashes a password differently each time', async () => {
   expect(await hashPassword('correct horse')).not.toBe(await hashPassword('correct horse'))
 })
 
 describe('verifyPassword', () => {
-  it('knows the password of a hash, however its characters are composed', async () => {
+  it('accepts the password in any Unicode composition', async () => {
     const hash = await hashPassword('caf\u00e9 au lait!')
     expect(await verifyPassword('cafe\u0301 au lait!', hash)).toBe(true)
     expect(await verifyPassword('cafe au lait!', hash)).toBe(false)
   })
 
-  it('goes by the parameters of the hash', async () => {
+  it('uses the parameters of the hash', async () => {
     const nonce = Buffer.from('an older salt..!')
     const parameters = { memory: 8_192, passes: 1, parallelism: 1, tagLength: 16 }
     const tag = argon2Sync('argon2id', { message: 'correct horse', nonce, ...parameters })
@@ -44,12 +44,12 @@ describe('verifyPassword', () => {
     expect(await verifyPassword('wrong horse', hash)).toBe(false)
   })
 
-  it('finds no password for an unmatchable hash, which costs as much to check', async () => {
+  it('matches no password with the unmatchable hash, at the same cost', async () => {
     expect(unmatchableHash()).toMatch(PHC)
     expect(await verifyPassword('', unmatchableHash())).toBe(false)
   })
 
-  it('complains about a damaged hash', async () => {
+  it('throws for a malformed hash', async () => {
     await expect(verifyPassword('x', '$argon2id$v=19$')).rejects.toThrow('argon2id')
   })
 })

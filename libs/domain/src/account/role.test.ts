@@ -3,7 +3,7 @@ import { scopeAllows } from '../key/api-key.ts'
 import { roleAllows, roleOfScopes, scopesOfRole, strongerRole } from './role.ts'
 
 describe('roles', () => {
-  it('allow what weaker ones do', () => {
+  it('include the permissions of weaker ones', () => {
     expect(roleAllows('admin', 'admin')).toBe(true)
     expect(roleAllows('owner', 'viewer')).toBe(true)
     expect(roleAllows('viewer', 'editor')).toBe(false)
@@ -24,7 +24,7 @@ describe('roles', () => {
     expect(scopesOfRole(role)).toHaveLength(10)
   })
 
-  it('are found by the scopes of a key', () => {
+  it('follow from the scopes of a key', () => {
     expect(roleOfScopes(['decide'])).toBeUndefined()
     expect(roleOfScopes(['manage:read', 'decide'])).toBe('viewer')
     expect(roleOfScopes(['manage:admin', 'manage:read'])).toBe('admin')

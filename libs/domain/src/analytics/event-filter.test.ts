@@ -44,11 +44,11 @@ describe('a filter', () => {
     [{ property: 'properties.p', op: 'contains', value: 4 }, 'value'],
     [{ property: 'properties.p', op: 'contains', value: '' }, 'value'],
     [{ property: 'properties.p', op: 'exists', value: 1 }, 'value'],
-  ] as const)('%j is refused for its %s', (request, field) => {
+  ] as const)('%j is refused because of its %s', (request, field) => {
     expect(parseFilter(request)).toMatchObject({ field })
   })
 
-  it(`compares with ${MAX_FILTER_VALUES} values and no more`, () => {
+  it(`compares with up to ${MAX_FILTER_VALUES} values`, () => {
     const filterBy = (count: number) =>
       parseFilter({ property: 'properties.p', op: 'in', value: Array.from({ length: count }, (_, n) => n) })
     expect(filterBy(MAX_FILTER_VALUES)).toMatchObject({ test: 'in' })

@@ -23,7 +23,7 @@ describe('parsePropertyName', () => {
     },
   )
 
-  it(`takes paths of ${MAX_PROPERTY_DEPTH} keys and no more`, () => {
+  it(`accepts paths of up to ${MAX_PROPERTY_DEPTH} keys`, () => {
     const keys = (count: number) => Array.from({ length: count }, () => 'a')
     expect(parsePropertyName(propertyNameOf('properties', keys(MAX_PROPERTY_DEPTH)))).toBeDefined()
     expect(parsePropertyName(propertyNameOf('properties', keys(MAX_PROPERTY_DEPTH + 1)))).toBeUndefined()

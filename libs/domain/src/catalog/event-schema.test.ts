@@ -15,7 +15,7 @@ describe('messages', () => {
     [{ enum: ['a', 'b'] }, 'c', 'must be one of a, b; got "c"'],
     [{ pattern: '^[A-Z]+$' }, 'x', 'must fit the regular expression ^[A-Z]+$; got "x"'],
     [{ not: { type: 'string' } }, 'x', 'must not have this form; got "x"'],
-  ])('of %j say in words what is wrong with %j', (schema, value, message) => {
+  ])('of %j describe what is wrong with %j', (schema, value, message) => {
     expect(compileEventSchema({ properties: { a: schema } })({ a: value })).toMatchObject([{ message }])
   })
 })
@@ -41,7 +41,7 @@ describe('uniqueItems', () => {
     expect(check({ a: items }).length === 0).toBe(unique)
   })
 
-  it('is described with what was expected and received', () => {
+  it('reports the expected and the received value', () => {
     expect(check({ a: [1, 1] })).toEqual([
       {
         field: 'properties.a',
@@ -53,7 +53,7 @@ describe('uniqueItems', () => {
     ])
   })
 
-  it('holds for values that differ, and for no list that repeats one', () => {
+  it('accepts distinct values, and refuses repeated ones', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(fc.jsonValue(), { minLength: 1, selector: (value) => JSON.stringify(value) }),
@@ -64,7 +64,7 @@ describe('uniqueItems', () => {
     )
   })
 
-  it('takes no longer than a moment for ten thousand objects', () => {
+  it('checks ten thousand objects quickly', () => {
     const items = Array.from({ length: 10_000 }, (_, index) => ({ index }))
     expect(timeOf(() => check({ a: items }))).toBeLessThan(1_000)
   })
@@ -73,25 +73,25 @@ describe('uniqueItems', () => {
 describe('the format url', () => {
   const check = compileEventSchema({ properties: { at: { type: 'string', format: 'url' } } })
   it.each(['https://shop.example/shoes?size=42', 'http://127.0.0.1:8080', 'ftp://files.example/a'])(
-    'takes %s',
+    'accepts %s',
     (at) => expect(check({ at })).toEqual([]),
   )
   it.each(['shop.example', 'javascript:alert(1)', 'https://shop.example/red shoes', 'http://', ''])(
     'refuses %j',
     (at) => expect(check({ at })).toMatchObject([{ field: 'properties.at', rule: 'format' }]),
   )
-  it('reads a megabyte of what is nearly one in no time', () => {
+  it('checks a megabyte of an almost valid URL quickly', () => {
     expect(check({ at: `http://a${':'.repeat(1_000_000)} ` })).toHaveLength(1)
   })
 })
 
-describe('a check is bounded', () => {
+describe('the work of a check is bounded', () => {
   const parts = (count: number) => ({
     $defs: { text: { type: 'string' } },
     properties: { a: { items: { allOf: Array.from({ length: count }, () => ({ $ref: '#/$defs/text' })) } } },
   })
 
-  it('whatever a schema makes of a list', () => {
+  it('for every schema of a list', () => {
     const check = compileEventSchema(parts(3_000))
     const items = Array.from({ length: 10_000 }, () => 1)
     let found: { rule: string }[] = []
@@ -99,7 +99,7 @@ describe('a check is bounded', () => {
     expect(found).toMatchObject([{ field: 'properties', rule: 'too_complex' }])
   })
 
-  it('from the first value on that is too many for its number of parts', () => {
+  it('from the first value that is too many for its number of parts', () => {
     const ofParts = (count: number) =>
       compileEventSchema({
         properties: Object.fromEntries(Array.from({ length: count - 2 }, (_, n) => [`p${n}`, {}])),
@@ -111,12 +111,12 @@ describe('a check is bounded', () => {
     expect(ofParts(122)(weighing(16_384))).toEqual([])
   })
 
-  it('and leaves large events to ordinary schemas', () => {
+  it('but not for large events with ordinary schemas', () => {
     const check = compileEventSchema(parts(100))
     expect(check({ a: Array.from({ length: 5_000 }, () => 'text') })).toEqual([])
   })
 
-  it('also in what it tells: long expectations are cut off', () => {
+  it('also in its messages: long expectations are truncated', () => {
     const values = Array.from({ length: 3_000 }, (_, index) => `value number ${index}`)
     const found = compileEventSchema({ properties: { a: { enum: values } } })({ a: 1 })
     expect(found).toMatchObject([{ field: 'properties.a', rule: 'enum', actual: 1 }])

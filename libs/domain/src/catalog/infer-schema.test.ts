@@ -53,7 +53,7 @@ const anEvent = fc.dictionary(fc.oneof(names, fc.string()), json, { maxKeys: 8 }
 const stored = (events: Properties[]) => JSON.parse(JSON.stringify(events)) as Properties[]
 
 describe('inferring a schema', () => {
-  it('never proposes what a sampled event violates, and always something that can be saved', async () => {
+  it('always returns a schema that can be saved and matches the sampled events', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(anEvent, { minLength: 1, maxLength: 30 }),
@@ -70,7 +70,7 @@ describe('inferring a schema', () => {
     )
   })
 
-  it('requires what is always there, and tells integers from numbers', () => {
+  it('requires members that are always present, and distinguishes integers from numbers', () => {
     expect(
       inferred([
         { total: 1, weight: 1 },
@@ -83,7 +83,7 @@ describe('inferring a schema', () => {
     })
   })
 
-  it('knows formats that all texts have, and none that one has not', () => {
+  it('detects formats that all strings have', () => {
     const at = '2026-11-21T04:00:00Z'
     const { properties } = inferred([
       { at, email: 'a@b.example', mixed: at },
@@ -96,7 +96,7 @@ describe('inferring a schema', () => {
     })
   })
 
-  it('enumerates texts only when they are few and repeated', () => {
+  it('enumerates strings only if they are few and repeated', () => {
     const few = inferred(
       times(20, (n) => ({ plan: n % 2 ? 'free' : 'paid', id: `id-${n}`, maybe: n % 2 ? 'yes' : null })),
     )
@@ -110,14 +110,14 @@ describe('inferring a schema', () => {
     expect(eleven.properties).toEqual({ city: { type: 'string' } })
   })
 
-  it('takes names that vary for data, and leaves what is very deep open', () => {
+  it('treats varying names as data, and does not describe deep values', () => {
     expect(inferred(times(201, (n) => ({ [`id-${n}`]: 1 })))).toEqual({ type: 'object' })
     let deep: Properties = { end: 1 }
     for (let level = 0; level < 18; level++) deep = { deep }
     expect(compileEventSchema(inferred([deep]))(deep)).toEqual([])
   })
 
-  it('remembers a bounded number of places, those that are not the deepest', async () => {
+  it('keeps a bounded number of positions, without the deepest', async () => {
     // Each event uses other member names in the same two hundred objects.
     const event = (n: number): Properties => ({
       order: { total: 1 },
@@ -134,7 +134,7 @@ describe('inferring a schema', () => {
     expect(compileEventSchema(schema)(event(0))).toEqual([])
   })
 
-  it('looks into lists', () => {
+  it('describes the items of lists', () => {
     expect(inferred([{ items: [{ sku: 'a', n: 1 }, { sku: 'b' }], tags: [] }])).toEqual({
       type: 'object',
       properties: {

@@ -131,8 +131,8 @@ describe('whether a pattern is safe', () => {
   })
 })
 
-describe('what is quick to check', () => {
-  it('is a schema of up to 4 KiB', () => {
+describe('a schema that is quick to check', () => {
+  it('has up to 4 KiB', () => {
     const ofBytes = (bytes: number): object => {
       const empty = JSON.stringify({ title: '' }).length
       return { title: 'x'.repeat(bytes - empty) }
@@ -141,7 +141,7 @@ describe('what is quick to check', () => {
     expect(isQuickToCheck(ofBytes(4_097))).toBe(false)
   })
 
-  it('is none with a pattern, wherever it is', () => {
+  it('has no pattern', () => {
     expect(isQuickToCheck({ properties: { a: { type: 'string', format: 'email' } } })).toBe(true)
     expect(isQuickToCheck({ properties: { a: { pattern: 'a' } } })).toBe(false)
     expect(isQuickToCheck({ anyOf: [{ patternProperties: { a: {} } }] })).toBe(false)

@@ -21,7 +21,7 @@ const catalog = (settings: ProjectSettings = {}) => ({
 const rules = (items: ValidationItem[]) => items.map(({ rule }) => rule)
 
 describe('validating an event', () => {
-  it('does not call a name unknown while the project has no definition at all', () => {
+  it('does not report unknown names in a project without definitions', () => {
     const empty = (settings: ProjectSettings = {}) => ({
       settings,
       hasDefinitions: false,
@@ -54,7 +54,7 @@ describe('validating an event', () => {
     expect(rules(verdict.warnings)).toEqual(warnings)
   })
 
-  it('refuses unknown events in enforce when the project wants that', () => {
+  it('refuses unknown events in enforce mode if configured', () => {
     const strict = catalog({ ingestValidation: { rejectUnknownEvents: true } })
     expect(rules(validateEvent(event('unknown', {}), [], 'enforce', strict).violations)).toEqual([
       'unknown_event',
@@ -62,7 +62,7 @@ describe('validating an event', () => {
     expect(rules(validateEvent(event('unknown', {}), [], 'warn', strict).violations)).toEqual([])
   })
 
-  it('names the field, what was expected and what was found', () => {
+  it('reports the field, the expected and the received value', () => {
     expect(check({ total: 'much' })).toEqual([
       {
         field: 'properties.total',

@@ -23,7 +23,7 @@ const claim = (properties: Record<string, unknown>, change?: Partial<MeteringSel
   conversionsOf(order(properties), [compileSelector(selector(change))])[0]
 
 describe('a conversion', () => {
-  it('has amount, currency and quantity from where the selector says', () => {
+  it('reads amount, currency and quantity by the selector', () => {
     expect(claim({ order: { total: 4990 }, currency: 'eur', items: 2.5 })).toMatchObject({
       amount: 4990,
       currency: 'EUR',
@@ -57,7 +57,7 @@ describe('a conversion', () => {
     ['beyond what a number holds exactly', 2 ** 53],
     ['negative', -1],
     ['true', true],
-  ])('draws a warning when its amount is %s', (_what, total) => {
+  ])('has a warning when its amount is %s', (_what, total) => {
     expect(warningsOf({ order: { total }, currency: 'EUR', items: 1 })).toEqual([
       {
         field: 'properties.order.total',
@@ -70,7 +70,7 @@ describe('a conversion', () => {
     expect(claim({ order: { total } })?.amount).toBeNull()
   })
 
-  it.each(['', 'EURO', 'ABC', 'XXX', 978, ['EUR']])('draws a warning when its currency is %j', (currency) => {
+  it.each(['', 'EURO', 'ABC', 'XXX', 978, ['EUR']])('has a warning when its currency is %j', (currency) => {
     expect(warningsOf({ currency })).toMatchObject([
       {
         field: 'properties.currency',
@@ -80,12 +80,12 @@ describe('a conversion', () => {
     ])
   })
 
-  it.each(['2', -1, {}, false, 2 ** 53])('draws a warning when its quantity is %j', (items) => {
+  it.each(['2', -1, {}, false, 2 ** 53])('has a warning when its quantity is %j', (items) => {
     expect(warningsOf({ items })).toMatchObject([{ field: 'properties.items', rule: 'invalid_quantity' }])
     expect(claim({ items })?.quantity).toBeNull()
   })
 
-  it('draws a warning when its amount has no currency, once', () => {
+  it('has one warning when its amount has no currency', () => {
     const other = { id: '01900000-0000-7000-8000-00000000000b' }
     for (const currency of [undefined, null]) {
       expect(warningsOf({ order: { total: 5 }, currency }, other)).toMatchObject([
@@ -98,7 +98,7 @@ describe('a conversion', () => {
     expect(meterEvent(order({ order: { total: 5 } }), [inNone]).warnings).toEqual([])
   })
 
-  it('draws none for what is absent or usable, and one for what several selectors read', () => {
+  it('has no warning for missing or valid values, and one for a value that several selectors read', () => {
     expect(warningsOf({})).toEqual([])
     expect(warningsOf({ order: { total: null }, currency: null, items: null })).toEqual([])
     expect(warningsOf({ order: { total: 0 }, currency: 'jpy', items: 0.5 })).toEqual([])
@@ -107,7 +107,7 @@ describe('a conversion', () => {
     expect(warningsOf({ currency: 'x'.repeat(1_000) })[0]?.actual).toBe('x'.repeat(64))
   })
 
-  it('has only parts that can be counted, whatever it is told, and says why one is missing', () => {
+  it('has only valid parts for any input, and a warning for each invalid one', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), fc.jsonValue(), (total, currency, items) => {
         const selectors = [compileSelector(selector())]
@@ -126,7 +126,7 @@ describe('a conversion', () => {
     )
   })
 
-  it('is what the filter lets through', () => {
+  it('requires a match of the filter', () => {
     const filter = {
       and: [{ '>': [{ var: 'properties.total' }, 100] }, { '==': [{ var: 'event.eventName' }, 'order'] }],
     }
@@ -135,7 +135,7 @@ describe('a conversion', () => {
     expect(claim({}, { filter })).toBeUndefined()
   })
 
-  it('is one per selector', () => {
+  it('is created for each matching selector', () => {
     const both = [
       compileSelector(selector()),
       compileSelector(selector({ id: '01900000-0000-7000-8000-00000000000b' })),
@@ -144,7 +144,7 @@ describe('a conversion', () => {
   })
 })
 
-describe('a filter that goes through lists', () => {
+describe('a filter over lists', () => {
   const some = (list: unknown, holds: unknown) => ({ some: [list, holds] })
   const list = { var: 'properties.items' }
   const isOne = { '===': [{ var: '' }, 1] }
@@ -155,20 +155,20 @@ describe('a filter that goes through lists', () => {
     }
   }
 
-  it('holds for one of its items', () => {
+  it('matches one of its items', () => {
     const { matches } = filterOf(some(list, isOne))
     expect(matches(order({ items: [0, 1] }))).toBe('holds')
     expect(matches(order({ items: [0] }))).toBe('fails')
   })
 
-  it('holds for no more of them than it could go through in a moment', () => {
+  it('does not match beyond its budget', () => {
     const holds = { or: Array.from({ length: 200 }, (_, index) => ({ '===': [{ var: '' }, -1 - index] })) }
     const { matches } = filterOf(some(list, { or: [isOne, holds] }))
     expect(matches(order({ items: [1] }))).toBe('holds')
     expect(matches(order({ items: Array.from({ length: 10_000 }, () => 1) }))).toBe('exceeded')
   })
 
-  it('makes no conversion past its budget, and the event tells of it', () => {
+  it('creates no conversion beyond its budget, with a warning', () => {
     const items = Array.from({ length: 1_000 }, () => 0)
     const selectors = Array.from({ length: 3 }, (_, n) =>
       compileSelector(selector({ id: `${n}`, filter: some(list, isOne) })),

@@ -24,7 +24,7 @@ describe('the check character', () => {
     expect(hasCheckCharacter('A12425GABC1234002M', ALL)).toBe(true)
   })
 
-  it('tells any single wrong character', () => {
+  it('detects any single wrong character', () => {
     fc.assert(
       fc.property(alphabets, fc.nat(), fc.nat(), fc.nat(), (alphabet, lengthSeed, placeSeed, shift) => {
         const [code = ''] = drawCodes({ alphabet, length: 2 + (lengthSeed % 20), prefix: '' }, 1)
@@ -37,7 +37,7 @@ describe('the check character', () => {
     )
   })
 
-  it('tells swapped neighbours but for about one in a thousand', () => {
+  it('detects all but about one in a thousand swapped neighbours', () => {
     let missed = 0
     let swaps = 0
     for (const code of drawCodes({ ...space, prefix: '' }, 3_000)) {
@@ -54,7 +54,7 @@ describe('the check character', () => {
 })
 
 describe('drawn codes', () => {
-  it('have the prefix, the length and nothing but the alphabet', () => {
+  it('have the prefix, the length and only characters of the alphabet', () => {
     fc.assert(
       fc.property(alphabets, fc.integer({ min: 2, max: 40 }), (alphabet, length) => {
         for (const code of drawCodes({ alphabet, length, prefix: 'ab-1' }, 5))
@@ -63,13 +63,13 @@ describe('drawn codes', () => {
     )
   })
 
-  it('are all different', () => {
+  it('are unique', () => {
     const codes = drawCodes({ ...space, prefix: '' }, 200_000)
     expect(new Set(codes).size).toBe(200_000)
   })
 
   it.each([DEFAULT_ALPHABET, '0123456789', ALL, 'AB'])(
-    'use all of %s equally, in every place',
+    'use all of %s equally, at every position',
     (alphabet) => {
       const n = 60_000
       const codes = drawCodes({ alphabet, length: 6, prefix: '' }, n)
@@ -103,7 +103,7 @@ describe('a code', () => {
     for (const length of [3, 64]) expect(normalizeCode('A'.repeat(length))).toBe('A'.repeat(length))
   })
 
-  it('is found as it is shown, in lower case, and with dashes anywhere', () => {
+  it('is found as displayed, in lower case, and with dashes anywhere', () => {
     fc.assert(
       fc.property(
         alphabets,
@@ -120,26 +120,26 @@ describe('a code', () => {
     )
   })
 
-  it('is shown in groups, none of them a single character', () => {
+  it('is displayed in groups, none of them a single character', () => {
     expect(formatCode('SUMMERABCDEFGHJKMN', 'SUMMER')).toBe('SUMMER-ABCD-EFGH-JKMN')
     expect(formatCode('ABCDEFGHJ', '')).toBe('ABCD-EFGHJ')
     expect(formatCode('ABC', '')).toBe('ABC')
   })
 
-  it('begins with what people type of it', () => {
+  it('is found by a typed prefix', () => {
     expect(normalizeCodePrefix('sum-')).toBe('SUM')
     expect(normalizeCodePrefix("'; DROP")).toBeUndefined()
   })
 })
 
 describe('a code space', () => {
-  it('has 73.6 random bits by default, the check character not counted', () => {
+  it('has 73.6 random bits by default, without the check character', () => {
     expect(randomBitsOf(space)).toBeCloseTo(15 * Math.log2(30))
     expect(DEFAULT_ALPHABET).not.toMatch(/[ILOU01]/)
     expect(guessabilityProblems(space, 100_000_000)).toEqual([])
   })
 
-  it('is refused below 60 bits, with the figure', () => {
+  it('is refused below 60 bits, with the number', () => {
     const alphabet = ALL.slice(0, 32)
     expect(guessabilityProblems({ alphabet, length: 13 }, 1)).toEqual([])
     expect(guessabilityProblems({ alphabet, length: 12 }, 1)[0]).toMatchObject({
@@ -150,7 +150,7 @@ describe('a code space', () => {
     })
   })
 
-  it('is refused when so many codes make it too dense', () => {
+  it('is refused when the number of codes makes it too dense', () => {
     const dense = { alphabet: ALL.slice(0, 32), length: 13 }
     expect(guessabilityProblems(dense, 2 ** 24)).toEqual([])
     expect(guessabilityProblems(dense, 2 ** 24 + 1_000_000)).toMatchObject([{ actual: 60 }])
@@ -162,11 +162,11 @@ describe('a code space', () => {
     ['aA', 'unique'],
     ['AB-C', 'characters'],
     ['ÄB', 'characters'],
-  ])('has no alphabet %s', (alphabet, rule) => {
+  ])('refuses the alphabet %s', (alphabet, rule) => {
     expect(alphabetProblems(alphabet.toUpperCase())).toMatchObject([{ field: 'alphabet', rule }])
   })
 
-  it('has an alphabet of an even number of letters and digits', () => {
+  it('requires an alphabet with an even number of letters and digits', () => {
     expect(alphabetProblems('AB12')).toEqual([])
   })
 })

@@ -37,23 +37,20 @@ describe('the hash', () => {
 })
 
 describe('a bucket', () => {
-  it(`is the same as elsewhere, for ${vectors.buckets.length} published examples`, () => {
+  it(`equals ${vectors.buckets.length} published examples`, () => {
     expect(vectors.buckets.length).toBeGreaterThan(100)
     for (const { salt, key, purpose, subject, bucket } of vectors.buckets)
       expect(bucketOf(salt, key, purpose, subject)).toBe(bucket)
   })
 
-  it.each([1_000, 1_300, 1_400, 5_000])(
-    'is that of all of a subject, also of one of %i characters',
-    (length) => {
-      const subject = '用'.repeat(length)
-      const hash = murmurhash.v3(`s:k:holdout:${subject}`, 0)
-      expect(bucketOf('s', 'k', 'holdout', subject)).toBe(hash % BUCKETS)
-      expect(bucketOf('s', 'k', 'holdout', 'short')).toBe(murmurhash.v3('s:k:holdout:short', 0) % BUCKETS)
-    },
-  )
+  it.each([1_000, 1_300, 1_400, 5_000])('hashes the whole subject, also one of %i characters', (length) => {
+    const subject = '用'.repeat(length)
+    const hash = murmurhash.v3(`s:k:holdout:${subject}`, 0)
+    expect(bucketOf('s', 'k', 'holdout', subject)).toBe(hash % BUCKETS)
+    expect(bucketOf('s', 'k', 'holdout', 'short')).toBe(murmurhash.v3('s:k:holdout:short', 0) % BUCKETS)
+  })
 
-  it('is a whole number from 0 to 9,999, always the same, for any subject', () => {
+  it('is a stable integer from 0 to 9,999 for any subject', () => {
     fc.assert(
       fc.property(key, key, fc.string({ unit: 'binary' }), (salt, name, subject) => {
         const bucket = bucketOf(salt, name, 'holdout', subject)
@@ -68,7 +65,7 @@ describe('a bucket', () => {
     ['numbered', (n: number) => `visitor-${n}`],
     ['emails', (n: number) => `jürgen.${n}@example.com`],
     ['random-looking', (n: number) => murmurhash.v3(`${n}`, 7).toString(36)],
-  ])('is any of them equally often: %s', (_what, name) => {
+  ])('is uniformly distributed: %s', (_what, name) => {
     for (const purpose of ['holdout', 'rollout:r1', 'split:r1'] as const) {
       const cells = Array.from({ length: 100 }, () => 0)
       for (const subject of subjects(100_000, name)) {
@@ -85,7 +82,7 @@ describe('a bucket', () => {
     ['with another salt', ['salt', 'one', 'rollout:r'], ['pepper', 'one', 'rollout:r']],
     ['for another purpose', ['salt', 'one', 'rollout:r'], ['salt', 'one', 'split:r']],
     ['of another rule', ['salt', 'one', 'split:r1'], ['salt', 'one', 'split:r2']],
-  ])('says nothing about the one %s', (_what, one, other) => {
+  ])('is independent of the one %s', (_what, one, other) => {
     // Together they fall into a grid of 10 by 10 cells, all equally often.
     const cells = Array.from({ length: 100 }, () => 0)
     for (const subject of subjects(100_000, (n) => `visitor-${n}`)) {
@@ -98,12 +95,12 @@ describe('a bucket', () => {
 })
 
 describe('a percentage', () => {
-  it('is a whole number of buckets for every hundredth', () => {
+  it('is an integer number of buckets for every hundredth', () => {
     for (let hundredths = 0; hundredths <= BUCKETS; hundredths++)
       expect(bucketsIn(hundredths / 100)).toBe(hundredths)
   })
 
-  it('takes in everybody whom a lower one takes in', () => {
+  it('includes everybody of a lower one', () => {
     const percent = fc.integer({ min: 0, max: BUCKETS }).map((hundredths) => hundredths / 100)
     fc.assert(
       fc.property(percent, percent, fc.string(), (one, other, subject) => {
@@ -121,7 +118,7 @@ describe('a weighted split', () => {
     .filter((weights) => weights.some((weight) => weight > 0))
     .map((weights) => weights.map((weight, index) => ({ variant: `v${index}`, weight })))
 
-  it('gives every bucket to exactly one share, and to each as many as its weight, to within one', () => {
+  it('assigns every bucket to exactly one share, by weight to within one bucket', () => {
     fc.assert(
       fc.property(shares, (list) => {
         const total = list.reduce((sum, { weight }) => sum + weight, 0)

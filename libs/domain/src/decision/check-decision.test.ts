@@ -136,13 +136,13 @@ describe('a decision is refused', () => {
     expect(Object.keys(problemsOf(change))).toContain(field)
   })
 
-  it('that wants a variant which the other has not', () => {
+  it('for a variant that the other decision does not have', () => {
     expect(problemsOf(needs('other', 'x'), [named('other')])).toHaveProperty([
       'rules.0.prerequisites.0.variants',
     ])
   })
 
-  it('that overlaps in a group with another, and only then', () => {
+  it('for overlapping slices of an exclusion group', () => {
     const slice = (from: number, to: number) => ({ exclusionGroup: { name: 'g', from, to } })
     const others = [named('other', slice(0, 50))]
     expect(problemsOf(slice(49.99, 60), others).exclusionGroup).toContain('other')
@@ -150,14 +150,14 @@ describe('a decision is refused', () => {
     expect(problemsOf({ exclusionGroup: { name: 'another', from: 0, to: 60 } }, others)).toEqual({})
   })
 
-  it('that closes a circle of prerequisites, which is named', () => {
+  it('for a cycle of prerequisites, with its decisions', () => {
     expect(problemsOf(needs('x'), [named('x', needs('y')), named('y', needs('d'))]).rules).toContain(
       'd → x → y → d',
     )
     expect(problemsOf(needs('d'), []).rules).toContain('d → d')
   })
 
-  it('not for a circle that it is no part of, nor for two ways to one decision', () => {
+  it('not for a cycle of others, nor for two paths to one decision', () => {
     expect(problemsOf(needs('x'), [named('x', needs('y')), named('y', needs('x'))])).toEqual({})
     const ways = { rules: [...needs('x').rules, ...needs('y').rules] }
     expect(problemsOf(ways, [named('x', needs('z')), named('y', needs('z')), named('z')])).toEqual({})
@@ -167,7 +167,7 @@ describe('a decision is refused', () => {
 describe('rules keep their ids', () => {
   const before = write({ rules: [{ variant: 'a' }, { id: 'mine', variant: 'b' }] })
 
-  it('by their place, when they are written without', () => {
+  it('by position, when they have no id', () => {
     const after = writeDecision(
       parts({ rules: [{ variant: 'a', rollout: 50 }, { variant: 'b' }, { variant: 'a' }] }),
       before,
@@ -178,7 +178,7 @@ describe('rules keep their ids', () => {
     expect(after.salt).toBe(before.salt)
   })
 
-  it('when they are moved by them', () => {
+  it('when they are moved with it', () => {
     const after = writeDecision(
       parts({ rules: [{ id: 'mine', variant: 'b' }, { variant: 'a' }] }),
       before,

@@ -15,7 +15,7 @@ describe('a rate', () => {
     expect(rateInterval?.[1]).toBeCloseTo(high, 4)
   })
 
-  it('of nobody and of everybody ends at 0 and at 1 exactly', () => {
+  it('of nobody and of everybody ends exactly at 0 and 1', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1_000_000 }), (people) => {
         expect(rateOf({ people, converted: 0 }).rateInterval?.[0]).toBe(0)
@@ -57,7 +57,7 @@ describe('a comparison', () => {
     expect(difference).toBeCloseTo(0.05, 10)
   })
 
-  it('is not made where there is nothing to compare', () => {
+  it('is null where there is nothing to compare', () => {
     const nothing = { lift: null, difference: null, differenceInterval: null, pValue: null }
     expect(compareRates({ people: 0, converted: 0 }, { people: 5, converted: 1 })).toEqual(nothing)
     expect(compareRates({ people: 5, converted: 1 }, { people: 0, converted: 0 })).toEqual(nothing)

@@ -72,7 +72,7 @@ const choose = (change: Partial<DecisionDefinition>, subject?: string, data?: Da
 const people = (count: number): string[] => Array.from({ length: count }, (_, n) => `visitor-${n}`)
 
 describe('a decision', () => {
-  it('gives what a rule names', () => {
+  it('returns the variant of a rule', () => {
     expect(choose({})).toEqual({
       variant: 'on',
       value: 1,
@@ -91,7 +91,7 @@ describe('a decision', () => {
     })
   })
 
-  it('asks its rules in order', () => {
+  it('evaluates its rules in order', () => {
     const rules = [
       rule({ id: 'never', condition: { '==': [1, 2] } }),
       rule({ id: 'first', variant: 'more' }),
@@ -107,7 +107,7 @@ describe('a decision', () => {
     ['a count', { '>': [{ var: 'counts.order.7d' }, 2] }, true],
     ['a count that is missing', { '>': [{ var: 'counts.nope.7d' }, 0] }, false],
     ['something absurd', { '>': [{ var: 'traits.plan.x.y' }, { var: 'context' }] }, false],
-  ])('asks a condition about %s', (_what, condition, applies) => {
+  ])('evaluates a condition on %s', (_what, condition, applies) => {
     const data = { traits: { plan: 'pro' }, context: { country: 'AT' } }
     const { reason } = choose({ rules: [rule({ condition })] }, 'visitor-1', data)
     expect(reason).toBe(applies ? 'TARGETING_MATCH' : 'DEFAULT')
@@ -122,11 +122,11 @@ describe('a decision', () => {
     ['when it begins', { startsAt: '2026-11-21T13:00:00.000+01:00', endsAt: null }, 'TARGETING_MATCH'],
     ['just before it ends', { startsAt: null, endsAt: '2026-11-21T12:00:00.001Z' }, 'TARGETING_MATCH'],
     ['when it ends', { startsAt: null, endsAt: '2026-11-21T12:00:00.000Z' }, 'DISABLED'],
-  ])('keeps to its schedule: %s', (_when, schedule, reason) => {
+  ])('follows its schedule: %s', (_when, schedule, reason) => {
     expect(choose({ schedule })).toMatchObject({ reason })
   })
 
-  it('holds out the percentage that it should, whatever the rules', () => {
+  it('holds out the configured percentage, regardless of the rules', () => {
     const held = people(10_000).filter((subject) => choose({ holdout: 10 }, subject).reason === 'HOLDOUT')
     expect(held.length).toBeGreaterThan(900)
     expect(held.length).toBeLessThan(1_100)
@@ -134,7 +134,7 @@ describe('a decision', () => {
     expect(choose({ holdout: 100, rules: [] }).eligible).toBe(false)
   })
 
-  it('reaches more people, and nobody less, when the rollout grows', () => {
+  it('only adds people when the rollout grows', () => {
     const reached = (rollout: number) =>
       people(2_000).filter((subject) => choose({ rules: [rule({ rollout })] }, subject).reason !== 'DEFAULT')
     const [some, more] = [reached(10), reached(11)]
@@ -144,11 +144,11 @@ describe('a decision', () => {
     expect(reached(100)).toHaveLength(2_000)
   })
 
-  it('counts whom chance alone kept out as eligible', () => {
+  it('counts people excluded by chance alone as eligible', () => {
     expect(choose({ rules: [rule({ rollout: 0 })] })).toMatchObject({ reason: 'DEFAULT', eligible: true })
   })
 
-  it('splits by weight, and each person the same way every time', () => {
+  it('splits by weight, always the same for a person', () => {
     const split = [
       { variant: 'off', weight: 1 },
       { variant: 'on', weight: 3 },
@@ -162,7 +162,7 @@ describe('a decision', () => {
     expect(people(100).map((subject) => choose({ rules }, subject))).toEqual(chosen.slice(0, 100))
   })
 
-  it('decides the same for a person as the published buckets say', () => {
+  it('matches the published buckets', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), fc.integer({ min: 0, max: 100 }), (subject, rollout) => {
         const isIn = bucketOf('salt', 'd', 'rollout:r1', subject) < rollout * 100
@@ -178,7 +178,7 @@ describe('an exclusion group', () => {
   const first = decision({ key: 'a' }, { exclusionGroup: { name: 'g', from: 0, to: 30 } })
   const second = decision({ key: 'b' }, { exclusionGroup: { name: 'g', from: 30, to: 100 } })
 
-  it('lets everybody into one of its decisions, and nobody into two', () => {
+  it('admits everybody to one of its decisions, and nobody to two', () => {
     const both = people(5_000).map((subject) => {
       const { decide } = deciderOf([first, second], subject)
       return [decide('a'), decide('b')].map(({ reason }) => reason === 'TARGETING_MATCH')
@@ -205,7 +205,7 @@ describe('a prerequisite', () => {
     expect(deciderOf([other, after(variants)]).decide('b').reason).toBe(reason)
   })
 
-  it('that leads back to the decision itself is not met, and ends', () => {
+  it('is not met when it leads back to the decision itself', () => {
     const circle = decision(
       { key: 'a' },
       { rules: [rule({ prerequisites: [{ decision: 'b', variants: ['on'] }] })] },
@@ -213,7 +213,7 @@ describe('a prerequisite', () => {
     expect(deciderOf([circle, after(['on'])]).decide('b').reason).toBe('DEFAULT')
   })
 
-  it('is found beforehand, also of prerequisites, in circles, and when it does not exist', () => {
+  it('is collected recursively, with cycles and missing ones', () => {
     const needing = (key: string, ...others: string[]) =>
       decision(
         { key },
@@ -229,7 +229,7 @@ describe('a prerequisite', () => {
 })
 
 describe('an explanation', () => {
-  it('tells each step of each rule, also of those that are never come to', () => {
+  it('lists each step of each rule, including those not reached', () => {
     const rules = [
       rule({ id: 'no', condition: { '==': [1, 2] } }),
       rule({ id: 'yes' }),

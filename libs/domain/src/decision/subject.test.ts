@@ -17,12 +17,12 @@ describe('the subject', () => {
     expect(subjectOf(ids('v', null), users, undefined)).toMatchObject({ subject: 'first-of-user' })
   })
 
-  it('stays that of the visitor for a user who is not known yet, as an identify would have it', () => {
+  it('is that of the visitor for an unknown user, as after an identify call', () => {
     expect(subjectOf(ids('v', 'u'), anonymous, undefined)).toMatchObject({ profileId: 'p-visitor' })
     expect(subjectOf(ids('v', 'u'), undefined, undefined)).toMatchObject({ subject: 'v', profileId: null })
   })
 
-  it('is the user’s own where the visitor belongs to somebody else', () => {
+  it('is the user’s own if the visitor belongs to another user', () => {
     expect(subjectOf(ids('v', 'u'), users, undefined)).toEqual({
       subject: 'u',
       profileId: null,
@@ -30,7 +30,7 @@ describe('the subject', () => {
     })
   })
 
-  it('is the id itself for somebody unknown, and nobody without ids', () => {
+  it('is the id itself for an unknown person, and undefined without ids', () => {
     expect(subjectOf(ids('v', null), undefined, undefined)).toMatchObject({ subject: 'v', profileId: null })
     expect(subjectOf(ids(null, 'u'), undefined, undefined)).toMatchObject({ subject: 'u', profileId: null })
     expect(subjectOf(ids(null, null), undefined, undefined)).toBeUndefined()
@@ -57,7 +57,7 @@ describe('counts', () => {
     expect(countsOf([{ event: 'order', days: window }], days, now)).toEqual({ order: { [`${window}d`]: n } })
   })
 
-  it('are 0 for what never happened, also for names that objects have by themselves', () => {
+  it('are 0 for unknown events, also for names of inherited members', () => {
     const refs = [
       { event: '__proto__', days: 7 },
       { event: 'constructor', days: 7 },

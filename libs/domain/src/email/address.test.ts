@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { comparableAddress, emailAddressIn, isEmailAddress, parseMailbox } from './address.ts'
 
 describe('isEmailAddress', () => {
-  it('takes what mail can be sent to', () => {
+  it('accepts deliverable addresses', () => {
     for (const address of [
       'a@b.example',
       'ann+tag@mail.shop.example',
@@ -14,7 +14,7 @@ describe('isEmailAddress', () => {
       expect(isEmailAddress(address)).toBe(true)
   })
 
-  it('refuses what is no address, or more than one', () => {
+  it('refuses invalid and multiple addresses', () => {
     for (const address of [
       '',
       'ann',
@@ -36,7 +36,7 @@ describe('isEmailAddress', () => {
       expect(isEmailAddress(address), address).toBe(false)
   })
 
-  it('bounds the length', () => {
+  it('limits the length', () => {
     const local = 'a'.repeat(64)
     expect(isEmailAddress(`${local}@x.example`)).toBe(true)
     expect(isEmailAddress(`${local}a@x.example`)).toBe(false)
@@ -45,7 +45,7 @@ describe('isEmailAddress', () => {
     expect(isEmailAddress(`ann@${domain(251)}`)).toBe(false)
   })
 
-  it('takes nothing that could end a header or a command', () => {
+  it('refuses everything that could end a header or a command', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (local, domain) => {
         const address = `${local}@${domain}`
@@ -56,7 +56,7 @@ describe('isEmailAddress', () => {
 })
 
 describe('emailAddressIn', () => {
-  it('reads a trait, which may be anything', () => {
+  it('reads a trait of any type', () => {
     expect(emailAddressIn(' Ann@x.example ')).toBe('Ann@x.example')
     for (const trait of [undefined, null, 7, {}, ['a@x.example'], '', 'ann'])
       expect(emailAddressIn(trait)).toBeUndefined()
@@ -64,11 +64,12 @@ describe('emailAddressIn', () => {
 })
 
 describe('comparableAddress', () => {
-  it('ignores capitals and blanks', () => expect(comparableAddress(' Ann@X.Example ')).toBe('ann@x.example'))
+  it('ignores case and surrounding blanks', () =>
+    expect(comparableAddress(' Ann@X.Example ')).toBe('ann@x.example'))
 })
 
 describe('parseMailbox', () => {
-  it('reads a name and an address, or an address', () => {
+  it('reads a name with an address, or an address', () => {
     expect(parseMailbox('Shop & Co. <hello@shop.example>')).toEqual({
       name: 'Shop & Co.',
       address: 'hello@shop.example',

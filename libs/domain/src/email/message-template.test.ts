@@ -34,7 +34,7 @@ const problemOf = async (
 }
 
 describe('compileMessage', () => {
-  it('fills in what is known and leaves out what is not', async () => {
+  it('fills in known variables and omits unknown ones', async () => {
     const { html, subject } = await render(
       '{{#if traits.name}}Dear {{traits.name}}{{else}}Hello{{/if}}{{nothing.there}}: ' +
         '{{#each event.properties.items}}{{@index}} {{this.name}} {{/each}}{{lookup traits "a b"}}',
@@ -45,7 +45,7 @@ describe('compileMessage', () => {
     expect(subject).toBe('Shop & Ann')
   })
 
-  it('escapes every value in HTML, whatever it is', async () => {
+  it('escapes every value in HTML', async () => {
     const run = await compileMessage({ subject: 's', html: '<b title="{{traits.x}}">{{traits.x}}</b>' })
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (x) => {
@@ -59,7 +59,7 @@ describe('compileMessage', () => {
     )
   })
 
-  it('keeps the subject on one line of bounded length, whatever it is filled with', async () => {
+  it('keeps the subject on one line of limited length', async () => {
     const run = await compileMessage({ subject: 'Re: {{traits.x}}', html: 'h' })
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 2_000 }), (x) => {
@@ -74,7 +74,7 @@ describe('compileMessage', () => {
     )
   })
 
-  it('reaches own properties only', async () => {
+  it('reads own properties only', async () => {
     const traits = JSON.parse('{"__proto__":{"polluted":"yes"},"name":"Ann"}') as Record<string, unknown>
     const { html } = await render(
       '[{{traits.constructor.name}}{{constructor}}{{traits.toString}}{{lookup traits "constructor"}}' +
@@ -103,7 +103,7 @@ describe('compileMessage', () => {
     expect(text).not.toContain('p{}')
   })
 
-  it('says what is wrong and in which line', async () => {
+  it('reports the problem and its line', async () => {
     expect(await problemOf('a\n{{#if x}}\n')).toMatch(/^html: line [23]: /)
     expect(await problemOf('a\nb\n{{x')).toMatch(/^html: line 3: does not parse/)
     expect(await problemOf('h', {}, '{{shout x}}')).toMatch(/^subject: line 1: .*shout/)
@@ -115,7 +115,7 @@ describe('compileMessage', () => {
     expect(await problemOf('{{log "x"}}')).toMatch(/unknown helper log/)
   })
 
-  it('bounds expressions and nesting', async () => {
+  it('limits expressions and nesting', async () => {
     expect((await render('{{a}}'.repeat(MAX_EXPRESSIONS))).html).toBeTruthy()
     expect(await problemOf('{{a}}'.repeat(MAX_EXPRESSIONS + 1))).toMatch(/more than 500 expressions/)
     const nested = (depth: number) => '{{#if a}}'.repeat(depth) + '{{/if}}'.repeat(depth)
@@ -123,7 +123,7 @@ describe('compileMessage', () => {
     expect(await problemOf(nested(MAX_BLOCK_DEPTH + 1))).toMatch(/more than 20 blocks/)
   })
 
-  it('ends loops that would go on for ever, by rounds and by output', async () => {
+  it('limits loops by iterations and output', async () => {
     const list = (length: number) => ({ traits: { l: Array.from({ length }, () => 1) } })
     const once = '{{#each traits.l}}{{/each}}'
     expect((await render(once, list(MAX_ROUNDS))).html).toBeTruthy()
@@ -140,7 +140,7 @@ describe('compileMessage', () => {
     for (let n = 0; n < 3; n++) expect(run(context(list(MAX_ROUNDS))).html).toBeTruthy()
   })
 
-  it('bounds what is sent', async () => {
+  it('limits the size of the message', async () => {
     const link = '{{unsubscribeUrl}}'
     const url = context().unsubscribeUrl.length
     const filled = (length: number) => ({ traits: { x: 'x'.repeat(length) } })
@@ -150,14 +150,14 @@ describe('compileMessage', () => {
     expect(await problemOf(`{{traits.x}}${link}`, filled(MAX_HTML_LENGTH - url + 1))).toMatch(/larger than/)
   })
 
-  it('bounds how deeply elements lie within each other, which parsers take long over', async () => {
+  it('limits the nesting of elements, for which parsers take long', async () => {
     const deep = (rounds: number) => ({ traits: { l: Array.from({ length: rounds }, () => 1) } })
     const template = `{{unsubscribeUrl}}{{#each traits.l}}${'<b>'.repeat(100)}{{/each}}`
     expect((await render(template, deep(MAX_HTML_DEPTH / 100))).html).toBeTruthy()
     expect(await problemOf(`<i>${template}`, deep(MAX_HTML_DEPTH / 100))).toMatch(/elements nested deeper/)
   })
 
-  it('never does anything but render or say what is wrong, whatever the template', async () => {
+  it('renders or reports a problem for any template', async () => {
     const piece = fc.constantFrom(
       '{{',
       '}}',

@@ -5,7 +5,7 @@ import { DEFAULT_RETRY_PLAN, nextAttemptIn } from './retry.ts'
 const plan = { firstMs: 1_000, longestMs: 10_000, giveUpAfterMs: 60_000 }
 
 describe('nextAttemptIn', () => {
-  it('doubles up to the longest pause', () => {
+  it('doubles up to the longest delay', () => {
     const pauses = [1, 2, 3, 4, 5, 6].map((attempts) => nextAttemptIn(plan, attempts, 0, 0))
     expect(pauses).toEqual([1_000, 2_000, 4_000, 8_000, 10_000, 10_000])
     expect(nextAttemptIn(plan, 2, 0, 1)).toBe(1_000)
@@ -16,7 +16,7 @@ describe('nextAttemptIn', () => {
     expect(nextAttemptIn(plan, 1, 59_001, 0)).toBeUndefined()
   })
 
-  it('goes on for a day, and not for ever', () => {
+  it('continues for a day, and then ends', () => {
     fc.assert(
       fc.property(
         fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 200, maxLength: 200 }),

@@ -25,7 +25,7 @@ describe('a sender', () => {
     expect(parseSender(text)).toBeUndefined()
   })
 
-  it('is matched by the address or the domain of a From, not by a part of one', () => {
+  it('matches the address or the domain of a From, not a part of it', () => {
     expect(sendersOf('Shop <Hello@Shop.example>')).toEqual(['hello@shop.example', 'shop.example'])
     expect(sendersOf('hello@mail.shop.example')).not.toContain('shop.example')
     expect(sendersOf('hello@notshop.example')).not.toContain('shop.example')
@@ -34,7 +34,7 @@ describe('a sender', () => {
     expect(sendersOf('nonsense')).toEqual([])
   })
 
-  it('that is read allows itself and nothing that is not read', () => {
+  it('allows itself and only valid senders', () => {
     fc.assert(
       fc.property(fc.oneof(fc.emailAddress(), fc.domain(), fc.string()), (text) => {
         const read = parseSender(text)

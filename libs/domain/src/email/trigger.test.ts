@@ -24,18 +24,18 @@ const trigger = (filter: unknown = null, activatedAt = AT) =>
   compileTrigger({ id: 't', eventName: 'signed_up', filter, cooldownSeconds: 0, activatedAt })
 
 describe('triggersFiredBy', () => {
-  it('takes the triggers whose filter holds', () => {
+  it('returns the triggers with a matching filter', () => {
     const paid = trigger({ '==': [{ var: 'properties.plan' }, 'paid'] })
     expect(triggersFiredBy(event({ properties: { plan: 'paid' } }), [paid, trigger()])).toHaveLength(2)
     expect(triggersFiredBy(event({ properties: { plan: 'free' } }), [paid, trigger()])).toHaveLength(1)
   })
 
-  it('takes none for bots and backfills', () => {
+  it('returns none for bots and backfills', () => {
     expect(triggersFiredBy(event({ bot: true }), [trigger()])).toEqual([])
     expect(triggersFiredBy(event({ backfill: true }), [trigger()])).toEqual([])
   })
 
-  it('takes none that became active after the event was received', () => {
+  it('returns none that were activated after the receipt of the event', () => {
     expect(triggersFiredBy(event(), [trigger(null, '2026-11-21T04:00:00.000+00:00')])).toHaveLength(1)
     expect(triggersFiredBy(event(), [trigger(null, '2026-11-21T04:00:00.001+00:00')])).toEqual([])
   })

@@ -7,7 +7,7 @@ const SECRET = 'a secret of thirty-two characters'
 const OTHER = 'another secret of some more characters'
 
 describe('unsubscribe tokens', () => {
-  it('name their delivery to whoever has the secret, also after it was replaced', () => {
+  it('contain their delivery for the holder of the secret, also of a replaced one', () => {
     const id = uuidv7()
     const token = unsubscribeToken(id, SECRET)
     expect(token).toMatch(/^[\w-]{43}$/)
@@ -17,7 +17,7 @@ describe('unsubscribe tokens', () => {
     expect(deliveryOfToken(token, [])).toBeUndefined()
   })
 
-  it('are refused when anything about them was changed', () => {
+  it('are refused when changed', () => {
     const token = unsubscribeToken(uuidv7(), SECRET)
     fc.assert(
       fc.property(fc.nat(42), fc.constantFrom(...'AZaz09-_'), (at, character) => {
@@ -27,7 +27,7 @@ describe('unsubscribe tokens', () => {
     )
   })
 
-  it('are refused when they are something else', () => {
+  it('are refused when they are anything else', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(deliveryOfToken(text, [SECRET])).toBeUndefined()
