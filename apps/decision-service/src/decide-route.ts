@@ -23,7 +23,7 @@ export const decideRoute = ({ decide, ...deps }: Deps): Route =>
 const allActive = ({ active }: DecisionSet) => active
 
 /** A decide request. `keys: null` means all active decisions. */
-export type ParsedDecide = {
+type ParsedDecide = {
   visitorId: string | null
   userId: string | null
   keys: readonly string[] | null

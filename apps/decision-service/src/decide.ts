@@ -21,7 +21,7 @@ import type { FindPerson, FoundPerson } from './find-person.ts'
 import type { CouponAnswer, GiveCoupon } from './give-coupon.ts'
 
 /** The subject and the decisions of a request; at least one of the ids is set. */
-export type DecisionQuestion = {
+type DecisionQuestion = {
   projectId: string
   visitorId: string | null
   userId: string | null
@@ -32,7 +32,7 @@ export type DecisionQuestion = {
   shown: boolean
 }
 
-export type DecideDeps = {
+type DecideDeps = {
   projectConfigs: ProjectConfigs
   findPerson: FindPerson
   /** Creates the profile of an identity without one. */

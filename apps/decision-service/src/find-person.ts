@@ -64,7 +64,7 @@ const DATABASE_TIMEOUT_MS = 50
 const MAX_FAILURES = 3
 const RETRY_COOLDOWN_MS = 1_500
 
-export type FindPersonDeps = {
+type FindPersonDeps = {
   pool: Pool
   cache: Cache
   marks: SharedMarks

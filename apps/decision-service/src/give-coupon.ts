@@ -19,7 +19,7 @@ const GivenCoupon = Type.Object({
   code: Type.String(),
   expiresAt: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
 })
-export type GivenCoupon = Static<typeof GivenCoupon>
+type GivenCoupon = Static<typeof GivenCoupon>
 const givenCoupon = compileValidator(GivenCoupon)
 
 export type CouponAnswer = { coupon: GivenCoupon } | { coupon: null; couponReason: string }
@@ -29,7 +29,7 @@ const REMEMBERED_MS = 60_000
 const COPY_MS = 10 * 60_000
 const DEADLINE_MS = 1_000
 
-export type GiveCouponDeps = { assignCoupon: AssignCoupon; cache: Cache; log: Log }
+type GiveCouponDeps = { assignCoupon: AssignCoupon; cache: Cache; log: Log }
 
 /**
  * Assigns coupons and caches them, because decisions are requested much more often than coupons are assigned. Concurrent

@@ -3,7 +3,7 @@ import MailComposer from 'nodemailer/lib/mail-composer'
 import type { OutgoingMail } from './transport.ts'
 
 /** The parts of a message; `from` is a mailbox such as `Shop <hello@shop.example>`. */
-export type MailParts = {
+type MailParts = {
   id: string
   from: string
   to: string

@@ -79,7 +79,7 @@ export const mailConfig = {
     }),
   ),
 } as const
-export type MailConfig = Config<typeof mailConfig>
+type MailConfig = Config<typeof mailConfig>
 
 /** @throws ConfigError without a mail server or directory, or without a valid sender */
 export const requireUsableMail = ({ smtpUrl, directory, from }: MailConfig): void => {

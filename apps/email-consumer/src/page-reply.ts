@@ -1,7 +1,7 @@
 import type { Reply } from '@waymark/service-kit'
 
 /** The text of a page; `action` labels its button. */
-export type PageText = { title: string; text: string; action?: string }
+type PageText = { title: string; text: string; action?: string }
 
 // Stricter than the default policy, but without `upgrade-insecure-requests`: the form must also work over plain HTTP.
 const HEADERS = {

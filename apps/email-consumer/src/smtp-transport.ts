@@ -4,7 +4,7 @@ import SMTPConnection, { type SMTPConnectionOptions } from 'nodemailer/lib/smtp-
 import type { HandOver, MailTransport, OutgoingMail } from './transport.ts'
 
 /** `url` is `smtp://user:password@host:587`, with options of nodemailer in its query. */
-export type SmtpOptions = {
+type SmtpOptions = {
   url: string
   /** How long the server may be silent, in ms. */
   timeoutMs: number

@@ -5,7 +5,7 @@ import type { ClientBase, Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 
 /** An address in a project. */
-export type Addressee = { projectId: string; address: string }
+type Addressee = { projectId: string; address: string }
 
 /** Why a delivery to a suppressed address is not sent. */
 export const SUPPRESSED = 'the address is on the suppression list'

@@ -2,7 +2,7 @@ import { openDatabase } from '@waymark/database'
 import { createTestDatabase } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 
-export type DeliveryRow = {
+type DeliveryRow = {
   id: string
   trigger_id: string
   profile_id: string | null

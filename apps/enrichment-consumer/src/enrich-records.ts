@@ -19,7 +19,7 @@ import {
   type PersonChanges,
 } from '@waymark/pipeline'
 
-export type EnrichRecordsDeps = {
+type EnrichRecordsDeps = {
   bus: EventBus
   db: Database
   personChanges: PersonChanges

@@ -36,7 +36,7 @@ export type ProfileWrite = SentTraits & { kind: IdentityKind; value: string }
 /** The project and kind of the request's API key. */
 export type Sender = { projectId: string; keyKind: ApiKeyKind }
 
-export type IdentifyDeps = {
+type IdentifyDeps = {
   db: Database
   queue: Pick<IngestQueue, 'enqueueOnBus'>
   projectConfigs: ProjectConfigs

@@ -84,7 +84,7 @@ export type IntakeOptions = {
   /** Makes a timeout during `work` answer QUEUE_UNAVAILABLE. */
   whileQueueing: (work: Promise<void>) => Promise<void>
 }
-export type IntakeDeps = { projectConfigs: ProjectConfigs; cache: Cache; clock: () => number }
+type IntakeDeps = { projectConfigs: ProjectConfigs; cache: Cache; clock: () => number }
 
 /** How long the generated ids of a failed request are kept for its repeat, in ms. */
 const GENERATED_IDS_MS = 10 * 60_000

@@ -14,7 +14,7 @@ import { BusUnavailableError } from '@waymark/event-bus'
 import type { IngestQueue } from '@waymark/pipeline'
 import type { createIntake, Intake, IntakeOptions, Sender, TrackRequest } from './intake.ts'
 
-export type TrackEventsDeps = {
+type TrackEventsDeps = {
   intake: ReturnType<typeof createIntake>
   queue: IngestQueue
   /** Stores events and returns the indexes of those whose ids belong to other events. */

@@ -11,7 +11,7 @@ import { createVisitorReader } from './visitor.ts'
 import { createVisitorHash } from './visitor-hash.ts'
 
 /** `countryOf` returns the country of an address as ISO 3166-1 alpha-2, or `null`; defaults to the platform's. */
-export type LinkRedirectorOptions = { countryOf?: (ip: string) => string | null }
+type LinkRedirectorOptions = { countryOf?: (ip: string) => string | null }
 
 /** How long a link is used without being read again, in ms, if no change notice arrives. */
 const MAX_AGE_MS = 10 * 60_000

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
 
 /** A link that ends after `clickLimit` clicks; `clicks` were stored when it was read. */
-export type LimitedLink = { id: string; clickLimit: number | null; clicks: number }
+type LimitedLink = { id: string; clickLimit: number | null; clicks: number }
 
 /** `used`: known clicks of all processes. `unshared`: clicks of this process that are not in the shared total yet. */
 type Usage = { used: number; unshared: number }
@@ -13,7 +13,7 @@ const MAX_LINKS = 50_000
 
 const STORED = `SELECT link_id, clicks FROM link.counts WHERE link_id = ANY($1::uuid[])`
 
-export type ClickLimitsDeps = { totals: SharedTotals; pool: Pool; log: Log }
+type ClickLimitsDeps = { totals: SharedTotals; pool: Pool; log: Log }
 
 /**
  * Enforces click limits: exactly within one process, and within about two seconds across processes through shared totals.

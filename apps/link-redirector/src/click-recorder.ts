@@ -21,7 +21,7 @@ export type Click = {
   prefetch: boolean
 }
 
-export type ClickRecorderDeps = {
+type ClickRecorderDeps = {
   queue: Pick<IngestQueue, 'enqueueSerialized'>
   /** Called before each batch is sent. */
   beforeHandOver: () => Promise<void>

@@ -8,7 +8,7 @@ import { type PreparedLink, prepareLink } from './prepared-link.ts'
 const REFRESH_TIMEOUT_MS = 300
 const READ_TIMEOUT_MS = 4_000
 
-export type LinkCacheDeps = {
+type LinkCacheDeps = {
   store: LinkStore
   changes: Pick<ChangeNotices, 'isCurrent' | 'isWatching'>
   now: () => number

@@ -73,7 +73,7 @@ const linkCopy = compileValidator(LinkCopy)
 /** A copied link and its maximum age in ms, which is infinite when the clocks contradict each other. */
 export type CopiedLink = { link: StoredLink; ageMs: number }
 
-export type LinkStoreDeps = {
+type LinkStoreDeps = {
   pool: Pool
   cache: Cache
   /** In ms since the epoch; may differ from the database's clock by seconds. */

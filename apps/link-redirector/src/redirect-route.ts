@@ -9,7 +9,7 @@ import { destinationFor, type PreparedLink } from './prepared-link.ts'
 import type { ProjectOptions } from './project-options.ts'
 import type { VisitorReader } from './visitor.ts'
 
-export type RedirectDeps = {
+type RedirectDeps = {
   links: LinkCache
   optionsOf: (projectId: string) => ProjectOptions | Promise<ProjectOptions>
   limits: ClickLimits

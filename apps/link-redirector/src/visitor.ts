@@ -2,7 +2,7 @@ import { describeVisitor, isBot, type LinkVisitor, type UserAgent } from '@wayma
 import type { HttpRequest } from '@waymark/service-kit'
 import type { Click } from './click-recorder.ts'
 
-export type VisitorReaderDeps = {
+type VisitorReaderDeps = {
   describeUserAgent: (header: string | null) => UserAgent
   countryOf: (ip: string) => string | null
 }

@@ -11,7 +11,7 @@ import type { ProjectRouteFactory } from './http/project-route.ts'
 import type { InvitationClaims } from './projects/invitation-claims.ts'
 import type { Quotas } from './quotas.ts'
 
-/** What the routes of this app are created from. */
+/** The dependencies of this app's routes. */
 export type ManagementDeps = Platform & {
   accountRoutes: AccountRoutes
   projectRoute: ProjectRouteFactory

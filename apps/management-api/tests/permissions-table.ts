@@ -151,7 +151,7 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   getIndex: 'anyone',
 }
 
-export type Expectation = 'anyone' | 'session' | `session or ${ApiKeyScope}` | ProjectRole
+type Expectation = 'anyone' | 'session' | `session or ${ApiKeyScope}` | ProjectRole
 
 /** The callers. */
 export const callers = [

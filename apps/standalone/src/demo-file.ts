@@ -14,7 +14,7 @@ const DemoFile = Type.Object({
   email: Type.String(),
   password: Type.String(),
 })
-export type DemoFile = Static<typeof DemoFile>
+type DemoFile = Static<typeof DemoFile>
 
 const demoFile = compileValidator(DemoFile)
 

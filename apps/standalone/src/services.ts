@@ -9,7 +9,7 @@ import { createPersistenceConsumer } from '@waymark/persistence-consumer'
 import { combineServices, type Platform, type Service } from '@waymark/service-kit'
 
 /** The options of apps. */
-export type AllOptions = ManagementOptions & { mail: MailOptions }
+type AllOptions = ManagementOptions & { mail: MailOptions }
 
 /** The apps that run in this process. */
 export const APPS = [

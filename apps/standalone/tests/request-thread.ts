@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 
 /** A request from another thread, so that sending and reading it does not count as the server's time. */
-export type ThreadRequest = {
+type ThreadRequest = {
   url: string
   method: string
   headers: Record<string, string>

@@ -19,7 +19,3 @@ const readIds = async (waymark: Constellation, resource: string): Promise<string
 
 /** The ids of all events of the project. An event that was stored twice appears twice. */
 export const readEventIds = (waymark: Constellation): Promise<string[]> => readIds(waymark, 'events')
-
-/** The event ids of all conversions of the project. */
-export const readConversionIds = (waymark: Constellation): Promise<string[]> =>
-  readIds(waymark, 'conversions')

@@ -1,6 +1,5 @@
 /** The status of a trigger. Only an active one sends emails. Archiving is final. */
 export const emailTriggerStatuses = ['draft', 'active', 'paused', 'archived'] as const
-export type EmailTriggerStatus = (typeof emailTriggerStatuses)[number]
 
 /**
  * The status of a delivery. `pending` and `sending` are in progress, the others are final:

@@ -21,7 +21,6 @@ export {
   type FilterOperator,
   type FilterRequest,
   Filters,
-  filterOperators,
   LATEST_ANALYTICS_TIME,
   MAX_ANALYTICS_DAYS,
   MAX_ANALYTICS_GROUPS,
@@ -126,7 +125,7 @@ export type { ChangedProfile } from './records/changed-profile.ts'
 export type { ConversionClaim, MeteringSelector } from './records/conversion-claim.ts'
 export type { CouponRedemptionRecord } from './records/coupon-redemption.ts'
 export type { DeadLetter } from './records/dead-letter.ts'
-export type { CompleteEvent, EnrichedEvent, EventContext, EventLink } from './records/enriched-event.ts'
+export type { CompleteEvent, EnrichedEvent, EventLink } from './records/enriched-event.ts'
 export type { Exposure } from './records/exposure.ts'
 export type {
   AcceptedEvent,

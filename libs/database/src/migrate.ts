@@ -37,7 +37,7 @@ export class MigrationError extends Error {
   override name = 'MigrationError'
 }
 
-export type Migration = { name: string; sql: string }
+type Migration = { name: string; sql: string }
 export type MigrationRecord = { name: string; checksum: string; logs: string | null; finished: boolean }
 
 type MigrateOptions = {

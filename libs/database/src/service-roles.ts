@@ -4,7 +4,7 @@
  * RETURNING need SELECT. A service whose SQL changes may need a change here: the distributed end-to-end test and
  * `libs/database/tests/service-roles.test.ts` run under these roles.
  */
-export type Grants = Readonly<Record<string, string>>
+type Grants = Readonly<Record<string, string>>
 
 /** Every process checks the migrations and polls for changed configuration. */
 const PROCESS: Grants = {

@@ -16,7 +16,7 @@ export type PartitionBatch<B> = { partition: number; batch: B }
 export type SendOnce<B> = (batches: readonly PartitionBatch<B>[], leader: number) => Promise<RecordMetadata[]>
 
 /** Times in ms. */
-export type BatchingOptions<B> = {
+type BatchingOptions<B> = {
   newBatch: () => B
   lingerMs: number
   deadlineMs: number

@@ -7,7 +7,7 @@ import { traceLogFields } from './tracing/trace-requests.ts'
 import { tracingConfig } from './tracing/tracing-config.ts'
 
 /** What a composition root builds its service with. */
-export type ServiceContext = {
+type ServiceContext = {
   name: string
   log: Log
   scope: Scope

@@ -4,9 +4,9 @@ import { cruise, type ICruiseOptions, type IDependency, type IModule } from 'dep
 import extractOptions from 'dependency-cruiser/config-utl/extract-depcruise-options'
 
 /** A forbidden import, or an expected import that the graph lacks. */
-export type Violation = { rule: string; from: string; to: string }
+type Violation = { rule: string; from: string; to: string }
 /** The number of checked modules and imports, and the violations. */
-export type BoundaryReport = { modules: number; dependencies: number; violations: Violation[] }
+type BoundaryReport = { modules: number; dependencies: number; violations: Violation[] }
 
 const FOLDERS = ['apps', 'libs', 'tools']
 

@@ -18,7 +18,7 @@ export type Load = {
   attempts: Attempt[]
 }
 
-export type LoadOptions = {
+type LoadOptions = {
   name: string
   send: Send
   senders?: number

@@ -12,7 +12,7 @@ type Policy = { podSelector: Selector; policyTypes: string[]; ingress?: Rule[]; 
 
 /** A pod or another end of a connection; `namespace` defaults to that of the policies. */
 export type End = { labels: Labels; namespace?: string; ports?: { name: string; containerPort: number }[] }
-export type Flow = { from: End; to: End; port: number; protocol?: 'TCP' | 'UDP' }
+type Flow = { from: End; to: End; port: number; protocol?: 'TCP' | 'UDP' }
 
 const matches = ({ matchLabels = {}, matchExpressions = [] }: Selector, labels: Labels): boolean =>
   Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&

@@ -25,7 +25,7 @@ export type Container = {
   volumeMounts?: { name: string; mountPath: string }[]
 }
 
-export type PodSpec = {
+type PodSpec = {
   serviceAccountName?: string
   automountServiceAccountToken?: boolean
   enableServiceLinks?: boolean

@@ -4,7 +4,7 @@ import type { AccessLogEntry } from './access-log.ts'
 import type { Line } from './lines.ts'
 
 /** An event for POST /api/v1/t. */
-export type PageView = {
+type PageView = {
   eventName: 'page_view'
   eventId: string
   visitorId: string

@@ -9,7 +9,7 @@ export type State = Totals & {
   waiting: string | undefined
 }
 
-export type Progress = { update: (state: State) => void; stop: () => void }
+type Progress = { update: (state: State) => void; stop: () => void }
 
 type Output = NodeJS.WritableStream & { isTTY?: boolean }
 

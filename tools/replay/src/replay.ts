@@ -22,7 +22,7 @@ export type Report = {
   error: unknown
 }
 
-export type ReplayOptions = Omit<SenderOptions, 'onProgress' | 'onWaiting' | 'onFailure'> & {
+type ReplayOptions = Omit<SenderOptions, 'onProgress' | 'onWaiting' | 'onFailure'> & {
   source: AsyncIterable<Uint8Array>
   site?: string | undefined
   onChange?: (report: Readonly<Report>) => void

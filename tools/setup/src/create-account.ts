@@ -4,9 +4,9 @@ import { hashPassword, isEmailAddress } from '@waymark/domain'
 import { v7 as uuidv7 } from 'uuid'
 
 /** The owner of the account. */
-export type NewAccount = { email: string; name: string }
+type NewAccount = { email: string; name: string }
 /** The credentials of the account; the password is not stored. */
-export type CreatedAccount = { email: string; password: string; projectId: string }
+type CreatedAccount = { email: string; password: string; projectId: string }
 
 /**
  * Creates an account with a tenant, a first project and a random password, in any REGISTRATION_MODE.

@@ -1,7 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 
 /** A store of `demo.json`, whose keys and password cannot be recovered. */
-export type DemoStore = { read(): Promise<string | undefined>; write(text: string): Promise<void> }
+type DemoStore = { read(): Promise<string | undefined>; write(text: string): Promise<void> }
 
 const FILE_NAME = 'demo.json'
 
@@ -22,7 +22,7 @@ export const demoInFile = (file: string): DemoStore => ({
 })
 
 /** The API server of a cluster, and a service account that may get, create and update the Secret. */
-export type KubernetesApi = { url: string; token: string; namespace: string }
+type KubernetesApi = { url: string; token: string; namespace: string }
 
 const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 

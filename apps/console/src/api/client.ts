@@ -2,7 +2,7 @@ import createClient from 'openapi-fetch'
 import type { paths } from '../generated/api.d.ts'
 
 /** One problem of one field, as the API names it. */
-export type FieldProblem = { field: string; message: string }
+type FieldProblem = { field: string; message: string }
 
 /** An answer of the API that is not a success. Status 0 means that there was no answer. */
 export class ApiError extends Error {

@@ -23,7 +23,7 @@ const COMMON: readonly string[] = [
   'eventName',
 ]
 
-export type KnownProperties = {
+type KnownProperties = {
   /** Names, those of the events first. */
   names: readonly string[]
   /** Names of those that have numbers. */

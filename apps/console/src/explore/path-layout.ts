@@ -4,8 +4,8 @@ import type { Answers } from './questions.ts'
 type Paths = Answers['paths']
 type Node = Paths['nodes'][number]
 
-export type PathNode = Node & { people: number; x: number; y: number; width: number; height: number }
-export type PathLink = { key: string; d: string; width: number; label: string; step: number }
+type PathNode = Node & { people: number; x: number; y: number; width: number; height: number }
+type PathLink = { key: string; d: string; width: number; label: string; step: number }
 
 /** Units of the drawing for one step. */
 const STEP_WIDTH = 220

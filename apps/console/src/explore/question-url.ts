@@ -70,7 +70,7 @@ const DAY_S = 86_400
 const GROUPS = 5
 
 /** A question without anything chosen. */
-export const emptyQuery: { readonly [K in Kind]: (range: Range) => Queries[K] } = {
+const emptyQuery: { readonly [K in Kind]: (range: Range) => Queries[K] } = {
   trends: (range) => ({ series: [{ metric: 'events' }], interval: usualInterval(range) }),
   funnel: () => ({ steps: [{ eventName: '' }, { eventName: '' }], windowSeconds: 7 * DAY_S }),
   retention: () => ({ startEvent: '', returnEvent: '', interval: 'day', periods: 7 }),

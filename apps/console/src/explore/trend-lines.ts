@@ -21,7 +21,7 @@ export type TrendLine = {
 }
 
 /** What a series measures, in words. */
-export const seriesName = ({ eventName, metric, property }: TrendSeries): string => {
+const seriesName = ({ eventName, metric, property }: TrendSeries): string => {
   const event = eventName ?? 'all events'
   if (metric === 'events') return eventName ?? 'All events'
   if (needsProperty(metric)) return `${METRICS[metric]} ${property ?? '…'} of ${event}`

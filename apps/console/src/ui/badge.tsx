@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 
-export type Tone = 'neutral' | 'good' | 'warning' | 'danger' | 'info'
+type Tone = 'neutral' | 'good' | 'warning' | 'danger' | 'info'
 
 const TONES: Record<Tone, string> = {
   neutral: 'bg-subtle text-muted',

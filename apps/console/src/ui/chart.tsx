@@ -7,9 +7,6 @@ export type Series = { label: string; values: readonly (number | null)[] }
 const COLORS = ['--accent', '--info', '--warning', '--danger', '--muted']
 const HEIGHT = 220
 
-/** The colour of the nth series, for a legend beside the chart. */
-export const COLOR_CLASSES = ['bg-accent', 'bg-info', 'bg-warning', 'bg-danger', 'bg-muted']
-
 const cssColor = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 

@@ -10,7 +10,6 @@ export const formatNumber = (value: number): string => numbers.format(value)
 export const formatCompact = (value: number): string => compact.format(value)
 /** A share between 0 and 1 as a percentage. */
 export const formatPercent = (share: number): string => percents.format(share)
-export const formatDay = (at: string): string => days.format(new Date(at))
 
 /** Decimals of a currency's amounts: 2 for EUR, 0 for JPY, 3 for KWD. 2 while it is not a code yet. */
 export const digitsOf = (currency: string): number => {

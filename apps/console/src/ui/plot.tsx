@@ -13,7 +13,7 @@ export type PlotLine = {
 }
 
 /** Classes of the colours of lines, for a legend. */
-export const SERIES_COLORS = [
+const SERIES_COLORS = [
   'bg-series-1',
   'bg-series-2',
   'bg-series-3',

@@ -10,7 +10,7 @@ const MAX_WAITING = 64
 const RETRY_AFTER_S = 2
 
 /** How many passwords are hashed at once, and how many may wait. */
-export type PasswordsOptions = {
+type PasswordsOptions = {
   atOnce?: number
   maxWaiting?: number
   hash?: (password: string) => Promise<string>

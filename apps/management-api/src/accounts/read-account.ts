@@ -4,7 +4,7 @@ import type { Platform } from '@waymark/service-kit'
 import type { Session } from './sessions.ts'
 
 /** A tenant of a user; `owned` if the user owns one of its projects. */
-export type TenantOfUser = { id: string; name: string; createdAt: Date; owned: boolean }
+type TenantOfUser = { id: string; name: string; createdAt: Date; owned: boolean }
 
 /** The role in a stored row. @throws Error when the database holds another text, which its constraint refuses */
 export const roleOf = (text: string): ProjectRole => {

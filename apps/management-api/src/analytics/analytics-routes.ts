@@ -8,22 +8,19 @@ import {
   measureTrends,
 } from '@waymark/contracts'
 import { propertyNameOf } from '@waymark/domain'
-import type { Platform, Route } from '@waymark/service-kit'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
+import type { Route } from '@waymark/service-kit'
+import type { ManagementDeps } from '../management-deps.ts'
 import { answerFunnel, readFunnel } from './funnel.ts'
 import { answerPaths, readPaths } from './paths.ts'
 import { readProperty } from './read-filters.ts'
 import { answerRetention, readRetention } from './retention.ts'
-import type { RunQuery } from './run-queries.ts'
 import { readOptionalRange, timeText } from './time-range.ts'
 import { answerTrends, readTrends } from './trends.ts'
-
-type Deps = Pick<Platform, 'clock'> & { projectRoute: ProjectRouteFactory; runQuery: RunQuery }
 
 const BODY = { maxBodyBytes: MAX_QUERY_BYTES }
 
 /** Questions about a project's events, answered from the analytics store. */
-export const analyticsRoutes = ({ projectRoute, runQuery: run, clock }: Deps): Route[] => [
+export const analyticsRoutes = ({ projectRoute, runQuery: run, clock }: ManagementDeps): Route[] => [
   projectRoute(
     measureTrends,
     async ({ projectId, request, body }) => {

@@ -6,18 +6,16 @@ import {
   updateDashboard,
 } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
-import type { Platform, Route } from '@waymark/service-kit'
+import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
-import { lockQuota, type Quotas, requireWithinQuota } from '../quotas.ts'
+import type { ManagementDeps } from '../management-deps.ts'
+import { lockQuota, requireWithinQuota } from '../quotas.ts'
 
 type Dashboard = Prisma.DashboardGetPayload<object>
-type Deps = Pick<Platform, 'db' | 'clock'> & { projectRoute: ProjectRouteFactory; quotas: Quotas }
-
 /** Insights that are shown together. */
-export const dashboardRoutes = ({ projectRoute, db, clock, quotas }: Deps): Route[] => [
+export const dashboardRoutes = ({ projectRoute, db, clock, quotas }: ManagementDeps): Route[] => [
   projectRoute(createDashboard, async ({ projectId, body }) => {
     const dashboard = await db.prisma.$transaction(async (tx) => {
       await lockQuota(tx, projectId, 'dashboards')

@@ -4,7 +4,7 @@ type Key = Pick<TrendRow, 'group' | 'other' | 'currency'>
 type Numbers = { total: number; values: number[] }
 
 /** The numbers of one group: a total for the whole range and a value for every bucket. */
-export type GroupNumbers = Key & Numbers & { previousTotal?: number; previousValues?: number[] }
+type GroupNumbers = Key & Numbers & { previousTotal?: number; previousValues?: number[] }
 
 type Options = {
   buckets: number

@@ -14,12 +14,12 @@ import {
   type ValidationItem,
 } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
-import type { Platform, Route } from '@waymark/service-kit'
+import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
 import { invalid, requireFound, requireId, unfit, unprocessable } from '../http/validation.ts'
-import { lockQuota, type Quotas, requireWithinQuota } from '../quotas.ts'
+import type { ManagementDeps } from '../management-deps.ts'
+import { lockQuota, requireWithinQuota } from '../quotas.ts'
 import { readFunnel } from './funnel.ts'
 import { readPaths } from './paths.ts'
 import { readRetention } from './retention.ts'
@@ -27,10 +27,8 @@ import { timeText } from './time-range.ts'
 import { readTrends } from './trends.ts'
 
 type Insight = Prisma.InsightGetPayload<object>
-type Deps = Pick<Platform, 'db' | 'clock'> & { projectRoute: ProjectRouteFactory; quotas: Quotas }
-
 /** Questions that are saved. */
-export const insightRoutes = ({ projectRoute, db, clock, quotas }: Deps): Route[] => {
+export const insightRoutes = ({ projectRoute, db, clock, quotas }: ManagementDeps): Route[] => {
   const find = async (projectId: string, id: string): Promise<Insight> =>
     requireFound(await db.prisma.insight.findFirst({ where: { id: requireId(id), projectId } }))
 

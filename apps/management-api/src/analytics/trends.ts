@@ -18,7 +18,7 @@ type Series = TrendsView['series'][number]
 type Period = TimeRange & { buckets: readonly number[] }
 
 /** What a trend asks the store for, series by series, in one period or two. */
-export type TrendsPlan = {
+type TrendsPlan = {
   period: Period
   previous: Period | undefined
   series: { request: SeriesRequest; query: Omit<TrendQuery, 'projectId' | keyof Period> }[]

@@ -92,8 +92,8 @@ const lineOf = (row: Row, prefix: string): string => {
 }
 
 /** A line that was not imported, and why. */
-export type RefusedLine = { line: number; code: string; reason: string }
-export type ImportResult = { imported: number; duplicates: number; invalid: number; errors: RefusedLine[] }
+type RefusedLine = { line: number; code: string; reason: string }
+type ImportResult = { imported: number; duplicates: number; invalid: number; errors: RefusedLine[] }
 
 type Line = { line: number; text: string; code: string }
 type PoolId = { id: string; projectId: string }

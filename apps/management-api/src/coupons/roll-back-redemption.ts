@@ -6,7 +6,7 @@ import type { ClientBase } from 'pg'
 import { writeTransaction } from '../http/write-transaction.ts'
 
 /** A redemption to roll back. */
-export type Rollback = { projectId: string; id: string; reason: string | null; at: Date }
+type Rollback = { projectId: string; id: string; reason: string | null; at: Date }
 
 /** The outbox lane of redemptions, which keeps their order. */
 const LANE = 'coupons'

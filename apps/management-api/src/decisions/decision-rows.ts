@@ -19,7 +19,7 @@ export type DecisionRow = Prisma.DecisionGetPayload<object>
 export type ChangedDecision = { row: DecisionRow; warnings: DecisionWarning[] }
 
 /** A decision, who changes it, and the version that they expect. */
-export type DecisionRef = {
+type DecisionRef = {
   projectId: string
   key: string
   actor: Actor

@@ -19,7 +19,7 @@ import {
 } from './session-cookie.ts'
 
 /** The answer; `token` starts a session in the browser, null ends it. */
-export type AccountReply = Pick<Reply, 'status' | 'body'> & { token?: string | null }
+type AccountReply = Pick<Reply, 'status' | 'body'> & { token?: string | null }
 
 type Asked<B, Q> = Parts<B, Q> & { client: Client }
 /** The caller of a route outside of projects: a signed-in user or a key. */

@@ -3,7 +3,7 @@ import type { ProjectReply } from './entity-tag.ts'
 import type { ProjectRequest } from './project-route.ts'
 
 /** Exports that one process runs at once, for one project and in total. */
-export type ExportLimits = {
+type ExportLimits = {
   perProject: number
   total: number
   /** What they are called where they are no exports. */

@@ -32,7 +32,7 @@ export const requireSession = async (sessions: Sessions, request: HttpRequest): 
  * that is used. Trusted proxies report host and scheme.
  * @throws AppError forbidden
  */
-export const requireSameOrigin = (request: HttpRequest): void => {
+const requireSameOrigin = (request: HttpRequest): void => {
   if (SAFE_METHODS.has(request.method) || isSameOrigin(request)) return
   throw new AppError('forbidden', 'The Origin header must be that of this server')
 }
@@ -51,7 +51,7 @@ const isSameOrigin = (request: HttpRequest): boolean => {
 }
 
 /** The token that a request's cookie carries; empty when there is none. */
-export const sessionTokenOf = (request: HttpRequest): string =>
+const sessionTokenOf = (request: HttpRequest): string =>
   parseCookie(request.headers.cookie ?? '')[cookieFor(request).name] ?? ''
 
 /** Sets the session cookie, for as long as an unused session lasts. */

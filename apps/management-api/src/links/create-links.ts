@@ -60,7 +60,7 @@ const COUNT = `
   INSERT INTO link.project_counts AS c (project_id, links) VALUES ($1, $2)
   ON CONFLICT (project_id) DO UPDATE SET links = c.links + excluded.links RETURNING links`
 
-export type CreateLinksDeps = { db: Pick<Database, 'transaction'>; baseUrl: string; quotas: Quotas }
+type CreateLinksDeps = { db: Pick<Database, 'transaction'>; baseUrl: string; quotas: Quotas }
 
 /**
  * Creates links of a project in bulk, with one statement unless a generated code is taken. A link with the external id of

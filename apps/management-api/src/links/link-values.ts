@@ -21,7 +21,7 @@ export type LinkValues = {
   targets: LinkTarget[]
 }
 type Sent = Omit<NewLink, 'code'>
-export type CheckedLink = { values: LinkValues } | { errors: ValidationItem[] }
+type CheckedLink = { values: LinkValues } | { errors: ValidationItem[] }
 
 /** Checks and normalizes the values of a link; `baseUrl` is the public address of short links. */
 export const checkLink = (sent: Sent, baseUrl: string): CheckedLink => {

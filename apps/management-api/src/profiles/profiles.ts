@@ -98,7 +98,7 @@ export const createErasurePurge = ({
  * Reads the user or visitor of a profiles request.
  * @throws AppError unprocessable unless it names exactly one
  */
-export const parseProfileQuery = ({ userId, visitorId }: ProfileQuery): Omit<Identity, 'projectId'> => {
+const parseProfileQuery = ({ userId, visitorId }: ProfileQuery): Omit<Identity, 'projectId'> => {
   if (userId !== undefined && visitorId === undefined) return { kind: 'user', value: userId }
   if (visitorId !== undefined && userId === undefined) return { kind: 'visitor', value: visitorId }
   if (userId === undefined) throw unprocessable('userId', 'required', 'or visitorId is required')

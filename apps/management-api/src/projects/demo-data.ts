@@ -1,18 +1,12 @@
 import { AppError, getDemoData, removeDemoData } from '@waymark/contracts'
-import { createPersonChanges, type ErasureJob, erasePeople, linkCopyKey } from '@waymark/pipeline'
+import { createPersonChanges, erasePeople, linkCopyKey } from '@waymark/pipeline'
 import { type DemoData, demoResourceIds, findDemoData, updateDemoData } from '@waymark/project-config'
-import type { Platform, Route } from '@waymark/service-kit'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
+import type { Route } from '@waymark/service-kit'
+import type { ManagementDeps } from '../management-deps.ts'
 import { identitiesIn } from '../profiles/profiles.ts'
 
-type Deps = Pick<Platform, 'db' | 'cache' | 'clock' | 'marks' | 'configChanges'> & {
-  projectRoute: ProjectRouteFactory
-  /** Takes what is stored of erased people out of the stores. */
-  purge: (job: ErasureJob) => Promise<boolean>
-}
-
 /** The examples that the demo project comes with: whether they are there, and removing them. */
-export const demoDataRoutes = ({ projectRoute, ...deps }: Deps): Route[] => [
+export const demoDataRoutes = ({ projectRoute, ...deps }: ManagementDeps): Route[] => [
   projectRoute(getDemoData, async ({ projectId }) => {
     const data = await findDemoData(deps.db, projectId)
     return { body: { present: isPresent(data), createdAt: data?.createdAt ?? null } }
@@ -86,7 +80,7 @@ const DELETE_CONVERSIONS =
 
 /** Resources end first, so that no process uses them any more when they are deleted; repeating it does no harm. */
 const remove = async (
-  { db, cache, clock, marks, configChanges, purge }: Omit<Deps, 'projectRoute'>,
+  { db, cache, clock, marks, configChanges, purge }: Omit<ManagementDeps, 'projectRoute'>,
   data: DemoData,
 ): Promise<void> => {
   const { projectId, visitorIds, userIds } = data

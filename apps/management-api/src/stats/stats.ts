@@ -7,12 +7,11 @@ import {
   type StatsQuery,
   type StatsView,
 } from '@waymark/contracts'
-import type { Platform, Route } from '@waymark/service-kit'
+import type { Route } from '@waymark/service-kit'
 import { groupRows } from '../analytics/group-rows.ts'
-import type { RunQuery } from '../analytics/run-queries.ts'
 import { timeText } from '../analytics/time-range.ts'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
 import { unprocessable } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 
 const DEFAULT_SPAN_MS = 30 * 24 * 60 * 60 * 1000
 
@@ -28,10 +27,8 @@ const BREAKDOWNS: Record<StatsGroup, Breakdown> = {
   selector: { source: 'selector' },
 }
 
-type Deps = Pick<Platform, 'clock'> & { projectRoute: ProjectRouteFactory; runQuery: RunQuery }
-
 /** A project's figures over time. */
-export const statsRoutes = ({ projectRoute, runQuery, clock }: Deps): Route[] => [
+export const statsRoutes = ({ projectRoute, runQuery, clock }: ManagementDeps): Route[] => [
   projectRoute(getStats, async ({ projectId, request, query }) => {
     const { metric, interval, groupBy, eventName, includeBots } = query
     const { from, to, buckets } = placeInTime(query, clock())

@@ -29,7 +29,7 @@ const POLL_MS = 100
  * removed, or if the project has other events.
  * @throws when a store does not answer; the next start continues
  */
-export const addDemoData = async (
+const addDemoData = async (
   { db, bus, clock, mailsToFiles }: Deps,
   { projectId, baseUrl, apiKey, isNew }: Demo,
   signal: AbortSignal,

@@ -19,7 +19,7 @@ const BOT = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.
 type LinkName = keyof typeof REFERRERS
 
 /** The resources that the demo's records refer to. */
-export type DemoReferences = {
+type DemoReferences = {
   projectId: string
   /** The end of the demo data, in ms since the epoch. */
   now: number
@@ -31,7 +31,7 @@ export type DemoReferences = {
   variants: ReadonlyMap<string, string>
 }
 
-export type DemoRecords = {
+type DemoRecords = {
   queued: OutgoingRecord<QueuedRecord>[]
   clicks: OutgoingRecord<LinkClick>[]
   exposures: OutgoingRecord<Exposure>[]

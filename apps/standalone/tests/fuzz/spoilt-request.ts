@@ -27,7 +27,7 @@ type Encoding =
   | 'unknown'
 
 /** A change of a valid request. */
-export type Spoiling = {
+type Spoiling = {
   base: { from: 'example' } | { from: 'schema' | 'anything'; value: unknown }
   changes: Change[]
   bytes: Bytes

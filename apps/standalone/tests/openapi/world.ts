@@ -36,7 +36,7 @@ export type Call = {
 export type Answer = { status: number; body: unknown; text: string; headers: Headers }
 
 /** A signed-in user; requests with `headers` are theirs. */
-export type SignedIn = {
+type SignedIn = {
   headers: { Cookie: string; Origin: string }
   userId: string
   sessionId: string

@@ -9,8 +9,8 @@ export const PersonName = Name
 export const Role = Type.Unsafe<ProjectRole>({ enum: projectRoles })
 
 /** Minimum and maximum characters of a password. */
-export const MIN_PASSWORD_LENGTH = 12
-export const MAX_PASSWORD_LENGTH = 128
+const MIN_PASSWORD_LENGTH = 12
+const MAX_PASSWORD_LENGTH = 128
 export const NewPassword = Type.String({
   minLength: MIN_PASSWORD_LENGTH,
   maxLength: MAX_PASSWORD_LENGTH,

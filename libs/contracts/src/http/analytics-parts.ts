@@ -3,7 +3,7 @@ import { Id, notBlank, patternOf } from '../schema-parts.ts'
 import { RetryAfterSeconds } from './error-bodies.ts'
 
 /** The operators of filters. */
-export const filterOperators = [
+const filterOperators = [
   'eq',
   'neq',
   'in',

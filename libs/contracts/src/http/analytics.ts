@@ -32,7 +32,7 @@ export const analyticsMetrics = [
   'p90',
   'p99',
 ] as const
-export type AnalyticsMetric = (typeof analyticsMetrics)[number]
+type AnalyticsMetric = (typeof analyticsMetrics)[number]
 /** Metrics of a numeric property. */
 export const propertyMetrics: readonly AnalyticsMetric[] = ['sum', 'avg', 'min', 'max', 'p50', 'p90', 'p99']
 
@@ -43,7 +43,7 @@ export const MAX_TREND_BUCKETS = 1_000
 /** Maximum of series times groups (including the group of all others) times buckets. */
 export const MAX_TREND_VALUES = 50_000
 /** Minimum and maximum steps of a funnel. */
-export const MIN_FUNNEL_STEPS = 2
+const MIN_FUNNEL_STEPS = 2
 export const MAX_FUNNEL_STEPS = 10
 /** Maximum window of a funnel, in seconds: 366 days. */
 export const MAX_FUNNEL_WINDOW_SECONDS = 366 * 24 * 60 * 60
@@ -51,7 +51,7 @@ export const MAX_FUNNEL_WINDOW_SECONDS = 366 * 24 * 60 * 60
 export const MAX_RETENTION_COHORTS = 200
 export const MAX_RETENTION_PERIODS = 100
 /** Limits of the steps of a path, and of the links in a result. */
-export const MIN_PATH_DEPTH = 2
+const MIN_PATH_DEPTH = 2
 export const MAX_PATH_DEPTH = 6
 export const MAX_PATH_LINKS = 500
 /** Maximum values in all filters of a query. */
@@ -275,7 +275,6 @@ const PropertiesView = Type.Object({
     }),
   ),
 })
-export type PropertiesView = Static<typeof PropertiesView>
 
 const PropertyValuesQuery = Type.Object({
   property: PropertyName(PROPERTY_NAME_DESCRIPTION),
@@ -290,8 +289,6 @@ const PropertyValuesView = Type.Object({
     }),
   ),
 })
-export type PropertyValuesView = Static<typeof PropertyValuesView>
-export type SuggestionQuery = Static<typeof PropertiesQuery>
 
 const tag = 'Analytics'
 const at = (resource: string) => `/api/projects/{projectId}/analytics/${resource}`

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { type ApiKeyScope, apiKeyScopes } from '../api-key.ts'
 import { ValidationMode } from '../project-settings.ts'
 import { Id, Name, NullableTimestamp, Timestamp } from '../schema-parts.ts'
@@ -59,7 +59,7 @@ const ApiKeyPatch = Type.Partial(
 
 /** Default and maximum time that a rotated key remains valid, in seconds. */
 export const DEFAULT_OVERLAP_SECONDS = 24 * 60 * 60
-export const MAX_OVERLAP_SECONDS = 30 * DEFAULT_OVERLAP_SECONDS
+const MAX_OVERLAP_SECONDS = 30 * DEFAULT_OVERLAP_SECONDS
 const Rotation = Type.Object({
   overlapSeconds: Type.Optional(
     Type.Integer({
@@ -99,7 +99,6 @@ const ApiKeyView = Type.Object({
   }),
   createdAt: Timestamp,
 })
-export type ApiKeyView = Static<typeof ApiKeyView>
 
 const NewApiKeyView = Type.Object({
   ...ApiKeyView.properties,

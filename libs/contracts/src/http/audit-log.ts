@@ -28,7 +28,6 @@ const AuditEntryView = Type.Object({
   requestId: NullableString,
   at: Timestamp,
 })
-export type AuditEntryView = Static<typeof AuditEntryView>
 
 const time = (description: string) => Type.Optional(Type.String({ ...Timestamp, maxLength: 40, description }))
 

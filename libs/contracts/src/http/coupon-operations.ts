@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { CURRENCY_DESCRIPTION } from '../currency.ts'
 import { Id, JsonObject, NOT_BLANK, NullableString, Timestamp } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
@@ -79,7 +79,6 @@ const RedeemResult = Type.Object({
     redeemedAt: Timestamp,
   }),
 })
-export type RedeemResult = Static<typeof RedeemResult>
 
 const notFound = { description: 'There is no such coupon in the project', schema: ErrorBody }
 const tag = 'Coupons'

@@ -127,7 +127,7 @@ export const RedemptionView = Type.Object({
 export type RedemptionView = Static<typeof RedemptionView>
 
 /** A refused attempt. */
-export const AttemptView = Type.Object({
+const AttemptView = Type.Object({
   id: Id,
   reason: CouponRefusalSchema,
   profileId: NullableString,

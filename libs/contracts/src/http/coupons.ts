@@ -5,7 +5,7 @@ import { defineOperation } from './operation.ts'
 import { equalTo, pageOf, pageParameters } from './page.ts'
 
 /** Maximum coupons to revoke in one request. */
-export const MAX_REVOKED_IDS = 1_000
+const MAX_REVOKED_IDS = 1_000
 
 const filters = {
   poolId: Type.Optional(Id),

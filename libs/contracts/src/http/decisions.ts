@@ -28,7 +28,6 @@ const DecisionPatch = Type.Object({
   fallbackVariant: Type.Optional(fallbackVariant),
   rules: Type.Optional(rules),
 })
-export type DecisionPatch = Static<typeof DecisionPatch>
 
 const Warnings = Type.Array(
   Type.Object({ code: Type.String(), ruleId: NullableString, message: Type.String() }),

@@ -3,7 +3,7 @@ import { ErrorBody, RetryAfter } from './error-bodies.ts'
 import { defineOperation } from './operation.ts'
 
 /** Maximum reports and bytes of a request. */
-export const MAX_BOUNCES = 1_000
+const MAX_BOUNCES = 1_000
 export const MAX_BOUNCES_BODY_BYTES = 1024 * 1024
 
 const tag = 'Email feedback'

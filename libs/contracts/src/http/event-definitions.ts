@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { Id, JsonObject, Name, NullableString, Timestamp } from '../schema-parts.ts'
 import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf, pageParameters } from './page.ts'
@@ -43,7 +43,6 @@ const EventDefinitionView = Type.Object({
   createdAt: Timestamp,
   updatedAt: Timestamp,
 })
-export type EventDefinitionView = Static<typeof EventDefinitionView>
 
 const VersionView = Type.Object({
   version: Type.Integer(),
@@ -53,7 +52,7 @@ const VersionView = Type.Object({
 
 /** Default and maximum number of events from which a schema is inferred. */
 export const DEFAULT_SAMPLE_SIZE = 1_000
-export const MAX_SAMPLE_SIZE = 10_000
+const MAX_SAMPLE_SIZE = 10_000
 const InferenceRequest = Type.Object({
   eventName: Name,
   sampleSize: Type.Optional(

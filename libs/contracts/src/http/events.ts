@@ -43,7 +43,7 @@ const EventQuery = Type.Object({
 export type EventQuery = Static<typeof EventQuery>
 
 /** The formats of an export. */
-export const exportFormats = ['jsonl', 'csv'] as const
+const exportFormats = ['jsonl', 'csv'] as const
 
 const EventExportQuery = Type.Object({
   format: Type.Unsafe<(typeof exportFormats)[number]>({
@@ -60,7 +60,6 @@ const EventExportQuery = Type.Object({
   visitorId: equalTo('Events of this visitor.'),
   userId: equalTo('Events of this user.'),
 })
-export type EventExportQuery = Static<typeof EventExportQuery>
 
 export const listEvents = defineOperation({
   id: 'listEvents',

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { Id, Name, openObject, Timestamp } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
 import { MAX_QUERY_BYTES, savedQueries } from './analytics.ts'
@@ -8,7 +8,7 @@ import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf } from './page.ts'
 
 /** The kinds of insights. */
-export const insightKinds = ['trends', 'funnel', 'retention', 'paths'] as const
+const insightKinds = ['trends', 'funnel', 'retention', 'paths'] as const
 export type InsightKind = (typeof insightKinds)[number]
 
 /** Maximum insights of a dashboard. */
@@ -39,7 +39,6 @@ const InsightView = Type.Object({
   createdAt: Timestamp,
   updatedAt: Timestamp,
 })
-export type InsightView = Static<typeof InsightView>
 
 const NewDashboard = Type.Object({
   name: Name,
@@ -57,7 +56,6 @@ const DashboardView = Type.Object({
   createdAt: Timestamp,
   updatedAt: Timestamp,
 })
-export type DashboardView = Static<typeof DashboardView>
 
 const tag = 'Insights and dashboards'
 const viewer = { by: 'project', role: 'viewer' } as const

@@ -23,7 +23,6 @@ const InvitationView = Type.Object({
   acceptedAt: NullableTimestamp,
   revokedAt: NullableTimestamp,
 })
-export type InvitationView = Static<typeof InvitationView>
 
 const NewInvitationView = Type.Object({
   ...InvitationView.properties,

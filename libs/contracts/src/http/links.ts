@@ -10,7 +10,7 @@ import { ValidationItem } from './track-result.ts'
 /** Maximum characters of a destination, before and after normalization. */
 export const MAX_DESTINATION_LENGTH = 2_048
 /** Maximum links and bytes of a bulk request. */
-export const MAX_LINKS_PER_REQUEST = 1_000
+const MAX_LINKS_PER_REQUEST = 1_000
 export const MAX_BULK_LINKS_BODY_BYTES = 4 * 1024 * 1024
 
 const VISIBLE = patternOf(

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { Id, Timestamp } from '../schema-parts.ts'
 import { notFound, Role } from './account-parts.ts'
 import { Unprocessable } from './error-bodies.ts'
@@ -12,7 +12,6 @@ const MemberView = Type.Object({
   role: Role,
   createdAt: Type.String({ ...Timestamp, description: 'When they joined.' }),
 })
-export type MemberView = Static<typeof MemberView>
 
 const tag = 'Members'
 const collection = '/api/projects/{projectId}/members'

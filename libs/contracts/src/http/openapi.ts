@@ -9,7 +9,7 @@ import { LOCAL_SESSION_COOKIE, SESSION_COOKIE } from './session-cookie.ts'
 
 type JsonObject = Record<string, unknown>
 /** An OpenAPI document, ready for JSON. */
-export type OpenApiDocument = JsonObject & { paths: Record<string, Record<string, JsonObject>> }
+type OpenApiDocument = JsonObject & { paths: Record<string, Record<string, JsonObject>> }
 
 /**
  * All responses of an operation: its own, and those that follow from its access and its inputs. In addition, every

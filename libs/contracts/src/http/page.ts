@@ -2,8 +2,8 @@ import { type TSchema, Type } from 'typebox'
 import { notBlank } from '../schema-parts.ts'
 
 /** Default and maximum number of records on a page. */
-export const DEFAULT_PAGE_LIMIT = 50
-export const MAX_PAGE_LIMIT = 500
+const DEFAULT_PAGE_LIMIT = 50
+const MAX_PAGE_LIMIT = 500
 /** Maximum JSON of the records on a page, in bytes. A page ends early where the next record would exceed it. */
 export const MAX_PAGE_BYTES = 4 * 1024 * 1024
 

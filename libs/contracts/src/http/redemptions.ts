@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { Id } from '../schema-parts.ts'
 import { RedemptionView } from './coupon-views.ts'
 import { defineOperation } from './operation.ts'
@@ -10,7 +10,6 @@ const RedemptionQuery = Type.Object({
   couponId: Type.Optional(Id),
   orderId: equalTo('Those of one order.'),
 })
-export type RedemptionQuery = Static<typeof RedemptionQuery>
 
 const tag = 'Redemptions'
 const collection = '/api/projects/{projectId}/redemptions'

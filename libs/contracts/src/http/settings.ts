@@ -23,7 +23,7 @@ type Unsettable<T> = {
     | null
 }
 /** Settings to change. Null unsets one. */
-export type SettingsPatch = Unsettable<Static<typeof ProjectSettings>>
+type SettingsPatch = Unsettable<Static<typeof ProjectSettings>>
 const SettingsPatch = Type.Unsafe<SettingsPatch>(unsettable(ProjectSettings))
 
 const tag = 'Settings'

@@ -5,15 +5,15 @@ import { defineOperation } from './operation.ts'
 import { equalTo } from './page.ts'
 
 /** The metrics. */
-export const statsMetrics = ['events', 'visitors', 'warnings', 'conversions', 'revenue'] as const
-export type StatsMetric = (typeof statsMetrics)[number]
+const statsMetrics = ['events', 'visitors', 'warnings', 'conversions', 'revenue'] as const
+type StatsMetric = (typeof statsMetrics)[number]
 
 /** The sizes of buckets. */
 export const statsIntervals = ['hour', 'day', 'week', 'month'] as const
 export type StatsInterval = (typeof statsIntervals)[number]
 
 /** The dimensions of groups. */
-export const statsGroups = ['name', 'link', 'campaign', 'country', 'device', 'selector'] as const
+const statsGroups = ['name', 'link', 'campaign', 'country', 'device', 'selector'] as const
 export type StatsGroup = (typeof statsGroups)[number]
 
 /** Maximum buckets of a result. */

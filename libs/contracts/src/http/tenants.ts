@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { Id, Name } from '../schema-parts.ts'
 import { notFound, Role, TenantView, UserView } from './account-parts.ts'
 import { defineOperation } from './operation.ts'
@@ -17,7 +17,6 @@ const UserOfProjectsView = Type.Object({
     description: 'Those of the caller’s projects that they are a member of.',
   }),
 })
-export type UserOfProjectsView = Static<typeof UserOfProjectsView>
 
 export const getTenantProfile = defineOperation({
   id: 'getTenantProfile',

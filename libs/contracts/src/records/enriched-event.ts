@@ -28,7 +28,7 @@ export const EventLink = Type.Object({
 export type EventLink = Static<typeof EventLink>
 
 /** The origin of an event. `null` means unknown. */
-export const EventContext = Type.Object({
+const EventContext = Type.Object({
   bot: Type.Boolean(),
   browser: NullableString,
   browserVersion: NullableString,
@@ -54,7 +54,6 @@ export const EventContext = Type.Object({
   /** Absent without a known link. */
   shortLink: Type.Optional(EventLink),
 })
-export type EventContext = Static<typeof EventContext>
 
 /** `events.enriched.v1`: the public stream of stored events. Subscribers deduplicate by (projectId, eventId). */
 export const EnrichedEvent = Type.Object({

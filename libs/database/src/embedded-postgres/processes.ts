@@ -4,7 +4,7 @@ import path from 'node:path'
 
 export type Log = (line: string) => void
 export type OsUser = { name: string; uid: number; gid: number }
-export type RunResult = { ok: boolean; stdout: string; stderr: string }
+type RunResult = { ok: boolean; stdout: string; stderr: string }
 
 const windowsVariables = ['SystemRoot', 'TEMP', 'TMP', 'USERPROFILE']
 

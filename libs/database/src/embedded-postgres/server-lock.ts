@@ -8,7 +8,7 @@ import { childOptions } from './processes.ts'
 const lockFile = (data: string): string => path.join(path.dirname(data), 'server.lock')
 
 /** A lock that a child inherits with the descriptor `fd`; `close` releases this process's share. */
-export type ServerLock = { fd: number; close(): Promise<void> }
+type ServerLock = { fd: number; close(): Promise<void> }
 
 /** `flock`'s exit code when another process held the lock for the whole time. */
 const HELD = 1

@@ -23,7 +23,7 @@ export type EventFilter = { readonly property: PropertyRef; readonly negated: bo
 export type Ordering = 'gt' | 'gte' | 'lt' | 'lte'
 
 /** What is wrong with a filter: the member, and a predicate of it such as `must be a list`. */
-export type FilterProblem = { readonly field: 'property' | 'value'; readonly message: string }
+type FilterProblem = { readonly field: 'property' | 'value'; readonly message: string }
 
 /** Reads a filter, or says what is wrong with it. */
 export const parseFilter = ({ property: name, op, value }: FilterRequest): EventFilter | FilterProblem => {

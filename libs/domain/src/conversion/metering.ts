@@ -16,7 +16,7 @@ const MAX_SHOWN_LENGTH = 64
 /** A compiled filter. */
 export type EventFilter = (event: FilteredEvent, budget: WorkBudget) => Evaluation
 /** The data of an event for filters. */
-export type FilteredEvent = LogicData
+type FilteredEvent = LogicData
 
 export const filteredEvent = (event: CompleteEvent): FilteredEvent =>
   logicData({ event, properties: event.properties })

@@ -5,9 +5,9 @@ export const DEFAULT_ALPHABET = 'ABCDEFGHJKMNPQRSTVWXYZ23456789'
 /** Length of a generated code without its prefix, including the check character. */
 export const DEFAULT_CODE_LENGTH = 16
 /** Minimum random bits of a code. */
-export const MIN_RANDOM_BITS = 60
+const MIN_RANDOM_BITS = 60
 /** Minimum random bits beyond those of the pool's size: the probability of a correct guess is at most 2^-n. */
-export const MIN_BITS_PER_CODE = 36
+const MIN_BITS_PER_CODE = 36
 
 /** The set of possible codes. */
 export type CodeSpace = { alphabet: string; length: number }

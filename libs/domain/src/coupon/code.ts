@@ -1,6 +1,4 @@
-/** Minimum and maximum length of a coupon code without dashes. */
-export const MIN_CODE_LENGTH = 3
-export const MAX_CODE_LENGTH = 64
+const MAX_CODE_LENGTH = 64
 
 const SEPARATORS = /[\s\p{Pd}]+/gu
 const USABLE = /^[0-9A-Z_.]{3,64}$/

@@ -16,7 +16,7 @@ export type Choice = {
 }
 
 /** The person, the context and the time of decisions. */
-export type Situation = {
+type Situation = {
   projectId: string
   subject: string
   data: ConditionData
@@ -25,7 +25,7 @@ export type Situation = {
 }
 
 /** A bucket, and the upper bound of the buckets that are included. */
-export type BucketCheck = { bucket: number; below: number; in: boolean }
+type BucketCheck = { bucket: number; below: number; in: boolean }
 
 /** The evaluation of one rule. */
 export type RuleOutcome = {

@@ -1,5 +1,5 @@
 /** A mailbox of a `From` header: a display name, which may be empty, and the address. */
-export type Mailbox = { name: string; address: string }
+type Mailbox = { name: string; address: string }
 
 const MAX_ADDRESS_LENGTH = 254
 const MAX_LOCAL_LENGTH = 64

@@ -1,7 +1,7 @@
 import type { HtmlToTextOptions } from 'html-to-text'
 
 /** Compiles single templates, and turns HTML into text. */
-export type TemplateEngine = {
+type TemplateEngine = {
   /** `html`: whether values are escaped. @throws Error when the template does not parse or uses a forbidden feature */
   compile(template: string, options: { html: boolean }): (context: object) => string
   escape(text: string): string

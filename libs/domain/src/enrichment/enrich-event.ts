@@ -8,7 +8,7 @@ import { type Locate, locateNowhere } from './place.ts'
 import { describeUserAgent, type UserAgent } from './user-agent.ts'
 
 /** Lookups of enrichment, which callers may cache. */
-export type EnrichmentLookups = {
+type EnrichmentLookups = {
   describeUserAgent: (header: string | null) => UserAgent
   locate: Locate
 }
@@ -16,7 +16,7 @@ export type EnrichmentLookups = {
 /**
  * Inputs of enrichment besides the record. `profileId` is `null` for an event without a person.
  */
-export type EnrichmentInputs = Partial<EnrichmentLookups> & {
+type EnrichmentInputs = Partial<EnrichmentLookups> & {
   profileId: string | null
   shortLink?: EventLink | null
 }

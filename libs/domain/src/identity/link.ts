@@ -13,7 +13,7 @@ export const profileIdOf = ({ projectId, kind, value }: Identity): string =>
   uuidv5(`${kind}:${value}`, projectId)
 
 /** A known visitor: its profile, whether that belongs to a user, and by which identify call. */
-export type KnownVisitor = { profileId: string; isUsers: boolean; link: Link | null }
+type KnownVisitor = { profileId: string; isUsers: boolean; link: Link | null }
 
 /**
  * What happens when a visitor is identified as a user:

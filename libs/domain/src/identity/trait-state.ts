@@ -38,7 +38,7 @@ export const writtenTraits = (traits: Record<string, unknown>, write: TraitWrite
  * The order of writes of a trait. Writes for a user come after those for an anonymous visitor, so that the user's traits win
  * in a merge. Otherwise the time of receipt decides, and then the record id.
  */
-export const compareWrites = (a: TraitWrite, b: TraitWrite): number =>
+const compareWrites = (a: TraitWrite, b: TraitWrite): number =>
   Number(a.own) - Number(b.own) || Date.parse(a.at) - Date.parse(b.at) || compareText(a.by, b.by)
 
 const isProtected = (name: string, write: TraitWrite): boolean =>

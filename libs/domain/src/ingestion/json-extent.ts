@@ -1,5 +1,5 @@
 /** Measurements of a JSON value: an upper bound of its size in bytes, and whether it exceeds limits. */
-export type JsonExtent = {
+type JsonExtent = {
   bytesAtMost: number
   /** Nested deeper than allowed. Deeper values are not measured. */
   tooDeep: boolean

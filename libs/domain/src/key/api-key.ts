@@ -10,7 +10,7 @@ const CHECKSUM_LENGTH = 6
 const FORMAT = /^wm_(pub|sec)_([0-9A-Za-z]{10})([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/
 
 /** The parts of an API key. `keyId` is public and identifies the key; `secret` is stored only as a hash. */
-export type ApiKeyParts = { kind: ApiKeyKind; keyId: string; secret: string }
+type ApiKeyParts = { kind: ApiKeyKind; keyId: string; secret: string }
 
 const base62 = (length: number): string =>
   Array.from({ length }, () => BASE62.charAt(randomInt(BASE62.length))).join('')
@@ -41,7 +41,7 @@ export const parseApiKey = (key: string): ApiKeyParts | undefined => {
 }
 
 /** SHA-256 of a key's secret. A slow hash is not needed for random secrets. */
-export const hashSecret = (secret: string): Buffer => hash('sha256', secret, 'buffer')
+const hashSecret = (secret: string): Buffer => hash('sha256', secret, 'buffer')
 
 /** Whether a secret matches a stored hash, compared in constant time. */
 export const secretMatches = (secret: string, storedHash: Uint8Array): boolean => {

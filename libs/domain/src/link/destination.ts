@@ -7,7 +7,7 @@ const ABSOLUTE = /^https?:\/\//i
 const CONTROL = /\p{Cc}/u
 
 /** A normalized destination, or why it is invalid. */
-export type CheckedDestination = { url: string } | { problem: string }
+type CheckedDestination = { url: string } | { problem: string }
 
 /**
  * Normalizes a destination by the WHATWG URL standard, to printable ASCII. It must be an absolute http or https URL without

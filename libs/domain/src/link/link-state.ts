@@ -1,7 +1,7 @@
 import type { LinkStatus } from '@waymark/contracts'
 
 /** The properties that determine whether a link is active. Times in ms since the epoch. */
-export type LinkTerms = { status: LinkStatus; startsAt: number | null; expiresAt: number | null }
+type LinkTerms = { status: LinkStatus; startsAt: number | null; expiresAt: number | null }
 
 /** Why a link is no longer active. */
 export type LinkEnd = 'paused' | 'archived' | 'expired' | 'click_limit_reached'

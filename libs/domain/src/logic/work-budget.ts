@@ -2,9 +2,9 @@
  * Steps that the events of a request or batch share, beyond those of each event. A step takes about ten nanoseconds at
  * most, so all of them take about a tenth of a second.
  */
-export const SHARED_STEPS = 4_000_000
+const SHARED_STEPS = 4_000_000
 /** Steps of each event, or of each person of a decision request. */
-export const STEPS_PER_ITEM = 50_000
+const STEPS_PER_ITEM = 50_000
 
 /** The work would exceed its budget, and is not done. */
 export class BudgetExceededError extends Error {

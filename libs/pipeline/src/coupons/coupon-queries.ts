@@ -4,7 +4,7 @@ import type { ClientBase, Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 
 /** A normalized code. `display` is set when its display form cannot be derived from the pool. */
-export type NewCode = { code: string; display: string | null }
+type NewCode = { code: string; display: string | null }
 
 type Row = NewCode & { id: string }
 

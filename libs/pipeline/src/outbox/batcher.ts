@@ -16,7 +16,7 @@ export type BatcherOptions<T> = {
 }
 
 /** Collects items and sends them in batches, in order, without the caller waiting. */
-export type Batcher<T> = {
+type Batcher<T> = {
   /** Adds an item. False when too many are waiting and it was dropped. */
   add(item: T): boolean
   /** How many items wait to be sent. */

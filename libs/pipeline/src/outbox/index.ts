@@ -1,5 +1,5 @@
 export { type BackgroundPublisher, createBackgroundPublisher } from './background-publisher.ts'
-export { type Batcher, createBatcher } from './batcher.ts'
+export { createBatcher } from './batcher.ts'
 export { createIngestQueue, type IngestQueue } from './ingest-queue.ts'
 export { addToOutbox, outboxStatement, readOutboxDepth } from './outbox-queries.ts'
 export { createOutboxRelay } from './outbox-relay.ts'

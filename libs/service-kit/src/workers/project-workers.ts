@@ -20,7 +20,7 @@ export class WorkerLimitError extends Error {
  * Runs templates and schemas of projects in worker threads, because their time cannot be bounded on the main thread. A
  * worker that exceeds the deadline or its memory is terminated.
  */
-export type ProjectWorkers<Task, Result> = {
+type ProjectWorkers<Task, Result> = {
   /**
    * Runs a task. Waits while another task of the project runs.
    * @throws WorkerLimitError when it takes too long or needs too much memory
