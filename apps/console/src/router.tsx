@@ -148,6 +148,11 @@ const links = createRoute({
   path: '/links',
   component: lazyRouteComponent(() => import('./links/links.tsx'), 'Links'),
 })
+const linkCampaigns = createRoute({
+  getParentRoute,
+  path: '/links/campaigns',
+  component: lazyRouteComponent(() => import('./links/campaigns.tsx'), 'Campaigns'),
+})
 const link = createRoute({
   getParentRoute,
   path: '/links/$id',
@@ -257,6 +262,7 @@ const pages = [
   deadLetters,
   definition,
   links,
+  linkCampaigns,
   link,
   coupons,
   redemptions,

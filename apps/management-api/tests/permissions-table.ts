@@ -131,6 +131,7 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   archiveLink: 'editor',
   getLinkQrCode: 'viewer',
   getLinkStats: 'viewer',
+  getLinkCampaignStats: 'viewer',
 
   createDecision: 'editor',
   listDecisions: 'viewer',

@@ -7,7 +7,7 @@ import { expect } from 'vitest'
 const require = createRequire(import.meta.url)
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
 
-/** The Chromium of this machine; undefined when it has none. */
+/** The Chromium of this machine; undefined if there is none. */
 export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
   (file) => existsSync(file),
 )
@@ -40,8 +40,8 @@ const ASKED_AGAIN =
   /status of (429|503)|net::ERR_NETWORK_CHANGED|MIME type \("application\/json"\) that is not "text\/event-stream"/
 
 /**
- * Collects errors, refused requests and violations of the policy on a page: all are messages of the kind "error".
- * A 429 of a project's questions, a 503 and a change of the machine's network are none: the page asks again.
+ * Collects errors, refused requests and policy violations of a page: all are messages of the kind "error".
+ * 429 of queries, 503 and changes of the network are ignored, because the page retries them.
  */
 export const collectFailures = (page: Page): string[] => {
   const failures: string[] = []
@@ -68,7 +68,7 @@ export const navigate = async (page: Page, url: string): Promise<void> => {
   await loaded(page)
 }
 
-/** What makes the page wider than the window. */
+/** The elements that make the page wider than the window. */
 const TOO_WIDE = `document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll('body *')]
   .filter((element) => element.getBoundingClientRect().right > innerWidth)
   .map((element) => element.tagName + ' ' + element.className)`

@@ -32,6 +32,7 @@ const PLACES = [
   ['rejected', '/catalog/rejected'],
   ['dead-letters', '/catalog/dead-letters'],
   ['links', '/links'],
+  ['campaigns', '/links/campaigns'],
   ['coupons', '/coupons'],
   ['redemptions', '/coupons/redemptions'],
   ['decisions', '/decisions'],
@@ -96,7 +97,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     return ((await response.json()) as { data: { id: string }[] }).data
   }
 
-  /** A browser in which somebody is signed in, and what went wrong in it. */
+  /** A browser with a signed-in user, and its errors. */
   const signIn = async ({ email, password }: { email: string; password: string }) => {
     const context = await browser.newContext({
       locale: 'en-GB',
@@ -110,7 +111,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     await page.getByLabel('Password').fill(password)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
-    // Asking who is signed in is answered 401 before.
+    // The request for the current account was answered with 401 before the sign-in.
     failures.length = 0
     return { page, failures, context }
   }
@@ -175,7 +176,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     const { page, failures, context } = await signIn(viewer)
     const changes =
       /^(Create|New|Edit|Save|Archive|Pause|Activate|Import|Replay|Erase|Remove|Revoke|Rotate|Invite|Roll back|Top up|Rename|Add|Delete|Send)\b/
-    // Editing a question changes nothing; everybody edits the own account.
+    // Editing a query changes no data, and everybody may edit their own account.
     const own = /^(trends|funnel|retention|paths|keys|members|audit|account|new-)/
     for (const [name, place] of places.filter(([one]) => !own.test(one))) {
       await open(page, place)
@@ -183,7 +184,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
         .getByRole('main')
         .getByRole('button', { name: changes, disabled: false })
         .allInnerTexts()
-      // The list of events may be paused by anybody.
+      // Everybody may pause the list of events.
       const changing = offered.filter((label) => !(name === 'live' && label === 'Pause'))
       expect({ name, changing }).toEqual({ name, changing: [] })
     }

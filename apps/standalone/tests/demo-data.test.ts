@@ -24,8 +24,8 @@ describe('the demo data of a first start', () => {
   let waymark: Constellation
   const { call, manage } = createClient(() => waymark)
   const listed = async (list: string) => (await manage('GET', `${list}?limit=50`)).body.data as object[]
-  const eventsBy = async (groupBy: string) => {
-    const { series } = (await manage('GET', `stats?metric=events&groupBy=${groupBy}`)).body as {
+  const eventsBy = async (groupBy: string, metric = 'events') => {
+    const { series } = (await manage('GET', `stats?metric=${metric}&groupBy=${groupBy}`)).body as {
       series: { group: string | null; total: number; values: number[] }[]
     }
     return series
@@ -52,6 +52,9 @@ describe('the demo data of a first start', () => {
     const [first] = await eventsBy('name')
     expect(first?.values.filter((value) => value > 0).length).toBeGreaterThanOrEqual(12)
     expect((await eventsBy('campaign')).map(({ group }) => group)).toContain('autumn-sale')
+    const revenue = await eventsBy('campaign', 'revenue')
+    for (const campaign of ['autumn-sale', 'running-shoes'])
+      expect(revenue.find(({ group }) => group === campaign)?.total, campaign).toBeGreaterThan(0)
     const links = (await listed('links')) as { clicks: number }[]
     for (const { clicks } of links) expect(clicks).toBeGreaterThan(20)
     const [person] = (await manage('GET', 'profiles?userId=demo-user-001')).body.data as {

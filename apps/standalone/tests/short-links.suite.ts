@@ -361,6 +361,32 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
         uniqueVisitors: 1,
         lastClickedAt: expect.any(String),
       })
+      const withCampaign = await create({ campaign: 'counted together' })
+      const another = await create({ campaign: 'counted together' })
+      for (const { code } of [withCampaign, another, another])
+        await waymark.request(`/s/${code}`, { redirect: 'manual', headers: { 'User-Agent': DESKTOP } })
+      const campaignsOn = async (query: string) => {
+        const { campaigns } = (await manage('GET', `link-campaigns?${query}`)).body as { campaigns: Json[] }
+        return campaigns
+      }
+      const counted = await eventually('the clicks of both links are counted', async () => {
+        const found = (await campaignsOn('')).find(({ campaign }) => campaign === 'counted together')
+        return found?.clicks === 3 && found
+      })
+      const none = { conversions: 0, revenue: [] }
+      expect(counted).toEqual({
+        campaign: 'counted together',
+        ...{ links: 2, clicks: 3, uniqueVisitors: 2 },
+        conversions: { firstTouch: none, lastTouch: none },
+      })
+      const summer = (await campaignsOn('')).find(({ campaign }) => campaign === 'summer')
+      expect(summer?.conversions).toMatchObject({
+        lastTouch: { revenue: [{ currency: 'EUR', amount: 4_990 }] },
+      })
+      expect((await campaignsOn('from=2020-01-01&to=2020-01-02')).every(({ clicks }) => clicks === 0)).toBe(
+        true,
+      )
+      expect((await manage('GET', 'link-campaigns?from=2026-02-01&to=2026-01-01')).status).toBe(422)
       for (const query of ['from=2026-02-01&to=2026-01-01', 'from=2020-01-01&to=2026-01-01', 'from=monday'])
         expect((await manage('GET', `links/${link.id}/stats?${query}`)).status, query).toBe(422)
     })

@@ -65,7 +65,12 @@ export {
 export * from './http/ingestion-operations.ts'
 export * from './http/insights.ts'
 export * from './http/invitations.ts'
-export { type LinkStatsQuery, type LinkStatsView, MAX_STATS_DAYS } from './http/link-stats.ts'
+export {
+  type LinkCampaignStatsView,
+  type LinkStatsQuery,
+  type LinkStatsView,
+  MAX_STATS_DAYS,
+} from './http/link-stats.ts'
 export * from './http/links.ts'
 export * from './http/members.ts'
 export * from './http/metering-selectors.ts'

@@ -11,10 +11,11 @@ import { Card, Facts, PageHeader } from '../ui/card.tsx'
 import { BarList, TimeChart } from '../ui/chart.tsx'
 import { CopyButton } from '../ui/code.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
-import { formatMoney, formatNumber, Time } from '../ui/format.tsx'
+import { formatNumber, Time } from '../ui/format.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { ErrorState, SkeletonLines } from '../ui/states.tsx'
 import { LinkForm } from './link-form.tsx'
+import { formatRevenue } from './revenue.ts'
 
 /** One short link and what came of it. */
 export const LinkPage = () => {
@@ -152,12 +153,11 @@ const Statistics = ({ stats }: { stats: LinkStats }) => {
     [stats.days],
   )
   const { lastTouch } = stats.conversions
-  const revenue = lastTouch.revenue.map(({ amount, currency }) => formatMoney(amount, currency)).join(' + ')
   const figures = [
     ['Clicks', formatNumber(stats.clicks)],
     ['Visitors', formatNumber(stats.uniqueVisitors)],
     ['Conversions', formatNumber(lastTouch.conversions)],
-    ['Revenue', revenue || '–'],
+    ['Revenue', formatRevenue(lastTouch.revenue)],
   ] as const
   return (
     <>

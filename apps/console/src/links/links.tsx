@@ -7,13 +7,14 @@ import type { Link } from '../api/types.ts'
 import { useUrlState } from '../api/url-state.ts'
 import { Status } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
-import { Card, PageHeader } from '../ui/card.tsx'
+import { Card } from '../ui/card.tsx'
 import { CopyButton } from '../ui/code.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { Input, Select } from '../ui/form.tsx'
 import { formatNumber, Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
+import { LinksHeader } from './header.tsx'
 import { LinkForm } from './link-form.tsx'
 import { LinkImport } from './link-import.tsx'
 
@@ -23,15 +24,21 @@ const STATUSES = ['active', 'paused', 'archived'] as const
 export const Links = () => {
   const projectId = useProjectId()
   const navigate = useNavigate()
-  const [search, setSearch] = useUrlState<'q' | 'status' | 'new'>()
+  const [search, setSearch] = useUrlState<'q' | 'campaign' | 'status' | 'new'>()
   const [importing, setImporting] = useState(false)
   const status = STATUSES.find((one) => one === search.status)
-  const list = useList<Link>([projectId, 'links', search.q, status], (cursor) =>
+  const list = useList<Link>([projectId, 'links', search.q, search.campaign, status], (cursor) =>
     unwrap(
       api.GET('/api/projects/{projectId}/links', {
         params: {
           path: { projectId },
-          query: { limit: 50, ...(search.q && { q: search.q }), ...(status && { status }), ...cursor },
+          query: {
+            limit: 50,
+            ...(search.q && { q: search.q }),
+            ...(search.campaign && { campaign: search.campaign }),
+            ...(status && { status }),
+            ...cursor,
+          },
         },
       }),
     ),
@@ -47,9 +54,7 @@ export const Links = () => {
   )
   return (
     <>
-      <PageHeader
-        title="Links"
-        description="Short links that count clicks, and know which conversions came from them."
+      <LinksHeader
         actions={
           <>
             <For atLeast="editor">
@@ -79,6 +84,14 @@ export const Links = () => {
             options={[['', 'All but archived'], ...STATUSES.map((one) => [one, one] as const)]}
           />
         </search>
+        {search.campaign && (
+          <p className="flex flex-wrap items-center gap-2 border-b border-line px-4 py-2.5">
+            Links of the campaign <strong>{search.campaign}</strong>
+            <Button small icon="x" onClick={() => setSearch({ campaign: '' })}>
+              All campaigns
+            </Button>
+          </p>
+        )}
         <DataTable
           label="Links"
           columns={columns(projectId)}
@@ -86,7 +99,7 @@ export const Links = () => {
           keyOf={({ id }) => id}
           onOpen={open}
           empty={
-            search.q || status ? (
+            search.q || search.campaign || status ? (
               <EmptyState icon="search" title="No link fits" />
             ) : (
               <EmptyState icon="links" title="No links yet" action={create}>

@@ -11,7 +11,7 @@ import { type Column, DataTable } from '../ui/table.tsx'
 import { EventDrawer } from './event-drawer.tsx'
 import { useLiveEvents } from './use-live-events.ts'
 
-type EventFilters = { eventName?: string; visitorId?: string; userId?: string; eventId?: string }
+export type EventFilters = { eventName?: string; visitorId?: string; userId?: string; eventId?: string }
 
 /** The newest events, as they arrive; a page that is hidden asks for none. */
 export const EventRows = ({

@@ -4,16 +4,23 @@ import { useUrlState } from '../api/url-state.ts'
 import { Button } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
 import { Input, Suggest } from '../ui/form.tsx'
-import { EventRows } from './event-rows.tsx'
+import { type EventFilters, EventRows } from './event-rows.tsx'
+
+const FILTERS = ['eventName', 'userId', 'visitorId', 'eventId'] as const
+type Filter = (typeof FILTERS)[number]
 
 /** Events as they arrive. */
 export const Live = () => {
-  const [filters, setFilters] = useUrlState<'eventName' | 'userId' | 'visitorId' | 'eventId'>()
+  const [search, setFilters] = useUrlState<Filter>()
+  // Only these: the API refuses other parameters, such as those of the page that is opened next.
+  const filters: EventFilters = Object.fromEntries(
+    FILTERS.flatMap((name) => (search[name] ? [[name, search[name]]] : [])),
+  )
   const [paused, setPaused] = useState(false)
   const [open, setOpen] = useState(false)
   const state = paused ? 'paused' : open ? 'listening' : 'connecting'
   const names = useEventNames()
-  const set = (name: keyof typeof filters) => (event: { target: { value: string } }) =>
+  const set = (name: Filter) => (event: { target: { value: string } }) =>
     setFilters({ [name]: event.target.value })
   return (
     <>

@@ -4,6 +4,7 @@ import {
   createLink,
   createLinks,
   getLink,
+  getLinkCampaignStats,
   getLinkQrCode,
   getLinkStats,
   listLinks as listLinksOperation,
@@ -20,6 +21,7 @@ import { pageOf } from '../http/page.ts'
 import { invalid, requireFound, requireId } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { type Creation, createCreateLinks } from './create-links.ts'
+import { readCampaignStats } from './link-campaigns.ts'
 import { periodOf, readLinkStats } from './link-stats.ts'
 import { LINK_COLUMNS, type LinkRow, toLinkView } from './link-view.ts'
 import { listLinks } from './list-links.ts'
@@ -106,6 +108,9 @@ export const linkRoutes = ({
       const { id: linkId } = await find(projectId, id)
       return { body: await readLinkStats(db.pool, linkId, period) }
     }),
+    projectRoute(getLinkCampaignStats, async ({ projectId, query }) => ({
+      body: await readCampaignStats(db.pool, projectId, periodOf(query, new Date(clock()))),
+    })),
   ]
 }
 

@@ -28,7 +28,13 @@ const STATS = `
 type Row = {
   days: { day: string; clicks: number; bot_clicks: number; unique_visitors: number }[]
   breakdowns: { dimension: 'country' | 'device' | 'referrer'; value: string; clicks: number }[]
-  conversions: { touch: 'first' | 'last'; currency: string; conversions: number; revenue: number }[]
+  conversions: ConversionRow[]
+}
+export type ConversionRow = {
+  touch: 'first' | 'last'
+  currency: string
+  conversions: number
+  revenue: number
 }
 export type Period = { from: string; to: string }
 
@@ -61,15 +67,6 @@ export const readLinkStats = async (
     byDay.reduce((total, day) => total + of(day), 0)
   const by = (dimension: Row['breakdowns'][number]['dimension']) =>
     breakdowns.filter((row) => row.dimension === dimension)
-  const attributed = (touch: Row['conversions'][number]['touch']) => {
-    const rows = conversions.filter((row) => row.touch === touch)
-    return {
-      conversions: rows.reduce((total, row) => total + row.conversions, 0),
-      revenue: rows
-        .filter(({ currency }) => currency !== '')
-        .map(({ currency, revenue: amount }) => ({ currency, amount })),
-    }
-  }
   return {
     from,
     to,
@@ -80,8 +77,22 @@ export const readLinkStats = async (
     countries: by('country').map(({ value: country, clicks }) => ({ country, clicks })),
     devices: by('device').map(({ value: device, clicks }) => ({ device, clicks })),
     referrers: by('referrer').map(({ value: referrer, clicks }) => ({ referrer, clicks })),
-    conversions: { firstTouch: attributed('first'), lastTouch: attributed('last') },
+    conversions: attributedConversions(conversions),
   }
+}
+
+/** Conversions and revenue by first and by last touch. */
+export const attributedConversions = (rows: readonly ConversionRow[]): LinkStatsView['conversions'] => {
+  const attributed = (touch: ConversionRow['touch']) => {
+    const found = rows.filter((row) => row.touch === touch)
+    return {
+      conversions: found.reduce((total, row) => total + row.conversions, 0),
+      revenue: found
+        .filter(({ currency }) => currency !== '')
+        .map(({ currency, revenue: amount }) => ({ currency, amount })),
+    }
+  }
+  return { firstTouch: attributed('first'), lastTouch: attributed('last') }
 }
 
 const dayOf = (atMs: number): string => new Date(atMs).toISOString().slice(0, 10)

@@ -150,7 +150,10 @@ const eventOf = (step: Step & { kind: 'event' }, parts: EventParts): IngestRecor
           url: `${SHOP_URL}${path}${step.first && query ? `?${query}` : ''}`,
           ...(step.first && shopper.source.referrer && { referrer: shopper.source.referrer }),
         }
-      : {}
+      : // The shop keeps the campaign of a visitor until the order.
+        name === 'order_placed'
+        ? { url: `${SHOP_URL}/thank-you${shopper.source.utm && `?${shopper.source.utm}`}` }
+        : {}
   const claim = { amount: null, currency: null, quantity: null }
   const conversions =
     name === 'order_placed'

@@ -4,6 +4,7 @@ import {
   createLink,
   createLinks,
   getLink,
+  getLinkCampaignStats,
   getLinkQrCode,
   getLinkStats,
   listLinks,
@@ -83,5 +84,10 @@ export const linkExamples: Example[] = [
     operation: getLinkStats,
     good: onOne,
     others: { 422: async (world) => ({ ...(await onOne(world)), query: { from: 'yesterday' } }) },
+  },
+  {
+    operation: getLinkCampaignStats,
+    good: () => ({ query: { from: '2026-01-01', to: '2026-01-31' } }),
+    others: { 422: () => ({ query: { from: 'yesterday' } }) },
   },
 ]

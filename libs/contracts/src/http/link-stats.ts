@@ -38,3 +38,25 @@ export const LinkStatsView = Type.Object({
   }),
 })
 export type LinkStatsView = Static<typeof LinkStatsView>
+
+/** The statistics of the short links of each campaign over some days. */
+export const LinkCampaignStatsView = Type.Object({
+  from: Day,
+  to: Day,
+  campaigns: Type.Array(
+    Type.Object({
+      campaign: Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description: 'The campaign that the links have now; null for links without one.',
+      }),
+      links: Type.Integer({ description: 'Links of the campaign, archived ones too.' }),
+      clicks: Type.Integer({ description: 'Without bots and prefetches.' }),
+      uniqueVisitors: Type.Integer({
+        description: 'A visitor of several days or links counts once on each.',
+      }),
+      conversions: Type.Object({ firstTouch: Attributed, lastTouch: Attributed }),
+    }),
+    { description: 'The 100 with the most clicks, those first.' },
+  ),
+})
+export type LinkCampaignStatsView = Static<typeof LinkCampaignStatsView>

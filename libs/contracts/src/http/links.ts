@@ -2,7 +2,7 @@ import { type Static, type TSchema, Type } from 'typebox'
 import { Id, NullableString, NullableTimestamp, patternOf, Timestamp } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
 import { ErrorBody, RetryAfter } from './error-bodies.ts'
-import { LinkStatsQuery, LinkStatsView } from './link-stats.ts'
+import { LinkCampaignStatsView, LinkStatsQuery, LinkStatsView } from './link-stats.ts'
 import { defineOperation } from './operation.ts'
 import { equalTo, pageOf, pageParameters } from './page.ts'
 import { ValidationItem } from './track-result.ts'
@@ -299,6 +299,18 @@ export const getLinkStats = defineOperation({
   answers: { 200: { description: 'The figures', schema: LinkStatsView } },
 })
 
+export const getLinkCampaignStats = defineOperation({
+  id: 'getLinkCampaignStats',
+  takesLong: true,
+  method: 'get',
+  path: '/api/projects/{projectId}/link-campaigns',
+  tag,
+  summary: 'Clicks and conversions of short links by campaign',
+  access: { by: 'project', role: 'viewer' },
+  query: LinkStatsQuery,
+  answers: { 200: { description: 'The figures', schema: LinkCampaignStatsView } },
+})
+
 export const linkOperations = [
   resolveLink,
   createLink,
@@ -309,4 +321,5 @@ export const linkOperations = [
   archiveLink,
   getLinkQrCode,
   getLinkStats,
+  getLinkCampaignStats,
 ]

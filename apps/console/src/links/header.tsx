@@ -1,0 +1,21 @@
+import type { ReactNode } from 'react'
+import { PageHeader } from '../ui/card.tsx'
+import { PageTabs } from '../ui/page-tabs.tsx'
+
+/** The head of the pages about short links. */
+export const LinksHeader = ({ actions }: { actions?: ReactNode }) => (
+  <>
+    <PageHeader
+      title="Links"
+      description="Short links that count clicks, and know which conversions came from them."
+      actions={actions}
+    />
+    <PageTabs
+      label="Links"
+      tabs={[
+        { to: '/p/$projectId/links', title: 'Links', exact: true },
+        { to: '/p/$projectId/links/campaigns', title: 'Campaigns' },
+      ]}
+    />
+  </>
+)
