@@ -46,9 +46,7 @@ describe('the message of a problem', () => {
   it('refers to the alternative that the value was meant for', () => {
     const nullable = Type.Unsafe({ anyOf: [Type.Object({ count: Type.Integer() }), { type: 'null' }] })
     expect(problemOf(nullable, { count: 'x' })).toMatchObject({ field: 'count', rule: 'type' })
-    expect(problemOf(nullable, 7)?.message).toBe(
-      'must be an object or null in one of the allowed forms; got 7',
-    )
+    expect(problemOf(nullable, 7)?.message).toBe('must be an object or null; got 7')
   })
 
   it('repeats up to 100 characters of a value', () => {

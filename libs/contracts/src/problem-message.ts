@@ -71,7 +71,7 @@ export const describeError = (error: ErrorObject, { showReceived = true } = {}):
       return got(excluded(error.schema))
     case 'anyOf':
     case 'oneOf':
-      return got(alternatives(error.schema as Schema[]))
+      return got(alternatives(error.schema as Schema[], data))
     case 'false schema':
       return 'is not allowed'
     default:
@@ -204,13 +204,13 @@ const excluded = (schema: unknown): string => {
   return values ? `must be none of ${list(values.map(bare))}` : 'must not have this form'
 }
 
-const alternatives = (branches: readonly Schema[]): string => {
+const alternatives = (branches: readonly Schema[], value: unknown): string => {
   const values = valuesOf({ anyOf: branches })
   if (values) return oneOf(values)
   const types = new Set(branches.flatMap(({ type }) => type ?? []))
-  return types.size > 0
-    ? `must be ${typeNames([...types])} in one of the allowed forms`
-    : 'must have an allowed form'
+  if (types.size === 0) return 'must have an allowed form'
+  const names = `must be ${typeNames([...types])}`
+  return branches.some((branch) => mayHold(branch, value)) ? `${names} in one of the allowed forms` : names
 }
 
 /** All values that match a schema, if it lists them. */
