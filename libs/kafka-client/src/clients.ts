@@ -1,8 +1,14 @@
+import { connect, isIP, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import type { Log } from '@waymark/contracts'
-import kafkajs, { type Kafka, type KafkaConfig, type logCreator, type SASLOptions } from 'kafkajs'
-import { sendEncodedBatches } from './kafkajs-encoded-batches.ts'
-import { patchRequestTimers } from './kafkajs-timers.ts'
-import { createSockets } from './sockets.ts'
+import kafkajs, {
+  type ISocketFactory,
+  type Kafka,
+  type KafkaConfig,
+  type logCreator,
+  type SASLOptions,
+} from 'kafkajs'
+import { patchRequestTimers, sendEncodedBatches } from './kafkajs-patches.ts'
 import { registerZstd } from './zstd-codec.ts'
 
 // These change kafkajs itself, for every client of this process.
@@ -70,3 +76,32 @@ const logTo =
   () =>
   ({ namespace, log: { message, error } }) =>
     log.debug({ kafkajs: namespace, error: typeof error === 'string' ? error : undefined }, message)
+
+const KEEP_ALIVE_MS = 60_000
+
+/**
+ * Tracks the sockets of a kafkajs client. kafkajs forgets a broker whose connection broke, but a consumer group still
+ * reconnects to it as its coordinator. Nothing else closes that socket, which keeps the process alive.
+ */
+const createSockets = () => {
+  const open = new Set<Socket>()
+  const socketFactory: ISocketFactory = ({ host, port, ssl, onConnect }) => {
+    const servername = isIP(host) === 0 ? { servername: host } : {}
+    const socket = ssl
+      ? connectTls({ host, port, ...servername, ...ssl }, onConnect)
+      : connect({ host, port }, onConnect)
+    // Without it the rest of a request waits until its first packet is acknowledged.
+    socket.setNoDelay(true)
+    socket.setKeepAlive(true, KEEP_ALIVE_MS)
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+    return socket
+  }
+  return {
+    socketFactory,
+    /** Closes all open sockets. With an error, because kafkajs does not notice a close without one. */
+    closeAll: (): void => {
+      for (const socket of open) socket.destroy(new Error('the client is closed'))
+    },
+  }
+}

@@ -2,4 +2,4 @@ export { createKafkaClients, type KafkaClient, type KafkaConnection } from './cl
 export { connectAdmin } from './connect.ts'
 export { KafkaUnavailableError } from './errors.ts'
 export { createKafkaProducer } from './kafka-producer.ts'
-export { partitionOf } from './partitioner.ts'
+export { partitionOf } from './partitions.ts'

@@ -3,7 +3,7 @@ import { openDatabase } from '@waymark/database'
 import { generateApiKey } from '@waymark/domain'
 import { createTestDatabase, services, type TestDatabase } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createKeyUsage } from '../src/key-usage.ts'
+import { createKeyUsage } from '../src/api-keys.ts'
 
 describe.skipIf(!services)('when a key was used last', () => {
   let database: TestDatabase

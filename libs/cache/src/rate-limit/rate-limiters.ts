@@ -1,5 +1,83 @@
-import type { RateLimiter, SharedCounter } from './port.ts'
-import { createWindows, type Window, type WindowsOptions } from './windows.ts'
+import { LRUCache } from 'lru-cache'
+import type { RateLimitedUse, RateLimiter, RateLimitResult, SharedCounter } from './port.ts'
+
+/** A window as this process knows it. */
+type Window = {
+  readonly name: string
+  readonly windowMs: number
+  /** Uses so far, including the known ones of other processes. */
+  used: number
+  /** Uses that this process has not added to the shared counter yet. */
+  unshared: number
+  /** In ms by `now` of `createWindows`. */
+  endsAt: number
+}
+
+/** `now` is a monotonic clock in ms. Beyond `maxKeys` (50,000) the least recently used keys are dropped. */
+type WindowsOptions = { maxKeys?: number; now?: () => number }
+
+const MAX_KEYS = 50_000
+
+/** The windows in this process, for the limiters to use and share. */
+const createWindows = ({ maxKeys = MAX_KEYS, now = () => performance.now() }: WindowsOptions = {}) => {
+  // Allocated on first use, since it takes 5 MB and many processes have no limits.
+  let allocated: LRUCache<string, Window> | undefined
+  const knownWindows = (): LRUCache<string, Window> => {
+    allocated ??= new LRUCache({ max: maxKeys })
+    return allocated
+  }
+
+  const isOver = (window: Window): boolean => window.endsAt <= now()
+
+  const resultOf = (window: Window, limit: number, allowed: boolean): RateLimitResult => ({
+    allowed,
+    limit,
+    remaining: Math.max(0, limit - window.used),
+    resetMs: Math.max(0, window.endsAt - now()),
+  })
+
+  return {
+    isOver,
+    resultOf,
+
+    /** The current window of a use. */
+    windowOf: ({ bucket, key, windowMs }: RateLimitedUse): Window => {
+      const name = `${bucket}:${key}`
+      const windows = knownWindows()
+      const known = windows.get(name)
+      if (known && !isOver(known)) return known
+      const wholeSeconds = Math.ceil(windowMs / 1000) * 1000
+      const window = { name, windowMs: wholeSeconds, used: 0, unshared: 0, endsAt: now() + wholeSeconds }
+      windows.set(name, window)
+      return window
+    },
+
+    /** Counts a use if one remains as far as this process knows. */
+    use: (window: Window, limit: number): RateLimitResult => {
+      const allowed = window.used < limit
+      if (allowed) {
+        window.used += 1
+        window.unshared += 1
+      }
+      return resultOf(window, limit, allowed)
+    },
+
+    /**
+     * Adds the unshared uses of a window to `counter` and takes over its count and end. Returns that count, or undefined
+     * when the counter does not answer. While it is not ready, the uses remain unshared.
+     */
+    share: async (window: Window, counter: SharedCounter): Promise<number | undefined> => {
+      if (!counter.isReady()) return undefined
+      const uses = window.unshared
+      window.unshared = 0
+      const shared = await counter.add(window.name, uses, window.windowMs)
+      if (!shared) return undefined
+      window.used = shared.used + window.unshared
+      window.endsAt = now() + shared.resetMs
+      return shared.used
+    },
+  }
+}
 
 /** A limiter for a single process. */
 export const createMemoryRateLimiter = (options: WindowsOptions = {}): RateLimiter => {

@@ -9,7 +9,7 @@ import {
 import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { weightOf } from '../ingestion/value-weight.ts'
+import { weightOf } from '../ingestion/json-extent.ts'
 import { WorkBudget } from '../logic/work-budget.ts'
 import { expandedSize, partsOf, resolvePointer, runCost, schemaProblems } from './schema-safety.ts'
 import { uniqueItems } from './unique-items.ts'

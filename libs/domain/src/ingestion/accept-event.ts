@@ -8,9 +8,8 @@ import {
   type ValidationItem,
 } from '@waymark/contracts'
 import { timeOf } from '../enrichment/corrected-time.ts'
-import { extentOf } from './json-extent.ts'
+import { extentOf, isHeavierThan } from './json-extent.ts'
 import { jsonStart } from './json-start.ts'
-import { isHeavierThan } from './value-weight.ts'
 
 const MAX_SAMPLE_LENGTH = 256
 /** Maximum warnings about unknown fields per event, because an event could have thousands of short names. */

@@ -1,8 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isDeeperThan } from './json-depth.ts'
-import { extentOf } from './json-extent.ts'
-import { holdsInfinity } from './out-of-range.ts'
+import { extentOf, holdsInfinity, isDeeperThan } from './json-extent.ts'
 
 const parsed = fc.json({ maxDepth: 6 }).map((text): unknown => JSON.parse(text))
 

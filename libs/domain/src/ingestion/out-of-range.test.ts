@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { holdsNumberOutOfRange } from './out-of-range.ts'
+import { holdsNumberOutOfRange } from './json-extent.ts'
 
 const holds = (text: string): boolean => holdsNumberOutOfRange(text, JSON.parse(text))
 

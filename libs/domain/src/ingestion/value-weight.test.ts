@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isHeavierThan, weightOf } from './value-weight.ts'
+import { isHeavierThan, weightOf } from './json-extent.ts'
 
 describe('weightOf', () => {
   it('counts each value, and long texts as several', () => {

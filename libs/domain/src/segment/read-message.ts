@@ -17,8 +17,7 @@ import {
 import { checkTraits } from '../identity/check-traits.ts'
 import { exceedsEventSize, sampleOf } from '../ingestion/accept-event.ts'
 import { eventKeyOf } from '../ingestion/event-key.ts'
-import { isDeeperThan } from '../ingestion/json-depth.ts'
-import { extentOf } from '../ingestion/json-extent.ts'
+import { extentOf, isDeeperThan } from '../ingestion/json-extent.ts'
 
 /** The calls of Segment's protocol. */
 export const segmentCalls = ['track', 'page', 'screen', 'identify', 'group', 'alias'] as const

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { patchRequestTimers } from './kafkajs-timers.ts'
+import { patchRequestTimers } from './kafkajs-patches.ts'
 
 const require = createRequire(import.meta.url)
 

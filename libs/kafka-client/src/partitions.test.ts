@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { Partitioners, type PartitionMetadata } from 'kafkajs'
 import { describe, expect, it } from 'vitest'
-import { partitionOf } from './partitioner.ts'
+import { partitionOf } from './partitions.ts'
 
 const kafkajsPartitioner = Partitioners.DefaultPartitioner()
 const byKafkajs = (key: string, partitions: number): number =>
