@@ -1,4 +1,4 @@
-import { AppError, type DecisionPreview, previewDecision } from '@waymark/contracts'
+import { AppError, type Decision, type DecisionPreview, previewDecision } from '@waymark/contracts'
 import {
   type Choice,
   compileDecision,
@@ -18,15 +18,14 @@ import { toDecision } from './decision-rows.ts'
 /** Explains what the stored version of a decision gives a person; drafts included. */
 export const decisionPreviewRoute = ({ projectRoute, db, clock }: ManagementDeps): Route =>
   projectRoute(previewDecision, async ({ projectId, key, body }) => {
-    const rows = await db.prisma.decision.findMany({ where: { projectId }, orderBy: { id: 'asc' } })
-    const decisions = createDecisionSet(rows.map(toDecision), compileDecision)
-    const compiled = requireFound(decisions.get(key))
+    const decisions = createDecisionSet(await readWithPrerequisites(db, projectId, key), compileDecision)
     const turns = new LoopTurns()
     for (const needed of decisions.withPrerequisites([key])) {
+      if (turns.isOver()) await turns.next()
       // Compiles the rules, which takes milliseconds for large ones.
       decisions.get(needed)
-      if (turns.isOver()) await turns.next()
     }
+    const compiled = requireFound(decisions.get(key))
     const { visitorId = null, userId = null, context = {} } = body
     if (visitorId === null && userId === null)
       throw unprocessable('visitorId', 'required', 'or userId is required')
@@ -73,6 +72,30 @@ export const decisionPreviewRoute = ({ projectRoute, db, clock }: ManagementDeps
     }
     return { body: preview }
   })
+
+/**
+ * Reads a decision and the prerequisites of it. Others are left alone: all decisions of a project, with archived ones, may
+ * be very large, and reading them would delay other requests.
+ */
+const readWithPrerequisites = async (
+  { prisma }: ManagementDeps['db'],
+  projectId: string,
+  key: string,
+): Promise<Decision[]> => {
+  const found = new Map<string, Decision>()
+  let keys = [key]
+  while (keys.length > 0) {
+    const rows = await prisma.decision.findMany({ where: { projectId, key: { in: keys } } })
+    for (const row of rows) found.set(row.key, toDecision(row))
+    const needed = rows.flatMap((row) =>
+      toDecision(row).definition.rules.flatMap(({ prerequisites }) =>
+        prerequisites.map((one) => one.decision),
+      ),
+    )
+    keys = [...new Set(needed)].filter((one) => !found.has(one))
+  }
+  return [...found.values()]
+}
 
 const choiceOf = ({ variant, value, reason, ruleId }: Choice) => ({ variant, value, reason, ruleId })
 
