@@ -122,6 +122,37 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await page.getByText('SPLIT', { exact: true }).waitFor()
   })
 
+  it('finds a person by id, e-mail address and trait', async () => {
+    const key = /wm_pub_\w+/.exec(await page.evaluate<string>('JSON.stringify(sessionStorage)'))?.[0] ?? ''
+    const identified = await fetch(`${baseUrl}/api/v1/identify?sync=1`, {
+      method: 'POST',
+      headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
+      body: JSON.stringify({
+        ...{ visitorId: 'visitor-1', userId: 'user-1' },
+        traits: { name: 'Ann Lee', email: 'ann@shop.example', seats: 4 },
+      }),
+    })
+    expect([identified.status, await identified.text()]).toEqual([200, expect.anything()])
+    // Traits reach the analytics store a moment later.
+    const profiles = `/api/projects/${project.split('/').at(-1)}/profiles?search=ann@`
+    const found = () => page.evaluate<string>(`fetch('${profiles}').then((response) => response.text())`)
+    await expect.poll(found, { timeout: 30_000 }).toContain('Ann Lee')
+    await open('/people', 'People')
+    for (const text of ['visitor-1', 'Ann@shop', 'seats=4', 'name=Ann Lee']) {
+      await page.getByLabel('Id, e-mail or trait').fill(text)
+      await button('Find').click()
+      await page.getByRole('table', { name: 'Found people' }).getByText('Ann Lee').waitFor()
+      expect(new URL(page.url()).searchParams.get('search')).toBe(text)
+    }
+    await page.getByLabel('Id, e-mail or trait').fill('seats=5')
+    await button('Find').click()
+    await page.getByText('Nobody found for seats=5').waitFor()
+    await page.getByLabel('Id, e-mail or trait').fill('user-1')
+    await button('Find').click()
+    await page.getByRole('table', { name: 'Found people' }).getByText('Ann Lee').click()
+    await page.getByRole('heading', { level: 1, name: 'Ann Lee' }).waitFor()
+  })
+
   it('goes to a page by keyboard', async () => {
     await open('', 'Home')
     await page.keyboard.press('Control+k')

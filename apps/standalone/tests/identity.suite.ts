@@ -489,10 +489,65 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
       body: { error: 'Not found' },
     })
     expect(await profilesOf('userId', `nobody-${randomUUID()}`)).toEqual([])
-    for (const query of ['', '?userId=a&visitorId=b', '?userId=', '?userId=a&userId=b']) {
+    for (const query of [
+      ...['', '?userId=a&visitorId=b', '?userId=', '?userId=a&userId=b', '?search=', '?search=a&userId=a'],
+      ...['?filters=[', '?filters=[{"property":"eventName","op":"exists"}]', '?search=a&cursor=b'],
+    ]) {
       const refused = await manage(`profiles${query}`)
       expect(refused.status).toBe(422)
       expect(refused.body.errors).toEqual([expect.objectContaining({ field: expect.any(String) })])
     }
+  })
+
+  it('finds people by id, by e-mail address and by traits, page by page, and nobody who was erased', async () => {
+    const run = randomUUID().slice(0, 8)
+    const email = (n: number) => `Ann-${run}-${n}@shop.example`
+    const people: string[] = []
+    for (let n = 0; n < 5; n++) {
+      const traits = { email: email(n), plan: n < 2 ? 'free' : 'pro', run, age: 20 + n }
+      await putProfile({ userId: `search-${run}-${n}`, traits })
+      people.push((await profileOf('userId', `search-${run}-${n}`)).id)
+    }
+    const newestFirst = people.toSorted().reverse()
+    const search = async (query: Record<string, string>): Promise<string[]> => {
+      const ids: string[] = []
+      let cursor: string | null = null
+      do {
+        const parameters = new URLSearchParams({ limit: '2', ...query, ...(cursor && { cursor }) })
+        const { status, body } = await manage(`profiles?${parameters}`)
+        expect([status, body.errors]).toEqual([200, undefined])
+        const data = body.data as Profile[]
+        expect(data.length).toBeLessThanOrEqual(2)
+        ids.push(...data.map(({ id }) => id))
+        cursor = body.nextCursor as string | null
+      } while (cursor !== null)
+      return ids
+    }
+    const filtersOf = (...filters: object[]) => ({
+      filters: JSON.stringify([{ property: 'traits.run', op: 'eq', value: run }, ...filters]),
+    })
+    // Traits reach the analytics store a moment later.
+    await eventually('all are found', async () => (await search({ search: `ann-${run}` })).length === 5)
+    expect(await search({ search: `ANN-${run}-`.toLowerCase() })).toEqual(newestFirst)
+    expect(await search({ search: email(3).toUpperCase() })).toEqual([people[3]])
+    expect(await search({ search: `search-${run}-1` })).toEqual([people[1]])
+    expect(await search({ search: people[4] ?? '' })).toEqual([people[4]])
+    expect(await search({ search: `nn-${run}` })).toEqual([])
+    expect(await search({ search: `ann-${run}-%` })).toEqual([])
+    expect(await search(filtersOf())).toEqual(newestFirst)
+    const pro = { property: 'traits.plan', op: 'eq', value: 'pro' }
+    expect(await search(filtersOf(pro))).toEqual(newestFirst.filter((id) => people.indexOf(id) >= 2))
+    const old = { property: 'traits.age', op: 'gte', value: 23 }
+    expect(await search(filtersOf(pro, old))).toEqual(newestFirst.filter((id) => people.indexOf(id) >= 3))
+    expect(await search({ search: email(0), ...filtersOf(pro) })).toEqual([])
+    expect(await search({ search: `search-${run}-0`, ...filtersOf(pro) })).toEqual([])
+
+    await putProfile({ userId: `search-${run}-3`, traits: { plan: 'free' } })
+    const stillPro = newestFirst.filter((id) => [2, 4].includes(people.indexOf(id)))
+    expect(await search(filtersOf(pro))).toEqual(stillPro)
+    const erased = await call('DELETE', `/api/projects/${waymark.projectId}/profiles/${people[4]}`)
+    expect(erased.status).toBe(202)
+    expect(await search({ search: `ann-${run}` })).toEqual(newestFirst.filter((id) => id !== people[4]))
+    expect(await search({ search: people[4] ?? '' })).toEqual([])
   })
 }

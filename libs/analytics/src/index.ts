@@ -10,6 +10,7 @@ export {
   type FunnelRow,
   type PathRow,
   type PathsQuery,
+  type ProfilesQuery,
   type PropertiesQuery,
   type PropertyRow,
   type PropertyValueRow,

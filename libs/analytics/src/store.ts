@@ -37,6 +37,8 @@ export type AnalyticsQueries = {
   measurePaths(query: PathsQuery): Promise<PathRow[]>
   listProperties(query: PropertiesQuery): Promise<PropertyRow[]>
   listPropertyValues(query: PropertyValuesQuery): Promise<PropertyValueRow[]>
+  /** The ids of people by their traits, the greatest first; of merged profiles only the one that they became. */
+  findProfiles(query: ProfilesQuery): Promise<string[]>
 }
 
 /** The store does not answer or cannot write. Trying again later may help, and does no harm. */
@@ -175,6 +177,17 @@ export type PropertyValuesQuery = TimeRange & {
   eventName?: string | undefined
   /** Part of the value, whatever the case. */
   contains?: string | undefined
+  limit: number
+}
+
+export type ProfilesQuery = {
+  projectId: string
+  /** Of traits only. */
+  filters: readonly EventFilter[]
+  /** How the trait `email` begins, whatever the case. */
+  email?: string | undefined
+  /** Only ids below this one. */
+  below?: string | undefined
   limit: number
 }
 

@@ -26,8 +26,14 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
 
   const readValue = (event: Stored, ref: PropertyRef): unknown => {
     if (ref.source === 'column') return columnOf(event, ref.column)
-    let value: unknown =
-      ref.source === 'properties' ? event.properties : profileOf(event.projectId, personOf(event))?.traits
+    return readPath(
+      ref.source === 'properties' ? event.properties : profileOf(event.projectId, personOf(event))?.traits,
+      ref,
+    )
+  }
+  const readPath = (from: unknown, ref: PropertyRef): unknown => {
+    if (ref.source === 'column') return undefined
+    let value = from
     for (const key of ref.path) {
       if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
       value = (value as Record<string, unknown>)[key]
@@ -201,6 +207,19 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
           !keys.some((key) => key.projectId === projectId && key.profileId === profileId),
       )
     },
+    findProfiles: async ({ projectId, filters, email, below, limit }) =>
+      profiles
+        .filter((profile) => profile.projectId === projectId && profile.mergedInto === null)
+        .filter(({ traits }) => filters.every((filter) => fulfils(readPath(traits, filter.property), filter)))
+        .filter(({ traits }) => {
+          const text = textOf(traits.email)
+          return email === undefined || (text?.toLowerCase().startsWith(email.toLowerCase()) ?? false)
+        })
+        .map(({ profileId }) => profileId)
+        .filter((id) => below === undefined || id < below)
+        .sort()
+        .reverse()
+        .slice(0, limit),
     measureTrend: async (query) => trendOf(query),
     measureFunnel: async (query) => funnelOf(query),
     measureRetention: async ({ startEvent, returnEvent, bounds, cohorts, periods, ...range }) => {

@@ -84,15 +84,16 @@ const profileArbitrary = fc
     profile: fc.integer({ min: 1, max: 4 }),
     into: fc.option(fc.constantFrom(5, 6)),
     plan: fc.constantFrom('pro', 'free', 3, null),
+    email: fc.constantFrom('Ann@shop.example', 'ann@other.example', 'bob@shop.example', 4, undefined),
     version: fc.integer({ min: 1, max: 9 }),
     project: fc.constantFrom(1, 1, 2),
   })
   .map(
-    ({ profile, into, plan, version, project }): AnalyticsProfile => ({
+    ({ profile, into, plan, email, version, project }): AnalyticsProfile => ({
       projectId: PROJECT(project),
       profileId: PROFILE(profile),
       mergedInto: into === null ? null : PROFILE(into),
-      traits: plan === null ? {} : { plan },
+      traits: { ...(plan !== null && { plan }), ...(email !== undefined && { email }) },
       version: version * 10 + profile,
     }),
   )
@@ -269,12 +270,24 @@ const suggestionsArbitrary: fc.Arbitrary<Question> = fc
     const common = { projectId: PROJECT(1), ...range, eventName: name, limit: 20 }
     return values ? ['listPropertyValues', { ...common, property: of, contains }] : ['listProperties', common]
   })
+const profilesArbitrary: fc.Arbitrary<Question> = fc
+  .record({
+    filters: fc.array(
+      filterArbitrary.map((filter): EventFilter => ({ ...filter, property: property('traits.plan') })),
+      { maxLength: 2 },
+    ),
+    email: fc.option(fc.constantFrom('ann', 'ANN@shop.example', 'b', '4', "'; --", '%'), { nil: undefined }),
+    below: fc.option(fc.integer({ min: 1, max: 5 }).map(PROFILE), { nil: undefined }),
+    limit: fc.integer({ min: 1, max: 5 }),
+  })
+  .map((rest): Question => ['findProfiles', { projectId: PROJECT(1), ...rest }])
 const questionArbitrary = fc.oneof(
   { weight: 5, arbitrary: trendArbitrary },
   { weight: 3, arbitrary: funnelArbitrary },
   { weight: 2, arbitrary: retentionArbitrary },
   { weight: 2, arbitrary: pathsArbitrary },
   { weight: 1, arbitrary: suggestionsArbitrary },
+  { weight: 2, arbitrary: profilesArbitrary },
 )
 
 const apply = (store: AnalyticsWrites, [method, argument]: Change): Promise<void> =>

@@ -24,11 +24,12 @@ type Filled = {
   dispose: () => Promise<void>
 }
 
-/** Fills both analytics stores, runs each query through the API and by hand, and prints a table. */
+/** Fills both analytics stores, or `only` one, runs each query through the API and by hand, and prints a table. */
 export const measureAnalytics = async (
   events: number,
   runs: number,
   print: (line: string) => void,
+  only?: string,
 ): Promise<void> => {
   print(
     '| store | events | query | ours p95 ms | bare p95 ms | ratio |\n| --- | --- | --- | --- | --- | --- |',
@@ -36,6 +37,7 @@ export const measureAnalytics = async (
   const stores = { duckdb: fillDuckDB, clickhouse: fillClickHouse }
   const sizes: string[] = []
   for (const [name, fill] of Object.entries(stores)) {
+    if (only !== undefined && only !== name) continue
     const { store, bare, bytes, dispose } = await fill(events)
     sizes.push(`${name}: ${(bytes / events).toFixed(0)} bytes an event on disk`)
     try {

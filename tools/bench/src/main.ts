@@ -37,6 +37,7 @@ const HELP = `npm run bench -- [name…] [options]
   --profile DIR    leaves CPU profiles of our processes there
   --soak MINUTES   loads ours alone for so long, and tells how much memory it takes
   --analytics N    fills both analytics stores with N events (1000000) and times questions beside bare queries
+  --store NAME     only this one of the analytics stores: duckdb or clickhouse
   --idle           starts each service, and tells what it takes while nobody asks anything
 
 names: ${benchmarks.map(({ name }) => name).join(', ')}
@@ -53,6 +54,7 @@ const { values, positionals } = parseArgs({
     profile: { type: 'string' },
     soak: { type: 'string' },
     analytics: { type: 'string' },
+    store: { type: 'string' },
     idle: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -92,7 +94,12 @@ if (values.help || unknown.length > 0) {
   const options: Options = { quick: values.quick, profileTo: values.profile, stored, postgres }
   try {
     if (values.analytics !== undefined)
-      await measureAnalytics(Number(values.analytics || 1_000_000), values.quick ? 3 : 20, print)
+      await measureAnalytics(
+        Number(values.analytics || 1_000_000),
+        values.quick ? 3 : 20,
+        print,
+        values.store,
+      )
     else if (values.idle) await measureIdle(options, print)
     else if (values.soak !== undefined) await soak(chosen, options, Number(values.soak), print)
     else await compareAll(options)

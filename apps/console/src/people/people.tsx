@@ -1,67 +1,32 @@
-import { useQuery } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
-import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import { useUrlState } from '../api/url-state.ts'
 import { Card, PageHeader } from '../ui/card.tsx'
-import { Form, Input, Select } from '../ui/form.tsx'
-import { EmptyState, ErrorState, SkeletonLines } from '../ui/states.tsx'
+import { Form, Input } from '../ui/form.tsx'
+import { FoundPeople } from './found-people.tsx'
 import { RecentPeople } from './recent-people.tsx'
 
-/** Finds a person by an id, and lists who was here last. */
+/** Finds people, and lists who was here last. */
 export const People = () => {
   const projectId = useProjectId()
-  const navigate = useNavigate()
-  const [{ by = 'userId', id = '' }, setSearch] = useUrlState<'by' | 'id'>()
-  const found = useQuery({
-    queryKey: [projectId, 'find-person', by, id],
-    enabled: id !== '',
-    queryFn: async () => {
-      const query = by === 'visitorId' ? { visitorId: id } : { userId: id }
-      const { data } = await unwrap(
-        api.GET('/api/projects/{projectId}/profiles', { params: { path: { projectId }, query } }),
-      )
-      if (data[0]) await navigate({ to: '/p/$projectId/people/$id', params: { projectId, id: data[0].id } })
-      return data
-    },
-  })
+  const [{ search = '' }, setSearch] = useUrlState<'search'>()
   return (
     <>
-      <PageHeader
-        title="People"
-        description="Find somebody by the id that your shop or their browser uses."
-      />
+      <PageHeader title="People" description="Find somebody by an id, an e-mail address or a trait." />
       <Card className="mb-4" padded>
-        <Form
-          submit="Find"
-          busy={found.isFetching}
-          onSubmit={(values) => setSearch({ by: values.by ?? '', id: values.id ?? '' })}
-        >
-          <div className="grid gap-3 sm:grid-cols-[12rem_1fr]">
-            <Select
-              label="Search by"
-              name="by"
-              defaultValue={by}
-              options={[
-                ['userId', 'User id'],
-                ['visitorId', 'Visitor id'],
-              ]}
-            />
-            <Input label="Id" name="id" required defaultValue={id} maxLength={200} />
-          </div>
+        <Form submit="Find" onSubmit={(values) => setSearch({ search: values.search?.trim() ?? '' })}>
+          <Input
+            key={search}
+            label="Id, e-mail or trait"
+            name="search"
+            hint="The whole id, the beginning of the e-mail address, or a trait as plan=pro"
+            defaultValue={search}
+            maxLength={200}
+          />
         </Form>
       </Card>
-      {id !== '' && (
-        <Card className="mb-4">
-          {found.isPending ? (
-            <SkeletonLines lines={2} />
-          ) : found.error ? (
-            <ErrorState error={found.error} retry={() => void found.refetch()} />
-          ) : (
-            <EmptyState icon="people" title={`No person with the id ${id}`}>
-              Ids are compared exactly, with capital letters.
-            </EmptyState>
-          )}
+      {search !== '' && (
+        <Card className="mb-4" title="Found">
+          <FoundPeople key={`${projectId} ${search}`} search={search} />
         </Card>
       )}
       <Card title="Here lately" description="People of the latest events.">

@@ -18,7 +18,8 @@ import { EmptyState, ErrorState, SkeletonLines } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
 import { toasts } from '../ui/toasts.tsx'
 
-const nameOf = ({ traits, userId, visitorIds, id }: Profile): string => {
+/** What a person is called. */
+export const nameOf = ({ traits, userId, visitorIds, id }: Profile): string => {
   const { name, email } = traits
   return (
     [name, email, userId, visitorIds[0]]

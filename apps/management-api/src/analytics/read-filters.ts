@@ -1,4 +1,4 @@
-import { type FilterRequest, MAX_QUERY_VALUES } from '@waymark/contracts'
+import { eventFilters, type FilterRequest, MAX_QUERY_VALUES, requireValid } from '@waymark/contracts'
 import {
   type EventFilter,
   PROPERTY_NAMES,
@@ -6,7 +6,7 @@ import {
   parseFilter,
   parsePropertyName,
 } from '@waymark/domain'
-import { unprocessable } from '../http/validation.ts'
+import { invalid, unprocessable } from '../http/validation.ts'
 
 /** Reads a property name. @throws AppError unprocessable when it names nothing that an event has */
 export const readProperty = (field: string, name: string): PropertyRef => {
@@ -23,6 +23,21 @@ export const readFilters = (field: string, filters: readonly FilterRequest[] = [
     const received = request[filter.field]
     throw unprocessable(`${field}.${place}.${filter.field}`, 'filter', filter.message, received)
   })
+
+/** Reads `filters` of a query string, a JSON list. @throws AppError unprocessable that names what is wrong with it */
+export const readFiltersOfQuery = (text: string): EventFilter[] => {
+  let list: unknown
+  try {
+    list = JSON.parse(text)
+  } catch {
+    throw unprocessable('filters', 'json', 'must be a JSON list of filters', text)
+  }
+  const below = (field: string): string => (field === '' ? 'filters' : `filters.${field}`)
+  const requests = requireValid(eventFilters, list, (problem) =>
+    invalid([{ ...problem, field: below(problem.field) }]),
+  )
+  return readFilters('filters', requests)
+}
 
 /** @throws AppError unprocessable when all filters together compare with too many values */
 export const requireFewValues = (

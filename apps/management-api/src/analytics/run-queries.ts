@@ -3,7 +3,6 @@ import {
   type AnalyticsStore,
   AnalyticsUnavailableError,
   QueryTimeoutError,
-  type TimeRange,
 } from '@waymark/analytics'
 import { AppError, MAX_QUERIES_PER_PROJECT, QUERY_TIMEOUT_MS } from '@waymark/contracts'
 import { disconnectSignal, type HttpRequest } from '@waymark/service-kit'
@@ -17,9 +16,16 @@ const AWAY_RETRY_S = 30
 /** Asks the store one thing. @throws QueryTimeoutError when there is no time left */
 export type Ask = <T>(question: (store: AnalyticsQueries) => Promise<T>) => Promise<T>
 
+type MaybeRange = { from?: number | undefined; to?: number | undefined }
+
 /** Answers a query about a project by asking the store one thing after another. */
 export type RunQuery = <T>(
-  about: TimeRange & { projectId: string; request: Pick<HttpRequest, 'onEnd'> },
+  about: MaybeRange & {
+    projectId: string
+    request: Pick<HttpRequest, 'onEnd'>
+    /** Less than what a query may take otherwise. */
+    timeoutMs?: number
+  },
   answer: (ask: Ask) => Promise<T>,
 ) => Promise<T>
 
@@ -29,7 +35,7 @@ export type RunQuery = <T>(
  */
 export const createRunQuery = (
   store: Pick<AnalyticsStore, 'queriesUntil'>,
-  timeoutMs = QUERY_TIMEOUT_MS,
+  defaultTimeoutMs = QUERY_TIMEOUT_MS,
 ): RunQuery => {
   const running = new Map<string, number>()
   const start = (projectId: string): (() => void) => {
@@ -43,7 +49,7 @@ export const createRunQuery = (
     }
   }
 
-  return async ({ projectId, from, to, request }, answer) => {
+  return async ({ projectId, from, to, request, timeoutMs = defaultTimeoutMs }, answer) => {
     const end = start(projectId)
     const disconnected = disconnectSignal(request)
     const deadline = AbortSignal.timeout(timeoutMs)
@@ -77,11 +83,14 @@ const busy = (): AppError =>
     { retryAfterSeconds: BUSY_RETRY_S },
   )
 
-const late = ({ from, to }: TimeRange, timeoutMs: number, cause: Error): AppError => {
-  const shorter = `${timeText(Math.ceil((from + to) / 2))} to ${timeText(to)}`
+const late = ({ from, to }: MaybeRange, timeoutMs: number, cause: Error): AppError => {
+  const less =
+    from === undefined || to === undefined
+      ? 'search for fewer people'
+      : `ask for a shorter time range, such as ${timeText(Math.ceil((from + to) / 2))} to ${timeText(to)}`
   return new AppError(
     'store_unavailable',
-    `The query took longer than ${timeoutMs / 1_000} s or needed too much memory; ask for a shorter time range, such as ${shorter}`,
+    `The query took longer than ${timeoutMs / 1_000} s or needed too much memory; ${less}`,
     { retryAfterSeconds: LATE_RETRY_S },
     { cause },
   )

@@ -1,17 +1,10 @@
-import {
-  dateOfTime,
-  type EventQuery,
-  type EventView,
-  eventFilters,
-  listEvents,
-  requireValid,
-} from '@waymark/contracts'
+import { dateOfTime, type EventQuery, type EventView, listEvents } from '@waymark/contracts'
 import { type EventFilter, eventKeyOf } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
 import type { Pool } from 'pg'
-import { readFilters } from '../analytics/read-filters.ts'
+import { readFiltersOfQuery } from '../analytics/read-filters.ts'
 import { decodeCursor, encodeCursor, fillPage, unusableCursor } from '../http/page.ts'
-import { invalid, unprocessable } from '../http/validation.ts'
+import { unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { createEventConditions } from './event-conditions.ts'
 
@@ -74,22 +67,8 @@ export const placeQuery = ({
     ...(from !== undefined && { from: dateOfTime(from) }),
     ...(to !== undefined && { to: dateOfTime(to) }),
     ...(cursor !== undefined && { after: parseCursor(cursor) }),
-    filters: filters === undefined ? [] : parseFilters(filters),
+    filters: filters === undefined ? [] : readFiltersOfQuery(filters),
   }
-}
-
-const parseFilters = (text: string): EventFilter[] => {
-  let list: unknown
-  try {
-    list = JSON.parse(text)
-  } catch {
-    throw unprocessable('filters', 'json', 'must be a JSON list of filters', text)
-  }
-  const below = (field: string): string => (field === '' ? 'filters' : `filters.${field}`)
-  const requests = requireValid(eventFilters, list, (problem) =>
-    invalid([{ ...problem, field: below(problem.field) }]),
-  )
-  return readFilters('filters', requests)
 }
 
 /** A cursor as clients get it. */

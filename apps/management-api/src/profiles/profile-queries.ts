@@ -17,6 +17,9 @@ const READ = `${SELECT}
   FROM ingest.profiles asked JOIN ingest.profiles p ON p.id = coalesce(asked.merged_into, asked.id)
   WHERE asked.project_id = $1 AND asked.id = $2`
 
+const READ_MANY = `${SELECT}
+  FROM ingest.profiles p WHERE p.project_id = $1 AND p.id = ANY ($2::uuid[]) AND p.merged_into IS NULL`
+
 type Row = {
   id: string
   user_id: string | null
@@ -49,6 +52,17 @@ export const readProfile = async (
 ): Promise<ProfileView | undefined> => {
   const { rows } = await db.query<Row>({ name: 'read-profile', text: READ, values: [projectId, id] })
   return rows.map(view)[0]
+}
+
+/** The profiles with these ids that were not merged, in any order. */
+export const readProfiles = async (
+  pool: Pool,
+  projectId: string,
+  ids: readonly string[],
+): Promise<ProfileView[]> => {
+  if (ids.length === 0) return []
+  const { rows } = await pool.query<Row>({ name: 'read-profiles', text: READ_MANY, values: [projectId, ids] })
+  return rows.map(view)
 }
 
 const view = (row: Row): ProfileView => ({

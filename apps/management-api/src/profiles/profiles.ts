@@ -21,6 +21,7 @@ import { limitExports } from '../http/limit-exports.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { findProfileOf, listTimeline, readProfile } from './profile-queries.ts'
+import { placeSearch, SEARCH_TIMEOUT_MS, searchProfiles } from './search-profiles.ts'
 
 /** Each export holds a database connection until it has been sent. */
 const EXPORT_LIMITS = { perProject: 2, total: 4 }
@@ -28,8 +29,20 @@ const EXPORT_LIMITS = { perProject: 2, total: 4 }
 const PURGE_DEADLINE_MS = 5_000
 
 /** Profiles: look-up, timeline, export and erasure. */
-export const profileRoutes = ({ projectRoute, db, clock, marks, purge }: ManagementDeps): Route[] => [
-  projectRoute(listProfiles, async ({ projectId, query }) => {
+export const profileRoutes = ({
+  projectRoute,
+  db,
+  clock,
+  marks,
+  purge,
+  runQuery,
+}: ManagementDeps): Route[] => [
+  projectRoute(listProfiles, async ({ projectId, request, query }) => {
+    if (isSearch(query)) {
+      const search = placeSearch(query)
+      const about = { projectId, request, timeoutMs: SEARCH_TIMEOUT_MS }
+      return { body: await runQuery(about, (ask) => searchProfiles(db.pool, ask, projectId, search)) }
+    }
     const data = await findProfileOf(db.pool, { projectId, ...parseProfileQuery(query) })
     return { body: { data, nextCursor: null } }
   }),
@@ -94,6 +107,15 @@ export const createErasurePurge = ({
   }
 }
 
+/** Whether people are searched. @throws AppError unprocessable when an exact id is given as well */
+const isSearch = ({ userId, visitorId, search, filters }: ProfileQuery): boolean => {
+  if (search === undefined && filters === undefined) return false
+  const [given] = Object.entries({ userId, visitorId }).find(([, value]) => value !== undefined) ?? []
+  if (given !== undefined)
+    throw unprocessable(given, 'exclusive', 'cannot be combined with search or filters')
+  return true
+}
+
 /**
  * Reads the user or visitor of a profiles request.
  * @throws AppError unprocessable unless it names exactly one
@@ -101,6 +123,7 @@ export const createErasurePurge = ({
 const parseProfileQuery = ({ userId, visitorId }: ProfileQuery): Omit<Identity, 'projectId'> => {
   if (userId !== undefined && visitorId === undefined) return { kind: 'user', value: userId }
   if (visitorId !== undefined && userId === undefined) return { kind: 'visitor', value: visitorId }
-  if (userId === undefined) throw unprocessable('userId', 'required', 'or visitorId is required')
+  if (userId === undefined)
+    throw unprocessable('userId', 'required', 'or visitorId, search or filters is required')
   throw unprocessable('visitorId', 'exclusive', 'cannot be combined with userId')
 }

@@ -2,6 +2,7 @@ import type { AnalyticsQueries, AnalyticsStore } from '../store.ts'
 import type { Database } from './dialect.ts'
 import { measureFunnel } from './funnel.ts'
 import { measurePaths } from './paths.ts'
+import { findProfiles } from './profiles.ts'
 import { listProperties, listPropertyValues } from './properties.ts'
 import { measureRetention } from './retention.ts'
 import { measureTrend } from './trend.ts'
@@ -25,4 +26,5 @@ const queriesOf = (database: Database): AnalyticsQueries => ({
   measurePaths: (query) => measurePaths(database, query),
   listProperties: (query) => listProperties(database, query),
   listPropertyValues: (query) => listPropertyValues(database, query),
+  findProfiles: (query) => findProfiles(database, query),
 })

@@ -1,11 +1,12 @@
 import { type Static, Type } from 'typebox'
 import { Id, JsonObject, NullableString, StringMap, Timestamp } from '../schema-parts.ts'
+import { busyOrLate } from './analytics-parts.ts'
 import { ConversionView } from './conversions.ts'
 import { RetryAfterSeconds } from './error-bodies.ts'
-import { EventView } from './events.ts'
+import { EventView, MAX_FILTERS_LENGTH } from './events.ts'
 import { Traits } from './identify.ts'
 import { defineOperation } from './operation.ts'
-import { equalTo, PageQuery, pageOf } from './page.ts'
+import { equalTo, PageQuery, pageOf, pageParameters } from './page.ts'
 
 /** The origin of a visit according to one event. */
 export const Touch = Type.Object({
@@ -42,7 +43,22 @@ export const ProfileView = Type.Object({
 })
 export type ProfileView = Static<typeof ProfileView>
 
-const ProfileQuery = Type.Object({ userId: equalTo('The user.'), visitorId: equalTo('The visitor.') })
+const ProfileQuery = Type.Object({
+  ...pageParameters,
+  userId: equalTo('The user.'),
+  visitorId: equalTo('The visitor.'),
+  search: equalTo(
+    'An id of a user, visitor or profile, or how the trait `email` begins, in upper or lower case.',
+  ),
+  filters: Type.Optional(
+    Type.String({
+      minLength: 2,
+      maxLength: MAX_FILTERS_LENGTH,
+      description:
+        'A JSON list of filters of traits, such as `[{"property":"traits.plan","op":"eq","value":"pro"}]`.',
+    }),
+  ),
+})
 export type ProfileQuery = Static<typeof ProfileQuery>
 
 export const listProfiles = defineOperation({
@@ -50,11 +66,14 @@ export const listProfiles = defineOperation({
   method: 'get',
   path: '/api/projects/{projectId}/profiles',
   tag: 'Profiles',
-  summary: 'Find the profile that a user or a visitor belongs to',
-  description: 'Exactly one of the two parameters is needed. The list has one profile, or none.',
+  summary: 'Find profiles by id, e-mail address or traits',
+  description:
+    'With `userId` or `visitorId` the list has one profile, or none. Otherwise `search`, `filters` or both: all must match; ' +
+    'the profile with the id comes first, then the newest. Traits are found some seconds after they were set. A page may ' +
+    'have fewer profiles than `limit`; `nextCursor` leads on. A search has 3 s and counts as a query of the project.',
   access: { by: 'project', role: 'viewer' },
   query: ProfileQuery,
-  answers: { 200: { description: 'The profile', schema: pageOf(ProfileView) } },
+  answers: { 200: { description: 'A page of profiles', schema: pageOf(ProfileView) }, ...busyOrLate },
 })
 
 const one = '/api/projects/{projectId}/profiles/{id}'

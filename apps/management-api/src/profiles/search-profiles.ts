@@ -1,0 +1,106 @@
+import type { ProfileQuery, ProfileView } from '@waymark/contracts'
+import { type EventFilter, fulfils, type PropertyRef } from '@waymark/domain'
+import type { Pool } from 'pg'
+import { readFiltersOfQuery } from '../analytics/read-filters.ts'
+import type { Ask } from '../analytics/run-queries.ts'
+import { encodeCursor, fillPage, parseIdCursor } from '../http/page.ts'
+import { UUID, unprocessable } from '../http/validation.ts'
+import { findProfileOf, readProfile, readProfiles } from './profile-queries.ts'
+
+/** How long a search may take, in ms: below the deadline of the request, for what follows. */
+export const SEARCH_TIMEOUT_MS = 3_000
+
+/** The cursor of a page that had only profiles with the id. */
+const BEFORE_ALL = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+type ProfileSearch = {
+  search: string | undefined
+  filters: EventFilter[]
+  below: string | undefined
+  limit: number
+}
+
+/**
+ * Reads a search for profiles.
+ * @throws AppError unprocessable when a filter is not of a trait, or the cursor is not one of this list
+ */
+export const placeSearch = ({ search, filters, cursor, limit }: ProfileQuery): ProfileSearch => {
+  const read = filters === undefined ? [] : readFiltersOfQuery(filters)
+  const place = read.findIndex(({ property }) => property.source !== 'traits')
+  if (place >= 0)
+    throw unprocessable(
+      `filters.${place}.property`,
+      'property',
+      'must be traits.<path>: people are found by traits',
+    )
+  return { search, filters: read, below: cursor === undefined ? undefined : parseIdCursor(cursor), limit }
+}
+
+/**
+ * A page of the profiles that fulfil all filters and, with `search`, have that id or an e-mail address that begins with
+ * it. The one with the id comes first, all others by descending id. The analytics store finds them and PostgreSQL has
+ * the last word, so nobody is shown who was erased or has changed.
+ */
+export const searchProfiles = async (
+  pool: Pool,
+  ask: Ask,
+  projectId: string,
+  { search, filters, below, limit }: ProfileSearch,
+): Promise<{ data: ProfileView[]; nextCursor: string | null }> => {
+  const isFound = ({ traits }: ProfileView): boolean =>
+    filters.every((filter) => fulfils(traitOf(traits, filter.property), filter))
+  const named = (search === undefined ? [] : await findById(pool, projectId, search)).filter(isFound)
+  const first = below === undefined ? named.slice(0, limit) : []
+  const wanted = limit - first.length
+  const ids =
+    wanted === 0
+      ? []
+      : await ask((store) => store.findProfiles({ projectId, filters, email: search, below, limit: wanted }))
+  const isNamed = (id: string): boolean => named.some((profile) => profile.id === id)
+  const begins = (traits: ProfileView['traits']): boolean =>
+    search === undefined || `${traits.email}`.toLowerCase().startsWith(search.toLowerCase())
+  // Not all ids lead to a profile, but each leads the cursor on.
+  const { data, last } = await fillPage<Found, ProfileView | null>(
+    ids.length,
+    ({ profile }) => profile,
+    async (previous, take) => {
+      const start = previous === undefined ? 0 : ids.indexOf(previous.id) + 1
+      const part = ids.slice(start, start + take)
+      const profiles = new Map((await readProfiles(pool, projectId, part)).map((one) => [one.id, one]))
+      return part.map((id) => {
+        const profile = profiles.get(id)
+        const isShown = profile && isFound(profile) && begins(profile.traits) && !isNamed(id)
+        return { id, profile: isShown ? profile : null }
+      })
+    },
+  )
+  const end = last?.id ?? (ids.length === wanted ? (ids.at(-1) ?? BEFORE_ALL) : undefined)
+  return {
+    data: [...first, ...data.filter((profile) => profile !== null)],
+    nextCursor: end === undefined ? null : encodeCursor(end),
+  }
+}
+
+type Found = { id: string; profile: ProfileView | null }
+
+const traitOf = (traits: ProfileView['traits'], ref: PropertyRef): unknown => {
+  if (ref.source !== 'traits') return undefined
+  return ref.path.reduce<unknown>(
+    (value, key) =>
+      typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+        ? (value as Record<string, unknown>)[key]
+        : undefined,
+    traits,
+  )
+}
+
+/** The profiles with an id: of the user, of the visitor, or their own. */
+const findById = async (pool: Pool, projectId: string, id: string): Promise<ProfileView[]> => {
+  const found = await Promise.all([
+    findProfileOf(pool, { projectId, kind: 'user', value: id }),
+    findProfileOf(pool, { projectId, kind: 'visitor', value: id }),
+    UUID.test(id) ? readProfile(pool, projectId, id) : undefined,
+  ])
+  const profiles = found.flat().filter((profile) => profile !== undefined)
+  return [...new Map(profiles.map((profile) => [profile.id, profile])).values()]
+}
