@@ -161,6 +161,15 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await page.getByRole('heading', { level: 1, name: 'Coupons' }).waitFor()
   })
 
+  it('shows the open tab on a phone', async () => {
+    await page.setViewportSize({ width: 320, height: 640 })
+    await open('/settings/account', 'Settings')
+    const tabs = page.getByRole('navigation', { name: 'Settings' })
+    const box = await tabs.getByRole('link', { name: 'Account' }).boundingBox()
+    expect((box?.x ?? 0) + (box?.width ?? 0)).toBeGreaterThan(0)
+    expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(320)
+  })
+
   it('has had no error, refused request or violation of its policy', () => {
     expect(failures).toEqual([])
   })

@@ -11,7 +11,7 @@ import { CodeBlock } from '../ui/code.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { CatalogHeader } from './header.tsx'
 
 /** Records that a consumer could not process. */
@@ -48,11 +48,7 @@ export const DeadLetters = () => {
               title: 'Consumer',
               sort: ({ group }) => group,
               cell: (row) => (
-                <button
-                  type="button"
-                  className="rounded font-medium hover:underline"
-                  onClick={() => setOpen(row)}
-                >
+                <button type="button" className={rowLinkClass} onClick={() => setOpen(row)}>
                   {row.group}
                 </button>
               ),

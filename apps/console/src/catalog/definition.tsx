@@ -11,7 +11,7 @@ import { Json } from '../ui/code.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState, ErrorState, SkeletonLines } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { DefinitionForm } from './definition-form.tsx'
 
 type Version = { version: number; schema: unknown; createdAt: string }
@@ -82,11 +82,7 @@ export const Definition = () => {
               {
                 title: 'Version',
                 cell: (one) => (
-                  <button
-                    type="button"
-                    className="rounded font-medium hover:underline"
-                    onClick={() => setShown(one)}
-                  >
+                  <button type="button" className={rowLinkClass} onClick={() => setShown(one)}>
                     {one.version}
                   </button>
                 ),

@@ -9,7 +9,7 @@ import { Card } from '../ui/card.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { formatNumber, Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { DefinitionForm } from './definition-form.tsx'
 import { CatalogHeader } from './header.tsx'
 
@@ -53,11 +53,7 @@ export const Definitions = () => {
               sort: ({ name }) => name,
               cell: ({ id, name, description }) => (
                 <>
-                  <Link
-                    to="/p/$projectId/catalog/$id"
-                    params={{ projectId, id }}
-                    className="rounded font-medium hover:underline"
-                  >
+                  <Link to="/p/$projectId/catalog/$id" params={{ projectId, id }} className={rowLinkClass}>
                     {name}
                   </Link>
                   {description && <span className="block max-w-96 truncate text-muted">{description}</span>}

@@ -11,7 +11,7 @@ import { Json } from '../ui/code.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState, Notice } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { CatalogHeader } from './header.tsx'
 
 /** Events that did not fit their schema, to be sent once more when the schema is mended. */
@@ -64,11 +64,7 @@ export const Rejected = () => {
               title: 'Event',
               sort: ({ eventName }) => eventName,
               cell: (row) => (
-                <button
-                  type="button"
-                  className="rounded font-medium hover:underline"
-                  onClick={() => setOpen(row)}
-                >
+                <button type="button" className={rowLinkClass} onClick={() => setOpen(row)}>
                   {row.eventName}
                 </button>
               ),

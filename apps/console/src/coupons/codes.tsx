@@ -67,7 +67,7 @@ export const Codes = ({ poolId }: { poolId: string }) => {
         columns={[
           {
             title: 'Code',
-            cell: ({ code }) => <code className="font-mono">{code}</code>,
+            cell: ({ code }) => <code className="font-mono whitespace-nowrap">{code}</code>,
             sort: ({ code }) => code,
           },
           {

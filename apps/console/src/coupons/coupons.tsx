@@ -11,7 +11,7 @@ import { Modal } from '../ui/dialog.tsx'
 import { formatNumber, Time } from '../ui/format.tsx'
 import { PageTabs } from '../ui/page-tabs.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { formatDiscount } from './discount.ts'
 import { PoolForm } from './pool-form.tsx'
 import { Redemptions } from './redemptions.tsx'
@@ -69,11 +69,7 @@ export const Coupons = () => {
               sort: ({ name }) => name,
               cell: ({ id, name, kind, code }) => (
                 <>
-                  <Link
-                    to="/p/$projectId/coupons/$id"
-                    params={{ projectId, id }}
-                    className="rounded font-medium hover:underline"
-                  >
+                  <Link to="/p/$projectId/coupons/$id" params={{ projectId, id }} className={rowLinkClass}>
                     {name}
                   </Link>
                   <span className="block text-muted">

@@ -9,7 +9,7 @@ import { Card, PageHeader } from '../ui/card.tsx'
 import { formatNumber, Time } from '../ui/format.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, rowLinkClass } from '../ui/table.tsx'
 
 /** The project's decisions. */
 export const Decisions = () => {
@@ -53,7 +53,7 @@ export const Decisions = () => {
                   <Link
                     to="/p/$projectId/decisions/$key"
                     params={{ projectId, key }}
-                    className="rounded font-medium hover:underline"
+                    className={rowLinkClass}
                   >
                     {name || key}
                   </Link>

@@ -10,7 +10,7 @@ import { Json } from '../ui/code.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, rowLinkClass } from '../ui/table.tsx'
 
 /** The versions of a decision, each of which can be had again. */
 export const History = ({ decisionKey, current }: { decisionKey: string; current: number }) => {
@@ -46,11 +46,7 @@ export const History = ({ decisionKey, current }: { decisionKey: string; current
           {
             title: 'Version',
             cell: (row) => (
-              <button
-                type="button"
-                className="rounded font-medium hover:underline"
-                onClick={() => setOpen(row)}
-              >
+              <button type="button" className={rowLinkClass} onClick={() => setOpen(row)}>
                 {row.version}
               </button>
             ),

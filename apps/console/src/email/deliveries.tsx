@@ -9,7 +9,7 @@ import { Button } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { EmailHeader } from './header.tsx'
 
 /** What became of the events that fired a trigger. */
@@ -53,7 +53,7 @@ export const Deliveries = () => {
                     <Link
                       to="/p/$projectId/people/$id"
                       params={{ projectId, id: profileId }}
-                      className="rounded font-medium hover:underline"
+                      className={rowLinkClass}
                     >
                       {recipient ?? 'somebody'}
                     </Link>

@@ -9,7 +9,7 @@ import { Card } from '../ui/card.tsx'
 import { Time } from '../ui/format.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { EmailHeader } from './header.tsx'
 
 /** Which events send which emails. */
@@ -45,11 +45,7 @@ export const Triggers = () => {
               sort: ({ name }) => name,
               cell: ({ id, name, subject }) => (
                 <>
-                  <Link
-                    to="/p/$projectId/email/$id"
-                    params={{ projectId, id }}
-                    className="rounded font-medium hover:underline"
-                  >
+                  <Link to="/p/$projectId/email/$id" params={{ projectId, id }} className={rowLinkClass}>
                     {name}
                   </Link>
                   <span className="block max-w-96 truncate text-muted">{subject}</span>

@@ -10,6 +10,7 @@ import { Card, PageHeader } from '../ui/card.tsx'
 import { BarList, TimeChart } from '../ui/chart.tsx'
 import { formatMoney, formatNumber, formatPercent } from '../ui/format.tsx'
 import { Icon } from '../ui/icon.tsx'
+import { seriesColor } from '../ui/plot.tsx'
 import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx'
 import { DemoBanner } from './demo-banner.tsx'
 import { FirstEvent } from './first-key.tsx'
@@ -129,10 +130,10 @@ export const Home = () => {
               actions={
                 <ul className="flex gap-4 text-muted">
                   <li className="flex items-center gap-1.5">
-                    <span className="size-2.5 rounded-full bg-accent" /> Events
+                    <span className={`size-2.5 rounded-full ${seriesColor(0)}`} /> Events
                   </li>
                   <li className="flex items-center gap-1.5">
-                    <span className="size-2.5 rounded-full bg-info" /> Visitors
+                    <span className={`size-2.5 rounded-full ${seriesColor(1)}`} /> Visitors
                   </li>
                 </ul>
               }

@@ -10,7 +10,7 @@ import { BarList } from '../ui/chart.tsx'
 import { Select } from '../ui/form.tsx'
 import { formatNumber } from '../ui/format.tsx'
 import { EmptyState, ErrorState, SkeletonLines } from '../ui/states.tsx'
-import { type Column, DataTable } from '../ui/table.tsx'
+import { type Column, DataTable, rowLinkClass } from '../ui/table.tsx'
 import { LinksHeader } from './header.tsx'
 import { formatRevenue } from './revenue.ts'
 
@@ -101,7 +101,7 @@ const columns = (projectId: string): Column<LinkCampaign>[] => [
           to="/p/$projectId/links"
           params={{ projectId }}
           search={{ campaign } as never}
-          className="rounded font-medium hover:underline"
+          className={rowLinkClass}
         >
           {campaign}
         </Link>

@@ -173,7 +173,7 @@ const Statistics = ({ stats }: { stats: LinkStats }) => {
       </Card>
       <Card title="Clicks a day" padded>
         {at.length > 0 ? (
-          <TimeChart label="Clicks a day" at={at} series={series} />
+          <TimeChart label="Clicks a day" at={at} series={series} timeZone="UTC" />
         ) : (
           <p className="text-muted">No clicks yet.</p>
         )}

@@ -7,7 +7,7 @@ import { FirstEvent } from '../home/first-key.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { type Column, DataTable } from '../ui/table.tsx'
+import { type Column, DataTable, rowLinkClass } from '../ui/table.tsx'
 import { EventDrawer } from './event-drawer.tsx'
 import { useLiveEvents } from './use-live-events.ts'
 
@@ -71,7 +71,7 @@ const columns = (open: (event: WaymarkEvent) => void): Column<WaymarkEvent>[] =>
     title: 'Event',
     cell: (event) => (
       <span className="flex flex-wrap items-center gap-2">
-        <button type="button" onClick={() => open(event)} className="rounded font-medium hover:underline">
+        <button type="button" onClick={() => open(event)} className={rowLinkClass}>
           {event.eventName}
         </button>
         {event.warnings.length > 0 && (

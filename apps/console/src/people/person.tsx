@@ -15,7 +15,7 @@ import { ConfirmButton } from '../ui/dialog.tsx'
 import { saveAs } from '../ui/download.ts'
 import { formatMoney, Time } from '../ui/format.tsx'
 import { EmptyState, ErrorState, SkeletonLines } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { toasts } from '../ui/toasts.tsx'
 
 /** What a person is called. */
@@ -164,11 +164,7 @@ const Timeline = ({ id }: { id: string }) => {
             title: 'Details',
             cell: ({ event, conversion, identify }) =>
               event ? (
-                <button
-                  type="button"
-                  onClick={() => setOpen(event)}
-                  className="rounded font-medium hover:underline"
-                >
+                <button type="button" onClick={() => setOpen(event)} className={rowLinkClass}>
                   {event.eventName}
                 </button>
               ) : conversion ? (

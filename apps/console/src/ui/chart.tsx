@@ -1,74 +1,31 @@
-import { useEffect, useRef } from 'react'
-import UPlot from 'uplot'
-import { formatCompact, formatNumber } from './format.tsx'
+import { useMemo } from 'react'
+import { formatNumber } from './format.tsx'
+import { Plot } from './plot.tsx'
 
-export type Series = { label: string; values: readonly (number | null)[] }
+type Series = { label: string; values: readonly (number | null)[] }
 
-const COLORS = ['--accent', '--info', '--warning', '--danger', '--muted']
 const HEIGHT = 220
+const LOCAL_TIME_ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone
 
-const cssColor = (name: string): string =>
-  getComputedStyle(document.documentElement).getPropertyValue(name).trim()
-
-/** Values over time as lines, for eyes, and the same as a table for screen readers. */
+/** Counts of days as lines, and the same as a table for screen readers. Colors are those of `seriesColor`. */
 export const TimeChart = ({
   label,
   at,
   series,
+  timeZone = LOCAL_TIME_ZONE,
 }: {
   label: string
   at: readonly string[]
   series: readonly Series[]
+  timeZone?: string
 }) => {
-  const place = useRef<HTMLDivElement>(null)
-  useEffect(() => {
-    const element = place.current
-    if (!element) return
-    let chart: UPlot | undefined
-    const draw = () => {
-      chart?.destroy()
-      const axis = {
-        stroke: cssColor('--muted'),
-        font: '12px Inter Variable, sans-serif',
-        grid: { stroke: cssColor('--line'), width: 1 },
-        ticks: { show: false },
-      }
-      chart = new UPlot(
-        {
-          width: element.clientWidth,
-          height: HEIGHT,
-          legend: { show: false },
-          cursor: { y: false, points: { size: 7 } },
-          axes: [axis, { ...axis, size: 48, values: (_chart, values) => values.map(formatCompact) }],
-          scales: { y: { range: (_chart, _low, high) => [0, Math.max(1, high * 1.1)] } },
-          series: [
-            {},
-            ...series.map((one, index) => ({
-              label: one.label,
-              stroke: cssColor(COLORS[index % COLORS.length] ?? '--accent'),
-              width: 2,
-              points: { show: at.length < 32, size: 5 },
-              ...(series.length === 1 && { fill: `${cssColor('--accent')}1f` }),
-            })),
-          ],
-        },
-        [at.map((time) => Date.parse(time) / 1000), ...series.map(({ values }) => [...values])],
-        element,
-      )
-    }
-    draw()
-    const watch = new ResizeObserver(() => chart?.setSize({ width: element.clientWidth, height: HEIGHT }))
-    watch.observe(element)
-    addEventListener('themechange', draw)
-    return () => {
-      watch.disconnect()
-      removeEventListener('themechange', draw)
-      chart?.destroy()
-    }
-  }, [at, series])
+  const x = useMemo(() => at.map((time) => Date.parse(time) / 1000), [at])
+  const lines = useMemo(() => series.map((one, color) => ({ ...one, color, format: formatNumber })), [series])
+  const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone })
+  const formatX = (place: number) => day.format((x[place] ?? 0) * 1000)
   return (
-    <figure aria-label={label}>
-      <div ref={place} aria-hidden="true" className="h-[220px] w-full" />
+    <>
+      <Plot label={label} x={x} timeZone={timeZone} lines={lines} formatX={formatX} height={HEIGHT} />
       <div className="sr-only">
         <table>
           <caption>{label}</caption>
@@ -85,7 +42,7 @@ export const TimeChart = ({
           <tbody>
             {at.map((time, index) => (
               <tr key={time}>
-                <th scope="row">{time}</th>
+                <th scope="row">{formatX(index)}</th>
                 {series.map((one) => (
                   <td key={one.label}>{formatNumber(one.values[index] ?? 0)}</td>
                 ))}
@@ -94,7 +51,7 @@ export const TimeChart = ({
           </tbody>
         </table>
       </div>
-    </figure>
+    </>
   )
 }
 

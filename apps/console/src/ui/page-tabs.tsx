@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import { useEffect, useRef } from 'react'
 import type { PagePath } from './page-path.ts'
 
 /** Links between the parts of a page. */
@@ -8,19 +9,26 @@ export const PageTabs = ({
 }: {
   label: string
   tabs: readonly { to: PagePath; title: string; exact?: boolean }[]
-}) => (
-  <nav aria-label={label} className="mb-4 flex gap-1 overflow-x-auto border-b border-line">
-    {tabs.map(({ to, title, exact = false }) => (
-      <Link
-        key={title}
-        to={to}
-        params={true as never}
-        activeOptions={{ exact }}
-        className="-mb-px rounded-t-md border-b-2 border-transparent px-3 py-2 font-medium whitespace-nowrap text-muted hover:text-text"
-        activeProps={{ className: '!border-accent !text-text' }}
-      >
-        {title}
-      </Link>
-    ))}
-  </nav>
-)
+}) => {
+  const nav = useRef<HTMLElement>(null)
+  // On a narrow screen the open tab may be out of sight.
+  useEffect(() => {
+    nav.current?.querySelector('[aria-current=page]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [])
+  return (
+    <nav ref={nav} aria-label={label} className="mb-4 flex gap-1 overflow-x-auto border-b border-line">
+      {tabs.map(({ to, title, exact = false }) => (
+        <Link
+          key={title}
+          to={to}
+          params={true as never}
+          activeOptions={{ exact }}
+          className="-mb-px rounded-t-md border-b-2 border-transparent px-3 py-2 font-medium whitespace-nowrap text-muted hover:text-text"
+          activeProps={{ className: '!border-accent !text-text' }}
+        >
+          {title}
+        </Link>
+      ))}
+    </nav>
+  )
+}

@@ -147,7 +147,9 @@ export const Plot = ({ label, x, timeZone, lines, formatX, formatY, onPoint, hei
       <div
         ref={box}
         aria-hidden="true"
-        className={height > 200 ? 'min-h-[260px] w-full' : 'min-h-[200px] w-full'}
+        // Its place is kept until the chart is drawn.
+        style={{ minHeight: height }}
+        className="w-full"
       />
       {hovered && (
         <div

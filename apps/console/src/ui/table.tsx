@@ -24,6 +24,9 @@ type Props<T> = {
   onOpen?: (row: T) => void
 }
 
+/** The class of the link or button that opens a row. */
+export const rowLinkClass = 'rounded font-medium hover:underline'
+
 /** A list as a table that is sorted by its columns and loads more at its end. */
 export const DataTable = <T,>({ label, columns, list, keyOf, empty, onOpen }: Props<T>) => {
   const [order, setOrder] = useState<{ title: string; down: boolean }>()

@@ -48,7 +48,7 @@ export const resources = {
     },
     {
       name: 'order_placed',
-      description: 'An order was paid. `total` is in cents.',
+      description: 'An order was paid. Its total is in cents.',
       schema: { type: 'object', properties: { total: cents, currency: text }, required: ['total'] },
     },
   ],
