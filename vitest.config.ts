@@ -1,6 +1,6 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 
-const BROWSER_TESTS = 'apps/standalone/tests/console*.test.ts'
+const BROWSER_TESTS = 'apps/standalone/tests/{console*,sdks-browser}.test.ts'
 
 export default defineConfig({
   test: {

@@ -6,6 +6,7 @@ import { Button } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/code.tsx'
 import { Notice } from '../ui/states.tsx'
 
+const PLACEHOLDER = '<key with the scope events:write>'
 const nameOf = (projectId: string) => `first-key:${projectId}`
 
 // An event of curl counts as a bot's, which queries leave out; without a user agent it does not.
@@ -13,7 +14,17 @@ const command = (key: string): string => `curl -A '' '${location.origin}/api/v1/
   -H 'X-API-Key: ${key}' -H 'Content-Type: application/json' \\
   -d '{"eventName":"signed_up","visitorId":"visitor-1","properties":{"plan":"free"}}'`
 
-/** A command that sends an event, with a key of the project that is made for it. */
+/** What the SDKs of docs/sdks.md need. */
+const sdkLines = (key: string): string => `// Browser: @segment/analytics-next
+AnalyticsBrowser.load({ writeKey: '${key}', cdnURL: '${location.origin}' })
+// Node: @segment/analytics-node
+new Analytics({ writeKey: '${key}', host: '${location.origin}' })
+# Python: segment-analytics-python
+Client('${key}', host='${location.origin}')
+// Go: github.com/segmentio/analytics-go/v3
+analytics.NewWithConfig("${key}", analytics.Config{Endpoint: "${location.origin}"})`
+
+/** A command that sends an event, and lines for SDKs, with a key of the project that is made for it. */
 export const FirstEvent = () => {
   const projectId = useProjectId()
   const mayCreate = useMay('admin')
@@ -36,10 +47,11 @@ export const FirstEvent = () => {
   )
   return (
     <div className="flex flex-col gap-3 text-left">
-      <CodeBlock
-        label="Command that sends an event"
-        text={command(key ?? '<key with the scope events:write>')}
-      />
+      <CodeBlock label="Command that sends an event" text={command(key ?? PLACEHOLDER)} />
+      <details>
+        <summary>Or with an SDK of Segment or RudderStack</summary>
+        <CodeBlock label="Lines for SDKs" text={sdkLines(key ?? PLACEHOLDER)} />
+      </details>
       {key === null &&
         (mayCreate ? (
           <div>
