@@ -2,7 +2,7 @@ import type { EnrichedEvent } from '@waymark/contracts'
 import { eventKeyOf } from '@waymark/domain'
 import type { AnalyticsProfile } from './store.ts'
 
-/** What a column store keeps of an event, by column. */
+/** The columns of an event in the store. */
 const eventRow = (event: EnrichedEvent) => ({
   project_id: event.projectId,
   event_key: eventKeyOf(event.eventId),
@@ -38,7 +38,7 @@ const eventRow = (event: EnrichedEvent) => ({
 
 export type EventRow = ReturnType<typeof eventRow>
 
-/** The rows of a batch. Of an event that is in it several times, the first counts. */
+/** The rows of a batch. Of repeated events, the first counts. */
 export const eventRows = (events: readonly EnrichedEvent[]): EventRow[] => {
   const rows = new Map<string, EventRow>()
   for (const event of events) {
@@ -49,7 +49,7 @@ export const eventRows = (events: readonly EnrichedEvent[]): EventRow[] => {
   return [...rows.values()]
 }
 
-/** What a column store keeps of a profile, by column. */
+/** The columns of a profile in the store. */
 export const profileRow = ({ projectId, profileId, mergedInto, traits, version }: AnalyticsProfile) => ({
   project_id: projectId,
   profile_id: profileId,

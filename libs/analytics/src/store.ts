@@ -2,34 +2,34 @@ import { analyticsMetrics, type EnrichedEvent } from '@waymark/contracts'
 import type { EventFilter, PropertyRef } from '@waymark/domain'
 
 /**
- * The column store that questions about events are answered from. People are counted by profile: two profiles that were
- * merged are one person in all of the past. An event of nobody known counts as an event and as no person.
+ * The column store that answers analytics queries. People are counted by profile: two merged profiles are one person in
+ * all of the past. An event without a profile counts as an event and as no person.
  * Every query may throw `QueryTimeoutError`, every write `AnalyticsDataError`, and each of them
  * `AnalyticsUnavailableError`.
  */
 export type AnalyticsStore = AnalyticsWrites &
   AnalyticsQueries & {
-    /** The queries, each of which the store stops once the signal aborts. It then rejects with the signal's reason. */
+    /** The queries. The store stops a query once its signal aborts, and rejects with the signal's reason. */
     queriesUntil(signal: AbortSignal): AnalyticsQueries
     close(): Promise<void>
   }
 
-/** The writing half of the store. */
+/** The writer of the store. */
 export type AnalyticsWrites = {
   /**
-   * Stores events, each once per (project, eventId, timestamp). A repeat changes nothing, whatever differs in it.
+   * Stores events, each once per (project, eventId, timestamp). A repeat changes nothing, even if it differs.
    * They can be read when this resolves.
    */
   storeEvents(events: readonly EnrichedEvent[]): Promise<void>
-  /** Stores what is known of people now. A profile that came with a later version already stays as it is. */
+  /** Stores the current traits and merges of people. A profile with a later version is not replaced. */
   storeProfiles(profiles: readonly AnalyticsProfile[]): Promise<void>
-  /** Takes events out. The conversions that they were stay, without person and properties. Repeating it does no harm. */
+  /** Deletes events. Their conversions remain without person and properties. Idempotent. */
   eraseEvents(events: readonly { projectId: string; eventKey: string }[]): Promise<void>
-  /** Takes people out: their merges and traits. Repeating it does no harm. */
+  /** Deletes people: their merges and traits. Idempotent. */
   eraseProfiles(profiles: readonly { projectId: string; profileId: string }[]): Promise<void>
 }
 
-/** The reading half of the store. */
+/** The queries of the store. */
 export type AnalyticsQueries = {
   measureTrend(query: TrendQuery): Promise<TrendRow[]>
   measureFunnel(query: FunnelQuery): Promise<FunnelRow[]>
@@ -41,18 +41,18 @@ export type AnalyticsQueries = {
   findProfiles(query: ProfilesQuery): Promise<string[]>
 }
 
-/** The store does not answer or cannot write. Trying again later may help, and does no harm. */
+/** The store is unavailable or cannot write. A retry is safe and may succeed. */
 export class AnalyticsUnavailableError extends Error {
   override name = 'AnalyticsUnavailableError'
   readonly code = 'ANALYTICS_UNAVAILABLE'
 }
 
-/** The store refuses these rows, so that trying again cannot help. */
+/** The store refuses these rows, so a retry cannot succeed. */
 export class AnalyticsDataError extends Error {
   override name = 'AnalyticsDataError'
 }
 
-/** A query took longer or needed more memory than the store allows; one over a shorter time may succeed. */
+/** A query exceeded the store's limits of time or memory. One with a shorter range may succeed. */
 export class QueryTimeoutError extends Error {
   override name = 'QueryTimeoutError'
 }
@@ -63,47 +63,47 @@ export type AnalyticsProfile = {
   /** The profile that this one was merged into. */
   mergedInto: string | null
   traits: Readonly<Record<string, unknown>>
-  /** Grows with every change of the profile. */
+  /** Increases with every change of the profile. */
   version: number
 }
 
-/** A time in ms; `from` included and `to` not. */
+/** Times in ms; `from` is inclusive and `to` exclusive. */
 export type TimeRange = { from: number; to: number }
 
-/** What trends are asked for, and what only `GET stats` has. */
+/** The metrics of trends, and those only of `GET stats`. */
 export const trendMetrics = [...analyticsMetrics, 'visitors', 'warnings'] as const
 export type TrendMetric = (typeof trendMetrics)[number]
 
-/** What groups have in common: a property, or of conversions the selector. */
+/** What to group by: a property, or the selector of conversions. */
 export type Breakdown = PropertyRef | { readonly source: 'selector' }
 
 export type TrendQuery = TimeRange & {
   projectId: string
   metric: TrendMetric
-  /** The number that `sum` to `p99` are of. */
+  /** The number property of `sum` to `p99`. */
   property?: PropertyRef | undefined
   /** The beginnings of all buckets in order, each a multiple of 15 minutes; the first may lie before `from`. */
   buckets: readonly number[]
-  /** Only events of this name. */
+  /** Only events with this name. */
   eventName?: string | undefined
   filters: readonly EventFilter[]
   breakdown?: Breakdown | undefined
-  /** Groups that are told apart, the greatest; all others are one group. */
+  /** Number of separate groups, the greatest ones; all others are one group. */
   maxGroups: number
-  /** Groups that are told apart in place of the greatest. */
+  /** The separate groups instead of the greatest. */
   groups?: readonly (string | null)[] | undefined
   includeBots: boolean
 }
 
-/** One number. Where there was nothing there is no row. */
+/** One value. Empty buckets have no row. */
 export type TrendRow = {
-  /** The place of the bucket; `null` for the whole time. */
+  /** The index of the bucket; `null` for the whole range. */
   bucket: number | null
-  /** `null` when the value is unknown, or when nothing was grouped. */
+  /** `null` when the value is unknown, or without groups. */
   group: string | null
-  /** Whether this is all that is in none of the greatest groups. */
+  /** Whether this is the group of all others. */
   other: boolean
-  /** Of revenue only; `null` when it is unknown. */
+  /** Only for revenue; `null` when unknown. */
   currency: string | null
   /** Revenue is in minor units of the currency. */
   value: number
@@ -120,14 +120,14 @@ export type FunnelQuery = TimeRange & {
   maxGroups: number
 }
 
-/** People who came as far as a step, within one group. */
+/** People of a group who reached a step. */
 export type FunnelRow = {
   group: string | null
   other: boolean
   /** From 0. */
   step: number
   people: number
-  /** Between this step and the one before it; `null` of the first, and when `order` is `any`. */
+  /** From the previous step to this one; `null` for the first, and when `order` is `any`. */
   medianMsFromPrevious: number | null
 }
 
@@ -135,7 +135,7 @@ export type RetentionQuery = {
   projectId: string
   startEvent: string
   returnEvent: string
-  /** The range in which people begin. */
+  /** The range in which cohorts start. */
   from: number
   to: number
   /** The beginnings of the intervals of cohorts and, after them, of their periods; the last number ends the last one. */
@@ -144,7 +144,7 @@ export type RetentionQuery = {
   periods: number
 }
 
-/** People of a cohort who came back in a period; `period` `null` is the size of the cohort. */
+/** People of a cohort who returned in a period; for the `period` `null`, the size of the cohort. */
 export type RetentionRow = { cohort: number; period: number | null; people: number }
 
 export type PathsQuery = TimeRange & {
@@ -153,11 +153,11 @@ export type PathsQuery = TimeRange & {
   endEvent?: string | undefined
   /** Steps of a path. */
   depth: number
-  /** Links in the answer, the most frequent first. */
+  /** Maximum links in the result, the most frequent first. */
   limit: number
 }
 
-/** How many people went from one event or page, at step `step` (from 0), to the next. */
+/** The number of people who went from one event or page, at step `step` (from 0), to the next. */
 export type PathRow = { step: number; source: string; target: string; people: number }
 
 export type PropertiesQuery = TimeRange & { projectId: string; eventName?: string | undefined; limit: number }
@@ -166,7 +166,7 @@ export type PropertyRow = {
   /** The key of the event's properties. */
   key: string
   types: ('string' | 'number' | 'boolean' | 'object' | 'array')[]
-  /** Of the events that were looked at, 0 to 1. */
+  /** The share of the examined events, 0 to 1. */
   share: number
   lastSeen: number
 }
@@ -175,7 +175,7 @@ export type PropertyValuesQuery = TimeRange & {
   projectId: string
   property: PropertyRef
   eventName?: string | undefined
-  /** Part of the value, whatever the case. */
+  /** A part of the value, ignoring case. */
   contains?: string | undefined
   limit: number
 }

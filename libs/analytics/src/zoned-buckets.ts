@@ -8,7 +8,7 @@ const STEPS: Record<StatsInterval, Temporal.DurationLike> = {
   month: { months: 1 },
 }
 
-/** Whether it is an IANA time zone that this runtime knows, or UTC. */
+/** Whether this runtime knows the IANA time zone. UTC is always known. */
 export const isTimeZone = (name: string): boolean => {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })
@@ -19,9 +19,9 @@ export const isTimeZone = (name: string): boolean => {
 }
 
 /**
- * The beginnings (ms, UTC) of all buckets that lie at least partly in `from` to `to` (ms, the end excluded), in order;
- * `undefined` when they are more than `max`. Days, weeks (from Monday) and months begin at local midnight, so that one
- * with a change of the clock is an hour shorter or longer. The hour that a change repeats is two buckets.
+ * The beginnings (ms, UTC) of all buckets that overlap `from` to `to` (ms, exclusive), in order; `undefined` when they
+ * are more than `max`. Days, weeks (from Monday) and months begin at local midnight, so one with a clock change is an
+ * hour shorter or longer. The hour that a clock change repeats is two buckets.
  */
 export const zonedBuckets = (
   interval: StatsInterval,
@@ -48,8 +48,8 @@ export const bucketAfter = (interval: StatsInterval, timeZone: string, at: numbe
 }
 
 /**
- * The period before one (ms, UTC, the end excluded): as many whole intervals earlier as `from` to `to` takes, so that each
- * bucket has one beside it that begins at the same local time.
+ * The previous period of a range (ms, UTC, end exclusive): earlier by whole intervals, at least the length of the
+ * range, so that each bucket has a counterpart with the same local start time.
  */
 export const previousPeriod = (
   interval: StatsInterval,

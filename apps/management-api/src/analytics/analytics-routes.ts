@@ -19,7 +19,7 @@ import { answerTrends, readTrends } from './trends.ts'
 
 const BODY = { maxBodyBytes: MAX_QUERY_BYTES }
 
-/** Questions about a project's events, answered from the analytics store. */
+/** Analytics queries of a project. */
 export const analyticsRoutes = ({ projectRoute, runQuery: run, clock }: ManagementDeps): Route[] => [
   projectRoute(
     measureTrends,

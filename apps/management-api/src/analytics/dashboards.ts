@@ -14,7 +14,7 @@ import type { ManagementDeps } from '../management-deps.ts'
 import { lockQuota, requireWithinQuota } from '../quotas.ts'
 
 type Dashboard = Prisma.DashboardGetPayload<object>
-/** Insights that are shown together. */
+/** Dashboards of insights. */
 export const dashboardRoutes = ({ projectRoute, db, clock, quotas }: ManagementDeps): Route[] => [
   projectRoute(createDashboard, async ({ projectId, body }) => {
     const dashboard = await db.prisma.$transaction(async (tx) => {
@@ -35,7 +35,7 @@ export const dashboardRoutes = ({ projectRoute, db, clock, quotas }: ManagementD
   projectRoute(updateDashboard, async ({ projectId, id, requireMatch, body }) => {
     const updated = await db.prisma.$transaction(async (tx) => {
       requireFound(await tx.dashboard.findFirst({ where: { id: requireId(id), projectId } }))
-      // Insights are locked first, as by their deletion.
+      // Insights are locked first, in the same order as by their deletion.
       if (body.insightIds !== undefined) await requireInsights(tx, projectId, body.insightIds)
       requireMatch(view(await lockDashboard(tx, projectId, id)))
       const data = { ...body, version: { increment: 1 }, updatedAt: new Date(clock()) }
@@ -61,7 +61,9 @@ const lockDashboard = async (
   return requireFound(await tx.dashboard.findFirst({ where: { id, projectId } }))
 }
 
-/** Keeps the insights until the transaction ends. @throws AppError unprocessable when the project has not all of them */
+/**
+ * Locks the insights until the transaction ends. @throws AppError unprocessable when one does not exist in the project
+ */
 const requireInsights = async (
   tx: Prisma.TransactionClient,
   projectId: string,

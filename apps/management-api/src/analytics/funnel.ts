@@ -4,7 +4,7 @@ import { readFilters, readProperty, requireFewValues } from './read-filters.ts'
 import type { Ask } from './run-queries.ts'
 import { readRange } from './time-range.ts'
 
-/** Reads a funnel. @throws AppError unprocessable that names what is wrong */
+/** Reads a funnel query. @throws AppError unprocessable with the invalid field */
 export const readFunnel = (request: FunnelRequest): Omit<FunnelQuery, 'projectId'> => {
   const { steps, windowSeconds, breakdown, order = 'ordered', limit = DEFAULT_ANALYTICS_GROUPS } = request
   requireFewValues(
@@ -24,7 +24,7 @@ export const readFunnel = (request: FunnelRequest): Omit<FunnelQuery, 'projectId
   }
 }
 
-/** Answers a funnel. The medians of all people do not follow from those of groups, so both are asked for. */
+/** Runs a funnel query. The medians of all people do not follow from those of groups, so both are queried. */
 export const answerFunnel = async (
   ask: Ask,
   projectId: string,

@@ -10,11 +10,11 @@ type Options = {
   buckets: number
   /** The rows of the previous period, for a comparison. */
   previous?: readonly TrendRow[] | undefined
-  /** Whether no rows at all are one group with zeros. */
+  /** Whether an empty result becomes one group with zeros. */
   fillEmpty: boolean
 }
 
-/** Puts the rows of one series into groups: the greatest total first, the rows of all other groups last. */
+/** Groups the rows of a series: the greatest total first, the rows of all other groups last. */
 export const groupRows = (
   rows: readonly TrendRow[],
   { buckets, previous, fillEmpty }: Options,

@@ -27,7 +27,7 @@ import { timeText } from './time-range.ts'
 import { readTrends } from './trends.ts'
 
 type Insight = Prisma.InsightGetPayload<object>
-/** Questions that are saved. */
+/** Saved queries. */
 export const insightRoutes = ({ projectRoute, db, clock, quotas }: ManagementDeps): Route[] => {
   const find = async (projectId: string, id: string): Promise<Insight> =>
     requireFound(await db.prisma.insight.findFirst({ where: { id: requireId(id), projectId } }))
@@ -86,8 +86,8 @@ const lockInsight = async (tx: Prisma.TransactionClient, projectId: string, id: 
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
- * Checks a query as its endpoint would. One without a range is checked with a day.
- * @throws AppError unprocessable that names what is wrong below `query`
+ * Checks a query like its endpoint, with a range of a day if it has none.
+ * @throws AppError unprocessable with the invalid field below `query`
  */
 const requireUsableQuery = (kind: InsightKind, query: unknown): Prisma.InputJsonObject => {
   const bytes = Buffer.byteLength(JSON.stringify(query))

@@ -3,13 +3,13 @@ import type { PathsRequest, PathsView } from '@waymark/contracts'
 import type { Ask } from './run-queries.ts'
 import { readRange } from './time-range.ts'
 
-/** Reads a question about paths. @throws AppError unprocessable that names what is wrong */
+/** Reads a paths query. @throws AppError unprocessable with the invalid field */
 export const readPaths = (request: PathsRequest): Omit<PathsQuery, 'projectId'> => {
   const { startEvent, endEvent, depth, limit } = request
   return { ...readRange(request), startEvent, endEvent, depth, limit }
 }
 
-/** Answers which ways people took. */
+/** Runs a paths query. */
 export const answerPaths = async (
   ask: Ask,
   projectId: string,

@@ -3,7 +3,7 @@ import { MAX_RETENTION_COHORTS, type RetentionRequest, type RetentionView } from
 import type { Ask } from './run-queries.ts'
 import { bucketsAfter, readBuckets, readRange, readTimeZone, timeText } from './time-range.ts'
 
-/** Reads a question about retention. @throws AppError unprocessable that names what is wrong */
+/** Reads a retention query. @throws AppError unprocessable with the invalid field */
 export const readRetention = (request: RetentionRequest): Omit<RetentionQuery, 'projectId'> => {
   const { startEvent, returnEvent, interval, periods } = request
   const range = readRange(request)
@@ -17,7 +17,7 @@ export const readRetention = (request: RetentionRequest): Omit<RetentionQuery, '
   }
 }
 
-/** Answers how many people came back. */
+/** Runs a retention query. */
 export const answerRetention = async (
   ask: Ask,
   projectId: string,

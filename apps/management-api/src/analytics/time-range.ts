@@ -12,8 +12,8 @@ const DAY_MS = 24 * 60 * 60 * 1000
 const DEFAULT_SPAN_MS = 30 * DAY_MS
 
 /**
- * Reads from when to when is asked for.
- * @throws AppError unprocessable when that is no time, too long, or outside of what the stores can tell
+ * Reads a time range.
+ * @throws AppError unprocessable when it is invalid, too long, or outside the supported times
  */
 export const readRange = ({ from: begin, to: end }: { from: string; to: string }): TimeRange => {
   const [from, to] = [dateOfTime(begin).getTime(), dateOfTime(end).getTime()]
@@ -27,7 +27,7 @@ export const readRange = ({ from: begin, to: end }: { from: string; to: string }
   return { from, to }
 }
 
-/** The same of a query string, of which both may be missing: until now, and 30 days. */
+/** Reads the optional time range of a query string. The default is the last 30 days. */
 export const readOptionalRange = (
   { from, to }: { from?: string | undefined; to?: string | undefined },
   now: number,
@@ -39,7 +39,7 @@ export const readOptionalRange = (
   })
 }
 
-/** @throws AppError unprocessable when it is no time zone */
+/** @throws AppError unprocessable for an unknown time zone */
 export const readTimeZone = (name = 'UTC'): string => {
   if (isTimeZone(name)) return name
   throw unprocessable('timeZone', 'time_zone', 'must be an IANA time zone such as Europe/Berlin', name)
@@ -74,5 +74,5 @@ export const bucketsAfter = (
   return found
 }
 
-/** A time as answers have it. */
+/** A time in the format of responses. */
 export const timeText = (ms: number): string => new Date(ms).toISOString()

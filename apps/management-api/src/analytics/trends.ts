@@ -17,14 +17,14 @@ type SeriesRequest = TrendsRequest['series'][number]
 type Series = TrendsView['series'][number]
 type Period = TimeRange & { buckets: readonly number[] }
 
-/** What a trend asks the store for, series by series, in one period or two. */
+/** The queries of a trend on the store: one for each series and period. */
 type TrendsPlan = {
   period: Period
   previous: Period | undefined
   series: { request: SeriesRequest; query: Omit<TrendQuery, 'projectId' | keyof Period> }[]
 }
 
-/** Reads a trend. @throws AppError unprocessable that names what is wrong */
+/** Reads a trend query. @throws AppError unprocessable with the invalid field */
 export const readTrends = (request: TrendsRequest): TrendsPlan => {
   const { interval, breakdown, limit = DEFAULT_ANALYTICS_GROUPS, includeBots = false } = request
   const range = readRange(request)
@@ -79,7 +79,7 @@ const requireFewNumbers = (series: number, groups: number, buckets: number): voi
   )
 }
 
-/** Answers a trend. */
+/** Runs a trend query. */
 export const answerTrends = async (
   ask: Ask,
   projectId: string,
@@ -89,7 +89,7 @@ export const answerTrends = async (
   for (const [place, { request, query }] of series.entries()) {
     const rows = await ask((store) => store.measureTrend({ projectId, ...period, ...query }))
     const groups = new Set(rows.filter(({ other }) => !other).map(({ group }) => group))
-    // The groups of now, though others were greater then.
+    // The groups of the current period, although others were greater in the previous one.
     const earlier =
       previous &&
       (await ask((store) => store.measureTrend({ projectId, ...previous, ...query, groups: [...groups] })))

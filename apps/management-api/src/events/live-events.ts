@@ -2,21 +2,21 @@ import type { LiveEventQuery, Log } from '@waymark/contracts'
 import type { Pool } from 'pg'
 import { type EventCursor, eventView, readEventsAt, readNewestPlaces } from './events.ts'
 
-/** Pause between two looks for new events of one question, in ms. */
+/** Pause between two polls of a query, in ms. */
 const LOOK_MS = 700
-/** The newest events that a look compares with those of the look before. */
+/** The number of newest events that a poll compares with the previous poll. */
 const NEWEST = 200
 /** Events per read. Parsing more of the largest ones at once would delay other requests. */
 const EVENTS_PER_READ = 25
-/** Events, and characters of their JSON, that wait for one reader; of more the oldest are left out. */
+/** Maximum events, and characters of their JSON, in the queue of a reader. The oldest ones are dropped. */
 const MAX_PENDING = 500
 const MAX_PENDING_CHARACTERS = 2 * 1024 * 1024
 
-/** Somebody who is sent events as they are stored. */
+/** A reader of events as they are stored. */
 export type LiveReader = {
-  /** Resolves when there are events, when the reader was closed, or after `ms`; with whether it is still open. */
+  /** Resolves when there are events, when the reader is closed, or after `ms`. Returns whether it is still open. */
   wait: (ms: number) => Promise<boolean>
-  /** The events that have arrived since the last call as JSON, the oldest first, and how many did not fit. */
+  /** The events since the last call as JSON, the oldest first, and the number of dropped ones. */
   take: () => { events: string[]; dropped: number }
   close: () => void
 }
@@ -24,13 +24,13 @@ export type LiveReader = {
 type Deps = { pool: Pool; log: Log }
 
 /**
- * Looks for new events while somebody reads: once for all readers with the same question. What is sent is what is stored,
- * so a list that is read when the stream has begun and the stream together miss nothing.
+ * Polls for new events while there are readers, once for all readers with the same query. It sends stored events only,
+ * so a list that is read after the stream has started has no gap to the stream.
  */
 export const createLiveEvents = ({ pool, log }: Deps) => {
   const tails = new Map<string, Tail>()
   return {
-    /** Begins to follow. Resolves once every event that is stored from now on will be sent. */
+    /** Starts reading. Resolves once every event that is stored from now on will be sent. */
     follow: async (projectId: string, query: LiveEventQuery): Promise<LiveReader> => {
       const key = JSON.stringify([projectId, query.eventName, query.visitorId, query.userId])
       const tail = tails.get(key) ?? createTail({ pool, log }, projectId, query, () => tails.delete(key))
@@ -59,7 +59,7 @@ const createTail = (
     for (let start = 0; start < fresh.length; start += EVENTS_PER_READ) {
       const places = fresh.slice(start, start + EVENTS_PER_READ)
       const rows = await readEventsAt(pool, projectId, places)
-      // Once for all readers.
+      // Shared by all readers.
       const events = rows.map((row) => JSON.stringify(eventView(row)))
       for (const reader of readers) reader.add(events)
       // When the next read fails, these must not be sent again.
@@ -100,17 +100,17 @@ const createTail = (
   }
 }
 
-/** The places that were not among those of the look before, the oldest first. */
+/** The places that were not in the previous poll, the oldest first. */
 const newIn = (newest: readonly EventCursor[], before: readonly EventCursor[]): EventCursor[] => {
   const keys = new Set(before.map(({ eventKey }) => eventKey))
-  // When newer ones are erased, older ones come into sight again.
+  // When newer events are erased, older ones move into the range again.
   const oldest = before.length >= NEWEST ? (before.at(-1)?.receivedAt.getTime() ?? 0) : 0
   return newest
     .filter(({ eventKey, receivedAt }) => !keys.has(eventKey) && receivedAt.getTime() >= oldest)
     .reverse()
 }
 
-/** The queue of one reader, and the reader. */
+/** The queue of a reader, and the reader. */
 export const createReader = (onClose: () => void): { queue: Queue; reader: LiveReader } => {
   let pending: string[] = []
   let characters = 0

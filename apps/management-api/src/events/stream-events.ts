@@ -4,13 +4,13 @@ import { limitExports } from '../http/limit-exports.ts'
 import type { ProjectRouteFactory } from '../http/project-route.ts'
 import { createLiveEvents, type LiveReader } from './live-events.ts'
 
-/** Each holds a connection, and the questions that they ask of the store are shared only where they are the same. */
+/** Limits the connections and the polls, which only readers with the same query share. */
 const STREAM_LIMITS = { perProject: 30, total: 200, what: 'event streams' }
-/** How often it is asked whether the reader may still read, in ms. */
+/** Interval of checks whether the reader is still authorized, in ms. */
 const CHECK_MS = 5_000
-/** How long nothing may be sent, in ms: proxies close connections that look dead. */
+/** Interval of keep-alive comments, in ms: proxies close idle connections. */
 const HEARTBEAT_MS = 15_000
-/** How long a browser waits before it connects again, in ms. */
+/** The delay before a browser reconnects, in ms. */
 const RETRY_MS = 2_000
 
 /** A project's events as they are stored, as server-sent events. */
@@ -36,7 +36,7 @@ export const streamEventsRoute = ({
   )
 }
 
-/** Whether the reader may still read; a store that is away changes nothing. */
+/** Whether the reader is still authorized. An unavailable store does not end the stream. */
 const stillAllowed = async (allow: () => Promise<unknown>): Promise<boolean> => {
   try {
     await allow()
@@ -66,7 +66,7 @@ async function* write(
       }
       const { events, dropped } = reader.take()
       if (dropped > 0) yield `event: gap\ndata: ${JSON.stringify({ dropped })}\n\n`
-      // One by one, so that sending many large ones to many readers delays no other request.
+      // One by one, so that sending many large events to many readers does not delay other requests.
       for (const event of events) yield `data: ${event}\n\n`
       if (events.length === 0) {
         if (now() - sentAt < HEARTBEAT_MS) continue

@@ -5,7 +5,7 @@ import type { Route } from '@waymark/service-kit'
 import type { ManagementDeps } from '../management-deps.ts'
 import { identitiesIn } from '../profiles/profiles.ts'
 
-/** The examples that the demo project comes with: whether they are there, and removing them. */
+/** The demo data of a project: its state and its removal. */
 export const demoDataRoutes = ({ projectRoute, ...deps }: ManagementDeps): Route[] => [
   projectRoute(getDemoData, async ({ projectId }) => {
     const data = await findDemoData(deps.db, projectId)
@@ -24,7 +24,7 @@ export const demoDataRoutes = ({ projectRoute, ...deps }: ManagementDeps): Route
 
 const isPresent = (data: DemoData | undefined): boolean => data !== undefined && data.removedAt === null
 
-/** How long adding demo data may take, in ms; after that it was cut short. */
+/** Maximum duration of adding demo data, in ms. After that it counts as interrupted. */
 const ADDING_MS = 60_000
 const RETRY_AFTER_S = 5
 
@@ -40,7 +40,7 @@ const END_RESOURCES = [
   `UPDATE core.metering_selectors SET archived_at = now() WHERE id = ANY($1::uuid[]) AND archived_at IS NULL`,
 ] as const
 
-/** What a project has of demo data, by the kind of resource that it hangs on. `$1` is their ids. */
+/** Statements that delete demo data by the kind of its resource. `$1` is the ids of the resources. */
 const DELETE_RESOURCES = [
   ['link', 'DELETE FROM link.clicks WHERE link_id = ANY($1::uuid[])'],
   ['link', 'DELETE FROM link.counts WHERE link_id = ANY($1::uuid[])'],
@@ -78,7 +78,7 @@ const FORGET_LINKS = 'UPDATE link.project_counts SET links = links - $2 WHERE pr
 const DELETE_CONVERSIONS =
   'DELETE FROM ingest.conversions WHERE project_id = $1 AND profile_id = ANY($2::uuid[])'
 
-/** Resources end first, so that no process uses them any more when they are deleted; repeating it does no harm. */
+/** Resources are archived first, so that no process uses them when they are deleted. This is idempotent. */
 const remove = async (
   { db, cache, clock, marks, configChanges, purge }: Omit<ManagementDeps, 'projectRoute'>,
   data: DemoData,
@@ -97,7 +97,7 @@ const remove = async (
   const job = await erasePeople({ db, now: clock }, { projectId, visitorIds, userIds })
   if (job) {
     await createPersonChanges(marks).announce(identitiesIn(job), job.profileIds)
-    // An erasure keeps conversions without names, since their revenue was real. This was not.
+    // An erasure keeps conversions because their revenue is real. That of the demo is not.
     await db.pool.query(DELETE_CONVERSIONS, [projectId, job.profileIds])
     await purge(job)
   }

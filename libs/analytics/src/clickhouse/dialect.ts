@@ -29,7 +29,7 @@ export const clickhouseDialect: Dialect = {
   nullText: 'CAST(NULL AS Nullable(String))',
   nullNumber: 'CAST(NULL AS Nullable(Float64))',
   json: (column, path, parameters) => {
-    // Read once: each JSON function parses the whole document again, so all else follows from this short text.
+    // Read once, because each JSON function parses the whole document again.
     const raw = `JSONExtractRaw(${[column, ...path.map((key) => parameters.text(key))].join(', ')})`
     return {
       text: `if(startsWith(${raw}, '"'), JSONExtractString(${raw}), ${raw})`,
@@ -41,7 +41,7 @@ export const clickhouseDialect: Dialect = {
   },
   asText: (value) => `CAST(${value} AS Nullable(String))`,
   asNumber: (value) => `CAST(${value} AS Nullable(Float64))`,
-  // UUIDs are compared by their second half first; their bytes are not.
+  // ClickHouse compares UUIDs by their second half first, but their bytes in order.
   sortable: (uuid) => `toUInt128(${uuid})`,
   moment: (ms, rank, uuid) =>
     `bitOr(bitShiftLeft(toUInt256((${ms}) * 16 + ${rank}), 128), toUInt256(toUInt128(${uuid})))`,

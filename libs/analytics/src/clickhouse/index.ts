@@ -12,25 +12,25 @@ import { type ClickHouseLayout, migrationsOf } from './schema.ts'
 import { createWrites } from './writes.ts'
 
 export type ClickHouseOptions = {
-  /** Of its HTTP interface, with user name and password: `https://waymark:secret@clickhouse:8443`. */
+  /** The URL of the HTTP interface with credentials: `https://waymark:secret@clickhouse:8443`. */
   url: string
   /** Certificates in PEM, for an `https` URL. */
   tls?: { ca: string; cert?: string; key?: string } | undefined
   database: string
-  /** How long one query may take, in ms. */
+  /** Timeout of a query, in ms. */
   queryTimeoutMs: number
   /** Memory of one query, in bytes. */
   queryMemoryBytes: number
 }
 
-/** What a write may wait for, in ms: the server gathers inserts before it stores them. */
+/** Timeout of a write, in ms, including the batching of inserts by the server. */
 const WRITE_TIMEOUT_MS = 30_000
 const MAX_CONNECTIONS = 32
 
-/** The codes of values that cannot be parsed, are out of range or of another type. */
+/** The error codes for values that cannot be parsed, are out of range or of another type. */
 const REFUSED_VALUES = new Set(['6', '25', '26', '27', '38', '41', '53', '69', '70', '72', '117'])
 
-/** TIMEOUT_EXCEEDED, TOO_SLOW and MEMORY_LIMIT_EXCEEDED: a shorter range helps with each. */
+/** TIMEOUT_EXCEEDED, TOO_SLOW and MEMORY_LIMIT_EXCEEDED: a shorter range avoids each. */
 const TOO_MUCH = new Set(['159', '160', '241'])
 
 const pem = (text: string): Buffer => Buffer.from(text)
@@ -47,18 +47,18 @@ const connect = ({ url, tls, database, queryTimeoutMs }: ClickHouseOptions): Cli
     }),
     request_timeout: Math.max(WRITE_TIMEOUT_MS, queryTimeoutMs + 5_000),
     max_open_connections: MAX_CONNECTIONS,
-    // Every error is thrown; whoever catches it logs it.
+    // Errors are thrown, and the caller logs them.
     log: { level: ClickHouseLogLevel.OFF },
     clickhouse_settings: {
       // Each row once, whether or not its versions are merged.
       final: 1,
-      // SQL's own NULLs, as in DuckDB.
+      // NULL semantics of standard SQL, as in DuckDB.
       join_use_nulls: 1,
       group_by_use_nulls: 1,
       date_time_input_format: 'best_effort',
       async_insert: 1,
       wait_for_async_insert: 1,
-      // A batch of a backfill may be about many months.
+      // A batch of a backfill may contain many months.
       max_partitions_per_insert_block: '1000',
     },
   })
@@ -108,7 +108,7 @@ const writeError = (error: unknown): Error =>
     ? new AnalyticsDataError('ClickHouse refuses a value', { cause: error })
     : new AnalyticsUnavailableError('ClickHouse could not write', { cause: error })
 
-/** Brings the database to the newest version, which it creates when there is none. One process at a time. */
+/** Migrates the database, and creates it if it does not exist. Only one process at a time may call it. */
 export const migrateClickHouse = async (
   options: ClickHouseOptions,
   layout: ClickHouseLayout = {},

@@ -1,16 +1,16 @@
-/** How the tables are made: on one server, or on every server of a cluster with each row on several. */
+/** The table engines: for one server, or replicated on every server of a cluster. */
 export type ClickHouseLayout = {
   /** The cluster's name in `remote_servers`, for replicated tables. */
   cluster?: string | undefined
 }
 
-/** The precedence of an erased event: over each of its earlier rows, and over any repeat. */
+/** The precedence of an erased event over each of its earlier rows and any repeat. */
 export const ERASED_PRECEDENCE = '18446744073709551615'
 
 /**
- * Statements that bring a database from one version to the next; the version is the number of those that were run.
- * Of the rows with one sorting key, the one with the highest precedence counts. The server's clock decides for events,
- * so that the row stored first stays when an event is repeated.
+ * The migrations; the version of a database is the number of applied ones.
+ * Of the rows with the same sorting key, the one with the highest precedence counts. For events the server's clock
+ * decides, so that a repeated event does not replace the stored one.
  */
 export const migrationsOf = ({ cluster }: ClickHouseLayout): readonly string[] => {
   const onCluster = cluster === undefined ? '' : `ON CLUSTER '${cluster}'`

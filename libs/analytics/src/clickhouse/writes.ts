@@ -3,11 +3,11 @@ import { eventRows, profileRow } from '../rows.ts'
 import type { AnalyticsWrites } from '../store.ts'
 import { ERASED_PRECEDENCE } from './schema.ts'
 
-/** Columns that an erased event keeps: what conversions are counted by. */
+/** Columns that an erased event keeps, because conversions are counted by them. */
 const KEPT = `project_id, event_key, "time", event_name, bot, browser, os, device, country, utm_source, utm_medium,
   utm_campaign, utm_term, utm_content, link, link_campaign, warnings, conversions`
 
-/** The writing half of the store. Each call is acknowledged once the server has stored it. */
+/** The writer of the store. Each call resolves once the server has stored the rows. */
 export const createWrites = (
   client: ClickHouseClient,
   toWriteError: (error: unknown) => Error,

@@ -33,12 +33,12 @@ export const duckdbDialect: Dialect = {
   nullText: 'NULL::VARCHAR',
   nullNumber: 'NULL::DOUBLE',
   json: (column, path, parameters) => {
-    // A JSON pointer (RFC 6901), so that no key is read as an expression.
+    // A JSON pointer (RFC 6901), so that no key is interpreted as an expression.
     const pointer = path.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
     const place = `${column}, ${parameters.text(pointer)}`
     return {
       text: `json_extract_string(${place})`,
-      // Of the JSON text: a string keeps its quotes there and is no number.
+      // In the JSON text a string keeps its quotes, so it is not a number.
       number: `TRY_CAST(json_extract(${place})::VARCHAR AS DOUBLE)`,
       isText: `json_type(${place}) = 'VARCHAR'`,
       isBoolean: `json_type(${place}) = 'BOOLEAN'`,
@@ -58,7 +58,7 @@ export const duckdbDialect: Dialect = {
   members: (from, column) =>
     `(SELECT t, member.key AS key, ${TYPE_NAMES} AS type FROM ${from} CROSS JOIN json_each(${from}.${column}) AS member)`,
   listDistinct: (value) => `array_agg(DISTINCT ${value})`,
-  // A table tells which bucket each quarter of an hour belongs to, so that an event finds its own by one look-up.
+  // A table maps each quarter of an hour to its bucket, so that an event needs one look-up.
   bucketOf: (time, buckets, to) => {
     const begins = buckets.map((at) => Math.floor(at / QUARTER_HOUR_MS))
     const ends = [...begins.slice(1), Math.ceil(to / QUARTER_HOUR_MS)]

@@ -7,15 +7,15 @@ import { createSlots } from './slots.ts'
 export type DuckDBOptions = {
   /** The data file; `:memory:` keeps nothing. */
   path: string
-  /** Memory of all queries and writes together, in bytes. */
+  /** Memory limit of all queries and writes together, in bytes. */
   memoryBytes: number
-  /** Threads of all queries and writes together. */
+  /** Number of threads of all queries and writes together. */
   threads: number
-  /** How long one query may take, in ms. */
+  /** Timeout of a query, in ms. */
   queryTimeoutMs: number
 }
 
-// DuckDB's client would bind every whole number as BIGINT, and refuse those past 2^63.
+// DuckDB's client would bind every integer as BIGINT and refuse those beyond 2^63.
 const typesOf = (bindings: Bindings) =>
   Object.fromEntries(
     Object.entries(bindings).map(([name, value]) => [name, typeof value === 'number' ? DOUBLE : VARCHAR]),
@@ -23,7 +23,7 @@ const typesOf = (bindings: Bindings) =>
 
 type Statement = readonly [text: string, values: DuckDBValue[]]
 
-/** A data file that this process alone has open. */
+/** A data file that only this process has open. */
 export type DuckDBFile = {
   /**
    * Runs statements in one transaction. Writes wait for each other.
@@ -31,31 +31,33 @@ export type DuckDBFile = {
    */
   write(statements: readonly Statement[]): Promise<void>
   /**
-   * Answers the rows of a query about a project.
-   * @throws QueryTimeoutError after `queryTimeoutMs`, the wait for other queries included; the signal's reason when that
+   * Returns the rows of a query on a project.
+   * @throws QueryTimeoutError after `queryTimeoutMs`, including the wait for other queries; the signal's reason when it
    * aborts
    */
   query<T>(projectId: string, text: string, bindings: Bindings, signal?: AbortSignal): Promise<T[]>
-  /** Waits for what runs and closes the file. */
+  /** Waits for running statements and closes the file. */
   close(): Promise<void>
 }
 
-/** Queries at once. Each occupies a thread of Node's pool of four, which other parts of the process need as well. */
+/**
+ * Concurrent queries. Each occupies one of the four threads of Node's pool, which other parts of the process need, too.
+ */
 const QUERIES_AT_ONCE = 2
-/** Those of one project, so that another's need not wait for them. */
+/** Concurrent queries per project, so that other projects need not wait for them. */
 const QUERIES_PER_PROJECT = 1
 
 const INTERRUPT_INTERVAL_MS = 50
 
-/** How messages of DuckDB begin when it cannot convert a value. */
+/** How messages of DuckDB begin when a value cannot be converted. */
 const REFUSED_VALUES = /^Error: (Conversion|Invalid Input|Out of Range) Error/
-/** After it, DuckDB refuses everything until the file is opened again. */
+/** After this error DuckDB refuses every statement until the file is reopened. */
 const FATAL = /FATAL Error/
 const OUT_OF_MEMORY = /^Error: Out of Memory Error/
 
 /**
- * Opens a data file and brings it to the newest version.
- * @throws Error when another process has it open, or when a newer version of the product wrote it
+ * Opens a data file and migrates it.
+ * @throws Error when another process has it open, or when a newer version of Waymark wrote it
  */
 export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile> => {
   const { queryTimeoutMs } = options
@@ -111,7 +113,7 @@ const connect = async ({ path, memoryBytes, threads }: DuckDBOptions): Promise<C
   const instance = await DuckDBInstance.create(path, {
     memory_limit: `${Math.round(memoryBytes / 1024)}KiB`,
     threads: `${threads}`,
-    // A name in a query never reaches the file system or the network.
+    // Names in queries must not access the file system or the network.
     enable_external_access: 'false',
   })
   const connections: DuckDBConnection[] = []
@@ -133,8 +135,8 @@ const connect = async ({ path, memoryBytes, threads }: DuckDBOptions): Promise<C
 }
 
 /**
- * Opens the file again after a fatal error, such as a checkpoint on a full disk: DuckDB refuses every statement from then
- * on. What was committed is in the file.
+ * Reopens the file after a fatal error, such as a checkpoint on a full disk, because DuckDB then refuses every
+ * statement. Committed data is in the file.
  */
 const openReopening = async (options: DuckDBOptions) => {
   let connections: Connections | undefined = await connect(options)
@@ -202,7 +204,7 @@ const runUntil = async <T>(
   bindings: Bindings,
   signal: AbortSignal,
 ): Promise<T[]> => {
-  // Again and again, since an interrupt before the query has begun is lost.
+  // Repeated, because an interrupt before the start of the query is lost.
   const interrupting = setInterval(() => {
     if (signal.aborted) connection.interrupt()
   }, INTERRUPT_INTERVAL_MS)

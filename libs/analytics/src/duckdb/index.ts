@@ -8,7 +8,7 @@ export { type DuckDBFile, openDuckDBFile } from './file.ts'
 
 /**
  * The analytics store in one DuckDB file, for one process.
- * @throws Error when another process has the file open, or when a newer version of the product wrote it
+ * @throws Error when another process has the file open, or when a newer version of Waymark wrote it
  */
 export const openDuckDBStore = async (options: DuckDBOptions): Promise<AnalyticsStore> =>
   createDuckDBStore(await openDuckDBFile(options))

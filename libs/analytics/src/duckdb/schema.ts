@@ -1,4 +1,4 @@
-/** Statements that bring a data file from one version to the next; the version is the number of those that were run. */
+/** The migrations; the version of a data file is the number of applied ones. */
 export const migrations: readonly string[] = [
   `
   CREATE TABLE events (

@@ -1,8 +1,8 @@
 type Waiting<T> = { start(thing: T): void }
 
 /**
- * A few things that many share, each used by one at a time. Owners take turns, and one never has more than
- * `maxPerOwner`, so that the others need not wait for all that one has asked for.
+ * A pool of slots, each used by one caller at a time. Owners take turns, and one never holds more than `maxPerOwner`,
+ * so that the others need not wait for all its requests.
  */
 export const createSlots = <T>(things: readonly T[], maxPerOwner = things.length) => {
   const free = [...things]
@@ -53,7 +53,7 @@ export const createSlots = <T>(things: readonly T[], maxPerOwner = things.length
   }
 
   return {
-    /** Waits for a free one; the error is the signal's reason when it aborts first. */
+    /** Waits for a free slot. Rejects with the signal's reason when it aborts first. */
     use: async <R>(work: (thing: T) => Promise<R>, owner: string, signal?: AbortSignal): Promise<R> => {
       const thing = await take(owner, signal)
       try {
@@ -64,7 +64,7 @@ export const createSlots = <T>(things: readonly T[], maxPerOwner = things.length
         startNext()
       }
     },
-    /** Waits until all are free and lets nobody else use them. */
+    /** Waits until all slots are free and prevents further use. */
     close: async (): Promise<void> => {
       await Promise.all(things.map((_, place) => take(`close ${place}`)))
       closed = true

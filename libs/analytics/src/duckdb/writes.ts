@@ -2,7 +2,7 @@ import { type EventRow, eventRows, type ProfileRow, profileRow } from '../rows.t
 import type { AnalyticsWrites } from '../store.ts'
 import type { DuckDBFile } from './file.ts'
 
-/** The columns of a table that rows are given for as JSON, with their types. */
+/** The columns of a table for rows in JSON, with their types. */
 const EVENT_TYPES: Record<keyof EventRow, unknown> = {
   project_id: 'UUID',
   event_key: 'UUID',
@@ -50,7 +50,7 @@ const names = (types: object): string =>
     .map((name) => `"${name}"`)
     .join(', ')
 
-// Repeats are looked for within the times of the batch only, for which DuckDB reads few blocks of a large table.
+// Looks for repeats only within the times of the batch, so that DuckDB reads few blocks of a large table.
 const STORE_EVENTS = `
   INSERT INTO events (${names(EVENT_TYPES)}, erased)
   SELECT ${names(EVENT_TYPES)}, false FROM ${rowsOf(EVENT_TYPES)} AS new
@@ -84,7 +84,7 @@ const ERASE_PROFILES = `
   DELETE FROM profiles
   WHERE (project_id, profile_id) IN (SELECT (project_id, profile_id) FROM ${rowsOf(PROFILE_KEY_TYPES)} AS named)`
 
-/** The writing half of the store: one transaction a call. */
+/** The writer of the store. Each call is one transaction. */
 export const createWrites = (file: DuckDBFile): AnalyticsWrites => ({
   storeEvents: async (events) => {
     if (events.length === 0) return

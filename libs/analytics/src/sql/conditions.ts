@@ -25,11 +25,11 @@ const JSON_COLUMNS = { properties: 'e.properties', traits: 'person.traits' }
 
 const OPERATORS: Record<Ordering, string> = { gt: '>', gte: '>=', lt: '<', lte: '<=' }
 
-/** Whether a query needs the traits of people, which are in a table of their own. */
+/** Whether a query needs the traits of people, which are in a separate table. */
 export const needsTraits = (refs: readonly (Breakdown | undefined)[]): boolean =>
   refs.some((ref) => ref?.source === 'traits')
 
-/** Reads properties and tests filters in one statement; nothing that a request says is in the statement's text. */
+/** Reads properties and tests filters in one statement. Values of the request are bound, never part of the text. */
 export const createConditions = (dialect: Dialect, parameters: Parameters) => {
   const read = (ref: PropertyRef): JsonMember => {
     if (ref.source !== 'column') return dialect.json(JSON_COLUMNS[ref.source], ref.path, parameters)
@@ -67,14 +67,14 @@ export const createConditions = (dialect: Dialect, parameters: Parameters) => {
   }
 
   return {
-    /** A property as a number, NULL when it is none. */
+    /** A property as a number, NULL for other types. */
     numberOf: (ref: PropertyRef): string => read(ref).number,
-    /** A property as text for groups: objects and lists as JSON; NULL when there is none. */
+    /** A property as text for groups: objects and lists as JSON; NULL when it is missing. */
     textOf: (ref: PropertyRef): string => {
       const { text, exists } = read(ref)
       return `CASE WHEN ${exists} THEN ${text} END`
     },
-    /** Whether an event fulfils all filters; never NULL. */
+    /** Whether an event matches all filters; never NULL. */
     allOf: (filters: readonly EventFilter[]): string =>
       [
         'true',

@@ -1,7 +1,7 @@
-/** A value that is bound to a statement, by its name in the statement's text. */
+/** A value bound to a statement, by its name in the text. */
 export type Bindings = Readonly<Record<string, string | number>>
 
-/** Values of a statement, each bound and none written into its text. The methods answer the value's place holder. */
+/** Binds the values of a statement. The methods return placeholders. */
 export type Parameters = {
   text(value: string): string
   number(value: number): string
@@ -11,34 +11,34 @@ export type Parameters = {
   readonly bindings: Bindings
 }
 
-/** One member of a JSON column as SQL. Each expression may be NULL but `exists`. */
+/** A member of a JSON column as SQL expressions. Each may be NULL except `exists`. */
 export type JsonMember = {
-  /** The text of a string, the JSON of anything else. */
+  /** The text of a string, the JSON of other types. */
   text: string
-  /** The number, NULL of anything else. */
+  /** The number, NULL for other types. */
   number: string
   isText: string
   isBoolean: string
   exists: string
 }
 
-/** What the two stores say differently. Everything else of a query is the same SQL. */
+/** The differences between the SQL of the two stores. The rest of a query is the same. */
 export type Dialect = {
   parameters(): Parameters
-  /** The tables, with whatever it takes to read each row once. */
+  /** The tables, read so that each row counts once. */
   events: string
   profiles: string
   /** Begins a common table expression that is read more than once. */
   materialized: string
-  /** Whether a common table expression with `materialized` is run once, and not at each place that reads it. */
+  /** Whether a common table expression with `materialized` is run once, instead of at each reference. */
   readsTablesOnce: boolean
   nullText: string
   nullNumber: string
   json(column: string, path: readonly string[], parameters: Parameters): JsonMember
-  /** Any value as text that may be NULL. */
+  /** Any value as nullable text. */
   asText(value: string): string
   asNumber(value: string): string
-  /** A UUID as something that is ordered by its bytes. */
+  /** A UUID as a value that is ordered by its bytes. */
   sortable(uuid: string): string
   /** A number that is ordered by `ms`, then by `rank` (0 to 15), then by the bytes of `uuid`. */
   moment(ms: string, rank: string, uuid: string): string
@@ -53,11 +53,11 @@ export type Dialect = {
   unnestConversions: string
   /** Joins each row of `from` with the keys of its JSON column, as `key` and `type` (as `PropertyRow` calls them). */
   members(from: string, column: string): string
-  /** Groups of a type as one list. */
+  /** Aggregates the types of a group into a list. */
   listDistinct(value: string): string
   /**
-   * Which of the buckets (ms, in order, each at a quarter of an hour) a time lies in: an expression for its place, a
-   * join and common table expressions that it takes.
+   * The bucket of a time (buckets in ms, in order, each at a quarter of an hour): an expression for its index, and the
+   * join and common table expressions that it needs.
    */
   bucketOf(
     time: string,
@@ -70,8 +70,8 @@ export type Dialect = {
 export type Database = {
   dialect: Dialect
   /**
-   * Answers the rows of a query about a project.
-   * @throws QueryTimeoutError when it takes too long, the signal's reason when that aborts
+   * Returns the rows of a query on a project.
+   * @throws QueryTimeoutError when it takes too long, the signal's reason when it aborts
    */
   query<T>(projectId: string, text: string, bindings: Bindings, signal?: AbortSignal): Promise<T[]>
 }

@@ -3,7 +3,7 @@ import { createConditions, needsTraits } from './conditions.ts'
 import type { Database, Dialect, Parameters } from './dialect.ts'
 import { eventsFrom, labelledRows, PERSON } from './tables.ts'
 
-/** In place of the time of what never happens, in ms: later than any event, whatever is added to it. */
+/** The time of a step that does not happen, in ms: later than any event, even after an addition. */
 const NEVER = 1e15
 
 type Row = Pick<FunnelRow, 'group' | 'other'> & {
@@ -12,9 +12,9 @@ type Row = Pick<FunnelRow, 'group' | 'other'> & {
 }
 
 /**
- * Answers a funnel by one statement. Each event of the first step is joined with the earliest event of the second step
- * after it, that with the earliest of the third after it, and so on; the best attempt of a person counts, the earliest of
- * equals. Events of one moment are in the order of the steps.
+ * Runs a funnel query as one statement. Each event of the first step is joined with the earliest later event of the
+ * second step, that with the earliest later one of the third, and so on. The best attempt of a person counts, the
+ * earliest of equal ones. Events of the same time are in the order of the steps.
  */
 export const measureFunnel = async (
   { dialect, query: run }: Database,
@@ -100,7 +100,7 @@ const inOrder = (dialect: Dialect, count: number): string => {
     FROM (SELECT person, label, t, moment FROM step_events WHERE is0) AS s0 ${joins.join(' ')}`
 }
 
-/** For each event of the first step, whether each other step happens within the window from it, in whatever order. */
+/** For each event of the first step, whether each other step happens within the window after it, in any order. */
 const inAnyOrder = (count: number, windowMs: number): string => {
   const later = Array.from({ length: count - 1 }, (_, place) => place + 1)
   const done = later.map(
@@ -108,7 +108,7 @@ const inAnyOrder = (count: number, windowMs: number): string => {
       PARTITION BY person ORDER BY t RANGE BETWEEN CURRENT ROW AND ${windowMs} FOLLOWING
     ) AS done${place}`,
   )
-  // A step counts once all steps before it have happened too; when does not matter then.
+  // A step counts once all previous steps have happened, in any order.
   const times = later.map((place) => {
     const all = later.filter((other) => other <= place).map((other) => `done${other} = 1`)
     return `CASE WHEN ${all.join(' AND ')} THEN t ELSE ${NEVER} END AS t${place}`

@@ -5,8 +5,8 @@ import { eventsFrom, PERSON } from './tables.ts'
 type Row = Omit<PathRow, 'people' | 'step'> & Record<'step' | 'people', bigint | number>
 
 /**
- * Answers paths by one statement. A path is what one person did in one session: from the beginning, from the first start
- * event on, or up to the first end event. The same event or page many times in a row is one step.
+ * Runs a paths query as one statement. A path is the sequence of one person in one session: from the beginning, from
+ * the first start event on, or up to the first end event. Repeats of the same event or page in a row are one step.
  */
 export const measurePaths = async (
   { dialect, query: run }: Database,
@@ -49,7 +49,7 @@ export const measurePaths = async (
   return rows.map((row) => ({ ...row, step: Number(row.step), people: Number(row.people) }))
 }
 
-/** The place of step 0 and the last place of a path, as SQL; NULL for a session that has no such path. */
+/** The position of step 0 and the last position of a path, as SQL; NULL for a session without such a path. */
 const spanOf = ({ startEvent, endEvent, depth }: PathsQuery): { origin: string; last: string } => {
   if (startEvent === undefined && endEvent === undefined) return { origin: '1', last: `${depth}` }
   if (endEvent === undefined) return { origin: 'start_place', last: `start_place + ${depth - 1}` }

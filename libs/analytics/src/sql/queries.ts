@@ -7,7 +7,7 @@ import { listProperties, listPropertyValues } from './properties.ts'
 import { measureRetention } from './retention.ts'
 import { measureTrend } from './trend.ts'
 
-/** The reading half of the store, the same for both databases. */
+/** The queries of the store, the same for both databases. */
 export const createQueries = (
   database: Database,
 ): AnalyticsQueries & Pick<AnalyticsStore, 'queriesUntil'> => ({

@@ -4,7 +4,7 @@ import { eventsFrom, PERSON } from './tables.ts'
 
 type Row = Record<'cohort' | 'people', bigint | number> & { period: bigint | number | null }
 
-/** Answers retention by one statement: the first start of each person, and the periods in which they came back. */
+/** Runs a retention query as one statement: the first start of each person, and the periods in which they returned. */
 export const measureRetention = async (
   { dialect, query: run }: Database,
   query: RetentionQuery,

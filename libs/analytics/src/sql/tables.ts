@@ -1,6 +1,6 @@
 import type { Dialect, Parameters } from './dialect.ts'
 
-/** The person of an event `e`: the profile that everything of its own profile went to. */
+/** The person of an event `e`: the profile that the event's profile was merged into, or itself. */
 export const PERSON = 'coalesce(merge.merged_into, e.profile_id)'
 
 type Scope = {
@@ -12,7 +12,7 @@ type Scope = {
 }
 
 type Joins = {
-  /** One row for each `conversion`; those of people who were erased as well. */
+  /** One row for each `conversion`, including those of erased people. */
   conversions?: boolean
   /** The `merge` that `PERSON` needs. */
   people?: boolean
@@ -47,16 +47,16 @@ export const eventsFrom = (
 
 type Grouping = {
   grouped: boolean
-  /** By what the greatest groups are chosen. */
+  /** The expression that ranks groups. */
   rank: string
   maxGroups: number
-  /** The labels of the groups, as SQL, in place of the greatest. */
+  /** The labels of the groups, as SQL, instead of the greatest. */
   groups?: readonly string[] | undefined
 }
 
 /**
- * Common table expressions that end in `labelled`: the rows of `from` with `columns`, their `label`, and whether they are
- * `other`, in none of the greatest groups. Without groups they are all in one, whose label is NULL.
+ * Common table expressions that end in `labelled`: the rows of `from` with `columns`, their `label`, and whether they
+ * are `other`, in none of the greatest groups. Without groups there is one group, with the label NULL.
  */
 export const labelledRows = (
   dialect: Dialect,

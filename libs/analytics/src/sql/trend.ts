@@ -4,18 +4,18 @@ import type { Database, Dialect } from './dialect.ts'
 import { eventsFrom, labelledRows, PERSON } from './tables.ts'
 
 type Metric = {
-  /** What of an event or conversion is counted or added up; of a number property when none is said. */
+  /** The counted or summed value of an event or conversion; by default that of the number property. */
   value?: string
-  /** How the values of a bucket become one number. */
+  /** Aggregates the values of a bucket. */
   aggregate(dialect: Dialect): string
-  /** By what groups are compared; by the number of their rows unless said. */
+  /** Ranks groups; by default by their number of rows. */
   rank?: string
-  /** Whether sums of smaller groups add up to it, so that rows are added up before groups are compared. */
+  /** Whether the metric is additive, so that rows are summed before groups are ranked. */
   adds?: boolean
 }
 
 const countedOnce = () => 'count(DISTINCT value)'
-// As floating point: a sum of 64-bit integers wraps around in ClickHouse.
+// As floating point, because a sum of 64-bit integers wraps around in ClickHouse.
 const added = (dialect: Dialect) => `sum(${dialect.asNumber('value')})`
 const quantile = (share: number) => (dialect: Dialect) => dialect.quantile('value', share)
 
@@ -38,7 +38,7 @@ const METRICS: Record<TrendMetric, Metric> = {
 
 type Row = Omit<TrendRow, 'bucket'> & { bucket: bigint | number | null }
 
-/** Answers a trend by one statement. */
+/** Runs a trend query as one statement. */
 export const measureTrend = async (
   { dialect, query: run }: Database,
   query: TrendQuery,
@@ -90,8 +90,8 @@ export const measureTrend = async (
 }
 
 /**
- * The same as `labelledRows` of values that are added up, in one reading of `from`: what is left after adding up is few
- * rows, which are ranked without joining them with their groups.
+ * Like `labelledRows` for additive values, but reads `from` once: the sums are few rows, which are ranked without a
+ * join.
  */
 const rankedSums = (dialect: Dialect, from: string, maxGroups: number): string[] => [
   `sums AS (
