@@ -1,4 +1,4 @@
-// Writes the types of the API, from the OpenAPI document of the contracts that this checkout has.
+// Generates the types of the API from the OpenAPI document of this checkout.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { openApiDocument, operations } from '@waymark/contracts'
@@ -16,7 +16,7 @@ const readIfThere = (): string => {
 
 type Described = { paths: Record<string, Record<string, { responses?: Record<string, unknown> }>> }
 
-// Only what the console calls, and successes: the shape of errors is the same everywhere.
+// Only the operations that the console calls, with their successful responses.
 const document: Described = JSON.parse(JSON.stringify(openApiDocument(operations, '0')))
 for (const [place, methods] of Object.entries(document.paths)) {
   if (!place.startsWith('/api/') || place.startsWith('/api/v1/')) delete document.paths[place]
@@ -25,5 +25,5 @@ for (const [place, methods] of Object.entries(document.paths)) {
 }
 const text = astToString(await openapiTS(JSON.stringify(document)))
 mkdirSync(path.dirname(file), { recursive: true })
-// An unchanged file keeps its time, so that type checking is incremental.
+// An unchanged file keeps its modification time, so that type checking is incremental.
 if (readIfThere() !== text) writeFileSync(file, text)

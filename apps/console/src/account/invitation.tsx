@@ -8,7 +8,7 @@ import { Notice } from '../ui/states.tsx'
 import { AccountFrame } from './frame.tsx'
 import { useEnter } from './sign-in.tsx'
 
-/** Where the link of an invitation leads. */
+/** The page of an invitation link. */
 export const AcceptInvitation = () => {
   const enter = useEnter()
   const account = useAccount()

@@ -7,7 +7,7 @@ import type { Account } from '../api/types.ts'
 import { Form, Input } from '../ui/form.tsx'
 import { AccountFrame, linkClass } from './frame.tsx'
 
-/** Remembers who has signed in, and goes to where they wanted to go. */
+/** Stores the session state, and opens the page that was requested before the sign-in. */
 export const useEnter = () => {
   const client = useQueryClient()
   const navigate = useNavigate()
@@ -15,7 +15,7 @@ export const useEnter = () => {
   return (account: Account) => {
     noteSignedIn(true)
     client.setQueryData(accountQuery.queryKey, account)
-    // Only paths within the console: the link may have been made by somebody else.
+    // Only paths within the console, because the link may come from a stranger.
     void navigate({ to: next?.startsWith('/p/') ? next : '/' })
   }
 }

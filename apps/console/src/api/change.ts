@@ -3,14 +3,14 @@ import { toasts } from '../ui/toasts.tsx'
 import { messageOf } from './client.ts'
 
 type Options<Result> = {
-  /** Said when it is done. */
+  /** The message after success. */
   done?: string | ((result: Result) => string)
   onDone?: (result: Result) => void
   /** Whether the caller shows the error in place. */
   quiet?: boolean
 }
 
-/** A change by the API, after which everything on the page is read again. */
+/** A change through the API, after which all data of the page is read again. */
 export const useChange = <Input = void, Result = unknown>(
   change: (input: Input) => Promise<Result>,
   { done, onDone, quiet = false }: Options<Result> = {},

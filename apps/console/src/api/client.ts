@@ -1,10 +1,10 @@
 import createClient from 'openapi-fetch'
 import type { paths } from '../generated/api.d.ts'
 
-/** One problem of one field, as the API names it. */
+/** A problem of one field, as reported by the API. */
 type FieldProblem = { field: string; message: string }
 
-/** An answer of the API that is not a success. Status 0 means that there was no answer. */
+/** A failed response of the API. Status 0 means that there was no response. */
 export class ApiError extends Error {
   readonly status: number
   readonly problems: readonly FieldProblem[]
@@ -20,7 +20,7 @@ export const api = createClient<paths>({ baseUrl: '/' })
 type Answer<T> = { data?: T; error?: unknown; response: Response }
 
 /**
- * The data of an answer.
+ * The data of a response.
  * @throws ApiError when the API refused the request or could not be reached
  */
 export const unwrap = async <T>(answer: Promise<Answer<T>>): Promise<T> => {
@@ -43,7 +43,7 @@ const errorOf = (status: number, body: unknown): ApiError => {
   return new ApiError(status, `${text}${wait}`, errors ?? [])
 }
 
-/** What went wrong, in words for a person. */
+/** The error as text for users. */
 export const messageOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   if (!(error instanceof ApiError) || error.problems.length === 0) return error.message

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { api, unwrap } from './client.ts'
 import { useProjectId } from './session.ts'
 
-/** Names of events that the catalog lists or that came in the last 30 days, for fields that ask for one. */
+/** Event names from the catalog and the last 30 days, as suggestions. */
 export const useEventNames = (): readonly string[] => {
   const projectId = useProjectId()
   const path = { projectId }

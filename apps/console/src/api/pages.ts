@@ -2,7 +2,7 @@ import { type UseInfiniteQueryResult, useInfiniteQuery } from '@tanstack/react-q
 
 type Page<T> = { data: T[]; nextCursor: string | null }
 
-/** A list that is read page by page. */
+/** A list that is loaded page by page. */
 export type List<T> = Pick<
   UseInfiniteQueryResult,
   'isPending' | 'error' | 'hasNextPage' | 'isFetchingNextPage'
@@ -12,7 +12,7 @@ export type List<T> = Pick<
   fetchNextPage: () => void
 }
 
-/** Reads a list of the API page by page. */
+/** Loads a list of the API page by page. */
 export const useList = <T>(
   queryKey: readonly unknown[],
   read: (cursor: { cursor?: string }) => Promise<Page<T>>,
@@ -36,7 +36,7 @@ export const useList = <T>(
   }
 }
 
-/** Rows that are all there, as a list. */
+/** A list of rows that are already loaded. */
 export const wholeList = <T>(rows: readonly T[]): List<T> => ({
   rows,
   ...{ isPending: false, error: null, hasNextPage: false, isFetchingNextPage: false },

@@ -12,20 +12,20 @@ export const accountQuery = queryOptions({
 
 const SIGNED_IN = 'signed-in'
 
-/** Notes whether this browser has a session, whose cookie scripts cannot see. */
+/** Stores whether this browser has a session, because scripts cannot read its cookie. */
 export const noteSignedIn = (signedIn: boolean): void => {
   if (signedIn) localStorage.setItem(SIGNED_IN, '1')
   else localStorage.removeItem(SIGNED_IN)
 }
 
-/** Whether it is worth asking who is signed in. */
+/** Whether a request for the current account may succeed. */
 export const mayBeSignedIn = (): boolean => localStorage.getItem(SIGNED_IN) !== null
 
-/** Who is signed in. Without a session nothing is asked, since a refusal leads to the sign-in page. */
+/** The signed-in user. Without a session there is no request, because a 401 opens the sign-in page. */
 export const useAccount = (): Account | undefined =>
   useQuery({ ...accountQuery, enabled: mayBeSignedIn() }).data
 
-/** The id of the project that the page belongs to. */
+/** The id of the page's project. */
 export const useProjectId = (): string => {
   const { projectId } = useParams({ strict: false })
   if (projectId === undefined) throw new Error('This page belongs to no project')
@@ -39,9 +39,9 @@ export const useProject = (): Project | undefined => {
 
 const ROLES: readonly Role[] = ['viewer', 'editor', 'admin', 'owner']
 
-/** Whether somebody with `role` may do what `needed` may. */
+/** Whether a member with `role` has the permissions of `needed`. */
 export const roleAllows = (role: Role | null | undefined, needed: Role): boolean =>
   role != null && ROLES.indexOf(role) >= ROLES.indexOf(needed)
 
-/** Whether the reader may do in this project what `needed` may. */
+/** Whether the user has the permissions of `needed` in this project. */
 export const useMay = (needed: Role): boolean => roleAllows(useProject()?.role, needed)

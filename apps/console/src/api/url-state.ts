@@ -1,11 +1,11 @@
 import { useNavigate, useRouterState } from '@tanstack/react-router'
 
-/** What the page shows, kept in the query of its URL so that a link leads to the same. */
+/** State of the page in the query of its URL, so that links reproduce it. */
 export const useUrlState = <Name extends string>(): [
   Partial<Record<Name, string>>,
   (change: Partial<Record<Name, string>>) => void,
 ] => {
-  // The router reads numbers as such.
+  // The router parses numbers as such.
   const texts = Object.entries(useRouterState().location.search).map(([name, value]) => [name, `${value}`])
   const search: Partial<Record<Name, string>> = Object.fromEntries(texts)
   const navigate = useNavigate()

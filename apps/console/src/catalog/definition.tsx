@@ -16,7 +16,7 @@ import { DefinitionForm } from './definition-form.tsx'
 
 type Version = { version: number; schema: unknown; createdAt: string }
 
-/** One event definition and the schemas that it has had. */
+/** An event definition and the versions of its schema. */
 export const Definition = () => {
   const projectId = useProjectId()
   const { id } = useParams({ strict: false }) as { id: string }

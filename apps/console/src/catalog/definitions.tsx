@@ -16,7 +16,7 @@ import { CatalogHeader } from './header.tsx'
 const propertiesOf = ({ schema }: EventDefinition): string[] =>
   Object.keys((schema.properties as object | undefined) ?? {})
 
-/** The events that the project knows, and what they consist of. */
+/** The event definitions of the project. */
 export const Definitions = () => {
   const projectId = useProjectId()
   const navigate = useNavigate()

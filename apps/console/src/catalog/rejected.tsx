@@ -14,7 +14,7 @@ import { EmptyState, Notice } from '../ui/states.tsx'
 import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { CatalogHeader } from './header.tsx'
 
-/** Events that did not fit their schema, to be sent once more when the schema is mended. */
+/** Events that did not match their schema, which can be replayed after a change of the schema. */
 export const Rejected = () => {
   const projectId = useProjectId()
   const path = { projectId }

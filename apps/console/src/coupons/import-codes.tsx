@@ -6,7 +6,7 @@ import { Button } from '../ui/button.tsx'
 import { CsvFileInput, TextArea } from '../ui/form.tsx'
 import { Notice } from '../ui/states.tsx'
 
-/** Adds codes that were made elsewhere to a pool. */
+/** Imports codes into a pool. */
 export const ImportCodes = ({ poolId }: { poolId: string }) => {
   const projectId = useProjectId()
   const [text, setText] = useState('')

@@ -10,7 +10,7 @@ import { EmptyState } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
 import { toasts } from '../ui/toasts.tsx'
 
-/** Redemptions of the project, or of one pool, which may be rolled back. */
+/** Redemptions of the project or of one pool, which can be rolled back. */
 export const Redemptions = ({ poolId }: { poolId?: string }) => {
   const projectId = useProjectId()
   const mayEdit = useMay('editor')

@@ -27,7 +27,7 @@ export const useInsights = (): List<Insight> => {
   )
 }
 
-/** Puts an insight at the end of a dashboard, unless it is there already. */
+/** Adds an insight to the end of a dashboard, unless it is already on it. */
 export const addToDashboard = async (
   projectId: string,
   id: string,

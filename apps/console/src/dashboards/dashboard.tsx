@@ -17,7 +17,7 @@ import { EmptyState, ErrorState, SkeletonLines } from '../ui/states.tsx'
 import { addToDashboard, useInsights } from './dashboard-api.ts'
 import { Tile } from './tile.tsx'
 
-/** One dashboard: its insights, each with its answer. */
+/** A dashboard: its insights with their results. */
 export const DashboardPage = () => {
   const projectId = useProjectId()
   const navigate = useNavigate()
@@ -36,7 +36,7 @@ export const DashboardPage = () => {
   const remove = useChange(
     async () => {
       await unwrap(api.DELETE('/api/projects/{projectId}/dashboards/{id}', { params }))
-      // Before anything is read again, since this one is there no more.
+      // Before data is read again, because this dashboard no longer exists.
       await navigate({ to: '/p/$projectId/dashboards', params: { projectId } })
     },
     { done: 'Dashboard deleted', quiet: true },

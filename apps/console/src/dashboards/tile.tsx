@@ -18,7 +18,7 @@ import { ErrorState, SkeletonLines } from '../ui/states.tsx'
 /** Height of a chart on a tile, in pixels. */
 const HEIGHT = 200
 
-/** How many intervals the API answers at most. */
+/** The maximum number of intervals in the API. */
 const MAX_BUCKETS = 400
 const MAX_COHORTS = 60
 
@@ -56,14 +56,14 @@ const views: { readonly [K in Kind]: (answered: Answered<K>) => ReactNode } = {
 
 type Props = {
   insightId: string
-  /** Asked of this instead of the insight's own range. */
+  /** Replaces the insight's own range. */
   range: Range | undefined
   onRemove: () => void
   onEarlier?: () => void
   onLater?: () => void
 }
 
-/** An insight with its answer. */
+/** An insight with its result. */
 export const Tile = ({ insightId, range, onRemove, onEarlier, onLater }: Props) => {
   const projectId = useProjectId()
   const mayEdit = useMay('editor')
@@ -106,7 +106,7 @@ export const Tile = ({ insightId, range, onRemove, onEarlier, onLater }: Props) 
   )
 }
 
-/** A query whose intervals are long enough for a range that it was not made for. */
+/** A query with intervals that are long enough for another range. */
 const fitted = <K extends Kind>(kind: K, query: Queries[K], range: Range): Queries[K] => {
   if (!('interval' in query)) return query
   const period = resolveRange(range, zoneOf(query))

@@ -1,7 +1,7 @@
 import type { Decision } from '../api/types.ts'
 import { parseJson } from '../ui/parse-json.ts'
 
-/** A decision as its form holds it: values and conditions are texts of JSON. */
+/** The state of the decision form: values and conditions are JSON texts. */
 export type Draft = {
   key: string
   name: string
@@ -21,7 +21,7 @@ export type Draft = {
 }
 
 let lastId = 0
-/** An id for what is new in a form. */
+/** An id for a new part of the form. */
 export const newId = (): string => {
   lastId += 1
   return `new-${lastId}`
@@ -67,13 +67,13 @@ export const draftOf = ({ key, name, holdout, fallbackVariant, variants, rules }
     rollout: rollout ?? 100,
     variant: variant ?? '',
     weights: Object.fromEntries((split ?? []).map((part) => [part.variant, part.weight])),
-    // What the form does not show stays as it is.
+    // Fields that the form does not show are kept.
     kept: { ...(id && { id }), ...(prerequisites && { prerequisites }) },
   })),
 })
 
 /**
- * What the API takes.
+ * The body of the request.
  * @throws Error when a value or a condition is not JSON
  */
 export const bodyOf = ({ name, holdout, fallbackVariant, variants, rules }: Draft) => ({

@@ -12,7 +12,7 @@ import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { DataTable, rowLinkClass } from '../ui/table.tsx'
 
-/** The versions of a decision, each of which can be had again. */
+/** The versions of a decision, each of which can be restored. */
 export const History = ({ decisionKey, current }: { decisionKey: string; current: number }) => {
   const projectId = useProjectId()
   const mayEdit = useMay('editor')

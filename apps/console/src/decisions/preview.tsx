@@ -9,7 +9,7 @@ import { parseJson } from '../ui/parse-json.ts'
 const objectOf = (text: string | undefined, what: string): Record<string, unknown> | undefined =>
   text?.trim() ? (parseJson(text, what) as Record<string, unknown>) : undefined
 
-/** What a person would get, and why. */
+/** The variant of a person, and the reason. */
 export const Preview = ({ decisionKey }: { decisionKey: string }) => {
   const projectId = useProjectId()
   const preview = useChange(

@@ -14,7 +14,7 @@ import { DataTable } from '../ui/table.tsx'
 const interval = (range: unknown): string =>
   Array.isArray(range) ? `${formatPercent(Number(range[0]))} to ${formatPercent(Number(range[1]))}` : '–'
 
-/** Who was given which variant, and who converted. */
+/** Exposures and conversions by variant. */
 export const Results = ({ decisionKey }: { decisionKey: string }) => {
   const projectId = useProjectId()
   const [selectorId, setSelectorId] = useState('')

@@ -12,7 +12,7 @@ import { EmptyState } from '../ui/states.tsx'
 import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { EmailHeader } from './header.tsx'
 
-/** What became of the events that fired a trigger. */
+/** The deliveries of a trigger. */
 export const Deliveries = () => {
   const projectId = useProjectId()
   const mayEdit = useMay('editor')

@@ -19,7 +19,7 @@ const read = (text: string): { traits?: Record<string, unknown>; properties?: Re
   }
 }
 
-/** What a person would receive. */
+/** The rendered email. */
 export const EmailPreview = ({
   subject,
   html,
@@ -95,7 +95,7 @@ export const EmailPreview = ({
   )
 }
 
-/** Shows the HTML of an email in a page of its own origin, where nothing of it can reach the console. */
+/** Shows the HTML of an email in a frame with another origin, which cannot access the console. */
 const EmailFrame = ({ html }: { html: string }) => {
   const frame = useRef<HTMLIFrameElement>(null)
   const [ready, setReady] = useState(false)
@@ -107,7 +107,7 @@ const EmailFrame = ({ html }: { html: string }) => {
     return () => removeEventListener('message', listen)
   }, [])
   useEffect(() => {
-    // The frame has an opaque origin, which no narrower target names.
+    // The frame has an opaque origin, so no narrower target is possible.
     if (ready) frame.current?.contentWindow?.postMessage(html, '*')
   }, [ready, html])
   return (

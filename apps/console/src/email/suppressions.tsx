@@ -14,7 +14,7 @@ import { EmptyState } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
 import { EmailHeader } from './header.tsx'
 
-/** Addresses that get no email. */
+/** Addresses that receive no email. */
 export const Suppressions = () => {
   const projectId = useProjectId()
   const mayEdit = useMay('editor')

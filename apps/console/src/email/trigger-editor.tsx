@@ -12,7 +12,7 @@ import { EmailPreview } from './email-preview.tsx'
 const START = `<h1>Hello {{traits.name}}</h1>
 <p>Thank you for {{event.properties.plan}}.</p>`
 
-/** The templates of a trigger, and what becomes of them while one types. */
+/** The templates of a trigger with a live preview. */
 export const TriggerEditor = ({
   trigger,
   onDone,

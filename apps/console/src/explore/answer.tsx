@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 import { Card } from '../ui/card.tsx'
 import { ErrorState, Skeleton } from '../ui/states.tsx'
 
-/** An answer, or that it is being asked for, or why there is none. */
+/** The result of a query, or its loading or error state. */
 export const AnswerOf = <T,>({
   result,
   children,

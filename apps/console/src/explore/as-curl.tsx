@@ -8,7 +8,7 @@ import type { Kind } from './questions.ts'
 import { resolveRange } from './time-range.ts'
 import type { QuestionState } from './use-question.ts'
 
-/** Shows the request that asks the question of the page. */
+/** Shows the API request of the page's query. */
 export const AsCurl = <K extends Kind>({ question }: { question: QuestionState<K> }) => {
   const [open, setOpen] = useState(false)
   return (
@@ -32,7 +32,7 @@ export const AsCurl = <K extends Kind>({ question }: { question: QuestionState<K
 const Command = <K extends Kind>({ question: { kind, asked, range } }: { question: QuestionState<K> }) => {
   const projectId = useProjectId()
   const body = { ...asked, ...resolveRange(range, zoneOf(asked ?? {})) }
-  // A quote ends the text of a shell, so it stands outside of it.
+  // A quote ends a quoted shell string, so it is placed outside.
   const json = JSON.stringify(body, null, 2).replaceAll("'", `'\\''`)
   return (
     <CodeBlock

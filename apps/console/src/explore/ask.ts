@@ -5,13 +5,13 @@ import { useProjectId } from '../api/session.ts'
 import type { Answers, Kind, Queries } from './questions.ts'
 import { type Range, readerZone, resolveRange } from './time-range.ts'
 
-/** Questions of this page at a time: a project may ask four, and others may be asking as well. */
+/** Concurrent queries of this page. A project may run four, and others may use some. */
 export const atATime = pLimit(2)
 
-/** The API answers a busy project that it should ask again. */
+/** The API asks clients of a busy project to retry. */
 export const isBusy = (error: unknown): boolean => error instanceof ApiError && error.status === 429
 
-/** How often a question to a busy project is repeated, and after how long, in ms. */
+/** Number of retries for a busy project, and the delay, in ms. */
 export const whenBusy = {
   retry: (count: number, error: Error) =>
     isBusy(error) ? count < 5 : count < 2 && error instanceof ApiError && error.status === 0,
@@ -20,7 +20,7 @@ export const whenBusy = {
 
 type Period = { from: string; to: string }
 
-/** A question with its answer. */
+/** A query with its result. */
 export type Answered<K extends Kind> = { query: Queries[K]; range: Period; answer: Answers[K] }
 
 const asks: {
@@ -56,11 +56,11 @@ const asks: {
     ),
 }
 
-/** The time zone that a question is asked in. */
+/** The time zone of the query. */
 export const zoneOf = (query: { timeZone?: string } | object): string =>
   'timeZone' in query && typeof query.timeZone === 'string' ? query.timeZone : readerZone()
 
-/** The answer to a question; nothing is asked without one. The last answer stays until the next one is there. */
+/** The result of a query; without a query there is no request. The last result stays until the next one arrives. */
 export const useAnswer = <K extends Kind>(
   kind: K,
   query: Queries[K] | undefined,

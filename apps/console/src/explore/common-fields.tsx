@@ -4,7 +4,7 @@ import { Pick } from '../ui/pick.tsx'
 import { useProperties } from './known-properties.ts'
 import { PRESETS, type Preset, type Range, readerZone, resolveRange } from './time-range.ts'
 
-/** Fields of a time range: one that ends now, or two times. `own` offers none as well, under that name. */
+/** Fields of a time range: a relative or an absolute one. `own` adds an option without a range, with that name. */
 export const RangeFields = ({
   range,
   onChange,
@@ -61,7 +61,7 @@ export const RangeFields = ({
   )
 }
 
-/** In whose days the question is asked. */
+/** The time zone of the query's days. */
 export const ZoneField = ({
   zone,
   onChange,
@@ -81,7 +81,7 @@ export const ZoneField = ({
   )
 }
 
-/** The name of an event, with those that are known as proposals. */
+/** The name of an event, with suggestions. */
 export const EventField = ({
   label = 'Event',
   value,
@@ -97,7 +97,7 @@ export const EventField = ({
   return <Pick label={label} value={value} options={names} placeholder={placeholder} onCommit={onChange} />
 }
 
-/** The property that groups have in common. */
+/** The property to group by. */
 export const BreakdownField = ({
   eventName,
   value,

@@ -5,7 +5,7 @@ const UNITS = [
   ['second', 1],
 ] as const
 
-/** A time span in its greatest whole unit, such as "1.5 hr". */
+/** A duration in its largest unit, such as "1.5 hr". */
 export const formatDuration = (seconds: number): string => {
   const [unit, length] = UNITS.find(([, size]) => seconds >= size) ?? (['second', 1] as const)
   const options = { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 1 } as const

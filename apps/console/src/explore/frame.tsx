@@ -22,7 +22,7 @@ const TABS = [
   { to: '/p/$projectId/explore/saved', title: 'Saved' },
 ] as const
 
-/** What all pages of Explore have above them. */
+/** The header of all Explore pages. */
 export const ExploreHeader = ({ actions, aside }: { actions?: ReactNode; aside?: ReactNode }) => (
   <>
     <PageHeader
@@ -35,7 +35,7 @@ export const ExploreHeader = ({ actions, aside }: { actions?: ReactNode; aside?:
   </>
 )
 
-/** A page that asks a question: its editor beside the answer. */
+/** A query page: the editor next to the result. */
 export const QuestionPage = <K extends Kind>({
   question,
   editor,
@@ -82,7 +82,7 @@ export const QuestionPage = <K extends Kind>({
   )
 }
 
-/** Stands where an answer would be: what to choose next, or how to send a first event. */
+/** In place of a result: what to choose next, or how to send a first event. */
 export const NothingYet = ({ title, children }: { title: string; children: ReactNode }) => {
   const names = useEventNames()
   return (

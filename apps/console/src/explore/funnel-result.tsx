@@ -16,7 +16,7 @@ type Group = NonNullable<Answers['funnel']['groups']>[number]
 const BAR =
   'h-7 w-full overflow-hidden rounded-md [&::-moz-progress-bar]:bg-series-1 [&::-webkit-progress-bar]:bg-subtle [&::-webkit-progress-value]:rounded-md [&::-webkit-progress-value]:bg-series-1'
 
-/** The steps as bars, each of which leads to the people who had its event. */
+/** The steps as bars, which link to the people with the event. */
 export const FunnelBars = ({ answered: { query, range, answer } }: Props) => {
   const show = useShowPeople()
   const last = answer.steps.at(-1)

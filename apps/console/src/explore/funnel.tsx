@@ -15,7 +15,7 @@ const MIN_STEPS = 2
 const UNITS = { minutes: 60, hours: 3_600, days: 86_400 } as const
 type Unit = keyof typeof UNITS
 
-/** Who takes one step after another. */
+/** The funnel page. */
 export const FunnelPage = () => {
   const question = useQuestion('funnel')
   const result = useAnswer('funnel', question.asked, question.range)

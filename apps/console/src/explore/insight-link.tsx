@@ -4,7 +4,7 @@ import type { Insight } from '../api/types.ts'
 import { searchOfSaved } from './question-url.ts'
 import { formatRange, type Range } from './time-range.ts'
 
-/** Leads to the question of an insight, asked of `range` when that is given. */
+/** A link to the query of an insight, with `range` if given. */
 export const InsightLink = ({ insight, range }: { insight: Insight; range?: Range | undefined }) => {
   const projectId = useProjectId()
   const search = {

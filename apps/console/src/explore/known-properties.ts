@@ -24,15 +24,15 @@ const COMMON: readonly string[] = [
 ]
 
 type KnownProperties = {
-  /** Names, those of the events first. */
+  /** Property names, those of events first. */
   names: readonly string[]
-  /** Names of those that have numbers. */
+  /** Names of numeric properties. */
   numbers: readonly string[]
-  /** The types of a property's values; none when they are not known. */
+  /** The types of a property's values; empty if unknown. */
   typesOf: (property: string) => readonly string[]
 }
 
-/** The properties that events of a name, or all, had in the last 30 days, and those that every event may have. */
+/** The properties of events with a name (or of all events) in the last 30 days, and those of every event. */
 export const useProperties = (eventName?: string): KnownProperties => {
   const projectId = useProjectId()
   const { data = [] } = useQuery({

@@ -11,7 +11,7 @@ type PathLink = { key: string; d: string; width: number; label: string; step: nu
 const STEP_WIDTH = 220
 const NODE_WIDTH = 12
 
-/** Where the steps and the ways between them are drawn, in units of a box of `width` and `height`. */
+/** The positions of steps and links, in units of a box of `width` and `height`. */
 export const layoutPaths = ({
   nodes,
   links,
@@ -21,9 +21,9 @@ export const layoutPaths = ({
     1,
     ...Array.from({ length: steps }, (_, at) => nodes.filter(({ step }) => step === at).length),
   )
-  // d3-sankey has no more columns than its longest chain has nodes: this one is as long as the paths, and not drawn.
+  // d3-sankey has only as many columns as its longest chain. This hidden chain is as long as the paths.
   const chain = Array.from({ length: steps }, (_, step) => ({ id: `chain ${step}`, step, name: '' }))
-  // The last column has its names beside it as well.
+  // The last column has labels next to it.
   const width = steps * STEP_WIDTH
   const height = Math.max(220, widest * 44)
   const drawn = sankey<Node, { people: number }>()

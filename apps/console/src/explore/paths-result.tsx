@@ -10,7 +10,7 @@ import { ShowPeople } from './show-people.tsx'
 
 type Props = { answered: Answered<'paths'> }
 
-/** The people who did a step: those who saw the page, or had the event. */
+/** The people of a step: those who viewed the page or had the event. */
 const pointOf = (name: string, range: { from: string; to: string }): Point => ({
   title: `${name} in this time`,
   ...range,
@@ -19,7 +19,7 @@ const pointOf = (name: string, range: { from: string; to: string }): Point => ({
     : { eventName: name }),
 })
 
-/** The ways as a flow from left to right, for eyes only: they stand in a table as well. */
+/** The paths as a flow chart, hidden from screen readers, which read the table. */
 export const PathsChart = ({ answered: { answer, range } }: Props) => {
   const show = useShowPeople()
   const { nodes, links, width, height } = useMemo(() => layoutPaths(answer), [answer])
@@ -29,7 +29,7 @@ export const PathsChart = ({ answered: { answer, range } }: Props) => {
         aria-hidden="true"
         viewBox={`0 0 ${width} ${height}`}
         className="h-auto min-w-(--width)"
-        // Narrower than this, its names could not be read.
+        // Minimum width for readable labels.
         style={{ '--width': `${width * 0.75}px`, width: '100%' } as never}
       >
         {links.map(({ key, d, width: stroke, label }) => (
@@ -72,7 +72,7 @@ export const PathsChart = ({ answered: { answer, range } }: Props) => {
 const MAX_NAME = 24
 const shorten = (name: string): string => (name.length > MAX_NAME ? `${name.slice(0, MAX_NAME - 1)}…` : name)
 
-/** The ways with how many people went each. */
+/** The paths with their number of people. */
 export const PathsTable = ({ answered: { answer, range } }: Props) => {
   const show = useShowPeople()
   const rows = useMemo(() => {
@@ -109,7 +109,7 @@ export const PathsTable = ({ answered: { answer, range } }: Props) => {
   )
 }
 
-/** Chart and table of a question about paths. */
+/** Chart and table of a paths query. */
 export const PathsResult = ({ answered }: Props) => (
   <>
     <Card title="Ways within a session" padded>

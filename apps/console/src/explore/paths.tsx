@@ -6,7 +6,7 @@ import { NothingYet, QuestionPage } from './frame.tsx'
 import { PathsResult } from './paths-result.tsx'
 import { type QuestionState, useQuestion } from './use-question.ts'
 
-/** Which ways people take within a session. */
+/** The paths page. */
 export const PathsPage = () => {
   const question = useQuestion('paths')
   const result = useAnswer('paths', question.asked, question.range)

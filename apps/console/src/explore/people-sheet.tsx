@@ -10,7 +10,7 @@ import { EmptyState, SkeletonLines } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
 import type { Filter } from './questions.ts'
 
-/** Events whose people are looked at: those behind a point or a bar. */
+/** Selects the events of a point or bar. */
 export type Point = {
   title: string
   eventName?: string | undefined
@@ -29,13 +29,13 @@ const parsePoint = (text: string | undefined): Point | undefined => {
   }
 }
 
-/** Opens the people behind a point. */
+/** Opens the list of people of a point. */
 export const useShowPeople = (): ((point: Point) => void) => {
   const [, set] = useUrlState<'people'>()
   return (point) => set({ people: JSON.stringify(point) })
 }
 
-/** The people behind the point that the URL names. */
+/** The people of the point in the URL. */
 export const PeopleSheet = () => {
   const [{ people }, set] = useUrlState<'people'>()
   const point = parsePoint(people)
@@ -76,7 +76,7 @@ const People = ({ point: { eventName, from, to, filters = [] } }: { point: Point
     ),
   )
   const isLooking = events.rows.length === 0 && events.hasNextPage
-  // A page may be empty though more follow.
+  // A page may be empty although more pages follow.
   useEffect(() => {
     if (isLooking && !events.isFetchingNextPage) events.fetchNextPage()
   })

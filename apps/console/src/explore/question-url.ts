@@ -13,7 +13,7 @@ import { formatRange, parseRange, type Range, readerZone, usualInterval } from '
 /** The parameters of a page. */
 export type Search = Readonly<Partial<Record<string, string>>>
 
-/** What can be measured over time. */
+/** The metrics of trends. */
 export const METRICS: Readonly<Record<Metric, string>> = {
   events: 'Events',
   people: 'People',
@@ -54,10 +54,10 @@ export const INTERVALS: Readonly<Record<Interval, string>> = {
   month: 'Month',
 }
 
-/** Intervals that cohorts begin in. */
+/** Intervals of cohorts. */
 export const COHORT_INTERVALS = { day: INTERVALS.day, week: INTERVALS.week, month: INTERVALS.month }
 
-/** Names of the parameters of each kind, which are the fields of its query. */
+/** The parameters of each kind, which are the fields of its query. */
 const FIELDS = {
   trends: ['series', 'interval', 'timeZone', 'breakdown', 'limit', 'compareTo', 'includeBots'],
   funnel: ['steps', 'windowSeconds', 'breakdown', 'limit', 'order'],
@@ -66,10 +66,10 @@ const FIELDS = {
 } as const satisfies { [K in Kind]: readonly (keyof Queries[K])[] }
 
 const DAY_S = 86_400
-/** Groups told apart, unless the question says otherwise. */
+/** Default number of groups. */
 const GROUPS = 5
 
-/** A question without anything chosen. */
+/** An empty query. */
 const emptyQuery: { readonly [K in Kind]: (range: Range) => Queries[K] } = {
   trends: (range) => ({ series: [{ metric: 'events' }], interval: usualInterval(range) }),
   funnel: () => ({ steps: [{ eventName: '' }, { eventName: '' }], windowSeconds: 7 * DAY_S }),
@@ -181,13 +181,13 @@ const readers: { readonly [K in Kind]: (search: Search) => Partial<Queries[K]> }
     }),
 }
 
-/** The question in the parameters of a page. What is missing or broken is as in a new one. */
+/** Parses the parameters of a page. Missing or invalid ones get their defaults. */
 export const parseQuestion = <K extends Kind>(kind: K, search: Search, range: Range): Queries[K] => ({
   ...emptyQuery[kind](range),
   ...readers[kind](search),
 })
 
-/** The parameters of a page that `parseQuestion` reads as `query`; those of fields without a value are empty. */
+/** The inverse of `parseQuestion`; parameters without a value are empty. */
 export const formatQuestion = <K extends Kind>(kind: K, query: Queries[K]): Record<string, string> =>
   Object.fromEntries(
     FIELDS[kind].map((field) => {
@@ -208,7 +208,7 @@ const withUsableFilters = <T extends { filters?: Filter[] }>({ filters = [], ...
   return { ...rest, ...(usable.length > 0 && { filters: usable }) } as T
 }
 
-/** What can be asked of a question that is being edited; undefined when too little of it has been chosen. */
+/** The valid part of a query that is being edited; undefined while it is incomplete. */
 const askable: { readonly [K in Kind]: (query: Queries[K]) => Queries[K] | undefined } = {
   trends: (query) => {
     const series = query.series.filter(({ metric, property }) => !needsProperty(metric) || property)
@@ -228,7 +228,7 @@ const askable: { readonly [K in Kind]: (query: Queries[K]) => Queries[K] | undef
 export const askableQuery = <K extends Kind>(kind: K, query: Queries[K]): Queries[K] | undefined =>
   askable[kind](query)
 
-/** A saved question as an insight has it: one that ends now has no range, so that its reader chooses it. */
+/** A query as stored in an insight. A relative range is omitted, so that the reader selects it. */
 export const toSaved = <K extends Kind>(
   kind: K,
   query: Queries[K],
@@ -238,7 +238,7 @@ export const toSaved = <K extends Kind>(
   ...('preset' in range ? {} : range),
 })
 
-/** The parameters of a page that show a saved question. */
+/** The page parameters of a saved query. */
 export const searchOfSaved = (insight: {
   id?: string
   kind: Kind
@@ -257,7 +257,7 @@ export const searchOfSaved = (insight: {
   return { ...texts, ...(insight.id !== undefined && { insight: insight.id }) }
 }
 
-/** The question and the range of an insight; the range is undefined when its reader chooses it. */
+/** The query and the range of an insight; the range is undefined if the reader selects it. */
 export const readSaved = <K extends Kind>(
   kind: K,
   query: unknown,
@@ -267,7 +267,7 @@ export const readSaved = <K extends Kind>(
   return { query: parseQuestion(kind, search, range ?? { preset: '30d' }), range }
 }
 
-/** All parameters of a page that ask `query` of `range`. */
+/** All page parameters of a query and its range. */
 export const searchOf = <K extends Kind>(
   kind: K,
   query: Queries[K],
@@ -277,7 +277,7 @@ export const searchOf = <K extends Kind>(
   ...formatRange(range),
 })
 
-/** What a person entered to compare a property with, as the value that a filter has. Texts in quotes stay texts. */
+/** Parses the value of a filter. Quoted text stays a string. */
 export const typedValue = (text: string, types: readonly string[]): string | number | boolean => {
   const entered = text.trim()
   const quoted = /^"(.*)"$/s.exec(entered)
@@ -288,7 +288,7 @@ export const typedValue = (text: string, types: readonly string[]): string | num
   return entered
 }
 
-/** The text that `typedValue` reads as `value`. */
+/** The inverse of `typedValue`. */
 export const valueText = (value: FilterValue, types: readonly string[]): string => {
   if (value === undefined) return ''
   if (Array.isArray(value)) return value.map((one) => valueText(one, types)).join(', ')
@@ -296,7 +296,7 @@ export const valueText = (value: FilterValue, types: readonly string[]): string 
   return typedValue(value, types) === value ? value : `"${value}"`
 }
 
-/** The value of a filter from what a person entered: a list for operators that take one. */
+/** Parses the value of a filter: a list for list operators. */
 export const filterValue = (op: Filter['op'], text: string, types: readonly string[]): FilterValue => {
   if (op === 'exists' || op === 'not_exists' || text.trim() === '') return undefined
   if (op === 'contains' || op === 'starts_with') return text.trim()

@@ -8,7 +8,7 @@ type Answer<P extends keyof paths> =
 
 type Path<K extends string> = `/api/projects/{projectId}/analytics/${K}`
 
-/** What a question of each kind asks for, apart from its time range. */
+/** The query of each kind, without its time range. */
 export type Queries = {
   trends: Omit<Body<Path<'trends'>>, 'from' | 'to'>
   funnel: Omit<Body<Path<'funnel'>>, 'from' | 'to'>

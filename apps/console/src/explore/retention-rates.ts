@@ -2,16 +2,13 @@ import type { Answers } from './questions.ts'
 
 type Cohort = Answers['retention']['cohorts'][number]
 
-/** Cohorts with people, and whether each period of them has begun by `to`. */
+/** Non-empty cohorts, and whether each of their periods has started by `to`. */
 export type ShownCohort = Cohort & { rates: readonly (number | null)[] }
 
-/** The beginning of each period after a cohort's; a period is as long as its interval is on average. */
+/** The start of each period after a cohort's, by the average length of an interval. */
 const LENGTHS_MS = { day: 86_400_000, week: 7 * 86_400_000, month: 30.44 * 86_400_000 }
 
-/**
- * The shares (0 to 1) of each cohort that came back in each period. A period that begins after `now` (ms) has none: nobody
- * could come back in it yet.
- */
+/** The rates (0 to 1) of each cohort by period. A period that starts after `now` (ms) has none. */
 export const retentionRates = (
   cohorts: readonly Cohort[],
   interval: keyof typeof LENGTHS_MS,
@@ -28,7 +25,7 @@ export const retentionRates = (
       ),
     }))
 
-/** The share of all people who came back in each period, of those cohorts that have reached it. */
+/** The rate of all people by period, over the cohorts that have reached it. */
 export const meanRates = (cohorts: readonly ShownCohort[]): (number | null)[] =>
   (cohorts[0]?.rates ?? []).map((_, period) => {
     const reached = cohorts.filter(({ rates }) => rates[period] !== null)

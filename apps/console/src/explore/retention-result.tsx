@@ -12,7 +12,7 @@ import { bucketText } from './times.ts'
 
 type Props = { answered: Answered<'retention'> }
 
-/** Darker for more, and readable on each. */
+/** Darker for higher rates, with readable text. */
 const SHADES = ['', 'bg-series-1/10', 'bg-series-1/20', 'bg-series-1/30', 'bg-series-1/40']
 const shade = (rate: number): string => SHADES[Math.ceil(rate * (SHADES.length - 1))] ?? ''
 
@@ -27,7 +27,7 @@ const useCohorts = ({ query, answer }: Answered<'retention'>): ShownCohort[] =>
     [query, answer],
   )
 
-/** The share of all people who come back, by period. */
+/** The rate of all people, by period. */
 export const RetentionChart = ({ answered, height }: Props & { height?: number }) => {
   const cohorts = useCohorts(answered)
   const { x, lines } = useMemo(() => {
@@ -52,7 +52,7 @@ export const RetentionChart = ({ answered, height }: Props & { height?: number }
 const periodName = (interval: string, period: number): string =>
   `${interval.slice(0, 1).toUpperCase()}${interval.slice(1)} ${period}`
 
-/** The cohorts with the share that came back in each period. */
+/** The cohorts with their rate in each period. */
 export const RetentionTable = ({ answered }: Props) => {
   const { query, range, answer } = answered
   const show = useShowPeople()
@@ -119,7 +119,7 @@ export const RetentionTable = ({ answered }: Props) => {
   )
 }
 
-/** Chart and table of a question about retention. */
+/** Chart and table of a retention query. */
 export const RetentionResult = ({ answered }: Props) => (
   <>
     <Card title="Who comes back" padded>

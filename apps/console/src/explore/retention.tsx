@@ -7,7 +7,7 @@ import { COHORT_INTERVALS } from './question-url.ts'
 import { RetentionResult } from './retention-result.tsx'
 import { type QuestionState, useQuestion } from './use-question.ts'
 
-/** Who comes back. */
+/** The retention page. */
 export const RetentionPage = () => {
   const question = useQuestion('retention')
   const result = useAnswer('retention', question.asked, question.range)

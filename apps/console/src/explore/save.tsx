@@ -11,7 +11,7 @@ import { formatQuestion, readSaved, toSaved } from './question-url.ts'
 import type { Kind } from './questions.ts'
 import type { QuestionState } from './use-question.ts'
 
-/** Buttons that save the question of the page, for those who may. */
+/** Buttons that save the query, for users with the permission. */
 export const SaveActions = <K extends Kind>({
   question,
   saved,
@@ -135,7 +135,7 @@ const DashboardSelect = ({ optional = false }: { optional?: boolean }) => {
   )
 }
 
-/** Asks for the dashboard that an insight shall be on. */
+/** Selects the dashboard of an insight. */
 export const DashboardForm = ({ insight, onDone }: { insight: Insight; onDone: () => void }) => {
   const projectId = useProjectId()
   const add = useChange(

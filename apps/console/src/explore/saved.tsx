@@ -18,7 +18,7 @@ import { ExploreHeader } from './frame.tsx'
 import { InsightLink } from './insight-link.tsx'
 import { DashboardForm } from './save.tsx'
 
-/** Questions that are saved. */
+/** Saved queries. */
 export const SavedPage = () => {
   const projectId = useProjectId()
   const insights = useInsights()

@@ -1,4 +1,4 @@
-/** A number that leads to its people. */
+/** A number that opens the list of its people. */
 export const ShowPeople = ({ text, onClick }: { text: string; onClick: () => void }) => (
   <button
     type="button"

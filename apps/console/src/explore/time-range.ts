@@ -1,7 +1,7 @@
 import { Temporal } from 'temporal-polyfill'
 import type { Interval } from './questions.ts'
 
-/** Ranges that end now, by their names in URLs. */
+/** Relative ranges by their names in URLs. */
 export const PRESETS = {
   '1d': 'Today',
   '7d': 'Last 7 days',
@@ -11,7 +11,7 @@ export const PRESETS = {
 } as const
 export type Preset = keyof typeof PRESETS
 
-/** From when to when is asked: up to now, or between two times (RFC 3339). */
+/** A time range: relative to now, or between two times (RFC 3339). */
 export type Range = { preset: Preset } | { from: string; to: string }
 
 export const DEFAULT_RANGE: Range = { preset: '30d' }
@@ -32,26 +32,26 @@ const INTERVALS: readonly (readonly [Interval, number])[] = [
   ['month', 28 * 24 * HOUR_MS],
 ]
 
-/** The zone of the reader, an IANA name. */
+/** The user's IANA time zone. */
 export const readerZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone
 
 const isTime = (text: string | undefined): text is string =>
   text !== undefined && !Number.isNaN(Date.parse(text))
 
-/** The range that a URL names by `range`, or by `from` and `to`. */
+/** The range in a URL: `range`, or `from` and `to`. */
 export const parseRange = (search: { range?: string; from?: string; to?: string }): Range | undefined => {
   if (isTime(search.from) && isTime(search.to)) return { from: search.from, to: search.to }
   const { range = '' } = search
   return Object.hasOwn(PRESETS, range) ? { preset: range as Preset } : undefined
 }
 
-/** The parameters of a URL that `parseRange` reads as `range`; those of the others are empty. */
+/** The inverse of `parseRange`; the other parameters are empty. */
 export const formatRange = (range: Range | undefined): { range: string; from: string; to: string } => {
   if (range === undefined) return { range: '', from: '', to: '' }
   return 'preset' in range ? { range: range.preset, from: '', to: '' } : { range: '', ...range }
 }
 
-/** When a range begins and ends (RFC 3339). One that ends now begins at midnight of the time zone. */
+/** The start and end of a range (RFC 3339). A relative one starts at midnight in the time zone. */
 export const resolveRange = (
   range: Range,
   timeZone: string,
@@ -66,7 +66,7 @@ export const resolveRange = (
   }
 }
 
-/** `interval`, or the next longer one that gives at most `max` of them in the range. */
+/** `interval`, or the next longer one with at most `max` intervals in the range. */
 export const fitInterval = <I extends Interval>(
   interval: I,
   { from, to }: { from: string; to: string },
@@ -78,7 +78,7 @@ export const fitInterval = <I extends Interval>(
   return fitting
 }
 
-/** The interval that shows a range in a few dozen points. */
+/** The interval with a few dozen points in the range. */
 export const usualInterval = (range: Range): Interval => {
   if (!('preset' in range)) return fitInterval('hour', range, 72)
   return range.preset === '1d' ? 'hour' : range.preset === '12m' ? 'month' : 'day'

@@ -7,7 +7,7 @@ const STYLES: Record<Interval, Intl.DateTimeFormatOptions> = {
   month: { month: 'long', year: 'numeric' },
 }
 
-/** How the beginning of an interval reads in a time zone. */
+/** Formats the start of an interval in a time zone. */
 export const bucketText = (interval: Interval, timeZone: string): ((at: string) => string) => {
   const format = new Intl.DateTimeFormat(undefined, { ...STYLES[interval], timeZone })
   return (at) =>

@@ -4,15 +4,15 @@ import type { Answers, Filter, Queries, TrendSeries } from './questions.ts'
 
 type Trends = Answers['trends']
 
-/** One line of a chart of trends. */
+/** A line of a trend chart. */
 export type TrendLine = {
-  /** Differs from that of all other lines. */
+  /** Unique among the lines. */
   label: string
   total: number
   values: readonly number[]
   previousTotal: number | undefined
   previousValues: readonly number[] | undefined
-  /** The place of its series in the question. */
+  /** The index of its series in the query. */
   series: number
   group: string | null
   other: boolean
@@ -20,7 +20,7 @@ export type TrendLine = {
   format: (value: number) => string
 }
 
-/** What a series measures, in words. */
+/** The label of a series. */
 const seriesName = ({ eventName, metric, property }: TrendSeries): string => {
   const event = eventName ?? 'all events'
   if (metric === 'events') return eventName ?? 'All events'
@@ -28,13 +28,13 @@ const seriesName = ({ eventName, metric, property }: TrendSeries): string => {
   return `${METRICS[metric]} of ${event}`
 }
 
-/** The name of a group of a breakdown. */
+/** The label of a group. */
 export const groupName = (group: string | null, other: boolean): string =>
   group === null ? (other ? 'all others' : 'not set') : group === '' ? 'empty text' : group
 
 const two = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 })
 
-/** The lines that an answer draws, in its order. */
+/** The lines of a result, in order. */
 export const trendLines = (query: Queries['trends'], answer: Trends): TrendLine[] => {
   const isGrouped = query.breakdown !== undefined
   const used = new Map<string, number>()
@@ -62,7 +62,7 @@ export const trendLines = (query: Queries['trends'], answer: Trends): TrendLine[
   })
 }
 
-/** When the bucket at a place begins and ends, within the range that was asked. */
+/** The start and end of a bucket, limited to the range. */
 export const bucketRange = (
   buckets: readonly string[],
   place: number,
@@ -76,8 +76,8 @@ export const bucketRange = (
 }
 
 /**
- * The filters that the events of a line fulfil, besides the name of the event.
- * `typed` gives a group its type back: an answer has all of them as texts.
+ * The filters of a line's events, without the event name.
+ * `typed` restores the type of a group, because results contain text.
  */
 export const lineFilters = (
   query: Queries['trends'],

@@ -84,7 +84,7 @@ const SeriesFields = ({
 }) => {
   const { eventName, metric, property, filters = [] } = series
   const { numbers } = useProperties(eventName)
-  // A field that is undefined is left out.
+  // Undefined fields are omitted.
   const set = (fields: { [F in keyof TrendSeries]?: TrendSeries[F] | undefined }) =>
     onChange(
       Object.fromEntries(

@@ -14,10 +14,10 @@ import { bucketRange, lineFilters, type TrendLine, trendLines } from './trend-li
 
 type Props = { answered: Answered<'trends'> }
 
-/** Rows of values that are shown at first, and at a time after that. */
+/** Number of rows of values per page. */
 const PAGE = 14
 
-/** Opens the people behind a value of a line, or behind all of them. */
+/** Opens the people of a value of a line, or of the whole line. */
 const usePeopleOfTrend = ({ query, range, answer }: Answered<'trends'>, lines: readonly TrendLine[]) => {
   const show = useShowPeople()
   const { typesOf } = useProperties(undefined)
@@ -34,7 +34,7 @@ const usePeopleOfTrend = ({ query, range, answer }: Answered<'trends'>, lines: r
   }
 }
 
-/** The lines of an answer; a point leads to its people. */
+/** The lines of a result. Points open the list of people. */
 export const TrendsChart = ({ answered, height }: Props & { height?: number }) => {
   const { query, answer } = answered
   const zone = zoneOf(query)
@@ -80,7 +80,7 @@ export const TrendsChart = ({ answered, height }: Props & { height?: number }) =
   )
 }
 
-/** The total of each line, with its colour in the chart. */
+/** The total of each line, with its color in the chart. */
 export const TrendsTotals = ({ answered }: Props) => {
   const { query, answer } = answered
   const lines = useMemo(() => trendLines(query, answer), [query, answer])
@@ -136,7 +136,7 @@ export const TrendsTotals = ({ answered }: Props) => {
 const changeOf = ({ total, previousTotal }: TrendLine): number | null =>
   previousTotal ? (total - previousTotal) / previousTotal : null
 
-/** Totals and all values of an answer. */
+/** Totals and all values of a result. */
 export const TrendsTables = ({ answered }: Props) => {
   const { query, answer } = answered
   const lines = useMemo(() => trendLines(query, answer), [query, answer])

@@ -4,16 +4,16 @@ import { askableQuery, formatQuestion, parseQuestion } from './question-url.ts'
 import type { Kind, Queries } from './questions.ts'
 import { DEFAULT_RANGE, formatRange, parseRange, type Range } from './time-range.ts'
 
-/** The question of a page, kept in its URL. */
+/** The query of a page, stored in its URL. */
 export type QuestionState<K extends Kind> = {
   kind: K
   query: Queries[K]
   range: Range
-  /** What is asked of it so far; undefined when that is too little. */
+  /** The valid part of the query; undefined while it is incomplete. */
   asked: Queries[K] | undefined
-  /** The id of the insight that it was opened from. */
+  /** The id of the opened insight. */
   insightId: string | undefined
-  /** Changes fields of the query; undefined leaves one out. */
+  /** Changes fields of the query; undefined removes a field. */
   change: (change: { [F in keyof Queries[K]]?: Queries[K][F] | undefined }) => void
   setRange: (range: Range) => void
   setInsight: (id: string | undefined) => void
@@ -21,7 +21,7 @@ export type QuestionState<K extends Kind> = {
 
 export const useQuestion = <K extends Kind>(kind: K): QuestionState<K> => {
   const [search, set] = useUrlState<string>()
-  // The state is a new object after each navigation, also one that changes nothing of the question.
+  // The state is a new object after each navigation, even if the query is unchanged.
   const key = JSON.stringify(search)
   const { query, range, asked } = useMemo(() => {
     const texts: Partial<Record<string, string>> = JSON.parse(key)
@@ -32,7 +32,7 @@ export const useQuestion = <K extends Kind>(kind: K): QuestionState<K> => {
   return {
     ...{ kind, query, range, asked, insightId: search.insight },
     change: (change) => set(formatQuestion(kind, { ...query, ...change })),
-    // The interval of a trend follows its range until another is chosen.
+    // The interval of a trend follows its range until another is selected.
     setRange: (next) => set({ ...formatRange(next), ...(kind === 'trends' && { interval: '' }) }),
     setInsight: (id) => set({ insight: id ?? '' }),
   }

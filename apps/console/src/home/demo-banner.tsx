@@ -6,7 +6,7 @@ import { For } from '../ui/button.tsx'
 import { ConfirmButton } from '../ui/dialog.tsx'
 import { Icon } from '../ui/icon.tsx'
 
-/** Says that what the project holds is an example, and takes it away. */
+/** Shows that the project has demo data, with a button to remove it. */
 export const DemoBanner = () => {
   const projectId = useProjectId()
   const params = { path: { projectId } }

@@ -10,10 +10,10 @@ import { ErrorState, SkeletonLines } from '../ui/states.tsx'
 
 const SHOWN = 100
 
-/** How many there are; more than a page only as "100+". */
+/** The number of entries, "100+" for more than a page. */
 const countOf = (open: number): string => (open >= SHOWN ? `${SHOWN}+` : formatNumber(open))
 
-/** Whether events arrive, and what was left behind on the way. */
+/** Whether events arrive, and the number of rejected and failed ones. */
 export const Health = () => {
   const projectId = useProjectId()
   const params = { path: { projectId }, query: { limit: SHOWN } }

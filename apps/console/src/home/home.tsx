@@ -20,7 +20,7 @@ type Metric = 'events' | 'visitors' | 'conversions' | 'revenue'
 const DAYS = 14
 const DAY_MS = 86_400_000
 
-/** Midnight of the reader's day, `days` ago. */
+/** Midnight in the user's time zone, `days` ago. */
 const midnight = (days: number): string => {
   const date = new Date()
   date.setHours(0, 0, 0, 0)
@@ -34,7 +34,7 @@ const useStats = (metric: Metric, groupBy?: 'name') => {
     queryKey: [projectId, 'stats', query],
     queryFn: (): Promise<Stats> =>
       unwrap(api.GET('/api/projects/{projectId}/stats', { params: { path: { projectId }, query } })),
-    // The first event is waited for.
+    // Waits for the first event.
     refetchInterval: ({ state }) => (state.data && isEmpty(state.data) ? 2_000 : 30_000),
   })
 }
@@ -85,11 +85,11 @@ const Figure = ({ title, metric }: { title: string; metric: Metric }) => {
   )
 }
 
-/** What a team looks at first: today against yesterday, and whether all is well. */
+/** The overview: today compared with yesterday, and the state of the project. */
 export const Home = () => {
   const project = useProject()
   const projectId = useProjectId()
-  // The sum of all names, too: a project asks only a few questions at a time.
+  // The sum of all names, because the number of concurrent queries is limited.
   const events = useStats('events', 'name')
   const visitors = useStats('visitors')
   const series = useMemo(
