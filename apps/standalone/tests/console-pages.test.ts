@@ -145,7 +145,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     await expectSound(page, waymark.projectId, places)
     expect(failures).toEqual([])
     await context.close()
-  })
+  }, 300_000)
 
   it('is accessible, whole and without errors in a project that holds nothing', async () => {
     const { page, failures, context } = await signIn(waymark)
@@ -157,7 +157,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     await expectSound(page, id, PLACES)
     expect(failures).toEqual([])
     await context.close()
-  })
+  }, 300_000)
 
   it('hides actions that a viewer may not do, and refuses them', async () => {
     const viewer = { email: `${randomUUID()}@shop.example`, password: 'a long way to the shop' }
