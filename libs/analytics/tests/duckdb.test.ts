@@ -99,6 +99,22 @@ describe('analytics in DuckDB', () => {
     expect(await stored()).toBe((batches + 2) * 500)
   })
 
+  it.skipIf(!canMount)('names a read-only disk when it is opened, and loses nothing', async () => {
+    const disk = await smallDisk(50)
+    const path = join(disk.path, 'analytics.duckdb')
+    const first = await openDuckDBStore({ path, ...LIMITS })
+    await first.storeEvents([anEnrichedEvent({ projectId: EVERYTHING.projectId })])
+    await first.close()
+    mount('-o', 'remount,ro', disk.path)
+    await expect(openDuckDBStore({ path, ...LIMITS })).rejects.toThrow(/analytics\.duckdb.*read-only/is)
+    mount('-o', 'remount,rw', disk.path)
+    const again = await openDuckDBStore({ path, ...LIMITS })
+    onTestFinished(() => again.close())
+    expect(await again.measureTrend(EVERYTHING)).toContainEqual(
+      expect.objectContaining({ bucket: null, value: 1 }),
+    )
+  })
+
   it('refuses queries after it is closed', async () => {
     const store = await openDuckDBStore({ path: ':memory:', ...LIMITS })
     await store.close()
