@@ -9,7 +9,7 @@ import { accountQuery, noteSignedIn } from './api/session.ts'
 import { createConsoleRouter } from './router.tsx'
 import { Toasts } from './ui/toasts.tsx'
 
-/** Asks to sign in again when a session has ended while a page was open. */
+/** Opens the sign-in page when the session has ended. */
 const onError = (error: Error): void => {
   if (
     !(error instanceof ApiError) ||
@@ -28,7 +28,7 @@ const client: QueryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
-      // What the API refused it refuses again, unless only so many may ask at a time or a store was away.
+      // Errors are final, except for limits of concurrency and unavailable stores.
       retry: (count, error) =>
         error instanceof ApiError && (error.status === 429 || error.status === 503)
           ? count < 5

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react'
 import { PageHeader } from '../ui/card.tsx'
 import { PageTabs } from '../ui/page-tabs.tsx'
 
-/** The head of the pages about short links. */
+/** The header of the pages on short links. */
 export const LinksHeader = ({ actions }: { actions?: ReactNode }) => (
   <>
     <PageHeader

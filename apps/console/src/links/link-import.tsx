@@ -10,7 +10,7 @@ import { parseLinks } from './parse-links.ts'
 
 const MAX_LINKS = 1000
 
-/** Creates up to 1000 links from lines of CSV, after showing what is wrong with them. */
+/** Creates up to 1000 links from lines of CSV, after showing their errors. */
 export const LinkImport = () => {
   const projectId = useProjectId()
   const [text, setText] = useState('')

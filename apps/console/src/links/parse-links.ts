@@ -1,11 +1,11 @@
-/** One line of an import, and what is wrong with it. */
+/** A line of an import, and its error. */
 export type LinkRow = {
   line: number
   link: { destination: string; code?: string; campaign?: string }
   problem?: string
 }
 
-/** Cells of a line of CSV; a cell in quotation marks may hold commas. */
+/** Cells of a line of CSV; a quoted cell may contain commas. */
 const cellsOf = (line: string): string[] =>
   [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, plain]) =>
     (quoted?.replaceAll('""', '"') ?? plain ?? '').trim(),

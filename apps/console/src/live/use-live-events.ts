@@ -6,11 +6,11 @@ import type { WaymarkEvent } from '../api/types.ts'
 type Pages = InfiniteData<{ data: WaymarkEvent[]; nextCursor: string | null }>
 type Filters = { eventName?: string | undefined; visitorId?: string | undefined; userId?: string | undefined }
 
-/** How long to wait before another try when the stream was refused, in ms. */
+/** Delay before a refused stream is retried, in ms. */
 const RETRY_MS = 5_000
 
 /**
- * Puts events into a list as they are stored. Nothing is open while `paused` or while the page is hidden.
+ * Adds events to a list as they are stored. The stream is closed while `paused` and while the page is hidden.
  * @returns whether the stream is open
  */
 export const useLiveEvents = (listKey: readonly unknown[], filters: Filters, paused: boolean): boolean => {
@@ -29,7 +29,7 @@ export const useLiveEvents = (listKey: readonly unknown[], filters: Filters, pau
     let source: EventSource
     const connect = () => {
       source = new EventSource(`/api/projects/${projectId}/events/stream?${query}`)
-      // What was stored before the stream began is in the list.
+      // Events stored before the stream started are in the list.
       source.onopen = () => {
         setOpen(true)
         void client.invalidateQueries({ queryKey })

@@ -7,7 +7,7 @@ import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
 
-/** Who the latest events are from, each person once. */
+/** The people of the latest events, each once. */
 export const RecentPeople = () => {
   const projectId = useProjectId()
   const navigate = useNavigate()

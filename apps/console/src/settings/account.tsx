@@ -19,7 +19,7 @@ const browserOf = (userAgent: string | null): string => {
   return [name ?? 'Unknown client', system].filter(Boolean).join(' on ')
 }
 
-/** Who is signed in, where, and with which password. */
+/** The user, their sessions and their password. */
 export const AccountSettings = () => {
   const account = useAccount()
   const mayRename = useMay('admin')

@@ -2,7 +2,7 @@ import { Card } from '../ui/card.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { SettingsHeader } from './header.tsx'
 
-/** Stands in place of what only admins may read. */
+/** Shown to users who are not admins. */
 export const AdminsOnlyCard = () => (
   <Card>
     <EmptyState icon="key" title="Only admins see this page">

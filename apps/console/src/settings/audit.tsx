@@ -12,7 +12,7 @@ import { DataTable } from '../ui/table.tsx'
 import { AdminsOnly } from './admins-only.tsx'
 import { SettingsHeader } from './header.tsx'
 
-/** Who changed what. */
+/** The audit log. */
 export const Audit = () => {
   const projectId = useProjectId()
   const isAdmin = useMay('admin')

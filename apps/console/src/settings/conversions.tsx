@@ -15,7 +15,7 @@ import { EmptyState } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
 import { SettingsHeader } from './header.tsx'
 
-/** Which events are conversions. */
+/** The metering selectors of the project. */
 export const Conversions = () => {
   const projectId = useProjectId()
   const mayEdit = useMay('editor')

@@ -16,7 +16,7 @@ import { AdminsOnly } from './admins-only.tsx'
 import { SettingsHeader } from './header.tsx'
 import { KeyForm } from './key-form.tsx'
 
-/** Keys of the API, each shown once. */
+/** API keys, each shown once. */
 export const Keys = () => {
   const projectId = useProjectId()
   const isAdmin = useMay('admin')

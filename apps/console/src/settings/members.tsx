@@ -25,7 +25,7 @@ const ROLES: readonly (readonly [Role, string])[] = [
 
 const roleOf = (text: string | undefined): Role => ROLES.find(([role]) => role === text)?.[0] ?? 'viewer'
 
-/** Who may do what in the project. */
+/** The members of the project and their roles. */
 export const Members = () => {
   const projectId = useProjectId()
   const isAdmin = useMay('admin')

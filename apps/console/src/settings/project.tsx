@@ -18,7 +18,7 @@ const MODES = [
   ['off', 'Off: check nothing'],
 ] as const
 
-/** Name and rules of the project. */
+/** The name and the settings of the project. */
 export const ProjectSettings = () => {
   const projectId = useProjectId()
   const project = useProject()

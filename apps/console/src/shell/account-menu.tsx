@@ -7,7 +7,7 @@ import { Icon } from '../ui/icon.tsx'
 import { Menu, MenuItem, MenuLine } from './menu.tsx'
 import { currentTheme, setTheme } from './theme.ts'
 
-/** Who is signed in, light or dark, and the way out. */
+/** The user, the theme, and the sign-out. */
 export const AccountMenu = () => {
   const account = useAccount()
   const projectId = useProjectId()

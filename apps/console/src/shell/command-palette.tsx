@@ -76,7 +76,7 @@ const useCommands = (): Command[] => {
   ]
 }
 
-/** Goes anywhere by a few letters, after Ctrl+K or Command+K. */
+/** Searches pages and actions, opened with Ctrl+K or Command+K. */
 export const CommandPalette = () => {
   const [open, setOpen] = useState(false)
   const commands = useCommands()

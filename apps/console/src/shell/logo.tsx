@@ -1,4 +1,4 @@
-/** The mark of the product. */
+/** The logo. */
 export const Logo = ({ className = 'size-8' }: { className?: string }) => (
   <svg aria-hidden="true" viewBox="0 0 32 32" className={`shrink-0 ${className}`}>
     <rect width="32" height="32" rx="8" fill="#0f766e" />

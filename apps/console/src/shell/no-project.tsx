@@ -4,7 +4,7 @@ import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { Form, Input } from '../ui/form.tsx'
 
-/** What somebody sees who is a member of no project. */
+/** Shown to users without a project. */
 export const NoProject = () => {
   const navigate = useNavigate()
   const create = useChange((name: string) => unwrap(api.POST('/api/projects', { body: { name } })), {

@@ -9,7 +9,7 @@ import { CommandPalette } from './command-palette.tsx'
 import { PAGES } from './navigation.ts'
 import { ProjectMenu } from './project-menu.tsx'
 
-/** What stands around every page of a project. */
+/** The layout of every page of a project. */
 export const Shell = () => {
   const [open, setOpen] = useState(false)
   const path = useRouterState({ select: ({ location }) => location.pathname })

@@ -13,7 +13,7 @@ const LOOKS: Record<Look, string> = {
   danger: 'bg-surface text-danger border-line-strong hover:bg-danger-soft hover:border-danger',
 }
 
-/** How buttons, and links that look like buttons, look. */
+/** The styles of buttons and of links that look like buttons. */
 export const buttonClass = (look: Look = 'secondary', small = false): string =>
   `inline-flex shrink-0 items-center justify-center gap-1.5 rounded-lg border font-medium whitespace-nowrap transition-colors ` +
   `disabled:cursor-not-allowed disabled:opacity-50 ${small ? 'h-7 px-2 text-[0.93rem]' : 'h-9 px-3'} ${LOOKS[look]}`
@@ -22,7 +22,7 @@ type Props = ButtonHTMLAttributes<HTMLButtonElement> & {
   look?: Look
   small?: boolean
   icon?: IconName
-  /** Whether what it started is under way. */
+  /** Whether its action is running. */
   busy?: boolean
 }
 

@@ -8,10 +8,10 @@ import { Notice } from './states.tsx'
 
 const CONTROL =
   'w-full rounded-lg border border-line-strong bg-surface text-text shadow-card outline-offset-0 disabled:opacity-60 data-invalid:border-danger'
-/** How fields of one line look. */
+/** The styles of single-line fields. */
 export const inputClass = `${CONTROL} h-9 px-2.5`
 
-/** The names of fields and what the API found wrong with them. */
+/** The names of fields and their errors from the API. */
 const fieldErrors = (error: unknown): Record<string, string[]> => {
   if (!(error instanceof ApiError)) return {}
   const byField: Record<string, string[]> = {}
@@ -22,7 +22,7 @@ const fieldErrors = (error: unknown): Record<string, string[]> => {
   return byField
 }
 
-/** A form that shows beside its fields what the API found wrong with them, and everything else at its end. */
+/** A form that shows errors of the API next to their fields, and other errors at its end. */
 export const Form = ({
   onSubmit,
   submit,

@@ -3,12 +3,12 @@ import { messageOf } from '../api/client.ts'
 import { Button } from './button.tsx'
 import { Icon, type IconName } from './icon.tsx'
 
-/** Stands where something is being loaded. */
+/** Shown while something is loading. */
 export const Skeleton = ({ className = 'h-4 w-full' }: { className?: string }) => (
   <div aria-hidden="true" className={`animate-pulse rounded-md bg-subtle ${className}`} />
 )
 
-/** Stands where a block of lines is being loaded. */
+/** Shown while a block of lines is loading. */
 export const SkeletonLines = ({ lines = 5 }: { lines?: number }) => (
   <div role="status" aria-label="Loading" className="flex flex-col gap-3 p-4">
     {Array.from({ length: lines }, (_, line) => (
@@ -18,7 +18,7 @@ export const SkeletonLines = ({ lines = 5 }: { lines?: number }) => (
   </div>
 )
 
-/** Says in place what could not be loaded, and offers to try again. */
+/** Shows a loading error with a button to retry. */
 export const ErrorState = ({ error, retry }: { error: unknown; retry?: () => void }) => (
   <div role="alert" className="flex flex-col items-start gap-3 p-4 sm:flex-row sm:items-center">
     <Icon name="alert" className="size-5 text-danger" />
@@ -31,7 +31,7 @@ export const ErrorState = ({ error, retry }: { error: unknown; retry?: () => voi
   </div>
 )
 
-/** Says why there is nothing, and what to do next. */
+/** Explains an empty list and what to do next. */
 export const EmptyState = ({
   icon,
   title,
