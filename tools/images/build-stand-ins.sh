@@ -23,7 +23,7 @@ usage() {
   cat <<EOF
 Usage: build-stand-ins.sh [--pull] [--force]
   --pull   try the official image first, for ${pull_timeout_seconds}s
-  --force  rebuild the images that exist already
+  --force  rebuild all images; otherwise those whose source has changed
 EOF
 }
 
@@ -132,7 +132,13 @@ docker_build() {
   for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
     if [ -n "${!name:-}" ]; then arguments+=(--build-arg "$name"); fi
   done
-  docker build --label stand-in=true "${arguments[@]}" --tag "$image" "$context"
+  docker build --label stand-in=true --label "source=$(source_of "${context##*/}")" "${arguments[@]}" --tag "$image" \
+    "$context"
+}
+
+# A checksum of the files in a folder, by names and contents.
+source_of() {
+  (cd "$here/$1" && find . -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-16)
 }
 
 new_context() {
@@ -214,10 +220,21 @@ exists() {
   docker image inspect "$1" >/dev/null 2>&1
 }
 
+label_of() {
+  docker image inspect --format "{{index .Config.Labels \"$2\"}}" "$1"
+}
+
+# Whether the image is a stand-in that was built from another version of its folder. Official images never are.
+is_outdated() {
+  local image=$1 folder=$2
+  [ "$(label_of "$image" stand-in)" = true ] && [ -d "$here/$folder" ] &&
+    [ "$(label_of "$image" source)" != "$(source_of "$folder")" ]
+}
+
 # Keeps an existing image, pulls it if requested, and builds it otherwise.
 provide() {
   local image=$1 build=$2
-  if exists "$image" && ! $force; then
+  if exists "$image" && ! $force && ! is_outdated "$image" "${build#build_}"; then
     echo "$image is there"
   elif $pull && timeout "$pull_timeout_seconds" docker pull --quiet "$image" >/dev/null 2>&1; then
     echo "Pulled $image"
