@@ -103,6 +103,7 @@ const SettingsForm = ({ settings }: { settings: Settings }) => {
   const isAdmin = useMay('admin')
   const [rejectUnknown, setRejectUnknown] = useState(settings.ingestValidation?.rejectUnknownEvents ?? false)
   const [verify, setVerify] = useState(settings.identityVerification === 'required')
+  const [identifyEvents, setIdentifyEvents] = useState(settings.identifyEvents ?? false)
   const save = useChange(
     (values: Record<string, string>) =>
       unwrap(
@@ -115,6 +116,7 @@ const SettingsForm = ({ settings }: { settings: Settings }) => {
             },
             ipStorage: values.ip === 'keep' || values.ip === 'drop' ? values.ip : 'truncate',
             identityVerification: verify ? 'required' : 'optional',
+            identifyEvents,
             deniedTraits: (values.deniedTraits ?? '')
               .split(',')
               .map((name) => name.trim())
@@ -168,6 +170,13 @@ const SettingsForm = ({ settings }: { settings: Settings }) => {
           hint="With a hash that your server computes."
           checked={verify}
           onChange={setVerify}
+          disabled={!isAdmin}
+        />
+        <Switch
+          label="Store an event for each identify call of an SDK"
+          hint="Of Segment's and RudderStack's libraries."
+          checked={identifyEvents}
+          onChange={setIdentifyEvents}
           disabled={!isAdmin}
         />
       </Form>
