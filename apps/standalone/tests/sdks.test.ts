@@ -60,7 +60,7 @@ describe('an SDK of Segment’s protocol stores each call once, though an answer
   it('@segment/analytics-node', async () => {
     const proxy = await startProxy()
     const name = 'segment-node'
-    const analytics = new Analytics({ writeKey: waymark.apiKey, host: proxy.url, flushAt: 500 })
+    const analytics = new Analytics({ writeKey: waymark.apiKey, host: proxy.url, flushAt: CALLS / 2 })
     const errors: unknown[] = []
     analytics.on('error', (error) => errors.push(error))
     for (let n = 0; n < CALLS; n++) {
@@ -83,7 +83,7 @@ describe('an SDK of Segment’s protocol stores each call once, though an answer
     const name = 'rudderstack-node'
     const client = new RudderAnalytics(waymark.apiKey, {
       dataPlaneUrl: proxy.url,
-      flushAt: 500,
+      flushAt: CALLS / 2,
       maxInternalQueueSize: 6 * CALLS,
     })
     for (let n = 0; n < CALLS; n++) {
