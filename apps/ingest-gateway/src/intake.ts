@@ -1,3 +1,4 @@
+import { randomFillSync } from 'node:crypto'
 import type { Cache } from '@waymark/cache'
 import {
   type AcceptedEvent,
@@ -89,16 +90,26 @@ type IntakeDeps = { projectConfigs: ProjectConfigs; cache: Cache; clock: () => n
 /** How long the generated ids of a failed request are kept for its repeat, in ms. */
 const GENERATED_IDS_MS = 10 * 60_000
 
+const ID_BYTES = 16
+
 /**
  * Creates UUIDv7 ids from the time of receipt, in ms since the epoch. Ids of one millisecond ascend.
  */
 export const createEventIds = (): ((time: number) => string) => {
+  // Random bytes of many ids at once, because a call for each id takes a sixth of the time of a large request.
+  const random = new Uint8Array(256 * ID_BYTES)
+  let used = random.length
   let at = Number.NaN
   let count = 0
   return (time) => {
     count = time === at ? count + 1 : 0
     at = time
-    return uuidv7({ msecs: time, seq: count })
+    if (used === random.length) {
+      randomFillSync(random)
+      used = 0
+    }
+    used += ID_BYTES
+    return uuidv7({ msecs: time, seq: count, random: random.subarray(used - ID_BYTES, used) })
   }
 }
 
