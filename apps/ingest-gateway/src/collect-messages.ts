@@ -21,7 +21,7 @@ export type MessageRequest = { body: unknown; call: SegmentCall | undefined }
 export type MessageSender = Sender & Identifier & { isBrowser: boolean }
 
 export type MessageOptions = IntakeOptions & {
-  /** Called with the number of changes of people, before they are made one after the other. */
+  /** Called with the number of changes of people, before they are made. */
   onPersonChanges: (count: number) => void
 }
 

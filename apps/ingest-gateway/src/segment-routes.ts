@@ -39,7 +39,7 @@ type Deps = {
   collectMessages: ReturnType<typeof createCollectMessages>
 }
 
-/** How much each change of a person extends the deadline, in ms: they are made one after the other. */
+/** How much each change of a person extends the deadline, in ms: those of one person are made one after the other. */
 const MS_PER_PERSON_CHANGE = 15
 
 type CallSpec = { operation: Operation; short?: string; call?: SegmentCall; backfill?: boolean }
@@ -140,10 +140,13 @@ const basicUser = ({ headers }: HttpRequest): string | undefined => {
 
 /** The key in a body. Some clients name it only in the messages of a batch. */
 const keyIn = (body: unknown): string | undefined => {
-  if (typeof body !== 'object' || body === null) return undefined
-  const { writeKey, batch } = body as { writeKey?: unknown; batch?: unknown }
-  if (typeof writeKey === 'string') return writeKey
-  return Array.isArray(batch) ? keyIn(batch[0]) : undefined
+  const { batch } = (body ?? {}) as { batch?: unknown }
+  return writeKeyOf(body) ?? (Array.isArray(batch) ? writeKeyOf(batch[0]) : undefined)
+}
+
+const writeKeyOf = (value: unknown): string | undefined => {
+  const { writeKey } = (value ?? {}) as { writeKey?: unknown }
+  return typeof writeKey === 'string' ? writeKey : undefined
 }
 
 /** What the browser SDK asks its CDN for. It then sends to the host that answered, at `/v1`. */
