@@ -4,7 +4,7 @@ import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { nameOf } from './person.tsx'
 
 /** The people that a search finds. */
@@ -31,7 +31,7 @@ export const FoundPeople = ({ search }: { search: string }) => {
             <Link
               to="/p/$projectId/people/$id"
               params={{ projectId, id: person.id }}
-              className="block max-w-64 truncate rounded font-medium hover:underline"
+              className={`block max-w-64 truncate ${rowLinkClass}`}
             >
               {nameOf(person)}
             </Link>
