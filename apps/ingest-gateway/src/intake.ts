@@ -1,4 +1,4 @@
-import { randomFillSync } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Cache } from '@waymark/cache'
 import {
   type AcceptedEvent,
@@ -90,26 +90,30 @@ type IntakeDeps = { projectConfigs: ProjectConfigs; cache: Cache; clock: () => n
 /** How long the generated ids of a failed request are kept for its repeat, in ms. */
 const GENERATED_IDS_MS = 10 * 60_000
 
-const ID_BYTES = 16
+const VERSION = 0x7000
+const COUNTS = 0x1000
+/** Where the variant and the 62 random bits behind it begin in the text of a UUID. */
+const VARIANT_AT = 18
 
 /**
- * Creates UUIDv7 ids from the time of receipt, in ms since the epoch. Ids of one millisecond ascend.
+ * Creates UUIDv7 ids from the time of receipt, in ms since the epoch. Ids of one millisecond ascend: their first random
+ * field is a counter (RFC 9562, 6.2, method 1), and the other is new whenever the counter starts again. With `uuid`, a
+ * twentieth of the time of a large request went into ids.
  */
 export const createEventIds = (): ((time: number) => string) => {
-  // Random bytes of many ids at once, because a call for each id takes a sixth of the time of a large request.
-  const random = new Uint8Array(256 * ID_BYTES)
-  let used = random.length
   let at = Number.NaN
   let count = 0
+  let prefix = ''
+  let suffix = ''
   return (time) => {
-    count = time === at ? count + 1 : 0
-    at = time
-    if (used === random.length) {
-      randomFillSync(random)
-      used = 0
+    if (time !== at || count === COUNTS) {
+      const hex = time.toString(16).padStart(12, '0')
+      prefix = `${hex.slice(0, 8)}-${hex.slice(8)}-`
+      suffix = randomUUID().slice(VARIANT_AT)
+      at = time
+      count = 0
     }
-    used += ID_BYTES
-    return uuidv7({ msecs: time, seq: count, random: random.subarray(used - ID_BYTES, used) })
+    return prefix + (VERSION + count++).toString(16) + suffix
   }
 }
 
@@ -266,13 +270,14 @@ const withContext = (event: AcceptedEvent, contextProperties: Record<string, unk
   properties: { ...contextProperties, ...event.properties },
 })
 
-const namesIn = (rawEvents: readonly unknown[]): Set<string> =>
-  new Set(
-    rawEvents.flatMap((raw) => {
-      const { eventName } = (raw ?? {}) as { eventName?: unknown }
-      return typeof eventName === 'string' ? [eventName] : []
-    }),
-  )
+const namesIn = (rawEvents: readonly unknown[]): Set<string> => {
+  const names = new Set<string>()
+  for (const raw of rawEvents) {
+    const { eventName } = (raw ?? {}) as { eventName?: unknown }
+    if (typeof eventName === 'string') names.add(eventName)
+  }
+  return names
+}
 
 /** Whether an event has an id that identifies its repeats: a text that is not blank. */
 const hasUsableId = (raw: unknown): boolean => {

@@ -1,6 +1,5 @@
-import { type Log, storeUnavailable } from '@waymark/contracts'
+import { type Log, storeUnavailable, within } from '@waymark/contracts'
 import { LRUCache } from 'lru-cache'
-import pTimeout from 'p-timeout'
 
 /** A cached value. `readAt` is when it was read, in ms by the cache's clock, or `-Infinity` when that is unknown. */
 export type CachedValue<V> = {
@@ -107,10 +106,14 @@ export const createReadThroughCache = <V extends object, Context extends unknown
       const context = given as Context
       const startedAt = now()
       const stale = known !== undefined && startedAt < known.usableUntil ? known : undefined
-      const milliseconds = stale ? refreshTimeoutMs : readTimeoutMs
+      const timeoutMs = stale ? refreshTimeoutMs : readTimeoutMs
       let found: ReadValue<V> | null
       try {
-        found = await pTimeout(read(key, ...context), { milliseconds })
+        found = await within(
+          timeoutMs,
+          read(key, ...context),
+          () => new Error(`No answer within ${timeoutMs} ms`),
+        )
       } catch (error) {
         log?.warn(
           { err: error, cache: name, stale: stale !== undefined },

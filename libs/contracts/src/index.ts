@@ -159,3 +159,4 @@ export {
 } from './topics.ts'
 export { traceHeadersOf, traceIdOf } from './trace-context.ts'
 export { compileValidator, type SchemaProblem, type Validator } from './validator.ts'
+export { within } from './within.ts'

@@ -23,7 +23,7 @@ const createHarness = async () => {
         `INSERT INTO bus.log (topic, "partition", "offset", key, value, at)
          SELECT $1, $2, coalesce(max("offset") + 1, 0), $3, $4, now() FROM bus.log WHERE topic = $1 AND "partition" = $2
          RETURNING "offset"::text AS end`,
-        [topic, partitionOf(key, PARTITIONS), key, value],
+        [topic, partitionOf(Buffer.from(key), PARTITIONS), key, value],
       )
       expect(rows).toHaveLength(1)
     },
@@ -142,7 +142,7 @@ describe.skipIf(!services)('sweeping the log in PostgreSQL', () => {
 
   it('lets a group that comes later wait at the end of what is forgotten', async () => {
     const { url, pool, commit } = await createLogDatabase()
-    const partition = partitionOf('ann', PARTITIONS)
+    const partition = partitionOf(Buffer.from('ann'), PARTITIONS)
     await commit('earlier', numbered.name, partition, 100)
     const query = vi.spyOn(pool, 'query')
     const readFrom = () =>

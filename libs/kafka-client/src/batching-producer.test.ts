@@ -11,14 +11,14 @@ const MAX_BATCH_CHARACTERS = 1_000
 
 /** The key selects the partition. */
 const record = (partition: number, value: string): BatchRecord => ({ key: `${partition}`, value })
-const partitionOf = (key: string): number => Number(key)
-const partitionIn = ({ key }: BatchRecord): number => partitionOf(key)
+const partitionOf = (key: Uint8Array): number => Number(Buffer.from(key).toString())
+const partitionIn = ({ key }: BatchRecord): number => Number(key)
 
 const newBatch = () => {
   const batch = {
     records: [] as BatchRecord[],
     released: false,
-    append: (added: BatchRecord): boolean => {
+    append: (_key: Uint8Array, added: BatchRecord): boolean => {
       const characters = batch.records.reduce((sum, { value }) => sum + value.length, added.value.length)
       if (batch.records.length > 0 && characters > MAX_BATCH_CHARACTERS) return false
       batch.records.push(added)

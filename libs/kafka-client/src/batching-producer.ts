@@ -5,8 +5,8 @@ import type { BatchRecord } from './record-batch.ts'
 
 /** What records of one partition are gathered in. */
 export type Batch = {
-  /** Whether the record was added: false when there is no room for it beside the others. */
-  append(record: BatchRecord): boolean
+  /** Whether the record was added: false when there is no room for it beside the others. `key` is its key in UTF-8. */
+  append(key: Uint8Array, record: BatchRecord): boolean
   /** Called once the batch is stored and no longer needed. */
   release(): void
 }
@@ -56,12 +56,12 @@ export const createBatchingProducer = <B extends Batch>(
     !inFlight.has(partition) && leaderOf(partition) === leader
 
   /** Adds a record to the newest batch of its partition, or to a new one, and returns that batch. */
-  const append = (record: BatchRecord, partition: number): Queued<B> => {
+  const append = (key: Uint8Array, record: BatchRecord, partition: number): Queued<B> => {
     const queue = queues.get(partition)
     const newest = queue?.at(-1)
-    if (newest && !newest.sent && newest.batch.append(record)) return newest
+    if (newest && !newest.sent && newest.batch.append(key, record)) return newest
     const opened = { partition, batch: options.newBatch(), requests: [], sent: false }
-    opened.batch.append(record)
+    opened.batch.append(key, record)
     if (queue) queue.push(opened)
     else queues.set(partition, [opened])
     return opened
@@ -180,15 +180,16 @@ export const createBatchingProducer = <B extends Batch>(
      */
     send: (
       records: readonly BatchRecord[],
-      partitionOf: (key: string) => number,
+      partitionOf: (key: Uint8Array) => number,
       deadlineMs = options.deadlineMs,
     ): Promise<void> =>
       new Promise((resolve, reject) => {
         if (records.length === 0) return resolve()
         const request = createRequest(resolve, reject, deadlineMs)
         for (const record of records) {
-          const partition = partitionOf(record.key)
-          const { requests } = append(record, partition)
+          const key = Buffer.from(record.key)
+          const partition = partitionOf(key)
+          const { requests } = append(key, record, partition)
           if (requests.at(-1) === request) continue
           requests.push(request)
           request.unacknowledged++

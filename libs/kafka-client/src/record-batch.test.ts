@@ -43,7 +43,8 @@ const decode = async (batch: Buffer): Promise<BatchRecord[]> => {
 }
 
 const newBatch = createRecordBatches(10_000_000)
-const appendTo = (batch: RecordBatch, record: BatchRecord): boolean => batch.append(record)
+const appendTo = (batch: RecordBatch, record: BatchRecord): boolean =>
+  batch.append(Buffer.from(record.key), record)
 const encodeRecordBatch = (records: readonly BatchRecord[], compression?: BatchCompression) => {
   const batch = newBatch()
   for (const record of records) expect(appendTo(batch, record)).toBe(true)

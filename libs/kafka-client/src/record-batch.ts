@@ -25,9 +25,9 @@ const MIN_COMPRESSED_BYTES = 8_192
 export type RecordBatch = {
   /**
    * Adds a record, unless it could make the batch larger than allowed; a first one is always added. Returns whether it
-   * did. Must not be called after `finish`.
+   * did. `key` is its key in UTF-8. Must not be called after `finish`.
    */
-  append(record: BatchRecord): boolean
+  append(key: Uint8Array, record: BatchRecord): boolean
   /** Encodes the batch. `now` is the time of all its records, in ms. May be called again until `release`. */
   finish(now: number, compression?: BatchCompression): Promise<Buffer>
   /**
@@ -69,11 +69,11 @@ export const createRecordBatches = (maxBytes: number) => {
       buffer = larger
     }
     return {
-      append: (record) => {
-        const most = mostBytesOf(record)
+      append: (key, record) => {
+        const most = key.length + mostBytesOf(record)
         if (count > 0 && end + most > maxBytes) return false
         makeRoomFor(most)
-        end = writeRecord(buffer, end, record, count++)
+        end = writeRecord(buffer, end, key, record, count++)
         return true
       },
       finish: async (now, compression) => {
@@ -113,8 +113,8 @@ const writeHeader = (batch: Buffer, { now, count, codec }: BatchHeader): Buffer 
   return batch
 }
 
-const mostBytesOf = ({ key, value, headers }: BatchRecord): number => {
-  let most = MAX_FRAME_BYTES + MAX_UNIT_BYTES * (key.length + value.length)
+const mostBytesOf = ({ value, headers }: BatchRecord): number => {
+  let most = MAX_FRAME_BYTES + MAX_UNIT_BYTES * value.length
   for (const name in headers)
     most += MAX_HEADER_FRAME_BYTES + MAX_UNIT_BYTES * (name.length + (headers[name]?.length ?? 0))
   return most
@@ -127,13 +127,14 @@ const mostBytesOf = ({ key, value, headers }: BatchRecord): number => {
 const writeRecord = (
   bytes: Buffer,
   start: number,
+  key: Uint8Array,
   record: BatchRecord,
   offsetDelta: number,
   valueBytes = record.value.length,
 ): number => {
-  const { key, value, headers = NO_HEADERS } = record
+  const { value, headers = NO_HEADERS } = record
   const names = headers === NO_HEADERS ? NO_NAMES : Object.keys(headers)
-  let size = 2 + sizeOf(offsetDelta) + sizeOfText(key) + sizeOf(valueBytes) + valueBytes
+  let size = 2 + sizeOf(offsetDelta) + sizeOf(key.length) + key.length + sizeOf(valueBytes) + valueBytes
   size += sizeOf(names.length)
   for (const name of names) size += sizeOfText(name) + sizeOfText(headers[name] ?? '')
 
@@ -142,10 +143,12 @@ const writeRecord = (
   bytes[at++] = 0
   bytes[at++] = 0
   at = writeVarint(bytes, at, offsetDelta)
-  at = writeText(bytes, at, key)
-  at = writeVarint(bytes, at, valueBytes)
+  at = writeVarint(bytes, at, key.length)
+  bytes.set(key, at)
+  at = writeVarint(bytes, at + key.length, valueBytes)
   const written = bytes.write(value, at)
-  if (written !== valueBytes) return writeRecord(bytes, start, record, offsetDelta, Buffer.byteLength(value))
+  if (written !== valueBytes)
+    return writeRecord(bytes, start, key, record, offsetDelta, Buffer.byteLength(value))
   at = writeVarint(bytes, at + written, names.length)
   for (const name of names) {
     at = writeText(bytes, at, name)

@@ -29,7 +29,7 @@ export const openEmbeddedEventBus = async (
       appender.append(
         records.map(({ key, value, headers }) => ({
           topic: topic.name,
-          partition: partitionOf(key, partitions),
+          partition: partitionOf(Buffer.from(key), partitions),
           key,
           value,
           headers,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Log, Topic } from '@waymark/contracts'
+import { type Log, type Topic, within } from '@waymark/contracts'
 import { type Database, isTransient } from '@waymark/database'
 import {
   BusUnavailableError,
@@ -80,7 +80,7 @@ export const createIngestQueue = ({
   const publish = async (topic: Topic<unknown>, records: readonly SerializedRecord[]): Promise<void> => {
     if (now() < busRetryAt) throw new BusUnavailableError('the bus has just failed')
     try {
-      await withinDeadline(bus.publishSerialized(topic, records), BUS_DEADLINE_MS)
+      await within(BUS_DEADLINE_MS, bus.publishSerialized(topic, records), notInTime)
     } catch (error) {
       if (error instanceof BusUnavailableError) busRetryAt = now() + RETRY_COOLDOWN_MS
       throw error
@@ -168,7 +168,7 @@ export const createIngestQueue = ({
   }
 
   const enqueue = (topic: Topic<unknown>, records: readonly SerializedRecord[]): Promise<void> =>
-    withinDeadline(publishOrSpool(topic, records), ENQUEUE_DEADLINE_MS)
+    within(ENQUEUE_DEADLINE_MS, publishOrSpool(topic, records), notInTime)
 
   return {
     enqueueOnBus: (topic, records) => publish(topic, serializeRecords(records)),
@@ -183,17 +183,5 @@ export const createIngestQueue = ({
   }
 }
 
-/** Rejects after `ms`. The records may still arrive. */
-const withinDeadline = async (outcome: Promise<void>, ms: number): Promise<void> => {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  // Not by p-timeout, which makes an error with its stack for each record: a sixth of a request's CPU time.
-  const timer = setTimeout(
-    () => reject(new BusUnavailableError(`the queue did not take the record within ${ms} ms`)),
-    ms,
-  )
-  try {
-    await Promise.race([outcome, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
+/** The records may still arrive. */
+const notInTime = (): Error => new BusUnavailableError('the queue did not take the records in time')
