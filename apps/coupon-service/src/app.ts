@@ -1,8 +1,7 @@
 import { type CorePlatform, drain, limiterBySize, rateLimit, type Service } from '@waymark/service-kit'
 import { createGenerateCodes } from './generate-codes.ts'
 import { createForgetAnswers } from './idempotency.ts'
-import { lookUpRoute } from './look-up-route.ts'
-import { createMissLimit } from './miss-limit.ts'
+import { createMissLimit, lookUpRoute } from './look-up-route.ts'
 import { createRedeemCoupon } from './redeem-coupon.ts'
 import { redeemRoute } from './redeem-route.ts'
 

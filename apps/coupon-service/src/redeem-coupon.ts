@@ -5,18 +5,18 @@ import { resolveProfiles } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
 import type { ClientBase } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { type Coupon, findCoupon, viewCoupon } from './find-coupon.ts'
+import { type Coupon, findCoupon, viewCoupon } from './coupon-queries.ts'
 import { type Answer, answerOnce, type IdempotentRequest } from './idempotency.ts'
-import type { Redeem } from './redeem-request.ts'
-import { publishRedemption, type RecordConfig } from './redemption-records.ts'
 import {
   claimCoupon,
   countForPool,
   countForProfile,
+  type Redeem,
   type Redemption,
   storeAttempt,
   storeRedemption,
-} from './redemption-rows.ts'
+} from './redemption-queries.ts'
+import { publishRedemption, type RecordConfig } from './redemption-records.ts'
 
 /**
  * The project of the key and the device of the request, if known. `hidesProfile` for public keys, which must not learn

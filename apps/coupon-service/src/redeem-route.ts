@@ -1,6 +1,15 @@
 import { hash } from 'node:crypto'
-import { MAX_REDEEM_BODY_BYTES, redeemCoupon as operation } from '@waymark/contracts'
-import { canonicalJson } from '@waymark/domain'
+import {
+  AppError,
+  currencyOf,
+  MAX_COUPON_METADATA_BYTES,
+  MAX_COUPON_METADATA_DEPTH,
+  MAX_REDEEM_BODY_BYTES,
+  redeemCoupon as operation,
+  redeemRequest,
+  requireValid,
+} from '@waymark/contracts'
+import { canonicalJson, isDeeperThan, normalizeCode } from '@waymark/domain'
 import {
   type CorePlatform,
   type KeyCall,
@@ -9,7 +18,7 @@ import {
   type Route,
 } from '@waymark/service-kit'
 import type { createRedeemCoupon, Redeemer } from './redeem-coupon.ts'
-import { parseIdempotencyKey, parseRedeem } from './redeem-request.ts'
+import type { Redeem } from './redemption-queries.ts'
 
 type Deps = {
   apiKeys: CorePlatform['apiKeys']
@@ -42,4 +51,40 @@ const redeemerOf = ({ apiKey: { projectId, kind }, request: { ip, headers } }: K
       ? { ip: ip === '' ? null : ip, userAgent: headers['user-agent'] ?? null }
       : { ip: null, userAgent: null }
   return { projectId, device, hidesProfile: kind === 'pub' }
+}
+
+/** Reads the body of a request to redeem. @throws AppError bad_request */
+export const parseRedeem = (body: unknown): Redeem => {
+  const request = requireValid(redeemRequest, body)
+  const amount = request.amount ?? null
+  const currency = currencyOf(request.currency ?? '') ?? null
+  if (amount !== null && currency === null)
+    throw new AppError('bad_request', 'currency is required beside amount, such as EUR')
+  const metadata = request.metadata ?? {}
+  if (isDeeperThan(metadata, MAX_COUPON_METADATA_DEPTH))
+    throw new AppError('bad_request', `metadata is nested deeper than ${MAX_COUPON_METADATA_DEPTH} levels`)
+  const bytes = Buffer.byteLength(JSON.stringify(metadata))
+  if (bytes > MAX_COUPON_METADATA_BYTES)
+    throw new AppError(
+      'bad_request',
+      `metadata takes ${bytes} bytes; ${MAX_COUPON_METADATA_BYTES} are allowed`,
+    )
+  return {
+    code: normalizeCode(request.code),
+    visitorId: request.visitorId ?? null,
+    userId: request.userId ?? null,
+    orderId: request.orderId ?? null,
+    amount,
+    currency,
+    eventId: request.eventId ?? null,
+    metadata,
+  }
+}
+
+const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/
+
+/** Reads the `Idempotency-Key` header. @throws AppError bad_request when it is not 1 to 255 printable characters */
+const parseIdempotencyKey = (header: string | undefined): string | undefined => {
+  if (header === undefined || IDEMPOTENCY_KEY.test(header)) return header
+  throw new AppError('bad_request', 'The Idempotency-Key must be 1 to 255 printable ASCII characters')
 }

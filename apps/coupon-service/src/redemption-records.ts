@@ -9,8 +9,8 @@ import {
 import { type CompiledSelector, conversionsOf, ingestRecordOf, partitionKeyOf } from '@waymark/domain'
 import { outboxStatement } from '@waymark/pipeline'
 import type { QueryConfig } from 'pg'
-import type { Coupon } from './find-coupon.ts'
-import type { Redemption } from './redemption-rows.ts'
+import type { Coupon } from './coupon-queries.ts'
+import type { Redemption } from './redemption-queries.ts'
 
 /** The outbox lane of redemptions. */
 const LANE = 'coupons'

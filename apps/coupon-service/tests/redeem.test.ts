@@ -8,7 +8,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createForgetAnswers } from '../src/idempotency.ts'
 import { createRedeemCoupon } from '../src/redeem-coupon.ts'
-import { parseRedeem } from '../src/redeem-request.ts'
+import { parseRedeem } from '../src/redeem-route.ts'
 import { createPool, createProject } from './pools.ts'
 
 const HOUR_MS = 60 * 60_000

@@ -1,5 +1,6 @@
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import path from 'node:path'
+import { writeFileAtomically } from '@waymark/service-kit'
 import type { MailTransport } from './transport.ts'
 
 /**
@@ -8,10 +9,7 @@ import type { MailTransport } from './transport.ts'
  */
 export const createDirectoryTransport = (directory: string): Required<MailTransport> => ({
   send: async ({ id, raw }) => {
-    await mkdir(directory, { recursive: true })
-    const file = path.join(directory, `${id}.eml`)
-    await writeFile(`${file}.new`, raw, { mode: 0o600, flush: true })
-    await rename(`${file}.new`, file)
+    await writeFileAtomically(path.join(directory, `${id}.eml`), raw)
     return { kind: 'accepted', response: `${id}.eml` }
   },
   deleteCopies: async (deliveryIds) => {

@@ -1,9 +1,14 @@
 import { createReadThroughCache, type ReadValue } from '@waymark/cache'
-import type { Log } from '@waymark/contracts'
-import { LINK_CODE } from '@waymark/domain'
+import type { LinkTarget, Log } from '@waymark/contracts'
+import {
+  fitsTarget,
+  LINK_CODE,
+  type LinkVisitor,
+  type PreparedDestination,
+  prepareDestination,
+} from '@waymark/domain'
 import type { ChangeNotices } from '@waymark/project-config'
-import type { LinkStore } from './link-store.ts'
-import { type PreparedLink, prepareLink } from './prepared-link.ts'
+import type { LinkStore, StoredLink } from './link-store.ts'
 
 const REFRESH_TIMEOUT_MS = 300
 const READ_TIMEOUT_MS = 4_000
@@ -54,3 +59,42 @@ export const createLinkCache = ({ store, changes, now, log }: LinkCacheDeps) => 
 }
 
 export type LinkCache = ReturnType<typeof createLinkCache>
+
+type PreparedTarget = { conditions: Omit<LinkTarget, 'destination'>; destination: PreparedDestination }
+
+/** A link with parsed destinations. */
+export type PreparedLink = Omit<StoredLink, 'destination' | 'targets' | 'utm'> & {
+  destination: PreparedDestination
+  targets: readonly PreparedTarget[]
+}
+
+/**
+ * Parses the destinations of a link once for all visitors. Many links are cached, so fields that a redirect does not use
+ * are dropped.
+ */
+const prepareLink = (link: StoredLink): PreparedLink => ({
+  id: link.id,
+  projectId: link.projectId,
+  code: link.code,
+  status: link.status,
+  startsAt: link.startsAt,
+  expiresAt: link.expiresAt,
+  clickLimit: link.clickLimit,
+  clicks: link.clicks,
+  forwardQuery: link.forwardQuery,
+  destination: prepareDestination(link.destination, link.utm),
+  targets: link.targets.map(({ destination, ...conditions }) => ({
+    conditions,
+    destination: prepareDestination(destination, link.utm),
+  })),
+})
+
+/** The destination for a visitor; `describe` is called only if the link has targets. */
+export const destinationFor = (
+  { destination, targets }: PreparedLink,
+  describe: () => LinkVisitor,
+): PreparedDestination => {
+  if (targets.length === 0) return destination
+  const visitor = describe()
+  return targets.find(({ conditions }) => fitsTarget(conditions, visitor))?.destination ?? destination
+}

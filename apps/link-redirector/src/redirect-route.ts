@@ -3,9 +3,8 @@ import { addressFor, createClickIds, type LinkEnd, linkStateAt } from '@waymark/
 import { type HttpRequest, queryTextOf, type Route, route } from '@waymark/service-kit'
 import type { ClickLimits } from './click-limits.ts'
 import type { ClickRecorder } from './click-recorder.ts'
-import type { LinkCache } from './link-cache.ts'
+import { destinationFor, type LinkCache, type PreparedLink } from './link-cache.ts'
 import { type Refusal, refusalReply } from './link-page.ts'
-import { destinationFor, type PreparedLink } from './prepared-link.ts'
 import type { ProjectOptions } from './project-options.ts'
 import type { VisitorReader } from './visitor.ts'
 

@@ -8,9 +8,9 @@ import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { quotasConfig } from '../src/config.ts'
 import { exportCodes, importCodes } from '../src/coupons/coupon-csv.ts'
+import { createPool } from '../src/coupons/coupon-pool-queries.ts'
 import { newPoolValues } from '../src/coupons/coupon-pool-values.ts'
 import { listCoupons, revokeCoupons } from '../src/coupons/coupon-queries.ts'
-import { createPool } from '../src/coupons/create-coupon-pool.ts'
 import { rollBackRedemption } from '../src/coupons/roll-back-redemption.ts'
 
 const discount = { type: 'percent', value: 10 }

@@ -1,8 +1,7 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
-import path from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { compileValidator } from '@waymark/contracts'
 import { ensureDemoProject } from '@waymark/project-config'
-import type { Platform } from '@waymark/service-kit'
+import { type Platform, writeFileAtomically } from '@waymark/service-kit'
 import { type Static, Type } from 'typebox'
 
 /** The content of `demo.json`: the address of the server and the credentials of the demo project. */
@@ -49,13 +48,10 @@ const read = async (file: string): Promise<DemoFile | undefined> => {
   }
 }
 
-// Renames a complete file, so that a crash leaves the old or the new one.
-const write = async (
+const write = (
   file: string,
   { baseUrl, apiKey, publicKey, projectId, email, password }: DemoFile,
 ): Promise<void> => {
-  await mkdir(path.dirname(file), { recursive: true })
-  const text = `${JSON.stringify({ baseUrl, apiKey, publicKey, projectId, email, password }, null, 2)}\n`
-  await writeFile(`${file}.new`, text, { mode: 0o600 })
-  await rename(`${file}.new`, file)
+  const fields = { baseUrl, apiKey, publicKey, projectId, email, password }
+  return writeFileAtomically(file, `${JSON.stringify(fields, null, 2)}\n`)
 }

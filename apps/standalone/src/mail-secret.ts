@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
-import path from 'node:path'
-import { ConfigError } from '@waymark/service-kit'
+import { readFile } from 'node:fs/promises'
+import { ConfigError, writeFileAtomically } from '@waymark/service-kit'
 
 const USABLE = /^[\w-]{43}$/
 
@@ -29,9 +28,6 @@ export const keepMailSecret = async (file: string): Promise<string> => {
     ])
   }
   const secret = randomBytes(32).toString('base64url')
-  await mkdir(path.dirname(file), { recursive: true })
-  // Renames a complete file, so that a crash leaves a whole secret or none.
-  await writeFile(`${file}.new`, `${secret}\n`, { mode: 0o600 })
-  await rename(`${file}.new`, file)
+  await writeFileAtomically(file, `${secret}\n`)
   return secret
 }

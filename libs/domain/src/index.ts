@@ -1,5 +1,4 @@
-export { isCommonPassword } from './account/common-password.ts'
-export { hashPassword, unmatchableHash, verifyPassword } from './account/password.ts'
+export { hashPassword, isCommonPassword, unmatchableHash, verifyPassword } from './account/password.ts'
 export { roleAllows, roleOfScopes, scopesOfRole, strongerRole } from './account/role.ts'
 export { generateToken, hashToken } from './account/token.ts'
 export {
@@ -29,15 +28,17 @@ export {
   conversionsOf,
   meterEvent,
 } from './conversion/metering.ts'
-export { displayCode, normalizeCode, normalizeCodePrefix } from './coupon/code.ts'
 export {
   alphabetProblems,
   type CodeSpace,
   DEFAULT_ALPHABET,
   DEFAULT_CODE_LENGTH,
+  displayCode,
+  drawCodes,
   guessabilityProblems,
-} from './coupon/code-space.ts'
-export { drawCodes } from './coupon/draw-codes.ts'
+  normalizeCode,
+  normalizeCodePrefix,
+} from './coupon/code.ts'
 export { type CouponState, refusalMessage, refusalOf } from './coupon/refusal.ts'
 export { decisionProblems } from './decision/check-decision.ts'
 export { type Comparison, compareRates, rateOf } from './decision/compare-rates.ts'

@@ -1,4 +1,5 @@
-import { readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
+import { writeFileAtomically } from '@waymark/service-kit'
 
 /** A store of `demo.json`, whose keys and password cannot be recovered. */
 type DemoStore = { read(): Promise<string | undefined>; write(text: string): Promise<void> }
@@ -15,10 +16,7 @@ export const demoInFile = (file: string): DemoStore => ({
       if (error.code === 'ENOENT') return undefined
       throw error
     }),
-  write: async (text) => {
-    await writeFile(`${file}.new`, text, { mode: 0o600 })
-    await rename(`${file}.new`, file)
-  },
+  write: (text) => writeFileAtomically(file, text),
 })
 
 /** The API server of a cluster, and a service account that may get, create and update the Secret. */

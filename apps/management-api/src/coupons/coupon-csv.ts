@@ -14,11 +14,11 @@ import { LoopTurns, type Route } from '@waymark/service-kit'
 import { type CsvError, parse } from 'csv-parse'
 import type { Pool } from 'pg'
 import { csvField } from '../http/csv.ts'
-import { limitExports } from '../http/limit-exports.ts'
+import { limitConcurrency } from '../http/limit-concurrency.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { type Quotas, requireWithinQuota } from '../quotas.ts'
-import { lockCoupons } from './create-coupon-pool.ts'
+import { lockCouponQuotas } from './coupon-pool-queries.ts'
 
 /** Exports that run at once, in this process. */
 const EXPORT_LIMITS = { perProject: 2, total: 8 }
@@ -38,7 +38,7 @@ export const couponCsvRoutes = ({ projectRoute, db, quotas }: ManagementDeps): R
     }),
     projectRoute(
       exportCoupons,
-      limitExports(EXPORT_LIMITS, async ({ projectId, id }) => {
+      limitConcurrency(EXPORT_LIMITS, async ({ projectId, id }) => {
         const pool = await find(projectId, id)
         return {
           headers: { 'Content-Disposition': `attachment; filename=coupons-${pool.id}.csv` },
@@ -169,7 +169,7 @@ const insertChunk = (
 ): Promise<string[]> =>
   db.transaction(async (client) => {
     if (lines.length === 0) return []
-    const used = await lockCoupons(client, pool.projectId)
+    const used = await lockCouponQuotas(client, pool.projectId)
     const { rows } = await client.query<{ size: number }>(LOCK, [pool.id])
     const [locked] = rows
     if (!locked) throw new AppError('unprocessable', 'The pool was archived meanwhile')

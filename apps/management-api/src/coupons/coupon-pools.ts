@@ -17,16 +17,9 @@ import { pageOf } from '../http/page.ts'
 import type { ProjectRequest } from '../http/project-route.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
-import { lockQuota, requireWithinQuota } from '../quotas.ts'
+import { requireWithinQuota } from '../quotas.ts'
+import { createPool, lockCodeQuota } from './coupon-pool-queries.ts'
 import { newPoolValues, patchedPoolValues, requireUnguessable } from './coupon-pool-values.ts'
-import { createPool } from './create-coupon-pool.ts'
-
-/** Like `lockCoupons`: serializes additions of codes to a project and resolves to how many it has. */
-const lockCodes = async (tx: Prisma.TransactionClient, projectId: string): Promise<number> => {
-  await lockQuota(tx, projectId, 'couponCodes')
-  const { _sum } = await tx.couponPool.aggregate({ where: { projectId }, _sum: { size: true } })
-  return _sum.size ?? 0
-}
 
 const withCount = { count: true } as const
 type StoredPool = Prisma.CouponPoolGetPayload<{ include: typeof withCount }>
@@ -71,7 +64,7 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
   ): Promise<StoredPool> =>
     db.prisma.$transaction(async (tx) => {
       // Always locked before the row of the pool.
-      const codes = adds ? await lockCodes(tx, projectId) : 0
+      const codes = adds ? await lockCodeQuota(tx, projectId) : 0
       await tx.$queryRaw`
         SELECT 1 FROM coupon.pools WHERE id = ${requireId(id)}::uuid AND project_id = ${projectId}::uuid FOR NO KEY UPDATE`
       const pool = requireFound(

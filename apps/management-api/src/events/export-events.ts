@@ -2,7 +2,7 @@ import { type EventView, exportEvents } from '@waymark/contracts'
 import type { Route } from '@waymark/service-kit'
 import type { Pool } from 'pg'
 import { csvField } from '../http/csv.ts'
-import { limitExports } from '../http/limit-exports.ts'
+import { limitConcurrency } from '../http/limit-concurrency.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { cursorOf, eventView, formatCursor, type PlacedEventQuery, placeQuery, readEvents } from './events.ts'
 
@@ -17,7 +17,7 @@ type Exported = EventView & { cursor: string }
 export const exportEventsRoute = ({ projectRoute, db: { pool } }: ManagementDeps): Route =>
   projectRoute(
     exportEvents,
-    limitExports(EXPORT_LIMITS, async ({ projectId, query: { format, ...query } }) => {
+    limitConcurrency(EXPORT_LIMITS, async ({ projectId, query: { format, ...query } }) => {
       const portions = readAll(pool, projectId, placeQuery(query))
       // Read before the answer begins, so that an unavailable store is answered with 503.
       const first = await portions.next()

@@ -1,6 +1,6 @@
 import { AppError, streamEvents } from '@waymark/contracts'
 import { closeAtStop, type Platform, type Route } from '@waymark/service-kit'
-import { limitExports } from '../http/limit-exports.ts'
+import { limitConcurrency } from '../http/limit-concurrency.ts'
 import type { ProjectRouteFactory } from '../http/project-route.ts'
 import { createLiveEvents, type LiveReader } from './live-events.ts'
 
@@ -23,7 +23,7 @@ export const streamEventsRoute = ({
   const live = createLiveEvents({ pool, log })
   return projectRoute(
     streamEvents,
-    limitExports(STREAM_LIMITS, async ({ projectId, query, request, allowAgain }) => {
+    limitConcurrency(STREAM_LIMITS, async ({ projectId, query, request, allowAgain }) => {
       const reader = await live.follow(projectId, query)
       request.onEnd(reader.close)
       closeAtStop(request.message)

@@ -17,7 +17,7 @@ import {
   findPerson,
 } from '@waymark/pipeline'
 import type { Platform, Route } from '@waymark/service-kit'
-import { limitExports } from '../http/limit-exports.ts'
+import { limitConcurrency } from '../http/limit-concurrency.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { findProfileOf, listTimeline, readProfile } from './profile-queries.ts'
@@ -55,7 +55,7 @@ export const profileRoutes = ({
   }),
   projectRoute(
     exportProfile,
-    limitExports(EXPORT_LIMITS, async ({ projectId, id }) => {
+    limitConcurrency(EXPORT_LIMITS, async ({ projectId, id }) => {
       const person = requireFound(await findPerson(db, { projectId, profileId: requireId(id) }))
       return { stream: exportPerson(db, person) }
     }),

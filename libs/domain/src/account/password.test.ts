@@ -1,6 +1,6 @@
 import { argon2Sync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { hashPassword, unmatchableHash, verifyPassword } from './password.ts'
+import { hashPassword, isCommonPassword, unmatchableHash, verifyPassword } from './password.ts'
 
 const PHC = /^\$argon2id\$v=19\$m=19456,t=2,p=1\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/
 
@@ -51,5 +51,36 @@ describe('verifyPassword', () => {
 
   it('throws for a malformed hash', async () => {
     await expect(verifyPassword('x', '$argon2id$v=19$')).rejects.toThrow('argon2id')
+  })
+})
+
+const listed = new Set(['password', 'qwertyuiop', 'monkey', '1q2w3e4r5t6y', 'pass'])
+
+describe('isCommonPassword', () => {
+  it.each([
+    '1q2w3e4r5t6y',
+    '1Q2W3E4R5T6Y',
+    'password1234',
+    'Password123!',
+    '!!!qwertyuiop',
+    'monkey123456',
+    'passwordpassword',
+    'passpasspass',
+    'aaaaaaaaaaaa',
+    'ababababababab',
+  ])('refuses %s', (password) => {
+    expect(isCommonPassword(password, listed)).toBe(true)
+  })
+
+  it.each([
+    'correct horse battery',
+    'monkey1234567',
+    'password of my cat',
+    '8!9#2$7%4&1x',
+    'abcabcabcabd',
+    'парольнемойсовсем',
+    '830914772650',
+  ])('accepts %s', (password) => {
+    expect(isCommonPassword(password, listed)).toBe(false)
   })
 })

@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { extentOf, holdsInfinity, isDeeperThan } from './json-extent.ts'
+import {
+  extentOf,
+  holdsInfinity,
+  holdsNumberOutOfRange,
+  isDeeperThan,
+  isHeavierThan,
+  weightOf,
+} from './json-extent.ts'
 
 const parsed = fc.json({ maxDepth: 6 }).map((text): unknown => JSON.parse(text))
 
@@ -53,5 +60,95 @@ describe('the extent of a JSON value', () => {
 
   it('does not go deeper than it may', () => {
     expect(extentOf(JSON.parse('['.repeat(100_000) + ']'.repeat(100_000)), 20).tooDeep).toBe(true)
+  })
+})
+
+describe('isDeeperThan', () => {
+  it.each([
+    ['text', 0],
+    [null, 0],
+    [{}, 1],
+    [[], 1],
+    [{ a: 1, b: 'x' }, 1],
+    [{ a: {} }, 2],
+    [[[], [[]]], 3],
+    [{ a: [{ b: 1 }] }, 3],
+    [JSON.parse('{"__proto__":{"a":{}}}'), 3],
+  ])('%j has %i levels', (value, levels) => {
+    expect(isDeeperThan(value, levels)).toBe(false)
+    if (levels > 0) expect(isDeeperThan(value, levels - 1)).toBe(true)
+  })
+
+  it('agrees with the number of levels that a value was built with', () => {
+    fc.assert(
+      fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 30 }), (kinds) => {
+        const value = kinds.reduce<unknown>(
+          (inner, array) => (array ? [0, inner] : { a: 0, b: inner }),
+          'core',
+        )
+        expect(isDeeperThan(value, kinds.length)).toBe(false)
+        expect(isDeeperThan(value, kinds.length - 1)).toBe(true)
+      }),
+    )
+  })
+
+  it('does not descend beyond the limit', () => {
+    expect(isDeeperThan(JSON.parse('['.repeat(100_000) + ']'.repeat(100_000)), 20)).toBe(true)
+  })
+})
+
+const holds = (text: string): boolean => holdsNumberOutOfRange(text, JSON.parse(text))
+
+describe('a number out of the range of a double', () => {
+  it.each([
+    '1e999',
+    '-1e999',
+    '[1E+309]',
+    '{"a":{"b":[0,1.5e0400]}}',
+    `1${'0'.repeat(309)}`,
+    `1${'0'.repeat(250)}e99`,
+    `0.${'0'.repeat(10)}1e400`,
+  ])('is found in %s', (text) => expect(holds(text)).toBe(true))
+
+  it.each([
+    '1e308',
+    '-1.7976931348623157e308',
+    '1e-999',
+    '"1e999"',
+    `1${'0'.repeat(308)}`,
+    '"5e123"',
+    '{"1e999":1}',
+  ])('is not in %s', (text) => expect(holds(text)).toBe(false))
+
+  it('is found wherever parsing makes it infinite', () => {
+    const number = fc
+      .tuple(fc.bigInt({ min: 0n, max: 10n ** 320n }), fc.integer({ min: 0, max: 320 }))
+      .map(([digits, exponent]) => `${digits}e${exponent}`)
+    fc.assert(
+      fc.property(number, (text) => {
+        expect(holds(`{"a":[${text}]}`)).toBe(!Number.isFinite(Number(text)))
+      }),
+    )
+  })
+})
+
+describe('weightOf', () => {
+  it('counts each value, and long texts as several', () => {
+    expect(weightOf({ a: [1, null, true], b: {}, c: 'x'.repeat(64) })).toBe(1 + 1 + 3 + 1 + 3)
+  })
+
+  it('is at most half of what the value takes as JSON', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect(weightOf(value)).toBeLessThanOrEqual((Buffer.byteLength(JSON.stringify(value)) + 1) / 2)
+      }),
+    )
+  })
+})
+
+describe('isHeavierThan', () => {
+  it('is true above the limit, not at it', () => {
+    expect(isHeavierThan([1, 2], 3)).toBe(false)
+    expect(isHeavierThan([1, 2, 3], 3)).toBe(true)
   })
 })

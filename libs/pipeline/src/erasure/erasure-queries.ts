@@ -148,11 +148,16 @@ export const aboutAnything = (value: unknown): AboutPeople | undefined => {
 
 /** The people of a dead letter. None when its record cannot be read. */
 export const aboutDeadLetter = (letter: DeadLetter): AboutPeople =>
-  aboutAnything(parsed(letter.value)) ?? { projectId: '', receivedAt: letter.failedAt, people: [] }
+  aboutAnything(parseRecord(Buffer.from(letter.value, 'base64'))) ?? {
+    projectId: '',
+    receivedAt: letter.failedAt,
+    people: [],
+  }
 
-const parsed = (base64: string): unknown => {
+/** The JSON of a record. Undefined when it cannot be parsed. */
+export const parseRecord = (value: Buffer): unknown => {
   try {
-    return parseJson(Buffer.from(base64, 'base64').toString('utf8'))
+    return parseJson(value.toString('utf8'))
   } catch {
     return undefined
   }

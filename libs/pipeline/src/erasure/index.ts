@@ -10,5 +10,6 @@ export {
   findErased,
   joinErasure,
   lockOutRecords,
+  parseRecord,
   withoutErased,
 } from './erasure-queries.ts'

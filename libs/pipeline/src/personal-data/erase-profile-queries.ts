@@ -2,7 +2,7 @@ import { type Database, retryConflicts } from '@waymark/database'
 import type { ClientBase } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { erasureHash, lockOutRecords } from '../erasure/index.ts'
-import type { ErasureJob } from './erasure-job.ts'
+import type { ErasureJob } from './erasure-job-queries.ts'
 
 /**
  * Added to the time of an erasure, in ms, so that it covers what is received while it is written, also by a gateway

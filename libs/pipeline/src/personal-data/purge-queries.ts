@@ -1,7 +1,6 @@
-import { parseJson } from '@waymark/domain'
 import type { ClientBase } from 'pg'
-import { type AboutPeople, aboutAnything } from '../erasure/index.ts'
-import type { ErasureJob, PurgeDeps } from './erasure-job.ts'
+import { type AboutPeople, aboutAnything, parseRecord } from '../erasure/index.ts'
+import type { ErasureJob, PurgeDeps } from './erasure-job-queries.ts'
 
 const ROWS = 1_000
 const FIND_EVENTS = `
@@ -106,7 +105,7 @@ export const purgeDeadLetters = async (
       offset,
     ])
     for (const row of rows) {
-      const value = parsed(row.value)
+      const value = parseRecord(row.value)
       if (!isAbout(job, aboutAnything(value)) && !namesProfile(job, value)) continue
       await client.query(DELETE_DEAD_LETTER, [row.consumer_group, row.topic, row.partition, row.offset])
       purged++
@@ -129,11 +128,3 @@ const namesProfile = ({ profileIds }: ErasureJob, value: unknown): boolean =>
   'profileId' in value &&
   'changedAt' in value &&
   profileIds.some((id) => id === value.profileId)
-
-const parsed = (value: Buffer): unknown => {
-  try {
-    return parseJson(value.toString('utf8'))
-  } catch {
-    return undefined
-  }
-}

@@ -1,7 +1,12 @@
 import type { Cache } from '@waymark/cache'
 import type { ClientBase } from 'pg'
-import type { ErasureJob, PurgeDeps } from './erasure-job.ts'
-import { deleteErasureJob, findErasureJobs, lockErasureJob } from './erasure-job-queries.ts'
+import {
+  deleteErasureJob,
+  type ErasureJob,
+  findErasureJobs,
+  lockErasureJob,
+  type PurgeDeps,
+} from './erasure-job-queries.ts'
 import { bindPerson, type PersonalData, personalData } from './personal-data-queries.ts'
 
 type PurgerDeps = PurgeDeps & { cache: Cache; data?: readonly PersonalData[] }

@@ -2,11 +2,11 @@ import { AppError } from '@waymark/contracts'
 import type { ProjectReply } from './entity-tag.ts'
 import type { ProjectRequest } from './project-route.ts'
 
-/** Exports that one process runs at once, for one project and in total. */
-type ExportLimits = {
+/** How many long answers one process gives at once, for one project and in total. */
+type ConcurrencyLimits = {
   perProject: number
   total: number
-  /** What they are called where they are no exports. */
+  /** Their name in error messages. Default: `exports`. */
   what?: string
 }
 
@@ -15,11 +15,11 @@ const RETRY_S = 10
 type Answer<B, Q> = (request: ProjectRequest<B, Q>) => Promise<ProjectReply>
 
 /**
- * Limits how many exports run at once, so that one project cannot occupy all of them. An export counts until its answer
- * has ended or failed. Beyond a limit the answer is 429.
+ * Limits how many exports or streams run at once, so that one project cannot occupy all of them. Each counts until its
+ * answer has ended or failed. Beyond a limit the answer is 429.
  */
-export const limitExports = <B, Q>(
-  { perProject, total, what = 'exports' }: ExportLimits,
+export const limitConcurrency = <B, Q>(
+  { perProject, total, what = 'exports' }: ConcurrencyLimits,
   answer: Answer<B, Q>,
 ): Answer<B, Q> => {
   const running = new Map<string, number>()

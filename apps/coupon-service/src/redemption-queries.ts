@@ -1,8 +1,22 @@
 import type { CouponRefusal } from '@waymark/contracts'
 import type { ClientBase, QueryConfig } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import type { Coupon } from './find-coupon.ts'
-import type { Redeem } from './redeem-request.ts'
+import type { Coupon } from './coupon-queries.ts'
+
+/** A request to redeem; absent fields are null. */
+export type Redeem = {
+  /** Normalized; undefined when no coupon can have it. */
+  code: string | undefined
+  visitorId: string | null
+  userId: string | null
+  orderId: string | null
+  /** Minor units of the currency. */
+  amount: number | null
+  currency: string | null
+  /** The client's own event of the redemption. */
+  eventId: string | null
+  metadata: Record<string, unknown>
+}
 
 /** A redemption. */
 export type Redemption = Omit<Redeem, 'code' | 'eventId'> & {

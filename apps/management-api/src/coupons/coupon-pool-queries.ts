@@ -1,10 +1,10 @@
-import type { Database } from '@waymark/database'
+import type { Database, Prisma } from '@waymark/database'
 import { insertCoupons } from '@waymark/pipeline'
 import type { ClientBase } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { unprocessable } from '../http/validation.ts'
 import { writeTransaction } from '../http/write-transaction.ts'
-import { lockName, type Quotas, requireWithinQuota } from '../quotas.ts'
+import { lockName, lockQuota, type Quotas, requireWithinQuota } from '../quotas.ts'
 import type { PoolValues } from './coupon-pool-values.ts'
 
 const CREATE = `
@@ -23,7 +23,7 @@ export const createPool = (
   quotas: Quotas,
 ): Promise<string> =>
   writeTransaction(db, async (client) => {
-    const used = await lockCoupons(client, projectId)
+    const used = await lockCouponQuotas(client, projectId)
     requireWithinQuota(quotas, 'couponPools', used.pools + 1)
     requireWithinQuota(quotas, 'couponCodes', used.codes + pool.size, 'size')
     const id = uuidv7()
@@ -53,14 +53,21 @@ const USED = `
   SELECT count(*)::int AS pools, coalesce(sum(size), 0)::bigint AS codes FROM coupon.pools WHERE project_id = $1`
 
 /**
- * Serializes additions of codes to a project until the transaction ends, and resolves to how many pools and codes it has.
- * Always taken before locks of pools.
+ * Locks the coupon quotas of a project until the transaction ends, and resolves to how many pools and codes it has. Always
+ * called before a pool is locked.
  */
-export const lockCoupons = async (
+export const lockCouponQuotas = async (
   client: Pick<ClientBase, 'query'>,
   projectId: string,
 ): Promise<{ pools: number; codes: number }> => {
   await client.query(LOCK, [lockName(projectId, 'couponCodes')])
   const { rows } = await client.query<{ pools: number; codes: string }>(USED, [projectId])
   return { pools: rows[0]?.pools ?? 0, codes: Number(rows[0]?.codes ?? 0) }
+}
+
+/** Takes the same lock in a transaction of Prisma, and resolves to how many codes the project has. */
+export const lockCodeQuota = async (tx: Prisma.TransactionClient, projectId: string): Promise<number> => {
+  await lockQuota(tx, projectId, 'couponCodes')
+  const { _sum } = await tx.couponPool.aggregate({ where: { projectId }, _sum: { size: true } })
+  return _sum.size ?? 0
 }

@@ -1,7 +1,7 @@
 import { AppError } from '@waymark/contracts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseRedeem } from './redeem-request.ts'
+import { parseRedeem } from './redeem-route.ts'
 
 describe('a request to redeem', () => {
   it.each([

@@ -1,15 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { checkCharacterOf, hasCheckCharacter } from './check-character.ts'
-import { formatCode, normalizeCode, normalizeCodePrefix } from './code.ts'
 import {
   alphabetProblems,
+  checkCharacterOf,
   DEFAULT_ALPHABET,
   DEFAULT_CODE_LENGTH,
+  drawCodes,
+  formatCode,
   guessabilityProblems,
+  hasCheckCharacter,
+  normalizeCode,
+  normalizeCodePrefix,
   randomBitsOf,
-} from './code-space.ts'
-import { drawCodes } from './draw-codes.ts'
+} from './code.ts'
 
 const space = { alphabet: DEFAULT_ALPHABET, length: DEFAULT_CODE_LENGTH }
 const ALL = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ'
