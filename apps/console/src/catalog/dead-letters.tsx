@@ -4,8 +4,6 @@ import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { DeadLetter } from '../api/types.ts'
-import { Badge } from '../ui/badge.tsx'
-import { Button, For } from '../ui/button.tsx'
 import { Card, Facts } from '../ui/card.tsx'
 import { CodeBlock } from '../ui/code.tsx'
 import { Modal } from '../ui/dialog.tsx'
@@ -13,6 +11,7 @@ import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { CatalogHeader } from './header.tsx'
+import { ReplayButton, replayedColumn } from './replay.tsx'
 
 /** Records that a consumer could not process. */
 export const DeadLetters = () => {
@@ -57,12 +56,7 @@ export const DeadLetters = () => {
               title: 'Why',
               cell: ({ reason }) => <span className="block max-w-96 truncate text-muted">{reason}</span>,
             },
-            {
-              title: 'State',
-              cell: ({ replayedAt }) => (
-                <Badge tone={replayedAt ? 'good' : 'warning'}>{replayedAt ? 'replayed' : 'waiting'}</Badge>
-              ),
-            },
+            replayedColumn,
             {
               title: 'Failed',
               align: 'right',
@@ -94,18 +88,7 @@ export const DeadLetters = () => {
               ]}
             />
             <CodeBlock label="Record" text={open.value} />
-            <For atLeast="editor">
-              <div>
-                <Button
-                  icon="refresh"
-                  look="primary"
-                  busy={replay.isPending}
-                  onClick={() => replay.mutate(open.id)}
-                >
-                  Replay
-                </Button>
-              </div>
-            </For>
+            <ReplayButton busy={replay.isPending} onReplay={() => replay.mutate(open.id)} />
           </div>
         )}
       </Modal>

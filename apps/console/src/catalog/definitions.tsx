@@ -6,8 +6,9 @@ import type { EventDefinition } from '../api/types.ts'
 import { useUrlState } from '../api/url-state.ts'
 import { Button, For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
+import { changedColumn } from '../ui/columns.tsx'
 import { Modal } from '../ui/dialog.tsx'
-import { formatNumber, Time } from '../ui/format.tsx'
+import { formatNumber } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { DefinitionForm } from './definition-form.tsx'
@@ -75,13 +76,7 @@ export const Definitions = () => {
               cell: ({ version }) => formatNumber(version),
               sort: ({ version }) => version,
             },
-            {
-              title: 'Changed',
-              align: 'right',
-              wide: true,
-              cell: ({ updatedAt }) => <Time at={updatedAt} as="ago" />,
-              sort: ({ updatedAt }) => updatedAt,
-            },
+            changedColumn,
           ]}
           empty={
             <EmptyState icon="catalog" title="No event is defined yet" action={create}>

@@ -4,7 +4,6 @@ import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { RejectedEvent } from '../api/types.ts'
-import { Badge } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
 import { Json } from '../ui/code.tsx'
@@ -13,6 +12,7 @@ import { Time } from '../ui/format.tsx'
 import { EmptyState, Notice } from '../ui/states.tsx'
 import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { CatalogHeader } from './header.tsx'
+import { ReplayButton, replayedColumn } from './replay.tsx'
 
 /** Events that did not match their schema, which can be replayed after a change of the schema. */
 export const Rejected = () => {
@@ -77,13 +77,7 @@ export const Rejected = () => {
                 </span>
               ),
             },
-            {
-              title: 'State',
-              cell: ({ replayedAt }) => (
-                <Badge tone={replayedAt ? 'good' : 'warning'}>{replayedAt ? 'replayed' : 'waiting'}</Badge>
-              ),
-              sort: ({ replayedAt }) => replayedAt,
-            },
+            replayedColumn,
             {
               title: 'Rejected',
               align: 'right',
@@ -113,18 +107,7 @@ export const Rejected = () => {
               </Notice>
             ))}
             <Json label="Event" value={open.event} />
-            <For atLeast="editor">
-              <div>
-                <Button
-                  icon="refresh"
-                  look="primary"
-                  busy={replay.isPending}
-                  onClick={() => replay.mutate(open.id)}
-                >
-                  Replay
-                </Button>
-              </div>
-            </For>
+            <ReplayButton busy={replay.isPending} onReplay={() => replay.mutate(open.id)} />
           </div>
         )}
       </Modal>

@@ -4,8 +4,8 @@ import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { Coupon } from '../api/types.ts'
-import { Status } from '../ui/badge.tsx'
 import { Card } from '../ui/card.tsx'
+import { statusColumn } from '../ui/columns.tsx'
 import { ConfirmButton } from '../ui/dialog.tsx'
 import { Input, Select } from '../ui/form.tsx'
 import { Time } from '../ui/format.tsx'
@@ -70,11 +70,7 @@ export const Codes = ({ poolId }: { poolId: string }) => {
             cell: ({ code }) => <code className="font-mono whitespace-nowrap">{code}</code>,
             sort: ({ code }) => code,
           },
-          {
-            title: 'Status',
-            cell: (coupon) => <Status status={coupon.status} />,
-            sort: (coupon) => coupon.status,
-          },
+          statusColumn,
           {
             title: 'Assigned',
             wide: true,

@@ -4,9 +4,9 @@ import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { CouponPool } from '../api/types.ts'
 import { useUrlState } from '../api/url-state.ts'
-import { Status } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
+import { statusColumn } from '../ui/columns.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { formatNumber, Time } from '../ui/format.tsx'
 import { PageTabs } from '../ui/page-tabs.tsx'
@@ -78,11 +78,7 @@ export const Coupons = () => {
                 </>
               ),
             },
-            {
-              title: 'Status',
-              cell: ({ status }) => <Status status={status} />,
-              sort: ({ status }) => status,
-            },
+            statusColumn,
             { title: 'Discount', wide: true, cell: ({ discount }) => formatDiscount(discount) },
             {
               title: 'Codes',

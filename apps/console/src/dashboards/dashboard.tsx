@@ -8,11 +8,12 @@ import type { Dashboard } from '../api/types.ts'
 import { useUrlState } from '../api/url-state.ts'
 import { RangeFields } from '../explore/common-fields.tsx'
 import { PeopleSheet } from '../explore/people-sheet.tsx'
+import { RenameForm } from '../explore/rename-form.tsx'
 import { formatRange, parseRange } from '../explore/time-range.ts'
 import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
-import { Form, Input, Select } from '../ui/form.tsx'
+import { Form, Select } from '../ui/form.tsx'
 import { EmptyState, ErrorState, SkeletonLines } from '../ui/states.tsx'
 import { addToDashboard, useInsights } from './dashboard-api.ts'
 import { Tile } from './tile.tsx'
@@ -33,6 +34,8 @@ export const DashboardPage = () => {
   const arrange = useChange((insightIds: string[]) =>
     unwrap(api.PATCH('/api/projects/{projectId}/dashboards/{id}', { params, body: { insightIds } })),
   )
+  const rename = (name: string) =>
+    unwrap(api.PATCH('/api/projects/{projectId}/dashboards/{id}', { params, body: { name } }))
   const remove = useChange(
     async () => {
       await unwrap(api.DELETE('/api/projects/{projectId}/dashboards/{id}', { params }))
@@ -115,39 +118,13 @@ export const DashboardPage = () => {
         </>
       )}
       <Modal open={open === 'rename'} onClose={() => setOpen(undefined)} title="Rename dashboard">
-        <RenameForm dashboard={dashboard.data} onDone={() => setOpen(undefined)} />
+        <RenameForm name={name} save={rename} onDone={() => setOpen(undefined)} />
       </Modal>
       <Modal open={open === 'add'} onClose={() => setOpen(undefined)} title="Add insight">
         <AddForm dashboard={dashboard.data} onDone={() => setOpen(undefined)} />
       </Modal>
       <PeopleSheet />
     </>
-  )
-}
-
-const RenameForm = ({ dashboard, onDone }: { dashboard: Dashboard; onDone: () => void }) => {
-  const projectId = useProjectId()
-  const rename = useChange(
-    ({ name = '' }: Record<string, string>) =>
-      unwrap(
-        api.PATCH('/api/projects/{projectId}/dashboards/{id}', {
-          params: { path: { projectId, id: dashboard.id } },
-          body: { name },
-        }),
-      ),
-    { quiet: true, done: ({ name }) => `Renamed to ${name}`, onDone },
-  )
-  return (
-    <Form
-      submit="Rename"
-      busy={rename.isPending}
-      error={rename.error}
-      names={['name']}
-      onSubmit={(values) => rename.mutate(values)}
-      onCancel={onDone}
-    >
-      <Input label="Name" name="name" required maxLength={200} defaultValue={dashboard.name} autoFocus />
-    </Form>
   )
 }
 

@@ -7,9 +7,10 @@ import { useUrlState } from '../api/url-state.ts'
 import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
 import { CodeBlock } from '../ui/code.tsx'
+import { changedColumn } from '../ui/columns.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { Form, Input } from '../ui/form.tsx'
-import { formatNumber, Time } from '../ui/format.tsx'
+import { formatNumber } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
 import { useDashboards } from './dashboard-api.ts'
@@ -58,11 +59,7 @@ export const Dashboards = () => {
               sort: ({ insightIds }) => insightIds.length,
               cell: ({ insightIds }) => formatNumber(insightIds.length),
             },
-            {
-              ...{ title: 'Changed', align: 'right', wide: true },
-              sort: ({ updatedAt }) => updatedAt,
-              cell: ({ updatedAt }) => <Time at={updatedAt} as="ago" />,
-            },
+            changedColumn,
           ]}
           empty={
             <EmptyState icon="dashboards" title="No dashboards yet" action={create}>

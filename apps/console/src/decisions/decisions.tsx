@@ -3,10 +3,10 @@ import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { Decision } from '../api/types.ts'
-import { Status } from '../ui/badge.tsx'
 import { buttonClass, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
-import { formatNumber, Time } from '../ui/format.tsx'
+import { changedColumn, statusColumn } from '../ui/columns.tsx'
+import { formatNumber } from '../ui/format.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { DataTable, rowLinkClass } from '../ui/table.tsx'
@@ -61,11 +61,7 @@ export const Decisions = () => {
                 </>
               ),
             },
-            {
-              title: 'Status',
-              cell: ({ status }) => <Status status={status} />,
-              sort: ({ status }) => status,
-            },
+            statusColumn,
             {
               title: 'Variants',
               wide: true,
@@ -77,13 +73,7 @@ export const Decisions = () => {
               cell: ({ rules }) => formatNumber(rules.length),
               sort: ({ rules }) => rules.length,
             },
-            {
-              title: 'Changed',
-              align: 'right',
-              wide: true,
-              cell: ({ updatedAt }) => <Time at={updatedAt} as="ago" />,
-              sort: ({ updatedAt }) => updatedAt,
-            },
+            changedColumn,
           ]}
           empty={
             <EmptyState icon="decisions" title="No decisions yet" action={create}>

@@ -4,9 +4,10 @@ import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { EmailDelivery } from '../api/types.ts'
-import { Badge, Status } from '../ui/badge.tsx'
+import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
+import { statusColumn } from '../ui/columns.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { DataTable, rowLinkClass } from '../ui/table.tsx'
@@ -64,11 +65,7 @@ export const Deliveries = () => {
                 </span>
               ),
             },
-            {
-              title: 'Status',
-              cell: ({ status }) => <Status status={status} />,
-              sort: ({ status }) => status,
-            },
+            statusColumn,
             {
               title: 'Reason',
               wide: true,

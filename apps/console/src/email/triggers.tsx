@@ -3,10 +3,9 @@ import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { EmailTrigger } from '../api/types.ts'
-import { Status } from '../ui/badge.tsx'
 import { buttonClass, For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
-import { Time } from '../ui/format.tsx'
+import { changedColumn, statusColumn } from '../ui/columns.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { DataTable, rowLinkClass } from '../ui/table.tsx'
@@ -53,18 +52,8 @@ export const Triggers = () => {
               ),
             },
             { title: 'Event', cell: ({ eventName }) => eventName, sort: ({ eventName }) => eventName },
-            {
-              title: 'Status',
-              cell: ({ status }) => <Status status={status} />,
-              sort: ({ status }) => status,
-            },
-            {
-              title: 'Changed',
-              align: 'right',
-              wide: true,
-              cell: ({ updatedAt }) => <Time at={updatedAt} as="ago" />,
-              sort: ({ updatedAt }) => updatedAt,
-            },
+            statusColumn,
+            changedColumn,
           ]}
           empty={
             <EmptyState icon="email" title="No emails yet" action={create}>

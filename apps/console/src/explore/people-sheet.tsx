@@ -1,9 +1,9 @@
-import { Link } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import { useUrlState } from '../api/url-state.ts'
+import { PersonLink } from '../people/person-link.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { formatNumber, Time } from '../ui/format.tsx'
 import { EmptyState, SkeletonLines } from '../ui/states.tsx'
@@ -101,15 +101,7 @@ const People = ({ point: { eventName, from, to, filters = [] } }: { point: Point
         {
           title: 'Person',
           sort: ({ name }) => name,
-          cell: ({ id, name }) => (
-            <Link
-              to="/p/$projectId/people/$id"
-              params={{ projectId, id }}
-              className="block max-w-56 truncate rounded font-medium hover:underline"
-            >
-              {name}
-            </Link>
-          ),
+          cell: ({ id, name }) => <PersonLink id={id}>{name}</PersonLink>,
         },
         {
           title: 'Events',

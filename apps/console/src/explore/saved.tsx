@@ -9,13 +9,13 @@ import { Badge } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
 import { CodeBlock } from '../ui/code.tsx'
+import { changedColumn } from '../ui/columns.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
-import { Form, Input } from '../ui/form.tsx'
-import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
 import { ExploreHeader } from './frame.tsx'
 import { InsightLink } from './insight-link.tsx'
+import { RenameForm } from './rename-form.tsx'
 import { DashboardForm } from './save.tsx'
 
 /** Saved queries. */
@@ -30,6 +30,13 @@ export const SavedPage = () => {
       unwrap(api.DELETE('/api/projects/{projectId}/insights/{id}', { params: { path: { projectId, id } } })),
     { done: 'Insight deleted', quiet: true },
   )
+  const rename = (id: string, name: string) =>
+    unwrap(
+      api.PATCH('/api/projects/{projectId}/insights/{id}', {
+        params: { path: { projectId, id } },
+        body: { name },
+      }),
+    )
   const columns: Column<Insight>[] = [
     {
       title: 'Name',
@@ -37,11 +44,7 @@ export const SavedPage = () => {
       cell: (insight) => <InsightLink insight={insight} />,
     },
     { title: 'Kind', wide: true, sort: ({ kind }) => kind, cell: ({ kind }) => <Badge>{kind}</Badge> },
-    {
-      ...{ title: 'Changed', align: 'right', wide: true },
-      sort: ({ updatedAt }) => updatedAt,
-      cell: ({ updatedAt }) => <Time at={updatedAt} as="ago" />,
-    },
+    changedColumn,
     ...(mayEdit
       ? ([
           {
@@ -92,7 +95,13 @@ export const SavedPage = () => {
         />
       </Card>
       <Modal open={renaming !== undefined} onClose={() => setRenaming(undefined)} title="Rename insight">
-        {renaming && <RenameForm insight={renaming} onDone={() => setRenaming(undefined)} />}
+        {renaming && (
+          <RenameForm
+            name={renaming.name}
+            save={(name) => rename(renaming.id, name)}
+            onDone={() => setRenaming(undefined)}
+          />
+        )}
       </Modal>
       <Modal open={adding !== undefined} onClose={() => setAdding(undefined)} title="Add to dashboard">
         {adding && <DashboardForm insight={adding} onDone={() => setAdding(undefined)} />}
@@ -116,29 +125,3 @@ const command = (
 ): string => `curl '${location.origin}/api/projects/${projectId}/insights' \\
   -H 'X-API-Key: <key with the scope manage:write>' -H 'Content-Type: application/json' \\
   -d '{"name":"Events a day","kind":"trends","query":{"series":[{"metric":"events"}],"interval":"day"}}'`
-
-const RenameForm = ({ insight, onDone }: { insight: Insight; onDone: () => void }) => {
-  const projectId = useProjectId()
-  const rename = useChange(
-    ({ name = '' }: Record<string, string>) =>
-      unwrap(
-        api.PATCH('/api/projects/{projectId}/insights/{id}', {
-          params: { path: { projectId, id: insight.id } },
-          body: { name },
-        }),
-      ),
-    { quiet: true, done: ({ name }) => `Renamed to ${name}`, onDone },
-  )
-  return (
-    <Form
-      submit="Rename"
-      busy={rename.isPending}
-      error={rename.error}
-      names={['name']}
-      onSubmit={(values) => rename.mutate(values)}
-      onCancel={onDone}
-    >
-      <Input label="Name" name="name" required maxLength={200} defaultValue={insight.name} autoFocus />
-    </Form>
-  )
-}

@@ -5,10 +5,10 @@ import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { Link } from '../api/types.ts'
 import { useUrlState } from '../api/url-state.ts'
-import { Status } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
 import { CopyButton } from '../ui/code.tsx'
+import { statusColumn } from '../ui/columns.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { Input, Select } from '../ui/form.tsx'
 import { formatNumber, Time } from '../ui/format.tsx'
@@ -141,7 +141,7 @@ const columns = (projectId: string): Column<Link>[] => [
       </div>
     ),
   },
-  { title: 'Status', cell: ({ status }) => <Status status={status} />, sort: ({ status }) => status },
+  statusColumn,
   {
     title: 'Campaign',
     wide: true,

@@ -1,11 +1,12 @@
-import { Link, useNavigate } from '@tanstack/react-router'
+import { useNavigate } from '@tanstack/react-router'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable, rowLinkClass } from '../ui/table.tsx'
+import { DataTable } from '../ui/table.tsx'
 import { nameOf } from './person.tsx'
+import { PersonLink } from './person-link.tsx'
 
 /** The people that a search finds. */
 export const FoundPeople = ({ search }: { search: string }) => {
@@ -27,15 +28,7 @@ export const FoundPeople = ({ search }: { search: string }) => {
       columns={[
         {
           title: 'Person',
-          cell: (person) => (
-            <Link
-              to="/p/$projectId/people/$id"
-              params={{ projectId, id: person.id }}
-              className={`block max-w-64 truncate ${rowLinkClass}`}
-            >
-              {nameOf(person)}
-            </Link>
-          ),
+          cell: (person) => <PersonLink id={person.id}>{nameOf(person)}</PersonLink>,
         },
         { title: 'User', wide: true, cell: ({ userId }) => userId ?? '–' },
         { title: 'E-mail', wide: true, cell: ({ traits }) => `${traits.email ?? '–'}` },

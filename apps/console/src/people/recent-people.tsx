@@ -1,4 +1,4 @@
-import { Link, useNavigate } from '@tanstack/react-router'
+import { useNavigate } from '@tanstack/react-router'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
@@ -6,6 +6,7 @@ import { FirstEvent } from '../home/first-key.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
+import { PersonLink } from './person-link.tsx'
 
 /** The people of the latest events, each once. */
 export const RecentPeople = () => {
@@ -43,15 +44,7 @@ export const RecentPeople = () => {
         {
           title: 'Person',
           sort: ({ name }) => name,
-          cell: ({ id, name }) => (
-            <Link
-              to="/p/$projectId/people/$id"
-              params={{ projectId, id }}
-              className="block max-w-64 truncate rounded font-medium hover:underline"
-            >
-              {name}
-            </Link>
-          ),
+          cell: ({ id, name }) => <PersonLink id={id}>{name}</PersonLink>,
         },
         { title: 'Last event', cell: ({ event }) => event, sort: ({ event }) => event },
         { title: 'Country', wide: true, cell: ({ country }) => country ?? '–' },

@@ -4,10 +4,11 @@ import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { roleAllows, useAccount, useMay, useProject, useProjectId } from '../api/session.ts'
 import type { Invitation, Member, Role } from '../api/types.ts'
-import { Badge, Status } from '../ui/badge.tsx'
+import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
 import { CodeBlock } from '../ui/code.tsx'
+import { statusColumn } from '../ui/columns.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { Form, Input, Select } from '../ui/form.tsx'
 import { Time } from '../ui/format.tsx'
@@ -174,11 +175,7 @@ export const Members = () => {
                 sort: ({ email }) => email,
               },
               { title: 'Role', cell: (invitation) => invitation.role },
-              {
-                title: 'Status',
-                cell: ({ status }) => <Status status={status} />,
-                sort: ({ status }) => status,
-              },
+              statusColumn,
               {
                 title: 'Expires',
                 align: 'right',
