@@ -19,7 +19,7 @@ import { Shell } from './shell/shell.tsx'
 
 const root = createRootRouteWithContext<{ client: QueryClient }>()({
   component: Outlet,
-  // Every page reads its own parameters; all of them are texts.
+  // Every page parses its own parameters from text.
   validateSearch: (search): Record<string, string> => search as Record<string, string>,
 })
 
@@ -296,7 +296,7 @@ export const createConsoleRouter = (client: QueryClient) =>
     defaultPendingComponent: PageLoading,
     defaultErrorComponent: PageError,
     defaultNotFoundComponent: NotFound,
-    // Texts stay as they are: an id of digits is no number.
+    // Values stay strings, because an id may consist of digits.
     parseSearch: parseSearchWith((value) => value),
     stringifySearch: stringifySearchWith((value) => `${value}`),
   })

@@ -184,7 +184,7 @@ export type ProfilesQuery = {
   projectId: string
   /** Of traits only. */
   filters: readonly EventFilter[]
-  /** How the trait `email` begins, whatever the case. */
+  /** The beginning of the trait `email`, case-insensitive. */
   email?: string | undefined
   /** Only ids below this one. */
   below?: string | undefined

@@ -2,7 +2,7 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import type { Pool } from 'pg'
 import { PrismaClient } from './generated/prisma/client.ts'
 
-// Together below the deadline of a request (4.6 s), so that nothing commits after the client was told to retry.
+// Together below the deadline of a request (4.6 s), so that nothing commits after the client was answered 503.
 const CONNECT_TIMEOUT_MS = 1_500
 const TRANSACTION_TIMEOUT_MS = 3_000
 

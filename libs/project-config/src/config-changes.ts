@@ -11,7 +11,7 @@ const TRUSTED_MS = 3_000
 const MAX_AGE_MS = 60_000
 /** How long a request may wait for a poll, in ms. */
 const REFRESH_TIMEOUT_MS = 1_000
-/** Minimum interval of polls that requests ask for, in ms. */
+/** Minimum interval of polls that requests cause, in ms. */
 const REQUESTED_POLL_INTERVAL_MS = 100
 
 /** Selects `change_id` and `subject` of the changes within the last `$1` ms. */

@@ -18,7 +18,7 @@ const things: Topic<string> = {
 
 const sent = new EventEmitter()
 
-/** Hands over what is published, one record at a time, and keeps nothing. */
+/** Delivers each published record at once and stores none. */
 const passingBus: EventBus = {
   ...publishing(async ({ name: topic }, records) => {
     for (const { key, value: text, headers = {} } of records) {
@@ -36,7 +36,7 @@ const passingBus: EventBus = {
   close: async () => {},
 }
 
-// A service that publishes a record for each request and consumes it itself; what it does it says in its log.
+// A service that publishes a record for each request, consumes it itself, and logs both.
 await runService('traced', process.env, async ({ log, scope, tracer }) => {
   const bus = tracer ? traceBus(passingBus, tracer) : passingBus
   const consumer = bus.subscribe({

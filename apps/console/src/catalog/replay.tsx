@@ -2,7 +2,7 @@ import { Badge } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
 import type { Column } from '../ui/table.tsx'
 
-/** The column that says whether a record was sent again. */
+/** Whether a record was replayed. */
 export const replayedColumn: Column<{ replayedAt: string | null }> = {
   title: 'State',
   cell: ({ replayedAt }) => (
@@ -11,7 +11,7 @@ export const replayedColumn: Column<{ replayedAt: string | null }> = {
   sort: ({ replayedAt }) => replayedAt,
 }
 
-/** The button that sends one record again, for editors. */
+/** Replays one record. Only editors see it. */
 export const ReplayButton = ({ busy, onReplay }: { busy: boolean; onReplay: () => void }) => (
   <For atLeast="editor">
     <div>

@@ -11,7 +11,7 @@ import { EmptyState } from '../ui/states.tsx'
 import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { EmailHeader } from './header.tsx'
 
-/** Which events send which emails. */
+/** The email triggers of the project. */
 export const Triggers = () => {
   const projectId = useProjectId()
   const navigate = useNavigate()

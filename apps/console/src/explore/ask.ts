@@ -8,7 +8,7 @@ import { type Range, readerZone, resolveRange } from './time-range.ts'
 /** Concurrent queries of this page. A project may run four, and others may use some. */
 export const atATime = pLimit(2)
 
-/** The API asks clients of a busy project to retry. */
+/** Whether the API refused the query because the project is busy. */
 export const isBusy = (error: unknown): boolean => error instanceof ApiError && error.status === 429
 
 /** Number of retries for a busy project, and the delay, in ms. */

@@ -9,7 +9,7 @@ import { Notice } from '../ui/states.tsx'
 const PLACEHOLDER = '<key with the scope events:write>'
 const nameOf = (projectId: string) => `first-key:${projectId}`
 
-// An event of curl counts as a bot's, which queries leave out; without a user agent it does not.
+// Queries leave out bots, and curl counts as one. An event without a user agent does not.
 const command = (key: string): string => `curl -A '' '${location.origin}/api/v1/t?sync=1' \\
   -H 'X-API-Key: ${key}' -H 'Content-Type: application/json' \\
   -d '{"eventName":"signed_up","visitorId":"visitor-1","properties":{"plan":"free"}}'`
@@ -24,11 +24,11 @@ Client('${key}', host='${location.origin}')
 // Go: github.com/segmentio/analytics-go/v3
 analytics.NewWithConfig("${key}", analytics.Config{Endpoint: "${location.origin}"})`
 
-/** A command that sends an event, and lines for SDKs, with a key of the project that is made for it. */
+/** A command that sends an event, and code for SDKs, with a new key of the project. */
 export const FirstEvent = () => {
   const projectId = useProjectId()
   const mayCreate = useMay('admin')
-  // For as long as this tab is open: a key is shown once, and the command stays useful.
+  // Kept until this tab is closed, because the API returns a key only once.
   const [key, setKey] = useState(() => sessionStorage.getItem(nameOf(projectId)))
   const create = useChange(
     () =>

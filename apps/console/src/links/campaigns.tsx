@@ -24,7 +24,7 @@ const PERIODS = [
 const NO_CAMPAIGN = 'no campaign'
 const BARS = 10
 
-/** What came of the project's links, by campaign. */
+/** The clicks, people and conversions of the project's links, by campaign. */
 export const Campaigns = () => {
   const projectId = useProjectId()
   const [search, setSearch] = useUrlState<'days'>()

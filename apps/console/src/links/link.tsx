@@ -17,7 +17,7 @@ import { ErrorState, SkeletonLines } from '../ui/states.tsx'
 import { LinkForm } from './link-form.tsx'
 import { formatRevenue } from './revenue.ts'
 
-/** One short link and what came of it. */
+/** One short link, its clicks and its conversions. */
 export const LinkPage = () => {
   const projectId = useProjectId()
   const { id } = useParams({ strict: false }) as { id: string }

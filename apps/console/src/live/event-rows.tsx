@@ -13,7 +13,7 @@ import { useLiveEvents } from './use-live-events.ts'
 
 export type EventFilters = { eventName?: string; visitorId?: string; userId?: string; eventId?: string }
 
-/** The newest events, as they arrive; a page that is hidden asks for none. */
+/** The newest events, as they arrive. A hidden page does not request any. */
 export const EventRows = ({
   filters,
   limit = 50,
@@ -23,7 +23,7 @@ export const EventRows = ({
   filters: EventFilters
   limit?: number
   paused?: boolean
-  /** Told whether new events arrive. */
+  /** Receives whether new events arrive. */
   onStream?: (open: boolean) => void
 }) => {
   const projectId = useProjectId()

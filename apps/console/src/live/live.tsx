@@ -12,7 +12,7 @@ type Filter = (typeof FILTERS)[number]
 /** Events as they arrive. */
 export const Live = () => {
   const [search, setFilters] = useUrlState<Filter>()
-  // Only these: the API refuses other parameters, such as those of the page that is opened next.
+  // The API refuses other parameters, such as those of the page that is opened next.
   const filters: EventFilters = Object.fromEntries(
     FILTERS.flatMap((name) => (search[name] ? [[name, search[name]]] : [])),
   )

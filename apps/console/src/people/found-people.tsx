@@ -45,7 +45,7 @@ export const FoundPeople = ({ search }: { search: string }) => {
 
 const TRAIT = /^([^=@\s]+)=(.+)$/
 
-/** `plan=pro` is a trait, as text or as what JSON makes of it; everything else is an id or an e-mail address. */
+/** `plan=pro` searches for a trait, as text and as parsed JSON. Anything else is an id or an e-mail address. */
 const queryOf = (search: string): { search: string } | { filters: string } => {
   const [, name, text] = TRAIT.exec(search) ?? []
   if (name === undefined || text === undefined) return { search }

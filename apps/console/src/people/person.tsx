@@ -18,7 +18,7 @@ import { EmptyState, ErrorState, SkeletonLines } from '../ui/states.tsx'
 import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { toasts } from '../ui/toasts.tsx'
 
-/** What a person is called. */
+/** The display name of a person. */
 export const nameOf = ({ traits, userId, visitorIds, id }: Profile): string => {
   const { name, email } = traits
   return (
@@ -28,7 +28,7 @@ export const nameOf = ({ traits, userId, visitorIds, id }: Profile): string => {
   )
 }
 
-/** Everything about one person. */
+/** The page of one person: traits, events, links and more. */
 export const Person = () => {
   const projectId = useProjectId()
   const { id } = useParams({ strict: false }) as { id: string }

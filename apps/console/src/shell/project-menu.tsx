@@ -9,7 +9,7 @@ import { Icon } from '../ui/icon.tsx'
 import { Logo } from './logo.tsx'
 import { Menu, MenuItem, MenuLabel, MenuLine } from './menu.tsx'
 
-/** Changes between projects, and creates one. */
+/** Selects another project, or creates one. */
 export const ProjectMenu = () => {
   const account = useAccount()
   const project = useProject()

@@ -38,6 +38,6 @@ export const Button = ({ look, small, icon, busy, children, className = '', disa
   </button>
 )
 
-/** Shows what only members with a role of `atLeast` may do. */
+/** Shows its content only to members with a role of `atLeast`. */
 export const For = ({ atLeast, children }: { atLeast: Role; children: React.ReactNode }) =>
   useMay(atLeast) ? children : null

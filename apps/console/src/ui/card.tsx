@@ -33,7 +33,7 @@ export const Card = ({
   </section>
 )
 
-/** What a page is about, and what can be done on it. */
+/** The title of a page, its description and its actions. */
 export const PageHeader = ({
   title,
   description,

@@ -7,7 +7,7 @@ type Series = { label: string; values: readonly (number | null)[] }
 const HEIGHT = 220
 const LOCAL_TIME_ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone
 
-/** Counts of days as lines, and the same as a table for screen readers. Colors are those of `seriesColor`. */
+/** Daily counts as lines, and as a table for screen readers. Colors are those of `seriesColor`. */
 export const TimeChart = ({
   label,
   at,

@@ -28,7 +28,7 @@ export const CopyButton = ({
   )
 }
 
-/** Text to read as it is, and to copy. */
+/** Preformatted text with a button to copy it. */
 export const CodeBlock = ({ text, label, copy = true }: { text: string; label: string; copy?: boolean }) => (
   <div className="relative min-w-0 rounded-lg border border-line bg-code text-left">
     {copy && (

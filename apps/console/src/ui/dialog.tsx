@@ -20,12 +20,12 @@ type Props = {
   title: string
   description?: ReactNode
   children: ReactNode
-  /** `sheet` slides in from the right, for what is read beside the page. */
+  /** `sheet` slides in from the right, for content that is read beside the page. */
   as?: 'modal' | 'sheet'
   wide?: boolean
 }
 
-/** What is read or filled in before one goes on. */
+/** A modal dialog. */
 export const Modal = ({ open, onClose, title, description, children, as = 'modal', wide = false }: Props) => (
   <Dialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
     <Dialog.Portal>
@@ -49,7 +49,7 @@ export const Modal = ({ open, onClose, title, description, children, as = 'modal
   </Dialog.Root>
 )
 
-/** A button that asks before it does what cannot be undone. */
+/** A button for an action that cannot be undone, which the user must confirm. */
 export const ConfirmButton = ({
   label,
   title,
@@ -61,7 +61,7 @@ export const ConfirmButton = ({
   label: string
   title: string
   children: ReactNode
-  /** What the button that goes through with it says. */
+  /** The label of the button that confirms. */
   confirm: string
   onConfirm: () => Promise<unknown>
   small?: boolean

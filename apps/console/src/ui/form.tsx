@@ -32,7 +32,7 @@ export const Form = ({
   onCancel,
   names = [],
 }: {
-  /** Gets the texts of the fields by name. */
+  /** Receives the values of the fields by name. */
   onSubmit: (values: Record<string, string>) => void
   submit: string
   busy?: boolean
@@ -99,7 +99,7 @@ export const Input = ({ label, name, hint, className, hideLabel, ...props }: Inp
   </Labelled>
 )
 
-/** A field with proposals that are listed below it. */
+/** A text field with a list of suggestions. */
 export const Suggest = ({ options, ...props }: InputProps & { options: readonly string[] }) => {
   const id = `options-${props.name ?? props.label}`.replaceAll(/\W/g, '-')
   return (
@@ -139,7 +139,7 @@ type SelectProps = FieldProps &
     options: readonly (readonly [value: string, label: string])[]
   }
 
-/** A choice of few; the browser's own control, which every device has a good one of. */
+/** A select of few options. It is the browser's own, which works well on every device. */
 export const Select = ({ label, name, hint, className, hideLabel, options, ...props }: SelectProps) => (
   <Labelled {...({ label, hint, className, hideLabel, name } as FieldProps)}>
     <BaseField.Control
@@ -158,7 +158,7 @@ export const Select = ({ label, name, hint, className, hideLabel, options, ...pr
   </Labelled>
 )
 
-/** Something that is on or off. */
+/** A switch. */
 export const Switch = ({
   label,
   hint,
@@ -195,7 +195,7 @@ export const toLocalInput = (at: string | null | undefined): string => {
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }
 
-/** RFC 3339 of what was entered in `<input type="datetime-local">`; null when that is empty. */
+/** The RFC 3339 time of an `<input type="datetime-local">`; null when it is empty. */
 export const fromLocalInput = (text: string | undefined): string | null =>
   text ? new Date(text).toISOString() : null
 

@@ -11,7 +11,7 @@ export const formatCompact = (value: number): string => compact.format(value)
 /** A share between 0 and 1 as a percentage. */
 export const formatPercent = (share: number): string => percents.format(share)
 
-/** Decimals of a currency's amounts: 2 for EUR, 0 for JPY, 3 for KWD. 2 while it is not a code yet. */
+/** The number of decimals of a currency: 2 for EUR, 0 for JPY, 3 for KWD, and 2 for an unknown code. */
 export const digitsOf = (currency: string): number => {
   try {
     const format = new Intl.NumberFormat(undefined, { style: 'currency', currency })
@@ -43,7 +43,7 @@ const formatAgo = (ms: number): string => {
   return relative.format(-Math.trunc(ms / length), unit)
 }
 
-/** A time in the reader's zone; on hover, the whole of it and in UTC. */
+/** A time in the user's time zone. The tooltip has the full time, also in UTC. */
 export const Time = ({ at, as = 'time' }: { at: string | null; as?: 'time' | 'day' | 'clock' | 'ago' }) => {
   if (at === null) return <span className="text-muted">–</span>
   const date = new Date(at)

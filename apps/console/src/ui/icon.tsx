@@ -80,7 +80,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS
 
-/** A picture beside a text that says the same; screen readers leave it out. */
+/** An icon beside a text with the same meaning, hidden from screen readers. */
 export const Icon = ({ name, className = '' }: { name: IconName; className?: string }) => (
   <svg
     aria-hidden="true"

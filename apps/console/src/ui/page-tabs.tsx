@@ -11,7 +11,7 @@ export const PageTabs = ({
   tabs: readonly { to: PagePath; title: string; exact?: boolean }[]
 }) => {
   const nav = useRef<HTMLElement>(null)
-  // On a narrow screen the open tab may be out of sight.
+  // On a narrow screen the open tab may be outside of the visible area.
   useEffect(() => {
     nav.current?.querySelector('[aria-current=page]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
   }, [])

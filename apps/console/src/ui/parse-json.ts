@@ -1,6 +1,6 @@
 /**
- * The value of what somebody entered as JSON.
- * @throws Error in words for that person
+ * Parses JSON that the user entered.
+ * @throws Error with a message for the user
  */
 export const parseJson = (text: string, what: string): unknown => {
   try {

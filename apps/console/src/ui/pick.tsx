@@ -3,7 +3,7 @@ import { Field as BaseField } from '@base-ui/react/field'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { inputClass } from './form.tsx'
 
-/** A text field with proposals. What was entered counts when one is chosen, on Enter, or when the field is left. */
+/** A text field with suggestions. It commits its text when one is selected, on Enter, and when it loses the focus. */
 export const Pick = ({
   label,
   value,
@@ -18,7 +18,7 @@ export const Pick = ({
   value: string
   options: readonly string[]
   onCommit: (value: string) => void
-  /** Called with what has been entered so far, for proposals that are searched for. */
+  /** Receives the text while it is entered, to search for suggestions. */
   onType?: (text: string) => void
   placeholder?: string
   hint?: ReactNode
@@ -38,7 +38,7 @@ export const Pick = ({
       <Autocomplete.Root
         items={options}
         value={draft}
-        // All of them, until something else is entered.
+        // Shows all suggestions until the text changes.
         {...(draft === value && { filter: null })}
         onValueChange={(next, { reason }) => {
           setDraft(next)

@@ -5,14 +5,14 @@ import { formatCompact } from './format.tsx'
 export type PlotLine = {
   label: string
   values: readonly (number | null)[]
-  /** Its colour: a place in `SERIES_COLORS`. */
+  /** The index of its color in `SERIES_COLORS`. */
   color: number
   dashed?: boolean
-  /** How a value reads where the pointer is. */
+  /** Formats the value in the tooltip. */
   format: (value: number) => string
 }
 
-/** Classes of the colours of lines, for a legend. */
+/** Color classes of the lines, for a legend. */
 const SERIES_COLORS = [
   'bg-series-1',
   'bg-series-2',
@@ -24,12 +24,12 @@ const SERIES_COLORS = [
   'bg-series-8',
 ]
 
-/** The class of the colour of the nth line. */
+/** The color class of the nth line. */
 export const seriesColor = (place: number): string => SERIES_COLORS[place % SERIES_COLORS.length] ?? ''
 
-/** Lines that are named where the pointer is. */
+/** Lines with a tooltip at the pointer. */
 const MAX_NAMED = 12
-/** Fewer values than this are drawn with points. */
+/** Lines with fewer values are drawn with points. */
 const MAX_POINTS = 62
 
 const cssColor = (name: string): string =>
@@ -38,18 +38,18 @@ const lineColor = (place: number): string => cssColor(`--series-${(place % SERIE
 
 type Props = {
   label: string
-  /** Seconds since 1970 when there is a time zone, else numbers. */
+  /** Seconds since the epoch with a time zone, otherwise numbers. */
   x: readonly number[]
   timeZone?: string | undefined
   lines: readonly PlotLine[]
   formatX: (place: number) => string
   formatY?: (value: number) => string
-  /** Called with the line and the place of the point that was clicked. */
+  /** Receives the line and the index of a clicked point. */
   onPoint?: ((line: number, place: number) => void) | undefined
   height?: number
 }
 
-/** Lines, for eyes only: what they show stands in a table as well. */
+/** A line chart, hidden from screen readers, which read the table beside it. */
 export const Plot = ({ label, x, timeZone, lines, formatX, formatY, onPoint, height = 260 }: Props) => {
   const box = useRef<HTMLDivElement>(null)
   const [hovered, setHovered] = useState<{ place: number; left: number; width: number }>()
@@ -147,7 +147,7 @@ export const Plot = ({ label, x, timeZone, lines, formatX, formatY, onPoint, hei
       <div
         ref={box}
         aria-hidden="true"
-        // Its place is kept until the chart is drawn.
+        // Reserves the space until the chart is drawn.
         style={{ minHeight: height }}
         className="w-full"
       />
@@ -177,7 +177,7 @@ export const Plot = ({ label, x, timeZone, lines, formatX, formatY, onPoint, hei
 
 const DAY_S = 86_400
 
-/** Times (s) of an axis, as short as its length allows. */
+/** Formats the times (s) of an axis, with only the parts that its span needs. */
 const timeLabels = (times: readonly number[], timeZone: string): string[] => {
   const span = (times.at(-1) ?? 0) - (times[0] ?? 0)
   const options: Intl.DateTimeFormatOptions =

@@ -5,13 +5,13 @@ import { Icon } from './icon.tsx'
 import { ErrorState, SkeletonLines } from './states.tsx'
 
 export type Column<T> = {
-  /** Its heading; columns are told apart by it. */
+  /** Its heading, which must be unique in the table. */
   title: string
   cell: (row: T) => ReactNode
-  /** What it is sorted by; not sortable without. */
+  /** The value to sort by. Without it the column cannot be sorted. */
   sort?: (row: T) => string | number | null
   align?: 'right'
-  /** Left out on narrow screens. */
+  /** Hidden on narrow screens. */
   wide?: boolean
 }
 
@@ -27,7 +27,7 @@ type Props<T> = {
 /** The class of the link or button that opens a row. */
 export const rowLinkClass = 'rounded font-medium hover:underline'
 
-/** A list as a table that is sorted by its columns and loads more at its end. */
+/** A list as a table with sortable columns and a button that loads more. */
 export const DataTable = <T,>({ label, columns, list, keyOf, empty, onOpen }: Props<T>) => {
   const [order, setOrder] = useState<{ title: string; down: boolean }>()
   const rows = useMemo(() => {

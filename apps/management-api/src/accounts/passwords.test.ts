@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createPasswords } from './passwords.ts'
 
-/** Work that is under way until the test says so. */
+/** Work that ends when the test resolves it. */
 const createWork = () => {
   const underWay: (() => void)[] = []
   return {

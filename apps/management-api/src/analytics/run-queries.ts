@@ -13,7 +13,7 @@ const BUSY_RETRY_S = 1
 const LATE_RETRY_S = 10
 const AWAY_RETRY_S = 30
 
-/** Asks the store one thing. @throws QueryTimeoutError when there is no time left */
+/** Runs one query. @throws QueryTimeoutError when there is no time left */
 export type Ask = <T>(question: (store: AnalyticsQueries) => Promise<T>) => Promise<T>
 
 type MaybeRange = { from?: number | undefined; to?: number | undefined }
@@ -66,7 +66,7 @@ export const createRunQuery = (
     try {
       return await Promise.race([answering, stopped])
     } catch (error) {
-      // Nobody gets this answer; a failure of the server would be logged.
+      // The client has disconnected, so this answer is never sent. An error of the server would be logged.
       if (disconnected.aborted) throw new AppError('bad_request', 'The client closed the connection')
       if (error === deadline.reason) throw late({ from, to }, timeoutMs, deadline.reason)
       if (error instanceof QueryTimeoutError) throw late({ from, to }, timeoutMs, error)

@@ -32,7 +32,7 @@ export type Actor =
 export type ProjectRequest<Body = unknown, Query = unknown> = Parts<Body, Query> & {
   actor: Actor
   request: HttpRequest
-  /** Asks again whether the caller may still do this. @throws AppError as the request would be refused now */
+  /** Checks again whether the caller may still do this. @throws AppError as the request would be refused now */
   allowAgain: () => Promise<unknown>
   /**
    * Call it before a PATCH or DELETE, with the locked resource as a GET answers it, or with its `version`.

@@ -38,8 +38,8 @@ export const placeSearch = ({ search, filters, cursor, limit }: ProfileQuery): P
 
 /**
  * A page of the profiles that fulfil all filters and, with `search`, have that id or an e-mail address that begins with
- * it. The one with the id comes first, all others by descending id. The analytics store finds them and PostgreSQL has
- * the last word, so nobody is shown who was erased or has changed.
+ * it. The one with the id comes first, all others by descending id. The analytics store finds them, and PostgreSQL checks
+ * them, so that erased and changed profiles are left out.
  */
 export const searchProfiles = async (
   pool: Pool,

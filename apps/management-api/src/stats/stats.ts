@@ -15,7 +15,7 @@ import type { ManagementDeps } from '../management-deps.ts'
 
 const DEFAULT_SPAN_MS = 30 * 24 * 60 * 60 * 1000
 
-/** Groups that are told apart; all others are one group. */
+/** Maximum number of groups. All others form one group. */
 const MAX_GROUPS = 100
 
 const BREAKDOWNS: Record<StatsGroup, Breakdown> = {

@@ -37,7 +37,7 @@ const person = { visitorId: 'v', userId: 'u', traits: { plan: 'pro' } }
 const tooDeep = { ...person, traits: { a: { b: { c: 1 } } } }
 
 const message = { type: 'track', event: 'e', anonymousId: 'v' }
-/** Which are taken while the database is away: they are queued. */
+/** Requests that are accepted while the database is unavailable, because they are queued. */
 const goesOn = { goesOn: true } as const
 const unknownEncoding = (body: object) => ({
   415: () => ({ body, headers: { 'Content-Encoding': 'unknown' } }),

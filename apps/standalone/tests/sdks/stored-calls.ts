@@ -1,10 +1,10 @@
 import { type Constellation, eventually } from '@waymark/testing'
 import { expect } from 'vitest'
 
-/** How often each kind of call is made, unless a test says otherwise. Many calls take their time, which CI has. */
+/** Default number of calls of each kind. CI makes more, because many calls take long. */
 export const CALLS = process.env.CI ? 1_000 : 100
 
-/** What a test says in a call: the run, and the number of the call in it. */
+/** The content of a call: the run, and the number of the call in it. */
 type Numbered = { run?: string; n?: number; traits?: { run?: string; n?: number } }
 type StoredEvent = { eventName: string; properties: Numbered }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createSlots } from './slots.ts'
 
-/** Slots that tell which work began, and whose work ends when it is said. */
+/** Slots that record which work began. The test ends each piece of work. */
 const watch = (count: number, maxPerOwner?: number) => {
   const slots = createSlots(
     Array.from({ length: count }, (_, place) => place),

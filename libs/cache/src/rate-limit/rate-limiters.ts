@@ -89,7 +89,7 @@ export const createMemoryRateLimiter = (options: WindowsOptions = {}): RateLimit
 }
 
 /**
- * An exact limiter: it asks a shared counter for each use. A key that is known to be used up is refused without asking.
+ * An exact limiter: it counts each use in a shared counter. A key that is known to be used up is refused without asking.
  * While the counter does not answer, each process counts on from what it knows, and may allow up to the limit.
  */
 export const createSharedRateLimiter = (

@@ -141,7 +141,7 @@ export const MAX_QUERIES_PER_PROJECT = 4
 /** The limits of queries, for the descriptions of operations. */
 export const QUERY_LIMITS = `A query has ${QUERY_TIMEOUT_MS / 1_000} s, and a project runs at most ${MAX_QUERIES_PER_PROJECT} at a time.`
 
-/** The answers of every query that say to repeat it later. */
+/** The answers of every query after which it can be repeated. */
 export const busyOrLate = {
   429: {
     description: `The project runs ${MAX_QUERIES_PER_PROJECT} queries already`,

@@ -3,7 +3,7 @@ import { PROPERTY_NAMES, type PropertyRef, parsePropertyName } from './property.
 
 export type ScalarValue = string | number | boolean
 
-/** A filter as a request says it. */
+/** A filter in a request. */
 export type FilterRequest = {
   readonly property: string
   readonly op: FilterOperator
@@ -25,7 +25,7 @@ export type Ordering = 'gt' | 'gte' | 'lt' | 'lte'
 /** What is wrong with a filter: the member, and a predicate of it such as `must be a list`. */
 type FilterProblem = { readonly field: 'property' | 'value'; readonly message: string }
 
-/** Reads a filter, or says what is wrong with it. */
+/** Parses a filter, or returns what is wrong with it. */
 export const parseFilter = ({ property: name, op, value }: FilterRequest): EventFilter | FilterProblem => {
   const property = parsePropertyName(name)
   if (!property) return { field: 'property', message: `must be one of ${PROPERTY_NAMES}` }

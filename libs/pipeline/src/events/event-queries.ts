@@ -179,7 +179,7 @@ export type EventPartitions = {
   ensureFor(events: readonly EnrichedEvent[]): Promise<void>
 }
 
-/** Asks the database once per month and process. */
+/** Queries the database once per month and process. */
 export const createEventPartitions = ({ pool }: Pick<Database, 'pool'>): EventPartitions => {
   const made = new Set<string>()
   return {
