@@ -110,7 +110,7 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
   /** Reads concurrent marks with one command; undefined when that takes too long. */
   const marksLoader = new DataLoader<readonly string[], readonly (string | undefined)[] | undefined>(
     async (groups) => {
-      const all = await within(CACHE_TIMEOUT_MS, marks.read(groups.flat()))
+      const all = await answerOf(CACHE_TIMEOUT_MS, marks.read(groups.flat()))
       let place = 0
       return groups.map((group) => {
         const start = place
@@ -128,7 +128,7 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
   }
 
   const readCopyOf = async (wanted: Wanted): Promise<Required<ReadValue<Known>> | null> => {
-    const copy = await within(CACHE_TIMEOUT_MS, readCopy(cache, personCacheKey(wanted), copySchema))
+    const copy = await answerOf(CACHE_TIMEOUT_MS, readCopy(cache, personCacheKey(wanted), copySchema))
     if (!copy) return null
     const ageMs = clock() - copy.readAt
     // A time in the future comes from a wrong clock, so the age is unknown.
@@ -165,7 +165,7 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
     }
     const reading = queryPeople(toRead, readAt)
     try {
-      const found = await within(DATABASE_TIMEOUT_MS, reading)
+      const found = await answerOf(DATABASE_TIMEOUT_MS, reading)
       if (!found) throw new Error(`The database did not answer within ${DATABASE_TIMEOUT_MS} ms`)
       failures = 0
       return found.map(([, known]) => known)
@@ -278,10 +278,10 @@ const withoutPast = ({ profileId, bucketingId, isUsers }: KnownPerson): Person =
   counts: [],
 })
 
-/** What `work` resolves to, or undefined when it takes longer than `ms`. */
-const within = <T>(ms: number, work: Promise<T>): Promise<T | undefined> =>
+/** What a store answers, or undefined when it takes longer than `ms`. */
+const answerOf = <T>(ms: number, work: Promise<T>): Promise<T | undefined> =>
   new Promise((resolve, reject) => {
-    // After a pause of the process, an answer may be waiting in the event loop.
+    // Unlike `within` of the contracts, it takes an answer that was waiting in the event loop while the process paused.
     const timer = setTimeout(() => setImmediate(resolve, undefined), ms)
     work.then(resolve, reject).finally(() => clearTimeout(timer))
   })
