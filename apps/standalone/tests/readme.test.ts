@@ -106,7 +106,11 @@ describe.each(SHELLS)('the commands of the documentation in %s', (shell) => {
 
   it('of docs/email.md send the email', async () => {
     const { out } = await paste('docs/email.md')
-    expect(out).toContain('"status":"sent"')
+    const [listed = '{}'] = out.match(/\{"data":.*"nextCursor":[^}]*\}/) ?? []
+    // The commands must wait for the triggered email, not for the test email of the same trigger.
+    expect(JSON.parse(listed).data).toContainEqual(
+      expect.objectContaining({ recipient: 'ann@example.com', status: 'sent' }),
+    )
     const mails = (await readdir(path.join(dataDir, 'mail'))).filter((name) => name.endsWith('.eml'))
     const texts = await Promise.all(mails.map((name) => readFile(path.join(dataDir, 'mail', name), 'utf8')))
     expect(texts.some((mail) => mail.includes('To: ann@example.com'))).toBe(true)

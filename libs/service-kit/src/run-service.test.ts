@@ -3,7 +3,10 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 
 const HERE = import.meta.dirname
 
-/** Runs a process whose start is `body`, which may use `scope` and `say`. SIGTERM follows the output `now`. */
+/**
+ * Runs a process whose start is `body`, which may use `scope` and `say`. SIGTERM follows the output `now`, and further
+ * ones until it has ended follow `repeatedly`.
+ */
 const run = async (body: string, level = 'silent', flags: string[] = []) => {
   const script = `
     import { runService } from '${HERE}/run-service.ts'
@@ -18,10 +21,12 @@ const run = async (body: string, level = 'silent', flags: string[] = []) => {
   // Settings such as NO_COLOR make Node.js itself write to standard error.
   const { child, ended, kill, stdout, stderr } = startProcess(process.execPath, args, { env: {} })
   onTestFinished(kill)
+  let signals: NodeJS.Timeout | undefined
   child.stdout.on('data', (text: string) => {
     if (text.includes('now')) child.kill('SIGTERM')
+    if (text.includes('repeatedly')) signals = setInterval(() => child.kill('SIGTERM'), 1)
   })
-  const code = await ended
+  const code = await ended.finally(() => clearInterval(signals))
   return { code, output: stdout().trim().split('\n'), errors: stderr() }
 }
 
@@ -32,6 +37,14 @@ describe('a service', () => {
       scope.onStop('second', async () => say('second undone'))
       say('now')`)
     expect(output).toEqual(['now', 'second undone', 'first undone'])
+    expect(code).toBe(0)
+  })
+
+  it('ends with 0 when signals arrive until it has ended', async () => {
+    const { code, output } = await run(`
+      scope.onStop('part', async () => say('undone'))
+      say('repeatedly')`)
+    expect(output).toEqual(['repeatedly', 'undone'])
     expect(code).toBe(0)
   })
 

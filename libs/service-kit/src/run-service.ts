@@ -64,6 +64,8 @@ export const runService = async (
   // Not `once`: npm forwards a signal that the process has received too, and a second one would kill it.
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+  // A process that ends by itself removes these handlers before it is gone, and a late signal would kill it.
+  process.once('beforeExit', () => process.exit())
   process.on('uncaughtException', fail)
   process.on('unhandledRejection', fail)
 

@@ -128,6 +128,20 @@ test('ends with a partial summary when interrupted', async () => {
 })
 
 describe('exit code', () => {
+  test('130 when signals arrive until the process has ended', async () => {
+    const half = Promise.withResolvers<void>()
+    const server = await start(() => {
+      half.resolve()
+      return { status: 503, body: { error: 'QUEUE_UNAVAILABLE', retryAfter: 60 } }
+    })
+    const { child, ended } = run(['-', '--url', server.url, '--key', 'k'], { input: logOf(1_000) })
+    await half.promise
+    const signals = setInterval(() => child.kill('SIGINT'), 1)
+    const { code, stdout } = await ended.finally(() => clearInterval(signals))
+    expect(code).toBe(130)
+    expect(stdout).toContain('incomplete: interrupted by SIGINT')
+  })
+
   test('0 with --help', async () => {
     const { code, stdout } = await run(['--help']).ended
     expect(code).toBe(0)

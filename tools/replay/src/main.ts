@@ -93,6 +93,8 @@ const abortOnSignals = (interrupt: AbortController): void => {
   }
   onSignal('SIGINT', 130)
   onSignal('SIGTERM', 143)
+  // A process that ends by itself removes its handlers before it is gone, and a late signal would replace its exit code.
+  process.once('beforeExit', () => process.exit())
 }
 
 const run = async (options: Options): Promise<void> => {
