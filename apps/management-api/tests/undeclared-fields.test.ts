@@ -164,6 +164,7 @@ describe.skipIf(!services)('an undeclared field', () => {
     const set = {
       ingestValidation: { mode: 'enforce', rejectUnknownEvents: true },
       ipStorage: 'drop',
+      retentionDays: 30,
       deniedTraits: ['ssn'],
       ingestRequestsPerMinute: 5,
       links: { appendClickId: false, attributionWindowDays: 7 },
@@ -179,6 +180,18 @@ describe.skipIf(!services)('an undeclared field', () => {
     expect(body).not.toHaveProperty('ingestValidation.mode')
     const unset = Object.fromEntries(Object.keys(set).map((name) => [name, null]))
     expect((await ask('PATCH', '/settings', unset)).body).toEqual({})
+  })
+
+  it('is refused beyond the limits of the retention', async () => {
+    const { ask } = await owner()
+    const set = (retentionDays: unknown) => ask('PATCH', '/settings', { retentionDays })
+    for (const days of [1, 3_650]) expect((await set(days)).body).toMatchObject({ retentionDays: days })
+    for (const days of [0, 3_651, 1.5, '30', -1]) {
+      const refused = await set(days)
+      expect(refused.status).toBe(422)
+      expect(refused.body.errors).toMatchObject([{ field: 'retentionDays' }])
+    }
+    expect((await set(null)).body).not.toHaveProperty('retentionDays')
   })
 
   it('is reported with the allowed values of a setting and the received one', async () => {

@@ -18,12 +18,14 @@ import {
   createOutboxRelay,
   createProfileWriter,
   createPurger,
+  createRetention,
   forgetOldCounts,
   forgetVisitors,
   storeClicks,
   storeDeadLetters,
   storeExposures,
   storeRejectedEvents,
+  withoutArchive,
   withoutErased,
 } from '@waymark/pipeline'
 import { drain, everyMs, type Platform, type Service } from '@waymark/service-kit'
@@ -34,10 +36,14 @@ const PURGE_INTERVAL_MS = 1_000
 const FORGET_INTERVAL_MS = 10 * 60 * 1000
 const PARTITIONS_INTERVAL_MS = 60 * 60 * 1000
 const FORGET_COUNTS_INTERVAL_MS = 60 * 60 * 1000
+const RETENTION_INTERVAL_MS = 60 * 1000
 
 type Client = Parameters<typeof withoutErased>[0]
 
-/** The only writer of events and of what follows from them. Also publishes the outbox and purges erased people. */
+/**
+ * The only writer of events and of what follows from them. Also publishes the outbox, purges erased people and removes
+ * events that are older than their project keeps them.
+ */
 export const createPersistenceConsumer = (platform: Platform): Service => {
   const { db, bus, cache, analytics, deleteMailCopies, projectConfigs, clock, log } = platform
   const partitions = createEventPartitions(db)
@@ -46,6 +52,7 @@ export const createPersistenceConsumer = (platform: Platform): Service => {
   const writeProfiles = createProfileWriter({ db, analytics })
   const relay = createOutboxRelay({ db, bus, log })
   const { purgeAll } = createPurger({ db, analytics, cache, deleteMailCopies })
+  const removeOldEvents = createRetention({ db, analytics, archivedUntil: withoutArchive, now: clock })
   /** Stores records in one transaction, without those of erased people. */
   const storeUnlessErased =
     <T>(
@@ -90,6 +97,7 @@ export const createPersistenceConsumer = (platform: Platform): Service => {
       drain('outbox-relay', RELAY_INTERVAL_MS, relay),
       drain('link-visitors', FORGET_INTERVAL_MS, () => forgetVisitors(db.pool)),
       everyMs('event-partitions', PARTITIONS_INTERVAL_MS, () => partitions.makeAhead(new Date(clock()))),
+      everyMs('retention', RETENTION_INTERVAL_MS, removeOldEvents),
       drain('forget-counts', FORGET_COUNTS_INTERVAL_MS, () => forgetOldCounts(db.pool, clock())),
     ],
   }

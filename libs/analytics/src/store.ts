@@ -25,6 +25,11 @@ export type AnalyticsWrites = {
   storeProfiles(profiles: readonly AnalyticsProfile[]): Promise<void>
   /** Deletes events. Their conversions remain without person and properties. Idempotent. */
   eraseEvents(events: readonly { projectId: string; eventKey: string }[]): Promise<void>
+  /**
+   * Deletes a project's events of the earliest day (UTC) that has some before `before` (in ms), with their conversions.
+   * @returns whether there were any
+   */
+  removeOldestDay(events: { projectId: string; before: number }): Promise<boolean>
   /** Deletes people: their merges and traits. Idempotent. */
   eraseProfiles(profiles: readonly { projectId: string; profileId: string }[]): Promise<void>
 }

@@ -179,6 +179,22 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
         profiles = [...profiles.filter((other) => other !== known), profile]
       }
     },
+    removeOldestDay: async ({ projectId, before }) => {
+      const timesOf = () =>
+        events
+          .filter((event) => event.projectId === projectId)
+          .map(({ timestamp }) => timestamp)
+          .filter((time) => Date.parse(time) < before)
+          .sort()
+      const day = timesOf()[0]?.slice(0, 10)
+      events = events.filter(
+        (event) =>
+          event.projectId !== projectId ||
+          Date.parse(event.timestamp) >= before ||
+          event.timestamp.slice(0, 10) !== day,
+      )
+      return day !== undefined
+    },
     eraseEvents: async (keys) => {
       const isNamed = ({ projectId, eventId }: Stored) =>
         keys.some((key) => key.projectId === projectId && key.eventKey === eventKeyOf(eventId))

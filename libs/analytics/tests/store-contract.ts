@@ -133,6 +133,14 @@ const changeArbitrary: fc.Arbitrary<Change> = fc.oneof(
       .integer({ min: 1, max: 4 })
       .map((n): Change => ['eraseProfiles', [{ projectId: PROJECT(1), profileId: PROFILE(n) }]]),
   },
+  {
+    weight: 1,
+    arbitrary: fc
+      .integer({ min: 0, max: DAYS * 24 })
+      .map(
+        (hours): Change => ['removeOldestDay', { projectId: PROJECT(1), before: START + hours * HOUR_MS }],
+      ),
+  },
 )
 
 const propertyArbitrary = fc
@@ -290,7 +298,7 @@ const questionArbitrary = fc.oneof(
   { weight: 2, arbitrary: profilesArbitrary },
 )
 
-const apply = (store: AnalyticsWrites, [method, argument]: Change): Promise<void> =>
+const apply = (store: AnalyticsWrites, [method, argument]: Change): Promise<unknown> =>
   store[method](argument as never)
 const ask = (store: AnalyticsQueries, [method, query]: Question): Promise<unknown[]> =>
   store[method](query as never)
@@ -317,8 +325,8 @@ export const describeAnalyticsStore = (
         async (changes, questions) => {
           const [store, reference] = [await open(), createReferenceStore()]
           for (const change of changes) {
-            await apply(store, change)
-            await apply(reference, change)
+            const answer = await apply(store, change)
+            expect(answer).toEqual(await apply(reference, change))
           }
           for (const question of questions)
             expect(comparable(await ask(store, question))).toEqual(comparable(await ask(reference, question)))

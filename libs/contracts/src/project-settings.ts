@@ -25,6 +25,15 @@ export const ProjectSettings = Type.Object(
       ),
     ),
     ipStorage: Type.Optional(IpStorage),
+    retentionDays: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 3_650,
+        description:
+          'Days (UTC) after which events are removed: in analytics by `timestamp`, from lists and exports by ' +
+          '`receivedAt`. Removed events do not come back when this is increased. For ever unless set.',
+      }),
+    ),
     deniedTraits: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 64, ...notBlank }), {
         maxItems: 100,

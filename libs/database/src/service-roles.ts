@@ -115,6 +115,7 @@ export const serviceGrants = {
     tables: merge(CONFIG, STORE_EVENTS, PURGE, {
       'ingest.rejected_events': 'INSERT',
       'ingest.dead_letters': 'INSERT',
+      'ingest.retention_runs': 'SELECT, INSERT, UPDATE',
       'decision.exposures': 'INSERT, UPDATE (exposed_at)',
       'link.clicks': 'INSERT',
       'link.daily_visitors': 'SELECT, INSERT, DELETE',

@@ -115,6 +115,7 @@ const SettingsForm = ({ settings }: { settings: Settings }) => {
               rejectUnknownEvents: rejectUnknown,
             },
             ipStorage: values.ip === 'keep' || values.ip === 'drop' ? values.ip : 'truncate',
+            retentionDays: values.retentionDays ? Number(values.retentionDays) : null,
             identityVerification: verify ? 'required' : 'optional',
             identifyEvents,
             deniedTraits: (values.deniedTraits ?? '')
@@ -132,7 +133,7 @@ const SettingsForm = ({ settings }: { settings: Settings }) => {
         submit="Save settings"
         busy={save.isPending}
         error={save.error}
-        names={['deniedTraits']}
+        names={['deniedTraits', 'retentionDays']}
         onSubmit={(values) => save.mutate(values)}
       >
         {!isAdmin && <p className="text-muted">Only admins may change these.</p>}
@@ -158,6 +159,16 @@ const SettingsForm = ({ settings }: { settings: Settings }) => {
             ['keep', 'Store as they are'],
             ['drop', 'Store none'],
           ]}
+        />
+        <Input
+          label="Days to keep events"
+          name="retentionDays"
+          type="number"
+          min={1}
+          max={3650}
+          placeholder="For ever"
+          hint="Older events are deleted within a day and do not come back. Empty: kept for ever."
+          defaultValue={settings.retentionDays}
         />
         <Input
           label="Traits never to store"

@@ -103,7 +103,7 @@ export const catalogExamples: Example[] = [
   { operation: getMeteringSelector, good: newSelector },
   { operation: archiveMeteringSelector, good: newSelector },
   { operation: getSettings, good: () => ({}) },
-  { operation: updateSettings, good: () => ({ body: { ipStorage: 'drop' } }) },
+  { operation: updateSettings, good: () => ({ body: { ipStorage: 'drop', retentionDays: 400 } }) },
   { operation: getIdentitySecret, good: () => ({}) },
   { operation: rotateIdentitySecret, good: () => ({}) },
   { operation: listRejectedEvents, good: () => ({}) },

@@ -1,5 +1,8 @@
 import type { Dialect, Parameters } from '../sql/dialect.ts'
 
+/** A time in ms as a value of a parameter. */
+export const timeText = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').replace('Z', '')
+
 const createParameters = (): Parameters => {
   const bindings: Record<string, string | number> = {}
   const add = (value: string | number, type: string): string => {
@@ -11,7 +14,7 @@ const createParameters = (): Parameters => {
     text: (value) => add(value, 'String'),
     number: (value) => add(value, 'Float64'),
     uuid: (value) => add(value, 'UUID'),
-    time: (ms) => add(new Date(ms).toISOString().replace('T', ' ').replace('Z', ''), "DateTime64(3, 'UTC')"),
+    time: (ms) => add(timeText(ms), "DateTime64(3, 'UTC')"),
     bindings,
   }
 }

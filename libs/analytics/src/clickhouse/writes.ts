@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import { eventRows, profileRow } from '../rows.ts'
 import type { AnalyticsWrites } from '../store.ts'
+import { timeText } from './dialect.ts'
 import { ERASED_PRECEDENCE } from './schema.ts'
 
 /** Columns that an erased event keeps, because conversions are counted by them. */
@@ -51,6 +52,27 @@ export const createWrites = (
         )
         await command(`DELETE FROM events ${where}`, { project, keys })
       }
+    },
+    removeOldestDay: async ({ projectId, before }) => {
+      const oldest = await client
+        .query({
+          query: `SELECT toStartOfDay(min("time")) AS day, count() AS events FROM events
+            WHERE project_id = {project:UUID} AND "time" < {before:DateTime64(3, 'UTC')}`,
+          query_params: { project: projectId, before: timeText(before) },
+          format: 'JSONEachRow',
+          // Repeats do not change the earliest day.
+          clickhouse_settings: { final: 0 },
+        })
+        .then((result) => result.json<{ day: string; events: string }>())
+        .catch(fail)
+      const [found] = oldest
+      if (!found || Number(found.events) === 0) return false
+      await command(
+        `DELETE FROM events WHERE project_id = {project:UUID} AND "time" < {before:DateTime64(3, 'UTC')}
+          AND "time" < {day:DateTime64(3, 'UTC')} + INTERVAL 1 DAY`,
+        { project: projectId, before: timeText(before), day: found.day },
+      )
+      return true
     },
     eraseProfiles: async (profiles) => {
       for (const [project, named] of Map.groupBy(profiles, ({ projectId }) => projectId))

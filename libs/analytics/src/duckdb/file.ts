@@ -26,10 +26,10 @@ type Statement = readonly [text: string, values: DuckDBValue[]]
 /** A data file that only this process has open. */
 export type DuckDBFile = {
   /**
-   * Runs statements in one transaction. Writes wait for each other.
+   * Runs statements in one transaction and returns the number of changed rows. Writes wait for each other.
    * @throws AnalyticsDataError when a value is refused, AnalyticsUnavailableError when the disk or the memory is full
    */
-  write(statements: readonly Statement[]): Promise<void>
+  write(statements: readonly Statement[]): Promise<number>
   /**
    * Returns the rows of a query on a project.
    * @throws QueryTimeoutError after `queryTimeoutMs`, including the wait for other queries; the signal's reason when it
@@ -72,7 +72,7 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
     write: (statements) =>
       writing.use(async () => {
         try {
-          await file.use(({ writer }) => runInTransaction(writer, statements))
+          return await file.use(({ writer }) => runInTransaction(writer, statements))
         } catch (error) {
           throw REFUSED_VALUES.test(String(error))
             ? new AnalyticsDataError('DuckDB refuses a value', { cause: error })
@@ -187,11 +187,13 @@ const openReopening = async (options: DuckDBOptions) => {
 const runInTransaction = async (
   connection: DuckDBConnection,
   statements: readonly Statement[],
-): Promise<void> => {
+): Promise<number> => {
   await connection.run('BEGIN TRANSACTION')
   try {
-    for (const [text, values] of statements) await connection.run(text, values)
+    let rows = 0
+    for (const [text, values] of statements) rows += (await connection.run(text, values)).rowsChanged
     await connection.run('COMMIT')
+    return rows
   } catch (error) {
     await connection.run('ROLLBACK').catch(() => {})
     throw error

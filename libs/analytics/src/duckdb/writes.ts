@@ -80,6 +80,13 @@ const ERASE_PERSON = `
     city = NULL, path = NULL, referrer_host = NULL, properties = '{}'
   ${WHERE_NAMED} AND NOT erased`
 
+// Everything before the end of the earliest day. The first condition on the time lets DuckDB skip later blocks.
+const REMOVE_OLDEST_DAY = `
+  DELETE FROM events WHERE project_id = $1::UUID AND "time" < $2::TIMESTAMP AND "time" < (
+    SELECT date_trunc('day', min("time")) + INTERVAL 1 DAY FROM events
+    WHERE project_id = $1::UUID AND "time" < $2::TIMESTAMP
+  )`
+
 const ERASE_PROFILES = `
   DELETE FROM profiles
   WHERE (project_id, profile_id) IN (SELECT (project_id, profile_id) FROM ${rowsOf(PROFILE_KEY_TYPES)} AS named)`
@@ -110,6 +117,8 @@ export const createWrites = (file: DuckDBFile): AnalyticsWrites => ({
       [ERASE_PERSON, [rows]],
     ])
   },
+  removeOldestDay: async ({ projectId, before }) =>
+    (await file.write([[REMOVE_OLDEST_DAY, [projectId, new Date(before).toISOString()]]])) > 0,
   eraseProfiles: async (profiles) => {
     if (profiles.length === 0) return
     const rows = JSON.stringify(

@@ -7,6 +7,7 @@ import type { ClientBase } from 'pg'
 import { type CountedEvents, countedEventsIn, storeCounts } from '../decisions/index.ts'
 import { aboutEvent, findErased, withoutErased } from '../erasure/index.ts'
 import { storeTouches } from '../identity/index.ts'
+import { keptEventsIn } from '../retention/index.ts'
 import { type EventPartitions, findStoredArrivals, storeConversions, storeEvents } from './event-queries.ts'
 
 export type EventWriterDeps = {
@@ -20,7 +21,8 @@ type Alongside = (client: ClientBase, events: readonly EnrichedEvent[]) => Promi
 
 /**
  * Stores events in the primary database and the analytics store, each event once. Events of people who were erased after
- * they were received are in neither store afterwards.
+ * they were received are in neither store afterwards. Events from before the project's retention are only in the primary
+ * database, which removes them by receipt.
  */
 export const createEventWriter = ({ db, analytics, projectConfigs, partitions }: EventWriterDeps) => {
   const eraseFromAnalytics = async (events: readonly EnrichedEvent[]): Promise<void> => {
@@ -33,6 +35,7 @@ export const createEventWriter = ({ db, analytics, projectConfigs, partitions }:
   return async (events: readonly EnrichedEvent[], alongside?: Alongside): Promise<void> => {
     await partitions.ensureFor(events)
     const countedEvents = await countedEventsIn(projectConfigs, events)
+    const isKept = await keptEventsIn(projectConfigs, events, Date.now())
     const { kept, erased, stored } = await db.transaction(async (client) => {
       const sorted = await withoutErased(client, events, aboutEvent)
       const added = new Set(await storeNewEvents(client, sorted.kept, countedEvents))
@@ -41,7 +44,7 @@ export const createEventWriter = ({ db, analytics, projectConfigs, partitions }:
       return { ...sorted, stored: [...added, ...(await findStoredArrivals(client, repeats))] }
     })
     // Redelivered events too, because a crash may have happened between the two stores.
-    await analytics.storeEvents(stored)
+    await analytics.storeEvents(stored.filter(isKept))
     // An erasure may have run between the two writes, or through this store only before a crash.
     const late = await findErased(db.pool, kept.map(aboutEvent))
     await eraseFromAnalytics([...erased, ...kept.filter((_, place) => late.has(place))])

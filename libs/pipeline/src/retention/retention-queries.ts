@@ -1,0 +1,88 @@
+import type { Pool } from 'pg'
+
+/** A project whose events are removed after `days`. */
+export type ProjectRetention = { projectId: string; days: number }
+
+type ProjectRow = { project_id: string; days: number }
+
+const DUE = `
+  SELECT projects.id AS project_id, (projects.settings->>'retentionDays')::int AS days
+  FROM core.projects LEFT JOIN ingest.retention_runs runs ON runs.project_id = projects.id
+  WHERE projects.settings ? 'retentionDays'
+    AND (runs.due_at IS NULL OR runs.due_at <= now() OR runs.days <> (projects.settings->>'retentionDays')::int)
+  ORDER BY runs.due_at NULLS FIRST, projects.id LIMIT 100`
+
+// A row that another process has taken in the meantime is not due any more.
+const TAKE = `
+  INSERT INTO ingest.retention_runs AS known (project_id, days, due_at)
+  VALUES ($1, $2, now() + make_interval(secs => $3))
+  ON CONFLICT (project_id) DO UPDATE SET days = excluded.days, due_at = excluded.due_at
+  WHERE known.due_at <= now() OR known.days <> excluded.days`
+const SET_DUE = `
+  UPDATE ingest.retention_runs SET due_at = now() + make_interval(secs => $2) WHERE project_id = $1`
+
+/** Up to 100 projects whose removal is due, also those whose setting has changed. */
+export const findDueProjects = async (pool: Pool): Promise<ProjectRetention[]> => {
+  const { rows } = await pool.query<ProjectRow>(DUE)
+  return rows.map(({ project_id, days }) => ({ projectId: project_id, days }))
+}
+
+/** Takes the removal of a project for `seconds`. False when another process has it. */
+export const takeRemoval = async (
+  pool: Pool,
+  { projectId, days }: ProjectRetention,
+  seconds: number,
+): Promise<boolean> => {
+  const { rowCount } = await pool.query(TAKE, [projectId, days, seconds])
+  return rowCount === 1
+}
+
+/** Sets when the removal of a project is due next. */
+export const setRemovalDue = async (pool: Pool, projectId: string, inSeconds: number): Promise<void> => {
+  await pool.query(SET_DUE, [projectId, inSeconds])
+}
+
+const OLDEST = `
+  SELECT min(received_at) AS at FROM ingest.events WHERE project_id = $1 AND received_at < $2`
+// In the order of the primary key, from the end of the batch before, so that deleted rows are not searched again.
+const DELETE_BATCH = `
+  WITH gone AS (
+    SELECT received_at, event_key FROM ingest.events
+    WHERE project_id = $1 AND received_at >= $2 AND received_at < $3 ORDER BY received_at, event_key LIMIT $4
+  ), deleted AS (
+    DELETE FROM ingest.events USING gone
+    WHERE events.project_id = $1 AND events.received_at >= $2 AND events.received_at < $3
+      AND events.received_at = gone.received_at AND events.event_key = gone.event_key
+  )
+  SELECT count(*)::int AS found, max(received_at) AS last FROM gone`
+
+/** When the earliest event of a project before `before` was received. */
+export const findOldestReceipt = async (
+  pool: Pool,
+  projectId: string,
+  before: Date,
+): Promise<Date | undefined> => {
+  const { rows } = await pool.query<{ at: Date | null }>(OLDEST, [projectId, before])
+  return rows[0]?.at ?? undefined
+}
+
+/**
+ * Deletes up to `limit` events of a project that were received in a range, the earliest first. Their ids are kept, so
+ * that an event that is sent again is not stored.
+ * @returns where the next batch begins; undefined when none is left
+ */
+export const deleteEventBatch = async (
+  pool: Pool,
+  projectId: string,
+  { from, to }: { from: Date; to: Date },
+  limit: number,
+): Promise<Date | undefined> => {
+  const { rows } = await pool.query<{ found: number; last: Date | null }>(DELETE_BATCH, [
+    projectId,
+    from,
+    to,
+    limit,
+  ])
+  const [batch] = rows
+  return batch?.last && batch.found === limit ? batch.last : undefined
+}

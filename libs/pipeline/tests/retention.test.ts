@@ -1,0 +1,221 @@
+import { randomUUID } from 'node:crypto'
+import { openDuckDBStore } from '@waymark/analytics/duckdb'
+import type { EnrichedEvent } from '@waymark/contracts'
+import { openDatabase } from '@waymark/database'
+import type { ProjectConfigs } from '@waymark/project-config'
+import { anEnrichedEvent, createTestDatabase, services } from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createEventPartitions } from '../src/events/event-queries.ts'
+import { createEventWriter } from '../src/events/event-writer.ts'
+import { createRetention, type RetentionDeps } from '../src/retention/remove-old-events.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+const today = Math.floor(Date.now() / DAY_MS) * DAY_MS
+const at = (ms: number): string => new Date(ms).toISOString()
+const never = new AbortController().signal
+
+describe.skipIf(!services)('the retention of projects', () => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>
+  let db: ReturnType<typeof openDatabase>
+  let analytics: Awaited<ReturnType<typeof openDuckDBStore>>
+
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    db = openDatabase({ url: database.url, poolSize: 10, applicationName: 'test', onError: () => {} })
+    analytics = await openDuckDBStore({
+      ...{ path: ':memory:', memoryBytes: 256 * 1024 * 1024, threads: 1, queryTimeoutMs: 10_000 },
+    })
+  })
+  afterAll(async () => {
+    await analytics.close()
+    await db.close()
+    await database.drop()
+  })
+
+  const configs: ProjectConfigs = {
+    get: async (projectId) => {
+      const { rows } = await db.pool.query('SELECT settings FROM core.projects WHERE id = $1', [projectId])
+      return { settings: rows[0]?.settings ?? {}, decisions: { countedEvents: new Set() } } as never
+    },
+  }
+  const setRetention = (projectId: string, retentionDays: number | null) =>
+    db.pool.query(
+      `UPDATE core.projects SET settings = jsonb_strip_nulls(jsonb_build_object('retentionDays', $2::int))
+       WHERE id = $1`,
+      [projectId, retentionDays],
+    )
+  const newProject = async (retentionDays: number | null = null): Promise<string> => {
+    const [tenantId, projectId] = [randomUUID(), randomUUID()]
+    await db.pool.query(`INSERT INTO core.tenants (id, name) VALUES ($1, 'a tenant')`, [tenantId])
+    await db.pool.query(`INSERT INTO core.projects (id, tenant_id, name) VALUES ($1, $2, 'a project')`, [
+      projectId,
+      tenantId,
+    ])
+    await setRetention(projectId, retentionDays)
+    return projectId
+  }
+  const anEvent = (projectId: string, receivedAt: number, timestamp = receivedAt): EnrichedEvent => ({
+    ...anEnrichedEvent({ projectId, receivedAt: at(receivedAt), event: { eventId: randomUUID() } }),
+    timestamp: at(timestamp),
+  })
+  const write = (events: readonly EnrichedEvent[]) =>
+    createEventWriter({ db, analytics, projectConfigs: configs, partitions: createEventPartitions(db) })(
+      events,
+    )
+  const remove = (deps: Partial<RetentionDeps> = {}, signal = never) =>
+    createRetention({
+      ...{ db, analytics, archivedUntil: async () => undefined, now: Date.now, batchEvents: 3 },
+      ...deps,
+    })(signal)
+  /** Makes the next removal of all projects due. */
+  const letPass = () => db.pool.query('UPDATE ingest.retention_runs SET due_at = now()')
+  const idsIn = async (table: string, projectId: string): Promise<string[]> => {
+    const { rows } = await db.pool.query<{ key: string }>(
+      `SELECT event_key AS key FROM ${table} WHERE project_id = $1 ORDER BY received_at`,
+      [projectId],
+    )
+    return rows.map(({ key }) => key)
+  }
+  const inAnalytics = async (projectId: string): Promise<number> => {
+    const rows = await analytics.measureTrend({
+      ...{ projectId, metric: 'events', from: 0, to: today + 2 * DAY_MS, buckets: [0] },
+      ...{ filters: [], maxGroups: 1, includeBots: true },
+    })
+    return rows.find(({ bucket }) => bucket === null)?.value ?? 0
+  }
+
+  it('removes whole days from both stores, in batches, and keeps the ids and other projects', async () => {
+    const [projectId, other] = [await newProject(2), await newProject()]
+    const times = [-40, -3, -3, -3, -3, -3, -3, -3, -2.0001, -2, -1, 0].map((days) => today + days * DAY_MS)
+    const events = times.map((time, n) => anEvent(projectId, Math.round(time) + (time === today ? 0 : n)))
+    const others = times.map((time) => anEvent(other, Math.round(time)))
+    // The project kept everything when they arrived.
+    await setRetention(projectId, null)
+    await write([...events, ...others])
+    await setRetention(projectId, 2)
+    await remove()
+    const kept = events.slice(-3).map(({ eventId }) => eventId)
+    expect(await idsIn('ingest.events', projectId)).toEqual(kept)
+    expect(await inAnalytics(projectId)).toBe(3)
+    expect((await idsIn('ingest.event_ids', projectId)).sort()).toEqual(
+      events.map(({ eventId }) => eventId).sort(),
+    )
+    expect(await idsIn('ingest.events', other)).toHaveLength(12)
+    expect(await inAnalytics(other)).toBe(12)
+    // Neither a redelivery nor a repeat brings an event back.
+    await write(events)
+    await write(events.map((event) => ({ ...event, receivedAt: at(Date.now()) })))
+    expect(await idsIn('ingest.events', projectId)).toEqual(kept)
+    expect(await inAnalytics(projectId)).toBe(3)
+  })
+
+  it('does not add late events to analytics that are older than it, and removes them by receipt', async () => {
+    const projectId = await newProject(30)
+    const late = anEvent(projectId, today, today - 31 * DAY_MS)
+    const inTime = anEvent(projectId, today, today - 30 * DAY_MS)
+    await write([late, inTime])
+    await write([late, inTime])
+    expect(await idsIn('ingest.events', projectId)).toHaveLength(2)
+    expect(await inAnalytics(projectId)).toBe(1)
+    await remove({ now: () => today + 31 * DAY_MS })
+    expect(await idsIn('ingest.events', projectId)).toEqual([])
+    expect(await inAnalytics(projectId)).toBe(0)
+  })
+
+  it('removes nothing that the archive does not have', async () => {
+    const projectId = await newProject()
+    const events = [-9, -8, -7].map((days) => anEvent(projectId, today + days * DAY_MS))
+    await write(events)
+    await setRetention(projectId, 1)
+    const asked: string[] = []
+    await remove({
+      archivedUntil: async (id) => {
+        asked.push(id)
+        return id === projectId ? today - 8 * DAY_MS : 0
+      },
+    })
+    expect(asked).toContain(projectId)
+    expect(await idsIn('ingest.events', projectId)).toEqual(events.slice(1).map(({ eventId }) => eventId))
+    expect(await inAnalytics(projectId)).toBe(2)
+  })
+
+  it('follows a change of the setting at once, else waits for its interval', async () => {
+    const projectId = await newProject()
+    await write([-9, -5, -3].map((days) => anEvent(projectId, today + days * DAY_MS)))
+    const left = async () => (await idsIn('ingest.events', projectId)).length
+    await setRetention(projectId, 6)
+    await remove()
+    expect(await left()).toBe(2)
+    await remove({ now: () => today + 2 * DAY_MS })
+    expect(await left()).toBe(2)
+    await setRetention(projectId, 4)
+    await remove()
+    expect(await left()).toBe(1)
+    await letPass()
+    await remove({ now: () => today + 2 * DAY_MS })
+    expect(await left()).toBe(0)
+  })
+
+  it('is the work of one process at a time', async () => {
+    const projectId = await newProject()
+    await write([anEvent(projectId, today - 9 * DAY_MS)])
+    await setRetention(projectId, 1)
+    let calls = 0
+    const counting = {
+      removeOldestDay: async (range: { projectId: string; before: number }) => {
+        if (range.projectId === projectId) calls++
+        return analytics.removeOldestDay(range)
+      },
+    }
+    await Promise.all(Array.from({ length: 6 }, () => remove({ analytics: counting })))
+    // Once for the day, and once to find that none is left.
+    expect(calls).toBe(2)
+  })
+
+  it('goes on where it stopped: after an abort, and after the analytics store was away', async () => {
+    const [projectId, other] = [await newProject(), await newProject()]
+    const times = [-9, -9, -9, -9, -8, -7]
+    for (const id of [projectId, other]) await write(times.map((days) => anEvent(id, today + days * DAY_MS)))
+    for (const id of [projectId, other]) await setRetention(id, 1)
+    const away = (range: { projectId: string; before: number }) =>
+      range.projectId === projectId ? Promise.reject(new Error('away')) : analytics.removeOldestDay(range)
+    await expect(remove({ analytics: { removeOldestDay: away } })).rejects.toThrow('away')
+    expect([await inAnalytics(projectId), await inAnalytics(other)]).toEqual([6, 0])
+    await letPass()
+    const stop = new AbortController()
+    const once = async (range: { projectId: string; before: number }) => {
+      if (range.projectId === projectId) stop.abort()
+      return analytics.removeOldestDay(range)
+    }
+    await remove({ analytics: { removeOldestDay: once } }, stop.signal)
+    expect(await inAnalytics(projectId)).toBe(2)
+    await remove()
+    expect(await inAnalytics(projectId)).toBe(0)
+  })
+
+  it('removes an event that arrives late by the queue, with its id kept', async () => {
+    const projectId = await newProject(1)
+    const event = anEvent(projectId, today - 5 * DAY_MS)
+    await remove()
+    await write([event])
+    expect(await idsIn('ingest.events', projectId)).toHaveLength(1)
+    await letPass()
+    await remove()
+    await write([event])
+    expect(await idsIn('ingest.events', projectId)).toEqual([])
+    expect(await idsIn('ingest.event_ids', projectId)).toHaveLength(1)
+  })
+
+  it('keeps conversions in PostgreSQL', async () => {
+    const projectId = await newProject()
+    const event = {
+      ...anEvent(projectId, today - 5 * DAY_MS),
+      conversions: [{ selectorId: randomUUID(), amount: 100, currency: 'EUR', quantity: null }],
+    }
+    await write([event])
+    await setRetention(projectId, 1)
+    await remove()
+    expect(await inAnalytics(projectId)).toBe(0)
+    expect(await idsIn('ingest.conversions', projectId)).toHaveLength(1)
+  })
+})
