@@ -1,10 +1,17 @@
 import { configDefaults, defineConfig } from 'vitest/config'
+import { dockerAnswers, filesThatNeedContainers } from './libs/testing/src/needs-containers.ts'
 
 const BROWSER_TESTS = 'apps/standalone/tests/{console*,sdks-browser}.test.ts'
 
+// In CI a missing Docker fails the run, so nothing is left out there.
+const hasContainers = Boolean(process.env.CI) || dockerAnswers()
+const leftOut = hasContainers ? [] : filesThatNeedContainers(import.meta.dirname)
+// Containers use the processor too. Projects that run together must have the same number.
+const maxWorkers = hasContainers ? 2 : 3
+
 export default defineConfig({
   test: {
-    reporters: ['default', './libs/testing/src/summary-reporter.ts'],
+    reporters: ['default', ['./libs/testing/src/summary-reporter.ts', { leftOut }]],
     projects: [
       {
         test: {
@@ -12,7 +19,7 @@ export default defineConfig({
           include: ['{apps,libs,tools}/*/src/**/*.test.ts'],
           // These tests start nothing that they share: a process for each file would double their CPU time.
           isolate: false,
-          maxWorkers: 2,
+          maxWorkers,
           // A failed condition is reported by `eventually` after a minute; until then a busy machine may take its time.
           testTimeout: 120_000,
           hookTimeout: 120_000,
@@ -27,24 +34,24 @@ export default defineConfig({
             // It measures times, which only mean something with nothing beside it; `chaos` runs it.
             'apps/standalone/tests/blocking.test.ts',
             BROWSER_TESTS,
+            ...leftOut,
           ],
           globalSetup: './libs/testing/src/global-setup.ts',
           testTimeout: 180_000,
           // A hook may start containers, which are waited for up to five minutes.
           hookTimeout: 420_000,
-          // Each file starts processes of its own; more at once only slow each other down.
-          maxWorkers: 2,
+          maxWorkers,
         },
       },
       {
         test: {
-          // After all others: Chromium breaks off its requests whenever a container's network comes or goes.
           name: 'browser',
           include: [BROWSER_TESTS],
-          sequence: { groupOrder: 1 },
+          // Chromium aborts its requests whenever the network of a container comes or goes: with containers, after all others.
+          sequence: { groupOrder: hasContainers ? 1 : 0 },
           testTimeout: 180_000,
           hookTimeout: 420_000,
-          maxWorkers: 2,
+          maxWorkers,
         },
       },
       {

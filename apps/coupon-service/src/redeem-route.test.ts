@@ -30,6 +30,7 @@ describe('a request to redeem', () => {
     ['an order id of white space', { orderId: ' ' }, /^orderId /],
     ['an event id of white space', { eventId: ' ' }, /^eventId /],
     ['a code of white space', { code: ' ' }, /^code must be more than white space/],
+    ['an invisible code', { code: '\u200b\u2060' }, /^code must be more than white space and invisible/],
     ['an empty visitor id', { visitorId: '' }, /^visitorId /],
     [
       'a user id that is a bug',

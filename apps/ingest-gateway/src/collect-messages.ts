@@ -107,6 +107,7 @@ export const createCollectMessages = ({
     )
     const messages = events.map(({ contextProperties, device, message }) => ({
       sentAt: message.sentAt,
+      ...(message.sentAtProblem && { sentAtProblem: message.sentAtProblem }),
       contextProperties,
       client: {
         ip: sender.speaksForOthers ? device.ip : sender.ip,

@@ -5,6 +5,7 @@ import {
   AppError,
   type ClientDevice,
   type EventErrors,
+  hasVisibleCharacter,
   type IngestRecord,
   type InvalidEvent,
   MAX_EVENT_BYTES,
@@ -19,6 +20,7 @@ import {
   ingestRecordOf,
   isMissingId,
   meterEvent,
+  type SentAt,
   sampleOf,
   validateEvent,
   validationModeOf,
@@ -29,9 +31,8 @@ import { LoopTurns } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 
 /** The events of one request as the client sent them, and its send time if it gave one. */
-export type TrackRequest = {
+export type TrackRequest = SentAt & {
   rawEvents: readonly unknown[]
-  sentAt: string | null
   /** For events that are read from messages of another protocol, by their indexes: see `MessageDetails`. */
   messages?: readonly MessageDetails[]
   /** What the intake quarantines of messages, read after all events were checked. */
@@ -39,8 +40,7 @@ export type TrackRequest = {
 }
 
 /** What a message says beside its event. Events with it never fail their request: those refused are quarantined. */
-export type MessageDetails = {
-  sentAt: string | null
+export type MessageDetails = SentAt & {
   client: ClientDevice
   /** Properties from its context, which no definition is about. Those of the event win. */
   contextProperties: Record<string, unknown>
@@ -146,7 +146,7 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
      * (MISSING_EVENT_ID); store_unavailable when the metering selectors cannot be read (SELECTOR_LOOKUP_FAILED)
      */
     sort: async (
-      { rawEvents, sentAt: sentAtOfClient, messages, refused }: TrackRequest,
+      { rawEvents, sentAt: sentAtOfClient, sentAtProblem, messages, refused }: TrackRequest,
       sender: Sender,
       options: IntakeOptions,
       { sync = false } = {},
@@ -180,7 +180,10 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
       }
       // The size of a message is checked before its event is read.
       const mayExceedSize = messages === undefined && options.bodyBytes > MAX_EVENT_BYTES
-      const contextOfAll = { receivedAtMs, sentAt, newEventId, mayExceedSize }
+      const contextOfAll: AcceptanceContext = {
+        ...{ receivedAtMs, sentAt, newEventId, mayExceedSize },
+        ...(sentAtProblem && { sentAtProblem }),
+      }
 
       const budget = new WorkBudget()
       for (const [index, raw] of rawEvents.entries()) {
@@ -188,7 +191,7 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
         budget.startItem()
         const message = messages?.[index]
         const context =
-          message === undefined || backfill ? contextOfAll : { ...contextOfAll, sentAt: message.sentAt }
+          message === undefined ? contextOfAll : contextOfMessage(contextOfAll, message, backfill)
         if (backfill && !hasUsableId(raw) && isConversionWithoutId(raw, context, config, budget)) {
           if (message) message.refuse(MISSING_ID)
           else lackingId.push(index)
@@ -265,6 +268,16 @@ const MISSING_ID: ValidationItem = {
   message: 'is missing, and a conversion of the past needs one',
 }
 
+const contextOfMessage = (
+  context: AcceptanceContext,
+  { sentAt, sentAtProblem }: SentAt,
+  backfill: boolean,
+): AcceptanceContext => ({
+  ...context,
+  sentAt: backfill ? null : sentAt,
+  ...(sentAtProblem && { sentAtProblem }),
+})
+
 const withContext = (event: AcceptedEvent, contextProperties: Record<string, unknown>): AcceptedEvent => ({
   ...event,
   properties: { ...contextProperties, ...event.properties },
@@ -279,10 +292,10 @@ const namesIn = (rawEvents: readonly unknown[]): Set<string> => {
   return names
 }
 
-/** Whether an event has an id that identifies its repeats: a text that is not blank. */
+/** Whether an event has an id that identifies its repeats: a text with a visible character. */
 const hasUsableId = (raw: unknown): boolean => {
   const { eventId } = (raw ?? {}) as { eventId?: unknown }
-  return typeof eventId === 'string' && eventId.trim() !== '' && !isMissingId(eventId)
+  return typeof eventId === 'string' && hasVisibleCharacter(eventId) && !isMissingId(eventId)
 }
 
 /** Whether an event would be a conversion if it had an id. */

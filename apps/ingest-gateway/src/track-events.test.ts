@@ -1,5 +1,11 @@
 import { createMemoryCache } from '@waymark/cache'
-import { AppError, type IngestRecord, ingestRecords, type Topic } from '@waymark/contracts'
+import {
+  AppError,
+  type IngestRecord,
+  ingestRecords,
+  type Topic,
+  type ValidationItem,
+} from '@waymark/contracts'
 import { compileDecision, compileSelector, createDecisionSet } from '@waymark/domain'
 import { BusUnavailableError, type OutgoingRecord } from '@waymark/event-bus'
 import type { IngestQueue } from '@waymark/pipeline'
@@ -71,8 +77,9 @@ const setUp = ({ fault, duplicates = [], ...change }: SetUp = {}) => {
       bodyBytes = 1_000,
       sentAt: string | null = null,
       backfill = false,
+      sentAtProblem?: ValidationItem,
     ) =>
-      trackEvents[path]({ rawEvents, sentAt }, sender, {
+      trackEvents[path]({ rawEvents, sentAt, ...(sentAtProblem && { sentAtProblem }) }, sender, {
         bodyBytes,
         bodyDigest: () => 'digest',
         backfill,
@@ -362,6 +369,20 @@ describe('a backfill', () => {
     expect(await backfill([event], '2020-01-01T00:00:00Z')).not.toHaveProperty('errors')
     expect(processed[0]).toMatchObject({ event: { clientTimestamp: event.clientTimestamp } })
     expect(processed[0]).not.toHaveProperty('sentAt')
+  })
+
+  it('warns of an unusable send time', async () => {
+    const { process, processed } = setUp()
+    const warning = { field: 'sentAt', rule: 'invalid_sent_at', message: 'is no time' }
+    for (const backfill of [false, true]) {
+      const options = [server, 1_000, null, backfill, warning] as const
+      expect(await process([good, good], ...options)).toMatchObject({
+        accepted: 2,
+        errors: [{ errors: [warning] }, { errors: [warning] }],
+      })
+    }
+    expect(processed).toHaveLength(4)
+    for (const record of processed) expect(record.warnings).toEqual([warning])
   })
 
   it('warns of a time over 24 hours ahead even with a time of sending', async () => {

@@ -67,12 +67,23 @@ describe('parseTrackRequest', () => {
     expect(() => parseTrackRequest(body)).toThrow(expect.objectContaining({ code: 'bad_request' }))
   })
 
-  it.each([7, null, {}, '9'.repeat(65), 'x'.repeat(1_000_000)])(
-    'ignores an unusable time of sending',
+  it.each([7, {}, '', '2026-11-21', '9'.repeat(65), 'x'.repeat(1_000_000)])(
+    'treats an unusable send time as missing, with a warning',
     (sentAt) => {
-      expect(parseTrackRequest({ events: [event], sentAt }).sentAt).toBeNull()
+      for (const body of [
+        { events: [event], sentAt },
+        { ...event, sentAt },
+      ])
+        expect(parseTrackRequest(body)).toMatchObject({
+          sentAt: null,
+          sentAtProblem: { field: 'sentAt', rule: 'invalid_sent_at' },
+        })
     },
   )
+
+  it('takes a send time of null for a missing one', () => {
+    expect(parseTrackRequest({ events: [event], sentAt: null })).toEqual({ rawEvents: [event], sentAt: null })
+  })
 
   it('returns 1 to 100 events or throws an AppError for any input', () => {
     const nearlyRequest = fc.record({ events: fc.jsonValue(), sentAt: fc.jsonValue() }, { requiredKeys: [] })

@@ -6,6 +6,7 @@ import {
   MAX_TRACK_BODY_BYTES,
   trackEvents as trackOperation,
 } from '@waymark/contracts'
+import { readSentAt } from '@waymark/domain'
 import {
   answerLateWith,
   extendDeadline,
@@ -63,9 +64,6 @@ export const backfillRoute = ({ apiKeys, trackEvents }: Omit<Deps, 'limitRequest
     },
   )
 
-// Stored with every event of the request.
-const MAX_SENT_AT_LENGTH = 64
-
 /** The allowed fields of a body with several events. */
 const BATCH_FIELDS = ['events', 'sentAt']
 
@@ -80,7 +78,7 @@ export const parseTrackRequest = (body: unknown, maxEvents = MAX_EVENTS_PER_REQU
   const { events, sentAt } = body as { events?: unknown; sentAt?: unknown }
   return {
     rawEvents: (events ?? null) === null ? [singleEvent(body)] : batch(body, events, maxEvents),
-    sentAt: typeof sentAt === 'string' && sentAt.length <= MAX_SENT_AT_LENGTH ? sentAt : null,
+    ...readSentAt(sentAt),
   }
 }
 

@@ -159,4 +159,5 @@ export {
 } from './topics.ts'
 export { traceHeadersOf, traceIdOf } from './trace-context.ts'
 export { compileValidator, type SchemaProblem, type Validator } from './validator.ts'
+export { hasVisibleCharacter, VISIBLE_KEYWORD } from './visible-text.ts'
 export { within } from './within.ts'

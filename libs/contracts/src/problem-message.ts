@@ -1,4 +1,5 @@
 import type { ErrorObject } from 'ajv'
+import { VISIBLE_KEYWORD } from './visible-text.ts'
 
 /** The annotation that describes what a `pattern` allows, as text after "must be". */
 export const PATTERN_DESCRIPTION = 'x-pattern-description'
@@ -41,6 +42,7 @@ export const describeError = (error: ErrorObject, { showReceived = true } = {}):
     case 'maxLength':
       return `must have at most ${count(error.schema, 'character')}; got ${lengthOf(data)}`
     case 'pattern':
+    case VISIBLE_KEYWORD:
       return got(patternInWords(error))
     case 'format':
       return got(`must be ${FORMATS[`${error.schema}`] ?? `in the format ${error.schema}`}`)

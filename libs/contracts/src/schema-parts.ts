@@ -1,5 +1,6 @@
 import { type TUnsafe, Type } from 'typebox'
 import { PATTERN_DESCRIPTION } from './problem-message.ts'
+import { VISIBLE_KEYWORD } from './visible-text.ts'
 
 /** A string, or null for a missing value. */
 export const NullableString = Type.Unsafe<string | null>({ type: ['string', 'null'] })
@@ -37,10 +38,11 @@ const SPACE = `[^\\S${CONTROL}]`
 const REST = `[^${CONTROL}]*`
 const VISIBLE_TEXT = `${SPACE}*[^\\s${CONTROL}]${REST}`
 
-/** An id has only printable characters, and not only white space. */
+/** An id has only printable characters, and a visible one among them. */
 export const PRINTABLE = {
   pattern: `^${VISIBLE_TEXT}$`,
-  'x-pattern-description': 'printable characters, and not only white space',
+  'x-pattern-description': 'printable characters, and not only white space or invisible ones',
+  [VISIBLE_KEYWORD]: true,
 }
 /** The prefix of event ids that Waymark generates. Clients may not use it, so that they cannot claim such an id first. */
 export const OWN_EVENT_ID_PREFIX = 'wm:'
@@ -55,23 +57,31 @@ const NOT_OWN = [
 export const CLIENT_EVENT_ID_OR_EMPTY = {
   pattern: `^(?:${NOT_OWN})?$`,
   'x-pattern-description': `${PRINTABLE['x-pattern-description']}, and must not begin with ${OWN_EVENT_ID_PREFIX}, which is reserved for events that Waymark makes itself`,
+  [VISIBLE_KEYWORD]: true,
 }
 /** An optional id. An empty one counts as missing. */
 export const PRINTABLE_OR_EMPTY = {
   ...PRINTABLE,
   pattern: `^(?:${VISIBLE_TEXT})?$`,
 }
-/** A name has more than white space. */
-export const NOT_BLANK = { pattern: '\\S', 'x-pattern-description': 'more than white space' }
+/** A name has a visible character. */
+export const NOT_BLANK = {
+  pattern: '\\S',
+  'x-pattern-description': 'more than white space and invisible characters',
+  [VISIBLE_KEYWORD]: true,
+}
 
 /** The `pattern` of a string, and its description, which follows "must be" in messages. */
 export const patternOf = (pattern: string, words: string) => ({ pattern, [PATTERN_DESCRIPTION]: words })
 
 /** Text for people: it has a visible character, and none that PostgreSQL refuses. */
-export const notBlank = patternOf(
-  '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$',
-  'text with at least one character that is not white space, and without U+0000',
-)
+export const notBlank = {
+  ...patternOf(
+    '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$',
+    'text with at least one visible character, and without U+0000',
+  ),
+  [VISIBLE_KEYWORD]: true,
+}
 
 /** A name of 1 to 200 characters. */
 export const Name = Type.String({ minLength: 1, maxLength: 200, ...notBlank })

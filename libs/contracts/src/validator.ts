@@ -6,6 +6,7 @@ import { currencyOf } from './currency.ts'
 import { describeError, listsValues, mainError, memberOf, PATTERN_DESCRIPTION } from './problem-message.ts'
 import { parseRfc3339 } from './rfc3339.ts'
 import { withTextLength } from './text-length.ts'
+import { VISIBLE_KEYWORD, visibleKeyword } from './visible-text.ts'
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
@@ -13,6 +14,7 @@ const createAjv = (options: Options = {}): Ajv2020 => {
   const created = new Ajv2020({ strict: true, allowUnionTypes: true, verbose: true, ...options })
   addFormats.default(created)
   withTextLength(created)
+  created.addKeyword(visibleKeyword)
   created.addVocabulary([PATTERN_DESCRIPTION, 'example'])
   // The formats of ajv-formats allow text that PostgreSQL refuses, such as the year 0, `+02` and `urn:uuid:`.
   created.addFormat('date-time', (text: string) => parseRfc3339(text) !== undefined)
@@ -91,6 +93,11 @@ const compileWith = <S extends TSchema>(
   }
 }
 
+const ruleOf = (error: ErrorObject): string => {
+  if (listsValues(error)) return 'enum'
+  return error.keyword === VISIBLE_KEYWORD ? 'pattern' : error.keyword
+}
+
 const toProblem = (
   errors: readonly ErrorObject[] | null | undefined,
   showReceived: boolean,
@@ -102,5 +109,5 @@ const toProblem = (
   const member = memberOf(error)
   const field = member === undefined ? path : [path, member === '' ? '""' : member].filter(Boolean).join('.')
   const message = describeError(error, { showReceived })
-  return { field, rule: listsValues(error) ? 'enum' : error.keyword, message }
+  return { field, rule: ruleOf(error), message }
 }

@@ -1,23 +1,11 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import type { TestProject } from 'vitest/node'
 import { startClickHouse, startKafka, startPostgres, startRedis, startTogether } from './containers.ts'
+import { dockerAnswers } from './needs-containers.ts'
 import { makeTemplate } from './template-database.ts'
-
-const run = promisify(execFile)
-
-const dockerAnswers = async (): Promise<boolean> => {
-  try {
-    await run('docker', ['info'], { timeout: 60_000 })
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** Starts the servers that integration tests share, once per run. Without Docker these tests are skipped. */
 export const setup = async (project: TestProject): Promise<(() => Promise<void>) | undefined> => {
-  if (!(await dockerAnswers())) {
+  if (!dockerAnswers()) {
     if (process.env.CI) throw new Error('Docker does not answer, and in CI no test may be left out')
     process.stdout.write(
       'Docker does not answer: tests on Kafka, PostgreSQL, Redis and ClickHouse are left out.\n',

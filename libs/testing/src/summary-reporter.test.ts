@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest'
-import type { TestModule } from 'vitest/node'
+import type { TestModule, Vitest } from 'vitest/node'
 import SummaryReporter from './summary-reporter.ts'
 
 type Result = { state: 'passed' | 'failed' | 'skipped'; note?: string }
@@ -12,10 +12,18 @@ const aModule = (services: object | null | undefined, results: Result[]) =>
     children: { allTests: () => results.map((result) => ({ result: () => result })) },
   }) as unknown as TestModule
 
-const linesOf = (modules: TestModule[], errors: unknown[] = []): string[] => {
+type Run = { leftOut?: string[]; project?: string }
+
+const linesOf = (
+  modules: TestModule[],
+  errors: unknown[] = [],
+  { leftOut = [], project = 'integration' }: Run = {},
+): string[] => {
   const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
   try {
-    new SummaryReporter().onTestRunEnd(modules, errors)
+    const reporter = new SummaryReporter({ leftOut })
+    reporter.onInit({ projects: [{ name: project }] } as unknown as Vitest)
+    reporter.onTestRunEnd(modules, errors)
     return write.mock.calls.map(([text]) => `${text}`)
   } finally {
     write.mockRestore()
@@ -38,6 +46,14 @@ it('says before them what was left out without Docker, and how to run it', () =>
     aModule(null, [skipped]),
   ]
   const [leftOut, counts] = linesOf(modules)
-  expect(leftOut).toMatch(/^Docker does not answer: 3 tests in 2 files were left out, .*`npm test`\.\n$/)
+  expect(leftOut).toMatch(
+    /^Docker does not answer: 0 test files and 3 tests of other files were left out, .*`npm test`\.\n$/,
+  )
   expect(counts).toBe('1 passed, 0 failed, 4 skipped\n')
+})
+
+it('counts the files that were left out of the project', () => {
+  const leftOut = ['apps/a/tests/one.test.ts', 'libs/b/tests/one.test.ts']
+  expect(linesOf([], [], { leftOut })[0]).toContain(': 2 test files and 0 tests of other files were left out')
+  expect(linesOf([], [], { leftOut, project: 'unit' })).toEqual(['0 passed, 0 failed, 0 skipped\n'])
 })

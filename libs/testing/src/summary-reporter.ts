@@ -11,6 +11,12 @@ export default class SummaryReporter implements Reporter {
   readonly #atWork = new Map<string, TestModule | TestCase>()
   #vitest: Vitest | undefined
   #hung: NodeJS.Timeout | undefined
+  readonly #leftOut: readonly string[]
+
+  /** @param options `leftOut`: files of the project `integration` that are not run because Docker does not answer */
+  constructor({ leftOut = [] }: { leftOut?: readonly string[] } = {}) {
+    this.#leftOut = leftOut
+  }
 
   onInit(vitest: Vitest): void {
     this.#vitest = vitest
@@ -39,7 +45,8 @@ export default class SummaryReporter implements Reporter {
     clearTimeout(this.#hung)
     // A file that failed to load has no tests that could fail.
     const broken = modules.filter((module) => module.errors().length > 0).length + unhandledErrors.length
-    nameLeftOut(modules)
+    const runsIntegration = this.#vitest?.projects.some(({ name }) => name === 'integration') ?? false
+    nameLeftOut(modules, runsIntegration ? this.#leftOut.length : 0)
     summarise(modules, broken)
   }
 
@@ -63,22 +70,20 @@ export default class SummaryReporter implements Reporter {
 
 const placeOf = (test: TestCase): string => `${test.module.relativeModuleId} > ${test.fullName}`
 
-/** Without Docker, the tests on real servers are skipped. This must not look like a full run. */
-const nameLeftOut = (modules: readonly TestModule[]): void => {
-  const withoutDocker = modules.filter(({ project }) => project.getProvidedContext().services === null)
-  const files = withoutDocker.map((module) =>
-    // A note gives the reason why a test skipped itself.
-    [...module.children.allTests()].filter((test) => {
+/** Without Docker, the tests on real servers are not run. This must not look like a full run. */
+const nameLeftOut = (modules: readonly TestModule[], files: number): void => {
+  const skipped = modules
+    .filter(({ project }) => project.getProvidedContext().services === null)
+    .flatMap((module) => [...module.children.allTests()])
+    .filter((test) => {
       const result = test.result()
+      // A note gives the reason why a test skipped itself.
       return result.state === 'skipped' && result.note === undefined
-    }),
-  )
-  const tests = files.flat().length
-  if (tests === 0) return
+    }).length
+  if (files + skipped === 0) return
   process.stdout.write(
-    `Docker does not answer: ${tests} tests in ${files.filter(({ length }) => length > 0).length} files were left ` +
-      'out, those on Kafka, PostgreSQL and Redis. To run them, start Docker (`docker info` must succeed) and repeat ' +
-      '`npm test`.\n',
+    `Docker does not answer: ${files} test files and ${skipped} tests of other files were left out, those on Kafka, ` +
+      'PostgreSQL, Redis and ClickHouse. To run them, start Docker (`docker info` must succeed) and repeat `npm test`.\n',
   )
 }
 

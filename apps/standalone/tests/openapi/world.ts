@@ -10,6 +10,7 @@ import {
   listDeadLetters,
   type Operation,
   PATTERN_DESCRIPTION,
+  VISIBLE_KEYWORD,
 } from '@waymark/contracts'
 import { generateToken, hashPassword } from '@waymark/domain'
 import { createDirectoryTransport, type MailTransport } from '@waymark/email-consumer'
@@ -79,7 +80,9 @@ export type World = {
 
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true })
 addFormats.default(ajv)
-ajv.addVocabulary([PATTERN_DESCRIPTION]).addFormat('currency', (text: string) => currencyOf(text) === text)
+ajv
+  .addVocabulary([PATTERN_DESCRIPTION, VISIBLE_KEYWORD])
+  .addFormat('currency', (text: string) => currencyOf(text) === text)
 
 /** @throws when the response does not match the document */
 const expectDocumented = (operation: Operation, { status, body, headers, text }: Answer): void => {

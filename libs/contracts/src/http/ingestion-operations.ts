@@ -76,7 +76,7 @@ export const trackEvents = defineOperation({
     '`errors[]` by the rule `duplicate_event_id`, with `processed` true; without, nobody knows it before the answer.\n\n' +
     'In the modes `warn` and `enforce` these are warnings, stored with the event and, with the sync selector, told in ' +
     '`errors[]`: `missing_visitor_id`, `invalid_visitor_id`, `invalid_user_id`, `invalid_session_id`, ' +
-    '`invalid_event_id`, `invalid_timestamp`, `future_timestamp`, `unknown_field` (ignored; the first ten of an event), ' +
+    '`invalid_event_id`, `invalid_timestamp`, `future_timestamp`, `invalid_sent_at`, `unknown_field` (ignored; the first ten of an event), ' +
     '`unknown_event` (once the project has any event definition), and of a conversion `invalid_amount`, ' +
     '`invalid_currency`, `missing_currency` and `invalid_quantity`.',
   access: { by: 'key', scope: 'events:write' },

@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { Id, NullableString, NullableTimestamp, patternOf, Timestamp } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
+import { VISIBLE_KEYWORD } from '../visible-text.ts'
 import { ErrorBody, RetryAfter } from './error-bodies.ts'
 import { LinkCampaignStatsView, LinkStatsQuery, LinkStatsView } from './link-stats.ts'
 import { defineOperation } from './operation.ts'
@@ -13,10 +14,13 @@ export const MAX_DESTINATION_LENGTH = 2_048
 const MAX_LINKS_PER_REQUEST = 1_000
 export const MAX_BULK_LINKS_BODY_BYTES = 4 * 1024 * 1024
 
-const VISIBLE = patternOf(
-  '^[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f][^\\u0000-\\u001f\\u007f-\\u009f]*$',
-  'text with at least one character that is not white space, and without control characters',
-)
+const VISIBLE = {
+  ...patternOf(
+    '^[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f][^\\u0000-\\u001f\\u007f-\\u009f]*$',
+    'text with at least one visible character, and without control characters',
+  ),
+  [VISIBLE_KEYWORD]: true,
+}
 const text = (maxLength: number, description?: string) =>
   Type.String({ minLength: 1, maxLength, ...VISIBLE, ...(description && { description }) })
 const orNull = <S extends TSchema>(schema: S) =>

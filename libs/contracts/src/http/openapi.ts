@@ -146,7 +146,8 @@ const conditionsOf = (operation: Operation): Record<string, string> => {
 const CONFIG_VERSION = {
   'X-Config-Version':
     'The value that a write answered in this header: the request is answered with that configuration or a newer one, ' +
-    'after a second at most. Without it a change is in force everywhere within 5 s.',
+    'after a second at most. Without it a change is in force everywhere within 5 s. Anything but an integer from 0 up is ' +
+    'answered 400.',
 }
 
 const describe = (operation: Operation): JsonObject => {

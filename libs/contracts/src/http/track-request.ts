@@ -103,10 +103,11 @@ const batchOf = (maxItems: number, description: string, sentAt: string) =>
 export const TrackBatch = batchOf(
   MAX_EVENTS_PER_REQUEST,
   'Up to 100 events.',
-  'When the client sent the request, RFC 3339; corrects a clock that is off by over 5 s. Anything else is ignored.',
+  'When the client sent the request, RFC 3339; corrects a clock that is off by over 5 s. Anything else is a ' +
+    'warning of every event and counts as missing.',
 )
 export const BackfillBatch = batchOf(
   MAX_BACKFILL_EVENTS,
   'Up to 1,000 events.',
-  'Ignored: the times of a backfill are never corrected.',
+  'Not used: the times of a backfill are never corrected. What is not an RFC 3339 time is a warning of every event.',
 )

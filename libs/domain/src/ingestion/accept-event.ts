@@ -27,6 +27,8 @@ export type AcceptanceContext = {
   receivedAtMs: number
   /** When the client sent the request by its own clock; null if the event's time must not be corrected. */
   sentAt: string | null
+  /** A warning for every event of the request whose send time cannot be used. */
+  sentAtProblem?: ValidationItem
   /** Generates the id of an event without one. */
   newEventId: () => string
   /** False when the whole request is smaller than the maximum size of an event. Then events are not measured. */
@@ -40,7 +42,7 @@ export const acceptEvent = (raw: unknown, context: AcceptanceContext): Acceptanc
     return { accepted: false, eventName: nameOf(raw), problem }
   }
   const sent = raw as TrackedEvent
-  const warnings: ValidationItem[] = []
+  const warnings: ValidationItem[] = context.sentAtProblem ? [context.sentAtProblem] : []
   const event: AcceptedEvent = {
     eventId: usableId('eventId', sent.eventId, warnings) ?? context.newEventId(),
     eventName: sent.eventName,

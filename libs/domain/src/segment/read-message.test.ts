@@ -86,6 +86,24 @@ describe('a message becomes an event', () => {
     })
   })
 
+  it.each(['yesterday', 'x'.repeat(1_000), {}, true])('with a warning when the send time is %j', (sentAt) => {
+    const sentAtProblem = expect.objectContaining({ field: 'sentAt', rule: 'invalid_sent_at' })
+    const message = { type: 'track', event: 'e' }
+    expect(read({ ...message, sentAt })).toMatchObject({ sentAt: null, sentAtProblem, problems: [] })
+    expect(read(message, { sentAt })).toMatchObject({ sentAt: null, sentAtProblem, problems: [] })
+    expect(read({ ...message, sentAt }, { sentAt: '2026-11-21T04:00:00Z' })).toMatchObject({
+      sentAt: '2026-11-21T04:00:00Z',
+      sentAtProblem,
+    })
+  })
+
+  it.each([1_763_697_600_000, '2026-11-21', '', null, undefined])(
+    'without a warning when the send time is %j',
+    (sentAt) => {
+      expect(read({ type: 'track', event: 'e', sentAt })).not.toHaveProperty('sentAtProblem')
+    },
+  )
+
   it('without an address when the client asks for that', () => {
     const context = { ip: '0.0.0.0' }
     expect(read({ type: 'track', event: 'e', context }).event?.device.ip).toBeNull()

@@ -18,6 +18,7 @@ import { checkTraits } from '../identity/check-traits.ts'
 import { exceedsEventSize, sampleOf } from '../ingestion/accept-event.ts'
 import { eventKeyOf } from '../ingestion/event-key.ts'
 import { extentOf, isDeeperThan } from '../ingestion/json-extent.ts'
+import { readSentAt, type SentAt } from '../ingestion/sent-at.ts'
 
 /** The calls of Segment's protocol. */
 export const segmentCalls = ['track', 'page', 'screen', 'identify', 'group', 'alias'] as const
@@ -53,11 +54,9 @@ export type SegmentMessageSummary = {
 }
 
 /** A message in terms of Waymark. With `problems`, parts of it or all of it are not taken. */
-export type SegmentMessage = {
+export type SegmentMessage = SentAt & {
   personChange: SegmentPersonChange | undefined
   event: SegmentEvent | undefined
-  /** When the client sent the message, by its own clock. */
-  sentAt: string | null
   problems: ValidationItem[]
   /** Built only for messages that are quarantined. */
   summary: () => SegmentMessageSummary
@@ -86,8 +85,7 @@ export const readSegmentMessage = (raw: unknown, request: SegmentRequest): Segme
   if (!isCall(call))
     return { ...nothing, problems: [structural('type', `must be one of ${segmentCalls.join(', ')}`)] }
   const read = readers[call](partsOf(message, request), request.settings)
-  const sentAt = timeIn(message.sentAt) ?? timeIn(request.sentAt) ?? null
-  return { ...nothing, sentAt, ...read }
+  return { ...nothing, ...sentAtOf(message, request), ...read }
 }
 
 /** What is quarantined of a message whose event is refused. The field names are those of Segment. */
@@ -197,6 +195,16 @@ const timeIn = (value: unknown): string | undefined => {
 const DATE_LENGTH = 'YYYY-MM-DD'.length
 // Times are stored with every event.
 const MAX_TIME_LENGTH = 64
+
+/** The send time of a message, else of its batch. One that cannot be used is a warning. */
+const sentAtOf = (message: JsonObject, request: SegmentRequest): SentAt => {
+  const own = sentAtIn(message.sentAt)
+  if (own.sentAt !== null) return own
+  const ofBatch = sentAtIn(request.sentAt)
+  return { ...ofBatch, ...(own.sentAtProblem && { sentAtProblem: own.sentAtProblem }) }
+}
+
+const sentAtIn = (value: unknown): SentAt => readSentAt(value === '' ? null : (timeIn(value) ?? value))
 
 type Read = Pick<SegmentMessage, 'personChange' | 'event' | 'problems'>
 type Settings = SegmentRequest['settings']

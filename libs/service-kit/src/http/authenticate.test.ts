@@ -207,3 +207,31 @@ describe('a key in a header', () => {
     expect((await post('/api/v1/t', '{"a":1}', { ...text, 'X-API-Key': 'sec-key' })).status).toBe(415)
   })
 })
+
+describe('the header X-Config-Version', () => {
+  const send = (version: string, key = 'pub-key') =>
+    post('/api/v1/t', '{"eventName":"left"}', { ...json, 'X-API-Key': key, 'X-Config-Version': version })
+
+  it.each(['0', '1764064800000000', '9'.repeat(19)])('may be %s', async (version) => {
+    expect((await send(version)).status).toBe(202)
+  })
+
+  it.each(['', '-1', '1e9', '1.5', 'latest', '9'.repeat(20), '1, 2', 'x'.repeat(1_000)])(
+    'is refused when it is %j',
+    async (version) => {
+      const response = await send(version)
+      const { error } = (await response.json()) as { error: string }
+      expect(response.status).toBe(400)
+      expect(error).toBe(
+        `The header X-Config-Version must be the value that a write answered, an integer from 0 up; got ${JSON.stringify(version.slice(0, 64))}`,
+      )
+    },
+  )
+
+  it('is checked after the key and the limit', async () => {
+    expect((await send('latest', 'nobody')).status).toBe(401)
+    expect((await send('latest', 'pub-without-scope')).status).toBe(403)
+    await send('0', 'busy-key')
+    expect((await send('latest', 'busy-key')).status).toBe(429)
+  })
+})

@@ -6,6 +6,8 @@ import { isText, type JsonBody, type JsonBodyOptions, readJsonBody } from './jso
 import { type HttpRequest, queryOf } from './request.ts'
 
 const CONFIG_VERSION = 'x-config-version'
+/** Versions are of 64 bits in the database. */
+const VERSION = /^\d{1,19}$/
 
 const BEARER = /^Bearer +(\S+)$/i
 
@@ -30,11 +32,7 @@ export const allowApiKey = async (
   request: HttpRequest,
   given: string | undefined = keyInHeaders(request),
 ): Promise<ApiKey> => {
-  const configVersion = request.headers[CONFIG_VERSION]
-  const key = await apiKeys.authenticate(
-    given ?? '',
-    typeof configVersion === 'string' ? configVersion : undefined,
-  )
+  const key = await apiKeys.authenticate(given ?? '', versionIn(request))
   if (!key) throw new AppError('unauthorized', missingCredentials('key'))
   if (scope === null) {
     throw new AppError('forbidden', 'Only an owner who is signed in may do this', { requiredRole: 'owner' })
@@ -44,6 +42,25 @@ export const allowApiKey = async (
   }
   requireAllowedOrigin(key, request.headers.origin)
   return key
+}
+
+/** The version of the configuration that a request asks for; undefined when it names none. */
+const versionIn = ({ headers }: Pick<HttpRequest, 'headers'>): string | undefined => {
+  const version = headers[CONFIG_VERSION]
+  return typeof version === 'string' && VERSION.test(version) ? version : undefined
+}
+
+const MAX_SHOWN_LENGTH = 64
+
+/** @throws AppError bad_request when the header `X-Config-Version` is not a version */
+export const requireUsableVersion = (request: Pick<HttpRequest, 'headers'>): void => {
+  const sent = request.headers[CONFIG_VERSION]
+  if (sent === undefined || versionIn(request) !== undefined) return
+  const received = JSON.stringify(`${sent}`.slice(0, MAX_SHOWN_LENGTH).toWellFormed())
+  throw new AppError(
+    'bad_request',
+    `The header X-Config-Version must be the value that a write answered, an integer from 0 up; got ${received}`,
+  )
 }
 
 /** The query parameter and the body member that contain a key where a client cannot set headers. */

@@ -1,5 +1,6 @@
 import { AppError, type Endpoint } from '@waymark/contracts'
 import createFinder, { type HTTPMethod } from 'find-my-way'
+import { requireUsableVersion } from './authenticate.ts'
 import type { Reply } from './reply.ts'
 import type { HttpRequest } from './request.ts'
 
@@ -26,7 +27,14 @@ export const guardedRoute = <Caller>(
   operation: Endpoint,
   allow: (request: HttpRequest) => Promise<Caller>,
   handler: (request: HttpRequest, caller: Caller) => Promise<Reply>,
-): Route => ({ operation, allow, handler })
+): Route => ({
+  operation,
+  allow,
+  handler: async (request, caller: Caller) => {
+    requireUsableVersion(request)
+    return handler(request, caller)
+  },
+})
 
 /** A route and its path parameters. */
 type Match = { route: Route; params: Record<string, string> }
