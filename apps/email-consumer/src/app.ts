@@ -1,4 +1,4 @@
-import { enrichedEvents } from '@waymark/contracts'
+import { consumerGroups } from '@waymark/contracts'
 import { DEFAULT_RETRY_PLAN } from '@waymark/domain'
 import { createAllowedSenders } from '@waymark/pipeline'
 import { type CorePlatform, everyMs, type Service } from '@waymark/service-kit'
@@ -79,8 +79,7 @@ export const createEmailConsumer = (platform: CorePlatform, mail: MailOptions): 
     ],
     consumers: [
       bus.subscribe({
-        group: 'email',
-        topic: enrichedEvents,
+        ...consumerGroups.email,
         handle: createDecideDeliveries({
           ...platform,
           onDecided: (deliveries) => {

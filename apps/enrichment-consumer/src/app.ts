@@ -1,4 +1,4 @@
-import { ingestRecords } from '@waymark/contracts'
+import { consumerGroups } from '@waymark/contracts'
 import { createPersonChanges } from '@waymark/pipeline'
 import type { CorePlatform, Service } from '@waymark/service-kit'
 import { createEnrichRecords } from './enrich-records.ts'
@@ -7,8 +7,7 @@ import { createEnrichRecords } from './enrich-records.ts'
 export const createEnrichmentConsumer = ({ bus, db, marks, locate, log }: CorePlatform): Service => ({
   consumers: [
     bus.subscribe({
-      group: 'enrichment',
-      topic: ingestRecords,
+      ...consumerGroups.enrichment,
       handle: createEnrichRecords({ bus, db, personChanges: createPersonChanges(marks), log, locate }),
     }),
   ],

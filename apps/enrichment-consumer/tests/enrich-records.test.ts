@@ -33,6 +33,7 @@ describe.skipIf(!services)('enriching a batch', () => {
         void published.push(...records.map(({ value }) => JSON.parse(value) as EnrichedEvent)),
     ),
     subscribe: () => ({ start: async () => {}, stop: async () => {} }),
+    readLag: async () => [],
     close: async () => {},
   }
 

@@ -50,6 +50,7 @@ import { memberRoutes } from './projects/members.ts'
 import { projectRoutes } from './projects/projects.ts'
 import { settingsRoutes } from './projects/settings.ts'
 import type { Quotas } from './quotas.ts'
+import { pipelineStatsRoute } from './stats/pipeline-stats.ts'
 import { statsRoutes } from './stats/stats.ts'
 
 const DEFAULT_PROCESS: ProcessInfo = { apps: ['management-api'], metricsPort: 0 }
@@ -115,6 +116,7 @@ export const createManagementApi = (
       decisionPreviewRoute(deps),
       decisionStatsRoute(deps),
       ...statsRoutes(deps),
+      pipelineStatsRoute(deps),
       ...analyticsRoutes(deps),
       ...insightRoutes(deps),
       ...dashboardRoutes(deps),

@@ -43,6 +43,7 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   exportProfile: 'admin',
   eraseProfile: 'admin',
   getStats: 'viewer',
+  getPipelineStats: 'viewer',
   measureTrends: 'viewer',
   measureFunnel: 'viewer',
   measureRetention: 'viewer',

@@ -1,11 +1,4 @@
-import {
-  changedProfiles,
-  deadLetters,
-  enrichedEvents,
-  exposures,
-  linkClicks,
-  rejectedEvents,
-} from '@waymark/contracts'
+import { consumerGroups } from '@waymark/contracts'
 import type { Delivery } from '@waymark/event-bus'
 import {
   type AboutPeople,
@@ -63,30 +56,25 @@ export const createPersistenceConsumer = (platform: Platform): Service => {
       db.transaction(async (client) => store(client, (await withoutErased(client, records, about)).kept))
   return {
     consumers: [
-      bus.subscribe({ group: 'persistence', topic: enrichedEvents, handle: withValues(writeEvents) }),
+      bus.subscribe({ ...consumerGroups.events, handle: withValues(writeEvents) }),
       bus.subscribe({
-        group: 'persistence-rejected',
-        topic: rejectedEvents,
+        ...consumerGroups.rejected,
         handle: withValues(storeUnlessErased(({ record }) => aboutRecord(record), storeRejectedEvents)),
       }),
       bus.subscribe({
-        group: 'persistence-clicks',
-        topic: linkClicks,
+        ...consumerGroups.clicks,
         handle: withValues((clicks) => storeClicks(db.pool, clicks, describeUserAgent)),
       }),
       bus.subscribe({
-        group: 'persistence-exposures',
-        topic: exposures,
+        ...consumerGroups.exposures,
         handle: withValues(storeUnlessErased(aboutExposure, storeExposures)),
       }),
       bus.subscribe({
-        group: 'persistence-profiles',
-        topic: changedProfiles,
+        ...consumerGroups.profiles,
         handle: withValues(writeProfiles),
       }),
       bus.subscribe({
-        group: 'persistence-dead-letters',
-        topic: deadLetters,
+        ...consumerGroups.deadLetters,
         maxBatchRecords: 50,
         handle: withValues(storeUnlessErased(aboutDeadLetter, storeDeadLetters)),
       }),

@@ -55,6 +55,11 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await button('signed_up').click()
     await page.getByRole('dialog').getByText('"plan": "free"').waitFor()
     await page.keyboard.press('Escape')
+    await page.getByRole('link', { name: 'Home', exact: true }).click()
+    await page.getByText('Consumer lag').click()
+    const lag = page.getByRole('table', { name: 'Lag of each consumer group' })
+    await lag.getByRole('row', { name: /^enrichment \d+$/ }).waitFor()
+    await page.getByRole('listitem').filter({ hasText: 'Waiting in the outbox' }).getByText('none').waitFor()
     // Queries leave events of bots out.
     await open('/explore/trends?series=[{"eventName":"signed_up","metric":"events"}]', 'Explore')
     await page.getByRole('table', { name: 'Totals' }).getByRole('row', { name: 'signed_up 1' }).waitFor()

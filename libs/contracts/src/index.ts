@@ -87,6 +87,7 @@ export {
 } from './http/operation.ts'
 export { operations } from './http/operations.ts'
 export { MAX_PAGE_BYTES } from './http/page.ts'
+export * from './http/pipeline-stats.ts'
 export * from './http/profile-view.ts'
 export * from './http/projects.ts'
 export * from './http/redemptions.ts'
@@ -146,7 +147,9 @@ export { dateOfTime, EARLIEST_MS, parseRfc3339, utcOfTime } from './rfc3339.ts'
 export { BUG_IDS, MAX_ID_LENGTH, OWN_EVENT_ID_PREFIX } from './schema-parts.ts'
 export { withTextLength } from './text-length.ts'
 export {
+  type ConsumerGroup,
   changedProfiles,
+  consumerGroups,
   couponsRedeemed,
   deadLetters,
   enrichedEvents,

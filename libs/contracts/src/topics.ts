@@ -42,6 +42,21 @@ export const changedProfiles = defineTopic('profiles.changed.v1', ChangedProfile
 /** Larger, because a dead letter contains another record in base64. */
 export const deadLetters = defineTopic('dead-letters.v1', DeadLetter, { maxMessageBytes: 4 * 1024 * 1024 })
 
+/** The consumers of a topic that share its partitions. */
+export type ConsumerGroup = { readonly group: string; readonly topic: Topic<unknown> }
+
+/** The consumer groups of the pipeline. */
+export const consumerGroups = {
+  enrichment: { group: 'enrichment', topic: ingestRecords },
+  events: { group: 'persistence', topic: enrichedEvents },
+  rejected: { group: 'persistence-rejected', topic: rejectedEvents },
+  clicks: { group: 'persistence-clicks', topic: linkClicks },
+  exposures: { group: 'persistence-exposures', topic: exposures },
+  profiles: { group: 'persistence-profiles', topic: changedProfiles },
+  deadLetters: { group: 'persistence-dead-letters', topic: deadLetters },
+  email: { group: 'email', topic: enrichedEvents },
+} as const
+
 /** All topics. */
 export const topics: readonly Topic<unknown>[] = [
   ingestRecords,

@@ -7,6 +7,7 @@ export {
   type Consumer,
   type Delivery,
   type EventBus,
+  type GroupLag,
   type Outcome,
   type OutgoingRecord,
   publishing,

@@ -1,4 +1,4 @@
-import type { Topic } from '@waymark/contracts'
+import type { ConsumerGroup, Topic } from '@waymark/contracts'
 
 /** A record to publish. Records with the same key are delivered in the order of publishing. */
 export type OutgoingRecord<T> = { key: string; value: T; headers?: Record<string, string> }
@@ -49,6 +49,9 @@ export type Consumer = {
   stop(): Promise<void>
 }
 
+/** The number of records of its topic that a group has yet to process. */
+export type GroupLag = { group: string; topic: string; records: number }
+
 /** Publishes records to topics and consumes them, at least once. */
 export type EventBus = {
   /**
@@ -59,6 +62,12 @@ export type EventBus = {
   /** Like `publish`, for values that are serialized already. @throws BusUnavailableError */
   publishSerialized(topic: Topic<unknown>, records: readonly SerializedRecord[]): Promise<void>
   subscribe<T>(subscription: Subscription<T>): Consumer
+  /**
+   * Reads the lag of groups, in their order, whether they have consumers or not. A group that has never committed lags
+   * by all records that are kept.
+   * @throws BusUnavailableError when the bus does not answer in time
+   */
+  readLag(groups: readonly ConsumerGroup[]): Promise<GroupLag[]>
   /** Sends the remaining records and closes connections. Stop the consumers first. */
   close(): Promise<void>
 }

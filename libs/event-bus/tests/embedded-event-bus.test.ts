@@ -168,6 +168,38 @@ describe.skipIf(!services)('sweeping the log in PostgreSQL', () => {
   })
 })
 
+describe.skipIf(!services)('the lag of a group in PostgreSQL', () => {
+  it('counts from the oldest record that is kept', async () => {
+    const { url, pool, fill, commit } = await createLogDatabase()
+    await fill(numbered.name, 0, Array(10).fill(0))
+    await fill(enrichedEvents.name, 0, Array(7).fill(0))
+    const remove = (before: number) =>
+      pool.query('DELETE FROM bus.log WHERE topic = $1 AND "offset" < $2', [numbered.name, before])
+    const bus = await openEmbeddedEventBus({ databaseUrl: url, pool }, busDeps())
+    onTestFinished(() => bus.close())
+    const lag = async () => {
+      const [group] = await bus.readLag([{ group: 'test', topic: numbered }])
+      return group?.records
+    }
+    expect(await lag()).toBe(10)
+    await remove(4)
+    expect(await lag()).toBe(6)
+    await commit('test', numbered.name, 0, 9)
+    await commit('other', numbered.name, 0, 10)
+    expect(await lag()).toBe(1)
+    await remove(10)
+    expect(await lag()).toBe(0)
+  })
+
+  it('is not told when the database does not answer', async () => {
+    const { url, pool } = await createLogDatabase()
+    const bus = await openEmbeddedEventBus({ databaseUrl: url, pool }, busDeps())
+    onTestFinished(() => bus.close())
+    vi.spyOn(pool, 'query').mockRejectedValue(new Error('connection refused') as never)
+    await expect(bus.readLag([{ group: 'test', topic: numbered }])).rejects.toThrow(BusUnavailableError)
+  })
+})
+
 describe.skipIf(!services)('opening the log in PostgreSQL', () => {
   it.each([
     ['no records and no groups', 0, 0],

@@ -115,6 +115,34 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
     expect(again.map(({ n }) => n)).toEqual([2, 3])
   })
 
+  it('tells how many records each group has yet to process', async () => {
+    const bus = await openBus(await startHarness())
+    const lag = async () => {
+      const lags = await bus.readLag(['one', 'two'].map((group) => ({ group, topic: numbered })))
+      expect(lags.map(({ group, topic }) => [group, topic])).toEqual([
+        ['one', numbered.name],
+        ['two', numbered.name],
+      ])
+      return lags.map(({ records }) => records)
+    }
+    // The first group of a broker waits until its coordinator is ready.
+    await eventually('nothing waits', async () => (await lag()).every((records) => records === 0))
+    const seen: Numbered[] = []
+    const one = await collect(bus, 'one', seen)
+    const publish = () => Promise.all(range(30).map((n) => bus.publish(numbered, [record(`person-${n}`, n)])))
+    await publish()
+    await eventually('one group has processed all', async () => (await lag())[0] === 0)
+    const [, kept = 0] = await lag()
+    // A record may be written twice.
+    expect(kept).toBeGreaterThanOrEqual(30)
+    await one.stop()
+    await publish()
+    const [waiting = 0, all = 0] = await lag()
+    expect(waiting).toBeGreaterThanOrEqual(30)
+    expect(all).toBe(kept + waiting)
+    expect(await bus.readLag([])).toEqual([])
+  })
+
   it('tries again while a dependency is away, without losing or overtaking', async () => {
     const bus = await openBus(await startHarness())
     const seen: number[] = []

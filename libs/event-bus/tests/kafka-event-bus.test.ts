@@ -132,6 +132,7 @@ describe.skipIf(!services)('the event bus on Kafka', () => {
     await expect(bus.publish(numbered, [{ key: 'ann', value: { n: 1, person: 'ann' } }])).rejects.toThrow(
       BusUnavailableError,
     )
+    await expect(bus.readLag([{ group: 'test', topic: numbered }])).rejects.toThrow(BusUnavailableError)
     await bus.close()
   })
 })

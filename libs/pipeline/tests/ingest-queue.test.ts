@@ -31,6 +31,7 @@ describe.skipIf(!services)('the way into the queue', () => {
         world.published.push(...records.map(({ key }) => key))
       }),
       subscribe: () => ({ start: async () => {}, stop: async () => {} }),
+      readLag: async () => [],
       close: async () => {},
     }
     const log = createMemoryLog()

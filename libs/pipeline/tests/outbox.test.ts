@@ -28,6 +28,7 @@ describe.skipIf(!services)('the outbox', () => {
     const bus: EventBus = {
       ...publishing(async (_topic, records) => void published.push(...records.map(({ key }) => key))),
       subscribe: () => ({ start: async () => {}, stop: async () => {} }),
+      readLag: async () => [],
       close: async () => {},
     }
     return { bus, published }

@@ -33,6 +33,7 @@ const passingBus: EventBus = {
       ),
     stop: async () => {},
   }),
+  readLag: async () => [],
   close: async () => {},
 }
 

@@ -49,6 +49,7 @@ export const createPlatformaticBus = (brokers: string[]): EventBus => {
           setTimeout(flush, LINGER_MS)
         }),
     ),
+    readLag: () => Promise.reject(new Error('the benchmark reads no lag')),
     subscribe: ({ group, topic, handle }) => {
       const consumer = new Consumer<Buffer, Buffer, Buffer, Buffer>({ ...options, groupId: group })
       const stopping = new AbortController()

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import * as contracts from '@waymark/contracts'
+import { type ConsumerGroup, consumerGroups } from '@waymark/contracts'
 import { describe, expect, it } from 'vitest'
 import { findKustomize, type KubernetesObject, render } from './render.ts'
 import { workloadsOf } from './workloads.ts'
@@ -10,18 +10,14 @@ const kustomize = findKustomize()
 
 /** The subscriptions of the apps, read from their code: app, group and topic, sorted. */
 const subscriptions = (): string[] => {
-  const topicOf = (identifier: string): string => {
-    const topic = contracts.topics.find((one) => one === (contracts as Record<string, unknown>)[identifier])
-    if (!topic) throw new Error(`${identifier} is no topic of the contracts`)
-    return topic.name
-  }
+  const groups: Record<string, ConsumerGroup> = consumerGroups
   const services = readdirSync(APPS).filter((app) => app !== 'standalone' && app !== 'console')
   return services.flatMap((app) => {
     const source = readFileSync(path.join(APPS, app, 'src/app.ts'), 'utf8')
-    const found = [...source.matchAll(/group: '([\w-]+)',\s+topic: (\w+),/g)]
+    const found = [...source.matchAll(/bus\.subscribe\(\{\s+\.\.\.consumerGroups\.(\w+),/g)]
     const calls = source.match(/bus\.subscribe\(/g) ?? []
     if (found.length !== calls.length) throw new Error(`not every subscription of ${app} is understood`)
-    return found.map(([, group, topic]) => [app, group, topicOf(`${topic}`)].join(' '))
+    return found.map(([, name]) => [app, groups[`${name}`]?.group, groups[`${name}`]?.topic.name].join(' '))
   })
 }
 
@@ -48,7 +44,7 @@ describe.skipIf(!kustomize)('scaling', () => {
         return [scaled.scaleTargetRef.name, consumerGroup, topic].join(' ')
       }),
     )
-    expect(subscriptions().length).toBeGreaterThan(5)
+    expect(subscriptions().length).toBe(Object.keys(consumerGroups).length)
     expect(triggers.toSorted()).toEqual(subscriptions().toSorted())
   })
 

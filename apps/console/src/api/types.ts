@@ -35,5 +35,6 @@ export type AuditEntry = Item<'/api/projects/{projectId}/audit-log'>
 export type Session = Item<'/api/auth/sessions'>
 export type Settings = Page<'/api/projects/{projectId}/settings'>
 export type Stats = Page<'/api/projects/{projectId}/stats'>
+export type PipelineStats = Page<'/api/projects/{projectId}/stats/pipeline'>
 export type Insight = Item<'/api/projects/{projectId}/insights'>
 export type Dashboard = Item<'/api/projects/{projectId}/dashboards'>

@@ -1,37 +1,108 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
+import type { PipelineStats, WaymarkEvent } from '../api/types.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Card } from '../ui/card.tsx'
+import { formatDuration } from '../ui/duration.ts'
 import { formatNumber } from '../ui/format.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { ErrorState, SkeletonLines } from '../ui/states.tsx'
 
-const SHOWN = 100
+/** The maximum counts of the API. */
+const MAX_FAILURES = 1_000
+const MAX_WAITING = 100_000
+/** Fewer records than this wait for a moment even in a healthy pipeline. */
+const NORMAL_LAG = 1_000
+const NORMAL_WAIT_S = 10
+const MAX_DELAY_MS = 86_400_000
 
-/** The number of entries, "100+" for more than a page. */
-const countOf = (open: number): string => (open >= SHOWN ? `${SHOWN}+` : formatNumber(open))
+const countText = (count: number, max: number): string =>
+  count >= max ? `${formatNumber(max)}+` : count === 0 ? 'none' : formatNumber(count)
 
-/** Whether events arrive, and the number of rejected and failed ones. */
+/** A line with its value. It leads to a page if it has one. */
+const Line = ({ name, good, value }: { name: string; good: boolean; value: ReactNode }) => (
+  <>
+    <Icon name={good ? 'check' : 'alert'} className={good ? 'text-accent-text' : 'text-warning'} />
+    <span className="min-w-0 grow">{name}</span>
+    <Badge tone={good ? 'good' : 'warning'}>{value}</Badge>
+  </>
+)
+
+const LINE = '-mx-2 flex items-center gap-2 rounded-lg px-2 py-1.5'
+
+/** The lag of all groups together, and of each on request. */
+const Lag = ({ groups }: { groups: PipelineStats['consumerGroups'] }) => {
+  if (groups === null)
+    return (
+      <div className={LINE}>
+        <Line name="Consumer lag" good={false} value="queue does not answer" />
+      </div>
+    )
+  const total = groups.reduce((sum, { lag }) => sum + lag, 0)
+  return (
+    <details>
+      <summary className={`${LINE} cursor-pointer hover:bg-subtle`}>
+        <Line
+          name="Consumer lag"
+          good={total < NORMAL_LAG}
+          value={total === 0 ? 'none' : `${formatNumber(total)} ${total === 1 ? 'record' : 'records'}`}
+        />
+        <Icon name="chevron" className="text-muted" />
+      </summary>
+      <table className="mt-1 mb-2 w-full" aria-label="Lag of each consumer group">
+        <thead>
+          <tr className="text-left text-muted">
+            <th scope="col" className="font-normal">
+              Consumer group
+            </th>
+            <th scope="col" className="text-right font-normal">
+              Records behind
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {groups.map(({ group, topic, lag }) => (
+            <tr key={group}>
+              <td className="py-0.5 font-mono break-all" title={`reads ${topic}`}>
+                {group}
+              </td>
+              <td className="py-0.5 text-right tabular-nums">{formatNumber(lag)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  )
+}
+
+const Delay = ({ latest }: { latest: WaymarkEvent | undefined }) => {
+  const delayMs = latest ? Date.parse(latest.receivedAt) - Date.parse(latest.timestamp) : 0
+  return (
+    <>
+      <Icon name="live" className="text-accent-text" />
+      <span className="grow">Latest event took</span>
+      <Badge tone="good">
+        {latest ? formatDuration(Math.max(0, Math.min(delayMs, MAX_DELAY_MS)) / 1000) : '–'}
+      </Badge>
+    </>
+  )
+}
+
+/** The state of the pipeline: lag, outbox, dead letters and rejected events. */
 export const Health = () => {
   const projectId = useProjectId()
-  const params = { path: { projectId }, query: { limit: SHOWN } }
+  const path = { projectId }
   const { data, error, refetch } = useQuery({
     queryKey: [projectId, 'health'],
     queryFn: async () => {
-      const [rejected, dead, latest] = await Promise.all([
-        unwrap(api.GET('/api/projects/{projectId}/rejected-events', { params })),
-        unwrap(api.GET('/api/projects/{projectId}/dead-letters', { params })),
-        unwrap(
-          api.GET('/api/projects/{projectId}/events', {
-            params: { path: { projectId }, query: { limit: 1 } },
-          }),
-        ),
+      const [pipeline, latest] = await Promise.all([
+        unwrap(api.GET('/api/projects/{projectId}/stats/pipeline', { params: { path } })),
+        unwrap(api.GET('/api/projects/{projectId}/events', { params: { path, query: { limit: 1 } } })),
       ])
-      const open = (rows: { replayedAt: string | null }[]) =>
-        rows.filter(({ replayedAt }) => replayedAt === null).length
-      return { rejected: open(rejected.data), dead: open(dead.data), latest: latest.data[0] }
+      return { ...pipeline, latest: latest.data[0] }
     },
     refetchInterval: 10_000,
   })
@@ -47,36 +118,40 @@ export const Health = () => {
         <SkeletonLines />
       </Card>
     )
-  const delayMs = data.latest ? Date.parse(data.latest.receivedAt) - Date.parse(data.latest.timestamp) : 0
-  const rows = [
-    { name: 'Rejected events', count: data.rejected, to: '/p/$projectId/catalog/rejected' },
-    { name: 'Dead letters', count: data.dead, to: '/p/$projectId/catalog/dead-letters' },
+  const { records, oldestSeconds } = data.outbox
+  const failures = [
+    { name: 'Rejected events', count: data.rejectedEvents, to: '/p/$projectId/catalog/rejected' },
+    { name: 'Dead letters', count: data.deadLetters, to: '/p/$projectId/catalog/dead-letters' },
   ] as const
   return (
     <Card title="Pipeline" padded>
       <ul className="flex flex-col gap-1">
-        {rows.map(({ name, count, to }) => (
+        <li>
+          <Lag groups={data.consumerGroups} />
+        </li>
+        <li
+          className={LINE}
+          title="Records that wait to be published, such as events that arrived while the queue was unavailable"
+        >
+          <Line
+            name="Waiting in the outbox"
+            good={records === 0 || oldestSeconds < NORMAL_WAIT_S}
+            value={
+              records === 0
+                ? 'none'
+                : `${countText(records, MAX_WAITING)}, up to ${formatDuration(oldestSeconds)} old`
+            }
+          />
+        </li>
+        {failures.map(({ name, count, to }) => (
           <li key={name}>
-            <Link
-              to={to}
-              params={{ projectId }}
-              className="-mx-2 flex items-center gap-2 rounded-lg px-2 py-1.5 hover:bg-subtle"
-            >
-              <Icon
-                name={count === 0 ? 'check' : 'alert'}
-                className={count === 0 ? 'text-accent-text' : 'text-warning'}
-              />
-              <span className="grow">{name}</span>
-              <Badge tone={count === 0 ? 'good' : 'warning'}>{count === 0 ? 'none' : countOf(count)}</Badge>
+            <Link to={to} params={path} className={`${LINE} hover:bg-subtle`}>
+              <Line name={name} good={count === 0} value={countText(count, MAX_FAILURES)} />
             </Link>
           </li>
         ))}
-        <li className="flex items-center gap-2 py-1.5">
-          <Icon name="live" className="text-accent-text" />
-          <span className="grow">Latest event took</span>
-          <Badge tone="good">
-            {data.latest ? `${formatNumber(Math.max(0, Math.min(delayMs, 86_400_000)))} ms` : '–'}
-          </Badge>
+        <li className={LINE}>
+          <Delay latest={data.latest} />
         </li>
       </ul>
     </Card>

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import {
   eraseProfile,
   exportProfile,
+  getPipelineStats,
   getProfile,
   getProfileTimeline,
   getStats,
@@ -33,4 +34,5 @@ export const peopleExamples: Example[] = [
     others: { 422: () => ({ query: { metric: 'events', interval: 'hour', from: '2020-01-01T00:00:00Z' } }) },
     goesOn: true,
   },
+  { operation: getPipelineStats, good: () => ({}) },
 ]

@@ -3,6 +3,7 @@ import { NullableString, Timestamp } from '../schema-parts.ts'
 import { busyOrLate, QUERY_LIMITS } from './analytics-parts.ts'
 import { defineOperation } from './operation.ts'
 import { equalTo } from './page.ts'
+import { getPipelineStats } from './pipeline-stats.ts'
 
 /** The metrics. */
 const statsMetrics = ['events', 'visitors', 'warnings', 'conversions', 'revenue'] as const
@@ -85,4 +86,4 @@ export const getStats = defineOperation({
   answers: { 200: { description: 'The series', schema: StatsView }, ...busyOrLate },
 })
 
-export const statsOperations = [getStats]
+export const statsOperations = [getStats, getPipelineStats]

@@ -4,6 +4,7 @@ import { createDelivery, DEFAULT_BATCH_RECORDS, type DeliveryDeps, deadLettersTo
 import { type EventBus, publishing } from '../port.ts'
 import { createAppender } from './appender.ts'
 import { createEmbeddedConsumer } from './embedded-consumer.ts'
+import { createReadEmbeddedLag } from './embedded-lag.ts'
 import { createGroupMembers } from './group-members.ts'
 import { startSweeper } from './sweeper.ts'
 
@@ -49,6 +50,7 @@ export const openEmbeddedEventBus = async (
         { group, topic: topic.name, maxBatchRecords },
       )
     },
+    readLag: createReadEmbeddedLag(pool, appender),
     close: async () => {
       await sweeper.stop()
       await appender.close()

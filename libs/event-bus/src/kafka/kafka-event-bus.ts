@@ -7,6 +7,7 @@ import {
 import { createDelivery, DEFAULT_BATCH_RECORDS, type DeliveryDeps, deadLettersTo } from '../delivery.ts'
 import { BusUnavailableError, type EventBus, publishing } from '../port.ts'
 import { createKafkaConsumer, MAX_FETCH_WAIT_MS } from './kafka-consumer.ts'
+import { createReadKafkaLag } from './kafka-lag.ts'
 
 /** How to reach Kafka and how long to wait for it. Times in ms. */
 export type KafkaOptions = KafkaConnection & {
@@ -22,6 +23,7 @@ export type KafkaOptions = KafkaConnection & {
 }
 
 export const PUBLISH_DEADLINE_MS = 4_000
+const LAG_DEADLINE_MS = 3_000
 const MAX_FETCH_BYTES_PER_PARTITION = 1_048_576
 
 /** The event bus on Apache Kafka. It connects on first use and reconnects after failures. */
@@ -80,6 +82,10 @@ export const createKafkaEventBus = (
         log,
       )
     },
+    readLag: createReadKafkaLag(
+      createKafkaClients(options, { connectionMs: LAG_DEADLINE_MS, requestMs: LAG_DEADLINE_MS }, log),
+      { topicPrefix, deadlineMs: LAG_DEADLINE_MS },
+    ),
     close: () => producer.close(),
   }
   return bus

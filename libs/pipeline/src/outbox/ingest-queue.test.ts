@@ -24,6 +24,7 @@ const frozen = () =>
     bus: {
       ...publishing(never),
       subscribe: () => ({ start: async () => {}, stop: async () => {} }),
+      readLag: async () => [],
       close: async () => {},
     },
     db: { pool: {} as Database['pool'], transaction: never },

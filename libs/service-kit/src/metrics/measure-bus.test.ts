@@ -19,6 +19,7 @@ const createFakeBus = () => {
       deliver = subscription.handle as Handle
       return { start: async () => {}, stop: async () => {} }
     },
+    readLag: async () => [],
     close: async () => {},
   }
   return {

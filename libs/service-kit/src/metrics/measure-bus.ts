@@ -74,6 +74,7 @@ export const measureBus = (bus: EventBus, registry: Registry, now: () => number)
         },
       })
     },
+    readLag: (groups) => bus.readLag(groups),
     close: () => bus.close(),
   }
 }

@@ -45,6 +45,7 @@ const createFakeBus = () => {
       deliver = subscription.handle as Handle
       return { start: async () => {}, stop: async () => {} }
     },
+    readLag: async () => [],
     close: async () => {},
   }
   const deliverAll = (traceparents: (string | undefined)[]) =>

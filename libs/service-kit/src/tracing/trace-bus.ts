@@ -56,6 +56,7 @@ export const traceBus = (bus: EventBus, tracer: Tracer): EventBus => ({
       },
     })
   },
+  readLag: (groups) => bus.readLag(groups),
   close: () => bus.close(),
 })
 

@@ -3,6 +3,7 @@ const UNITS = [
   ['hour', 3_600],
   ['minute', 60],
   ['second', 1],
+  ['millisecond', 0.001],
 ] as const
 
 /** A duration in its largest unit, such as "1.5 hr". */
