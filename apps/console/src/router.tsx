@@ -10,6 +10,7 @@ import {
   stringifySearchWith,
 } from '@tanstack/react-router'
 import { AcceptInvitation } from './account/invitation.tsx'
+import { ForgotPassword, ResetPassword, VerifyEmail } from './account/recover.tsx'
 import { SignIn } from './account/sign-in.tsx'
 import { SignUp } from './account/sign-up.tsx'
 import { accountQuery, mayBeSignedIn } from './api/session.ts'
@@ -52,6 +53,21 @@ const project = createRoute({
 
 const signIn = createRoute({ getParentRoute: () => root, path: '/sign-in', component: SignIn })
 const signUp = createRoute({ getParentRoute: () => root, path: '/sign-up', component: SignUp })
+const forgotPassword = createRoute({
+  getParentRoute: () => root,
+  path: '/forgot-password',
+  component: ForgotPassword,
+})
+const resetPassword = createRoute({
+  getParentRoute: () => root,
+  path: '/reset-password',
+  component: ResetPassword,
+})
+const verifyEmail = createRoute({
+  getParentRoute: () => root,
+  path: '/verify-email',
+  component: VerifyEmail,
+})
 const invitation = createRoute({
   getParentRoute: () => root,
   path: '/invitation',
@@ -283,7 +299,16 @@ const pages = [
   accountSettings,
 ]
 
-const tree = root.addChildren([index, signIn, signUp, invitation, project.addChildren(pages)])
+const tree = root.addChildren([
+  index,
+  signIn,
+  signUp,
+  forgotPassword,
+  resetPassword,
+  verifyEmail,
+  invitation,
+  project.addChildren(pages),
+])
 
 /** The pages by their paths. */
 export const createConsoleRouter = (client: QueryClient) =>

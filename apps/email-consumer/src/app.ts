@@ -6,6 +6,7 @@ import { Counter } from 'prom-client'
 import { bouncesRoute } from './bounces-route.ts'
 import { createDecideDeliveries } from './decide-deliveries.ts'
 import { createHourlyLimit } from './hourly-limit.ts'
+import { createSendAccountMails } from './send-account-mails.ts'
 import { createSendDeliveries } from './send-deliveries.ts'
 import { createSendVerifications } from './send-verifications.ts'
 import { senderRoutes } from './sender-routes.ts'
@@ -38,7 +39,7 @@ export type MailOptions = {
 }
 
 const SEND_INTERVAL_MS = 500
-const VERIFY_INTERVAL_MS = 2_000
+const QUEUED_INTERVAL_MS = 2_000
 const SWEEP_INTERVAL_MS = 30_000
 /** Time to store the outcome after the timeout of the mail server. */
 const SETTLE_MS = 60_000
@@ -55,6 +56,7 @@ export const createEmailConsumer = (platform: CorePlatform, mail: MailOptions): 
   const timetable = createTimetable(db.pool, { sendLeaseMs: mail.timeoutMs + SETTLE_MS })
   const hourlyLimit = createHourlyLimit(db.pool, { perHour: mail.perHour, now: clock })
   const publicUrl = mail.publicUrl.replace(/\/+$/, '')
+  const queued = { pool: db.pool, transport: mail.transport, from: mail.from, publicUrl, log }
   const sendDeliveries = createSendDeliveries({
     db,
     timetable,
@@ -90,17 +92,8 @@ export const createEmailConsumer = (platform: CorePlatform, mail: MailOptions): 
     ],
     loops: [
       everyMs('email-sender', SEND_INTERVAL_MS, sendDeliveries),
-      everyMs(
-        'sender-verification',
-        VERIFY_INTERVAL_MS,
-        createSendVerifications({
-          pool: db.pool,
-          transport: mail.transport,
-          from: mail.from,
-          publicUrl,
-          log,
-        }),
-      ),
+      everyMs('sender-verification', QUEUED_INTERVAL_MS, createSendVerifications(queued)),
+      everyMs('account-mails', QUEUED_INTERVAL_MS, createSendAccountMails(queued)),
       everyMs('email-unconfirmed', SWEEP_INTERVAL_MS, async () => {
         const lost = await timetable.giveUpUnconfirmed()
         await hourlyLimit.forget()

@@ -1,13 +1,12 @@
 import type { Log } from '@waymark/contracts'
 import { generateToken } from '@waymark/domain'
 import type { Pool } from 'pg'
-import { composeMail } from './compose-mail.ts'
+import { createSendQueuedMails } from './send-queued-mails.ts'
 import type { MailTransport } from './transport.ts'
 
 type Deps = { pool: Pool; transport: MailTransport; from: string; publicUrl: string; log: Log }
 type Claimed = { id: string; sender: string; recipient: string; attempts: number }
 
-const MAX_ATTEMPTS = 5
 /** How long a link is valid. */
 const LINK_HOURS = 24
 
@@ -22,28 +21,25 @@ const CLAIM = `
 const DONE = `
   UPDATE email.senders SET mail_due_at = NULL, mail_error = $3 WHERE id = $1 AND token_hash = $2`
 
-/** Sends the emails that verify senders, until none is due or `signal` aborts. */
-export const createSendVerifications =
-  ({ pool, transport, from, publicUrl, log }: Deps) =>
-  async (signal: AbortSignal): Promise<void> => {
-    while (!signal.aborted) {
-      const { token, hash } = generateToken()
-      const { rows } = await pool.query<Claimed>(CLAIM, [hash])
-      const [claimed] = rows
-      if (!claimed) return
-      const { id, recipient, sender, attempts } = claimed
-      const url = `${publicUrl}/u/senders/${token}`
-      const message = { subject: `Confirm ${sender} as a sender`, text: textOf(sender, url) }
-      const mail = await composeMail({ id, from, to: recipient, message })
-      const outcome = await transport.send(mail, async () => {})
-      if (outcome.kind === 'refused' && !outcome.permanent && attempts < MAX_ATTEMPTS) {
-        log.warn({ senderId: id, reason: outcome.reason }, 'Sender verification email failed; retrying later')
-        continue
-      }
-      // An unknown outcome counts as sent: the tenant can request another email.
-      await pool.query(DONE, [id, hash, outcome.kind === 'refused' ? outcome.reason : null])
+/** Sends the emails that verify senders, until none is due or the signal aborts. */
+export const createSendVerifications = ({ pool, transport, from, publicUrl, log }: Deps) =>
+  createSendQueuedMails({ transport, from, log }, async () => {
+    const { token, hash } = generateToken()
+    const { rows } = await pool.query<Claimed>(CLAIM, [hash])
+    const [claimed] = rows
+    if (!claimed) return undefined
+    const { id, recipient, sender, attempts } = claimed
+    const text = textOf(sender, `${publicUrl}/u/senders/${token}`)
+    return {
+      id,
+      recipient,
+      attempts,
+      message: { subject: `Confirm ${sender} as a sender`, text },
+      finish: async (error) => {
+        await pool.query(DONE, [id, hash, error])
+      },
     }
-  }
+  })
 
 // Only the sender is chosen by the requester, so that the email cannot carry messages to strangers.
 const textOf = (

@@ -1,8 +1,10 @@
 import { createAllowedSenders } from '@waymark/pipeline'
 import type { Platform, Service } from '@waymark/service-kit'
 import { createAccountLimits } from './accounts/account-limits.ts'
+import { passwordResetLoop } from './accounts/account-mails.ts'
 import { ownAccountRoutes } from './accounts/own-account.ts'
 import { createPasswords } from './accounts/passwords.ts'
+import { recoverAccountRoutes } from './accounts/recover-account.ts'
 import { createSessions, forgetExpired } from './accounts/sessions.ts'
 import { signInRoutes } from './accounts/sign-in.ts'
 import { tenantRoutes } from './accounts/tenants.ts'
@@ -94,6 +96,7 @@ export const createManagementApi = (
     routes: [
       ...signInRoutes(deps),
       ...ownAccountRoutes(deps),
+      ...recoverAccountRoutes(deps),
       ...projectRoutes(deps),
       ...demoDataRoutes(deps),
       ...memberRoutes(deps),
@@ -135,6 +138,6 @@ export const createManagementApi = (
       ...consoleRoutes(),
       ...documentationRoutes(),
     ],
-    loops: [forgetExpired(deps)],
+    loops: [forgetExpired(deps), passwordResetLoop(deps)],
   }
 }

@@ -37,7 +37,13 @@ describe.skipIf(!services)('accounts', () => {
       expect(response.status).toBe(201)
       const account = (await response.json()) as AccountView
       expect(account).toEqual({
-        user: { id: expect.any(String), email, name: 'Grace', createdAt: expect.any(String) },
+        user: {
+          id: expect.any(String),
+          email,
+          name: 'Grace',
+          emailVerifiedAt: null,
+          createdAt: expect.any(String),
+        },
         tenant: { id: expect.any(String), name: 'Navy', createdAt: expect.any(String) },
         projects: [
           {

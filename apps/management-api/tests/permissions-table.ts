@@ -14,6 +14,10 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   listSessions: 'session',
   endSession: 'session',
   changePassword: 'session',
+  forgotPassword: 'anyone',
+  resetPassword: 'anyone',
+  sendVerification: 'session',
+  verifyEmail: 'anyone',
 
   createProject: 'session',
   listProjects: 'session',

@@ -53,6 +53,7 @@ const MANY = {
   LIMIT_REGISTER_PER_HOUR: '1000000',
   LIMIT_SIGN_IN_PER_MINUTE: '1000000',
   LIMIT_SIGN_IN_FAILURES: '1000000',
+  LIMIT_ACCOUNT_MAILS_PER_HOUR: '1000000',
 }
 
 /** Starts it. Limits are high unless `env` lowers them. */

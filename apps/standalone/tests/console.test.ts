@@ -2,10 +2,18 @@ import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { type Constellation, startStandalone } from '@waymark/testing'
+import { type Constellation, eventually, startStandalone } from '@waymark/testing'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { CHROMIUM, collectFailures, launchChromium, navigate, signUp } from './console-browser.ts'
+import {
+  CHROMIUM,
+  collectFailures,
+  expectAccessible,
+  launchChromium,
+  loaded,
+  navigate,
+  signUp,
+} from './console-browser.ts'
 
 const run = promisify(execFile)
 const DIST = path.resolve(import.meta.dirname, '../../console/dist')
@@ -177,6 +185,56 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
 
   it('has had no error, refused request or violation of its policy', () => {
     expect(failures).toEqual([])
+  })
+
+  it('resets a forgotten password and confirms an address by emailed links', async () => {
+    const context = await browser.newContext()
+    const other = await context.newPage()
+    const problems = collectFailures(other)
+    const shown = async (title: string) => {
+      await other.getByRole('heading', { level: 1, name: title }).waitFor()
+      await loaded(other)
+      await expectAccessible(other)
+    }
+    const followLink = async (to: string) => {
+      const link = await eventually(`the link to ${to} was sent`, () => {
+        const texts = readdirSync(waymark.mailDir).map((file) =>
+          readFileSync(path.join(waymark.mailDir, file), 'utf8')
+            .replaceAll('=\r\n', '')
+            .replaceAll('=3D', '='),
+        )
+        const links = texts.map((text) => new RegExp(`/console/${to}\\?token=[\\w-]{43}`).exec(text)?.[0])
+        return links.find((found) => found !== undefined)
+      })
+      await other.goto(`${baseUrl}${link}`)
+    }
+
+    await followLink('verify-email')
+    await shown('Confirm your email address')
+    await other.getByRole('button', { name: 'Confirm the address' }).click()
+    await other.getByText('Your address is confirmed').waitFor()
+
+    await other.goto(`${baseUrl}/console/sign-in`)
+    await other.getByRole('link', { name: 'Forgot your password?' }).click()
+    await shown('Reset your password')
+    await other.getByLabel('Email').fill('ada@example.com')
+    await other.getByRole('button', { name: 'Send the email' }).click()
+    await other.getByText('an email with a link is on its way').waitFor()
+    await followLink('reset-password')
+    await shown('Set a new password')
+    await other.getByLabel('New password').fill('another long way to the shop')
+    await other.getByRole('button', { name: 'Set the password' }).click()
+    await shown('Sign in to Waymark')
+    await other.getByLabel('Email').fill('ada@example.com')
+    await other.getByRole('textbox', { name: 'Password' }).fill('another long way to the shop')
+    await other.getByRole('button', { name: 'Sign in' }).click()
+    await other.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
+    expect(problems).toEqual([])
+
+    // The session of the browser that had signed in before has ended.
+    await page.goto(`${project}/settings`)
+    await page.getByRole('heading', { level: 1, name: 'Sign in to Waymark' }).waitFor()
+    await context.close()
   })
 })
 

@@ -282,4 +282,36 @@ export const describeEmail = (start: () => Promise<Constellation>): void => {
     expect((await manage('GET', `email-triggers/${randomUUID()}`)).status).toBe(404)
     expect((await manage('POST', `email-deliveries/${randomUUID()}/retry`)).status).toBe(404)
   })
+
+  it('emails links that confirm the address and reset the password of a user', async () => {
+    const email = `${randomUUID()}@shop.example`
+    const post = (path: string, body: object) => call('POST', `/api/auth/${path}`, body)
+    const invitation = await manage('POST', 'invitations', { email, role: 'viewer' })
+    const joining = { token: invitation.body.token, name: 'Vera', password: 'a long way to the shop' }
+    expect((await post('invitations/accept', joining)).status).toBe(200)
+
+    /** The token of the link to a page of the console, once the email is written. */
+    const tokenFor = (page: string) =>
+      eventually(`the link to ${page} was sent`, async () => {
+        for (const name of await readdir(waymark.mailDir)) {
+          const text = await mailOf({ id: name.replace(/\.eml$/, '') } as Delivery).catch(() => '')
+          const [, token] = new RegExp(`/console/${page}\\?token=([\\w-]{43})`).exec(text) ?? []
+          if (token && text.includes(email)) return token
+        }
+        return undefined
+      })
+    const confirmation = { token: await tokenFor('verify-email') }
+    expect((await post('verify-email', confirmation)).status).toBe(204)
+    expect((await post('verify-email', confirmation)).status).toBe(422)
+
+    expect((await post('forgot-password', { email })).status).toBe(202)
+    const reset = { token: await tokenFor('reset-password'), password: 'another long way to the shop' }
+    expect((await post('reset-password', reset)).status).toBe(204)
+    expect((await post('reset-password', reset)).status).toBe(422)
+    expect((await post('login', { email, password: joining.password })).status).toBe(401)
+    expect(await post('login', { email, password: reset.password })).toMatchObject({
+      status: 200,
+      body: { user: { email, emailVerifiedAt: expect.any(String) } },
+    })
+  })
 }

@@ -21,7 +21,15 @@ const waysTo = (status: number, example?: Example): { reason: string; special: W
 }
 
 /** Operations whose examples need a value that only the reader has: a token, a password, a code or an id. */
-const NAMES_WHAT_IS_OWN = ['login', 'changePassword', 'acceptInvitation', 'redeemCoupon', 'revokeCoupons']
+const NAMES_WHAT_IS_OWN = [
+  'login',
+  'changePassword',
+  'resetPassword',
+  'verifyEmail',
+  'acceptInvitation',
+  'redeemCoupon',
+  'revokeCoupons',
+]
 
 /** An empty value of a known query parameter, which no parameter allows. */
 const emptyParameter = (schema: object): Record<string, string> => {

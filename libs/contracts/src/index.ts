@@ -1,3 +1,4 @@
+export type { AccountMailKind } from './account-mail.ts'
 export { type ApiKeyKind, type ApiKeyScope, apiKeyScopes } from './api-key.ts'
 export { AppError, type ErrorCode, storeUnavailable } from './app-error.ts'
 export * from './coupon.ts'

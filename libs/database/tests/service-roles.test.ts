@@ -77,6 +77,8 @@ describe.skipIf(!services)('the database roles of services', () => {
     async (service) => {
       for (const table of ['users', 'sessions', 'project_members', 'invitations', 'audit_log'])
         await expect(as(service).query(`SELECT FROM core.${table}`), table).rejects.toMatchObject(REFUSED)
+      const queueMail = `INSERT INTO email.account_mails (id, kind, recipient) VALUES (gen_random_uuid(), 'verify_email', 'a@b')`
+      await expect(as(service).query(queueMail)).rejects.toMatchObject(REFUSED)
       await expect(as(service).query('SELECT email FROM core.users')).rejects.toMatchObject(REFUSED)
     },
   )

@@ -41,6 +41,11 @@ export const limitsConfig = {
     5,
     'Failed sign-ins per 15 minutes, account and client address.',
   ),
+  accountMailsPerHour: accountLimit(
+    'LIMIT_ACCOUNT_MAILS_PER_HOUR',
+    20,
+    'Requests per hour and client address for emails that reset a password or confirm an address.',
+  ),
 } as const
 export type Limits = Config<typeof limitsConfig>
 

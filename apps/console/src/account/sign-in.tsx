@@ -35,6 +35,10 @@ export const SignIn = () => {
           <Link to="/sign-up" className={linkClass}>
             Sign up
           </Link>
+          <br />
+          <Link to="/forgot-password" className={linkClass}>
+            Forgot your password?
+          </Link>
         </>
       }
     >

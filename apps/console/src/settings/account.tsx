@@ -4,6 +4,7 @@ import { useList } from '../api/pages.ts'
 import { useAccount, useMay } from '../api/session.ts'
 import type { Session } from '../api/types.ts'
 import { Badge } from '../ui/badge.tsx'
+import { Button } from '../ui/button.tsx'
 import { Card, Facts } from '../ui/card.tsx'
 import { ConfirmButton } from '../ui/dialog.tsx'
 import { Form, Input } from '../ui/form.tsx'
@@ -31,6 +32,9 @@ export const AccountSettings = () => {
       unwrap(api.POST('/api/auth/change-password', { body })),
     { done: 'Password changed', quiet: true },
   )
+  const sendVerification = useChange(() => unwrap(api.POST('/api/auth/send-verification')), {
+    done: 'An email with a link is on its way',
+  })
   const rename = useChange(
     (name: string) =>
       unwrap(
@@ -57,6 +61,22 @@ export const AccountSettings = () => {
             rows={[
               ['Name', account?.user.name],
               ['Email', account?.user.email],
+              [
+                'Address confirmed',
+                account &&
+                  (account.user.emailVerifiedAt ? (
+                    <Time key="v" at={account.user.emailVerifiedAt} as="day" />
+                  ) : (
+                    <Button
+                      small
+                      key="v"
+                      busy={sendVerification.isPending}
+                      onClick={() => sendVerification.mutate()}
+                    >
+                      Send a link to confirm it
+                    </Button>
+                  )),
+              ],
               ['Since', account && <Time key="s" at={account.user.createdAt} as="day" />],
             ]}
           />

@@ -7,6 +7,9 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const FAILURES_MS = 15 * MINUTE_MS
 const TOO_MANY = 'Too many attempts'
+const TOO_MANY_MAILS = 'Too many emails were requested'
+/** Emails that may be requested for an address per hour, whether or not it has an account. */
+const MAILS_PER_ACCOUNT_AND_HOUR = 5
 
 // Counted before the password is checked, so that concurrent guesses count.
 const CLAIM = `
@@ -20,15 +23,28 @@ const WINDOW = 'SELECT window_ends_at FROM core.sign_in_failures WHERE key = $1'
 const FORGET = 'DELETE FROM core.sign_in_failures WHERE key = $1'
 const GIVE_BACK = 'UPDATE core.sign_in_failures SET failures = greatest(failures - 1, 0) WHERE key = $1'
 
-/** Limits on sign-ins and registrations. Every function throws AppError rate_limited beyond its limit. */
+// The rate limiter keeps a hash, so that its store holds no addresses.
+const accountKey = (email: string): string => createHash('sha256').update(email).digest('base64url')
+const failuresKey = (email: string, address: string): Buffer =>
+  createHash('sha256')
+    .update(`${email}\n${clientNetworkOf(address)}`)
+    .digest()
+
+/** Limits on sign-ins, registrations and emails to users. Every function throws AppError rate_limited beyond its limit. */
 export const createAccountLimits = ({
   db: { pool },
   rateLimiter,
   limits,
   clock,
 }: Pick<Platform, 'db' | 'rateLimiter' | 'limits' | 'clock'>) => {
-  const use = (bucket: string, address: string, limit: number, windowMs: number): Promise<void> =>
-    requireAllowed(rateLimiter, { bucket, key: clientNetworkOf(address), limit, windowMs, message: TOO_MANY })
+  const use = (
+    bucket: string,
+    address: string,
+    limit: number,
+    windowMs: number,
+    message = TOO_MANY,
+  ): Promise<void> =>
+    requireAllowed(rateLimiter, { bucket, key: clientNetworkOf(address), limit, windowMs, message })
 
   return {
     /** Counts an attempt to sign in from an address. */
@@ -39,14 +55,29 @@ export const createAccountLimits = ({
     countRegistration: (address: string): Promise<void> =>
       use('register', address, limits.registerPerHour, HOUR_MS),
 
+    /** Counts a request for an email to `email`, by client address and by account. */
+    countMail: async (email: string, address: string): Promise<void> => {
+      await use('account-mails', address, limits.accountMailsPerHour, HOUR_MS, TOO_MANY_MAILS)
+      await requireAllowed(rateLimiter, {
+        bucket: 'account-mails-to',
+        key: accountKey(email),
+        limit: MAILS_PER_ACCOUNT_AND_HOUR,
+        windowMs: HOUR_MS,
+        message: TOO_MANY_MAILS,
+      })
+    },
+
+    /** Clears the count of failed attempts of an account from an address. */
+    forgetFailures: async (email: string, address: string): Promise<void> => {
+      await pool.query(FORGET, [failuresKey(email, address)])
+    },
+
     /**
      * Whether `check` accepts the password of an account. An attempt counts as failed until it succeeds, which clears
      * the count. It does not count when `check` rejects.
      */
     attempt: async (email: string, address: string, check: () => Promise<boolean>): Promise<boolean> => {
-      const key = createHash('sha256')
-        .update(`${email}\n${clientNetworkOf(address)}`)
-        .digest()
+      const key = failuresKey(email, address)
       const now = clock()
       const { rowCount } = await pool.query({
         name: 'claim-sign-in-attempt',

@@ -2,6 +2,7 @@ import { AppError } from '@waymark/contracts'
 import { Prisma } from '@waymark/database'
 import { v7 as uuidv7 } from 'uuid'
 import { unprocessable } from '../http/validation.ts'
+import { queueAccountMail } from './account-mails.ts'
 
 /** A user to create; the address is in lower case. */
 export type NewUser = { email: string; name: string; passwordHash: string }
@@ -9,15 +10,18 @@ export type NewUser = { email: string; name: string; passwordHash: string }
 const DEFAULT_PROJECT = 'My project'
 
 /**
- * Creates a user.
+ * Creates a user, and queues the email that confirms the address.
  * @throws AppError unprocessable when the address has an account
  */
-export const createUser = async (tx: Prisma.TransactionClient, user: NewUser) =>
-  tx.user.create({ data: { id: uuidv7(), ...user } }).catch((error: unknown) => {
+export const createUser = async (tx: Prisma.TransactionClient, user: NewUser) => {
+  const created = await tx.user.create({ data: { id: uuidv7(), ...user } }).catch((error: unknown) => {
     if (error instanceof Prisma.PrismaClientKnownRequestError && error.code === 'P2002')
       throw unprocessable('email', 'unique', 'has an account already: sign in, or use another address')
     throw error
   })
+  await queueAccountMail(tx, created, 'verify_email')
+  return created
+}
 
 /** Creates a tenant with a first project and its owner. */
 export const createTenant = (

@@ -3,6 +3,7 @@ import type { Route } from '@waymark/service-kit'
 import { pageOf } from '../http/page.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
+import { endSignIns } from './account-mails.ts'
 import { readAccount } from './read-account.ts'
 
 /** The account and the sessions of the signed-in user. */
@@ -52,7 +53,7 @@ export const ownAccountRoutes = ({
         data: { passwordHash: newHash },
       })
       if (count === 0) throw wrong()
-      await tx.session.deleteMany({ where: { userId: id, id: { not: session.id } } })
+      await endSignIns(tx, session.user, session.id)
     })
     await auditLog.recordOfUser(id, { operation: changePassword.id, client })
     return { status: 204 }

@@ -32,7 +32,7 @@ export const tenantView = ({ id, name, createdAt }: Omit<TenantOfUser, 'owned'>)
 /** An account as shown to its user. */
 export const readAccount = async (
   { prisma }: Platform['db'],
-  { id, email, name, createdAt }: Session['user'],
+  { id, email, name, emailVerifiedAt, createdAt }: Session['user'],
 ) => {
   const [tenants, members] = await Promise.all([
     findTenants(prisma, id),
@@ -44,7 +44,7 @@ export const readAccount = async (
   ])
   const [tenant] = tenants
   return {
-    user: { id, email, name, createdAt },
+    user: { id, email, name, emailVerifiedAt, createdAt },
     tenant: tenant ? tenantView(tenant) : null,
     projects: members.map(({ role, project }) => projectView(project, roleOf(role))),
   }

@@ -14,12 +14,12 @@ const MAX_USER_AGENT_LENGTH = 300
 /** A session and its user. `renewed`: its expiry was extended, so its cookie must be renewed as well. */
 export type Session = {
   id: string
-  user: { id: string; email: string; name: string; createdAt: Date }
+  user: { id: string; email: string; name: string; emailVerifiedAt: Date | null; createdAt: Date }
   renewed: boolean
 }
 
 const FIND = `
-  SELECT s.id, s.last_seen_at, u.id AS user_id, u.email, u.name, u.created_at
+  SELECT s.id, s.last_seen_at, u.id AS user_id, u.email, u.name, u.email_verified_at, u.created_at
   FROM core.sessions s JOIN core.users u ON u.id = s.user_id
   WHERE s.token_hash = $1 AND s.expires_at > $2`
 
@@ -38,6 +38,7 @@ type Row = {
   user_id: string
   email: string
   name: string
+  email_verified_at: Date | null
   created_at: Date
 }
 
@@ -84,7 +85,13 @@ export const createSessions = ({ db: { pool }, clock }: Pick<Platform, 'db' | 'c
     if (!row) return undefined
     const renewed = now - row.last_seen_at.getTime() >= TOUCH_MS
     if (renewed) await pool.query(TOUCH, [row.id, new Date(now), new Date(now + SESSION_MS)])
-    const user = { id: row.user_id, email: row.email, name: row.name, createdAt: row.created_at }
+    const user = {
+      id: row.user_id,
+      email: row.email,
+      name: row.name,
+      emailVerifiedAt: row.email_verified_at,
+      createdAt: row.created_at,
+    }
     return { id: row.id, user, renewed }
   },
 })
@@ -93,10 +100,16 @@ export type Sessions = ReturnType<typeof createSessions>
 
 const INTERVAL_MS = 3_600_000
 
-/** Deletes expired sessions and counts of failed sign-ins. */
+/** Emails about an account are deleted this long after they were queued, when their links have expired. */
+const ACCOUNT_MAIL_MS = 48 * 3_600_000
+
+/** Deletes expired sessions, counts of failed sign-ins and emails about accounts. */
 export const forgetExpired = ({ db, clock }: Pick<Platform, 'db' | 'clock'>): Loop =>
   everyMs('forget-expired', INTERVAL_MS, async () => {
     const now = new Date(clock())
     await db.pool.query('DELETE FROM core.sessions WHERE expires_at <= $1', [now])
     await db.pool.query('DELETE FROM core.sign_in_failures WHERE window_ends_at <= $1', [now])
+    await db.pool.query('DELETE FROM email.account_mails WHERE created_at <= $1', [
+      new Date(now.getTime() - ACCOUNT_MAIL_MS),
+    ])
   })

@@ -43,10 +43,11 @@ export const userRoutes = ({ accountRoutes, db }: ManagementDeps): Route[] => {
                 },
               },
             }),
-          ({ id, email, name, createdAt, memberships }) => ({
+          ({ id, email, name, emailVerifiedAt, createdAt, memberships }) => ({
             id,
             email,
             name,
+            emailVerifiedAt,
             createdAt,
             projects: memberships.map(({ role, project }) => ({
               id: project.id,

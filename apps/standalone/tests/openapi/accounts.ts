@@ -7,6 +7,7 @@ import {
   createInvitation,
   createProject,
   endSession,
+  forgotPassword,
   getAccount,
   getDemoData,
   getProject,
@@ -23,9 +24,12 @@ import {
   register,
   removeDemoData,
   removeMember,
+  resetPassword,
   revokeInvitation,
+  sendVerification,
   updateProject,
   updateTenantProfile,
+  verifyEmail,
 } from '@waymark/contracts'
 import { asOwner, type Example, stringIn } from './example.ts'
 import type { World } from './world.ts'
@@ -76,6 +80,23 @@ export const accountExamples: Example[] = [
     good: async ({ signIn }) => {
       const { headers, password } = await signIn()
       return { key: null, headers, body: { currentPassword: password, newPassword: PASSWORD } }
+    },
+  },
+
+  { operation: forgotPassword, good: () => ({ key: null, body: { email: newEmail() } }) },
+  {
+    operation: resetPassword,
+    good: async ({ signIn, emailedToken }) => {
+      const token = await emailedToken('reset_password', await signIn())
+      return { key: null, body: { token, password: PASSWORD } }
+    },
+  },
+  { operation: sendVerification, good: (world) => asOwner(world) },
+  {
+    operation: verifyEmail,
+    good: async ({ signIn, emailedToken }) => {
+      const token = await emailedToken('verify_email', await signIn())
+      return { key: null, body: { token } }
     },
   },
 

@@ -73,6 +73,8 @@ export type World = {
   deadLetter: (kind: 'fit' | 'unfit') => Promise<string>
   /** Reads the email of a sent delivery. */
   mail: (deliveryId: string) => Promise<string>
+  /** The token of an emailed link to a user. */
+  emailedToken: (kind: 'reset_password' | 'verify_email', user: SignedIn) => Promise<string>
   /** Makes the database unavailable, and available again. */
   withoutDatabase: <T>(work: () => Promise<T>) => Promise<T>
   stop: () => Promise<void>
@@ -263,6 +265,20 @@ export const startWorld = async (limit: number): Promise<World> => {
       return found.id
     },
     mail: (deliveryId) => readFile(path.join(mailFolder, `${deliveryId}.eml`), 'utf8'),
+    emailedToken: async (kind, { userId, email }) => {
+      const { token, hash } = generateToken()
+      await prisma.accountMail.create({
+        data: {
+          id: crypto.randomUUID(),
+          kind,
+          recipient: email,
+          userId,
+          tokenHash: new Uint8Array(hash),
+          tokenExpiresAt: new Date(Date.now() + SESSION_MS),
+        },
+      })
+      return token
+    },
     withoutDatabase: async (work) => {
       await proxy.cut()
       try {

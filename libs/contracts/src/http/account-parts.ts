@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { type ProjectRole, projectRoles } from '../project-role.ts'
-import { Id, Name, Timestamp } from '../schema-parts.ts'
+import { Id, Name, NullableTimestamp, Timestamp } from '../schema-parts.ts'
 import { ErrorBody, Forbidden, RetryAfterSeconds } from './error-bodies.ts'
 
 /** An email address to register or invite. It is stored in lower case. */
@@ -24,6 +24,10 @@ export const UserView = Type.Object({
   id: Id,
   email: Type.String(),
   name: Type.String(),
+  emailVerifiedAt: Type.Unsafe<string | null>({
+    ...NullableTimestamp,
+    description: 'When the address was confirmed by a link that was mailed to it; null until then.',
+  }),
   createdAt: Timestamp,
 })
 export type UserView = Static<typeof UserView>

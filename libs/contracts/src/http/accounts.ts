@@ -32,6 +32,14 @@ const Registration = Type.Object({
 export type Registration = Static<typeof Registration>
 
 const Credentials = Type.Object({ email: Type.String({ maxLength: 1_000 }), password: GivenPassword })
+const PasswordResetRequest = Type.Object({ email: Email })
+const MailedToken = Type.String({
+  maxLength: 200,
+  writeOnly: true,
+  description: 'The token of the link in the email.',
+})
+const PasswordReset = Type.Object({ token: MailedToken, password: NewPassword })
+const EmailVerification = Type.Object({ token: MailedToken })
 const PasswordChange = Type.Object({ currentPassword: GivenPassword, newPassword: NewPassword })
 
 const SessionView = Type.Object({
@@ -140,11 +148,69 @@ export const changePassword = defineOperation({
   path: '/api/auth/change-password',
   tag,
   summary: 'Change the password',
-  description: 'Ends all other sessions. Wrong current passwords count as failed sign-ins.',
+  description:
+    'Ends all other sessions and notifies the user by email. Wrong current passwords count as failed sign-ins.',
   access: { by: 'session' },
   limited: true,
   body: PasswordChange,
   answers: { 204: { description: 'Changed' } },
+})
+
+export const forgotPassword = defineOperation({
+  id: 'forgotPassword',
+  method: 'post',
+  path: '/api/auth/forgot-password',
+  tag,
+  summary: 'Request an email with a link that resets the password',
+  description:
+    'The answer is the same whether or not the address has an account. The link is valid once and for 1 hour.',
+  access: { by: 'anyone' },
+  management: true,
+  limited: true,
+  body: PasswordResetRequest,
+  answers: { 202: { description: 'Accepted; an account with this address gets the email' }, ...openAnswers },
+})
+
+export const resetPassword = defineOperation({
+  id: 'resetPassword',
+  method: 'post',
+  path: '/api/auth/reset-password',
+  tag,
+  summary: 'Set a new password with the token of an email',
+  description:
+    'Ends all sessions of the user, confirms the address and notifies the user by email. A used, expired or unknown ' +
+    'token answers 422 with the field `token`.',
+  access: { by: 'anyone' },
+  management: true,
+  limited: true,
+  body: PasswordReset,
+  answers: { 204: { description: 'The password is set; sign in with it' }, ...openAnswers },
+})
+
+export const sendVerification = defineOperation({
+  id: 'sendVerification',
+  method: 'post',
+  path: '/api/auth/send-verification',
+  tag,
+  summary: 'Request an email with a link that confirms the own address',
+  description: 'The link is valid once and for 24 hours. Registration sends the first one.',
+  access: { by: 'session' },
+  limited: true,
+  answers: { 202: { description: 'Accepted; an address that is confirmed already gets no email' } },
+})
+
+export const verifyEmail = defineOperation({
+  id: 'verifyEmail',
+  method: 'post',
+  path: '/api/auth/verify-email',
+  tag,
+  summary: 'Confirm an address with the token of an email',
+  description: 'A used, expired or unknown token answers 422 with the field `token`.',
+  access: { by: 'anyone' },
+  management: true,
+  limited: true,
+  body: EmailVerification,
+  answers: { 204: { description: 'The address is confirmed' }, ...openAnswers },
 })
 
 export const accountOperations = [
@@ -155,4 +221,8 @@ export const accountOperations = [
   listSessions,
   endSession,
   changePassword,
+  forgotPassword,
+  resetPassword,
+  sendVerification,
+  verifyEmail,
 ]

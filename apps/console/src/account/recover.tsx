@@ -1,0 +1,124 @@
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useUrlState } from '../api/url-state.ts'
+import { Button } from '../ui/button.tsx'
+import { Form, Input } from '../ui/form.tsx'
+import { Notice } from '../ui/states.tsx'
+import { AccountFrame, linkClass } from './frame.tsx'
+
+const toSignIn = (
+  <Link to="/sign-in" className={linkClass}>
+    Back to sign-in
+  </Link>
+)
+const incomplete = (
+  <Notice tone="warning">This link is not complete. Open the one in the email once more.</Notice>
+)
+
+/** Requests the email that resets a password. */
+export const ForgotPassword = () => {
+  const request = useChange(
+    (email: string) => unwrap(api.POST('/api/auth/forgot-password', { body: { email } })),
+    { quiet: true },
+  )
+  return (
+    <AccountFrame title="Reset your password" foot={toSignIn}>
+      {request.isSuccess ? (
+        <Notice>
+          If this address has an account, an email with a link is on its way. The link is valid for 1 hour.
+        </Notice>
+      ) : (
+        <Form
+          submit="Send the email"
+          busy={request.isPending}
+          error={request.error}
+          names={['email']}
+          onSubmit={({ email = '' }) => request.mutate(email)}
+        >
+          <Input label="Email" name="email" type="email" autoComplete="username" required autoFocus />
+        </Form>
+      )}
+    </AccountFrame>
+  )
+}
+
+/** The page of the link that resets a password. */
+export const ResetPassword = () => {
+  const navigate = useNavigate()
+  const [{ token = '' }] = useUrlState<'token'>()
+  const reset = useChange(
+    (password: string) => unwrap(api.POST('/api/auth/reset-password', { body: { token, password } })),
+    {
+      done: 'Password changed. Sign in with the new one.',
+      quiet: true,
+      onDone: () => void navigate({ to: '/sign-in' }),
+    },
+  )
+  return (
+    <AccountFrame
+      title="Set a new password"
+      foot={
+        <Link to="/forgot-password" className={linkClass}>
+          Request another email
+        </Link>
+      }
+    >
+      {token === '' ? (
+        incomplete
+      ) : (
+        <Form
+          submit="Set the password"
+          busy={reset.isPending}
+          error={reset.error}
+          names={['password']}
+          onSubmit={({ password = '' }) => reset.mutate(password)}
+        >
+          <Input
+            label="New password"
+            name="password"
+            type="password"
+            autoComplete="new-password"
+            required
+            autoFocus
+            minLength={12}
+            maxLength={128}
+            hint="At least 12 characters. You are signed out everywhere."
+          />
+        </Form>
+      )}
+    </AccountFrame>
+  )
+}
+
+/** The page of the link that confirms an address. A click confirms, because mail scanners open links. */
+export const VerifyEmail = () => {
+  const [{ token = '' }] = useUrlState<'token'>()
+  const verify = useChange(() => unwrap(api.POST('/api/auth/verify-email', { body: { token } })), {
+    quiet: true,
+  })
+  return (
+    <AccountFrame
+      title="Confirm your email address"
+      foot={
+        <Link to="/" className={linkClass}>
+          Open the console
+        </Link>
+      }
+    >
+      {token === '' ? (
+        incomplete
+      ) : verify.isSuccess ? (
+        <Notice>Your address is confirmed.</Notice>
+      ) : (
+        <div className="flex flex-col gap-4">
+          <p>Confirm that the address which received this link is yours.</p>
+          {verify.error && <Notice tone="danger">{verify.error.message}</Notice>}
+          <Button look="primary" busy={verify.isPending} onClick={() => verify.mutate()}>
+            Confirm the address
+          </Button>
+        </div>
+      )}
+    </AccountFrame>
+  )
+}
