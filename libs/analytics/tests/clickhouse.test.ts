@@ -1,4 +1,11 @@
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createServer } from 'node:tls'
 import { executeOnClickHouse, requireServices, services } from '@waymark/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { migrateClickHouse, openClickHouseStore } from '../src/clickhouse/index.ts'
@@ -51,6 +58,50 @@ describe.skipIf(!services)('analytics in ClickHouse', () => {
     ])
     expect(reason).toBe(stop.signal.reason)
     await expect.poll(running, { timeout: 30_000 }).toContain('0')
+  })
+
+  it('connects by TLS and checks the certificate with the CA', async () => {
+    const { clickhouseUrl } = requireServices()
+    const folder = mkdtempSync(join(tmpdir(), 'waymark-tls-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const file = (name: string) => join(folder, name)
+    const certificate = (name: string) => {
+      const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost']
+      const files = ['-keyout', file(`${name}.key`), '-out', file(`${name}.crt`)]
+      execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...files, ...subject], {
+        stdio: 'ignore',
+      })
+      return readFileSync(file(`${name}.crt`), 'utf8')
+    }
+    const [ca, other] = [certificate('server'), certificate('other')]
+    const target = new URL(clickhouseUrl)
+    const server = createServer({ cert: ca, key: readFileSync(file('server.key')) }, (client) => {
+      const upstream = connect(Number(target.port), target.hostname)
+      client
+        .on('error', () => upstream.destroy())
+        .pipe(upstream)
+        .pipe(client)
+      upstream.on('error', () => client.destroy())
+    })
+    server.listen(0)
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const url = new URL(clickhouseUrl)
+    url.protocol = 'https:'
+    url.host = `localhost:${(server.address() as AddressInfo).port}`
+    const findAll = async (trusted: string) => {
+      const store = openClickHouseStore({
+        ...{ url: url.href, tls: { ca: trusted }, database: 'default' },
+        ...{ queryTimeoutMs: 5_000, queryMemoryBytes: 512 * 1024 * 1024 },
+      })
+      onTestFinished(() => store.close())
+      // There is no table in this database: an answer of the server, not of the connection.
+      return store
+        .findProfiles({ projectId: PROJECT, filters: [], limit: 1 })
+        .catch(({ cause }) => `${cause}`)
+    }
+    expect(await findAll(ca)).toMatch(/Unknown table|UNKNOWN_TABLE|profiles/)
+    expect(await findAll(other)).toMatch(/certificate/)
   })
 
   it('has tables for a cluster that the engine can read', async () => {

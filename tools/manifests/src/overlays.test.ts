@@ -255,6 +255,50 @@ describe.skipIf(!kustomize)('the servers of operators', () => {
   })
 })
 
+describe.skipIf(!kustomize)('the component clickhouse-tls', () => {
+  const objects = kustomize ? render(kustomize, 'overlays/operators') : []
+
+  it('has servers and services use the Secret waymark-clickhouse-tls', () => {
+    const secret = { secretName: 'waymark-clickhouse-tls' }
+    const servers = objects.find(({ kind }) => kind === 'ClickHouseInstallation')
+    expect(servers?.spec).toMatchObject({
+      configuration: {
+        settings: { https_port: 8443 },
+        files: { 'openssl.xml': expect.stringContaining('/etc/clickhouse-server/tls/tls.key') },
+      },
+      templates: {
+        serviceTemplates: [
+          { spec: { ports: expect.arrayContaining([expect.objectContaining({ port: 8443 })]) } },
+        ],
+        podTemplates: [
+          {
+            spec: {
+              containers: [{ volumeMounts: [{ name: 'tls', mountPath: '/etc/clickhouse-server/tls' }] }],
+              volumes: [{ name: 'tls', secret }],
+            },
+          },
+        ],
+      },
+    })
+    const config = objects.find(
+      ({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.startsWith('waymark-config'),
+    ) as unknown as { data: Record<string, string> }
+    expect(config.data).toMatchObject({
+      CLICKHOUSE_URL: 'https://waymark@clickhouse-waymark:8443',
+      CLICKHOUSE_TLS_CA_FILE: '/etc/waymark/clickhouse/ca.crt',
+    })
+    const migrate = workloadsOf(objects).find(({ name }) => name === 'migrate')
+    expect(migrate?.pod).toMatchObject({
+      volumes: expect.arrayContaining([
+        {
+          name: 'clickhouse-ca',
+          secret: expect.objectContaining({ ...secret, items: [{ key: 'ca.crt', path: 'ca.crt' }] }),
+        },
+      ]),
+    })
+  })
+})
+
 describe('docker-compose.yml', () => {
   type Compose = { services: Record<string, { image: string }> }
   const { services } = parse(readFileSync(path.join(ROOT, 'docker-compose.yml'), 'utf8'), {

@@ -91,6 +91,7 @@ describe.skipIf(!kustomize)('the policies of the overlay operators', () => {
   const pod = podsOf(objects)
   const broker: End = { labels: { 'strimzi.io/cluster': 'waymark', 'strimzi.io/kind': 'Kafka' } }
   const database: End = { labels: { 'cnpg.io/cluster': 'waymark-db' } }
+  const clickhouse: End = { labels: { 'app.kubernetes.io/name': 'clickhouse' } }
 
   it('let apps, KEDA and the operators reach the servers, and servers each other', () => {
     const operator = outside('strimzi', { 'strimzi.io/kind': 'cluster-operator' })
@@ -104,8 +105,18 @@ describe.skipIf(!kustomize)('the policies of the overlay operators', () => {
       { from: pod('migrate'), to: database, port: 5432 },
       { from: database, to: database, port: 5432 },
       { from: outside('cnpg-system'), to: database, port: 8000 },
+      { from: pod('persistence-consumer'), to: clickhouse, port: 8443 },
+      { from: pod('migrate'), to: clickhouse, port: 8443 },
+      { from: outside('clickhouse', { app: 'clickhouse-operator' }), to: clickhouse, port: 8123 },
     ])
       expect([flow, lets(objects, flow)]).toEqual([flow, true])
+    for (const flow of [
+      { from: stranger, to: clickhouse, port: 8443 },
+      { from: pod('link-redirector'), to: clickhouse, port: 8443 },
+      { from: pod('persistence-consumer'), to: clickhouse, port: 8123 },
+      { from: pod('persistence-consumer'), to: outside('api-server'), port: 8443 },
+    ])
+      expect([flow, lets(objects, flow)]).toEqual([flow, false])
     expect(lets(objects, { from: stranger, to: broker, port: 9093 })).toBe(false)
     expect(lets(objects, { from: outside('keda'), to: database, port: 5432 })).toBe(false)
   })
