@@ -8,7 +8,7 @@ const layers = [
   ['service-kit', '^libs/service-kit/'],
   ['pipeline', '^libs/pipeline/'],
   ['project-config', '^libs/project-config/'],
-  ['adapters', '^libs/(event-bus|cache|analytics)/'],
+  ['adapters', '^libs/(event-bus|cache|analytics|event-files)/'],
   ['database', '^libs/(database|kafka-client)/'],
   ['domain', '^libs/domain/'],
   ['contracts', '^libs/contracts/'],
@@ -43,8 +43,8 @@ export default {
     {
       name: 'adapters-stand-apart',
       severity: 'error',
-      from: { path: '^libs/(event-bus|cache|analytics)/', pathNot: TESTS },
-      to: { path: '^libs/(event-bus|cache|analytics)/', pathNot: '^libs/$1/' },
+      from: { path: '^libs/(event-bus|cache|analytics|event-files)/', pathNot: TESTS },
+      to: { path: '^libs/(event-bus|cache|analytics|event-files)/', pathNot: '^libs/$1/' },
     },
     {
       name: 'domain-and-contracts-do-no-io',

@@ -1,4 +1,8 @@
-import { type FilterRequest, MAX_FILTERS, MAX_FILTERS_LENGTH } from '@waymark/contracts'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
+import { type FilterRequest, MAX_EXPORT_LIMIT, MAX_FILTERS, MAX_FILTERS_LENGTH } from '@waymark/contracts'
 import { fulfils, parseFilter } from '@waymark/domain'
 import { createEventPartitions, createEventWriter, resolveProfiles } from '@waymark/pipeline'
 import { anEnrichedEvent, services } from '@waymark/testing'
@@ -45,12 +49,12 @@ describe.skipIf(!services)('events that are filtered', () => {
   })
   afterAll(() => world?.stop())
 
-  const path = (resource: string, query: Json, filters?: FilterRequest[]) => {
+  const place = (resource: string, query: Json, filters?: FilterRequest[]) => {
     const parameters = new URLSearchParams(query as Record<string, string>)
     if (filters) parameters.set('filters', JSON.stringify(filters))
     return `${resource}?${parameters}`
   }
-  const list = (query: Json, filters?: FilterRequest[]) => world.readAll(path('events', query, filters), 500)
+  const list = (query: Json, filters?: FilterRequest[]) => world.readAll(place('events', query, filters), 500)
   const numbers = (events: Json[]) => events.map(({ properties }) => (properties as Json).n)
 
   it.each<[FilterRequest, unknown[]]>([
@@ -91,7 +95,7 @@ describe.skipIf(!services)('events that are filtered', () => {
 
   it('are paged without gaps', async () => {
     const filter: FilterRequest = { property: 'properties.n', op: 'lt', value: 30 }
-    const pages = await world.readAll(path('events', {}, [filter]), 7)
+    const pages = await world.readAll(place('events', {}, [filter]), 7)
     expect(numbers(pages)).toEqual(Array.from({ length: 30 }, (_, n) => 29 - n))
   })
 
@@ -115,7 +119,7 @@ describe.skipIf(!services)('events that are filtered', () => {
 
   it('are exported as JSON lines, also from a cursor', async () => {
     const exported = async (query: Json) => {
-      const text = await world.text(path('events/export', query))
+      const text = await world.text(place('events/export', query))
       return text
         .trimEnd()
         .split('\n')
@@ -159,11 +163,78 @@ describe.skipIf(!services)('events that are filtered', () => {
     expect(numbers(found)).toEqual(Array.from({ length: COUNT }, (_, n) => COUNT - 1 - n))
   })
 
+  it('are exported in parts without a gap or a repeat', async () => {
+    const found: Json[] = []
+    const sizes: number[] = []
+    for (let cursor: unknown; ; ) {
+      const query = { limit: '1999', ...(cursor !== undefined && { cursor }) }
+      const lines = (await world.text(place('events/export', query))).split('\n').slice(0, -1)
+      found.push(...lines.map((line) => JSON.parse(line) as Json))
+      sizes.push(lines.length)
+      cursor = found.at(-1)?.cursor
+      if (lines.length < 1_999) break
+    }
+    expect(sizes).toEqual([1_999, 1_999, COUNT - 2 * 1_999])
+    expect(numbers(found)).toEqual(Array.from({ length: COUNT }, (_, n) => COUNT - 1 - n))
+    // The filters hold for the parts as well.
+    const filters: FilterRequest[] = [{ property: 'properties.n', op: 'lt', value: 300 }]
+    const [last] = (await world.text(place('events/export', { limit: '200' }, filters)))
+      .split('\n')
+      .slice(199)
+    const { cursor } = JSON.parse(last ?? '') as Json
+    const rest = (await world.text(place('events/export', { limit: '200', cursor }, filters))).trimEnd()
+    expect(numbers(rest.split('\n').map((line) => JSON.parse(line) as Json))).toEqual(
+      Array.from({ length: 100 }, (_, n) => 99 - n),
+    )
+  })
+
+  it('are exported up to a limit, which has limits', async () => {
+    const statusOf = async (limit: number) => (await world.read(`events/export?limit=${limit}`)).status
+    expect(await statusOf(MAX_EXPORT_LIMIT)).toBe(200)
+    const { status, body } = await world.manage('GET', `events/export?limit=${MAX_EXPORT_LIMIT + 1}`)
+    expect([status, (body.errors as Json[])[0]?.field]).toEqual([422, 'limit'])
+    expect(await statusOf(0)).toBe(422)
+    const lines = (await world.text('events/export?limit=1')).trimEnd().split('\n')
+    expect(lines).toHaveLength(1)
+  })
+
+  it('are exported as Parquet with the values of the JSON lines', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'export-'))
+    const file = path.join(folder, 'events.parquet')
+    const response = await world.read('events/export?format=parquet')
+    expect(response.headers.get('Content-Type')).toBe('application/vnd.apache.parquet')
+    await writeFile(file, Buffer.from(await response.arrayBuffer()))
+    const instance = await DuckDBInstance.create()
+    const connection = await instance.connect()
+    try {
+      const rows = (await connection.runAndReadAll(`SELECT * FROM '${file}'`)).getRowObjects()
+      const lines = (await world.text('events/export')).trimEnd().split('\n')
+      const found = rows.map((row) =>
+        Object.fromEntries(
+          Object.entries(row).map(([name, value]) => {
+            if (['properties', 'context', 'clickIds', 'warnings'].includes(name))
+              return [name, JSON.parse(`${value}`) as unknown]
+            const micros = (value as { micros?: bigint } | null)?.micros
+            return [name, micros === undefined ? value : new Date(Number(micros / 1000n)).toISOString()]
+          }),
+        ),
+      )
+      expect(found).toEqual(lines.map((line) => JSON.parse(line)))
+    } finally {
+      connection.closeSync()
+      instance.closeSync()
+      await rm(folder, { recursive: true })
+    }
+  })
+
   it('are exported as CSV without formulas', async () => {
     const filters: FilterRequest[] = [{ property: 'properties.n', op: 'lt', value: 2 }]
-    const text = await world.text(path('events/export', { format: 'csv' }, filters))
+    const text = await world.text(place('events/export', { format: 'csv' }, filters))
     const [header, second, first, rest] = text.split('\r\n')
-    expect(header).toMatch(/^eventId,eventName,timestamp,receivedAt,.*,cursor$/)
+    expect(header).toBe(
+      'eventId,eventName,timestamp,receivedAt,clientTimestamp,visitorId,userId,sessionId,profileId,shortLinkId,' +
+        'shortLinkCode,properties,context,clickIds,warnings,cursor',
+    )
     const properties = JSON.stringify({ n: 1, [KEY]: values[1] })
     expect(second).toContain(`,"${properties.replaceAll('"', '""')}",`)
     expect(first).toMatch(/^e0,common,2026-02-01T00:00:00.000Z,/)
@@ -171,7 +242,7 @@ describe.skipIf(!services)('events that are filtered', () => {
     const { pool } = world.platform.db
     await pool.query(`UPDATE ingest.events SET visitor_id = '=1+1' WHERE event_id = 'e0'`)
     await pool.query(`UPDATE ingest.events SET visitor_id = '-a,"b"' WHERE event_id = 'e1'`)
-    const unsafe = await world.text(path('events/export', { format: 'csv' }, filters))
+    const unsafe = await world.text(place('events/export', { format: 'csv' }, filters))
     expect(unsafe).toContain(`,'=1+1,`)
     expect(unsafe).toContain(`,"'-a,""b""",`)
   })

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { type Constellation, eventually, startStandalone } from '@waymark/testing'
@@ -98,6 +99,31 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await reopened
     // Events received meanwhile are read when it resumes.
     await button('not_seen').waitFor()
+  })
+
+  it('exports the events that its filters match', async () => {
+    await page.getByLabel('Event name').fill('arrived_live')
+    await button('Export events').click()
+    const dialog = page.getByRole('dialog')
+    expect(await dialog.getByLabel('Event name').inputValue()).toBe('arrived_live')
+    await dialog.getByLabel('Time range').selectOption({ label: 'Today' })
+    await dialog.getByRole('button', { name: 'Add filter' }).click()
+    const filter = dialog.getByRole('group', { name: 'Filter 1' })
+    await filter.getByLabel('Property').fill('eventName')
+    await filter.getByLabel('Value').fill('arrived_live')
+    await dialog.getByLabel('Events at most').fill('10')
+    const contentsAs = async (format: string) => {
+      await dialog.getByLabel('Format').selectOption({ label: format })
+      const download = page.waitForEvent('download')
+      await dialog.getByRole('link', { name: 'Download' }).click()
+      return readFile(await (await download).path())
+    }
+    const [line, ...others] = `${await contentsAs('JSON lines')}`.trimEnd().split('\n')
+    expect(others).toEqual([])
+    expect(JSON.parse(line ?? '')).toMatchObject({ eventName: 'arrived_live', visitorId: 'visitor-1' })
+    await button('Export events').click()
+    expect((await contentsAs('Parquet')).subarray(0, 4).toString()).toBe('PAR1')
+    await page.getByLabel('Event name').fill('')
   })
 
   it('creates a link that leads to its destination', async () => {

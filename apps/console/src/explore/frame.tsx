@@ -4,6 +4,7 @@ import { api, unwrap } from '../api/client.ts'
 import { useEventNames } from '../api/known-events.ts'
 import { useProjectId } from '../api/session.ts'
 import { FirstEvent } from '../home/first-key.tsx'
+import { ExportEvents } from '../live/export-events.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
 import { PageTabs } from '../ui/page-tabs.tsx'
@@ -64,6 +65,7 @@ export const QuestionPage = <K extends Kind>({
         aside={saved && <Badge tone="info">{saved.name}</Badge>}
         actions={
           <>
+            <ExportEvents range={question.range} />
             <AsCurl question={question} />
             <SaveActions question={question} saved={saved} />
           </>

@@ -197,7 +197,8 @@ export const formatQuestion = <K extends Kind>(kind: K, query: Queries[K]): Reco
     }),
   )
 
-const isComplete = ({ property, op, value }: Filter): boolean => {
+/** Whether a filter has a property and, if needed, a value. */
+export const isComplete = ({ property, op, value }: Filter): boolean => {
   if (property === '') return false
   if (op === 'exists' || op === 'not_exists') return true
   return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== ''

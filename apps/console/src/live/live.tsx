@@ -5,6 +5,7 @@ import { Button } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
 import { Input, Suggest } from '../ui/form.tsx'
 import { type EventFilters, EventRows } from './event-rows.tsx'
+import { ExportEvents } from './export-events.tsx'
 
 const FILTERS = ['eventName', 'userId', 'visitorId', 'eventId'] as const
 type Filter = (typeof FILTERS)[number]
@@ -16,6 +17,7 @@ export const Live = () => {
   const filters: EventFilters = Object.fromEntries(
     FILTERS.flatMap((name) => (search[name] ? [[name, search[name]]] : [])),
   )
+  const { eventId: _, ...exported } = filters
   const [paused, setPaused] = useState(false)
   const [open, setOpen] = useState(false)
   const state = paused ? 'paused' : open ? 'listening' : 'connecting'
@@ -28,9 +30,12 @@ export const Live = () => {
         title="Live"
         description="Events appear within two seconds of their arrival."
         actions={
-          <Button icon={paused ? 'play' : 'pause'} onClick={() => setPaused(!paused)}>
-            {paused ? 'Go on' : 'Pause'}
-          </Button>
+          <>
+            <ExportEvents ids={exported} />
+            <Button icon={paused ? 'play' : 'pause'} onClick={() => setPaused(!paused)}>
+              {paused ? 'Go on' : 'Pause'}
+            </Button>
+          </>
         }
         aside={
           <span role="status" className="inline-flex items-center gap-1.5 text-muted">

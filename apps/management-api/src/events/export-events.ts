@@ -1,7 +1,13 @@
-import { type EventView, exportEvents } from '@waymark/contracts'
+import { type EventExportFormat, type EventView, exportEvents } from '@waymark/contracts'
+import {
+  EVENT_COLUMNS,
+  type EventColumns,
+  writeCsv,
+  writeJsonLines,
+  writeParquet,
+} from '@waymark/event-files'
 import type { Route } from '@waymark/service-kit'
 import type { Pool } from 'pg'
-import { csvField } from '../http/csv.ts'
 import { limitConcurrency } from '../http/limit-concurrency.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { cursorOf, eventView, formatCursor, type PlacedEventQuery, placeQuery, readEvents } from './events.ts'
@@ -12,69 +18,55 @@ const EXPORT_LIMITS = { perProject: 2, total: 8 }
 const EVENTS_PER_READ = 100
 
 type Exported = EventView & { cursor: string }
+const COLUMNS: EventColumns<Exported> = { ...EVENT_COLUMNS, cursor: 'text' }
 
-/** All events that match, as a stream. */
+const MEDIA_TYPES: Record<EventExportFormat, string> = {
+  jsonl: 'application/jsonl; charset=utf-8',
+  csv: 'text/csv; charset=utf-8',
+  parquet: 'application/vnd.apache.parquet',
+}
+
+/** The events that match, as a stream. */
 export const exportEventsRoute = ({ projectRoute, db: { pool } }: ManagementDeps): Route =>
   projectRoute(
     exportEvents,
     limitConcurrency(EXPORT_LIMITS, async ({ projectId, query: { format, ...query } }) => {
-      const portions = readAll(pool, projectId, placeQuery(query))
+      const portions = readPortions(pool, projectId, placeQuery(query))
       // Read before the answer begins, so that an unavailable store is answered with 503.
       const first = await portions.next()
       return {
         headers: { 'Content-Disposition': `attachment; filename=events.${format}` },
-        type: format === 'csv' ? 'text/csv; charset=utf-8' : 'application/jsonl; charset=utf-8',
-        stream: write(first.value ?? [], portions, format),
+        type: MEDIA_TYPES[format],
+        stream: write(prepend(first.value ?? [], portions), format),
       }
     }),
   )
 
 /** The events in portions, which may be empty. */
-async function* readAll(pool: Pool, projectId: string, query: PlacedEventQuery): AsyncGenerator<Exported[]> {
+async function* readPortions(
+  pool: Pool,
+  projectId: string,
+  query: PlacedEventQuery,
+): AsyncGenerator<Exported[]> {
+  let left = query.limit ?? Number.POSITIVE_INFINITY
   for (let after = query.after; ; ) {
-    const { events, next } = await readEvents(pool, projectId, query, after, EVENTS_PER_READ)
+    const { events, next } = await readEvents(pool, projectId, query, after, Math.min(left, EVENTS_PER_READ))
     yield events.map((row) => ({ ...eventView(row), cursor: formatCursor(cursorOf(row)) }))
-    if (!next) return
+    left -= events.length
+    if (!next || left <= 0) return
     after = next
   }
 }
 
-async function* write(
-  first: Exported[],
-  others: AsyncIterable<Exported[]>,
-  format: 'jsonl' | 'csv',
-): AsyncGenerator<string> {
-  if (format === 'csv') yield `${COLUMNS.join(',')}\r\n`
-  const lineOf = format === 'csv' ? csvLine : (event: Exported) => `${JSON.stringify(event)}\n`
-  if (first.length > 0) yield first.map(lineOf).join('')
-  for await (const events of others) if (events.length > 0) yield events.map(lineOf).join('')
+async function* prepend<T>(first: T, others: AsyncIterable<T>): AsyncGenerator<T> {
+  yield first
+  yield* others
 }
 
-const COLUMNS = [
-  'eventId',
-  'eventName',
-  'timestamp',
-  'receivedAt',
-  'clientTimestamp',
-  'visitorId',
-  'userId',
-  'sessionId',
-  'profileId',
-  'shortLinkId',
-  'shortLinkCode',
-  'properties',
-  'context',
-  'clickIds',
-  'warnings',
-  'cursor',
-] as const satisfies readonly (keyof Exported)[]
-
-const csvLine = (event: Exported): string =>
-  `${COLUMNS.map((column) => safeField(event[column])).join(',')}\r\n`
-
-/** A CSV field that spreadsheets do not evaluate as a formula. */
-const safeField = (value: unknown): string => {
-  if (value === null || value === undefined) return ''
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return csvField(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text)
+const write = (
+  portions: AsyncIterable<Exported[]>,
+  format: EventExportFormat,
+): AsyncGenerator<string | Uint8Array> => {
+  if (format === 'jsonl') return writeJsonLines(portions)
+  return format === 'csv' ? writeCsv(COLUMNS, portions) : writeParquet(COLUMNS, portions)
 }

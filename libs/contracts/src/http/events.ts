@@ -43,18 +43,31 @@ const EventQuery = Type.Object({
 export type EventQuery = Static<typeof EventQuery>
 
 /** The formats of an export. */
-const exportFormats = ['jsonl', 'csv'] as const
+const exportFormats = ['jsonl', 'csv', 'parquet'] as const
+export type EventExportFormat = (typeof exportFormats)[number]
+/** Maximum `limit` of an export. */
+export const MAX_EXPORT_LIMIT = 10_000_000
 
 const EventExportQuery = Type.Object({
-  format: Type.Unsafe<(typeof exportFormats)[number]>({
+  format: Type.Unsafe<EventExportFormat>({
     type: 'string',
     enum: exportFormats,
     default: 'jsonl',
     description:
       'JSON lines, or CSV by RFC 4180 with a header, in which a text that a spreadsheet would take for a formula begins ' +
-      'with an apostrophe.',
+      'with an apostrophe, or Parquet, in which objects are JSON texts.',
   }),
-  cursor: EventQuery.properties.cursor,
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_EXPORT_LIMIT,
+      description:
+        'The largest number of events in the answer; without it, all. An answer with fewer is the last.',
+    }),
+  ),
+  cursor: Type.Optional(
+    Type.String({ maxLength: 1_000, description: 'Events after the one that has this `cursor`.' }),
+  ),
   ...matching,
   eventName: equalTo('Events of this name.'),
   visitorId: equalTo('Events of this visitor.'),
@@ -80,15 +93,19 @@ export const exportEvents = defineOperation({
   method: 'get',
   path: '/api/projects/{projectId}/events/export',
   tag: 'Events',
-  summary: 'Export events as JSON lines or CSV',
+  summary: 'Export events as JSON lines, CSV or Parquet',
   description:
-    'All events that match as a stream, the last received first. Each has a `cursor`: that of the last one that arrived ' +
-    'resumes an export that was interrupted. Two exports of a project run at a time per process, and eight of all; a ' +
+    'All events that match as a stream, the last received first. Each has a `cursor`: that of the last one continues an ' +
+    'export that was interrupted, or that ended at its `limit`. A Parquet file is readable only when it is whole, so ask ' +
+    'for a large export in parts. Two exports of a project run at a time per process, and eight of all; a ' +
     'reader who accepts nothing for 30 seconds is disconnected.',
   access: { by: 'project', role: 'viewer' },
   query: EventExportQuery,
   answers: {
-    200: { description: 'The events', contentTypes: ['application/jsonl', 'text/csv'] },
+    200: {
+      description: 'The events',
+      contentTypes: ['application/jsonl', 'text/csv', 'application/vnd.apache.parquet'],
+    },
     429: { description: 'As many exports run as may run at a time', schema: RetryAfterSeconds },
   },
 })

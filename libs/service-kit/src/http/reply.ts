@@ -17,8 +17,8 @@ export type Reply = {
   body?: unknown
   /** The media type of a body that is not JSON, with its charset. */
   type?: string
-  /** Text that is sent as it is produced, instead of `body`. */
-  stream?: AsyncGenerator<string>
+  /** Text or bytes that are sent as they are produced, instead of `body`. */
+  stream?: AsyncGenerator<string | Uint8Array>
   /** Path of a file that is sent instead of `body`. */
   file?: string
 }
@@ -42,7 +42,7 @@ export const sendReply = async (
   if (file !== undefined) return sendFileOf(request, response, headers, file)
   if (stream !== undefined) {
     headers['Content-Type'] = type ?? JSON_TYPE
-    return sendText(response, status, headers, stream)
+    return sendPieces(response, status, headers, stream)
   }
   if (status === 204 || status === 304) return void response.writeHead(status, headers).end()
   const content =
@@ -54,26 +54,26 @@ export const sendReply = async (
 }
 
 /** Sends a stream. It sends nothing before the first piece, so that an earlier failure becomes an error reply. */
-const sendText = async (
+const sendPieces = async (
   response: ServerResponse,
   status: number,
   headers: ReplyHeaders,
-  text: AsyncGenerator<string>,
+  pieces: AsyncGenerator<string | Uint8Array>,
 ): Promise<void> => {
   try {
-    const first = await text.next()
+    const first = await pieces.next()
     if (response.headersSent) return
     response.writeHead(status, headers)
-    await sendStream(response, prepend(first, text))
+    await sendStream(response, prepend(first, pieces))
   } finally {
-    await text.return(undefined)
+    await pieces.return(undefined)
   }
 }
 
 async function* prepend(
-  { done, value }: IteratorResult<string>,
-  rest: AsyncGenerator<string>,
-): AsyncGenerator<string> {
+  { done, value }: IteratorResult<string | Uint8Array>,
+  rest: AsyncGenerator<string | Uint8Array>,
+): AsyncGenerator<string | Uint8Array> {
   if (!done) yield value
   yield* rest
 }
@@ -118,12 +118,12 @@ export const endTogether = (response: ServerResponse, content: string | Buffer):
 const WRITE_TIMEOUT_MS = 30_000
 
 /**
- * Sends text as it is produced. A client that accepts nothing for `timeoutMs` is disconnected, to release the resources
+ * Sends text or bytes as they are produced. A client that accepts nothing for `timeoutMs` is disconnected, to release the resources
  * of the stream. Resolves also when the client disconnects.
  */
 export const sendStream = async (
   response: Writable,
-  text: AsyncIterable<string>,
+  content: AsyncIterable<string | Uint8Array>,
   timeoutMs = WRITE_TIMEOUT_MS,
 ): Promise<void> => {
   let timer: NodeJS.Timeout | undefined
@@ -132,7 +132,7 @@ export const sendStream = async (
   }
   // The next piece is requested once the previous one was accepted.
   async function* pieces() {
-    for await (const piece of text) {
+    for await (const piece of content) {
       startTimer()
       yield piece
       clearTimeout(timer)

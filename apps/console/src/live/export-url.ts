@@ -1,0 +1,34 @@
+import { isComplete } from '../explore/question-url.ts'
+import type { Filter } from '../explore/questions.ts'
+
+export const FORMATS = [
+  ['jsonl', 'JSON lines'],
+  ['csv', 'CSV'],
+  ['parquet', 'Parquet'],
+] as const
+
+/** The largest number of events that the API takes as a limit. */
+export const MAX_EXPORT_LIMIT = 10_000_000
+
+/** What is exported. Empty texts mean no restriction. */
+export type ExportChoice = {
+  format: (typeof FORMATS)[number][0]
+  times: { from: string; to: string } | undefined
+  ids: { eventName?: string; visitorId?: string; userId?: string }
+  filters: readonly Filter[]
+  limit: string
+}
+
+/** The address of an export. Filters that are not complete are left out. */
+export const exportUrl = (
+  projectId: string,
+  { format, times, ids, filters, limit }: ExportChoice,
+): string => {
+  const query = new URLSearchParams({ format, ...times })
+  for (const [name, value] of Object.entries(ids)) if (value) query.set(name, value)
+  const complete = filters.filter(isComplete)
+  if (complete.length > 0) query.set('filters', JSON.stringify(complete))
+  const count = Math.floor(Number(limit))
+  if (count >= 1) query.set('limit', `${Math.min(count, MAX_EXPORT_LIMIT)}`)
+  return `/api/projects/${projectId}/events/export?${query}`
+}

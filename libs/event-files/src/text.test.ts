@@ -1,0 +1,27 @@
+import { describe, expect, it } from 'vitest'
+import { type EventColumns, writeCsv, writeJsonLines } from './index.ts'
+
+type Row = { text: string | null; json: unknown }
+const COLUMNS: EventColumns<Row> = { text: 'text', json: 'json' }
+
+async function* portions(): AsyncGenerator<Row[]> {
+  yield [{ text: '=a,"b"', json: { a: [1] } }]
+  yield []
+  yield [{ text: null, json: null }]
+}
+const textOf = async (pieces: AsyncIterable<string>): Promise<string> =>
+  (await Array.fromAsync(pieces)).join('')
+
+describe('text files', () => {
+  it('are CSV with a header and without formulas', async () => {
+    expect(await textOf(writeCsv(COLUMNS, portions()))).toBe(
+      `text,json\r\n"'=a,""b""","{""a"":[1]}"\r\n,\r\n`,
+    )
+  })
+
+  it('are JSON lines', async () => {
+    expect(await textOf(writeJsonLines(portions()))).toBe(
+      '{"text":"=a,\\"b\\"","json":{"a":[1]}}\n{"text":null,"json":null}\n',
+    )
+  })
+})
