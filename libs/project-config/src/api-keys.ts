@@ -98,7 +98,9 @@ export const createApiKeys = ({ pool, cache, changes, log, now, clock }: ApiKeys
       const value = await readCopy(cache, copyKey(keyId), storedKey)
       return value ? { value } : null
     },
-    isCurrent: ({ projectId }, readAt) => changes.isCurrent(projectId, readAt),
+    // While the database is known not to answer, no request waits for it.
+    isCurrent: ({ projectId }, readAt) =>
+      changes.isCurrent(projectId, readAt) || (!changes.isWatching() && now() - readAt < MAX_STALE_MS),
     maxStaleMs: MAX_STALE_MS,
     max: MAX_KEYS,
     now,

@@ -64,7 +64,7 @@ describe('the current configuration', () => {
     const refuse = async () => Promise.reject(new Error('away'))
     const answers = [async () => row(false), refuse, async () => row(true)]
     const pool = { query: async () => answers.shift()?.() } as unknown as Pool
-    const changes = { isCurrent: () => false }
+    const changes = { isCurrent: () => false, isWatching: () => true }
     const deps = { pool, cache: createMemoryCache(), changes, log: createMemoryLog(), now: Date.now }
     const configs = createProjectConfigs(deps)
     expect((await configs.get(PROJECT)).hasDefinitions).toBe(false)
@@ -78,7 +78,7 @@ describe('the current configuration', () => {
       throw Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
     }
     const pool = { query } as unknown as Pool
-    const changes = { isCurrent: () => false }
+    const changes = { isCurrent: () => false, isWatching: () => true }
     const deps = { pool, cache: createMemoryCache(), changes, log: createMemoryLog(), now: Date.now }
     const configs = createProjectConfigs(deps)
     await configs.get(PROJECT)

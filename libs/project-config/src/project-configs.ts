@@ -68,7 +68,7 @@ const SELECT = `
 type ProjectConfigsDeps = {
   pool: Pool
   cache: Cache
-  changes: Pick<ChangeNotices, 'isCurrent'>
+  changes: Pick<ChangeNotices, 'isCurrent' | 'isWatching'>
   log: Log
   now: () => number
 }
@@ -96,7 +96,9 @@ export const createProjectConfigs = ({ pool, cache, changes, log, now }: Project
       const copy = await readCopy(cache, copyKey(projectId), snapshot)
       return copy?.projectId === projectId ? { value: compile(copy, log, compilers) } : null
     },
-    isCurrent: ({ projectId }, readAt) => changes.isCurrent(projectId, readAt),
+    // While the database is known not to answer, no request waits for it.
+    isCurrent: ({ projectId }, readAt) =>
+      changes.isCurrent(projectId, readAt) || (!changes.isWatching() && now() - readAt < MAX_STALE_MS),
     maxStaleMs: MAX_STALE_MS,
     max: MAX_PROJECTS,
     now,

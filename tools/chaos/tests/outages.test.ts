@@ -107,6 +107,13 @@ describe.skipIf(!services)('a server that goes away under load', () => {
       const refused = load.attempts.filter(({ status }) => status === 503)
       if (servers.length === 1) expect(refused.filter(({ metering }) => !metering)).toEqual([])
       if (servers[0] === 'redis') expect(refused).toEqual([])
+      if (name === 'PostgreSQL') {
+        const decisions = answers.filter(({ probe }) => probe === 'POST /api/v1/decide')
+        for (const waiting of [load.attempts, decisions])
+          expect(waiting.filter(({ tookMs }) => tookMs > 1_000).length).toBeLessThanOrEqual(
+            waiting.length / 50,
+          )
+      }
     },
     300_000,
   )
