@@ -146,7 +146,6 @@ export type { RejectedEvent } from './records/rejected-event.ts'
 export { requireNoProblems, requireValid } from './require-valid.ts'
 export { dateOfTime, EARLIEST_MS, parseRfc3339, utcOfTime } from './rfc3339.ts'
 export { BUG_IDS, MAX_ID_LENGTH, OWN_EVENT_ID_PREFIX } from './schema-parts.ts'
-export { withTextLength } from './text-length.ts'
 export {
   type ConsumerGroup,
   changedProfiles,
@@ -162,6 +161,6 @@ export {
   topics,
 } from './topics.ts'
 export { traceHeadersOf, traceIdOf } from './trace-context.ts'
-export { compileValidator, type SchemaProblem, type Validator } from './validator.ts'
+export { compileValidator, type SchemaProblem, type Validator, withTextLength } from './validator.ts'
 export { hasVisibleCharacter, VISIBLE_KEYWORD } from './visible-text.ts'
 export { within } from './within.ts'

@@ -1,12 +1,57 @@
-import type { ErrorObject, Options, ValidateFunction } from 'ajv'
+import {
+  _,
+  type ErrorObject,
+  type FuncKeywordDefinition,
+  type Options,
+  str,
+  type ValidateFunction,
+} from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { Static, TSchema } from 'typebox'
 import { currencyOf } from './currency.ts'
 import { describeError, listsValues, mainError, memberOf, PATTERN_DESCRIPTION } from './problem-message.ts'
 import { parseRfc3339 } from './rfc3339.ts'
-import { withTextLength } from './text-length.ts'
 import { VISIBLE_KEYWORD, visibleKeyword } from './visible-text.ts'
+
+const minLength: FuncKeywordDefinition = {
+  keyword: 'minLength',
+  type: 'string',
+  schemaType: 'number',
+  before: 'pattern',
+  error: {
+    message: ({ schemaCode }) => str`must NOT have fewer than ${schemaCode} characters`,
+    params: ({ schemaCode }) => _`{limit: ${schemaCode}}`,
+  },
+  compile: (limit: number) => (text: string) =>
+    text.length >= 2 * limit || (text.length >= limit && charactersIn(text) >= limit),
+}
+
+const maxLength: FuncKeywordDefinition = {
+  keyword: 'maxLength',
+  type: 'string',
+  schemaType: 'number',
+  before: 'pattern',
+  error: {
+    message: ({ schemaCode }) => str`must NOT have more than ${schemaCode} characters`,
+    params: ({ schemaCode }) => _`{limit: ${schemaCode}}`,
+  },
+  compile: (limit: number) => (text: string) =>
+    text.length <= limit || (text.length <= 2 * limit && charactersIn(text) <= limit),
+}
+
+const charactersIn = (text: string): number => {
+  let characters = 0
+  for (const _character of text) characters++
+  return characters
+}
+
+/**
+ * Replaces `minLength` and `maxLength` of an Ajv instance by faster ones. They compare the number of UTF-16 code units first,
+ * and count characters only when that does not decide.
+ */
+export const withTextLength = (ajv: Ajv2020): Ajv2020 =>
+  ajv.removeKeyword('maxLength').removeKeyword('minLength').addKeyword(maxLength).addKeyword(minLength)
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 

@@ -16,12 +16,14 @@ export {
   propertyNameOf,
 } from './analytics/property.ts'
 export {
+  type Catalog,
   compileEventSchema,
   usabilityProblems,
-} from './catalog/event-schema.ts'
+  validateEvent,
+  validationModeOf,
+} from './catalog/event-validation.ts'
 export { createSchemaInference } from './catalog/infer-schema.ts'
 export { isQuickToCheck, partsOf } from './catalog/schema-safety.ts'
-export { type Catalog, validateEvent, validationModeOf } from './catalog/validate-event.ts'
 export {
   type CompiledSelector,
   compileSelector,
@@ -112,10 +114,9 @@ export {
 } from './ingestion/accept-event.ts'
 export { eventKeyOf, redemptionEventId } from './ingestion/event-key.ts'
 export { completeEvent, ingestRecordOf, partitionKeyOf } from './ingestion/ingest-record.ts'
-export { holdsNumberOutOfRange, isDeeperThan } from './ingestion/json-extent.ts'
-export { parseJson } from './ingestion/sanitize.ts'
 export { readSentAt, type SentAt } from './ingestion/sent-at.ts'
 export { canonicalJson } from './json/canonical-json.ts'
+export { holdsNumberOutOfRange, isDeeperThan, parseJson } from './json/client-json.ts'
 export { generateApiKey, parseApiKey, scopeAllows, secretMatches } from './key/api-key.ts'
 export { clickTimeOf, createClickIds, parseClickId } from './link/click-id.ts'
 export { codeProblem, generateCode, LINK_CODE } from './link/code.ts'

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { type Cache, type CachedValue, createReadThroughCache, readCopy } from '@waymark/cache'
 import { type Decision, type Log, projectSettings } from '@waymark/contracts'
 import {
@@ -15,9 +16,8 @@ import {
 } from '@waymark/domain'
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
-import { createCompileOnce } from './compile-once.ts'
 import type { ChangeNotices } from './config-changes.ts'
-import { type Snapshot, snapshot } from './snapshot.ts'
+import { readSnapshot, type Snapshot, snapshot } from './snapshot-queries.ts'
 
 /** A project's configuration for the hot path. Its parts are compiled on first use. */
 export type ProjectConfig = Catalog & {
@@ -47,24 +47,6 @@ const MAX_DECISIONS = 10_000
 // The version changes with the shape, because old and new processes share the cache during an upgrade.
 const copyKey = (projectId: string) => `project-config:v3:${projectId}`
 
-// One statement, for a consistent snapshot.
-const SELECT = `
-  SELECT p.settings,
-    (SELECT secret FROM core.identity_secrets s WHERE s.project_id = p.id) AS "identitySecret",
-    (SELECT coalesce(jsonb_object_agg(d.name, d.schema), '{}') FROM core.event_definitions d
-      WHERE d.project_id = p.id AND d.archived_at IS NULL) AS definitions,
-    (SELECT coalesce(jsonb_agg(jsonb_build_object('id', s.id, 'eventName', s.event_name, 'filter', s.filter,
-        'amountProperty', s.amount_property, 'currencyProperty', s.currency_property,
-        'quantityProperty', s.quantity_property) ORDER BY s.id), '[]') FROM core.metering_selectors s
-      WHERE s.project_id = p.id AND s.archived_at IS NULL) AS selectors,
-    (SELECT coalesce(jsonb_agg(jsonb_build_object('id', t.id, 'eventName', t.event_name, 'filter', t.filter,
-        'cooldownSeconds', t.cooldown_seconds, 'activatedAt', t.activated_at) ORDER BY t.id), '[]')
-      FROM email.triggers t WHERE t.project_id = p.id AND t.status = 'active') AS triggers,
-    (SELECT coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'status', d.status, 'version', d.version,
-        'definition', d.definition) ORDER BY d.id), '[]') FROM decision.decisions d
-      WHERE d.project_id = p.id) AS decisions
-  FROM core.projects p WHERE p.id = $1 AND p.archived_at IS NULL`
-
 type ProjectConfigsDeps = {
   pool: Pool
   cache: Cache
@@ -77,14 +59,8 @@ type ProjectConfigsDeps = {
 export const createProjectConfigs = ({ pool, cache, changes, log, now }: ProjectConfigsDeps) => {
   const compilers = createCompilers()
   const read = async (projectId: string) => {
-    const { rows } = await pool.query<Omit<Snapshot, 'projectId'>>({
-      name: 'project-config',
-      text: SELECT,
-      values: [projectId],
-    })
-    const [row] = rows
-    if (!row) return null
-    const found = { projectId, ...row }
+    const found = await readSnapshot(pool, projectId)
+    if (!found) return null
     const { identitySecret: _secret, ...copy } = found
     await cache.set(copyKey(projectId), JSON.stringify(copy), MAX_STALE_MS)
     return { value: compile(found, log, compilers) }
@@ -244,3 +220,34 @@ const compile = (
 }
 
 const EMPTY = { settings: {}, definitions: {}, selectors: [], triggers: [], decisions: [] }
+
+/**
+ * Compiles parts of configurations and caches them by their content, because a project is read again whenever anything
+ * in it changes. When the sizes add up to more than `maxSize`, the least recently used are evicted.
+ * @param compile may throw; a failure is not cached
+ */
+export const createCompileOnce = <Part extends object, Compiled extends object>(
+  compile: (part: Part) => Compiled,
+  { sizeOf, maxSize }: { sizeOf: (part: Part) => number; maxSize: number },
+): ((part: Part) => Compiled) => {
+  const compiled = new LRUCache<string, Compiled, object>({
+    maxSize,
+    memoMethod: (_hash, _known, { options, context }) => {
+      // The types of lru-cache do not take a context of a generic type.
+      const part = context as Part
+      options.size = 1 + Math.ceil(sizeOf(part))
+      return compile(part)
+    },
+  })
+  const hashes = new WeakMap<Part, string>()
+
+  const hashOf = (part: Part): string => {
+    const known = hashes.get(part)
+    if (known !== undefined) return known
+    const fresh = hash('sha256', JSON.stringify(part), 'base64url')
+    hashes.set(part, fresh)
+    return fresh
+  }
+
+  return (part) => compiled.memo(hashOf(part), { context: part })
+}

@@ -8,11 +8,10 @@ export {
   variable,
   variablesOf,
 } from './config.ts'
-export { allowApiKey, keyInHeaders } from './http/authenticate.ts'
 export { answerLateWith, extendDeadline, extendDeadlineDuring } from './http/deadline.ts'
 export { closeAtStop } from './http/http-server.ts'
 export { essenceOf, type JsonBody, readJsonBody } from './http/json-body.ts'
-export { type KeyCall, keyRoute } from './http/key-route.ts'
+export { allowApiKey, type KeyCall, keyInHeaders, keyRoute } from './http/key-route.ts'
 export {
   type Limit,
   type LimitedClient,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compileEventSchema, usabilityProblems } from './event-schema.ts'
+import { compileEventSchema, usabilityProblems } from './event-validation.ts'
 import { createSchemaInference } from './infer-schema.ts'
 
 type Properties = Record<string, unknown>

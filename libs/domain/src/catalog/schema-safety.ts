@@ -7,7 +7,7 @@ import {
   type ValidationItem,
 } from '@waymark/contracts'
 import { isSafePattern } from 'redos-detector'
-import { isDeeperThan, weightOf } from '../ingestion/json-extent.ts'
+import { isDeeperThan, weightOf } from '../json/client-json.ts'
 
 /** Maximum subschemas with references resolved. A few nested references can expand to millions. */
 export const MAX_SCHEMA_NODES = 10_000

@@ -1,5 +1,5 @@
 import type { Decision, DecisionDefinition, DecisionRule, ValidationItem } from '@waymark/contracts'
-import { isDeeperThan } from '../ingestion/json-extent.ts'
+import { isDeeperThan } from '../json/client-json.ts'
 import { conditionProblems } from './condition.ts'
 
 /** Bytes of a decision's JSON. */

@@ -1,7 +1,7 @@
 import { MAX_TRAITS_BYTES } from '@waymark/contracts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseJson } from '../ingestion/sanitize.ts'
+import { parseJson } from '../json/client-json.ts'
 import { checkTraits, traitsProblem } from './check-traits.ts'
 
 describe('traitsProblem', () => {

@@ -1,5 +1,5 @@
 import { MAX_TRAIT_NAME_LENGTH, MAX_TRAITS_BYTES, MAX_TRAITS_DEPTH } from '@waymark/contracts'
-import { isDeeperThan } from '../ingestion/json-extent.ts'
+import { isDeeperThan } from '../json/client-json.ts'
 
 /** Traits that must be strings, because other parts use them, such as emails use `email`. */
 const KNOWN_TRAITS = new Set(['email', 'phone', 'name', 'locale', 'timezone'])

@@ -2,8 +2,8 @@ import { ingestRecords, trackedEvent } from '@waymark/contracts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { correctedTime } from '../enrichment/corrected-time.ts'
+import { parseJson } from '../json/client-json.ts'
 import { acceptEvent, sampleOf } from './accept-event.ts'
-import { parseJson } from './sanitize.ts'
 
 const RECEIVED_AT_MS = Date.parse('2026-11-21T04:00:00.000Z')
 const DAY_MS = 24 * 60 * 60 * 1000

@@ -8,8 +8,7 @@ import {
   type ValidationItem,
 } from '@waymark/contracts'
 import { timeOf } from '../enrichment/corrected-time.ts'
-import { extentOf, isHeavierThan } from './json-extent.ts'
-import { jsonStart } from './json-start.ts'
+import { extentOf, isHeavierThan, jsonStart } from '../json/client-json.ts'
 
 const MAX_SAMPLE_LENGTH = 256
 /** Maximum warnings about unknown fields per event, because an event could have thousands of short names. */

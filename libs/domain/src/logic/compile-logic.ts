@@ -1,6 +1,6 @@
 import type { ValidationItem } from '@waymark/contracts'
 import { LogicEngine } from 'json-logic-engine'
-import { isDeeperThan } from '../ingestion/json-extent.ts'
+import { isDeeperThan } from '../json/client-json.ts'
 import { checkLogic, OPERATIONS } from './check-logic.ts'
 import { METERED_METHODS, meterLogic, startMeter, stepsLeft } from './meter-logic.ts'
 import { BudgetExceededError, type WorkBudget } from './work-budget.ts'

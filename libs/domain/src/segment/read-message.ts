@@ -17,8 +17,8 @@ import {
 import { checkTraits } from '../identity/check-traits.ts'
 import { exceedsEventSize, sampleOf } from '../ingestion/accept-event.ts'
 import { eventKeyOf } from '../ingestion/event-key.ts'
-import { extentOf, isDeeperThan } from '../ingestion/json-extent.ts'
 import { readSentAt, type SentAt } from '../ingestion/sent-at.ts'
+import { extentOf, isDeeperThan } from '../json/client-json.ts'
 
 /** The calls of Segment's protocol. */
 export const segmentCalls = ['track', 'page', 'screen', 'identify', 'group', 'alias'] as const

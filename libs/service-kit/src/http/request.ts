@@ -154,8 +154,9 @@ const MAX_SHOWN_LENGTH = 64
  */
 export const unknownParameters = (operation: Pick<Operation, 'query'>, url: string): ValidationItem[] => {
   const known = parametersOf(operation)
-  const message = unknownField(known, 'query parameter')
   const unknown = namesIn(url).filter((name) => !known.includes(name))
+  if (unknown.length === 0) return []
+  const message = unknownField(known, 'query parameter')
   return [...new Set(unknown)].map((name) => ({ field: shown(name), rule: 'additionalProperties', message }))
 }
 
@@ -171,3 +172,24 @@ const namesIn = (url: string): string[] => [...(queryOf(url)?.keys() ?? [])]
 const parametersOf = ({ query }: Pick<Operation, 'query'>): string[] =>
   Object.keys((query?.schema as { properties?: object } | undefined)?.properties ?? {})
 const shown = (name: string): string => name.slice(0, MAX_SHOWN_LENGTH).toWellFormed() || '""'
+
+const CONFIG_VERSION = 'x-config-version'
+/** Versions are of 64 bits in the database. */
+const VERSION = /^\d{1,19}$/
+
+/** The version of the configuration that a request asks for; undefined when it names none. */
+export const configVersionOf = ({ headers }: Pick<HttpRequest, 'headers'>): string | undefined => {
+  const version = headers[CONFIG_VERSION]
+  return typeof version === 'string' && VERSION.test(version) ? version : undefined
+}
+
+/** @throws AppError bad_request when the header `X-Config-Version` is not a version */
+export const requireUsableVersion = (request: Pick<HttpRequest, 'headers'>): void => {
+  const sent = request.headers[CONFIG_VERSION]
+  if (sent === undefined || configVersionOf(request) !== undefined) return
+  const received = JSON.stringify(`${sent}`.slice(0, MAX_SHOWN_LENGTH).toWellFormed())
+  throw new AppError(
+    'bad_request',
+    `The header X-Config-Version must be the value that a write answered, an integer from 0 up; got ${received}`,
+  )
+}

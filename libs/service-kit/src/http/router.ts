@@ -1,8 +1,7 @@
 import { AppError, type Endpoint } from '@waymark/contracts'
 import createFinder, { type HTTPMethod } from 'find-my-way'
-import { requireUsableVersion } from './authenticate.ts'
 import type { Reply } from './reply.ts'
-import type { HttpRequest } from './request.ts'
+import { type HttpRequest, requireUsableVersion } from './request.ts'
 
 /** An operation and its handler. */
 export type Route = {

@@ -6,8 +6,105 @@ import {
   holdsNumberOutOfRange,
   isDeeperThan,
   isHeavierThan,
+  jsonStart,
+  parseJson,
   weightOf,
-} from './json-extent.ts'
+} from './client-json.ts'
+
+/** Any UTF-16 code units: lone surrogates, U+0000 and ordinary ones. */
+const dirtyString = fc
+  .array(fc.oneof(fc.constantFrom(0, 0xd800, 0xdc00, 0xfffd), fc.nat(0xffff)), { maxLength: 6 })
+  .map((units) => String.fromCharCode(...units))
+
+const { dirtyJson } = fc.letrec((tie) => ({
+  dirtyJson: fc.oneof(
+    { maxDepth: 4 },
+    dirtyString,
+    fc.constantFrom(null, true, 0, 1e308),
+    fc.array(tie('dirtyJson'), { maxLength: 4 }),
+    fc.dictionary(dirtyString, tie('dirtyJson'), { maxKeys: 4 }),
+  ),
+}))
+
+const stringsIn = (value: unknown): string[] => {
+  if (typeof value === 'string') return [value]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, child]) => [key, ...stringsIn(child)])
+}
+
+describe('parseJson', () => {
+  it('reads clean JSON as JSON.parse does', () => {
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        expect(parseJson(text)).toEqual(JSON.parse(text))
+      }),
+    )
+  })
+
+  it('leaves nothing in keys and values that PostgreSQL or UTF-8 cannot hold', () => {
+    fc.assert(
+      fc.property(dirtyJson, (value) => {
+        for (const text of stringsIn(parseJson(JSON.stringify(value)))) {
+          expect(text.isWellFormed()).toBe(true)
+          expect(text).not.toContain('\0')
+        }
+      }),
+    )
+  })
+
+  it.each([
+    ['"a\\u0000b"', 'a\uFFFDb'],
+    ['"\\u0000\\u0000"', '\uFFFD\uFFFD'],
+    ['"\\ud83e"', '\uFFFD'],
+    ['"\\uDDA9x"', '\uFFFDx'],
+    ['"\\ud83e\\udda9"', '🦩'],
+    ['"\\\\u0000"', '\\u0000'],
+    ['{"a\\u0000":{"\\ud800":"\\udfff"}}', { 'a\uFFFD': { '\uFFFD': '\uFFFD' } }],
+    ['[1e308, "\\u0000", null]', [1e308, '\uFFFD', null]],
+  ])('reads %s', (text, value) => {
+    expect(parseJson(text)).toEqual(value)
+  })
+
+  it.each(['{"__proto__":{"admin":true}}', '{"__proto__":{"admin":"\\u0000"},"\\u0000":1}'])(
+    'keeps `__proto__` in %s as a key like any other',
+    (text) => {
+      const value = parseJson(text) as object
+      expect(Object.keys(value)).toContain('__proto__')
+      expect(Object.getPrototypeOf(value)).toBe(Object.prototype)
+      expect(value).not.toHaveProperty('admin')
+      expect({}).not.toHaveProperty('admin')
+    },
+  )
+
+  it('survives 100,000 levels, clean or not', () => {
+    for (const core of ['1', '"\\u0000"']) {
+      const arrays = '['.repeat(100_000) + core + ']'.repeat(100_000)
+      const objects = '{"a":'.repeat(100_000) + core + '}'.repeat(100_000)
+      expect(parseJson(arrays)).toBeInstanceOf(Array)
+      expect(parseJson(objects)).toHaveProperty('a')
+    }
+  })
+
+  it('throws nothing but a SyntaxError', () => {
+    const almostJson = fc.array(fc.constantFrom(...'{}[]":,\\u0d8-eE19tn \0\n'), { maxLength: 12 })
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          almostJson.map((parts) => parts.join('')),
+        ),
+        (text) => {
+          try {
+            parseJson(text)
+          } catch (error) {
+            expect(error).toBeInstanceOf(SyntaxError)
+          }
+        },
+      ),
+    )
+    expect(() => parseJson('{"a":')).toThrow(SyntaxError)
+  })
+})
 
 const parsed = fc.json({ maxDepth: 6 }).map((text): unknown => JSON.parse(text))
 
@@ -150,5 +247,25 @@ describe('isHeavierThan', () => {
   it('is true above the limit, not at it', () => {
     expect(isHeavierThan([1, 2], 3)).toBe(false)
     expect(isHeavierThan([1, 2, 3], 3)).toBe(true)
+  })
+})
+
+describe('the start of a value as JSON', () => {
+  it('is that of the whole text', () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 5 }), fc.integer({ min: 1, max: 100 }), (json, length) => {
+        const value: unknown = JSON.parse(json)
+        const whole = JSON.stringify(value)
+        expect(jsonStart(value, length)).toBe(whole.slice(0, length).toWellFormed())
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('does not depend on how much follows', () => {
+    let deep: unknown = 1
+    for (let level = 0; level < 100_000; level++) deep = [deep]
+    expect(jsonStart(deep, 10)).toBe('['.repeat(10))
+    expect(jsonStart({ a: 'x'.repeat(1_000_000) }, 10)).toBe('{"a":"xxxx')
   })
 })

@@ -1,3 +1,45 @@
+// JSON from clients: parsing it safely, measuring it, and shortening it.
+
+const SUSPECT_ESCAPE = /\\u(?:0000|d[89a-f])/i
+const NUL = /\0/g
+
+/**
+ * Parses JSON text and replaces U+0000 and lone surrogates, which PostgreSQL and UTF-8 cannot represent, by U+FFFD. Both
+ * occur only as `\u` escapes, so other text needs no second pass.
+ * @throws SyntaxError when the text is not JSON
+ */
+export const parseJson = (text: string): unknown => {
+  const value: unknown = JSON.parse(text)
+  // Searching for fixed text first is much faster.
+  return text.includes('\\u') && SUSPECT_ESCAPE.test(text) ? sanitize(value) : value
+}
+
+const sanitizeString = (text: string): string => text.toWellFormed().replace(NUL, '\uFFFD')
+
+const sanitize = (value: unknown): unknown => {
+  if (typeof value === 'string') return sanitizeString(value)
+  if (typeof value !== 'object' || value === null) return value
+  // Not recursive, because the nesting may exceed the call stack.
+  const pending: object[] = [value]
+  for (let current = pending.pop(); current !== undefined; current = pending.pop()) {
+    for (const [key, child] of Object.entries(current)) {
+      const cleanKey = sanitizeString(key)
+      const cleanChild = typeof child === 'string' ? sanitizeString(child) : child
+      if (typeof child === 'object' && child !== null) pending.push(child)
+      if (cleanKey === key && cleanChild === child) continue
+      if (cleanKey !== key) Reflect.deleteProperty(current, key)
+      // An assignment would set the prototype for the key `__proto__`.
+      Object.defineProperty(current, cleanKey, {
+        value: cleanChild,
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      })
+    }
+  }
+  return value
+}
+
 /** Measurements of a JSON value: an upper bound of its size in bytes, and whether it exceeds limits. */
 type JsonExtent = {
   bytesAtMost: number
@@ -17,11 +59,11 @@ const SEPARATOR_BYTES = 1
 /** Measures a JSON value in one pass. The outer object or array is level 1 of `maxDepth`. */
 export const extentOf = (value: unknown, maxDepth: number): JsonExtent => {
   const extent = { bytesAtMost: 0, tooDeep: false, outOfRange: false }
-  add(extent, value, maxDepth)
+  addExtent(extent, value, maxDepth)
   return extent
 }
 
-const add = (extent: JsonExtent, value: unknown, levels: number): void => {
+const addExtent = (extent: JsonExtent, value: unknown, levels: number): void => {
   if (typeof value === 'string') {
     extent.bytesAtMost += QUOTES_BYTES + UNIT_BYTES * value.length
     return
@@ -38,13 +80,13 @@ const add = (extent: JsonExtent, value: unknown, levels: number): void => {
   }
   if (Array.isArray(value)) {
     extent.bytesAtMost += SEPARATOR_BYTES * value.length
-    for (const child of value) add(extent, child, levels - 1)
+    for (const child of value) addExtent(extent, child, levels - 1)
     return
   }
   // Parsed JSON has no enumerable inherited members, and `for in` avoids an array per object.
   for (const key in value) {
     extent.bytesAtMost += QUOTES_BYTES + UNIT_BYTES * key.length + 2 * SEPARATOR_BYTES
-    add(extent, (value as Record<string, unknown>)[key], levels - 1)
+    addExtent(extent, (value as Record<string, unknown>)[key], levels - 1)
   }
 }
 
@@ -99,3 +141,25 @@ export const holdsInfinity = (value: unknown): boolean => {
 /** Like `holdsInfinity`, but checks the source text first, which is much faster. */
 export const holdsNumberOutOfRange = (text: string, value: unknown): boolean =>
   SUSPECT_NUMBER.test(text) && holdsInfinity(value)
+
+/**
+ * The first `length` characters of the JSON of a value, without half a surrogate pair at the end. It serializes only as
+ * much as needed.
+ */
+export const jsonStart = (value: unknown, length: number): string =>
+  startOf(value, length).slice(0, length).toWellFormed()
+
+/** The JSON of a value, which may be truncated after `length` characters. */
+const startOf = (value: unknown, length: number): string => {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, length))
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  let text = Array.isArray(value) ? '[' : '{'
+  const startsWith = text
+  for (const name in value) {
+    if (text.length > length) return text
+    if (text !== startsWith) text += ','
+    if (!Array.isArray(value)) text += `${startOf(name, length)}:`
+    text += startOf((value as Record<string, unknown>)[name], Math.max(0, length - text.length))
+  }
+  return text + (Array.isArray(value) ? ']' : '}')
+}

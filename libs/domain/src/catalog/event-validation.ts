@@ -1,18 +1,68 @@
 import {
+  type AcceptedEvent,
   describeError,
   MAX_EVENT_BYTES,
   MAX_SCHEMA_PARTS,
   memberOf,
+  type ProjectSettings,
   type ValidationItem,
+  type ValidationMode,
   withTextLength,
 } from '@waymark/contracts'
-import type { ErrorObject, Options, ValidateFunction } from 'ajv'
+import type { ErrorObject, FuncKeywordDefinition, Options, ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { weightOf } from '../ingestion/json-extent.ts'
+import { canonicalJson } from '../json/canonical-json.ts'
+import { weightOf } from '../json/client-json.ts'
 import { WorkBudget } from '../logic/work-budget.ts'
 import { expandedSize, partsOf, resolvePointer, runCost, schemaProblems } from './schema-safety.ts'
-import { uniqueItems } from './unique-items.ts'
+
+/** The configuration of a project for validating events. */
+export type Catalog = {
+  settings: ProjectSettings
+  /** Whether the project has any event definition. */
+  hasDefinitions: boolean
+  /** The check for an event name, or `undefined` without a definition. */
+  checkFor: (eventName: string) => PropertyCheck | undefined
+}
+
+/** Errors refuse the event; warnings do not. */
+type Verdict = { violations: ValidationItem[]; warnings: ValidationItem[] }
+
+/** The validation mode: that of the key, else of the project, else `warn`. */
+export const validationModeOf = (ofKey: ValidationMode | null, settings: ProjectSettings): ValidationMode =>
+  ofKey ?? settings.ingestValidation?.mode ?? 'warn'
+
+/**
+ * Validates an event against the catalog of its project. `off` reports nothing and `warn` only warnings. `enforce` refuses
+ * events that violate their schema, and those without a definition if the project is configured so. In a project without
+ * any definition, a missing one is not a warning.
+ */
+export const validateEvent = (
+  event: AcceptedEvent,
+  envelopeWarnings: readonly ValidationItem[],
+  mode: ValidationMode,
+  catalog: Catalog,
+  budget = new WorkBudget(),
+): Verdict => {
+  if (mode === 'off') return { violations: [], warnings: [] }
+  const check = catalog.checkFor(event.eventName)
+  const rejectsUnknown = mode === 'enforce' && catalog.settings.ingestValidation?.rejectUnknownEvents === true
+  if (!check && !catalog.hasDefinitions && !rejectsUnknown)
+    return { violations: [], warnings: [...envelopeWarnings] }
+  const found = check ? check(event.properties, budget) : [unknownEvent(event.eventName)]
+  const refuses = mode === 'enforce' && (check !== undefined || rejectsUnknown)
+  return refuses
+    ? { violations: found, warnings: [...envelopeWarnings] }
+    : { violations: [], warnings: envelopeWarnings.concat(found) }
+}
+
+const unknownEvent = (eventName: string): ValidationItem => ({
+  field: 'eventName',
+  rule: 'unknown_event',
+  actual: eventName,
+  message: 'has no event definition',
+})
 
 const MAX_ERRORS = 10
 const MAX_SHOWN_LENGTH = 200
@@ -139,3 +189,18 @@ const shortened = (value: unknown): unknown => {
     ? value
     : text.slice(0, MAX_SHOWN_LENGTH).toWellFormed()
 }
+
+/**
+ * `uniqueItems` of JSON Schema in linear time. The implementation of Ajv compares all pairs of objects, so that a few
+ * kilobytes of empty objects take seconds.
+ */
+export const uniqueItems: FuncKeywordDefinition = {
+  keyword: 'uniqueItems',
+  type: 'array',
+  schemaType: 'boolean',
+  error: { message: 'must not contain an item twice' },
+  validate: (wanted: boolean, items: unknown[]) => !wanted || areUnique(items),
+}
+
+const areUnique = (items: readonly unknown[]): boolean =>
+  new Set(items.map(canonicalJson)).size === items.length

@@ -1,0 +1,79 @@
+import {
+  compileValidator,
+  type DecisionDefinition,
+  type DecisionStatus,
+  decisionStatuses,
+  type ProjectSettings,
+} from '@waymark/contracts'
+import type { Pool } from 'pg'
+import { type Static, Type } from 'typebox'
+
+const NullableString = Type.Unsafe<string | null>({ type: ['string', 'null'] })
+const JsonObject = Type.Unsafe<Record<string, unknown>>({ type: 'object' })
+
+const Selector = Type.Object({
+  id: Type.String(),
+  eventName: Type.String(),
+  filter: Type.Unknown(),
+  amountProperty: NullableString,
+  currencyProperty: NullableString,
+  quantityProperty: NullableString,
+})
+const Decision = Type.Object({
+  id: Type.String(),
+  key: Type.String(),
+  status: Type.Unsafe<DecisionStatus>({ enum: [...decisionStatuses] }),
+  version: Type.Integer(),
+  // Checked when it is compiled: a decision that cannot be compiled is left out.
+  definition: Type.Unsafe<DecisionDefinition>({ type: 'object' }),
+})
+const Trigger = Type.Object({
+  id: Type.String(),
+  eventName: Type.String(),
+  filter: Type.Unknown(),
+  cooldownSeconds: Type.Integer(),
+  activatedAt: Type.String(),
+})
+
+/** A project's configuration as stored and cached. Its settings are validated when they are used. */
+const Snapshot = Type.Object({
+  projectId: Type.String(),
+  settings: Type.Unsafe<ProjectSettings>({ type: 'object' }),
+  definitions: Type.Unsafe<Record<string, object>>({ type: 'object', additionalProperties: JsonObject }),
+  selectors: Type.Array(Selector),
+  decisions: Type.Array(Decision),
+  triggers: Type.Array(Trigger),
+  /** Absent in copies, because secrets must not get into the shared cache. */
+  identitySecret: Type.Optional(NullableString),
+})
+export type Snapshot = Static<typeof Snapshot>
+
+export const snapshot = compileValidator(Snapshot)
+
+// One statement, for a consistent snapshot.
+const SELECT = `
+  SELECT p.settings,
+    (SELECT secret FROM core.identity_secrets s WHERE s.project_id = p.id) AS "identitySecret",
+    (SELECT coalesce(jsonb_object_agg(d.name, d.schema), '{}') FROM core.event_definitions d
+      WHERE d.project_id = p.id AND d.archived_at IS NULL) AS definitions,
+    (SELECT coalesce(jsonb_agg(jsonb_build_object('id', s.id, 'eventName', s.event_name, 'filter', s.filter,
+        'amountProperty', s.amount_property, 'currencyProperty', s.currency_property,
+        'quantityProperty', s.quantity_property) ORDER BY s.id), '[]') FROM core.metering_selectors s
+      WHERE s.project_id = p.id AND s.archived_at IS NULL) AS selectors,
+    (SELECT coalesce(jsonb_agg(jsonb_build_object('id', t.id, 'eventName', t.event_name, 'filter', t.filter,
+        'cooldownSeconds', t.cooldown_seconds, 'activatedAt', t.activated_at) ORDER BY t.id), '[]')
+      FROM email.triggers t WHERE t.project_id = p.id AND t.status = 'active') AS triggers,
+    (SELECT coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'status', d.status, 'version', d.version,
+        'definition', d.definition) ORDER BY d.id), '[]') FROM decision.decisions d
+      WHERE d.project_id = p.id) AS decisions
+  FROM core.projects p WHERE p.id = $1 AND p.archived_at IS NULL`
+
+/** The configuration of a project; undefined when it is archived or unknown. @throws what the database throws */
+export const readSnapshot = async (pool: Pool, projectId: string): Promise<Snapshot | undefined> => {
+  const { rows } = await pool.query<Omit<Snapshot, 'projectId'>>({
+    name: 'project-config',
+    text: SELECT,
+    values: [projectId],
+  })
+  return rows[0] && { projectId, ...rows[0] }
+}
