@@ -1,4 +1,4 @@
-import type { Decided, Exposure } from '@waymark/contracts'
+import type { Decided } from '@waymark/contracts'
 import type { Choice, CompiledDecision, Subject } from '@waymark/domain'
 
 /** The subject of a decision, and its time (RFC 3339). */
@@ -40,25 +40,4 @@ export const unknownKey = (key: string): Decided => ({
   reason: 'ERROR',
   ruleId: null,
   decisionId: null,
-})
-
-/** The exposure of a choice. */
-export const exposureOf = (
-  { decision }: CompiledDecision,
-  { variant, reason, ruleId }: Choice,
-  { projectId, subject, identity, profileId, decidedAt }: Asker,
-): Exposure => ({
-  v: 1,
-  projectId,
-  decisionId: decision.id,
-  decisionKey: decision.key,
-  version: decision.version,
-  variant,
-  reason,
-  ruleId,
-  subject,
-  visitorId: identity.kind === 'visitor' ? identity.value : null,
-  userId: identity.kind === 'user' ? identity.value : null,
-  profileId,
-  exposedAt: decidedAt,
 })

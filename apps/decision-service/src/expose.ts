@@ -2,7 +2,7 @@ import type { Exposure } from '@waymark/contracts'
 import { type Choice, type CompiledDecision, partitionKeyOf } from '@waymark/domain'
 import type { BackgroundPublisher } from '@waymark/pipeline'
 import { LRUCache } from 'lru-cache'
-import { type Asker, exposureOf } from './answers.ts'
+import type { Asker } from './answers.ts'
 
 /** The exposures of a person that were published on a day: the last variant of each decision. */
 type Published = { day: string; variants: Map<string, string> }
@@ -31,3 +31,24 @@ export const createExpose = (publisher: Pick<BackgroundPublisher<Exposure>, 'add
 }
 
 export type Expose = ReturnType<typeof createExpose>
+
+/** The exposure of a choice. */
+const exposureOf = (
+  { decision }: CompiledDecision,
+  { variant, reason, ruleId }: Choice,
+  { projectId, subject, identity, profileId, decidedAt }: Asker,
+): Exposure => ({
+  v: 1,
+  projectId,
+  decisionId: decision.id,
+  decisionKey: decision.key,
+  version: decision.version,
+  variant,
+  reason,
+  ruleId,
+  subject,
+  visitorId: identity.kind === 'visitor' ? identity.value : null,
+  userId: identity.kind === 'user' ? identity.value : null,
+  profileId,
+  exposedAt: decidedAt,
+})

@@ -58,6 +58,7 @@ export const createLinkRedirector = (
   const clicks = createClickRecorder({
     queue,
     beforeHandOver: limits.share,
+    describeUserAgent,
     countryOf,
     hashVisitor,
     log,

@@ -1,4 +1,5 @@
 import type { LinkClick } from '@waymark/contracts'
+import { describeUserAgent } from '@waymark/domain'
 import { BusUnavailableError } from '@waymark/event-bus'
 import type { IngestQueue } from '@waymark/pipeline'
 import { createMemoryLog, eventually } from '@waymark/testing'
@@ -25,6 +26,7 @@ const setUp = ({ maxWaiting = 1_000 } = {}) => {
   const recorder = createClickRecorder({
     queue: { enqueueSerialized },
     beforeHandOver: async () => {},
+    describeUserAgent,
     countryOf: () => 'DE',
     hashVisitor: (_at, _projectId, ip) => `hash of ${ip}`,
     log: createMemoryLog(),

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type IpStorage, type LinkClick, type Log, linkClicks } from '@waymark/contracts'
-import { hostOf, storableIp } from '@waymark/domain'
-import { cacheBots, createBatcher, type IngestQueue, traceHeaders } from '@waymark/pipeline'
+import { hostOf, storableIp, type UserAgent } from '@waymark/domain'
+import { createBatcher, type IngestQueue, traceHeaders } from '@waymark/pipeline'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { VisitorHash } from './visitor-hash.ts'
 
@@ -25,6 +25,7 @@ type ClickRecorderDeps = {
   queue: Pick<IngestQueue, 'enqueueSerialized'>
   /** Called before each batch is sent. */
   beforeHandOver: () => Promise<void>
+  describeUserAgent: (header: string | null) => UserAgent
   countryOf: (ip: string) => string | null
   hashVisitor: VisitorHash['hashVisitor']
   log: Log
@@ -48,13 +49,13 @@ type SerializedClick = { value: string; headers: { traceparent: string } | undef
 export const createClickRecorder = ({
   queue,
   beforeHandOver,
+  describeUserAgent,
   countryOf,
   hashVisitor,
   log,
   metrics,
   maxWaiting = MAX_WAITING,
 }: ClickRecorderDeps) => {
-  const isBot = cacheBots()
   // Clicks need no order, so the clicks of a batch go to one partition.
   let key = newKey()
   const dropped = new Counter({
@@ -86,7 +87,7 @@ export const createClickRecorder = ({
       userAgent,
       country: ip === null ? null : countryOf(ip),
       referrer: storableReferrer(click.referrer),
-      bot: isBot(userAgent),
+      bot: describeUserAgent(userAgent).bot,
       prefetch,
       visitor: ip === null ? null : hashVisitor(at, projectId, ip, userAgent ?? ''),
     }

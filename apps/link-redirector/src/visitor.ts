@@ -1,4 +1,4 @@
-import { describeVisitor, isBot, type LinkVisitor, type UserAgent } from '@waymark/domain'
+import { describeVisitor, type LinkVisitor, type UserAgent } from '@waymark/domain'
 import type { HttpRequest } from '@waymark/service-kit'
 import type { Click } from './click-recorder.ts'
 
@@ -20,7 +20,8 @@ export const createVisitorReader = ({ describeUserAgent, countryOf }: VisitorRea
   describe: (request: HttpRequest): LinkVisitor =>
     describeVisitor(describeUserAgent(agentOf(request)), request.ip === '' ? null : countryOf(request.ip)),
   /** Whether it is neither a bot nor a prefetch. An unknown user agent counts as human. */
-  isHuman: (request: HttpRequest): boolean => !isPrefetch(request) && !isBot(agentOf(request)),
+  isHuman: (request: HttpRequest): boolean =>
+    !isPrefetch(request) && !describeUserAgent(agentOf(request)).bot,
 })
 
 export type VisitorReader = ReturnType<typeof createVisitorReader>

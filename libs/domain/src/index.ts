@@ -50,8 +50,7 @@ export {
   createDecisionSet,
   type DecisionSet,
 } from './decision/compiled-decision.ts'
-export { compileCondition, MAX_COUNT_DAYS } from './decision/condition.ts'
-export { countsOf, type DayCount } from './decision/counts.ts'
+export { compileCondition, countsOf, type DayCount, MAX_COUNT_DAYS } from './decision/condition.ts'
 export {
   type Choice,
   createDecider,
@@ -81,7 +80,7 @@ export { enrichEvent } from './enrichment/enrich-event.ts'
 export { clientNetworkOf, normalisedIp, storableIp, truncateIp } from './enrichment/ip-address.ts'
 export { hostOf } from './enrichment/page.ts'
 export { type Locate, locateNowhere, type Place } from './enrichment/place.ts'
-export { describeUserAgent, isBot, type UserAgent } from './enrichment/user-agent.ts'
+export { describeUserAgent, type UserAgent } from './enrichment/user-agent.ts'
 export { type CheckedTraits, checkTraits, traitsProblem } from './identity/check-traits.ts'
 export {
   type Identity,

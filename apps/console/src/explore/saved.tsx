@@ -11,11 +11,11 @@ import { Card } from '../ui/card.tsx'
 import { CodeBlock } from '../ui/code.tsx'
 import { changedColumn } from '../ui/columns.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
+import { RenameForm } from '../ui/rename-form.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
 import { ExploreHeader } from './frame.tsx'
 import { InsightLink } from './insight-link.tsx'
-import { RenameForm } from './rename-form.tsx'
 import { DashboardForm } from './save.tsx'
 
 /** Saved queries. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { countsOf } from './counts.ts'
+import { countsOf } from './condition.ts'
 import { subjectOf } from './subject.ts'
 
 const projectId = '01900000-0000-7000-8000-000000000001'

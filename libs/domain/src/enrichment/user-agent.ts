@@ -24,15 +24,12 @@ const UNKNOWN: UserAgent = {
   device: null,
 }
 
-/** Whether a `User-Agent` header is a bot's. An unknown agent is not a bot. */
-export const isBot = (header: string | null): boolean => isbot(header?.slice(0, MAX_LENGTH))
-
 /** Parses a `User-Agent` header. An unknown agent is not a bot. */
 export const describeUserAgent = (header: string | null): UserAgent => {
   const text = header?.slice(0, MAX_LENGTH) ?? ''
   if (text.trim() === '') return UNKNOWN
   const { browser, os, device } = new UAParser(text).getResult()
-  const bot = isBot(text)
+  const bot = isbot(text)
   return {
     bot,
     browser: browser.name ?? null,

@@ -4,4 +4,4 @@ export { createEventWriter, type EventWriterDeps, storeNewEvents } from './event
 export { storeDeadLetters, storeRejectedEvents } from './quarantine-queries.ts'
 export { classifyError, isStoreUnavailable } from './store-errors.ts'
 export { createSyncProcessor } from './sync-processor.ts'
-export { cacheBots, cacheUserAgents } from './user-agents.ts'
+export { cacheUserAgents } from './user-agents.ts'

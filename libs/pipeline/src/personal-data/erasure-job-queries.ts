@@ -1,5 +1,3 @@
-import type { AnalyticsWrites } from '@waymark/analytics'
-import type { Database } from '@waymark/database'
 import type { ClientBase, Pool } from 'pg'
 
 /** Deletes a person's data from all stores: everything that was received until `erasedAt`. */
@@ -11,14 +9,6 @@ export type ErasureJob = {
   visitorIds: string[]
   userIds: string[]
   erasedAt: Date
-}
-
-/** The stores of a purge. */
-export type PurgeDeps = {
-  db: Database
-  analytics: Pick<AnalyticsWrites, 'eraseEvents' | 'eraseProfiles'>
-  /** Deletes the copies of the messages of deliveries, where this process keeps any. It is idempotent. */
-  deleteMailCopies?: ((deliveryIds: readonly string[]) => Promise<void>) | undefined
 }
 
 type JobRow = {

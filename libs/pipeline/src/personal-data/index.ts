@@ -1,5 +1,6 @@
 export { erasePeople, eraseProfile } from './erase-profile-queries.ts'
-export type { ErasureJob, PurgeDeps } from './erasure-job-queries.ts'
+export type { ErasureJob } from './erasure-job-queries.ts'
 export { exportPerson, findPerson } from './export-queries.ts'
 export { type PersonalData, personalData } from './personal-data-queries.ts'
 export { createPurger } from './purge.ts'
+export type { PurgeDeps } from './purge-queries.ts'

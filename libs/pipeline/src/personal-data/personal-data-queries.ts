@@ -2,7 +2,8 @@ import { changedProfiles } from '@waymark/contracts'
 import type { ClientBase } from 'pg'
 import { givenCouponKeys } from '../coupons/index.ts'
 import { personCacheKey } from '../decisions/index.ts'
-import type { ErasureJob, PurgeDeps } from './erasure-job-queries.ts'
+import type { ErasureJob } from './erasure-job-queries.ts'
+import type { PurgeDeps } from './purge-queries.ts'
 import {
   purgeAnalyticsProfiles,
   purgeDeadLetters,

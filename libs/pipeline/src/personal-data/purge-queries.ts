@@ -1,6 +1,16 @@
+import type { AnalyticsWrites } from '@waymark/analytics'
+import type { Database } from '@waymark/database'
 import type { ClientBase } from 'pg'
 import { type AboutPeople, aboutAnything, parseRecord } from '../erasure/index.ts'
-import type { ErasureJob, PurgeDeps } from './erasure-job-queries.ts'
+import type { ErasureJob } from './erasure-job-queries.ts'
+
+/** The stores of a purge. */
+export type PurgeDeps = {
+  db: Database
+  analytics: Pick<AnalyticsWrites, 'eraseEvents' | 'eraseProfiles'>
+  /** Deletes the copies of the messages of deliveries, where this process keeps any. It is idempotent. */
+  deleteMailCopies?: ((deliveryIds: readonly string[]) => Promise<void>) | undefined
+}
 
 const ROWS = 1_000
 const FIND_EVENTS = `

@@ -1,13 +1,8 @@
 import type { Cache } from '@waymark/cache'
 import type { ClientBase } from 'pg'
-import {
-  deleteErasureJob,
-  type ErasureJob,
-  findErasureJobs,
-  lockErasureJob,
-  type PurgeDeps,
-} from './erasure-job-queries.ts'
+import { deleteErasureJob, type ErasureJob, findErasureJobs, lockErasureJob } from './erasure-job-queries.ts'
 import { bindPerson, type PersonalData, personalData } from './personal-data-queries.ts'
+import type { PurgeDeps } from './purge-queries.ts'
 
 type PurgerDeps = PurgeDeps & { cache: Cache; data?: readonly PersonalData[] }
 
