@@ -1,6 +1,6 @@
 import { type CorePlatform, drain, limiterBySize, rateLimit, type Service } from '@waymark/service-kit'
 import { createGenerateCodes } from './generate-codes.ts'
-import { createForgetAnswers } from './idempotency.ts'
+import { createForgetAnswers } from './idempotency-queries.ts'
 import { createMissLimit, lookUpRoute } from './look-up-route.ts'
 import { createRedeemCoupon } from './redeem-coupon.ts'
 import { redeemRoute } from './redeem-route.ts'

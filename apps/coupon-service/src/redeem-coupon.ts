@@ -6,7 +6,7 @@ import type { ProjectConfigs } from '@waymark/project-config'
 import type { ClientBase } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { type Coupon, findCoupon, viewCoupon } from './coupon-queries.ts'
-import { type Answer, answerOnce, type IdempotentRequest } from './idempotency.ts'
+import { type Answer, answerOnce, type IdempotentRequest } from './idempotency-queries.ts'
 import {
   claimCoupon,
   countForPool,

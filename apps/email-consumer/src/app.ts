@@ -5,12 +5,12 @@ import { type CorePlatform, everyMs, type Service } from '@waymark/service-kit'
 import { Counter } from 'prom-client'
 import { bouncesRoute } from './bounces-route.ts'
 import { createDecideDeliveries } from './decide-deliveries.ts'
-import { createHourlyLimit } from './hourly-limit.ts'
+import { createDeliveryQueue } from './delivery-queue-queries.ts'
+import { createHourlyLimit } from './hourly-limit-queries.ts'
 import { createSendAccountMails } from './send-account-mails.ts'
 import { createSendDeliveries } from './send-deliveries.ts'
 import { createSendVerifications } from './send-verifications.ts'
 import { senderRoutes } from './sender-routes.ts'
-import { createTimetable } from './timetable.ts'
 import type { MailTransport } from './transport.ts'
 import { unsubscribeRoutes } from './unsubscribe-routes.ts'
 
@@ -53,13 +53,13 @@ export const createEmailConsumer = (platform: CorePlatform, mail: MailOptions): 
     labelNames: ['status'],
     registers: [metrics],
   })
-  const timetable = createTimetable(db.pool, { sendLeaseMs: mail.timeoutMs + SETTLE_MS })
+  const queue = createDeliveryQueue(db.pool, { sendLeaseMs: mail.timeoutMs + SETTLE_MS })
   const hourlyLimit = createHourlyLimit(db.pool, { perHour: mail.perHour, now: clock })
   const publicUrl = mail.publicUrl.replace(/\/+$/, '')
   const queued = { pool: db.pool, transport: mail.transport, from: mail.from, publicUrl, log }
   const sendDeliveries = createSendDeliveries({
     db,
-    timetable,
+    queue,
     hourlyLimit,
     isAllowedSender: createAllowedSenders(db.pool, mail.allowedSenders),
     transport: mail.transport,
@@ -95,7 +95,7 @@ export const createEmailConsumer = (platform: CorePlatform, mail: MailOptions): 
       everyMs('sender-verification', QUEUED_INTERVAL_MS, createSendVerifications(queued)),
       everyMs('account-mails', QUEUED_INTERVAL_MS, createSendAccountMails(queued)),
       everyMs('email-unconfirmed', SWEEP_INTERVAL_MS, async () => {
-        const lost = await timetable.giveUpUnconfirmed()
+        const lost = await queue.giveUpUnconfirmed()
         await hourlyLimit.forget()
         if (lost > 0)
           log.warn({ lost }, 'Emails were being sent when their process stopped; their outcome is unknown')

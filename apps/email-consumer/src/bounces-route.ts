@@ -3,7 +3,7 @@ import { isEmailAddress } from '@waymark/domain'
 import { type CorePlatform, keyRoute, type Route } from '@waymark/service-kit'
 import type { ClientBase } from 'pg'
 import { deliveryOfMessageId } from './compose-mail.ts'
-import { suppress } from './suppressions.ts'
+import { suppress } from './suppression-queries.ts'
 
 const MARK = `
   UPDATE email.deliveries d SET status = 'bounced', reason = given.reason

@@ -5,9 +5,9 @@ import { aboutEvent, withoutErased } from '@waymark/pipeline'
 import type { LatestProjectConfigs } from '@waymark/project-config'
 import { type CorePlatform, LoopTurns } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
-import { type Person, readPeople } from './read-people.ts'
-import { type NewDelivery, storeDeliveries } from './store-deliveries.ts'
-import { findSuppressed, SUPPRESSED } from './suppressions.ts'
+import { type NewDelivery, storeDeliveries } from './new-delivery-queries.ts'
+import { type Person, readPeople } from './person-queries.ts'
+import { findSuppressed, SUPPRESSED } from './suppression-queries.ts'
 
 type Deps = Pick<CorePlatform, 'db'> & {
   projectConfigs: Pick<LatestProjectConfigs, 'getCurrent'>

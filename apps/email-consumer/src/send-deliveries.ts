@@ -5,15 +5,20 @@ import { nextAttemptIn, type RetryPlan, TemplateError, unsubscribeToken } from '
 import type { IsAllowedSender } from '@waymark/pipeline'
 import type { MessageRenderer } from '@waymark/service-kit'
 import { composeMail } from './compose-mail.ts'
-import type { HourlyLimit } from './hourly-limit.ts'
-import { readTriggers, type SendingTrigger } from './read-triggers.ts'
-import { findSuppressed, SUPPRESSED } from './suppressions.ts'
-import { type ClaimedDelivery, LeaseLostError, type Settlement, type Timetable } from './timetable.ts'
+import {
+  type ClaimedDelivery,
+  type DeliveryQueue,
+  LeaseLostError,
+  type Settlement,
+} from './delivery-queue-queries.ts'
+import type { HourlyLimit } from './hourly-limit-queries.ts'
+import { findSuppressed, SUPPRESSED } from './suppression-queries.ts'
 import type { HandOver, MailTransport, OutgoingMail } from './transport.ts'
+import { readTriggers, type SendingTrigger } from './trigger-queries.ts'
 
 export type SenderOptions = {
   db: Database
-  timetable: Timetable
+  queue: DeliveryQueue
   transport: MailTransport
   messages: MessageRenderer
   /** Deliveries in progress at once. */
@@ -36,13 +41,13 @@ const LOOK_AGAIN_MS = 500
 const SETTLE_TRIES = 10
 
 /** Sends due deliveries until there are none or `signal` aborts. Deliveries in progress are finished. */
-export const createSendDeliveries = ({ timetable, connections, ...options }: SenderOptions) => {
-  const attempt = createAttempt({ timetable, ...options })
+export const createSendDeliveries = ({ queue, connections, ...options }: SenderOptions) => {
+  const attempt = createAttempt({ queue, ...options })
   return async (signal: AbortSignal): Promise<void> => {
     const inFlight = new Set<Promise<void>>()
     do {
       const free = connections - inFlight.size
-      const claimed = signal.aborted || free === 0 ? [] : await timetable.claim(free)
+      const claimed = signal.aborted || free === 0 ? [] : await queue.claim(free)
       if (claimed.length > 0) {
         const triggers = await readTriggers(
           options.db.pool,
@@ -65,7 +70,7 @@ export const createSendDeliveries = ({ timetable, connections, ...options }: Sen
 
 const createAttempt = ({
   db,
-  timetable,
+  queue,
   transport,
   messages,
   from,
@@ -81,7 +86,7 @@ const createAttempt = ({
   const settle = async (delivery: ClaimedDelivery, settlement: Settlement): Promise<void> => {
     for (let tries = 1; ; tries++) {
       try {
-        const { erased } = await timetable.settle(delivery, settlement)
+        const { erased } = await queue.settle(delivery, settlement)
         if (erased) await transport.deleteCopies?.([delivery.id])
         return onSettled(settlement)
       } catch (error) {
@@ -132,7 +137,7 @@ const createAttempt = ({
       if (!(error instanceof TemplateError)) throw error
       return { kind: 'refused', permanent: true, reason: `${error.field} template: ${error.message}` }
     }
-    return transport.send(mail, () => timetable.begin(delivery))
+    return transport.send(mail, () => queue.begin(delivery))
   }
 
   return async (delivery: ClaimedDelivery, trigger: SendingTrigger | undefined): Promise<void> => {

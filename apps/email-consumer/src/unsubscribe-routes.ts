@@ -3,7 +3,7 @@ import type { Database } from '@waymark/database'
 import { deliveryOfToken } from '@waymark/domain'
 import { type HttpRequest, type Route, route } from '@waymark/service-kit'
 import { pageReply } from './page-reply.ts'
-import { suppress } from './suppressions.ts'
+import { suppress } from './suppression-queries.ts'
 
 type Deps = { db: Database; secrets: readonly string[] }
 type Recipient = { projectId: string; project: string; address: string }

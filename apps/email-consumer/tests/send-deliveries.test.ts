@@ -3,10 +3,10 @@ import { createAllowedSenders } from '@waymark/pipeline'
 import { createMessageRenderer } from '@waymark/service-kit'
 import { createMemoryLog, eventually, freePort, services } from '@waymark/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createHourlyLimit, HOUR_MS } from '../src/hourly-limit.ts'
+import { createDeliveryQueue } from '../src/delivery-queue-queries.ts'
+import { createHourlyLimit, HOUR_MS } from '../src/hourly-limit-queries.ts'
 import { createSendDeliveries } from '../src/send-deliveries.ts'
 import { createSmtpTransport } from '../src/smtp-transport.ts'
-import { createTimetable } from '../src/timetable.ts'
 import type { MailTransport } from '../src/transport.ts'
 import { type Harness, openHarness } from './harness.ts'
 import { type Behaviour, type Caught, refusal, startSmtpCatcher } from './smtp-catcher.ts'
@@ -57,11 +57,11 @@ describe.skipIf(!services)('sending deliveries', () => {
     )
     const messages = createMessageRenderer()
     cleanUps.push(() => messages.close())
-    const timetable = createTimetable(db.pool, { sendLeaseMs: 60_000 })
+    const queue = createDeliveryQueue(db.pool, { sendLeaseMs: 60_000 })
     const log = createMemoryLog()
     const run = createSendDeliveries({
       db,
-      timetable,
+      queue,
       transport,
       messages,
       connections,
@@ -74,7 +74,7 @@ describe.skipIf(!services)('sending deliveries', () => {
       log,
       now: Date.now,
     })
-    return { send: () => run(new AbortController().signal), run, timetable, transport, log }
+    return { send: () => run(new AbortController().signal), run, queue, transport, log }
   }
   const sendUntil = async (send: () => Promise<unknown>, triggerId: string, done: string[]) =>
     eventually('every delivery is done with', async () => {

@@ -3,18 +3,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase } from '@waymark/database'
 import { DEFAULT_RETRY_PLAN } from '@waymark/domain'
 import { createMessageRenderer } from '@waymark/service-kit'
-import { createHourlyLimit } from '../src/hourly-limit.ts'
+import { createDeliveryQueue } from '../src/delivery-queue-queries.ts'
+import { createHourlyLimit } from '../src/hourly-limit-queries.ts'
 import { createSendDeliveries } from '../src/send-deliveries.ts'
 import { createSmtpTransport } from '../src/smtp-transport.ts'
-import { createTimetable } from '../src/timetable.ts'
 
 const { DATABASE_URL = '', SMTP_URL = '' } = process.env
 const db = openDatabase({ url: DATABASE_URL, poolSize: 10, applicationName: 'sender', onError: () => {} })
-const timetable = createTimetable(db.pool, { sendLeaseMs: 60_000 })
+const queue = createDeliveryQueue(db.pool, { sendLeaseMs: 60_000 })
 const ignore = () => {}
 const send = createSendDeliveries({
   db,
-  timetable,
+  queue,
   transport: createSmtpTransport({ url: SMTP_URL, timeoutMs: 30_000 }),
   messages: createMessageRenderer(),
   connections: 5,
@@ -28,7 +28,7 @@ const send = createSendDeliveries({
   now: Date.now,
 })
 for (;;) {
-  await timetable.giveUpUnconfirmed()
+  await queue.giveUpUnconfirmed()
   await send(new AbortController().signal)
   await sleep(50)
 }

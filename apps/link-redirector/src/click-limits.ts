@@ -2,6 +2,7 @@ import type { SharedTotals } from '@waymark/cache'
 import type { Log } from '@waymark/contracts'
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
+import { readClicks } from './link-queries.ts'
 
 /** A link that ends after `clickLimit` clicks; `clicks` were stored when it was read. */
 type LimitedLink = { id: string; clickLimit: number | null; clicks: number }
@@ -10,8 +11,6 @@ type LimitedLink = { id: string; clickLimit: number | null; clicks: number }
 type Usage = { used: number; unshared: number }
 
 const MAX_LINKS = 50_000
-
-const STORED = `SELECT link_id, clicks FROM link.counts WHERE link_id = ANY($1::uuid[])`
 
 type ClickLimitsDeps = { totals: SharedTotals; pool: Pool; log: Log }
 
@@ -36,12 +35,7 @@ export const createClickLimits = ({ totals, pool, log }: ClickLimitsDeps) => {
 
   const readStored = async (ids: readonly string[]): Promise<Map<string, number>> => {
     try {
-      const { rows } = await pool.query<{ link_id: string; clicks: string }>({
-        name: 'read-link-counts',
-        text: STORED,
-        values: [ids],
-      })
-      return new Map(rows.map(({ link_id, clicks }) => [link_id, Number(clicks)]))
+      return await readClicks(pool, ids)
     } catch (error) {
       log.debug({ err: error }, 'Click counts could not be read; click limits use local counts')
       return new Map()

@@ -8,7 +8,8 @@ import {
   prepareDestination,
 } from '@waymark/domain'
 import type { ChangeNotices } from '@waymark/project-config'
-import type { LinkStore, StoredLink } from './link-store.ts'
+import type { StoredLink } from './link-queries.ts'
+import type { LinkStore } from './link-store.ts'
 
 const REFRESH_TIMEOUT_MS = 300
 const READ_TIMEOUT_MS = 4_000

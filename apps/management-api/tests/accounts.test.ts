@@ -4,7 +4,7 @@ import { ensureDemoProject } from '@waymark/project-config'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAccountLimits } from '../src/accounts/account-limits.ts'
-import { forgetExpired } from '../src/accounts/sessions.ts'
+import { forgetExpired } from '../src/accounts/session-queries.ts'
 import { type Management, PASSWORD, startManagement } from './start-management.ts'
 
 const newEmail = () => `${randomUUID()}@example.com`

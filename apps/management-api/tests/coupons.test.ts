@@ -11,7 +11,7 @@ import { exportCodes, importCodes } from '../src/coupons/coupon-csv.ts'
 import { createPool } from '../src/coupons/coupon-pool-queries.ts'
 import { newPoolValues } from '../src/coupons/coupon-pool-values.ts'
 import { listCoupons, revokeCoupons } from '../src/coupons/coupon-queries.ts'
-import { rollBackRedemption } from '../src/coupons/roll-back-redemption.ts'
+import { rollBackRedemption } from '../src/coupons/rollback-queries.ts'
 
 const discount = { type: 'percent', value: 10 }
 

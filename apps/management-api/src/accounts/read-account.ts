@@ -1,7 +1,7 @@
 import { type ProjectRole, projectRoles } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import type { Platform } from '@waymark/service-kit'
-import type { Session } from './sessions.ts'
+import type { Session } from './session-queries.ts'
 
 /** A tenant of a user; `owned` if the user owns one of its projects. */
 type TenantOfUser = { id: string; name: string; createdAt: Date; owned: boolean }

@@ -9,6 +9,7 @@ import type { Prisma } from '@waymark/database'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
+import { lockRow } from '../http/row-lock-queries.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { lockQuota, requireWithinQuota } from '../quotas.ts'
@@ -57,7 +58,7 @@ const lockDashboard = async (
   projectId: string,
   id: string,
 ): Promise<Dashboard> => {
-  await tx.$queryRaw`SELECT 1 FROM core.dashboards WHERE id = ${requireId(id)}::uuid FOR UPDATE`
+  await lockRow(tx, 'core.dashboards', id)
   return requireFound(await tx.dashboard.findFirst({ where: { id, projectId } }))
 }
 

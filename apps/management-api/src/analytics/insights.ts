@@ -17,6 +17,7 @@ import type { Prisma } from '@waymark/database'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
+import { lockRow } from '../http/row-lock-queries.ts'
 import { invalid, requireFound, requireId, unfit, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { lockQuota, requireWithinQuota } from '../quotas.ts'
@@ -79,7 +80,7 @@ export const insightRoutes = ({ projectRoute, db, clock, quotas }: ManagementDep
 }
 
 const lockInsight = async (tx: Prisma.TransactionClient, projectId: string, id: string): Promise<Insight> => {
-  await tx.$queryRaw`SELECT 1 FROM core.insights WHERE id = ${requireId(id)}::uuid FOR UPDATE`
+  await lockRow(tx, 'core.insights', id)
   return requireFound(await tx.insight.findFirst({ where: { id, projectId } }))
 }
 

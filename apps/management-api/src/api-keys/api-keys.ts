@@ -16,6 +16,7 @@ import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
 import type { Actor } from '../http/project-route.ts'
+import { lockRow } from '../http/row-lock-queries.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { requireWithinQuota } from '../quotas.ts'
@@ -135,7 +136,7 @@ const countUsable = (tx: Prisma.TransactionClient, projectId: string, now: numbe
 
 /** Reads a key and locks it until the transaction ends. */
 const lockKey = async (tx: Prisma.TransactionClient, projectId: string, id: string): Promise<StoredKey> => {
-  await tx.$queryRaw`SELECT 1 FROM core.api_keys WHERE id = ${requireId(id)}::uuid FOR UPDATE`
+  await lockRow(tx, 'core.api_keys', id)
   return requireFound(await tx.apiKey.findFirst({ where: { id, projectId } }))
 }
 

@@ -12,6 +12,7 @@ import type { Database, Prisma } from '@waymark/database'
 import { extendDeadlineDuring, type HttpRequest, type Route, SCHEMA_CHECK_MS } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
+import { lockRow } from '../http/row-lock-queries.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { lockQuota, type Quotas, requireConfigurationFits, requireWithinQuota } from '../quotas.ts'
@@ -129,7 +130,7 @@ const create = (
 
 /** Reads a definition that is not archived and locks it until the transaction ends. */
 const lockDefinition = async (tx: Transaction, projectId: string, id: string): Promise<Definition> => {
-  await tx.$queryRaw`SELECT 1 FROM core.event_definitions WHERE id = ${requireId(id)}::uuid FOR UPDATE`
+  await lockRow(tx, 'core.event_definitions', id)
   return requireFound(await tx.eventDefinition.findFirst({ where: { id, projectId, archivedAt: null } }))
 }
 

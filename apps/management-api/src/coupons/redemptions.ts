@@ -5,7 +5,7 @@ import type { Route } from '@waymark/service-kit'
 import { pageOf } from '../http/page.ts'
 import { requireFound, requireId } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
-import { rollBackRedemption } from './roll-back-redemption.ts'
+import { rollBackRedemption } from './rollback-queries.ts'
 
 /** A project's redemptions and their rollback. */
 export const redemptionRoutes = ({ projectRoute, db, clock }: ManagementDeps): Route[] => {

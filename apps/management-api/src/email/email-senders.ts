@@ -5,7 +5,8 @@ import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
 import { requireAllowed } from '../http/require-allowed.ts'
-import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import { lockRow } from '../http/row-lock-queries.ts'
+import { requireFound, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { lockQuota, requireWithinQuota } from '../quotas.ts'
 
@@ -71,7 +72,7 @@ export const emailSenderRoutes = ({
     projectRoute(deleteEmailSender, async ({ projectId, id, requireMatch }) => {
       const tenantId = await tenantOf(projectId)
       await db.prisma.$transaction(async (tx) => {
-        await tx.$queryRaw`SELECT 1 FROM email.senders WHERE id = ${requireId(id)}::uuid FOR UPDATE`
+        await lockRow(tx, 'email.senders', id)
         requireMatch(view(requireFound(await tx.emailSender.findFirst({ where: { id, tenantId } }))))
         await tx.emailSender.delete({ where: { id } })
       })

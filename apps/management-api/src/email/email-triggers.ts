@@ -12,6 +12,7 @@ import { extendDeadlineDuring, type HttpRequest, type Route } from '@waymark/ser
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
 import type { ProjectRequest } from '../http/project-route.ts'
+import { lockRow } from '../http/row-lock-queries.ts'
 import { requireFound, requireId, requireUsableFilter, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { lockQuota, requireConfigurationFits, requireWithinQuota } from '../quotas.ts'
@@ -49,7 +50,7 @@ export const emailTriggerRoutes = ({
     change: Prisma.EmailTriggerUpdateInput,
   ): Promise<Trigger> =>
     db.prisma.$transaction(async (tx) => {
-      await tx.$queryRaw`SELECT 1 FROM email.triggers WHERE id = ${requireId(id)}::uuid FOR UPDATE`
+      await lockRow(tx, 'email.triggers', id)
       const found = requireFound(await tx.emailTrigger.findFirst({ where: { id, projectId } }))
       requireMatch(view(found))
       const { status } = found

@@ -4,7 +4,8 @@ import { comparableAddress, isEmailAddress } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
-import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import { lockRow } from '../http/row-lock-queries.ts'
+import { requireFound, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 
 type Suppression = Prisma.EmailSuppressionGetPayload<object>
@@ -33,7 +34,7 @@ export const suppressionRoutes = ({ projectRoute, db }: ManagementDeps): Route[]
   }),
   projectRoute(deleteSuppression, async ({ projectId, id, requireMatch }) => {
     await db.prisma.$transaction(async (tx) => {
-      await tx.$queryRaw`SELECT 1 FROM email.suppressions WHERE id = ${requireId(id)}::uuid FOR UPDATE`
+      await lockRow(tx, 'email.suppressions', id)
       requireMatch(view(requireFound(await tx.emailSuppression.findFirst({ where: { id, projectId } }))))
       await tx.emailSuppression.delete({ where: { id } })
     })

@@ -8,7 +8,7 @@ import {
   type Reply,
   type Route,
 } from '@waymark/service-kit'
-import type { Session, Sessions } from '../accounts/sessions.ts'
+import type { Session, Sessions } from '../accounts/session-queries.ts'
 import { type Client, clientOf, type Parts, readParts } from './request-parts.ts'
 import {
   clearSessionCookie,

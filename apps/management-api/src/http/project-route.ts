@@ -16,7 +16,7 @@ import {
   type Route,
 } from '@waymark/service-kit'
 import { roleOf } from '../accounts/read-account.ts'
-import type { Sessions } from '../accounts/sessions.ts'
+import type { Sessions } from '../accounts/session-queries.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
 import { matchRequirement, type ProjectReply, taggedReply } from './entity-tag.ts'
 import { clientOf, type Parts, readParts } from './request-parts.ts'

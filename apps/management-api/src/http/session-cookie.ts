@@ -1,7 +1,7 @@
 import { AppError, LOCAL_SESSION_COOKIE, missingCredentials, SESSION_COOKIE } from '@waymark/contracts'
 import { type HttpRequest, hostOf, protocolOf } from '@waymark/service-kit'
 import { parseCookie, type SerializeOptions, stringifySetCookie } from 'cookie'
-import { SESSION_MS, type Session, type Sessions } from '../accounts/sessions.ts'
+import { SESSION_MS, type Session, type Sessions } from '../accounts/session-queries.ts'
 
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 const LOCAL = /^(?:localhost|[\w.-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])$/i

@@ -21,18 +21,13 @@ import { pageOf } from '../http/page.ts'
 import { invalid, requireFound, requireId } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { type Creation, createCreateLinks } from './create-links.ts'
-import { readCampaignStats } from './link-campaigns.ts'
-import { periodOf, readLinkStats } from './link-stats.ts'
-import { LINK_COLUMNS, type LinkRow, toLinkView } from './link-view.ts'
-import { listLinks } from './list-links.ts'
+import { findLink, type LinkRow, listLinks } from './link-queries.ts'
+import { periodOf, readCampaignStats, readLinkStats } from './link-stats-queries.ts'
+import { toLinkView } from './link-view.ts'
 import { updateLink } from './update-link.ts'
 
 /** The margin that ISO/IEC 18004 requires. */
 const QUIET_ZONE_MODULES = 4
-
-const FIND = `
-  SELECT ${LINK_COLUMNS} FROM link.links l LEFT JOIN link.counts c ON c.link_id = l.id
-  WHERE l.id = $1 AND l.project_id = $2`
 
 /** A project's short links. */
 export const linkRoutes = ({
@@ -45,14 +40,8 @@ export const linkRoutes = ({
 }: ManagementDeps): Route[] => {
   const create = createCreateLinks({ db, baseUrl, quotas })
   const view = (row: LinkRow) => toLinkView(row, baseUrl)
-  const find = async (projectId: string, id: string): Promise<LinkRow> => {
-    const { rows } = await db.pool.query<LinkRow>({
-      name: 'find-link',
-      text: FIND,
-      values: [requireId(id), projectId],
-    })
-    return requireFound(rows[0])
-  }
+  const find = async (projectId: string, id: string): Promise<LinkRow> =>
+    requireFound(await findLink(db.pool, projectId, requireId(id)))
   const change = async (request: Parameters<typeof updateLink>[1]): Promise<LinkRow> => {
     const row = await updateLink(db, request)
     // Redirectors poll the database for changes; while it is unavailable they use the shared copy.

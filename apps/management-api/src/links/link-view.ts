@@ -1,33 +1,5 @@
-import type { LinkStatus, LinkTarget, LinkUtm, LinkView } from '@waymark/contracts'
-
-/** The columns of a link `l` with its counts `c`, as `toLinkView` reads them. */
-export const LINK_COLUMNS = `
-  l.id, l.code, l.destination, l.status, l.starts_at, l.expires_at, l.click_limit, l.campaign, l.tags, l.utm,
-  l.forward_query, l.external_id, l.targets, l.created_at, l.updated_at,
-  coalesce(c.clicks, 0) AS clicks, coalesce(c.bot_clicks, 0) AS bot_clicks,
-  coalesce(c.unique_visitors, 0) AS unique_visitors, c.last_clicked_at`
-
-export type LinkRow = {
-  id: string
-  code: string
-  destination: string
-  status: LinkStatus
-  starts_at: Date | null
-  expires_at: Date | null
-  click_limit: number | null
-  campaign: string | null
-  tags: string[]
-  utm: LinkUtm
-  forward_query: boolean
-  external_id: string | null
-  targets: LinkTarget[]
-  created_at: Date
-  updated_at: Date
-  clicks: string
-  bot_clicks: string
-  unique_visitors: string
-  last_clicked_at: Date | null
-}
+import type { LinkView } from '@waymark/contracts'
+import type { LinkRow } from './link-queries.ts'
 
 /** A link as the API shows it; `baseUrl` has no slash at the end. */
 export const toLinkView = (row: LinkRow, baseUrl: string): LinkView => ({

@@ -6,6 +6,7 @@ import { createTenant } from '../accounts/create-account.ts'
 import { findTenants, projectView, roleOf } from '../accounts/read-account.ts'
 import { pageOf } from '../http/page.ts'
 import { type Actor, lacksRole } from '../http/project-route.ts'
+import { lockRow } from '../http/row-lock-queries.ts'
 import { requireFound } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { lockQuota, requireWithinQuota } from '../quotas.ts'
@@ -95,7 +96,7 @@ export const projectRoutes = ({
 
 /** Reads a project and locks it until the transaction ends. */
 const lockProject = async (tx: Prisma.TransactionClient, id: string) => {
-  await tx.$queryRaw`SELECT 1 FROM core.projects WHERE id = ${id}::uuid FOR UPDATE`
+  await lockRow(tx, 'core.projects', id)
   return requireFound(await tx.project.findFirst({ where: { id, archivedAt: null } }))
 }
 

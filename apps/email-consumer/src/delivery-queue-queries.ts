@@ -73,7 +73,7 @@ const GIVE_UP_UNCONFIRMED = `
  * delivery; if it dies later, the delivery becomes unconfirmed. `begin` succeeds only for the latest claim, so a delivery
  * is never attempted twice at once.
  */
-export const createTimetable = (pool: Pool, { sendLeaseMs }: { sendLeaseMs: number }) => ({
+export const createDeliveryQueue = (pool: Pool, { sendLeaseMs }: { sendLeaseMs: number }) => ({
   /** Claims at most `limit` due deliveries, longest waiting first. */
   claim: async (limit: number): Promise<ClaimedDelivery[]> => {
     const { rows } = await pool.query<ClaimedDelivery>({
@@ -110,4 +110,4 @@ export const createTimetable = (pool: Pool, { sendLeaseMs }: { sendLeaseMs: numb
   giveUpUnconfirmed: async (): Promise<number> => (await pool.query(GIVE_UP_UNCONFIRMED)).rowCount ?? 0,
 })
 
-export type Timetable = ReturnType<typeof createTimetable>
+export type DeliveryQueue = ReturnType<typeof createDeliveryQueue>

@@ -1,4 +1,9 @@
-import { type LinkStatsQuery, type LinkStatsView, MAX_STATS_DAYS } from '@waymark/contracts'
+import {
+  type LinkCampaignStatsView,
+  type LinkStatsQuery,
+  type LinkStatsView,
+  MAX_STATS_DAYS,
+} from '@waymark/contracts'
 import type { Pool } from 'pg'
 import { unprocessable } from '../http/validation.ts'
 
@@ -30,13 +35,13 @@ type Row = {
   breakdowns: { dimension: 'country' | 'device' | 'referrer'; value: string; clicks: number }[]
   conversions: ConversionRow[]
 }
-export type ConversionRow = {
+type ConversionRow = {
   touch: 'first' | 'last'
   currency: string
   conversions: number
   revenue: number
 }
-export type Period = { from: string; to: string }
+type Period = { from: string; to: string }
 
 /** The days that statistics are asked for, both included. @throws AppError unprocessable when they are not usable */
 export const periodOf = ({ from, to }: LinkStatsQuery, now: Date): Period => {
@@ -81,8 +86,60 @@ export const readLinkStats = async (
   }
 }
 
+const MAX_CAMPAIGNS = 100
+
+const CAMPAIGNS = `
+  SELECT l.campaign, count(*) AS links, coalesce(sum(d.clicks), 0) AS clicks,
+    coalesce(sum(d.unique_visitors), 0) AS unique_visitors
+  FROM link.links l LEFT JOIN (
+    SELECT link_id, sum(clicks) AS clicks, sum(unique_visitors) AS unique_visitors
+    FROM link.daily_counts WHERE day BETWEEN $2 AND $3 AND link_id IN (SELECT id FROM link.links WHERE project_id = $1)
+    GROUP BY link_id
+  ) d ON d.link_id = l.id
+  WHERE l.project_id = $1 GROUP BY l.campaign ORDER BY clicks DESC, links DESC, l.campaign LIMIT ${MAX_CAMPAIGNS}`
+const CAMPAIGN_CONVERSIONS = `
+  SELECT l.campaign, c.touch, c.currency, sum(c.conversions) AS conversions, sum(c.revenue) AS revenue
+  FROM link.daily_conversions c JOIN link.links l ON l.id = c.link_id
+  WHERE l.project_id = $1 AND c.day BETWEEN $2 AND $3
+  GROUP BY l.campaign, c.touch, c.currency HAVING sum(c.conversions) > 0 ORDER BY c.currency`
+
+// One statement, so that all figures are from one snapshot.
+const CAMPAIGN_STATS = `
+  SELECT (SELECT coalesce(jsonb_agg(p), '[]') FROM (${CAMPAIGNS}) p) AS campaigns,
+    (SELECT coalesce(jsonb_agg(c), '[]') FROM (${CAMPAIGN_CONVERSIONS}) c) AS conversions`
+
+type CampaignRow = {
+  campaigns: { campaign: string | null; links: number; clicks: number; unique_visitors: number }[]
+  conversions: (ConversionRow & { campaign: string | null })[]
+}
+
+/** The figures of a project's links by campaign over some days. Reads only counts, as `readLinkStats` does. */
+export const readCampaignStats = async (
+  pool: Pool,
+  projectId: string,
+  { from, to }: Period,
+): Promise<LinkCampaignStatsView> => {
+  const { rows } = await pool.query<CampaignRow>({
+    name: 'link-campaigns',
+    text: CAMPAIGN_STATS,
+    values: [projectId, from, to],
+  })
+  const { campaigns, conversions } = rows[0] ?? { campaigns: [], conversions: [] }
+  return {
+    from,
+    to,
+    campaigns: campaigns.map(({ campaign, links, clicks, unique_visitors: uniqueVisitors }) => ({
+      campaign,
+      links,
+      clicks,
+      uniqueVisitors,
+      conversions: attributedConversions(conversions.filter((row) => row.campaign === campaign)),
+    })),
+  }
+}
+
 /** Conversions and revenue by first and by last touch. */
-export const attributedConversions = (rows: readonly ConversionRow[]): LinkStatsView['conversions'] => {
+const attributedConversions = (rows: readonly ConversionRow[]): LinkStatsView['conversions'] => {
   const attributed = (touch: ConversionRow['touch']) => {
     const found = rows.filter((row) => row.touch === touch)
     return {

@@ -1,0 +1,94 @@
+import { compileValidator, type LinkStatus, LinkTarget, type LinkUtm } from '@waymark/contracts'
+import type { ChangesQuery } from '@waymark/project-config'
+import type { Pool } from 'pg'
+import { type Static, Type } from 'typebox'
+
+const NullableInteger = Type.Unsafe<number | null>({ type: ['integer', 'null'] })
+
+/** A stored link, with what a redirect needs. Times in ms since the epoch. */
+const StoredLink = Type.Object({
+  id: Type.String(),
+  projectId: Type.String(),
+  code: Type.String(),
+  destination: Type.String(),
+  status: Type.Unsafe<LinkStatus>({ enum: ['active', 'paused', 'archived'] }),
+  startsAt: NullableInteger,
+  expiresAt: NullableInteger,
+  clickLimit: NullableInteger,
+  /** Clicks that were stored when it was read. */
+  clicks: Type.Integer(),
+  utm: Type.Unsafe<LinkUtm>({ type: 'object', additionalProperties: { type: 'string' } }),
+  forwardQuery: Type.Boolean(),
+  targets: Type.Array(LinkTarget),
+})
+export type StoredLink = Static<typeof StoredLink>
+
+/** A copy of a link in the shared cache. `readAt`: ms since the epoch, by the database's clock. */
+const LinkCopy = Type.Object({ readAt: Type.Number(), link: StoredLink })
+export type LinkCopy = Static<typeof LinkCopy>
+export const linkCopy = compileValidator(LinkCopy)
+
+type Row = {
+  id: string
+  project_id: string
+  code: string
+  destination: string
+  status: LinkStatus
+  starts_at: Date | null
+  expires_at: Date | null
+  click_limit: number | null
+  clicks: string
+  utm: LinkUtm
+  forward_query: boolean
+  targets: LinkTarget[]
+  /** By the database's clock. */
+  read_at: Date
+}
+
+const SELECT = `
+  SELECT l.id, l.project_id, l.code, l.destination, l.status, l.starts_at, l.expires_at, l.click_limit, l.utm,
+    l.forward_query, l.targets, coalesce(c.clicks, 0) AS clicks, now() AS read_at
+  FROM link.links l JOIN core.projects p ON p.id = l.project_id AND p.archived_at IS NULL
+  LEFT JOIN link.counts c ON c.link_id = l.id
+  WHERE l.code = ANY($1::text[])`
+
+/** Finds links that were changed after their creation. */
+export const linkChanges: ChangesQuery = {
+  name: 'link-changes',
+  text: `
+    SELECT code || ' ' || updated_at AS change_id, code AS subject FROM link.links
+    WHERE updated_at > created_at AND updated_at > now() - $1 * interval '1 millisecond'`,
+}
+
+/** Links by code, and when they were read. @throws when the database is unavailable */
+export const readLinks = async (pool: Pool, codes: readonly string[]): Promise<Map<string, LinkCopy>> => {
+  const { rows } = await pool.query<Row>({ name: 'read-link', text: SELECT, values: [codes] })
+  return new Map(rows.map((row) => [row.code, { readAt: row.read_at.getTime(), link: toStoredLink(row) }]))
+}
+
+const toStoredLink = (row: Row): StoredLink => ({
+  id: row.id,
+  projectId: row.project_id,
+  code: row.code,
+  destination: row.destination,
+  status: row.status,
+  startsAt: row.starts_at?.getTime() ?? null,
+  expiresAt: row.expires_at?.getTime() ?? null,
+  clickLimit: row.click_limit,
+  clicks: Number(row.clicks),
+  utm: row.utm,
+  forwardQuery: row.forward_query,
+  targets: row.targets,
+})
+
+const CLICKS = 'SELECT link_id, clicks FROM link.counts WHERE link_id = ANY($1::uuid[])'
+
+/** The stored clicks of links by id. @throws when the database is unavailable */
+export const readClicks = async (pool: Pool, ids: readonly string[]): Promise<Map<string, number>> => {
+  const { rows } = await pool.query<{ link_id: string; clicks: string }>({
+    name: 'read-link-counts',
+    text: CLICKS,
+    values: [ids],
+  })
+  return new Map(rows.map(({ link_id, clicks }) => [link_id, Number(clicks)]))
+}

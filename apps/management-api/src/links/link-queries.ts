@@ -1,0 +1,235 @@
+import type { LinkQuery, LinkStatus, LinkTarget, LinkUtm, LinkView } from '@waymark/contracts'
+import { type BulkColumn, bulkColumns } from '@waymark/database'
+import type { ClientBase, Pool } from 'pg'
+import type { LinkValues } from './link-values.ts'
+
+/** A link with its counts. */
+export type LinkRow = {
+  id: string
+  code: string
+  destination: string
+  status: LinkStatus
+  starts_at: Date | null
+  expires_at: Date | null
+  click_limit: number | null
+  campaign: string | null
+  tags: string[]
+  utm: LinkUtm
+  forward_query: boolean
+  external_id: string | null
+  targets: LinkTarget[]
+  created_at: Date
+  updated_at: Date
+  clicks: string
+  bot_clicks: string
+  unique_visitors: string
+  last_clicked_at: Date | null
+}
+
+/** Selects the rows of a table or subquery of links, as `LinkRow`. */
+const selectFrom = (links: string): string => `
+  SELECT
+  l.id, l.code, l.destination, l.status, l.starts_at, l.expires_at, l.click_limit, l.campaign, l.tags, l.utm,
+  l.forward_query, l.external_id, l.targets, l.created_at, l.updated_at,
+  coalesce(c.clicks, 0) AS clicks, coalesce(c.bot_clicks, 0) AS bot_clicks,
+  coalesce(c.unique_visitors, 0) AS unique_visitors, c.last_clicked_at
+  FROM ${links} l LEFT JOIN link.counts c ON c.link_id = l.id`
+const SELECT = selectFrom('link.links')
+
+type Queries = Pick<ClientBase, 'query'>
+
+/** A link of a project; undefined when it does not exist. */
+export const findLink = async (pool: Pool, projectId: string, id: string): Promise<LinkRow | undefined> => {
+  const { rows } = await pool.query<LinkRow>({
+    name: 'find-link',
+    text: `${SELECT} WHERE l.id = $1 AND l.project_id = $2`,
+    values: [id, projectId],
+  })
+  return rows[0]
+}
+
+/** A link to insert. */
+export type NewLinkRow = { id: string; code: string; values: LinkValues }
+type InsertedLink = NewLinkRow & { projectId: string }
+
+const stored: BulkColumn<InsertedLink>[] = [
+  { name: 'id', type: 'uuid', of: ({ id }) => id },
+  { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
+  { name: 'code', type: 'text', of: ({ code }) => code },
+  { name: 'destination', type: 'text', of: ({ values }) => values.destination },
+  { name: 'starts_at', type: 'timestamptz', of: ({ values }) => values.startsAt },
+  { name: 'expires_at', type: 'timestamptz', of: ({ values }) => values.expiresAt },
+  { name: 'click_limit', type: 'int', of: ({ values }) => values.clickLimit },
+  { name: 'campaign', type: 'text', of: ({ values }) => values.campaign },
+  { name: 'utm', type: 'jsonb', of: ({ values }) => JSON.stringify(values.utm) },
+  { name: 'forward_query', type: 'boolean', of: ({ values }) => values.forwardQuery },
+  { name: 'external_id', type: 'text', of: ({ values }) => values.externalId },
+  { name: 'targets', type: 'jsonb', of: ({ values }) => JSON.stringify(values.targets) },
+]
+const columns = bulkColumns(stored)
+const given = bulkColumns<InsertedLink>([
+  ...stored,
+  // PostgreSQL would flatten an array of arrays.
+  { name: 'tags', type: 'jsonb', of: ({ values }) => JSON.stringify(values.tags) },
+])
+
+// Ordered by code, so that concurrent requests do not deadlock.
+const INSERT = `
+  WITH created AS (
+    INSERT INTO link.links (${columns.names}, tags)
+    SELECT ${columns.names}, ARRAY(SELECT jsonb_array_elements_text(tags))
+    FROM ${given.unnest} AS given (${given.names}) ORDER BY code
+    ON CONFLICT DO NOTHING RETURNING *
+  )
+  ${selectFrom('created')}`
+
+/** Inserts links, without those whose code or external id is taken. Resolves to the new ones. */
+export const insertLinks = async (
+  client: Queries,
+  projectId: string,
+  links: readonly NewLinkRow[],
+): Promise<LinkRow[]> => {
+  const { rows } = await client.query<LinkRow>({
+    name: 'create-links',
+    text: INSERT,
+    values: given.values(links.map((link) => ({ ...link, projectId }))),
+  })
+  return rows
+}
+
+/** The links of a project by external id. */
+export const findByExternalId = async (
+  client: Queries,
+  projectId: string,
+  externalIds: readonly string[],
+): Promise<Map<string, LinkRow>> => {
+  if (externalIds.length === 0) return new Map()
+  const { rows } = await client.query<LinkRow>({
+    name: 'find-links-by-external-id',
+    text: `${SELECT} WHERE l.project_id = $1 AND l.external_id = ANY($2::text[])`,
+    values: [projectId, externalIds],
+  })
+  return new Map(rows.map((row) => [row.external_id ?? '', row]))
+}
+
+const COUNT = `
+  INSERT INTO link.project_counts AS c (project_id, links) VALUES ($1, $2)
+  ON CONFLICT (project_id) DO UPDATE SET links = c.links + excluded.links RETURNING links`
+
+/** Adds to the number of links of a project, and resolves to the sum. */
+export const addToLinkCount = async (client: Queries, projectId: string, added: number): Promise<number> => {
+  const { rows } = await client.query<{ links: string }>({
+    name: 'count-links',
+    text: COUNT,
+    values: [projectId, added],
+  })
+  return Number(rows[0]?.links)
+}
+
+/** Reads a link and locks it until the transaction ends. */
+export const lockLink = async (
+  client: Queries,
+  projectId: string,
+  id: string,
+): Promise<LinkRow | undefined> => {
+  const { rows } = await client.query<LinkRow>(
+    `${SELECT} WHERE l.id = $1 AND l.project_id = $2 FOR UPDATE OF l`,
+    [id, projectId],
+  )
+  return rows[0]
+}
+
+// Redirectors find changed links by updated_at, so it is the database's time and later than created_at.
+const UPDATE = `
+  WITH changed AS (
+    UPDATE link.links SET status = $2, destination = $3, starts_at = $4, expires_at = $5, click_limit = $6,
+      campaign = $7, tags = $8::text[], utm = $9, forward_query = $10, external_id = $11, targets = $12,
+      updated_at = greatest(clock_timestamp(), created_at + interval '1 millisecond')
+    WHERE id = $1 RETURNING *
+  )
+  ${selectFrom('changed')}`
+
+type StoredValues = Pick<
+  LinkView,
+  | 'status'
+  | 'destination'
+  | 'startsAt'
+  | 'expiresAt'
+  | 'clickLimit'
+  | 'campaign'
+  | 'tags'
+  | 'utm'
+  | 'forwardQuery'
+  | 'externalId'
+  | 'targets'
+>
+
+/** Stores the values of a link that is locked. @throws what the database throws for an external id that is taken */
+export const storeLink = async (client: Queries, id: string, values: StoredValues): Promise<LinkRow> => {
+  const { rows } = await client.query<LinkRow>(UPDATE, [
+    id,
+    values.status,
+    values.destination,
+    values.startsAt,
+    values.expiresAt,
+    values.clickLimit,
+    values.campaign,
+    values.tags,
+    JSON.stringify(values.utm),
+    values.forwardQuery,
+    values.externalId,
+    JSON.stringify(values.targets),
+  ])
+  const [row] = rows
+  if (!row) throw new Error('the locked link is gone')
+  return row
+}
+
+type LinkFilter = Pick<LinkQuery, 'q' | 'tag' | 'campaign' | 'status'>
+
+/** The searched columns. Must equal the expression of their index. */
+const WORDS = `array_to_tsvector(link.search_words(l.code, l.destination, l.campaign, l.external_id))`
+// The same as in link.search_words.
+const SEPARATORS = /[^a-z0-9\u0080-\u{10ffff}]+/u
+const MAX_WORDS = 10
+
+/**
+ * Reads links of a project, newest first. Every filter has an index. The planner walks the newest links for a frequent
+ * word, and sorts the matches of a rare one.
+ */
+export const listLinks = async (
+  pool: Pool,
+  projectId: string,
+  { q, tag, campaign, status }: LinkFilter,
+  { before, take }: { before: string | undefined; take: number },
+): Promise<LinkRow[]> => {
+  const values: unknown[] = [projectId]
+  const conditions = ['l.project_id = $1']
+  const add = (condition: (parameter: string) => string, value: unknown): void => {
+    values.push(value)
+    conditions.push(condition(`$${values.length}`))
+  }
+  if (before !== undefined) add((id) => `l.id < ${id}::uuid`, before)
+  if (status === undefined) conditions.push(`l.status IN ('active', 'paused')`)
+  else add((wanted) => `l.status = ${wanted}`, status)
+  if (campaign !== undefined) add((wanted) => `l.campaign = ${wanted}`, campaign)
+  if (tag !== undefined) add((wanted) => `l.tags @> ARRAY[${wanted}::text]`, tag)
+  if (q !== undefined) add((query) => `${WORDS} @@ ${query}::tsquery`, toTsQuery(q))
+  values.push(take)
+  const { rows } = await pool.query<LinkRow>(
+    `${SELECT}
+     WHERE ${conditions.join(' AND ')} ORDER BY l.id DESC LIMIT $${values.length}`,
+    values,
+  )
+  return rows
+}
+
+/** Matches all words of a search by prefix. Words without separators need no escaping. */
+const toTsQuery = (q: string): string =>
+  q
+    .toLowerCase()
+    .split(SEPARATORS)
+    .filter((word) => word !== '')
+    .slice(0, MAX_WORDS)
+    .map((word) => `'${word}':*`)
+    .join(' & ')
