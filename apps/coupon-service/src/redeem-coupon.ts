@@ -24,7 +24,7 @@ import { publishRedemption, type RecordConfig } from './redemption-records.ts'
  */
 export type Redeemer = { projectId: string; device: ClientDevice; hidesProfile?: boolean }
 /** The idempotency key of a request and a hash of its body. */
-export type Idempotency = Pick<IdempotentRequest, 'key' | 'requestHash'>
+type Idempotency = Pick<IdempotentRequest, 'key' | 'requestHash'>
 
 /** How long a request waits for concurrent redemptions, in ms, before the answer is 503. */
 const LOCK_TIMEOUT_MS = 2_000

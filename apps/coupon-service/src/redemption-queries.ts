@@ -31,7 +31,7 @@ export type Redemption = Omit<Redeem, 'code' | 'eventId'> & {
   redeemedAt: Date
 }
 /** The limits of a pool when its coupon is claimed. */
-export type Limits = { perProfileLimit: number | null; maxRedemptions: number | null }
+type Limits = { perProfileLimit: number | null; maxRedemptions: number | null }
 
 // The rules of `refusalOf`, for the locked row.
 const REDEEMABLE = `

@@ -16,7 +16,7 @@ import { findSuppressed, SUPPRESSED } from './suppression-queries.ts'
 import type { HandOver, MailTransport, OutgoingMail } from './transport.ts'
 import { readTriggers, type SendingTrigger } from './trigger-queries.ts'
 
-export type SenderOptions = {
+type SenderOptions = {
   db: Database
   queue: DeliveryQueue
   transport: MailTransport

@@ -35,7 +35,7 @@ export const findSuppressed = async (
 }
 
 /** An address to suppress, and the reason. */
-export type NewSuppression = Addressee & { reason: SuppressionReason; detail: string | null }
+type NewSuppression = Addressee & { reason: SuppressionReason; detail: string | null }
 
 const newColumns = bulkColumns<NewSuppression>([
   { name: 'id', type: 'uuid', of: () => uuidv7() },

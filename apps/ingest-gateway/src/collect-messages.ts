@@ -15,12 +15,12 @@ import { eventConfigOf, type IntakeOptions, type Sender } from './intake.ts'
 import type { createTrackEvents } from './track-events.ts'
 
 /** A parsed body of Segment's protocol, and the call of its path; undefined for a batch. */
-export type MessageRequest = { body: unknown; call: SegmentCall | undefined }
+type MessageRequest = { body: unknown; call: SegmentCall | undefined }
 
 /** The sender of messages. A server names the device of its user, and its own user agent is not that of a person. */
-export type MessageSender = Sender & Identifier & { isBrowser: boolean }
+type MessageSender = Sender & Identifier & { isBrowser: boolean }
 
-export type MessageOptions = IntakeOptions & {
+type MessageOptions = IntakeOptions & {
   /** Called with the number of changes of people, before they are made. */
   onPersonChanges: (count: number) => void
 }

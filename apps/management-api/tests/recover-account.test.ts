@@ -4,7 +4,7 @@ import { generateToken } from '@waymark/domain'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { resolvePasswordResets } from '../src/accounts/account-mails.ts'
-import { forgetExpired } from '../src/accounts/sessions.ts'
+import { forgetExpired } from '../src/accounts/session-queries.ts'
 import { type Browser, type Management, PASSWORD, startManagement } from './start-management.ts'
 
 const HOUR_MS = 3_600_000

@@ -4,7 +4,7 @@ import { KafkaUnavailableError } from './errors.ts'
 import type { BatchRecord } from './record-batch.ts'
 
 /** What records of one partition are gathered in. */
-export type Batch = {
+type Batch = {
   /** Whether the record was added: false when there is no room for it beside the others. `key` is its key in UTF-8. */
   append(key: Uint8Array, record: BatchRecord): boolean
   /** Called once the batch is stored and no longer needed. */

@@ -9,7 +9,7 @@ import { type Range, readerZone, resolveRange } from './time-range.ts'
 export const atATime = pLimit(2)
 
 /** Whether the API refused the query because the project is busy. */
-export const isBusy = (error: unknown): boolean => error instanceof ApiError && error.status === 429
+const isBusy = (error: unknown): boolean => error instanceof ApiError && error.status === 429
 
 /** Number of retries for a busy project, and the delay, in ms. */
 export const whenBusy = {

@@ -11,7 +11,7 @@ import type {
 import { formatRange, parseRange, type Range, readerZone, usualInterval } from './time-range.ts'
 
 /** The parameters of a page. */
-export type Search = Readonly<Partial<Record<string, string>>>
+type Search = Readonly<Partial<Record<string, string>>>
 
 /** The metrics of trends. */
 export const METRICS: Readonly<Record<Metric, string>> = {

@@ -1,5 +1,5 @@
 /** A line of an import, and its error. */
-export type LinkRow = {
+type LinkRow = {
   line: number
   link: { destination: string; code?: string; campaign?: string }
   problem?: string

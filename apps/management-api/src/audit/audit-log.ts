@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Client } from '../http/request-parts.ts'
 
 /** An action to record. */
-export type AuditEntry = {
+type AuditEntry = {
   actor: { kind: 'user' | 'key'; id: string }
   /** An operation's id. */
   operation: string

@@ -194,7 +194,7 @@ const shortened = (value: unknown): unknown => {
  * `uniqueItems` of JSON Schema in linear time. The implementation of Ajv compares all pairs of objects, so that a few
  * kilobytes of empty objects take seconds.
  */
-export const uniqueItems: FuncKeywordDefinition = {
+const uniqueItems: FuncKeywordDefinition = {
   keyword: 'uniqueItems',
   type: 'array',
   schemaType: 'boolean',

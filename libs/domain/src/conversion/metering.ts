@@ -38,7 +38,7 @@ export const compileFilter = (filter: unknown): EventFilter =>
   filter === null ? () => 'holds' : compileLogic(filter).evaluate
 
 /** The conversions of an event, one per matching selector, and warnings about invalid values. */
-export type Metered = { conversions: ConversionClaim[]; warnings: ValidationItem[] }
+type Metered = { conversions: ConversionClaim[]; warnings: ValidationItem[] }
 
 /**
  * Finds the conversions of an event. A missing or null value is not a warning, except for the currency of an amount. A

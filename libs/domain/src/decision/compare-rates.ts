@@ -6,9 +6,9 @@ const { normal } = jstat.jStat
 const Z95 = normal.inv(0.975, 0, 1)
 
 /** A number of people, and how many of them converted. */
-export type Group = { people: number; converted: number }
+type Group = { people: number; converted: number }
 /** The bounds of a 95 % confidence interval. */
-export type Interval = [number, number]
+type Interval = [number, number]
 
 /** A comparison of two rates. Null where there are too few people. */
 export type Comparison = {

@@ -1,7 +1,7 @@
 import { type DecisionDefinition, type DecisionParts, type DecisionRule, utcOfTime } from '@waymark/contracts'
 
 /** Generates the values that a new decision lacks. */
-export type Generated = { newRuleId: () => string; newSalt: () => string }
+type Generated = { newRuleId: () => string; newSalt: () => string }
 
 /**
  * Fills in the defaults of a decision. Rules keep their ids, because buckets depend on them: a rule without an id gets that

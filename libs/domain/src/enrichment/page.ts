@@ -11,7 +11,7 @@ const CLICK_ID_PARAMETERS = [
 ] as const
 
 /** What the URL of a page contains about the visit. */
-export type Page = {
+type Page = {
   url: string | null
   path: string | null
   utm: Record<'source' | 'medium' | 'campaign' | 'term' | 'content', string | null>

@@ -63,7 +63,7 @@ export type SegmentMessage = SentAt & {
 }
 
 /** What a request says about its messages. */
-export type SegmentRequest = {
+type SegmentRequest = {
   /** The call of the path; undefined for a batch, whose messages have a `type`. */
   call: SegmentCall | undefined
   sentAt: unknown

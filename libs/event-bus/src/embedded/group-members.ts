@@ -1,5 +1,5 @@
 /** A member of a consumer group. `assign` is called whenever its partitions may have changed. */
-export type Member = { assign(partitions: number[]): void }
+type Member = { assign(partitions: number[]): void }
 
 /**
  * Distributes partitions among the members of each group in this process. One member at a time works on a partition: a

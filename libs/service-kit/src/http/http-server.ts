@@ -146,7 +146,7 @@ const REASONS: Readonly<Record<string, { status: number; message: string }>> = {
 const MALFORMED = { status: 400, message: 'The request is not HTTP' }
 
 /** The status and message for an error of Node's HTTP parser. */
-export const reasonFor = (error: Error): { status: number; message: string } =>
+const reasonFor = (error: Error): { status: number; message: string } =>
   REASONS[`${(error as NodeJS.ErrnoException).code}`] ?? MALFORMED
 
 /** Sends a JSON error on a connection without a request, and closes it after at most `restMs`. */

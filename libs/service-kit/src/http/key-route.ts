@@ -106,7 +106,7 @@ export const MAX_BEACON_BYTES = 64 * 1024
 const BEACON_DEADLINE_MS = 2_000
 
 /** A valid key, and the body if it was read to find the key. */
-export type Sender = { apiKey: ApiKey; body?: JsonBody }
+type Sender = { apiKey: ApiKey; body?: JsonBody }
 
 /**
  * Checks the key of a request that may come from `navigator.sendBeacon`, which cannot set headers. The key is in the
@@ -114,7 +114,7 @@ export type Sender = { apiKey: ApiKey; body?: JsonBody }
  * kind `pub` are allowed, because proxies log URLs.
  * @throws AppError unauthorized or forbidden
  */
-export const allowBeacon = async (
+const allowBeacon = async (
   apiKeys: ApiKeys,
   { access }: KeyOperation,
   request: HttpRequest,
@@ -134,7 +134,7 @@ export const allowBeacon = async (
 }
 
 /** Removes the key from a body, so that it is not stored. */
-export const withoutKey = (body: JsonBody): JsonBody => {
+const withoutKey = (body: JsonBody): JsonBody => {
   if (keyInBody(body) === undefined) return body
   const { [KEY_NAME]: _key, ...value } = body.value as Record<string, unknown>
   return { ...body, value }
