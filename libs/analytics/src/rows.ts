@@ -2,6 +2,21 @@ import type { EnrichedEvent } from '@waymark/contracts'
 import { eventKeyOf } from '@waymark/domain'
 import type { AnalyticsProfile } from './store.ts'
 
+/** JSON integers beyond this are read as text by ClickHouse. */
+const MAX_INTEGER = 2 ** 63
+const MAY_HAVE_HUGE_INTEGER = /\d{19}/
+
+const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown }
+
+/** The JSON of properties or traits, with huge integers in exponential notation. */
+export const jsonOf = (members: Readonly<Record<string, unknown>>): string => {
+  const text = JSON.stringify(members)
+  if (!MAY_HAVE_HUGE_INTEGER.test(text)) return text
+  return JSON.stringify(members, (_, value) =>
+    Number.isInteger(value) && Math.abs(value) >= MAX_INTEGER ? rawJSON(value.toExponential()) : value,
+  )
+}
+
 /** The columns of an event in the store. */
 const eventRow = (event: EnrichedEvent) => ({
   project_id: event.projectId,

@@ -35,7 +35,8 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
     if (ref.source === 'column') return undefined
     let value = from
     for (const key of ref.path) {
-      if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+      if (!Object.hasOwn(value, key)) return undefined
       value = (value as Record<string, unknown>)[key]
     }
     return value ?? undefined
@@ -363,6 +364,7 @@ const typeOf = (value: unknown) =>
 
 const textOf = (value: unknown): string | null => {
   if (value === undefined || value === null) return null
+  if (typeof value === 'number') return `${value}`.replace('e+', 'e')
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 

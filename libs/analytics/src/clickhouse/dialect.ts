@@ -19,9 +19,10 @@ const createParameters = (): Parameters => {
   }
 }
 
-const TYPE_NAMES = `transform(toString(JSONType(pair.2)),
-  ['String', 'Bool', 'Object', 'Array', 'Int64', 'UInt64', 'Double'],
-  ['string', 'boolean', 'object', 'array', 'number', 'number', 'number'], NULL)`
+/** The type of a JSON value by its first character: ClickHouse takes huge integers for strings. */
+const TYPE_NAMES = `transform(substring(pair.2, 1, 1),
+  ['"', '{', '[', 't', 'f', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'],
+  ['string', 'object', 'array', 'boolean', 'boolean', ${Array(11).fill(`'number'`).join(', ')}], NULL)`
 
 export const clickhouseDialect: Dialect = {
   parameters: createParameters,

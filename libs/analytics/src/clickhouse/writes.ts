@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client'
-import { eventRows, profileRow } from '../rows.ts'
+import { eventRows, jsonOf, profileRow } from '../rows.ts'
 import type { AnalyticsWrites } from '../store.ts'
 import { timeText } from './dialect.ts'
 import { ERASED_PRECEDENCE } from './schema.ts'
@@ -29,7 +29,7 @@ export const createWrites = (
         'events',
         eventRows(events).map((row) => ({
           ...row,
-          properties: JSON.stringify(row.properties),
+          properties: jsonOf(row.properties),
           erased: false,
         })),
       )
@@ -38,7 +38,7 @@ export const createWrites = (
       if (profiles.length === 0) return
       await insert(
         'profiles',
-        profiles.map((profile) => ({ ...profileRow(profile), traits: JSON.stringify(profile.traits) })),
+        profiles.map((profile) => ({ ...profileRow(profile), traits: jsonOf(profile.traits) })),
       )
     },
     eraseEvents: async (events) => {

@@ -34,8 +34,15 @@ export const duckdbDialect: Dialect = {
   nullNumber: 'NULL::DOUBLE',
   json: (column, path, parameters) => {
     // A JSON pointer (RFC 6901), so that no key is interpreted as an expression.
-    const pointer = path.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
-    const place = `${column}, ${parameters.text(pointer)}`
+    const pointerOf = (keys: readonly string[]): string =>
+      keys.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+    // A pointer also enters lists, by index; a path only objects.
+    const parents = path
+      .map((key, depth) => (depth > 0 && /^\d+$/.test(key) ? pointerOf(path.slice(0, depth)) : ''))
+      .filter((parent) => parent !== '')
+      .map((parent) => `json_type(${column}, ${parameters.text(parent)}) = 'OBJECT'`)
+    const source = parents.length === 0 ? column : `CASE WHEN ${parents.join(' AND ')} THEN ${column} END`
+    const place = `${source}, ${parameters.text(pointerOf(path))}`
     return {
       text: `json_extract_string(${place})`,
       // In the JSON text a string keeps its quotes, so it is not a number.
