@@ -9,6 +9,8 @@ import {
   requireServices,
   services,
   startClickHouse,
+  startTcpProxy,
+  type TcpProxy,
 } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expectStoredOnce, report } from './audit.ts'
@@ -28,16 +30,21 @@ describe.skipIf(!services)('the analytics store of a cluster under load', () => 
   let management: Replica
   let clickhouse: Awaited<ReturnType<typeof startClickHouse>>
   let disk: Awaited<ReturnType<typeof createSmallDisk>>
+  let proxy: TcpProxy
 
   beforeAll(async () => {
     disk = await createSmallDisk(extent(300, 1_000))
     clickhouse = await startClickHouse({ port: await freePort(), volume: disk.volume })
-    fleet = await createFleet({ ...requireServices(), clickhouseUrl: clickhouse.url })
+    proxy = await startTcpProxy(clickhouse.url)
+    const clickhouseUrl = new URL(clickhouse.url)
+    clickhouseUrl.port = `${proxy.port}`
+    fleet = await createFleet({ ...requireServices(), clickhouseUrl: clickhouseUrl.href })
     ;({ gateway } = await fleet.startPipeline())
     management = await fleet.start('management-api')
   }, 240_000)
   afterAll(async () => {
     await fleet?.stop()
+    await proxy?.stop()
     await clickhouse?.container.stop({ timeout: 0 })
     await disk?.remove()
   })
@@ -58,6 +65,10 @@ describe.skipIf(!services)('the analytics store of a cluster under load', () => 
       await docker('kill', id)
       return () => docker('start', id)
     },
+    'slow: 4 kB/s and 500 ms late': async () => {
+      proxy.slowDown({ bytesPerSecond: 4_096, latencyMs: 500 })
+      return () => proxy.restore()
+    },
     'out of disk space': async () => {
       await disk.fill()
       return disk.empty
@@ -65,7 +76,7 @@ describe.skipIf(!services)('the analytics store of a cluster under load', () => 
     'read-only': () => withSetting('table_readonly', 1),
     'refusing inserts for too many parts': () => withSetting('parts_to_throw_insert', 1),
   }
-  const names = extent(['frozen', 'read-only'], Object.keys(faults))
+  const names = extent(['frozen', 'slow: 4 kB/s and 500 ms late', 'read-only'], Object.keys(faults))
 
   const questions = () => ({
     'GET stats': () => management.request(`/api/projects/${fleet.projectId}/stats?metric=events`),
@@ -134,6 +145,6 @@ describe.skipIf(!services)('the analytics store of a cluster under load', () => 
       const { rows } = await fleet.db.pool.query('SELECT 1 FROM ingest.dead_letters')
       expect(rows).toEqual([])
     },
-    300_000,
+    300_000 + AWAY_MS,
   )
 })
