@@ -31,7 +31,7 @@ export const Definitions = () => {
   )
   const open = ({ id }: EventDefinition) =>
     void navigate({ to: '/p/$projectId/catalog/$id', params: { projectId, id } })
-  const close = () => setSearch({ new: '' })
+  const close = () => setSearch({ new: '' }, { replace: true })
   const create = (
     <For atLeast="editor">
       <Button look="primary" icon="plus" onClick={() => setSearch({ new: '1' })}>

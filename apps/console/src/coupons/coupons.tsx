@@ -46,7 +46,7 @@ export const Coupons = () => {
   )
   const open = ({ id }: CouponPool) =>
     void navigate({ to: '/p/$projectId/coupons/$id', params: { projectId, id } })
-  const close = () => setSearch({ new: '' })
+  const close = () => setSearch({ new: '' }, { replace: true })
   const create = (
     <For atLeast="editor">
       <Button look="primary" icon="plus" onClick={() => setSearch({ new: '1' })}>

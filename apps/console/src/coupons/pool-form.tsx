@@ -3,7 +3,7 @@ import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { CouponPool } from '../api/types.ts'
-import { Form, fromLocalInput, Input, Select } from '../ui/form.tsx'
+import { Form, fromLocalInput, Input, LOCAL_TIME_HINT, Select } from '../ui/form.tsx'
 import { digitsOf } from '../ui/format.tsx'
 
 /** Creates a pool. */
@@ -130,7 +130,7 @@ export const PoolForm = ({
             />
           </>
         )}
-        <Input label="Expires" name="expiresAt" type="datetime-local" />
+        <Input label="Expires" name="expiresAt" type="datetime-local" hint={LOCAL_TIME_HINT} />
         <Input label="Limit per person" name="perProfileLimit" type="number" min={1} />
       </div>
     </Form>

@@ -1,8 +1,8 @@
-import { Link } from '@tanstack/react-router'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { Redemption } from '../api/types.ts'
+import { PersonLink } from '../people/person-link.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { ConfirmButton } from '../ui/dialog.tsx'
 import { formatMoney, Time } from '../ui/format.tsx'
@@ -46,18 +46,16 @@ export const Redemptions = ({ poolId }: { poolId?: string }) => {
           title: 'Person',
           cell: ({ profileId, userId, visitorId }) =>
             profileId ? (
-              <Link
-                to="/p/$projectId/people/$id"
-                params={{ projectId, id: profileId }}
-                className="rounded hover:underline"
-              >
-                {userId ?? visitorId}
-              </Link>
+              <PersonLink id={profileId}>{userId ?? visitorId}</PersonLink>
             ) : (
               (userId ?? visitorId ?? '–')
             ),
         },
-        { title: 'Order', wide: true, cell: ({ orderId }) => orderId ?? '–' },
+        {
+          title: 'Order',
+          wide: true,
+          cell: ({ orderId }) => <span className="block max-w-48 truncate">{orderId ?? '–'}</span>,
+        },
         {
           title: 'Amount',
           align: 'right',

@@ -23,7 +23,7 @@ export const Dashboards = () => {
   const [search, setSearch] = useUrlState<'new'>()
   const open = ({ id }: Pick<Dashboard, 'id'>) =>
     void navigate({ to: '/p/$projectId/dashboards/$id', params: { projectId, id } })
-  const close = () => setSearch({ new: '' })
+  const close = () => setSearch({ new: '' }, { replace: true })
   const create = (
     <For atLeast="editor">
       <Button look="primary" icon="plus" onClick={() => setSearch({ new: '1' })}>

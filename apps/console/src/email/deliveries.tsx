@@ -67,7 +67,7 @@ export const Deliveries = () => {
             },
             statusColumn,
             {
-              title: 'Reason',
+              title: 'Message id or reason',
               wide: true,
               cell: ({ reason }) => (
                 <span className="block max-w-72 truncate text-muted">{reason ?? '–'}</span>

@@ -1,21 +1,28 @@
-import { useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { useChange } from '../api/change.ts'
-import { api, unwrap } from '../api/client.ts'
+import { api, messageOf, unwrap } from '../api/client.ts'
 import { useAccount, useProjectId } from '../api/session.ts'
 import type { EmailTrigger } from '../api/types.ts'
 import { Button, For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
+import { useDebounced } from '../ui/debounce.ts'
 import { TextArea } from '../ui/form.tsx'
-import { ErrorState, Skeleton } from '../ui/states.tsx'
+import { parseJson } from '../ui/parse-json.ts'
+import { ErrorState, Notice, Skeleton } from '../ui/states.tsx'
 
 const EXAMPLE = JSON.stringify({ traits: { name: 'Ada' }, properties: { plan: 'pro', total: 4990 } }, null, 2)
 
-const read = (text: string): { traits?: Record<string, unknown>; properties?: Record<string, unknown> } => {
+type Example = { traits?: Record<string, unknown>; properties?: Record<string, unknown> }
+
+/** The example, or what is wrong with its text. */
+const read = (text: string): Example & { problem?: string } => {
   try {
-    return JSON.parse(text)
-  } catch {
-    return {}
+    const example: unknown = parseJson(text, 'The example')
+    const isObject = typeof example === 'object' && example !== null && !Array.isArray(example)
+    return isObject ? example : { problem: 'The example must be an object with traits and properties.' }
+  } catch (error) {
+    return { problem: messageOf(error) }
   }
 }
 
@@ -32,8 +39,8 @@ export const EmailPreview = ({
   const projectId = useProjectId()
   const email = useAccount()?.user.email ?? ''
   const [example, setExample] = useState(EXAMPLE)
-  const { traits = {}, properties = {} } = read(example)
-  const body = { subject, html, traits, properties }
+  const { traits = {}, properties = {}, problem } = read(useDebounced(example))
+  const body = { subject: useDebounced(subject), html: useDebounced(html), traits, properties }
   const preview = useQuery({
     queryKey: [projectId, 'email-preview', body],
     queryFn: () =>
@@ -43,7 +50,9 @@ export const EmailPreview = ({
           body,
         }),
       ),
-    placeholderData: (previous) => previous,
+    enabled: problem === undefined,
+    placeholderData: keepPreviousData,
+    staleTime: 60_000,
   })
   const sendTest = useChange(
     (id: string) =>
@@ -72,7 +81,7 @@ export const EmailPreview = ({
     >
       <div className="flex flex-col gap-4">
         {preview.error ? (
-          <ErrorState error={preview.error} />
+          <ErrorState error={preview.error} retry={() => void preview.refetch()} />
         ) : preview.data ? (
           <>
             <p>
@@ -90,6 +99,7 @@ export const EmailPreview = ({
           value={example}
           onChange={(event) => setExample(event.target.value)}
         />
+        {problem && <Notice tone="danger">{problem}</Notice>}
       </div>
     </Card>
   )

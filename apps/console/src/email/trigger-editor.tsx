@@ -1,4 +1,4 @@
-import { useDeferredValue, useState } from 'react'
+import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useEventNames } from '../api/known-events.ts'
@@ -25,7 +25,6 @@ export const TriggerEditor = ({
   const names = useEventNames()
   const [subject, setSubject] = useState(trigger?.subject ?? 'Welcome, {{traits.name}}')
   const [html, setHtml] = useState(trigger?.html ?? START)
-  const shown = { subject: useDeferredValue(subject), html: useDeferredValue(html) }
   const save = useChange(
     async (values: Record<string, string>): Promise<EmailTrigger> => {
       const body = {
@@ -114,7 +113,7 @@ export const TriggerEditor = ({
           </Form>
         </Card>
       )}
-      <EmailPreview {...shown} trigger={trigger} />
+      <EmailPreview subject={subject} html={html} trigger={trigger} />
     </div>
   )
 }

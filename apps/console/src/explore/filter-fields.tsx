@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { Button } from '../ui/button.tsx'
+import { useDebounced } from '../ui/debounce.ts'
 import { Select } from '../ui/form.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Pick } from '../ui/pick.tsx'
@@ -61,12 +62,13 @@ const FilterRow = ({
   onRemove: () => void
 }) => {
   const [typed, setTyped] = useState('')
+  const sought = useDebounced(typed)
   const { names, typesOf } = useProperties(eventName)
   const types = typesOf(property)
   const takesValue = op !== 'exists' && op !== 'not_exists'
   const isList = op === 'in' || op === 'not_in'
   const text = valueText(value, types)
-  const values = usePropertyValues(takesValue ? property : '', eventName, isList ? '' : typed)
+  const values = usePropertyValues(takesValue ? property : '', eventName, isList ? '' : sought)
   const commit = (entered: string) => {
     const next = filterValue(op, entered, types)
     onChange({ property, op, ...(next !== undefined && { value: next }) })

@@ -43,7 +43,7 @@ export const PeopleSheet = () => {
     <Modal
       as="sheet"
       open={point !== undefined}
-      onClose={() => set({ people: '' })}
+      onClose={() => set({ people: '' }, { replace: true })}
       title={point?.title ?? ''}
       description={
         point && (

@@ -50,16 +50,23 @@ const Change = ({ now, before }: { now: number; before: number }) => {
   return (
     <span className={change < 0 ? 'text-warning' : 'text-accent-text'}>
       {change > 0 && '+'}
-      {formatPercent(change)} <span className="text-muted">to yesterday</span>
+      {formatPercent(change)} <span className="text-muted">on yesterday</span>
     </span>
   )
 }
 
+/** Today and yesterday of each currency, the greatest first. */
+const revenueOf = ({ series }: Stats) =>
+  series.flatMap(({ currency, values }) =>
+    currency === null ? [] : [{ currency, now: values.at(-1) ?? 0, before: values.at(-2) ?? 0 }],
+  )
+
 const Figure = ({ title, metric }: { title: string; metric: Metric }) => {
   const { data, error, refetch } = useStats(metric, metric === 'events' ? 'name' : undefined)
   const values = data && sums(data)
-  const now = values?.at(-1) ?? 0
-  const currency = data?.series.find((one) => one.currency !== null)?.currency
+  const [revenue, ...others] = metric === 'revenue' && data ? revenueOf(data) : []
+  const now = revenue?.now ?? values?.at(-1) ?? 0
+  const before = revenue?.before ?? values?.at(-2) ?? 0
   return (
     <Card padded>
       <h2 className="text-muted">{title}</h2>
@@ -68,15 +75,20 @@ const Figure = ({ title, metric }: { title: string; metric: Metric }) => {
       ) : values ? (
         <>
           <p className="text-[1.5rem] leading-tight sm:text-[1.9rem] font-semibold tracking-tight tabular-nums">
-            {metric === 'revenue' && currency ? formatMoney(now, currency) : formatNumber(now)}
+            {revenue ? formatMoney(now, revenue.currency) : formatNumber(now)}
           </p>
           <p>
-            {metric === 'revenue' && !currency ? (
+            {metric === 'revenue' && !revenue ? (
               <span className="text-muted">no revenue yet</span>
             ) : (
-              <Change now={now} before={values.at(-2) ?? 0} />
+              <Change now={now} before={before} />
             )}
           </p>
+          {others.length > 0 && (
+            <p className="text-muted">
+              and {others.map((one) => formatMoney(one.now, one.currency)).join(', ')}
+            </p>
+          )}
         </>
       ) : (
         <Skeleton className="mt-2 h-12 w-24" />
@@ -105,7 +117,10 @@ export const Home = () => {
   const isNew = events.data && isEmpty(events.data)
   return (
     <>
-      <PageHeader title="Home" description={project && `Today in ${project.name}.`} />
+      <PageHeader
+        title="Home"
+        description={project && `Today in ${project.name}. Days begin at midnight UTC.`}
+      />
       <DemoBanner />
       {isNew ? (
         <Card>

@@ -3,7 +3,7 @@ import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { Link } from '../api/types.ts'
-import { Form, fromLocalInput, Input, Switch, toLocalInput } from '../ui/form.tsx'
+import { Form, fromLocalInput, Input, LOCAL_TIME_HINT, Switch, toLocalInput } from '../ui/form.tsx'
 
 const splitTags = (text = ''): string[] => [
   ...new Set(
@@ -96,6 +96,7 @@ export const LinkForm = ({
           label="Expires"
           name="expiresAt"
           type="datetime-local"
+          hint={LOCAL_TIME_HINT}
           defaultValue={toLocalInput(link?.expiresAt)}
         />
         <Input

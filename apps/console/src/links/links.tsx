@@ -10,7 +10,8 @@ import { Card } from '../ui/card.tsx'
 import { CopyButton } from '../ui/code.tsx'
 import { statusColumn } from '../ui/columns.tsx'
 import { Modal } from '../ui/dialog.tsx'
-import { Input, Select } from '../ui/form.tsx'
+import { FilterInput } from '../ui/filter-input.tsx'
+import { Select } from '../ui/form.tsx'
 import { formatNumber, Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
@@ -44,7 +45,7 @@ export const Links = () => {
     ),
   )
   const open = ({ id }: Link) => void navigate({ to: '/p/$projectId/links/$id', params: { projectId, id } })
-  const close = () => setSearch({ new: '' })
+  const close = () => setSearch({ new: '' }, { replace: true })
   const create = (
     <For atLeast="editor">
       <Button look="primary" icon="plus" onClick={() => setSearch({ new: '1' })}>
@@ -68,13 +69,13 @@ export const Links = () => {
       />
       <Card>
         <search className="grid gap-3 border-b border-line p-4 sm:grid-cols-[1fr_12rem]">
-          <Input
+          <FilterInput
             label="Search"
             hideLabel
             type="search"
             placeholder="Search code, destination or campaign"
             value={search.q ?? ''}
-            onChange={(event) => setSearch({ q: event.target.value })}
+            onCommit={(q) => setSearch({ q })}
           />
           <Select
             label="Status"
@@ -137,7 +138,9 @@ const columns = (projectId: string): Column<Link>[] => [
           </PageLink>
           <span className="block truncate text-muted">{destination}</span>
         </div>
-        <CopyButton text={shortUrl} />
+        <span className="max-sm:hidden">
+          <CopyButton text={shortUrl} />
+        </span>
       </div>
     ),
   },

@@ -3,7 +3,7 @@ import { useEventNames } from '../api/known-events.ts'
 import { useUrlState } from '../api/url-state.ts'
 import { Button } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
-import { Input, Suggest } from '../ui/form.tsx'
+import { FilterInput } from '../ui/filter-input.tsx'
 import { type EventFilters, EventRows } from './event-rows.tsx'
 import { ExportEvents } from './export-events.tsx'
 
@@ -22,8 +22,7 @@ export const Live = () => {
   const [open, setOpen] = useState(false)
   const state = paused ? 'paused' : open ? 'listening' : 'connecting'
   const names = useEventNames()
-  const set = (name: Filter) => (event: { target: { value: string } }) =>
-    setFilters({ [name]: event.target.value })
+  const set = (name: Filter) => (text: string) => setFilters({ [name]: text })
   return (
     <>
       <PageHeader
@@ -46,15 +45,15 @@ export const Live = () => {
       />
       <Card className="mb-4" padded>
         <search className="grid gap-3 sm:grid-cols-2 lg:grid-cols-4">
-          <Suggest
+          <FilterInput
             label="Event name"
             options={names}
             value={filters.eventName ?? ''}
-            onChange={set('eventName')}
+            onCommit={set('eventName')}
           />
-          <Input label="User id" value={filters.userId ?? ''} onChange={set('userId')} />
-          <Input label="Visitor id" value={filters.visitorId ?? ''} onChange={set('visitorId')} />
-          <Input label="Event id" value={filters.eventId ?? ''} onChange={set('eventId')} />
+          <FilterInput label="User id" value={filters.userId ?? ''} onCommit={set('userId')} />
+          <FilterInput label="Visitor id" value={filters.visitorId ?? ''} onCommit={set('visitorId')} />
+          <FilterInput label="Event id" value={filters.eventId ?? ''} onCommit={set('eventId')} />
         </search>
       </Card>
       <Card>

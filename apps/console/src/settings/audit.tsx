@@ -5,7 +5,7 @@ import type { AuditEntry } from '../api/types.ts'
 import { useUrlState } from '../api/url-state.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Card } from '../ui/card.tsx'
-import { Input } from '../ui/form.tsx'
+import { FilterInput } from '../ui/filter-input.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
@@ -41,16 +41,16 @@ export const Audit = () => {
       <SettingsHeader />
       <Card>
         <search className="grid gap-3 border-b border-line p-4 sm:grid-cols-2">
-          <Input
+          <FilterInput
             label="Operation"
             placeholder="createLink"
             value={operation}
-            onChange={(event) => setSearch({ operation: event.target.value })}
+            onCommit={(text) => setSearch({ operation: text })}
           />
-          <Input
+          <FilterInput
             label="Id of what was changed"
             value={resourceId}
-            onChange={(event) => setSearch({ resourceId: event.target.value })}
+            onCommit={(text) => setSearch({ resourceId: text })}
           />
         </search>
         <DataTable

@@ -4,7 +4,7 @@ import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { ApiKeyScope } from '../api/types.ts'
-import { Form, fromLocalInput, Input, Select } from '../ui/form.tsx'
+import { Form, fromLocalInput, Input, LOCAL_TIME_HINT, Select } from '../ui/form.tsx'
 import { Icon } from '../ui/icon.tsx'
 
 const SCOPES: readonly (readonly [ApiKeyScope, string, forBrowsers: boolean])[] = [
@@ -93,7 +93,7 @@ export const KeyForm = ({ onDone, onCancel }: { onDone: (key: string) => void; o
           hint="Left empty, any site may."
         />
       )}
-      <Input label="Expires" name="expiresAt" type="datetime-local" />
+      <Input label="Expires" name="expiresAt" type="datetime-local" hint={LOCAL_TIME_HINT} />
     </Form>
   )
 }

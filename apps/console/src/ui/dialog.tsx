@@ -1,7 +1,7 @@
 import { AlertDialog } from '@base-ui/react/alert-dialog'
 import { Dialog } from '@base-ui/react/dialog'
 import type { ReactNode } from 'react'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { messageOf } from '../api/client.ts'
 import { Button } from './button.tsx'
 import { Icon } from './icon.tsx'
@@ -25,29 +25,42 @@ type Props = {
   wide?: boolean
 }
 
-/** A modal dialog. */
-export const Modal = ({ open, onClose, title, description, children, as = 'modal', wide = false }: Props) => (
-  <Dialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
-    <Dialog.Portal>
-      <Dialog.Backdrop className={BACKDROP} />
-      <Dialog.Popup className={as === 'sheet' ? SHEET : `${MODAL} ${wide ? 'max-w-3xl' : 'max-w-lg'}`}>
-        <header className="flex items-start justify-between gap-4 border-b border-line px-5 py-4">
-          <div className="min-w-0">
-            <Dialog.Title className="text-lg font-semibold break-words">{title}</Dialog.Title>
-            {description && <Dialog.Description className="text-muted">{description}</Dialog.Description>}
+const FIELDS = 'input:not([type=hidden]), select, textarea'
+
+/** A modal dialog. Its first field has the focus, if it has one. */
+export const Modal = ({ open, onClose, title, description, children, as = 'modal', wide = false }: Props) => {
+  const content = useRef<HTMLDivElement>(null)
+  return (
+    <Dialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
+      <Dialog.Portal>
+        <Dialog.Backdrop className={BACKDROP} />
+        <Dialog.Popup
+          // On touch screens a focused field would open the keyboard over the dialog.
+          initialFocus={(by) =>
+            by === 'touch' || (content.current?.querySelector<HTMLElement>(FIELDS) ?? true)
+          }
+          className={as === 'sheet' ? SHEET : `${MODAL} ${wide ? 'max-w-3xl' : 'max-w-lg'}`}
+        >
+          <header className="flex items-start justify-between gap-4 border-b border-line px-5 py-4">
+            <div className="min-w-0">
+              <Dialog.Title className="text-lg font-semibold break-words">{title}</Dialog.Title>
+              {description && <Dialog.Description className="text-muted">{description}</Dialog.Description>}
+            </div>
+            <Dialog.Close
+              aria-label="Close"
+              className="rounded-md p-1.5 text-muted hover:bg-subtle hover:text-text"
+            >
+              <Icon name="x" />
+            </Dialog.Close>
+          </header>
+          <div ref={content} className="min-h-0 grow overflow-y-auto p-5">
+            {children}
           </div>
-          <Dialog.Close
-            aria-label="Close"
-            className="rounded-md p-1.5 text-muted hover:bg-subtle hover:text-text"
-          >
-            <Icon name="x" />
-          </Dialog.Close>
-        </header>
-        <div className="min-h-0 grow overflow-y-auto p-5">{children}</div>
-      </Dialog.Popup>
-    </Dialog.Portal>
-  </Dialog.Root>
-)
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  )
+}
 
 /** A button for an action that cannot be undone, which the user must confirm. */
 export const ConfirmButton = ({

@@ -188,6 +188,9 @@ export const Switch = ({
   </BaseField.Root>
 )
 
+/** The hint of a field for a local date and time. */
+export const LOCAL_TIME_HINT = `Time zone ${Intl.DateTimeFormat().resolvedOptions().timeZone}`
+
 /** A local date and time for `<input type="datetime-local">`, from RFC 3339; empty for null. */
 export const toLocalInput = (at: string | null | undefined): string => {
   if (!at) return ''

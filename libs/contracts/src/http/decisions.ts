@@ -277,6 +277,7 @@ export const rollbackDecision = defineOperation({
 export const previewDecision = defineOperation({
   id: 'previewDecision',
   method: 'post',
+  readOnly: true,
   path: `${one}/preview`,
   tag,
   summary: 'Preview decisions for a person, with reasons',

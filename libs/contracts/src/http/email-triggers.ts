@@ -168,6 +168,7 @@ export const archiveEmailTrigger = defineOperation({
 export const previewEmail = defineOperation({
   id: 'previewEmail',
   method: 'post',
+  readOnly: true,
   path: `${collection}/preview`,
   tag,
   summary: 'Preview templates with an event before saving them',
@@ -179,6 +180,7 @@ export const previewEmail = defineOperation({
 export const previewEmailTrigger = defineOperation({
   id: 'previewEmailTrigger',
   method: 'post',
+  readOnly: true,
   path: `${one}/preview`,
   tag,
   summary: 'Preview the email that a trigger sends for an event',

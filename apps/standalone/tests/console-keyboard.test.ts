@@ -1,0 +1,248 @@
+import { startStandalone } from '@waymark/testing'
+import type { Browser, Locator, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { CHROMIUM, collectFailures, launchChromium, loaded } from './console-browser.ts'
+
+const MAX_TABS = 120
+
+/** The focused element: what it is called, and whether its focus is visible. Undefined without one. */
+type Focused = { name: string; visible: boolean; id: number } | undefined
+
+const FOCUSED = `(() => {
+  const element = document.activeElement
+  if (!element || element === document.body) return undefined
+  window.focusIds ??= new WeakMap()
+  window.focusCount ??= 0
+  if (!window.focusIds.has(element)) window.focusIds.set(element, window.focusCount++)
+  const { outlineStyle, outlineWidth } = getComputedStyle(element)
+  const { width, height } = element.getBoundingClientRect()
+  return {
+    name: element.tagName + ' ' + (element.getAttribute('aria-label') ?? element.textContent).slice(0, 60),
+    visible: width > 1 && height > 1 && outlineStyle !== 'none' && parseFloat(outlineWidth) > 0,
+    id: window.focusIds.get(element),
+  }
+})()`
+
+describe.skipIf(CHROMIUM === undefined)('the console by keyboard alone', () => {
+  let waymark: Awaited<ReturnType<typeof startStandalone>>
+  let browser: Browser
+  let page: Page
+  let baseUrl = ''
+  let failures: string[] = []
+
+  beforeAll(async () => {
+    waymark = await startStandalone()
+    baseUrl = new URL((await waymark.request('/healthz')).url).origin
+    for (const eventName of ['product_viewed', 'order_placed']) {
+      const sent = await waymark.request('/api/v1/t?sync=1', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', 'User-Agent': '' },
+        body: JSON.stringify({ eventName, visitorId: 'visitor-1' }),
+      })
+      expect(sent.status).toBe(200)
+    }
+    browser = await launchChromium()
+    page = await browser.newPage()
+    failures = collectFailures(page)
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await waymark?.stop()
+  })
+
+  const focused = () => page.evaluate<Focused>(FOCUSED)
+  const press = (key: string) => page.keyboard.press(key)
+  const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name }).waitFor()
+
+  /** Presses Tab until the element has the focus, which must be visible on the way. */
+  const tabTo = async (target: Locator) => {
+    await target.waitFor()
+    for (let tabs = 0; tabs < MAX_TABS; tabs++) {
+      if (await target.evaluate((element) => element === element.ownerDocument.activeElement)) return
+      await press('Tab')
+      const now = await focused()
+      // Inside a frame, its own elements show the focus.
+      if (now && !now.name.startsWith('IFRAME'))
+        expect(now, `the focus is visible at ${page.url()}`).toMatchObject({ visible: true })
+    }
+    expect.fail(`Tab does not reach ${target}`)
+  }
+  const type = async (target: Locator, text: string) => {
+    await tabTo(target)
+    await press('Control+a')
+    await page.keyboard.type(text)
+  }
+  const activate = async (target: Locator) => {
+    await tabTo(target)
+    await press('Enter')
+  }
+  /** Runs a command of the palette. */
+  const command = async (text: string) => {
+    await press('Control+k')
+    await page.getByRole('combobox', { name: 'Page or action' }).waitFor()
+    await page.keyboard.type(text)
+    await press('Enter')
+    await page.getByRole('dialog', { name: 'Go to' }).waitFor({ state: 'detached' })
+  }
+  const button = (name: string) => page.getByRole('button', { name, exact: true })
+
+  it('signs in', async () => {
+    await page.goto(`${baseUrl}/console/`)
+    await type(page.getByLabel('Email'), waymark.email)
+    await type(page.getByLabel('Password'), waymark.password)
+    await press('Enter')
+    await heading('Home')
+    // The request for the current account was answered with 401 before the sign-in.
+    failures.length = 0
+  })
+
+  it('skips the navigation', async () => {
+    await page.reload()
+    await loaded(page)
+    await press('Tab')
+    expect(await focused()).toMatchObject({ name: 'A Skip to the content', visible: true })
+    await press('Enter')
+    await press('Tab')
+    const inContent = `document.activeElement.closest('main') !== null`
+    expect(await page.evaluate<boolean>(inContent)).toBe(true)
+  })
+
+  it('reaches every element of a page once and leaves it again', async () => {
+    for (const name of ['Home', 'Explore', 'Links', 'Settings']) {
+      await command(name)
+      await heading(name)
+      await loaded(page)
+      await page.evaluate(`document.querySelector('a[href="#content"]').focus()`)
+      const seen = new Set([(await focused())?.id])
+      let now: Focused
+      do {
+        await press('Tab')
+        now = await focused()
+        if (now === undefined || seen.has(now.id)) break
+        expect(now).toMatchObject({ visible: true })
+        seen.add(now.id)
+      } while (seen.size <= MAX_TABS)
+      expect(seen.size).toBeGreaterThan(15)
+      // After the last element, the focus leaves the page or begins anew.
+      expect([undefined, 'A Skip to the content']).toContain(now?.name)
+    }
+  })
+
+  it('builds a funnel', async () => {
+    await command('Explore')
+    await heading('Explore')
+    await activate(page.getByRole('link', { name: 'Funnel' }))
+    for (const [step, name] of [
+      ['Step 1', 'product_viewed'],
+      ['Step 2', 'order_placed'],
+    ] as const) {
+      await type(page.getByRole('group', { name: step }).getByLabel('Event'), name)
+      await press('Tab')
+    }
+    await page.getByText('come to the last step').waitFor()
+    expect(new URL(page.url()).searchParams.get('steps')).toContain('order_placed')
+  })
+
+  it('creates a link, and returns the focus of a dialog that is closed', async () => {
+    await command('Links')
+    await heading('Links')
+    const create = button('Create link').first()
+    await activate(create)
+    await page.getByRole('dialog', { name: 'Create link' }).waitFor()
+    await press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await expect
+      .poll(() => create.evaluate((element) => element === element.ownerDocument.activeElement))
+      .toBe(true)
+
+    await command('Create a link')
+    const dialog = page.getByRole('dialog', { name: 'Create link' })
+    await type(dialog.getByLabel('Destination'), 'https://shop.example/sale')
+    await type(dialog.getByLabel('Code'), 'by-keyboard')
+    await press('Enter')
+    await heading('by-keyboard')
+  })
+
+  it('makes a pool', async () => {
+    await command('Create a coupon pool')
+    const dialog = page.getByRole('dialog', { name: 'Create pool' })
+    await type(dialog.getByLabel('Name'), 'Keyboard')
+    await type(dialog.getByLabel('How many'), '10')
+    await press('Enter')
+    await heading('Keyboard')
+    await page.getByText('ready', { exact: true }).waitFor()
+  })
+
+  it('starts a decision and sees a preview', async () => {
+    await command('Create a decision')
+    await heading('New decision')
+    await type(page.getByLabel('Key'), 'by-keyboard')
+    await activate(button('Save decision'))
+    await heading('by-keyboard')
+    await activate(button('Activate'))
+    await button('Pause').waitFor()
+    await activate(button('Preview'))
+    await activate(button('Show what they get'))
+    await page.getByText('SPLIT', { exact: true }).waitFor()
+  })
+
+  it('opens an event and closes it', async () => {
+    await command('Live')
+    await heading('Live')
+    const event = button('order_placed')
+    await activate(event)
+    const drawer = page.getByRole('dialog').filter({ hasText: 'visitor-1' })
+    await drawer.waitFor()
+    await press('Escape')
+    await drawer.waitFor({ state: 'detached' })
+    await expect
+      .poll(() => event.evaluate((element) => element === element.ownerDocument.activeElement))
+      .toBe(true)
+  })
+
+  it('goes back through the filters of a page, and reads once for what is typed', async () => {
+    await command('Links')
+    await heading('Links')
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(request.url()))
+    await type(page.getByRole('searchbox', { name: 'Search' }), 'by-key')
+    await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe('by-key')
+    await page.getByRole('link', { name: 'by-keyboard' }).waitFor()
+    // A slow machine types with pauses.
+    expect(asked.filter((url) => url.includes('/links?')).length).toBeLessThan(4)
+    await page.goBack()
+    await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBeNull()
+    await expect.poll(() => page.getByRole('searchbox', { name: 'Search' }).inputValue()).toBe('')
+  })
+
+  it('previews an email once for what is typed, and tries again after an error', async () => {
+    await page.goto(`${baseUrl}/console/p/${waymark.projectId}/email/new`)
+    await loaded(page)
+    const frame = page.frameLocator('iframe[title=Email]')
+    await frame.getByText('Hello Ada').waitFor()
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(request.url()))
+    const previews = () => asked.filter((url) => url.endsWith('/preview')).length
+    await type(page.getByLabel('Subject'), 'Good evening, {{traits.name}}')
+    await page.getByText('Good evening, Ada').waitFor()
+    // A slow machine types with pauses.
+    expect(previews()).toBeLessThan(6)
+
+    await page.route('**/email-triggers/preview', (route) =>
+      route.fulfill({ status: 422, json: { error: 'unprocessable', message: 'Not this time' } }),
+    )
+    await type(page.getByLabel('HTML'), '<h1>Bye {{traits.name}}</h1>')
+    await page.getByRole('alert').getByText('Not this time').waitFor()
+    await page.unroute('**/email-triggers/preview')
+    await activate(button('Try again'))
+    await frame.getByText('Bye Ada').waitFor()
+
+    await type(page.getByLabel('Example person and event'), '{"traits":')
+    await page.getByRole('alert').getByText('The example is not valid JSON').waitFor()
+    failures = failures.filter((message) => !message.includes('status of 422'))
+  })
+
+  it('has had no error, refused request or violation of its policy', () => {
+    expect(failures).toEqual([])
+  })
+})
