@@ -51,6 +51,7 @@ import { acceptInvitationRoute, invitationRoutes } from './projects/invitations.
 import { memberRoutes } from './projects/members.ts'
 import { projectRoutes } from './projects/projects.ts'
 import { settingsRoutes } from './projects/settings.ts'
+import { createTenantOf } from './projects/tenant-of.ts'
 import type { Quotas } from './quotas.ts'
 import { pipelineStatsRoute } from './stats/pipeline-stats.ts'
 import { statsRoutes } from './stats/stats.ts'
@@ -90,6 +91,7 @@ export const createManagementApi = (
     purge: createErasurePurge(platform),
     // One for all routes: a project's queries are counted together.
     runQuery: createRunQuery(platform.analytics),
+    tenantOf: createTenantOf(platform),
     shortLinkBaseUrl: shortLinkBaseUrl.replace(/\/+$/, ''),
   }
   return {

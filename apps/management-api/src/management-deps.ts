@@ -9,6 +9,7 @@ import type { RegistrationMode } from './config.ts'
 import type { AccountRoutes } from './http/account-route.ts'
 import type { ProjectRouteFactory } from './http/project-route.ts'
 import type { InvitationClaims } from './projects/invitation-claims.ts'
+import type { TenantOf } from './projects/tenant-of.ts'
 import type { Quotas } from './quotas.ts'
 
 /** The dependencies of this app's routes. */
@@ -24,6 +25,7 @@ export type ManagementDeps = Platform & {
   quotas: Quotas
   registrationMode: RegistrationMode
   runQuery: RunQuery
+  tenantOf: TenantOf
   /** Public address of short links, without a slash at the end. */
   shortLinkBaseUrl: string
   /** Removes stored data of an erased person and resolves to whether all of it is removed. */

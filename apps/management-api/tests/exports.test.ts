@@ -134,12 +134,14 @@ describe.skipIf(!services)('exports of people', () => {
   })
 })
 
+type Exported = () => Promise<Response>
+
 const EXPORTS_WAITING = `
   SELECT FROM pg_stat_activity
   WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ILIKE '%FROM ingest.events%'`
 
 describe.skipIf(!services)('exports of events', () => {
-  it('are limited to two at a time per project, and eight in total', async () => {
+  it('are limited to two at a time per project, four per tenant, and eight in total', async () => {
     const management = await startManagement()
     const exporter = async () => {
       const { account } = await management.register()
@@ -151,8 +153,18 @@ describe.skipIf(!services)('exports of events', () => {
       return exported
     }
     const one = await exporter()
-    const others = [await exporter(), await exporter(), await exporter()]
+    const others = [await exporter()]
     const last = await exporter()
+    const tenant = await management.register()
+    const ofTenant = [tenant.account.projects[0]?.id ?? '']
+    for (const name of ['Second', 'Third']) {
+      const created = await tenant.request('POST', '/api/projects', { name })
+      expect(created.status).toBe(201)
+      ofTenant.push(((await created.json()) as { id: string }).id)
+    }
+    const [first, second, third] = ofTenant.map(
+      (projectId) => () => tenant.request('GET', `/api/projects/${projectId}/events/export`),
+    ) as [Exported, Exported, Exported]
     const client = await management.db.pool.connect()
     const running: Promise<Response>[] = []
     const waiting = () =>
@@ -169,6 +181,12 @@ describe.skipIf(!services)('exports of events', () => {
       running.push(one(), one())
       await waiting()
       expect(await refusal(one)).toEqual([429, expect.stringMatching(/^This project has 2 exports running/)])
+      running.push(first(), first(), second(), second())
+      await waiting()
+      expect(await refusal(third)).toEqual([
+        429,
+        expect.stringMatching(/^The projects of this tenant have 4 exports running/),
+      ])
       for (const exported of others) running.push(exported(), exported())
       await waiting()
       expect(await refusal(last)).toEqual([429, expect.stringMatching(/^8 exports are running/)])

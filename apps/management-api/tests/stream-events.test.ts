@@ -75,6 +75,30 @@ describe.skipIf(!services)('the stream of events', () => {
     expect((await open(mine.projectId, {})).status).toBe(401)
   })
 
+  it.each([200, 201, 450])(
+    'sends %i events that arrive at once, or says what it leaves out',
+    async (count) => {
+      const headers = { Cookie: mine.user.cookie }
+      const { state } = await open(mine.projectId, headers, `eventName=many-${count}`)
+      await eventually('the stream has begun', () => state.text.includes(': connected'))
+      await mine.store('many-', `many-${count}`, 'v', count)
+      await eventually('the events arrive', () => names(state.text).filter(Boolean).length === 200)
+      if (count > 200) await eventually('it tells of the others', () => state.text.includes('event: gap'))
+      await mine.store('last-', `many-${count}`)
+      await eventually('the last event arrives', () => names(state.text).at(-1) === 'last-1')
+      const gaps = [...state.text.matchAll(/^event: gap\ndata: (.*)$/gm)].map(([, json = '']) =>
+        JSON.parse(json),
+      )
+      // All events of one statement have the same time of receipt.
+      const { rows } = await management.db.pool.query<{ received_at: Date }>(
+        'SELECT DISTINCT received_at FROM ingest.events WHERE project_id = $1 AND event_id = $2',
+        [mine.projectId, 'many-1'],
+      )
+      const at = rows.map(({ received_at }) => received_at.toISOString()).at(-1)
+      expect(gaps).toEqual(count > 200 ? [{ dropped: count - 200, from: at, to: at }] : [])
+    },
+  )
+
   it('is limited to thirty per project, and available again after one is closed', async () => {
     const { projectId } = other
     const headers = { 'X-API-Key': await management.key(projectId) }

@@ -9,6 +9,7 @@ import {
   createLinks,
   createMeteringSelector,
   decide,
+  exportEvents,
   getProfileTimeline,
   importCoupons,
   inferEventSchema,
@@ -310,12 +311,16 @@ describe.skipIf(!services)('work of a project does not block other requests', ()
     const { text } = await expectStatus(200, send(listProfiles, { query: { visitorId: 'reader' } }))
     const [profile] = (JSON.parse(text) as { data: unknown[] }).data
     const id = stringIn(profile, 'id')
-    const requests = [
+    const pages = [
       prepare(listEvents, { query: { eventName: 'large', limit: '500' } }),
       prepare(getProfileTimeline, { params: { id }, query: { limit: '500' } }),
-      prepare(inferEventSchema, { body: { eventName: 'large', sampleSize: 500 } }),
     ]
-    for (const request of requests) await expectNoDelay(() => expectStatus(200, request()))
+    const infer = prepare(inferEventSchema, { body: { eventName: 'large', sampleSize: 500 } })
+    for (const request of [...pages, infer]) await expectNoDelay(() => expectStatus(200, request()))
+    for (const request of pages)
+      await expectNoDelay(() => Promise.all(repeated(0, 8).map(() => expectStatus(200, request()))))
+    const exported = prepare(exportEvents, { query: { eventName: 'large' } })
+    await expectNoDelay(() => Promise.all(repeated(0, 2).map(() => expectStatus(200, exported()))))
   })
 
   it('by following events', async () => {

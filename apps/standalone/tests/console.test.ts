@@ -75,6 +75,17 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await open('/live', 'Live')
   })
 
+  it('says what arrived too fast to be shown', async () => {
+    const gap = { dropped: 1_234, from: '2026-11-21T04:00:00.000Z', to: '2026-11-21T04:00:01.000Z' }
+    const body = `retry: 600000\nevent: gap\ndata: ${JSON.stringify(gap)}\n\n`
+    await page.route('**/events/stream*', (route) =>
+      route.fulfill({ contentType: 'text/event-stream', body }),
+    )
+    await page.reload()
+    await page.getByText('1,234 events arrived too fast to be shown').waitFor()
+    await page.unroute('**/events/stream*')
+  })
+
   it('shows events as they arrive, and asks for none while it is paused', async () => {
     const key = /wm_pub_\w+/.exec(await page.evaluate<string>('JSON.stringify(sessionStorage)'))?.[0] ?? ''
     const send = (eventName: string) =>

@@ -80,6 +80,14 @@ describe('a service', () => {
     expect(code).toBe(1)
   })
 
+  it('whose data directory is in use says so in one line', async () => {
+    const { code, errors } = await run(
+      `throw Object.assign(new Error('The data directory x is in use'), { code: 'DATA_DIR_IN_USE' })`,
+    )
+    expect(errors).toBe('The data directory x is in use\n')
+    expect(code).toBe(1)
+  })
+
   it('that finds its port taken says so to whoever starts it, in one line', async () => {
     const { code, errors } = await run(`
       const { createServer } = await import('node:net')

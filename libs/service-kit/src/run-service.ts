@@ -112,6 +112,7 @@ const readOwnConfig = (env: NodeJS.ProcessEnv): Config<typeof ownConfig> | undef
 const operatorMessage = (error: unknown): string | undefined => {
   if (error instanceof ConfigError) return error.message
   const { code, syscall, port } = Object(error) as { code?: unknown; syscall?: unknown; port?: unknown }
+  if (error instanceof Error && code === 'DATA_DIR_IN_USE') return error.message
   if (code === 'EADDRINUSE') return `Port ${port} is taken. Set PORT to another one.`
   if (code === 'EACCES' && syscall === 'listen')
     return `This user may not open port ${port}. Set PORT to another one.`

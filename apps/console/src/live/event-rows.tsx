@@ -5,8 +5,8 @@ import { useProjectId } from '../api/session.ts'
 import type { WaymarkEvent } from '../api/types.ts'
 import { FirstEvent } from '../home/first-key.tsx'
 import { Badge } from '../ui/badge.tsx'
-import { Time } from '../ui/format.tsx'
-import { EmptyState } from '../ui/states.tsx'
+import { formatNumber, Time } from '../ui/format.tsx'
+import { EmptyState, Notice } from '../ui/states.tsx'
 import { type Column, DataTable, rowLinkClass } from '../ui/table.tsx'
 import { EventDrawer } from './event-drawer.tsx'
 import { useLiveEvents } from './use-live-events.ts'
@@ -31,8 +31,8 @@ export const EventRows = ({
   const key = [projectId, 'events', filters, limit]
   const { eventId, ...streamed } = filters
   // One event by its id does not change.
-  const streaming = useLiveEvents(key, streamed, paused || Boolean(eventId))
-  useEffect(() => onStream?.(streaming), [onStream, streaming])
+  const { open: isStreaming, skipped } = useLiveEvents(key, streamed, paused || Boolean(eventId))
+  useEffect(() => onStream?.(isStreaming), [onStream, isStreaming])
   const list = useList(key, (cursor) =>
     unwrap(
       api.GET('/api/projects/{projectId}/events', {
@@ -44,6 +44,13 @@ export const EventRows = ({
   const isFiltered = Object.keys(filters).length > 0
   return (
     <>
+      {skipped && onStream && (
+        <Notice tone="warning">
+          {formatNumber(skipped.count)} {skipped.count === 1 ? 'event' : 'events'} arrived too fast to be
+          shown one by one, the last at <Time at={skipped.until} />. They are stored: load more rows to see
+          them, or filter.
+        </Notice>
+      )}
       <DataTable
         label="Events"
         columns={columns(setOpen)}

@@ -6,18 +6,27 @@ import type { WaymarkEvent } from '../api/types.ts'
 type Pages = InfiniteData<{ data: WaymarkEvent[]; nextCursor: string | null }>
 type Filters = { eventName?: string | undefined; visitorId?: string | undefined; userId?: string | undefined }
 
+/** Events that arrived too fast to be sent one by one, and when the last of them was received. */
+export type Skipped = { count: number; until: string }
+type Gap = { dropped: number; to: string }
+
 /** Delay before a refused stream is retried, in ms. */
 const RETRY_MS = 5_000
 
 /**
  * Adds events to a list as they are stored. The stream is closed while `paused` and while the page is hidden.
- * @returns whether the stream is open
+ * @returns whether the stream is open, and what it left out since it was opened
  */
-export const useLiveEvents = (listKey: readonly unknown[], filters: Filters, paused: boolean): boolean => {
+export const useLiveEvents = (
+  listKey: readonly unknown[],
+  filters: Filters,
+  paused: boolean,
+): { open: boolean; skipped: Skipped | undefined } => {
   const client = useQueryClient()
   const projectId = useProjectId()
   const visible = useVisible()
   const [open, setOpen] = useState(false)
+  const [skipped, setSkipped] = useState<Skipped>()
   const key = JSON.stringify(['list', ...listKey])
   const query = new URLSearchParams(
     Object.entries(filters).filter((entry): entry is [string, string] => Boolean(entry[1])),
@@ -38,7 +47,11 @@ export const useLiveEvents = (listKey: readonly unknown[], filters: Filters, pau
         const event = JSON.parse(data) as WaymarkEvent
         client.setQueryData<Pages>(queryKey, (pages) => pages && withEvent(pages, event))
       }
-      source.addEventListener('gap', () => void client.invalidateQueries({ queryKey }))
+      source.addEventListener('gap', ({ data }: MessageEvent<string>) => {
+        const { dropped, to } = JSON.parse(data) as Gap
+        setSkipped((before) => ({ count: (before?.count ?? 0) + dropped, until: to }))
+        void client.invalidateQueries({ queryKey })
+      })
       source.addEventListener('end', () => {
         source.close()
         setOpen(false)
@@ -56,9 +69,10 @@ export const useLiveEvents = (listKey: readonly unknown[], filters: Filters, pau
       clearTimeout(retry)
       source.close()
       setOpen(false)
+      setSkipped(undefined)
     }
   }, [client, projectId, key, query, paused, visible])
-  return open
+  return { open, skipped }
 }
 
 const withEvent = (pages: Pages, event: WaymarkEvent): Pages => {

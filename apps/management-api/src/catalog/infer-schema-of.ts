@@ -3,7 +3,7 @@ import { createSchemaInference } from '@waymark/domain'
 import type { Pool } from 'pg'
 
 /** Events per read. Each may have 32 KiB, and parsing many at once would delay other requests. */
-const CHUNK_ROWS = 25
+const CHUNK_ROWS = 5
 
 const NEWEST = `
   SELECT event_key, received_at, properties FROM ingest.events

@@ -21,10 +21,10 @@ import { type Quotas, requireWithinQuota } from '../quotas.ts'
 import { lockCouponQuotas } from './coupon-pool-queries.ts'
 
 /** Exports that run at once, in this process. */
-const EXPORT_LIMITS = { perProject: 2, total: 8 }
+const EXPORT_LIMITS = { perProject: 2, perTenant: 4, total: 8 }
 
 /** Imports and exports the codes of a pool as CSV streams. */
-export const couponCsvRoutes = ({ projectRoute, db, quotas }: ManagementDeps): Route[] => {
+export const couponCsvRoutes = ({ projectRoute, db, quotas, tenantOf }: ManagementDeps): Route[] => {
   const find = async (projectId: string, id: string) =>
     requireFound(await db.prisma.couponPool.findFirst({ where: { id: requireId(id), projectId } }))
 
@@ -38,7 +38,7 @@ export const couponCsvRoutes = ({ projectRoute, db, quotas }: ManagementDeps): R
     }),
     projectRoute(
       exportCoupons,
-      limitConcurrency(EXPORT_LIMITS, async ({ projectId, id }) => {
+      limitConcurrency(EXPORT_LIMITS, tenantOf, async ({ projectId, id }) => {
         const pool = await find(projectId, id)
         return {
           headers: { 'Content-Disposition': `attachment; filename=coupons-${pool.id}.csv` },

@@ -147,6 +147,46 @@ export const readNewestPlaces = async (
   return rows
 }
 
+/** Events that are left out of a stream: how many, and when the first and the last of them were received. */
+export type SkippedEvents = { dropped: number; from: Date; to: Date }
+
+/** Events that are counted, at most. */
+const MAX_SKIPPED = 100_000
+
+/**
+ * The events of an unfiltered query that are older than a place, and newer than the oldest of the known places without
+ * being one of them. `known` are the newest places of an earlier time.
+ */
+export const skippedEvents = async (
+  pool: Pool,
+  projectId: string,
+  query: PlacedEventQuery,
+  { before, known }: { before: EventCursor; known: readonly EventCursor[] },
+): Promise<SkippedEvents | undefined> => {
+  const values: unknown[] = []
+  const parameter = (value: unknown): string => `$${values.push(value)}`
+  const conditions = rowConditions(projectId, query, parameter)
+  conditions.push(
+    `(received_at, event_key) < (${parameter(before.receivedAt)}, ${parameter(before.eventKey)})`,
+  )
+  const oldest = known.at(-1)
+  if (oldest)
+    conditions.push(
+      `(received_at, event_key) > (${parameter(oldest.receivedAt)}, ${parameter(oldest.eventKey)})`,
+    )
+  const { rows } = await pool.query<{ dropped: number; from: Date | null; to: Date | null }>(
+    `SELECT count(*)::int AS dropped, min(received_at) AS "from", max(received_at) AS "to"
+     FROM (
+       SELECT received_at, event_key FROM ingest.events WHERE ${conditions.join(' AND ')}
+       ORDER BY received_at DESC, event_key DESC LIMIT ${MAX_SKIPPED}
+     ) AS between_polls
+     WHERE event_key <> ALL (${parameter(known.map(({ eventKey }) => eventKey))}::uuid[])`,
+    values,
+  )
+  const [{ dropped, from, to } = { dropped: 0, from: null, to: null }] = rows
+  return dropped > 0 && from && to ? { dropped, from, to } : undefined
+}
+
 /** Reads the events at these places, the oldest first. */
 export const readEventsAt = async (
   pool: Pool,

@@ -9,12 +9,13 @@ import {
 import type { Route } from '@waymark/service-kit'
 import type { Pool } from 'pg'
 import { limitConcurrency } from '../http/limit-concurrency.ts'
+import { createReadSize } from '../http/read-size.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { cursorOf, eventView, formatCursor, type PlacedEventQuery, placeQuery, readEvents } from './events.ts'
 
 /** Exports that run at once, in this process. */
-const EXPORT_LIMITS = { perProject: 2, total: 8 }
-/** Events per read. Parsing more of the largest ones at once would delay other requests. */
+const EXPORT_LIMITS = { perProject: 2, perTenant: 4, total: 8 }
+/** Maximum events per read. */
 const EVENTS_PER_READ = 100
 
 type Exported = EventView & { cursor: string }
@@ -27,10 +28,10 @@ const MEDIA_TYPES: Record<EventExportFormat, string> = {
 }
 
 /** The events that match, as a stream. */
-export const exportEventsRoute = ({ projectRoute, db: { pool } }: ManagementDeps): Route =>
+export const exportEventsRoute = ({ projectRoute, tenantOf, db: { pool } }: ManagementDeps): Route =>
   projectRoute(
     exportEvents,
-    limitConcurrency(EXPORT_LIMITS, async ({ projectId, query: { format, ...query } }) => {
+    limitConcurrency(EXPORT_LIMITS, tenantOf, async ({ projectId, query: { format, ...query } }) => {
       const portions = readPortions(pool, projectId, placeQuery(query))
       // Read before the answer begins, so that an unavailable store is answered with 503.
       const first = await portions.next()
@@ -48,10 +49,12 @@ async function* readPortions(
   projectId: string,
   query: PlacedEventQuery,
 ): AsyncGenerator<Exported[]> {
+  const size = createReadSize(EVENTS_PER_READ)
   let left = query.limit ?? Number.POSITIVE_INFINITY
   for (let after = query.after; ; ) {
-    const { events, next } = await readEvents(pool, projectId, query, after, Math.min(left, EVENTS_PER_READ))
+    const { events, next } = await readEvents(pool, projectId, query, after, Math.min(left, size.records()))
     yield events.map((row) => ({ ...eventView(row), cursor: formatCursor(cursorOf(row)) }))
+    size.note(events.length, JSON.stringify(events.map(({ properties }) => properties)).length)
     left -= events.length
     if (!next || left <= 0) return
     after = next

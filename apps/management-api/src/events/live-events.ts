@@ -1,13 +1,21 @@
 import type { LiveEventQuery, Log } from '@waymark/contracts'
 import type { Pool } from 'pg'
-import { type EventCursor, eventView, readEventsAt, readNewestPlaces } from './events.ts'
+import { createReadSize } from '../http/read-size.ts'
+import {
+  type EventCursor,
+  eventView,
+  readEventsAt,
+  readNewestPlaces,
+  type SkippedEvents,
+  skippedEvents,
+} from './events.ts'
 
 /** Pause between two polls of a query, in ms. */
 const LOOK_MS = 700
 /** The number of newest events that a poll compares with the previous poll. */
 const NEWEST = 200
-/** Events per read. Parsing more of the largest ones at once would delay other requests. */
-const EVENTS_PER_READ = 25
+/** Maximum events per read. */
+const EVENTS_PER_READ = 50
 /** Maximum events, and characters of their JSON, in the queue of a reader. The oldest ones are dropped. */
 const MAX_PENDING = 500
 const MAX_PENDING_CHARACTERS = 2 * 1024 * 1024
@@ -16,8 +24,8 @@ const MAX_PENDING_CHARACTERS = 2 * 1024 * 1024
 export type LiveReader = {
   /** Resolves when there are events, when the reader is closed, or after `ms`. Returns whether it is still open. */
   wait: (ms: number) => Promise<boolean>
-  /** The events since the last call as JSON, the oldest first, and the number of dropped ones. */
-  take: () => { events: string[]; dropped: number }
+  /** The events since the last call as JSON, the oldest first, and those that are missing among them. */
+  take: () => { events: string[]; gap: SkippedEvents | undefined }
   close: () => void
 }
 
@@ -41,7 +49,13 @@ export const createLiveEvents = ({ pool, log }: Deps) => {
 }
 
 type Tail = { join: () => Promise<LiveReader> }
-type Queue = { add: (events: readonly string[]) => void }
+/** An event as JSON, with the time of its receipt. */
+type LiveEvent = { json: string; receivedAt: Date }
+type Queue = {
+  add: (events: readonly LiveEvent[]) => void
+  /** Adds events that no poll has read. */
+  skip: (skipped: SkippedEvents) => void
+}
 
 const createTail = (
   { pool, log }: Deps,
@@ -54,18 +68,42 @@ const createTail = (
   let timer: NodeJS.Timeout | undefined
 
   const look = async (): Promise<void> => {
-    const newest = await readNewestPlaces(pool, projectId, { ...query, filters: [] }, NEWEST)
+    const asked = { ...query, filters: [] }
+    const newest = await readNewestPlaces(pool, projectId, asked, NEWEST)
     const fresh = known ? newIn(newest, known) : []
-    for (let start = 0; start < fresh.length; start += EVENTS_PER_READ) {
-      const places = fresh.slice(start, start + EVENTS_PER_READ)
+    const before = known
+    const size = createReadSize(EVENTS_PER_READ)
+    for (let start = 0; start < fresh.length; ) {
+      const places = fresh.slice(start, start + size.records())
       const rows = await readEventsAt(pool, projectId, places)
       // Shared by all readers.
-      const events = rows.map((row) => JSON.stringify(eventView(row)))
+      const events = rows.map((row) => ({
+        json: JSON.stringify(eventView(row)),
+        receivedAt: row.received_at,
+      }))
       for (const reader of readers) reader.add(events)
+      size.note(
+        events.length,
+        events.reduce((sum, { json }) => sum + json.length, 0),
+      )
+      start += places.length
       // When the next read fails, these must not be sent again.
       known = [...places, ...(known ?? [])]
     }
+    const skipped = before && newest.length === NEWEST ? await findSkipped(asked, newest, before) : undefined
+    if (skipped) for (const reader of readers) reader.skip(skipped)
     known = newest
+  }
+  /** The events that arrived since the previous poll and are older than those that this one has found. */
+  const findSkipped = async (
+    asked: Parameters<typeof skippedEvents>[2],
+    newest: readonly EventCursor[],
+    before: readonly EventCursor[],
+  ): Promise<SkippedEvents | undefined> => {
+    const oldest = newest.at(-1)
+    // Places that both polls have found leave no room for others between them.
+    if (!oldest || before.some(({ eventKey }) => eventKey === oldest.eventKey)) return undefined
+    return skippedEvents(pool, projectId, asked, { before: oldest, known: before })
   }
   const goOn = async (): Promise<void> => {
     try {
@@ -112,27 +150,30 @@ const newIn = (newest: readonly EventCursor[], before: readonly EventCursor[]): 
 
 /** The queue of a reader, and the reader. */
 export const createReader = (onClose: () => void): { queue: Queue; reader: LiveReader } => {
-  let pending: string[] = []
+  let pending: LiveEvent[] = []
   let characters = 0
-  let dropped = 0
+  let gap: SkippedEvents | undefined
   let closed = false
   let wake = (): void => {}
   return {
     queue: {
       add: (events) => {
         pending.push(...events)
-        for (const event of events) characters += event.length
+        for (const { json } of events) characters += json.length
         let excess = 0
         while (pending.length - excess > MAX_PENDING || characters > MAX_PENDING_CHARACTERS)
-          characters -= pending[excess++]?.length ?? 0
-        pending = pending.slice(excess)
-        dropped += excess
+          characters -= pending[excess++]?.json.length ?? 0
+        gap = merge(gap, gapOf(pending.splice(0, excess)))
+        wake()
+      },
+      skip: (skipped) => {
+        gap = merge(gap, skipped)
         wake()
       },
     },
     reader: {
       wait: async (ms) => {
-        if (pending.length > 0 || closed) return !closed
+        if (pending.length > 0 || gap || closed) return !closed
         await new Promise<void>((resolve) => {
           const timer = setTimeout(resolve, ms)
           wake = () => {
@@ -143,10 +184,10 @@ export const createReader = (onClose: () => void): { queue: Queue; reader: LiveR
         return !closed
       },
       take: () => {
-        const taken = { events: pending, dropped }
+        const taken = { events: pending.map(({ json }) => json), gap }
         pending = []
         characters = 0
-        dropped = 0
+        gap = undefined
         return taken
       },
       close: () => {
@@ -155,5 +196,23 @@ export const createReader = (onClose: () => void): { queue: Queue; reader: LiveR
         wake()
       },
     },
+  }
+}
+
+const gapOf = (events: readonly LiveEvent[]): SkippedEvents | undefined => {
+  const [first] = events
+  const last = events.at(-1)
+  return first && last && { dropped: events.length, from: first.receivedAt, to: last.receivedAt }
+}
+
+const merge = (
+  one: SkippedEvents | undefined,
+  other: SkippedEvents | undefined,
+): SkippedEvents | undefined => {
+  if (!one || !other) return one ?? other
+  return {
+    dropped: one.dropped + other.dropped,
+    from: one.from < other.from ? one.from : other.from,
+    to: one.to > other.to ? one.to : other.to,
   }
 }

@@ -1,11 +1,11 @@
 import { AppError, streamEvents } from '@waymark/contracts'
-import { closeAtStop, type Platform, type Route } from '@waymark/service-kit'
+import { closeAtStop, type Route } from '@waymark/service-kit'
 import { limitConcurrency } from '../http/limit-concurrency.ts'
-import type { ProjectRouteFactory } from '../http/project-route.ts'
+import type { ManagementDeps } from '../management-deps.ts'
 import { createLiveEvents, type LiveReader } from './live-events.ts'
 
 /** Limits the connections and the polls, which only readers with the same query share. */
-const STREAM_LIMITS = { perProject: 30, total: 200, what: 'event streams' }
+const STREAM_LIMITS = { perProject: 30, perTenant: 60, total: 200, what: 'event streams' }
 /** Interval of checks whether the reader is still authorized, in ms. */
 const CHECK_MS = 5_000
 /** Interval of keep-alive comments, in ms: proxies close idle connections. */
@@ -19,11 +19,12 @@ export const streamEventsRoute = ({
   db: { pool },
   log,
   steadyClock,
-}: Pick<Platform, 'db' | 'log' | 'steadyClock'> & { projectRoute: ProjectRouteFactory }): Route => {
+  tenantOf,
+}: Pick<ManagementDeps, 'db' | 'log' | 'steadyClock' | 'projectRoute' | 'tenantOf'>): Route => {
   const live = createLiveEvents({ pool, log })
   return projectRoute(
     streamEvents,
-    limitConcurrency(STREAM_LIMITS, async ({ projectId, query, request, allowAgain }) => {
+    limitConcurrency(STREAM_LIMITS, tenantOf, async ({ projectId, query, request, allowAgain }) => {
       const reader = await live.follow(projectId, query)
       request.onEnd(reader.close)
       closeAtStop(request.message)
@@ -64,11 +65,11 @@ async function* write(
         }
         checkedAt = now()
       }
-      const { events, dropped } = reader.take()
-      if (dropped > 0) yield `event: gap\ndata: ${JSON.stringify({ dropped })}\n\n`
+      const { events, gap } = reader.take()
+      if (gap) yield `event: gap\ndata: ${JSON.stringify(gap)}\n\n`
       // One by one, so that sending many large events to many readers does not delay other requests.
       for (const event of events) yield `data: ${event}\n\n`
-      if (events.length === 0) {
+      if (events.length === 0 && !gap) {
         if (now() - sentAt < HEARTBEAT_MS) continue
         yield ': alive\n\n'
       }

@@ -1,10 +1,12 @@
 import { AppError } from '@waymark/contracts'
+import type { TenantOf } from '../projects/tenant-of.ts'
 import type { ProjectReply } from './entity-tag.ts'
 import type { ProjectRequest } from './project-route.ts'
 
-/** How many long answers one process gives at once, for one project and in total. */
+/** How many long answers one process gives at once, for one project, for all projects of a tenant, and in total. */
 type ConcurrencyLimits = {
   perProject: number
+  perTenant: number
   total: number
   /** Their name in error messages. Default: `exports`. */
   what?: string
@@ -15,30 +17,52 @@ const RETRY_S = 10
 type Answer<B, Q> = (request: ProjectRequest<B, Q>) => Promise<ProjectReply>
 
 /**
- * Limits how many exports or streams run at once, so that one project cannot occupy all of them. Each counts until its
- * answer has ended or failed. Beyond a limit the answer is 429.
+ * Limits how many exports or streams run at once, so that neither one project nor one tenant with many projects can
+ * occupy all of them. Each counts until its answer has ended or failed. Beyond a limit the answer is 429.
  */
 export const limitConcurrency = <B, Q>(
-  { perProject, total, what = 'exports' }: ConcurrencyLimits,
+  { perProject, perTenant, total, what = 'exports' }: ConcurrencyLimits,
+  tenantOf: TenantOf,
   answer: Answer<B, Q>,
 ): Answer<B, Q> => {
-  const running = new Map<string, number>()
+  const ofProjects = createCounts()
+  const ofTenants = createCounts()
   let all = 0
   return async (asked) => {
     const { projectId, request } = asked
-    const ofProject = running.get(projectId) ?? 0
-    if (ofProject >= perProject)
+    const tenantId = await tenantOf(projectId)
+    if (ofProjects.of(projectId) >= perProject)
       throw tooMany(`This project has ${perProject} ${what} running, as many as one project may`)
+    if (ofTenants.of(tenantId) >= perTenant)
+      throw tooMany(
+        `The projects of this tenant have ${perTenant} ${what} running, as many as one tenant may`,
+      )
     if (all >= total) throw tooMany(`${total} ${what} are running, as many as one process may make`)
     all++
-    running.set(projectId, ofProject + 1)
+    const leaveProject = ofProjects.add(projectId)
+    const leaveTenant = ofTenants.add(tenantId)
     request.onEnd(() => {
       all--
-      const left = (running.get(projectId) ?? 1) - 1
-      if (left > 0) running.set(projectId, left)
-      else running.delete(projectId)
+      leaveProject()
+      leaveTenant()
     })
     return answer(asked)
+  }
+}
+
+const createCounts = () => {
+  const counts = new Map<string, number>()
+  return {
+    of: (key: string): number => counts.get(key) ?? 0,
+    /** Counts one more. Call the result once, when it has ended. */
+    add: (key: string): (() => void) => {
+      counts.set(key, (counts.get(key) ?? 0) + 1)
+      return () => {
+        const left = (counts.get(key) ?? 1) - 1
+        if (left > 0) counts.set(key, left)
+        else counts.delete(key)
+      }
+    },
   }
 }
 

@@ -31,8 +31,10 @@ describe('a page', () => {
     expect(page).toMatchObject({ records: Array.from({ length }, (_, n) => n + 1), hasMore })
   })
 
-  it('is read in small chunks', async () => {
-    expect((await pageOfNumbers(1_000, { limit: 60 })).reads).toEqual([25, 25, 11])
+  it('is read in chunks that follow the size of the records', async () => {
+    expect((await pageOfNumbers(1_000, { limit: 60 })).reads).toEqual([5, 25, 31])
+    expect((await pageOfNumbers(1_000, { limit: 19, bytes: 32 * 1024 })).reads).toEqual([5, 4, 4, 4, 3])
+    expect((await pageOfNumbers(1_000, { limit: 6, bytes: 200_000 })).reads).toEqual([5, 1, 1])
   })
 
   it('ends with the record that reaches the byte limit', async () => {

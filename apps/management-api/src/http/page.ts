@@ -1,8 +1,9 @@
 import { type AppError, MAX_PAGE_BYTES } from '@waymark/contracts'
+import { createReadSize } from './read-size.ts'
 import { UUID, unprocessable } from './validation.ts'
 
-/** Records per read. Parsing more of the largest ones at once would delay other requests. */
-const RECORDS_PER_READ = 25
+/** Maximum records per read. */
+const RECORDS_PER_READ = 100
 
 /** A list's parameters as its schema read them. */
 type PageQuery = { limit: number; cursor?: string | undefined }
@@ -50,10 +51,12 @@ export const fillPage = async <T, View>(
   const data: View[] = []
   let previous: T | undefined
   let bytes = 0
+  const size = createReadSize(RECORDS_PER_READ)
   for (;;) {
     // One record more than the page holds shows whether another page follows.
-    const take = Math.min(limit + 1 - data.length, RECORDS_PER_READ)
+    const take = Math.min(limit + 1 - data.length, size.records())
     const found = await readAfter(previous, take)
+    const bytesBefore = bytes
     for (const record of found) {
       const shown = view(record)
       bytes += Buffer.byteLength(JSON.stringify(shown))
@@ -63,6 +66,7 @@ export const fillPage = async <T, View>(
       previous = record
     }
     if (found.length < take) return { data, last: undefined }
+    size.note(found.length, bytes - bytesBefore)
   }
 }
 

@@ -220,7 +220,7 @@ export const exportCoupons = defineOperation({
   tag,
   summary: 'Export codes as CSV',
   description:
-    'All coupons of the pool as a stream, the oldest first. Two exports of a project run at a time per process, and eight ' +
+    'All coupons of the pool as a stream, the oldest first. Two exports of a project run at a time per process, four of a tenant, and eight ' +
     'of all; a reader who accepts nothing for 30 seconds is disconnected.',
   access: viewer,
   answers: {

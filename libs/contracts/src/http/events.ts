@@ -97,7 +97,8 @@ export const exportEvents = defineOperation({
   description:
     'All events that match as a stream, the last received first. Each has a `cursor`: that of the last one continues an ' +
     'export that was interrupted, or that ended at its `limit`. A Parquet file is readable only when it is whole, so ask ' +
-    'for a large export in parts. Two exports of a project run at a time per process, and eight of all; a ' +
+    'for a large export in parts. Two exports of a project run at a time per process, four of a tenant, and eight of all; ' +
+    'a ' +
     'reader who accepts nothing for 30 seconds is disconnected.',
   access: { by: 'project', role: 'viewer' },
   query: EventExportQuery,
@@ -126,9 +127,10 @@ export const streamEvents = defineOperation({
   summary: 'Follow events as they are stored',
   description:
     'Server-sent events without end: each `data` is an event as `listEvents` shows it, within two seconds of its arrival. ' +
-    '`gap` says how many were left out for a reader who was too slow, or among very many; `end` that the reader may no ' +
-    'longer read. A comment is sent at least every 20 s. Thirty streams of a project are open at a time per process, and ' +
-    '200 of all; a reader who accepts nothing for 30 seconds is disconnected.',
+    'An event `gap` with `{ "dropped", "from", "to" }` says how many events are left out, for a reader who is too slow or ' +
+    'because over 200 arrived at once, and when the first and the last of them were received; at most 100,000 are ' +
+    'counted. `end` says that the reader may no longer read. A comment is sent at least every 20 s. Thirty streams of a ' +
+    'project are open at a time per process, 60 of a tenant, and 200 of all; a reader who accepts nothing for 30 seconds is disconnected.',
   access: { by: 'project', role: 'viewer' },
   query: LiveEventQuery,
   answers: {

@@ -122,7 +122,7 @@ export const exportProfile = defineOperation({
   tag,
   summary: 'Export everything that is stored about a person',
   description:
-    'One object with a list for each kind of data. Two exports of a project run at a time per process, and four of all; ' +
+    'One object with a list for each kind of data. Two exports of a project run at a time per process, three of a tenant, and four of all; ' +
     'a reader who accepts nothing for 30 seconds is disconnected.',
   access: { by: 'project', role: 'admin' },
   answers: {

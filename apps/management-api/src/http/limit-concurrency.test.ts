@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest'
+import { limitConcurrency } from './limit-concurrency.ts'
+import type { ProjectRequest } from './project-route.ts'
+
+/** Projects are named `<tenant>-<number>`. */
+const setUp = () => {
+  const ends: (() => void)[] = []
+  const answer = limitConcurrency<unknown, unknown>(
+    { perProject: 2, perTenant: 3, total: 5 },
+    async (projectId) => projectId.split('-')[0] ?? '',
+    async () => ({ body: 'done' }),
+  )
+  const ask = (projectId: string) =>
+    answer({
+      projectId,
+      request: { onEnd: (end: () => void) => ends.push(end) },
+    } as unknown as ProjectRequest)
+  const refusal = (projectId: string) =>
+    ask(projectId).then(
+      () => undefined,
+      (error: Error) => error.message,
+    )
+  return { ask, refusal, ends }
+}
+
+describe('long answers', () => {
+  it('are limited for a project', async () => {
+    const { ask, refusal } = setUp()
+    await Promise.all([ask('a-1'), ask('a-1')])
+    expect(await refusal('a-1')).toMatch(/^This project has 2 exports running/)
+    expect(await refusal('a-2')).toBeUndefined()
+  })
+
+  it('are limited for all projects of a tenant', async () => {
+    const { ask, refusal } = setUp()
+    await Promise.all(['a-1', 'a-2', 'a-3'].map(ask))
+    expect(await refusal('a-4')).toMatch(/^The projects of this tenant have 3 exports running/)
+    expect(await refusal('b-1')).toBeUndefined()
+  })
+
+  it('are limited in total', async () => {
+    const { ask, refusal } = setUp()
+    await Promise.all(['a-1', 'a-2', 'a-3', 'b-1', 'c-1'].map(ask))
+    expect(await refusal('d-1')).toMatch(/^5 exports are running/)
+  })
+
+  it('count until they have ended', async () => {
+    const { ask, refusal, ends } = setUp()
+    await Promise.all(['a-1', 'a-1', 'a-2'].map(ask))
+    expect(await refusal('a-2')).toMatch(/^The projects of this tenant/)
+    for (const end of ends.splice(0)) end()
+    await Promise.all(['a-1', 'a-1', 'a-2', 'b-1', 'b-1'].map(ask))
+    expect(await refusal('c-1')).toMatch(/^5 exports/)
+  })
+})
