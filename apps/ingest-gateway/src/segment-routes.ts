@@ -2,6 +2,7 @@ import {
   AppError,
   MAX_SEGMENT_BODY_BYTES,
   type Operation,
+  rudderSourceConfig,
   segmentAlias,
   segmentBatch,
   segmentGroup,
@@ -44,6 +45,9 @@ const MS_PER_PERSON_CHANGE = 15
 
 type CallSpec = { operation: Operation; short?: string; call?: SegmentCall; backfill?: boolean }
 
+/** Where RudderStack's browser SDK sends with `navigator.sendBeacon`. */
+const BEACON_PATH = '/beacon/v1/batch'
+
 const CALLS: readonly CallSpec[] = [
   { operation: segmentBatch, short: 'b' },
   { operation: segmentTrack, call: 'track', short: 't' },
@@ -61,8 +65,10 @@ export const segmentRoutes = (deps: Deps): Route[] => [
     const paths = [operation.path, operation.path.replace('/v1', ''), ...(short ? [`/v1/${short}`] : [])]
     return paths.map((path) => messageRoute({ ...operation, path }, { ...deps, call, backfill }))
   }),
+  messageRoute({ ...segmentBatch, path: BEACON_PATH }, { ...deps, call: undefined, backfill: false }),
   route({ method: 'post', path: METRICS_PATH, forPrograms: true }, () => ({ body: SUCCESS })),
   settingsRoute(deps),
+  sourceConfigRoute(deps),
 ]
 
 /** Where the browser SDK reports how it does. Nothing of it is kept. */
@@ -115,7 +121,7 @@ const KEY_NAME = 'writeKey'
  * @throws AppError unauthorized, forbidden, or payload_too_large for a body that is read for its key
  */
 const allowSender = async (apiKeys: Platform['apiKeys'], request: HttpRequest): Promise<Sender> => {
-  const given = basicUser(request) ?? keyInHeaders(request) ?? queryOf(request.url)?.get(KEY_NAME)
+  const given = keyOf(request)
   if (given) return { apiKey: await allowApiKey(apiKeys, SCOPE, request, given) }
   const body = await readBody(request).catch((error: unknown) => {
     // Without a key nobody is told what is wrong with the body, but for its size.
@@ -125,6 +131,10 @@ const allowSender = async (apiKeys: Platform['apiKeys'], request: HttpRequest): 
   const apiKey = await allowApiKey(apiKeys, SCOPE, request, keyIn(body?.value) ?? '')
   return { apiKey, ...(body && { body }) }
 }
+
+/** The key in the headers or the query of a request. */
+const keyOf = (request: HttpRequest): string | undefined =>
+  basicUser(request) ?? keyInHeaders(request) ?? queryOf(request.url)?.get(KEY_NAME) ?? undefined
 
 const readBody = (request: HttpRequest): Promise<JsonBody> =>
   readJsonBody(request, MAX_SEGMENT_BODY_BYTES, { numbers: 'any', anyType: true })
@@ -169,6 +179,27 @@ const settingsRoute = ({ apiKeys }: Pick<Deps, 'apiKeys'>): Route =>
         },
         // The SDK reports how it does to Segment otherwise.
         metrics: { sampleRate: 0 },
+      },
+    }
+  })
+
+/** What RudderStack's SDKs for browsers and apps ask their control plane for: a source without destinations. */
+const sourceConfigRoute = ({ apiKeys }: Pick<Deps, 'apiKeys'>): Route =>
+  route(rudderSourceConfig, async (request) => {
+    const writeKey = keyOf(request) ?? ''
+    await allowUnlessUnknown(apiKeys, request, writeKey)
+    return {
+      headers: { 'Cache-Control': 'private, max-age=120' },
+      body: {
+        source: {
+          id: 'waymark',
+          name: 'Waymark',
+          writeKey,
+          enabled: true,
+          // The SDK reports errors and metrics of its own to RudderStack otherwise.
+          config: { statsCollection: { errors: { enabled: false }, metrics: { enabled: false } } },
+          destinations: [],
+        },
       },
     }
   })

@@ -3,26 +3,39 @@ import { createServer, type Server } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
-import { type Constellation, startStandalone } from '@waymark/testing'
-import type { Browser } from 'playwright-core'
+import { type Constellation, eventually, startStandalone } from '@waymark/testing'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CHROMIUM, launchChromium } from './console-browser.ts'
 import { startFlakyProxy } from './sdks/flaky-proxy.ts'
-import { expectStoredOnce, profileOf } from './sdks/stored-calls.ts'
+import { CALLS, expectStoredOnce, profileOf } from './sdks/stored-calls.ts'
 
 if (!CHROMIUM && process.env.CI) throw new Error('Chromium is missing, and in CI no test may be left out')
 
-const SDK = path.dirname(createRequire(import.meta.url).resolve('@segment/analytics-next/dist/umd/index.js'))
+const require = createRequire(import.meta.url)
+const SEGMENT = path.dirname(require.resolve('@segment/analytics-next/dist/umd/index.js'))
+const RUDDER = path.join(path.dirname(require.resolve('@rudderstack/analytics-js/bundled')), '../umd')
+const PAGES: Record<string, string> = {
+  '/segment': '<title>Shop</title><script src="/segment/index.js"></script>',
+  '/rudder': '<title>Shop</title><script src="/rudder/index.js"></script>',
+}
 
-/** How often each kind of call is made: the SDK keeps its whole queue in the storage of the page at each of them. */
-const CALLS = 100
+/**
+ * Calls of each kind that a page makes before it waits for their delivery. With thousands at once, Chromium refuses
+ * further requests, and each call of the SDK measures all that wait for the next batch.
+ */
+const CALLS_AT_ONCE = 10
+const KINDS = 6
 
-/** What a page does: it loads the SDK with `settings` and `options`, and makes calls of each kind. */
-const script = (run: string, settings: object, options: object): string => `(async () => {
-  const analytics = AnalyticsNext.AnalyticsBrowser.load(${JSON.stringify(settings)}, ${JSON.stringify(options)})
+/** What a page does first: it loads the SDK with `settings` and `options`. */
+const load = (settings: object, options: object): string =>
+  `window.analytics = AnalyticsNext.AnalyticsBrowser.load(${JSON.stringify(settings)}, ${JSON.stringify(options)}); 0`
+
+/** What a page does then: it makes calls of each kind, from number `from` on. */
+const callsFrom = (run: string, from: number): string => `(async () => {
   const user = ${JSON.stringify(`${run}-user`)}
   const calls = []
-  for (let n = 0; n < ${CALLS}; n++) {
+  for (let n = ${from}; n < ${from + CALLS_AT_ONCE}; n++) {
     const properties = { run: ${JSON.stringify(run)}, n }
     calls.push(
       analytics.track('sdk_track', properties),
@@ -37,7 +50,7 @@ const script = (run: string, settings: object, options: object): string => `(asy
   return (await analytics.user()).anonymousId()
 })()`
 
-describe.skipIf(!CHROMIUM)('@segment/analytics-next in a page of another site', { timeout: 180_000 }, () => {
+describe.skipIf(!CHROMIUM)('an SDK in a page of another site', { timeout: 300_000 }, () => {
   let waymark: Constellation
   let url: string
   let site: Server
@@ -47,11 +60,12 @@ describe.skipIf(!CHROMIUM)('@segment/analytics-next in a page of another site', 
     waymark = await startStandalone()
     url = (await waymark.request('/healthz')).url.replace('/healthz', '')
     site = createServer(async (req, res) => {
-      const isPage = req.url === '/'
-      if (req.url === '/favicon.ico') return res.writeHead(404).end()
-      res.setHeader('Content-Type', isPage ? 'text/html' : 'text/javascript')
-      const file = path.join(SDK, path.basename(req.url ?? ''))
-      res.end(isPage ? '<title>Shop</title><script src="/index.js"></script>' : await readFile(file))
+      const place = req.url ?? ''
+      if (place === '/favicon.ico') return res.writeHead(404).end()
+      const page = PAGES[place]
+      res.setHeader('Content-Type', page ? 'text/html' : 'text/javascript')
+      const folder = place.startsWith('/rudder/') ? RUDDER : SEGMENT
+      res.end(page ?? (await readFile(path.join(folder, path.basename(place)))))
     }).listen(0)
     browser = await launchChromium()
   })
@@ -61,11 +75,26 @@ describe.skipIf(!CHROMIUM)('@segment/analytics-next in a page of another site', 
     await waymark?.stop()
   })
 
-  const makeCalls = async (run: string, settings: object, options: object): Promise<void> => {
+  const open = async (place: string): Promise<Page> => {
     const page = await browser.newPage()
-    await page.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`)
-    const visitor = await page.evaluate<string>(script(run, settings, options))
-    await expectStoredOnce(waymark, run, CALLS)
+    await page.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}${place}`)
+    return page
+  }
+  const makeCalls = async (
+    run: string,
+    settings: object,
+    options: object,
+    whenSent: (page: Page) => Promise<unknown> = async () => {},
+  ): Promise<void> => {
+    const page = await open('/segment')
+    await page.evaluate(load(settings, options))
+    let visitor = ''
+    for (let from = 0; from < CALLS; from += CALLS_AT_ONCE) {
+      const sent = whenSent(page)
+      visitor = await page.evaluate<string>(callsFrom(run, from))
+      await sent
+    }
+    await expectStoredOnce(waymark, run)
     await page.close()
     const profile = await profileOf(waymark, 'userId', `${run}-user`)
     expect(profile?.traits).toMatchObject({ n: expect.any(Number), 'groups.acme': { run } })
@@ -81,19 +110,74 @@ describe.skipIf(!CHROMIUM)('@segment/analytics-next in a page of another site', 
     return ((await response.json()) as { key: string }).key
   }
 
-  it('sends each call once by the settings that Waymark answers, though an answer is lost and a request refused', async () => {
+  it('@segment/analytics-next sends each call once by the settings that Waymark answers, though an answer is lost and a request refused', async () => {
     const proxy = await startFlakyProxy(url)
     await makeCalls('browser', { writeKey: await publicKey(), cdnURL: proxy.url }, {})
     expect(proxy.faults).toEqual(['lose the answer', '503'])
     proxy.stop()
   })
 
-  it('sends batches by settings of its own', async () => {
+  it('@segment/analytics-next sends batches by settings of its own', async () => {
     const writeKey = await publicKey()
     const cdnSettings = { integrations: { 'Segment.io': { apiKey: writeKey } } }
-    const deliveryStrategy = { strategy: 'batching', config: { size: 200, timeout: 1_000 } }
+    const size = CALLS_AT_ONCE * KINDS
+    const deliveryStrategy = { strategy: 'batching', config: { size, timeout: 1_000 } }
     const apiHost = `${new URL(url).host}/v1`
     const integrations = { 'Segment.io': { apiHost, protocol: 'http', deliveryStrategy } }
-    await makeCalls('browser-batches', { writeKey, cdnSettings }, { integrations })
+    await makeCalls('browser-batches', { writeKey, cdnSettings }, { integrations }, (page) =>
+      page.waitForResponse((response) => response.url().endsWith('/v1/b')),
+    )
+  })
+
+  it('@rudderstack/analytics-js sends each call once, though an answer is lost and a request refused', async () => {
+    const proxy = await startFlakyProxy(url)
+    const page = await open('/rudder')
+    const calls = 20
+    await page.evaluate(`(() => {
+      const analytics = new rudderanalytics.RudderAnalytics()
+      const url = ${JSON.stringify(proxy.url)}
+      analytics.load(${JSON.stringify(await publicKey())}, url, { configUrl: url })
+      for (let n = 0; n < ${calls}; n++) {
+        analytics.track('rudder_track', { n })
+        analytics.identify('rudder-user', { n })
+        analytics.group('acme', { n })
+        analytics.alias('rudder-user', 'rudder-previous-' + n)
+      }
+    })()`)
+    const numbers = async () => {
+      const response = await waymark.request(
+        `/api/projects/${waymark.projectId}/events?eventName=rudder_track&limit=100`,
+      )
+      const { data } = (await response.json()) as { data: { properties: { n: number } }[] }
+      return data.map(({ properties }) => properties.n).sort((a, b) => a - b)
+    }
+    await eventually('all calls are stored', async () => (await numbers()).length >= calls, 150_000)
+    expect(await numbers()).toEqual(Array.from({ length: calls }, (_, n) => n))
+    expect(proxy.faults).toEqual(['lose the answer', '503'])
+    await eventually('the people are merged', async () => {
+      const profile = await profileOf(waymark, 'userId', 'rudder-user')
+      const previous = await profileOf(waymark, 'visitorId', `rudder-previous-${calls - 1}`)
+      return profile?.id !== undefined && profile.id === previous?.id && 'groups.acme' in profile.traits
+    })
+    proxy.stop()
+    await page.close()
+  })
+
+  it('@rudderstack/analytics-js sends beacons', async () => {
+    const page = await open('/rudder')
+    await page.evaluate(`(() => {
+      const analytics = new rudderanalytics.RudderAnalytics()
+      const url = ${JSON.stringify(url)}
+      const beaconQueueOptions = { maxItems: 1, flushQueueInterval: 100 }
+      analytics.load(${JSON.stringify(await publicKey())}, url, { configUrl: url, useBeacon: true, beaconQueueOptions })
+      analytics.track('rudder_beacon', {})
+    })()`)
+    await eventually('the call is stored', async () => {
+      const response = await waymark.request(
+        `/api/projects/${waymark.projectId}/events?eventName=rudder_beacon`,
+      )
+      return ((await response.json()) as { data: unknown[] }).data.length === 1
+    })
+    await page.close()
   })
 })

@@ -184,7 +184,15 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
         .toSorted((one, other) => other.path.length - one.path.length)[0]?.backend.service.name
     expect(serviceFor('/s/abc')).toBe('link-redirector')
     expect(serviceFor('/api/v1/t')).toBe('ingest-gateway')
-    for (const segment of ['/v1/batch', '/v1/t', '/v1/projects/key/settings', '/batch', '/import'])
+    for (const segment of [
+      '/v1/batch',
+      '/v1/t',
+      '/v1/projects/key/settings',
+      '/batch',
+      '/import',
+      '/sourceConfig/',
+      '/beacon/v1/batch',
+    ])
       expect(serviceFor(segment)).toBe('ingest-gateway')
     expect(serviceFor('/console/')).toBe('management-api')
     expect(serviceFor('/api/v1/coupons/redeem')).toBe('coupon-service')

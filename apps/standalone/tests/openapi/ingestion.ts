@@ -2,6 +2,7 @@ import {
   backfillEvents,
   createEventDefinition,
   identify,
+  rudderSourceConfig,
   segmentAlias,
   segmentBatch,
   segmentGroup,
@@ -68,7 +69,18 @@ const segmentExamples: Example[] = [
   },
 ]
 
+const sourceConfigExample: Example = {
+  operation: rudderSourceConfig,
+  ...goesOn,
+  good: async ({ keyWith }) => ({ key: null, query: { writeKey: await keyWith(['events:write']) } }),
+  others: {
+    401: () => ({ key: null, query: { writeKey: 'unknown' } }),
+    403: async ({ keyWith }) => ({ key: null, query: { writeKey: await keyWith(['links:read']) } }),
+  },
+}
+
 export const ingestionExamples: Example[] = [
+  sourceConfigExample,
   ...segmentExamples,
   {
     operation: trackEvents,

@@ -91,7 +91,11 @@ const call = (
     },
   })
 
-export const segmentBatch = call('batch', 'Send a batch of messages', { body: Batch, short: 'b' })
+export const segmentBatch = call('batch', 'Send a batch of messages', {
+  body: Batch,
+  short: 'b',
+  more: 'RudderStack’s browser SDK sends beacons to `/beacon/v1/batch`.',
+})
 export const segmentTrack = call('track', 'Store an event', { short: 't' })
 export const segmentIdentify = call('identify', 'Link a visitor to a user, and write traits', {
   short: 'i',
@@ -141,6 +145,41 @@ export const segmentSettings = defineOperation({
   },
 })
 
+export const rudderSourceConfig = defineOperation({
+  id: 'rudderSourceConfig',
+  method: 'get',
+  path: '/sourceConfig',
+  tag,
+  summary: 'Read the source configuration that the SDKs of RudderStack for browsers and apps ask for',
+  description:
+    'It names no destination, so the SDK sends all calls to its data plane: this host. The key is the user name of HTTP ' +
+    'Basic, as the SDKs send it, a bearer token, `X-API-Key`, or `writeKey` in the query; other parameters are ignored.',
+  access: { by: 'anyone' },
+  forPrograms: true,
+  query: Query,
+  answers: {
+    200: {
+      description: 'The configuration',
+      schema: Type.Object({
+        source: Type.Object({
+          id: Type.String(),
+          name: Type.String(),
+          writeKey: Type.String(),
+          enabled: Type.Boolean(),
+          config: Anything,
+          destinations: Type.Array(Anything),
+        }),
+      }),
+    },
+    401: { description: 'The key is not valid', schema: ErrorBody },
+    403: {
+      description: 'The key lacks the scope `events:write`, or may not be used from this page',
+      schema: ErrorBody,
+    },
+    503: { description: 'A store does not answer; repeat later', schema: ErrorBody },
+  },
+})
+
 /** The operations of Segment's protocol. */
 export const segmentOperations = [
   segmentBatch,
@@ -152,4 +191,5 @@ export const segmentOperations = [
   segmentAlias,
   segmentImport,
   segmentSettings,
+  rudderSourceConfig,
 ]

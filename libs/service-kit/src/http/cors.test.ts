@@ -102,6 +102,17 @@ describe('a preflight', () => {
     expect(response.headers.get('Access-Control-Allow-Credentials')).toBeNull()
   })
 
+  it.each(['/v1/batch', '/beacon/v1/batch', '/import', '/sourceConfig/'])(
+    'at %s allows the headers of SDKs',
+    async (path) => {
+      const response = await preflight({ Origin: SHOP }, path)
+      expect(response.status).toBe(204)
+      expect(listOf(response, 'Access-Control-Allow-Headers')).toEqual(
+        expect.arrayContaining(['anonymousid', 'sentat', 'rsa-retry-attempt', 'x-retry-count']),
+      )
+    },
+  )
+
   it('needs no path that exists, since the answer to the request itself says so', async () => {
     expect((await preflight({}, '/api/v1/nowhere')).status).toBe(204)
     const response = await call({ Origin: SHOP }, { path: '/api/v1/nowhere' })

@@ -3,17 +3,20 @@ import type { ApiKey } from '@waymark/project-config'
 import type { Reply } from './reply.ts'
 import type { HttpRequest } from './request.ts'
 
-/** Paths that pages of any site may call with a key. The second line is Segment's protocol. */
+/** Paths that pages of any site may call with a key. The last two are of Segment's protocol. */
 const PUBLIC_API = new RegExp(
-  ['^/(?:api|ofrep)/v1(?:/|$)', '^/v1/', '^/(?:batch|track|identify|page|screen|group|alias|import)/?$'].join(
-    '|',
-  ),
+  [
+    '^/(?:api|ofrep)/v1(?:/|$)',
+    '^/(?:beacon/)?v1/',
+    '^/(?:batch|track|identify|page|screen|group|alias|import|sourceConfig)/?$',
+  ].join('|'),
   'i',
 )
 
 const ALLOWED_METHODS = 'GET, POST, PUT'
+/** Those with Rsa, SentAt and AnonymousId are of RudderStack's SDK. */
 const ALLOWED_HEADERS =
-  'AnonymousId, Authorization, Content-Encoding, Content-Type, Idempotency-Key, If-None-Match, Traceparent, Tracestate, X-API-Key, X-Config-Version, X-Request-Id, X-Retry-Count, X-Service-Sync'
+  'AnonymousId, Authorization, Content-Encoding, Content-Type, Idempotency-Key, If-None-Match, Rsa-Recovered, Rsa-Retry-Attempt, Rsa-Retry-Reason, Rsa-Since-First-Attempt, Rsa-Since-Last-Attempt, SentAt, Traceparent, Tracestate, X-API-Key, X-Config-Version, X-Request-Id, X-Retry-Count, X-Service-Sync'
 const EXPOSED_HEADERS =
   'ETag, Idempotent-Replayed, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id'
 /** How long a browser may cache the answer to a preflight, in seconds. Most use a lower maximum. */
