@@ -4,7 +4,7 @@ set -euo pipefail
 
 readonly apps=(
   ingest-gateway enrichment-consumer persistence-consumer management-api
-  link-redirector coupon-service decision-service email-consumer setup
+  link-redirector coupon-service decision-service email-consumer webhook-dispatcher setup
 )
 
 usage() {

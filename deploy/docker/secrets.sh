@@ -6,7 +6,7 @@ set -euo pipefail
 readonly folder=${SECRETS_DIR:-/secrets}
 readonly apps=(
   ingest-gateway enrichment-consumer persistence-consumer management-api
-  link-redirector coupon-service decision-service email-consumer
+  link-redirector coupon-service decision-service email-consumer webhook-dispatcher
 )
 # Each app has its own database role; database-password belongs to the owner.
 readonly names=(database-password clickhouse-password mail-secret "${apps[@]/%/-database-password}")

@@ -10,6 +10,7 @@ import { createHourlyLimit } from './hourly-limit-queries.ts'
 import { createSendAccountMails } from './send-account-mails.ts'
 import { createSendDeliveries } from './send-deliveries.ts'
 import { createSendVerifications } from './send-verifications.ts'
+import { createSendWebhookNotices } from './send-webhook-notices.ts'
 import { senderRoutes } from './sender-routes.ts'
 import type { MailTransport } from './transport.ts'
 import { unsubscribeRoutes } from './unsubscribe-routes.ts'
@@ -40,6 +41,7 @@ export type MailOptions = {
 
 const SEND_INTERVAL_MS = 500
 const QUEUED_INTERVAL_MS = 2_000
+const NOTICE_INTERVAL_MS = 10_000
 const SWEEP_INTERVAL_MS = 30_000
 /** Time to store the outcome after the timeout of the mail server. */
 const SETTLE_MS = 60_000
@@ -94,6 +96,7 @@ export const createEmailConsumer = (platform: CorePlatform, mail: MailOptions): 
       everyMs('email-sender', SEND_INTERVAL_MS, sendDeliveries),
       everyMs('sender-verification', QUEUED_INTERVAL_MS, createSendVerifications(queued)),
       everyMs('account-mails', QUEUED_INTERVAL_MS, createSendAccountMails(queued)),
+      everyMs('webhook-notices', NOTICE_INTERVAL_MS, createSendWebhookNotices(queued)),
       everyMs('email-unconfirmed', SWEEP_INTERVAL_MS, async () => {
         const lost = await queue.giveUpUnconfirmed()
         await hourlyLimit.forget()

@@ -55,6 +55,9 @@ import { createTenantOf } from './projects/tenant-of.ts'
 import type { Quotas } from './quotas.ts'
 import { pipelineStatsRoute } from './stats/pipeline-stats.ts'
 import { statsRoutes } from './stats/stats.ts'
+import { addressWebhookNotices } from './webhooks/address-notices.ts'
+import { webhookDeliveryRoutes } from './webhooks/webhook-deliveries.ts'
+import { webhookRoutes } from './webhooks/webhooks.ts'
 
 const DEFAULT_PROCESS: ProcessInfo = { apps: ['management-api'], metricsPort: 0 }
 
@@ -136,10 +139,12 @@ export const createManagementApi = (
       ...emailPreviewRoutes(deps),
       ...emailDeliveryRoutes(deps),
       ...suppressionRoutes(deps),
+      ...webhookRoutes(deps),
+      ...webhookDeliveryRoutes(deps),
       indexRoute(processInfo),
       ...consoleRoutes(),
       ...documentationRoutes(),
     ],
-    loops: [forgetExpired(deps), passwordResetLoop(deps)],
+    loops: [forgetExpired(deps), passwordResetLoop(deps), addressWebhookNotices(deps)],
   }
 }

@@ -31,6 +31,7 @@ export const quotasConfig = {
     'Coupon codes in all pools of a project, including archived ones.',
   ),
   links: quota('QUOTA_LINKS', 10_000_000, 'Short links of a project, including archived ones.'),
+  webhooks: quota('QUOTA_WEBHOOKS', 50, 'Webhooks of a project.'),
 } as const
 
 /** Who may create an account: anybody, people with an invitation, or nobody. */

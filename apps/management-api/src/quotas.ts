@@ -21,6 +21,7 @@ const COUNTED: Readonly<Record<keyof Quotas, string>> = {
   couponPools: 'coupon pools, including archived ones',
   couponCodes: 'coupon codes in all pools of the project',
   links: 'short links, including archived ones',
+  webhooks: 'webhooks',
 }
 
 type Transaction = Pick<Prisma.TransactionClient, '$executeRaw' | '$queryRaw'>

@@ -112,6 +112,17 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   createSuppression: 'editor',
   deleteSuppression: 'editor',
 
+  createWebhook: 'admin',
+  listWebhooks: 'editor',
+  getWebhook: 'editor',
+  updateWebhook: 'admin',
+  deleteWebhook: 'admin',
+  rotateWebhookSecret: 'admin',
+  testWebhook: 'editor',
+  replayWebhook: 'editor',
+  listWebhookDeliveries: 'editor',
+  redeliverWebhookDelivery: 'editor',
+
   createCouponPool: 'editor',
   listCouponPools: 'viewer',
   getCouponPool: 'viewer',

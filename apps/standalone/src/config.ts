@@ -2,6 +2,7 @@ import { PATTERN_DESCRIPTION } from '@waymark/contracts'
 import { mailConfig } from '@waymark/email-consumer'
 import { quotasConfig, type RegistrationMode, registrationModes } from '@waymark/management-api'
 import { duckdbConfig, geoConfig, httpConfig, limitsConfig, variable } from '@waymark/service-kit'
+import { webhookConfig } from '@waymark/webhook-dispatcher'
 import { Type } from 'typebox'
 
 /** The variables of the process that runs everything. */
@@ -55,6 +56,7 @@ export const standaloneConfig = {
     timeoutMs: mailConfig.timeoutMs,
     retryAfterMs: mailConfig.retryAfterMs,
   },
+  webhooks: webhookConfig,
   shortLinkBaseUrl: variable(
     'SHORT_LINK_BASE_URL',
     Type.String({

@@ -51,7 +51,7 @@ await runService('standalone', env, async (context) => {
   const { smtpUrl: url, timeoutMs } = config.mail
   const transport = url ? createSmtpTransport({ url, timeoutMs }) : mailDir
   context.scope.onStop('mail', () => transport.close())
-  const service = createAllServices(platform, {
+  const options = {
     shortLinkBaseUrl: config.shortLinkBaseUrl || baseUrl,
     processInfo: { apps: APPS, metricsPort: config.http.metricsPort },
     quotas: config.quotas,
@@ -63,7 +63,9 @@ await runService('standalone', env, async (context) => {
       publicUrl: config.mail.publicUrl || baseUrl,
       secrets: [await keepMailSecret(path.join(dataDir, 'mail-secret'))],
     },
-  })
+    webhooks: config.webhooks,
+  }
+  const service = createAllServices(platform, options, context.scope)
   const demoFile = path.join(dataDir, 'demo.json')
   const demo = await keepDemoFile(demoFile, baseUrl, platform)
   const { metricsPort } = await startService(service, config.http, platform, context.scope)

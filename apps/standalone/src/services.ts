@@ -6,10 +6,11 @@ import { createIngestGateway } from '@waymark/ingest-gateway'
 import { createLinkRedirector } from '@waymark/link-redirector'
 import { createManagementApi, type ManagementOptions } from '@waymark/management-api'
 import { createPersistenceConsumer } from '@waymark/persistence-consumer'
-import { combineServices, type Platform, type Service } from '@waymark/service-kit'
+import { combineServices, type Platform, type Scope, type Service } from '@waymark/service-kit'
+import { createWebhookDispatcher, type WebhookOptions } from '@waymark/webhook-dispatcher'
 
 /** The options of apps. */
-type AllOptions = ManagementOptions & { mail: MailOptions }
+type AllOptions = ManagementOptions & { mail: MailOptions; webhooks: WebhookOptions }
 
 /** The apps that run in this process. */
 export const APPS = [
@@ -21,12 +22,14 @@ export const APPS = [
   'coupon-service',
   'decision-service',
   'email-consumer',
+  'webhook-dispatcher',
 ] as const
 
 /** Every app, on one platform. */
 export const createAllServices = (
   platform: Platform,
-  { mail, ...management }: AllOptions,
+  { mail, webhooks, ...management }: AllOptions,
+  scope: Scope,
 ): Required<Service> =>
   combineServices([
     createIngestGateway(platform),
@@ -37,4 +40,5 @@ export const createAllServices = (
     createCouponService(platform),
     createDecisionService(platform),
     createEmailConsumer(platform, mail),
+    createWebhookDispatcher(platform, webhooks, scope),
   ])

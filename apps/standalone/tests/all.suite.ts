@@ -10,12 +10,13 @@ import { describeMainJob } from './main-job.suite.ts'
 import { describeSegment } from './segment.suite.ts'
 import { describeShortLinks } from './short-links.suite.ts'
 import { describeTraces } from './traces.suite.ts'
+import { describeWebhooks } from './webhooks.suite.ts'
 
 type Start = (env?: Record<string, string>) => Promise<Constellation>
 
 /** The suites that run twice: in standalone.test.ts and in distributed.test.ts. `couponApp` redeems coupons there. */
 export const describeAllFeatures = (start: Start, couponApp: AppName): void => {
-  const shared = startOnce(start)
+  const shared = startOnce(() => start({ WEBHOOK_ALLOW_PRIVATE_ADDRESSES: 'true' }))
   describeMainJob(shared)
   describe('catalog, conversions and keys', () => describeIngestion(shared))
   describe('messages of Segment’s SDKs', () => describeSegment(shared))
@@ -25,6 +26,7 @@ export const describeAllFeatures = (start: Start, couponApp: AppName): void => {
   describe('coupons', () => describeCoupons(shared, couponApp))
   describe('short links', () => describeShortLinks(shared))
   describe('decisions', () => describeDecisions(shared))
+  describe('webhooks', () => describeWebhooks(shared))
   describe('traces', () => describeTraces(start))
 }
 

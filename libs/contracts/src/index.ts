@@ -117,6 +117,7 @@ export type {
   SyncTrackResult,
   ValidationItem,
 } from './http/track-result.ts'
+export * from './http/webhooks.ts'
 export type { Log } from './log.ts'
 export {
   describeError,
@@ -163,4 +164,5 @@ export {
 export { traceHeadersOf, traceIdOf } from './trace-context.ts'
 export { compileValidator, type SchemaProblem, type Validator, withTextLength } from './validator.ts'
 export { hasVisibleCharacter, VISIBLE_KEYWORD } from './visible-text.ts'
+export * from './webhook.ts'
 export { within } from './within.ts'

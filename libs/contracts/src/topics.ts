@@ -55,6 +55,9 @@ export const consumerGroups = {
   profiles: { group: 'persistence-profiles', topic: changedProfiles },
   deadLetters: { group: 'persistence-dead-letters', topic: deadLetters },
   email: { group: 'email', topic: enrichedEvents },
+  webhooks: { group: 'webhooks', topic: enrichedEvents },
+  webhookRedemptions: { group: 'webhooks-redemptions', topic: couponsRedeemed },
+  webhookClicks: { group: 'webhooks-clicks', topic: linkClicks },
 } as const
 
 /** All topics. */

@@ -80,6 +80,8 @@ const PURGE: Grants = {
   'email.deliveries':
     'SELECT, UPDATE (profile_id, recipient, context, reason, event_id, next_attempt_at, attempt_token, status)',
   'email.cooldowns': 'SELECT, DELETE',
+  'webhook.webhooks': 'SELECT (id, project_id)',
+  'webhook.deliveries': 'SELECT (id, project_id, webhook_id, topic, message_key, profile_id), DELETE',
 }
 
 /** Assigning a coupon to a profile. Locking the profile needs UPDATE on any column. */
@@ -173,6 +175,8 @@ export const serviceGrants = {
       'email.suppressions': 'INSERT, UPDATE, DELETE',
       'email.senders': 'SELECT, INSERT, UPDATE, DELETE',
       'email.account_mails': 'SELECT, INSERT, UPDATE, DELETE',
+      'webhook.webhooks': 'SELECT, INSERT, UPDATE, DELETE',
+      'webhook.deliveries': 'SELECT, INSERT, UPDATE, DELETE',
     }),
     functions: [],
   },
@@ -218,6 +222,17 @@ export const serviceGrants = {
       'email.senders': 'SELECT, UPDATE',
       'email.account_mails': 'SELECT, UPDATE (token_hash, token_expires_at, mail_due_at, mail_attempts)',
       'email.hourly_counts': 'SELECT, INSERT, UPDATE, DELETE',
+      'webhook.webhooks':
+        'SELECT (id, project_id, url, paused_reason, notice_due_at, notice_recipient, notice_attempts), ' +
+        'UPDATE (notice_due_at, notice_recipient, notice_attempts)',
+    }),
+    functions: [],
+  },
+  'webhook-dispatcher': {
+    tables: merge(CONFIG, API_KEYS, {
+      'ingest.erasures': 'SELECT',
+      'webhook.webhooks': 'SELECT, UPDATE',
+      'webhook.deliveries': 'SELECT, INSERT, UPDATE, DELETE',
     }),
     functions: [],
   },

@@ -141,3 +141,15 @@ export {
   segmentCalls,
   segmentProblem,
 } from './segment/read-message.ts'
+export {
+  type CompiledWebhook,
+  compileWebhook,
+  eventMessages,
+  isFor,
+  linkClickMessage,
+  redemptionMessage,
+  type StoredWebhook,
+  type WebhookMessage,
+} from './webhook/message.ts'
+export { isPublicAddress } from './webhook/public-address.ts'
+export { generateWebhookSecret } from './webhook/secret.ts'

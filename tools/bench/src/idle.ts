@@ -12,6 +12,7 @@ const SERVICES = [
   'link-redirector',
   'management-api',
   'email-consumer',
+  'webhook-dispatcher',
 ]
 /** The email consumer does not start without this. */
 const MAIL = {

@@ -10,7 +10,7 @@ const ROOT = path.resolve(import.meta.dirname, '../../..')
 const SERVICES = readdirSync(path.join(ROOT, 'apps'), { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && !['standalone', 'console'].includes(entry.name))
   .map(({ name }) => name)
-const CONSUMERS = SERVICES.filter((name) => name.endsWith('-consumer'))
+const CONSUMERS = SERVICES.filter((name) => name.endsWith('-consumer') || name === 'webhook-dispatcher')
 const OVERLAYS = ['local', 'production', 'operators'] as const
 
 const kustomize = findKustomize()

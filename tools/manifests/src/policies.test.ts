@@ -15,7 +15,7 @@ const PUBLIC = [
   'decision-service',
   'email-consumer',
 ]
-const CONSUMERS = ['enrichment-consumer', 'persistence-consumer']
+const CONSUMERS = ['enrichment-consumer', 'persistence-consumer', 'webhook-dispatcher']
 
 const kustomize = findKustomize()
 
@@ -67,6 +67,25 @@ describe.skipIf(!kustomize)('the policies of the local overlay', () => {
     expect(lets(objects, { from: pod('ingest-gateway'), to: pod('mail'), port: 1025 })).toBe(false)
     expect(lets(objects, { from: pod('email-consumer'), to: outside('internet'), port: 587 })).toBe(true)
     expect(lets(objects, { from: pod('coupon-service'), to: outside('internet'), port: 587 })).toBe(false)
+  })
+
+  it('let only the webhook dispatcher reach the internet, and no private network', () => {
+    const reaches = (name: string, address: string): boolean =>
+      lets(objects, { from: pod(name), to: { labels: {}, namespace: 'internet', address }, port: 443 })
+    for (const address of ['93.184.215.14', '2606:2800:21f:cb07::1']) {
+      expect(reaches('webhook-dispatcher', address)).toBe(true)
+      expect(reaches('management-api', address)).toBe(false)
+    }
+    for (const address of [
+      '10.0.0.1',
+      '127.0.0.1',
+      '169.254.169.254',
+      '172.16.0.1',
+      '192.168.0.1',
+      'fd00::1',
+      '::1',
+    ])
+      expect([address, reaches('webhook-dispatcher', address)]).toEqual([address, false])
   })
 
   it('let an Ingress controller of any namespace in, and Prometheus to the figures', () => {

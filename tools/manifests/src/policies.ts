@@ -1,3 +1,4 @@
+import { BlockList, isIPv6 } from 'node:net'
 import type { KubernetesObject } from './render.ts'
 
 type Labels = Readonly<Record<string, string>>
@@ -6,12 +7,21 @@ type Selector = {
   matchExpressions?: { key: string; operator: string; values?: string[] }[]
 }
 type Port = { protocol?: string; port: number | string; endPort?: number }
-type Peer = { podSelector?: Selector; namespaceSelector?: Selector }
+type Peer = {
+  podSelector?: Selector
+  namespaceSelector?: Selector
+  ipBlock?: { cidr: string; except?: string[] }
+}
 type Rule = { ports?: Port[]; from?: Peer[]; to?: Peer[] }
 type Policy = { podSelector: Selector; policyTypes: string[]; ingress?: Rule[]; egress?: Rule[] }
 
-/** A pod or another end of a connection; `namespace` defaults to that of the policies. */
-export type End = { labels: Labels; namespace?: string; ports?: { name: string; containerPort: number }[] }
+/** A pod or another end of a connection; `namespace` defaults to that of the policies. One with an address is no pod. */
+export type End = {
+  labels: Labels
+  namespace?: string
+  address?: string
+  ports?: { name: string; containerPort: number }[]
+}
 type Flow = { from: End; to: End; port: number; protocol?: 'TCP' | 'UDP' }
 
 const matches = ({ matchLabels = {}, matchExpressions = [] }: Selector, labels: Labels): boolean =>
@@ -21,8 +31,34 @@ const matches = ({ matchLabels = {}, matchExpressions = [] }: Selector, labels: 
     return values.includes(labels[key] ?? '')
   })
 
+const isWithin = (address: string, networks: readonly string[]): boolean => {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [start = '', bits] = network.split('/')
+    list.addSubnet(start, Number(bits), isIPv6(start) ? 'ipv6' : 'ipv4')
+  }
+  return list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+}
+
 /** Without a namespace selector, other namespaces do not match. */
-const isPeer = ({ podSelector = {}, namespaceSelector }: Peer, { labels, namespace }: End): boolean =>
+const isPeer = (
+  { podSelector = {}, namespaceSelector, ipBlock }: Peer,
+  { labels, namespace, address }: End,
+): boolean => {
+  if (ipBlock || address !== undefined)
+    return (
+      ipBlock !== undefined &&
+      address !== undefined &&
+      isWithin(address, [ipBlock.cidr]) &&
+      !isWithin(address, ipBlock.except ?? [])
+    )
+  return isSelected({ podSelector, namespaceSelector }, { labels, namespace })
+}
+
+const isSelected = (
+  { podSelector, namespaceSelector }: { podSelector: Selector; namespaceSelector: Selector | undefined },
+  { labels, namespace }: { labels: Labels; namespace: string | undefined },
+): boolean =>
   matches(podSelector, labels) &&
   (namespaceSelector
     ? matches(namespaceSelector, { 'kubernetes.io/metadata.name': namespace ?? 'waymark' })

@@ -53,7 +53,7 @@ describe.skipIf(!kustomize)('scaling', () => {
       ...byCpu.map(({ scaleTargetRef, minReplicas }) => [scaleTargetRef.name, minReplicas] as const),
       ...byLag.map(({ scaleTargetRef, minReplicaCount }) => [scaleTargetRef.name, minReplicaCount] as const),
     ]
-    expect(least.length).toBe(8)
+    expect(least.length).toBe(9)
     expect(least.filter(([, replicas]) => replicas < 2)).toEqual([])
   })
 

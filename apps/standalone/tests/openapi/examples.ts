@@ -9,6 +9,7 @@ import type { Example } from './example.ts'
 import { ingestionExamples } from './ingestion.ts'
 import { linkExamples } from './links.ts'
 import { peopleExamples } from './people.ts'
+import { webhookExamples } from './webhooks.ts'
 
 /** Requests to each operation, by its id. */
 export const examples: ReadonlyMap<string, Example> = new Map(
@@ -22,6 +23,7 @@ export const examples: ReadonlyMap<string, Example> = new Map(
     linkExamples,
     couponExamples,
     emailExamples,
+    webhookExamples,
     documentationExamples,
   ]
     .flat()

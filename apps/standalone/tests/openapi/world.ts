@@ -18,6 +18,7 @@ import { quotasConfig } from '@waymark/management-api'
 import { ensureDemoProject } from '@waymark/project-config'
 import { createScope, embeddedPlatform, limitsConfig, readConfig, startService } from '@waymark/service-kit'
 import { anIngestRecord, createMemoryLog, createTestDatabase, startTcpProxy } from '@waymark/testing'
+import { webhookConfig } from '@waymark/webhook-dispatcher'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { expect } from 'vitest'
@@ -132,7 +133,7 @@ export const startWorld = async (limit: number): Promise<World> => {
   const platform = await embeddedPlatform({ databaseUrl, limits }, { name: 'openapi', log, scope })
   const mailFolder = await mkdtemp(path.join(tmpdir(), 'waymark-mail-'))
   scope.onStop('mail', () => rm(mailFolder, { recursive: true }))
-  const service = createAllServices(platform, {
+  const options: Parameters<typeof createAllServices>[1] = {
     shortLinkBaseUrl: 'http://localhost',
     quotas: readConfig(quotasConfig, {}),
     registrationMode: 'open',
@@ -148,7 +149,9 @@ export const startWorld = async (limit: number): Promise<World> => {
       timeoutMs: 1_000,
       retryAfterMs: 1_000,
     },
-  })
+    webhooks: readConfig(webhookConfig, {}),
+  }
+  const service = createAllServices(platform, options, scope)
   const http = { port: 0, metricsPort: 0, trustedProxies: 0 }
   const { port } = await startService(service, http, platform, scope)
   const { projectId, apiKey } = await ensureDemoProject(platform.db)

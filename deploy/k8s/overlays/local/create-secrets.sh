@@ -6,7 +6,7 @@ set -euo pipefail
 readonly namespace=waymark
 readonly apps=(
   ingest-gateway enrichment-consumer persistence-consumer management-api
-  link-redirector coupon-service decision-service email-consumer
+  link-redirector coupon-service decision-service email-consumer webhook-dispatcher
 )
 
 random() { od -An -N24 -tx1 /dev/urandom | tr -d ' \n'; }

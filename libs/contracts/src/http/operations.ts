@@ -32,6 +32,7 @@ import { settingsOperations } from './settings.ts'
 import { statsOperations } from './stats.ts'
 import { suppressionOperations } from './suppressions.ts'
 import { tenantOperations } from './tenants.ts'
+import { webhookOperations } from './webhooks.ts'
 
 /** All operations, in the order of the documentation. */
 export const operations: readonly Operation[] = [
@@ -68,4 +69,5 @@ export const operations: readonly Operation[] = [
   ...suppressionOperations,
   ...emailFeedbackOperations,
   ...emailSenderOperations,
+  ...webhookOperations,
 ]

@@ -139,6 +139,11 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   createSuppression: { address: email },
   reportBounces: { bounces: [{ address: email, type: 'hard', reason: 'No such mailbox' }] },
   createEmailSender: { sender: 'hello@shop.example' },
+
+  createWebhook: { url: 'https://shop.example/waymark', topics: ['event'], eventNames: ['order_placed'] },
+  updateWebhook: { status: 'paused' },
+  rotateWebhookSecret: { overlapSeconds: 3_600 },
+  replayWebhook: { from: '2026-01-15T00:00:00Z', to: '2026-01-16T00:00:00Z', status: 'failed' },
 }
 
 /** Values of the query parameters that an operation requires, by the operation's id. */

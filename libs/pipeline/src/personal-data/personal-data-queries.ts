@@ -67,6 +67,19 @@ export const personalData: readonly PersonalData[] = [
       WHERE project_id = {projectId} AND profile_id = ANY({profileIds}) ORDER BY kind, value`,
   },
   {
+    name: 'webhookDeliveries',
+    read: `SELECT id, webhook_id, topic, payload, status, attempts, created_at, delivered_at FROM webhook.deliveries
+      WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`,
+    // Before the events, like the clicks.
+    purge: `DELETE FROM webhook.deliveries WHERE id IN (
+        SELECT id FROM webhook.deliveries WHERE project_id = {projectId} AND profile_id = ANY({profileIds})
+        UNION ALL
+        SELECT d.id FROM webhook.webhooks w
+        JOIN webhook.deliveries d ON d.webhook_id = w.id AND d.topic = 'link.clicked' AND d.message_key IN (${CLICKS_OF_PERSON})
+        WHERE w.project_id = {projectId}
+        LIMIT 1000)`,
+  },
+  {
     name: 'clicks',
     read: `SELECT id, link_id, clicked_at, ip, user_agent, browser, os, device, country, referrer, referrer_host, bot, prefetch
       FROM link.clicks WHERE project_id = {projectId} AND id IN (${CLICKS_OF_PERSON})`,

@@ -1,0 +1,137 @@
+import { consumerGroups } from '@waymark/contracts'
+import { eventMessages, linkClickMessage, type RetryPlan, redemptionMessage } from '@waymark/domain'
+import {
+  type Config,
+  type CorePlatform,
+  drain,
+  everyMs,
+  type Scope,
+  type Service,
+} from '@waymark/service-kit'
+import { Counter, Gauge, Histogram } from 'prom-client'
+import type { webhookConfig } from './config.ts'
+import { createDeliveryQueue } from './delivery-queue.ts'
+import { createHttpPost, type ResolveHost } from './http-post.ts'
+import { createReadWebhooks } from './read-webhooks.ts'
+import { createSendDeliveries } from './send-deliveries.ts'
+import { createStoreDeliveries } from './store-deliveries.ts'
+
+export { webhookConfig } from './config.ts'
+
+/** How webhooks are delivered. */
+export type WebhookOptions = Config<typeof webhookConfig> & {
+  /** Resolves the hosts of endpoints; by default DNS. */
+  resolveHost?: ResolveHost
+}
+
+const DAY_MS = 24 * 3_600_000
+/** Attempts of a delivery go on for 3 days; a webhook that fails for as long is paused. */
+const GIVE_UP_AFTER_MS = 3 * DAY_MS
+const RETRY: RetryPlan = { firstMs: 5_000, longestMs: 3_600_000, giveUpAfterMs: GIVE_UP_AFTER_MS }
+const FIRST_BLOCK_MS = 5_000
+const LONGEST_BLOCK_MS = 5 * 60_000
+/** Time to store the outcome of an attempt. */
+const SETTLE_MS = 60_000
+const SEND_INTERVAL_MS = 250
+const RETENTION_INTERVAL_MS = 60_000
+const MEASURE_INTERVAL_MS = 15_000
+
+const OLDEST_DUE = `
+  SELECT coalesce(max(extract(epoch FROM now() - due.next_attempt_at)), 0)::float8 AS seconds
+  FROM webhook.webhooks w CROSS JOIN LATERAL (
+    SELECT next_attempt_at FROM webhook.deliveries
+    WHERE webhook_id = w.id AND status = 'pending' AND next_attempt_at <= now() ORDER BY next_attempt_at LIMIT 1) AS due
+  WHERE w.status = 'active' AND w.failures = 0`
+
+/** Stores deliveries to the webhooks of projects, and sends them. */
+export const createWebhookDispatcher = (
+  { db, bus, clock, log, metrics }: CorePlatform,
+  {
+    allowPrivateAddresses,
+    connectionsPerEndpoint,
+    maxInFlight,
+    timeoutMs,
+    retentionDays,
+    resolveHost,
+  }: WebhookOptions,
+  scope: Scope,
+): Service => {
+  const stored = new Counter({
+    name: 'waymark_webhook_deliveries_total',
+    help: 'New deliveries to webhooks',
+    registers: [metrics],
+  })
+  const attempts = new Histogram({
+    name: 'waymark_webhook_attempt_duration_seconds',
+    help: 'Duration of attempts to deliver, by the resulting status of the delivery',
+    labelNames: ['status'],
+    buckets: [0.05, 0.2, 1, 5, 10],
+    registers: [metrics],
+  })
+  const paused = new Counter({
+    name: 'waymark_webhooks_paused_total',
+    help: 'Webhooks that were paused, by reason',
+    labelNames: ['reason'],
+    registers: [metrics],
+  })
+  const oldestDue = new Gauge({
+    name: 'waymark_webhook_oldest_due_seconds',
+    help: 'How long the oldest due delivery to an endpoint that works has waited',
+    registers: [metrics],
+  })
+
+  const http = createHttpPost({ allowPrivateAddresses, timeoutMs, ...(resolveHost && { resolveHost }) })
+  scope.onStop('webhook connections', http.close)
+  const queue = createDeliveryQueue({
+    db,
+    connectionsPerEndpoint,
+    // The deliveries to a person are claimed together and sent one after another.
+    leaseMs: timeoutMs * connectionsPerEndpoint + SETTLE_MS,
+    firstBlockMs: FIRST_BLOCK_MS,
+    longestBlockMs: LONGEST_BLOCK_MS,
+    pauseAfterMs: GIVE_UP_AFTER_MS,
+  })
+  const store = createStoreDeliveries({
+    db,
+    readWebhooks: createReadWebhooks(db.pool),
+    onStored: (count) => stored.inc(count),
+  })
+  return {
+    routes: [],
+    consumers: [
+      bus.subscribe({
+        ...consumerGroups.webhooks,
+        handle: store(eventMessages),
+      }),
+      bus.subscribe({
+        ...consumerGroups.webhookRedemptions,
+        handle: store((redemption) => [redemptionMessage(redemption)]),
+      }),
+      bus.subscribe({
+        ...consumerGroups.webhookClicks,
+        handle: store((click) => [linkClickMessage(click)]),
+      }),
+    ],
+    loops: [
+      everyMs(
+        'webhook-sender',
+        SEND_INTERVAL_MS,
+        createSendDeliveries({
+          queue,
+          post: http.post,
+          maxInFlight,
+          retry: RETRY,
+          log,
+          now: clock,
+          onSettled: ({ status, durationMs }) => attempts.observe({ status }, durationMs / 1_000),
+          onPaused: (reason) => paused.inc({ reason }),
+        }),
+      ),
+      drain('webhook-retention', RETENTION_INTERVAL_MS, () => queue.deleteOld(retentionDays)),
+      everyMs('webhook-metrics', MEASURE_INTERVAL_MS, async () => {
+        const { rows } = await db.pool.query<{ seconds: number }>(OLDEST_DUE)
+        oldestDue.set(rows[0]?.seconds ?? 0)
+      }),
+    ],
+  }
+}

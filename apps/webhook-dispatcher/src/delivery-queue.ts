@@ -1,0 +1,233 @@
+import type { Database } from '@waymark/database'
+
+/** A delivery that this process may attempt until its lease ends. */
+export type ClaimedDelivery = {
+  id: string
+  token: string
+  webhookId: string
+  orderingKey: string | null
+  topic: string
+  payload: string
+  test: boolean
+  attempts: number
+  queuedAt: Date
+  url: string
+  /** Sign the message: the secret, and the previous one while it is valid. */
+  secrets: string[]
+}
+
+/** How an attempt ended. */
+export type Settlement = {
+  status: 'pending' | 'delivered' | 'failed'
+  /** Delay of the next attempt of a pending delivery, in ms. */
+  retryInMs?: number
+  responseStatus: number | null
+  responseBody: string | null
+  error: string | null
+  durationMs: number
+  /** The endpoint answered that it is gone. */
+  gone: boolean
+}
+
+export type QueueOptions = {
+  db: Pick<Database, 'pool' | 'transaction'>
+  /** Deliveries to one webhook at once. */
+  connectionsPerEndpoint: number
+  /** How long a claimed delivery is reserved for its process, in ms. */
+  leaseMs: number
+  /** The first pause of a failing endpoint, in ms. It doubles with each failed attempt, up to `longestBlockMs`. */
+  firstBlockMs: number
+  longestBlockMs: number
+  /** A webhook is paused when it has failed for this long, in ms. */
+  pauseAfterMs: number
+}
+
+/** Failed attempts in a row after which an endpoint gets one attempt at a time, and pauses between them. */
+export const FAILURES_UNTIL_BLOCKED = 5
+/** Webhooks of one claim. */
+const WEBHOOKS = 100
+/** Due deliveries of a webhook that are examined for people whose deliveries are in flight. */
+const EXAMINED = 200
+
+const IS_OPEN = `(w.status = 'active' AND (w.blocked_until IS NULL OR w.blocked_until <= now()))`
+
+// The lock serializes the claims of a webhook. The next statement sees what the previous holder has claimed.
+const LOCK_WEBHOOKS = `
+  SELECT w.id, w.url, ${IS_OPEN} AS open, w.failures >= ${FAILURES_UNTIL_BLOCKED} AS failing,
+    CASE WHEN w.previous_secret_expires_at > now() THEN ARRAY[w.secret, w.previous_secret] ELSE ARRAY[w.secret] END AS secrets,
+    $3 - coalesce(busy.deliveries, 0) AS free
+  FROM webhook.webhooks w
+  JOIN core.projects p ON p.id = w.project_id AND p.archived_at IS NULL
+  LEFT JOIN unnest($1::uuid[], $2::int[]) AS busy (id, deliveries) ON busy.id = w.id
+  WHERE coalesce(busy.deliveries, 0) < $3 AND (
+    (${IS_OPEN} AND EXISTS (
+      SELECT FROM webhook.deliveries d WHERE d.webhook_id = w.id AND d.status = 'pending' AND d.next_attempt_at <= now()))
+    OR EXISTS (
+      SELECT FROM webhook.deliveries d
+      WHERE d.webhook_id = w.id AND d.status = 'pending' AND d.test AND d.next_attempt_at <= now()))
+  ORDER BY random() LIMIT ${WEBHOOKS}
+  FOR NO KEY UPDATE OF w SKIP LOCKED`
+
+const CLAIM = `
+  WITH picked AS (
+    SELECT due.id FROM unnest($1::uuid[], $2::int[], $3::boolean[]) AS w (id, free, open)
+    CROSS JOIN LATERAL (
+      SELECT d.id FROM (
+        SELECT id, webhook_id, ordering_key, next_attempt_at FROM webhook.deliveries
+        WHERE webhook_id = w.id AND status = 'pending' AND next_attempt_at <= now() AND w.open
+        ORDER BY next_attempt_at, id LIMIT ${EXAMINED}
+      ) AS d
+      WHERE NOT EXISTS (
+        SELECT FROM webhook.deliveries other
+        WHERE other.webhook_id = d.webhook_id AND other.ordering_key = d.ordering_key
+          AND other.attempt_token IS NOT NULL AND other.next_attempt_at > now())
+      ORDER BY d.next_attempt_at, d.id LIMIT w.free
+    ) AS due
+    UNION ALL
+    SELECT tests.id FROM unnest($1::uuid[], $2::int[], $3::boolean[]) AS w (id, free, open)
+    CROSS JOIN LATERAL (
+      SELECT id FROM webhook.deliveries
+      WHERE webhook_id = w.id AND status = 'pending' AND test AND next_attempt_at <= now() AND NOT w.open
+      ORDER BY next_attempt_at LIMIT w.free
+    ) AS tests
+    LIMIT $4
+  )
+  UPDATE webhook.deliveries d SET attempt_token = gen_random_uuid(), next_attempt_at = now() + $5 * interval '1 ms'
+  FROM picked WHERE d.id = picked.id
+  RETURNING d.id, d.attempt_token AS token, d.webhook_id AS "webhookId", d.ordering_key AS "orderingKey", d.topic, d.payload,
+    d.test, d.attempts, d.queued_at AS "queuedAt"`
+
+// Until the attempt of a failing endpoint is settled, there is no other.
+const BLOCK = `
+  UPDATE webhook.webhooks SET blocked_until = now() + $2 * interval '1 ms' WHERE id = ANY($1::uuid[])`
+
+const PAUSES = `(w.status = 'active' AND NOT $11 AND ($10 OR w.failing_since <= now() - $12 * interval '1 ms'))`
+const SETTLE = `
+  WITH settled AS (
+    UPDATE webhook.deliveries SET status = $3, attempts = attempts + 1, attempt_token = NULL,
+      next_attempt_at = CASE WHEN $3 = 'pending' THEN now() + $4 * interval '1 ms' END,
+      response_status = $5, response_body = $6, error = $7, duration_ms = $8,
+      delivered_at = CASE WHEN $3 = 'delivered' THEN now() END
+    WHERE id = $1 AND attempt_token = $2
+    RETURNING webhook_id, test
+  )
+  UPDATE webhook.webhooks w SET
+    failures = CASE WHEN $11 THEN 0 ELSE w.failures + 1 END,
+    failing_since = CASE WHEN $11 THEN NULL ELSE coalesce(w.failing_since, now()) END,
+    blocked_until = CASE WHEN NOT $11 AND w.failures + 1 >= ${FAILURES_UNTIL_BLOCKED} THEN
+      now() + least($14, $13 * 2 ^ least(w.failures + 1 - ${FAILURES_UNTIL_BLOCKED}, 30)) * (1 - $9::float8 / 2) * interval '1 ms' END,
+    status = CASE WHEN ${PAUSES} THEN 'paused' ELSE w.status END,
+    paused_reason = CASE WHEN ${PAUSES} THEN CASE WHEN $10 THEN 'gone' ELSE 'failing' END ELSE w.paused_reason END,
+    notice_due_at = CASE WHEN ${PAUSES} THEN now() ELSE w.notice_due_at END,
+    notice_attempts = CASE WHEN ${PAUSES} THEN 0 ELSE w.notice_attempts END,
+    version = w.version + CASE WHEN ${PAUSES} THEN 1 ELSE 0 END
+  FROM settled
+  WHERE w.id = settled.webhook_id AND NOT settled.test AND (NOT $11 OR w.failures > 0 OR w.blocked_until IS NOT NULL)
+  RETURNING w.paused_reason AS "pausedReason", w.status`
+
+const RELEASE = `
+  UPDATE webhook.deliveries d SET attempt_token = NULL, next_attempt_at = now()
+  FROM unnest($1::uuid[], $2::uuid[]) AS given (id, token)
+  WHERE d.id = given.id AND d.attempt_token = given.token`
+
+const DELETE_OLD = `
+  DELETE FROM webhook.deliveries WHERE id IN (
+    SELECT old.id FROM webhook.webhooks w CROSS JOIN LATERAL (
+      SELECT id FROM webhook.deliveries
+      WHERE webhook_id = w.id AND created_at < now() - $1 * interval '1 day' ORDER BY created_at LIMIT 1000) AS old
+    LIMIT 5000)`
+
+type Locked = { id: string; url: string; open: boolean; failing: boolean; secrets: string[]; free: number }
+
+/**
+ * The queue of deliveries. A claim is a lease: if its process dies, another one attempts the delivery when the lease has
+ * ended. A person's deliveries to a webhook are in flight in one process at a time. A failing endpoint is blocked as a
+ * whole, so that its waiting deliveries cost nothing.
+ */
+export const createDeliveryQueue = ({
+  db,
+  connectionsPerEndpoint,
+  leaseMs,
+  firstBlockMs,
+  longestBlockMs,
+  pauseAfterMs,
+}: QueueOptions) => ({
+  /**
+   * Claims at most `limit` due deliveries, oldest first.
+   * @param inFlight the number of deliveries that this process is sending, by webhook
+   */
+  claim: (inFlight: ReadonlyMap<string, number>, limit: number): Promise<ClaimedDelivery[]> =>
+    db.transaction(async (client) => {
+      const locked = await client.query<Locked>({
+        name: 'lock-webhooks',
+        text: LOCK_WEBHOOKS,
+        values: [[...inFlight.keys()], [...inFlight.values()], connectionsPerEndpoint],
+      })
+      if (locked.rows.length === 0) return []
+      const webhooks = new Map(locked.rows.map((webhook) => [webhook.id, webhook]))
+      const claimed = await client.query<Omit<ClaimedDelivery, 'url' | 'secrets'>>({
+        name: 'claim-webhook-deliveries',
+        text: CLAIM,
+        values: [
+          locked.rows.map(({ id }) => id),
+          locked.rows.map(({ failing, free }) => (failing ? 1 : free)),
+          locked.rows.map(({ open }) => open),
+          limit,
+          leaseMs,
+        ],
+      })
+      const failing = locked.rows
+        .filter(
+          ({ id, failing, open }) =>
+            failing && open && claimed.rows.some(({ webhookId }) => webhookId === id),
+        )
+        .map(({ id }) => id)
+      if (failing.length > 0) await client.query(BLOCK, [failing, leaseMs])
+      return claimed.rows
+        .sort((one, other) => (one.id < other.id ? -1 : 1))
+        .map((delivery) => {
+          const { url = '', secrets = [] } = webhooks.get(delivery.webhookId) ?? {}
+          return { ...delivery, url, secrets }
+        })
+    }),
+
+  /**
+   * Stores the outcome of an attempt and the state of its endpoint. Resolves to why the webhook was paused, if it was.
+   * Changes nothing when the lease has ended and another process has the delivery.
+   */
+  settle: async ({ id, token }: ClaimedDelivery, settlement: Settlement): Promise<string | undefined> => {
+    const { status, retryInMs = 0, responseStatus, responseBody, error, durationMs, gone } = settlement
+    const { rows } = await db.pool.query<{ pausedReason: string | null; status: string }>({
+      name: 'settle-webhook-delivery',
+      text: SETTLE,
+      values: [
+        id,
+        token,
+        status,
+        retryInMs,
+        responseStatus,
+        responseBody,
+        error,
+        durationMs,
+        Math.random(),
+        gone,
+        status === 'delivered',
+        pauseAfterMs,
+        firstBlockMs,
+        longestBlockMs,
+      ],
+    })
+    const [webhook] = rows
+    return webhook?.status === 'paused' ? (webhook.pausedReason ?? undefined) : undefined
+  },
+
+  /** Makes claimed deliveries due again without an attempt. */
+  release: async (deliveries: readonly ClaimedDelivery[]): Promise<void> => {
+    await db.pool.query(RELEASE, [deliveries.map(({ id }) => id), deliveries.map(({ token }) => token)])
+  },
+
+  /** Deletes up to 5,000 deliveries that are older than `days`, and resolves to how many. */
+  deleteOld: async (days: number): Promise<number> => (await db.pool.query(DELETE_OLD, [days])).rowCount ?? 0,
+})
+
+export type DeliveryQueue = ReturnType<typeof createDeliveryQueue>

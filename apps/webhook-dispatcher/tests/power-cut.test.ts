@@ -1,0 +1,52 @@
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { eventually, services, startProcess } from '@waymark/testing'
+import { v7 as uuidv7 } from 'uuid'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Harness, openHarness } from './harness.ts'
+import { type Receiver, startReceiver } from './receiver.ts'
+
+const CONNECTIONS = 8
+const KILLS = 3
+
+describe.skipIf(!services)('a dispatcher that is killed', () => {
+  let harness: Harness
+  let receiver: Receiver
+  beforeEach(async () => {
+    harness = await openHarness()
+    receiver = await startReceiver(async (response) => {
+      await sleep(5)
+      response.end()
+    })
+  })
+  afterEach(async () => {
+    await receiver?.stop()
+    await harness?.close()
+  })
+
+  it('delivers everything, and repeats at most what was in flight', async () => {
+    const { id } = await harness.newWebhook({ url: receiver.url })
+    const people = Array.from({ length: 20 }, () => uuidv7())
+    const ids = await harness.enqueue(
+      id,
+      Array.from({ length: 400 }, (_, n) => people[n % people.length] ?? null),
+    )
+    const start = () =>
+      startProcess(process.execPath, [path.join(import.meta.dirname, 'sending-process.ts')], {
+        env: { PATH: process.env.PATH, DATABASE_URL: harness.url },
+      })
+    for (let kill = 1; kill <= KILLS; kill++) {
+      const sender = start()
+      await eventually('some were sent', () => receiver.received.length >= kill * 80)
+      await sender.kill()
+      await harness.letTimePass()
+    }
+    const last = start()
+    await eventually('everything is delivered', async () =>
+      (await harness.rows(id)).every(({ status }) => status === 'delivered'),
+    )
+    await last.kill()
+    expect(new Set(receiver.ids())).toEqual(new Set(ids))
+    expect(receiver.received.length).toBeLessThanOrEqual(ids.length + KILLS * CONNECTIONS)
+  })
+})

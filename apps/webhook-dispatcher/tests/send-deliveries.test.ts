@@ -1,0 +1,319 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { eventually, services } from '@waymark/testing'
+import { Webhook } from 'standardwebhooks'
+import { v7 as uuidv7 } from 'uuid'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { FAILURES_UNTIL_BLOCKED } from '../src/delivery-queue.ts'
+import { DAY_MS, type Harness, openHarness, RETRY } from './harness.ts'
+import { type Answer, hang, ok, type Receiver, reset, startReceiver, status } from './receiver.ts'
+
+const LATER = { ...RETRY, firstMs: 60_000, longestMs: 60_000 }
+const nobody = (count: number) => Array.from({ length: count }, () => null)
+
+describe.skipIf(!services)('sending to webhooks', () => {
+  let harness: Harness
+  const receivers: Receiver[] = []
+  beforeAll(async () => {
+    harness = await openHarness()
+  })
+  // Senders take every due delivery, from any test.
+  beforeEach(() => harness.db.pool.query('DELETE FROM webhook.webhooks'))
+  afterAll(async () => {
+    for (const receiver of receivers) await receiver.stop()
+    await harness?.close()
+  })
+
+  const endpoint = async (answer?: Answer) => {
+    const receiver = await startReceiver(answer)
+    receivers.push(receiver)
+    return { ...receiver, ...(await harness.newWebhook({ url: receiver.url })) }
+  }
+  const statuses = async (webhookId: string) => (await harness.rows(webhookId)).map((row) => row.status)
+  const isDone = async (webhookId: string) => (await statuses(webhookId)).every((one) => one === 'delivered')
+
+  it('signs by Standard Webhooks, and stores what was answered', async () => {
+    const { received, id, secret } = await endpoint()
+    const [deliveryId] = await harness.enqueue(id, [null], { payload: '{"type":"event","data":{"ü":"✓"}}' })
+    await harness.openSender().send()
+    const [request] = received
+    expect(request).toMatchObject({ id: deliveryId, text: '{"type":"event","data":{"ü":"✓"}}' })
+    const headers = request?.headers as Record<string, string>
+    expect(new Webhook(secret).verify(request?.text ?? '', headers)).toEqual({
+      type: 'event',
+      data: { ü: '✓' },
+    })
+    expect(() => new Webhook(secret).verify(`${request?.text} `, headers)).toThrow()
+    expect(await harness.rows(id)).toMatchObject([
+      {
+        status: 'delivered',
+        attempts: 1,
+        response_status: 200,
+        response_body: 'thanks',
+        error: null,
+        next_attempt_at: null,
+      },
+    ])
+  })
+
+  it('signs by both secrets until the overlap of a rotation ends', async () => {
+    const { received, id, secret } = await endpoint()
+    const next = 'whsec_bmV3IHNlY3JldCBmb3IgdGhlIHRlc3RzIG9mIHRoaXM='
+    const rotate = (expiresInMs: number) =>
+      harness.db.prisma.webhook.update({
+        where: { id },
+        data: {
+          secret: next,
+          previousSecret: secret,
+          previousSecretExpiresAt: new Date(Date.now() + expiresInMs),
+        },
+      })
+    const accepts = (by: string): boolean => {
+      const { text = '', headers } = received.at(-1) ?? {}
+      try {
+        new Webhook(by).verify(text, headers as Record<string, string>)
+        return true
+      } catch {
+        return false
+      }
+    }
+    await rotate(60_000)
+    await harness.enqueue(id, [null])
+    await harness.openSender().send()
+    expect([accepts(secret), accepts(next)]).toEqual([true, true])
+    await rotate(-1)
+    await harness.enqueue(id, [null])
+    await harness.openSender().send()
+    expect([accepts(secret), accepts(next)]).toEqual([false, true])
+  })
+
+  it('sends each delivery once from several processes, and those of a person in order', async () => {
+    const { received, id, mostOpen } = await endpoint(async (response) => {
+      await sleep(Math.random() * 4)
+      response.end()
+    })
+    const people = [uuidv7(), uuidv7(), uuidv7(), uuidv7()]
+    const ids = await harness.enqueue(
+      id,
+      Array.from({ length: 200 }, (_, n) => people[n % people.length] ?? null),
+    )
+    const senders = Array.from({ length: 3 }, () => harness.openSender())
+    await eventually('everything is delivered', async () => {
+      await Promise.all(senders.map(({ send }) => send()))
+      return isDone(id)
+    })
+    expect(received.map((one) => one.id).sort()).toEqual(ids)
+    for (const person of people) {
+      const numbers = received
+        .filter(({ payload }) => payload.data.orderingKey === person)
+        .map(({ payload }) => Number(payload.data.n))
+      expect(numbers).toHaveLength(50)
+      expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
+    }
+    expect(mostOpen()).toBeLessThanOrEqual(people.length)
+  })
+
+  it('has at most the allowed deliveries to one endpoint in flight', async () => {
+    const { id, mostOpen } = await endpoint(async (response) => {
+      await sleep(20)
+      response.end()
+    })
+    await harness.enqueue(id, nobody(50))
+    await harness.openSender({ connectionsPerEndpoint: 3 }).send()
+    expect(await isDone(id)).toBe(true)
+    expect(mostOpen()).toBe(3)
+  })
+
+  it.each<[string, Answer, number | null, RegExp]>([
+    ['answers 500', status(500), 500, /answered 500/],
+    ['answers 404', status(404), 404, /answered 404/],
+    ['redirects', status(302, { Location: 'http://localhost:1/' }), 302, /redirects are not followed/],
+    ['resets the connection', reset, null, /ECONNRESET/],
+    ['hangs', hang, null, /no answer within 0.3 s/],
+  ])('tries again when the endpoint %s', async (_, answer, responseStatus, error) => {
+    const { id, ids, answerWith } = await endpoint(answer)
+    const [deliveryId] = await harness.enqueue(id, [null])
+    await harness.openSender({ timeoutMs: 300, retry: LATER }).send()
+    expect(await harness.rows(id)).toMatchObject([
+      {
+        status: 'pending',
+        attempts: 1,
+        attempt_token: null,
+        response_status: responseStatus,
+        error: expect.stringMatching(error),
+      },
+    ])
+    expect(await harness.webhook(id)).toMatchObject({ failures: 1, failing_since: expect.any(Date) })
+    answerWith(ok)
+    await harness.letTimePass()
+    await harness.openSender().send()
+    expect(await harness.rows(id)).toMatchObject([{ status: 'delivered', attempts: 2, error: null }])
+    expect(await harness.webhook(id)).toMatchObject({ failures: 0, failing_since: null })
+    expect(ids()).toEqual([deliveryId, deliveryId])
+  })
+
+  it('accepts a slow answer within the deadline', async () => {
+    const { id } = await endpoint(async (response) => {
+      await sleep(700)
+      response.end()
+    })
+    await harness.enqueue(id, nobody(3))
+    await harness.openSender({ timeoutMs: 5_000 }).send()
+    expect(await isDone(id)).toBe(true)
+  })
+
+  it('goes on with a person after a failed delivery, which is repeated later', async () => {
+    const person = uuidv7()
+    const { id, ids } = await endpoint((response, { payload }) =>
+      payload.data.n === 1 && ids().length === 2 ? status(500)(response, {} as never) : void response.end(),
+    )
+    const sent = await harness.enqueue(id, [person, person, person])
+    await eventually('everything is delivered', async () => {
+      await harness.openSender().send()
+      return isDone(id)
+    })
+    expect(ids()).toHaveLength(4)
+    expect(new Set(ids())).toEqual(new Set(sent))
+  })
+
+  it('gives up a delivery after three days', async () => {
+    const { id } = await endpoint(status(500))
+    await harness.enqueue(id, [null], { queuedAt: new Date(Date.now() - 3 * DAY_MS) })
+    await harness.openSender().send()
+    expect(await harness.rows(id)).toMatchObject([{ status: 'failed', attempts: 1, next_attempt_at: null }])
+  })
+
+  it('pauses a webhook at once when its endpoint is gone', async () => {
+    const { id, ids } = await endpoint(status(410))
+    await harness.enqueue(id, nobody(20))
+    await harness.openSender({ connectionsPerEndpoint: 1 }).send()
+    expect(await harness.webhook(id)).toMatchObject({
+      status: 'paused',
+      paused_reason: 'gone',
+      notice_due_at: expect.any(Date),
+    })
+    expect(ids()).toHaveLength(1)
+    expect(await statuses(id)).toEqual(Array(20).fill('pending'))
+  })
+
+  it('pauses a webhook that has failed for three days, and not before', async () => {
+    const { id } = await endpoint(status(500))
+    const failingFor = async (ms: number) => {
+      await harness.enqueue(id, [null])
+      await harness.db.pool.query(
+        `UPDATE webhook.webhooks SET failing_since = now() - $1 * interval '1 ms', failures = 1, blocked_until = NULL`,
+        [ms],
+      )
+      await harness.openSender({ retry: LATER }).send()
+      return harness.webhook(id)
+    }
+    expect(await failingFor(3 * DAY_MS - 60_000)).toMatchObject({ status: 'active', notice_due_at: null })
+    expect(await failingFor(3 * DAY_MS)).toMatchObject({
+      status: 'paused',
+      paused_reason: 'failing',
+      notice_due_at: expect.any(Date),
+    })
+  })
+
+  it('sends nothing to a paused webhook but tests, each once', async () => {
+    const { id, ids, answerWith } = await endpoint()
+    await harness.db.prisma.webhook.update({ where: { id }, data: { status: 'paused' } })
+    await harness.enqueue(id, nobody(3))
+    const [test] = await harness.enqueue(id, [null], { test: true, topic: 'test' })
+    await harness.openSender().send()
+    expect(ids()).toEqual([test])
+    answerWith(status(500))
+    await harness.enqueue(id, [null], { test: true, topic: 'test' })
+    await harness.openSender().send()
+    expect((await statuses(id)).sort()).toEqual(['delivered', 'failed', 'pending', 'pending', 'pending'])
+    expect(await harness.webhook(id)).toMatchObject({ failures: 0 })
+  })
+
+  it('tries a failing endpoint with one delivery at a time, and goes on when it works', async () => {
+    const { id, ids, answerWith, mostOpen } = await endpoint(status(503))
+    await harness.enqueue(id, nobody(40))
+    const sender = harness.openSender({ connectionsPerEndpoint: 1 })
+    await sender.send()
+    expect(ids()).toHaveLength(FAILURES_UNTIL_BLOCKED)
+    expect(await harness.webhook(id)).toMatchObject({
+      failures: FAILURES_UNTIL_BLOCKED,
+      blocked_until: expect.any(Date),
+    })
+    await sender.send()
+    expect(ids()).toHaveLength(FAILURES_UNTIL_BLOCKED)
+    await harness.letTimePass()
+    await harness.openSender().send()
+    expect(ids()).toHaveLength(FAILURES_UNTIL_BLOCKED + 1)
+    expect(mostOpen()).toBe(1)
+    answerWith(ok)
+    await harness.letTimePass()
+    await harness.openSender().send()
+    expect(await isDone(id)).toBe(true)
+    expect(await harness.webhook(id)).toMatchObject({ failures: 0, blocked_until: null })
+  })
+
+  it('delays no endpoint because of a dead one with 100,000 waiting deliveries', async () => {
+    const dead = await endpoint(hang)
+    const healthy = await endpoint()
+    await harness.db.pool.query(
+      `INSERT INTO webhook.deliveries (id, project_id, webhook_id, topic, message_key, payload, status, next_attempt_at)
+       SELECT gen_random_uuid(), $1, $2, 'event', gen_random_uuid(), '{"type":"event","data":{}}', 'pending',
+         now() - interval '1 hour' FROM generate_series(1, 100000)`,
+      [harness.projectId, dead.id],
+    )
+    await harness.enqueue(healthy.id, nobody(500))
+    const stopping = new AbortController()
+    const startedAt = performance.now()
+    const running = harness.openSender({ timeoutMs: 1_000 }).run(stopping.signal)
+    await eventually('the healthy one has got everything', () => healthy.received.length === 500)
+    const ms = performance.now() - startedAt
+    await eventually('the dead one is blocked', async () => (await harness.webhook(dead.id))?.blocked_until)
+    stopping.abort()
+    await running
+    expect(ms).toBeLessThan(10_000)
+    expect(dead.received.length).toBeLessThanOrEqual(8)
+    expect(await isDone(healthy.id)).toBe(true)
+  })
+
+  it('finishes what is in flight when it is stopped, and releases the rest', async () => {
+    const person = uuidv7()
+    const stopping = new AbortController()
+    const { id, ids } = await endpoint((response) => {
+      stopping.abort()
+      response.end()
+    })
+    await harness.enqueue(id, [person, person, person])
+    await harness.openSender().run(stopping.signal)
+    expect(ids()).toHaveLength(1)
+    expect(await harness.rows(id)).toMatchObject([
+      { status: 'delivered' },
+      { status: 'pending', attempt_token: null, attempts: 0 },
+      { status: 'pending', attempt_token: null, attempts: 0 },
+    ])
+  })
+
+  it('leaves an archived project alone', async () => {
+    const projectId = await harness.newProject()
+    const receiver = await startReceiver()
+    receivers.push(receiver)
+    const { id } = await harness.newWebhook({ url: receiver.url, projectId })
+    await harness.enqueue(id, [null], { projectId })
+    await harness.db.prisma.project.update({ where: { id: projectId }, data: { archivedAt: new Date() } })
+    await harness.openSender().send()
+    expect(receiver.received).toEqual([])
+  })
+
+  it('deletes deliveries that are older than the retention, and no others', async () => {
+    const { id } = await endpoint()
+    const ago = (ms: number) => ({
+      createdAt: new Date(Date.now() - ms),
+      status: 'failed',
+      nextAttemptAt: null,
+    })
+    await harness.enqueue(id, nobody(3), ago(30 * DAY_MS + 60_000))
+    const kept = await harness.enqueue(id, nobody(2), ago(30 * DAY_MS - 60_000))
+    const { queue } = harness.openSender()
+    expect(await queue.deleteOld(30)).toBe(3)
+    expect(await queue.deleteOld(30)).toBe(0)
+    expect((await harness.rows(id)).map((row) => row.id)).toEqual(kept)
+  })
+})

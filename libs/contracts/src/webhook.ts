@@ -1,0 +1,14 @@
+/** What a webhook can deliver. */
+export const webhookTopics = ['event', 'conversion', 'link.clicked', 'coupon.redeemed'] as const
+export type WebhookTopic = (typeof webhookTopics)[number]
+
+/** The status of a webhook. Only an active one gets messages. */
+export const webhookStatuses = ['active', 'paused'] as const
+
+/**
+ * The status of a delivery. `delivered`: the endpoint answered 2xx; `failed`: it did not within 3 days.
+ */
+export const webhookDeliveryStatuses = ['pending', 'delivered', 'failed'] as const
+
+/** The longest part of a response body that is stored, in bytes. */
+export const MAX_WEBHOOK_RESPONSE_BYTES = 2_048

@@ -1,0 +1,125 @@
+import type { CouponRedemptionRecord, EnrichedEvent, LinkClick } from '@waymark/contracts'
+import { describe, expect, it } from 'vitest'
+import { WorkBudget } from '../logic/work-budget.ts'
+import {
+  compileWebhook,
+  eventMessages,
+  isFor,
+  linkClickMessage,
+  redemptionMessage,
+  type StoredWebhook,
+} from './message.ts'
+
+const PROJECT = '01900000-0000-7000-8000-000000000001'
+const SELECTOR = '01900000-0000-7000-8000-000000000002'
+const PROFILE = '01900000-0000-7000-8000-000000000003'
+const RECEIVED = '2026-11-21T04:00:00.000Z'
+
+const anEvent = (fields: Partial<EnrichedEvent> = {}) =>
+  ({
+    v: 1,
+    projectId: PROJECT,
+    eventId: 'e1',
+    eventName: 'order_placed',
+    visitorId: 'v1',
+    userId: null,
+    properties: { total: 100 },
+    receivedAt: RECEIVED,
+    timestamp: '2026-11-21T03:59:59.000Z',
+    profileId: PROFILE,
+    backfill: false,
+    warnings: [],
+    conversions: [{ selectorId: SELECTOR, amount: 100, currency: 'EUR', quantity: null }],
+    ...fields,
+  }) as EnrichedEvent
+const aClick = { v: 1, projectId: PROJECT, id: PROFILE, code: 'abc', clickedAt: RECEIVED } as LinkClick
+const aRedemption = (kind: 'redeemed' | 'rolled_back') =>
+  ({
+    v: 1,
+    kind,
+    projectId: PROJECT,
+    redemptionId: 'r1',
+    profileId: null,
+    visitorId: 'v1',
+    userId: null,
+    at: RECEIVED,
+  }) as CouponRedemptionRecord
+
+const matching = (fields: Partial<StoredWebhook>, messages = eventMessages(anEvent())) => {
+  const webhook = compileWebhook({
+    id: 'w1',
+    projectId: PROJECT,
+    version: 1,
+    topics: ['event', 'conversion', 'link.clicked', 'coupon.redeemed'],
+    eventNames: [],
+    filter: null,
+    activatedAt: new Date(RECEIVED),
+    ...fields,
+  })
+  return messages.filter((message) => isFor(message, webhook, new WorkBudget())).map(({ topic }) => topic)
+}
+
+describe('the messages of webhooks', () => {
+  it('of an event are itself and its conversions, with keys of their own', () => {
+    const messages = eventMessages(anEvent())
+    expect(messages.map(({ topic }) => topic)).toEqual(['event', 'conversion'])
+    expect(new Set(messages.map(({ key }) => key)).size).toBe(2)
+    const [event, conversion] = messages
+    expect(event?.data).toMatchObject({ eventId: 'e1', properties: { total: 100 } })
+    expect(event?.data).not.toHaveProperty('projectId')
+    expect(conversion?.data).toMatchObject({ selectorId: SELECTOR, amount: 100, event: { eventId: 'e1' } })
+    expect(eventMessages(anEvent())).toEqual(messages)
+  })
+
+  it('are none for a backfill', () => {
+    expect(eventMessages(anEvent({ backfill: true }))).toEqual([])
+  })
+
+  it('tell a redemption from its rollback', () => {
+    const [redeemed, rolledBack] = [aRedemption('redeemed'), aRedemption('rolled_back')].map(
+      redemptionMessage,
+    )
+    expect([redeemed?.type, rolledBack?.type]).toEqual(['coupon.redeemed', 'coupon.rolled_back'])
+    expect(redeemed?.key).not.toBe(rolledBack?.key)
+  })
+
+  it('of one person have the same ordering key, and those of a click none', () => {
+    const keys = eventMessages(anEvent()).map(({ orderingKey }) => orderingKey)
+    expect(keys).toEqual([PROFILE, PROFILE])
+    const unknown = eventMessages(anEvent({ profileId: null }))[0]?.orderingKey
+    expect(unknown).toBe(redemptionMessage(aRedemption('redeemed')).orderingKey)
+    expect(unknown).not.toBe(eventMessages(anEvent({ profileId: null, userId: 'v1' }))[0]?.orderingKey)
+    expect(linkClickMessage(aClick).orderingKey).toBeNull()
+  })
+})
+
+describe('a webhook', () => {
+  it('gets the messages of its project and topics', () => {
+    expect(matching({})).toEqual(['event', 'conversion'])
+    expect(matching({ topics: ['conversion'] })).toEqual(['conversion'])
+    expect(matching({ projectId: SELECTOR })).toEqual([])
+  })
+
+  it('gets events of its names only, and clicks whatever their names', () => {
+    expect(matching({ eventNames: ['order_placed'] })).toEqual(['event', 'conversion'])
+    expect(matching({ eventNames: ['other'] })).toEqual([])
+    expect(matching({ eventNames: ['other'] }, [linkClickMessage(aClick)])).toEqual(['link.clicked'])
+  })
+
+  it('gets what was received when it was active, to the millisecond', () => {
+    const at = Date.parse(RECEIVED)
+    expect(matching({ activatedAt: new Date(at) })).toHaveLength(2)
+    expect(matching({ activatedAt: new Date(at + 1) })).toEqual([])
+  })
+
+  it('filters by the message and its event', () => {
+    expect(matching({ filter: { '>': [{ var: 'properties.total' }, 99] } })).toHaveLength(2)
+    expect(matching({ filter: { '>': [{ var: 'properties.total' }, 100] } })).toEqual([])
+    expect(matching({ filter: { '==': [{ var: 'event.eventId' }, 'e1'] } })).toHaveLength(2)
+    expect(matching({ filter: { '==': [{ var: 'topic' }, 'conversion'] } })).toEqual(['conversion'])
+    expect(matching({ filter: { '==': [{ var: 'data.currency' }, 'EUR'] } })).toEqual(['conversion'])
+    const click = [linkClickMessage(aClick)]
+    expect(matching({ filter: { '==': [{ var: 'data.code' }, 'abc'] } }, click)).toEqual(['link.clicked'])
+    expect(matching({ filter: { '==': [{ var: 'data.code' }, 'x'] } }, click)).toEqual([])
+  })
+})

@@ -1,0 +1,137 @@
+import type { CouponRedemptionRecord, EnrichedEvent, LinkClick, WebhookTopic } from '@waymark/contracts'
+import { eventKeyOf } from '../ingestion/event-key.ts'
+import { compileLogic, type LogicData, logicData } from '../logic/compile-logic.ts'
+import type { WorkBudget } from '../logic/work-budget.ts'
+
+/** What happened, as webhooks deliver it. */
+export type WebhookMessage = {
+  projectId: string
+  topic: WebhookTopic
+  /** The topic, or what it is more exactly, such as `coupon.rolled_back`. */
+  type: string
+  /** Unique in its topic and project. */
+  key: string
+  /** The name of the event; null for messages that are not about an event. */
+  eventName: string | null
+  /** RFC 3339. Webhooks that were activated later do not get it. */
+  receivedAt: string
+  /** RFC 3339. */
+  timestamp: string
+  profileId: string | null
+  /** Messages of one person have the same key. Null without a person. */
+  orderingKey: string | null
+  data: Record<string, unknown>
+}
+
+/** A webhook that gets messages. */
+export type StoredWebhook = {
+  id: string
+  projectId: string
+  version: number
+  topics: readonly string[]
+  /** Empty: all. */
+  eventNames: readonly string[]
+  /** JsonLogic; null matches every message. */
+  filter: unknown
+  activatedAt: Date
+}
+
+export type CompiledWebhook = {
+  webhook: StoredWebhook
+  matches: (data: LogicData, budget: WorkBudget) => boolean
+}
+
+/** Compiles the filter of a webhook. @throws Error when it is not valid JsonLogic */
+export const compileWebhook = (webhook: StoredWebhook): CompiledWebhook => {
+  if (webhook.filter === null) return { webhook, matches: () => true }
+  const { evaluate } = compileLogic(webhook.filter)
+  return { webhook, matches: (data, budget) => evaluate(data, budget) === 'holds' }
+}
+
+/** Whether a webhook of the same project gets a message. A filter that exceeds the budget does not match. */
+export const isFor = (
+  { projectId, topic, eventName, receivedAt, data }: WebhookMessage,
+  { webhook, matches }: CompiledWebhook,
+  budget: WorkBudget,
+): boolean => {
+  if (webhook.projectId !== projectId || !webhook.topics.includes(topic)) return false
+  if (webhook.activatedAt.getTime() > Date.parse(receivedAt)) return false
+  const { eventNames } = webhook
+  if (eventName !== null && eventNames.length > 0 && !eventNames.includes(eventName)) return false
+  const event = (topic === 'conversion' ? data.event : data) as Record<string, unknown>
+  const about = eventName === null ? {} : { event, properties: event.properties }
+  return matches(logicData({ topic, data, ...about }), budget)
+}
+
+/** The messages of a stored event: the event itself and one for each conversion. None for a backfill. */
+export const eventMessages = ({
+  v: _v,
+  backfill,
+  conversions,
+  projectId,
+  ...event
+}: EnrichedEvent): WebhookMessage[] => {
+  if (backfill) return []
+  const { eventId, eventName, receivedAt, timestamp, profileId } = event
+  const common = {
+    projectId,
+    eventName,
+    receivedAt,
+    timestamp,
+    profileId,
+    orderingKey: orderingKeyOf(event),
+  }
+  return [
+    { ...common, topic: 'event', type: 'event', key: eventKeyOf(eventId), data: event },
+    ...conversions.map(
+      (conversion): WebhookMessage => ({
+        ...common,
+        topic: 'conversion',
+        type: 'conversion',
+        key: eventKeyOf(`${conversion.selectorId}:${eventId}`),
+        data: { ...conversion, event },
+      }),
+    ),
+  ]
+}
+
+/** The message of a redemption or its rollback. */
+export const redemptionMessage = ({
+  v: _v,
+  kind,
+  projectId,
+  ...redemption
+}: CouponRedemptionRecord): WebhookMessage => ({
+  projectId,
+  topic: 'coupon.redeemed',
+  type: `coupon.${kind}`,
+  key: eventKeyOf(`${kind}:${redemption.redemptionId}`),
+  eventName: null,
+  receivedAt: redemption.at,
+  timestamp: redemption.at,
+  profileId: redemption.profileId,
+  orderingKey: orderingKeyOf(redemption),
+  data: redemption,
+})
+
+/** The message of a click, which names no person. */
+export const linkClickMessage = ({ v: _v, projectId, ...click }: LinkClick): WebhookMessage => ({
+  projectId,
+  topic: 'link.clicked',
+  type: 'link.clicked',
+  key: click.id,
+  eventName: null,
+  receivedAt: click.clickedAt,
+  timestamp: click.clickedAt,
+  profileId: null,
+  orderingKey: null,
+  data: click,
+})
+
+type Ids = { profileId: string | null; userId: string | null; visitorId: string | null }
+
+const orderingKeyOf = ({ profileId, userId, visitorId }: Ids): string | null => {
+  if (profileId !== null) return profileId
+  if (userId !== null) return eventKeyOf(`user:${userId}`)
+  return visitorId === null ? null : eventKeyOf(`visitor:${visitorId}`)
+}
