@@ -66,6 +66,16 @@ ${pages}/verify-email?token=${token}
 The link is valid once and for 24 hours. If the account is not yours, ignore this email.
 `,
   }),
+  access_token_created: ({ recipient, at, pages }) => ({
+    subject: 'An access token was created for your Waymark account',
+    text: `A personal access token was created for the Waymark account ${recipient} at
+${at.toISOString()}. Programs that have it can act as you until it expires.
+
+If you did not create it, set another password now, which revokes all access tokens:
+
+${pages}/forgot-password
+`,
+  }),
   password_changed: ({ recipient, at, pages }) => ({
     subject: 'Your Waymark password was changed',
     text: `The password of the Waymark account ${recipient} was changed at

@@ -1,5 +1,6 @@
 import { createAllowedSenders } from '@waymark/pipeline'
 import type { Platform, Service } from '@waymark/service-kit'
+import { accessTokenRoutes } from './accounts/access-tokens.ts'
 import { createAccountLimits } from './accounts/account-limits.ts'
 import { passwordResetLoop } from './accounts/account-mails.ts'
 import { ownAccountRoutes } from './accounts/own-account.ts'
@@ -102,6 +103,7 @@ export const createManagementApi = (
       ...signInRoutes(deps),
       ...ownAccountRoutes(deps),
       ...recoverAccountRoutes(deps),
+      ...accessTokenRoutes(deps),
       ...projectRoutes(deps),
       ...demoDataRoutes(deps),
       ...memberRoutes(deps),

@@ -2,21 +2,25 @@ import { type ApiKeyScope, apiKeyScopes, type ProjectRole, projectRoles } from '
 
 /**
  * The permissions of all operations, written by hand, so that an accidental change of `access` fails. `anyone` needs
- * nothing, `session` any session, `session or <scope>` a session or a key; a role means a member of the project with at
+ * nothing, `session` any session or access token, `signed in` a session and no access token, `session or <scope>` a session or a key; a role means a member of the project with at
  * least that role, or a key with the corresponding scope.
  */
 export const permissions: Readonly<Record<string, Expectation>> = {
   register: 'anyone',
   login: 'anyone',
   acceptInvitation: 'anyone',
-  logout: 'session',
+  logout: 'signed in',
   getAccount: 'session',
-  listSessions: 'session',
-  endSession: 'session',
-  changePassword: 'session',
+  listSessions: 'signed in',
+  endSession: 'signed in',
+  endOtherSessions: 'signed in',
+  changePassword: 'signed in',
+  createAccessToken: 'signed in',
+  listAccessTokens: 'signed in',
+  revokeAccessToken: 'signed in',
   forgotPassword: 'anyone',
   resetPassword: 'anyone',
-  sendVerification: 'session',
+  sendVerification: 'signed in',
   verifyEmail: 'anyone',
 
   createProject: 'session',
@@ -168,13 +172,15 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   getIndex: 'anyone',
 }
 
-type Expectation = 'anyone' | 'session' | `session or ${ApiKeyScope}` | ProjectRole
+type Expectation = 'anyone' | 'session' | 'signed in' | `session or ${ApiKeyScope}` | ProjectRole
 
 /** The callers. */
 export const callers = [
   'no credentials',
   'foreign user',
   'foreign key',
+  'access token',
+  'token of another project',
   ...projectRoles,
   ...apiKeyScopes.map((scope) => `key ${scope}` as const),
 ] as const
@@ -192,14 +198,17 @@ export const expectedStatus = (expectation: Expectation, caller: CallerName): 20
   if (expectation === 'anyone') return 200
   if (caller === 'no credentials') return 401
   const key = caller.startsWith('key ') || caller === 'foreign key'
+  const token = caller === 'access token' || caller === 'token of another project'
   if (expectation === 'session') return key ? 401 : 200
+  if (expectation === 'signed in') return key ? 401 : token ? 403 : 200
   if (expectation.startsWith('session or ')) {
     if (!key || caller === 'foreign key') return 200
     const scope = expectation.slice('session or '.length)
     return caller === `key ${scope}` ? 200 : 403
   }
   const ranks: readonly string[] = projectRoles
-  if (caller === 'foreign user') return 404
+  if (caller === 'foreign user' || caller === 'token of another project') return 404
+  if (caller === 'access token') return 200
   if (caller === 'foreign key') return expectation === 'owner' ? 403 : 404
   const role = key ? actingAs[caller] : caller
   return role !== undefined && ranks.indexOf(role) >= ranks.indexOf(expectation) ? 200 : 403

@@ -17,7 +17,8 @@ update it. The same test calls each operation of the management API without cred
 of another project, with each role and with a key of each scope, and compares the answers with a
 table of its own.
 
-- **any session**: every signed-in user. The operation may restrict further by role.
+- **any session**: every signed-in user, by a session or a personal access token. "no token" means
+  that access tokens are refused. The operation may restrict further by role.
 - **viewer** to **owner**: a member of the project with that role. Users of other projects get 404.
 - **keys**: API keys with one of these scopes.`
 
@@ -32,6 +33,7 @@ const section = (tag: string, operations: readonly Operation[]): string =>
 const row = ({ id, method, path, access }: Operation): string => {
   const cells = COLUMNS.map((column) => {
     if (column === 'keys') return keysOf(access)
+    if (column === 'any session' && access.by === 'session' && access.tokens === false) return '✓ (no token)'
     return allows(access, column) ? '✓' : ''
   })
   return `| ${id} | \`${method.toUpperCase()} ${path}\` | ${cells.join(' | ')} |`

@@ -203,6 +203,31 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await page.getByRole('heading', { level: 1, name: 'Ann Lee' }).waitFor()
   })
 
+  it('creates an access token that works until it is revoked', async () => {
+    await open('/settings/account', 'Settings')
+    await button('Create token').click()
+    const form = page.getByRole('dialog')
+    await form.getByLabel('Name').fill('Nightly report')
+    await form.getByRole('button', { name: 'Create token' }).click()
+    const shown = page.getByRole('region', { name: 'New token' })
+    await shown.getByText('wm_pat_').waitFor()
+    await expectAccessible(page)
+    const token = /wm_pat_[\w-]{43}/.exec(await shown.innerText())?.[0]
+    const statusOf = async () => {
+      const headers = { Authorization: `Bearer ${token}` }
+      return (await fetch(`${baseUrl}/api/projects/${project.split('/').at(-1)}`, { headers })).status
+    }
+    expect(await statusOf()).toBe(200)
+    await page.keyboard.press('Escape')
+    await shown.waitFor({ state: 'detached' })
+    const table = page.getByRole('table', { name: 'Access tokens' })
+    await table.getByText('Nightly report').waitFor()
+    await table.getByRole('button', { name: 'Revoke' }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Revoke' }).click()
+    await page.getByText('No access tokens').waitFor()
+    expect(await statusOf()).toBe(401)
+  })
+
   it('goes to a page by keyboard', async () => {
     await open('', 'Home')
     await page.keyboard.press('Control+k')

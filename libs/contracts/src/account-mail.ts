@@ -1,2 +1,2 @@
 /** An email to a user about their account: a link that resets the password or confirms the address, or a notice. */
-export type AccountMailKind = 'reset_password' | 'verify_email' | 'password_changed'
+export type AccountMailKind = 'reset_password' | 'verify_email' | 'password_changed' | 'access_token_created'

@@ -13,6 +13,7 @@ export type {
 } from './decision-definition.ts'
 export { decisionStatuses } from './decision-definition.ts'
 export * from './email.ts'
+export * from './http/access-tokens.ts'
 export type { AccountView, ProjectView, TenantView, UserView } from './http/account-parts.ts'
 export * from './http/accounts.ts'
 export * from './http/analytics.ts'

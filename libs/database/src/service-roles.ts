@@ -141,6 +141,7 @@ export const serviceGrants = {
       'core.metering_selectors': 'INSERT, UPDATE',
       'core.config_changes': 'INSERT',
       'core.sessions': 'SELECT, INSERT, UPDATE, DELETE',
+      'core.access_tokens': 'SELECT, INSERT, UPDATE, DELETE',
       'core.sign_in_failures': 'SELECT, INSERT, UPDATE, DELETE',
       'core.invitations': 'SELECT, INSERT, UPDATE',
       'core.audit_log': 'SELECT, INSERT',

@@ -75,7 +75,14 @@ describe.skipIf(!services)('the database roles of services', () => {
   it.each(serviceNames.filter((service) => service !== 'management-api'))(
     'hide accounts and sessions from %s',
     async (service) => {
-      for (const table of ['users', 'sessions', 'project_members', 'invitations', 'audit_log'])
+      for (const table of [
+        'users',
+        'sessions',
+        'access_tokens',
+        'project_members',
+        'invitations',
+        'audit_log',
+      ])
         await expect(as(service).query(`SELECT FROM core.${table}`), table).rejects.toMatchObject(REFUSED)
       const queueMail = `INSERT INTO email.account_mails (id, kind, recipient) VALUES (gen_random_uuid(), 'verify_email', 'a@b')`
       await expect(as(service).query(queueMail)).rejects.toMatchObject(REFUSED)

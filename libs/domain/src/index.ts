@@ -1,6 +1,12 @@
 export { hashPassword, isCommonPassword, unmatchableHash, verifyPassword } from './account/password.ts'
 export { roleAllows, roleOfScopes, scopesOfRole, strongerRole } from './account/role.ts'
-export { generateToken, hashToken } from './account/token.ts'
+export {
+  generateAccessToken,
+  generateToken,
+  hashAccessToken,
+  hashToken,
+  isAccessToken,
+} from './account/token.ts'
 export {
   type EventFilter,
   fulfils,

@@ -11,7 +11,7 @@ export {
 export { answerLateWith, extendDeadline, extendDeadlineDuring } from './http/deadline.ts'
 export { closeAtStop } from './http/http-server.ts'
 export { essenceOf, type JsonBody, readJsonBody } from './http/json-body.ts'
-export { allowApiKey, type KeyCall, keyInHeaders, keyRoute } from './http/key-route.ts'
+export { accessTokenInHeaders, allowApiKey, type KeyCall, keyInHeaders, keyRoute } from './http/key-route.ts'
 export {
   type Limit,
   type LimitedClient,

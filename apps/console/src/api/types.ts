@@ -33,6 +33,7 @@ export type Member = Item<'/api/projects/{projectId}/members'>
 export type Invitation = Item<'/api/projects/{projectId}/invitations'>
 export type AuditEntry = Item<'/api/projects/{projectId}/audit-log'>
 export type Session = Item<'/api/auth/sessions'>
+export type AccessToken = Item<'/api/auth/access-tokens'>
 export type Settings = Page<'/api/projects/{projectId}/settings'>
 export type Stats = Page<'/api/projects/{projectId}/stats'>
 export type PipelineStats = Page<'/api/projects/{projectId}/stats/pipeline'>

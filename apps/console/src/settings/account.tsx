@@ -11,6 +11,7 @@ import { Form, Input } from '../ui/form.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
+import { AccessTokens } from './access-tokens.tsx'
 import { SettingsHeader } from './header.tsx'
 
 /** A browser in a few words, from its user agent. */
@@ -52,6 +53,10 @@ export const AccountSettings = () => {
       quiet: true,
     },
   )
+  const endOthers = useChange(() => unwrap(api.DELETE('/api/auth/sessions')), {
+    done: 'Signed out everywhere else',
+    quiet: true,
+  })
   return (
     <>
       <SettingsHeader />
@@ -141,7 +146,22 @@ export const AccountSettings = () => {
             />
           </Form>
         </Card>
-        <Card title="Sessions" description="Where you are signed in." className="lg:col-span-2">
+        <Card
+          title="Sessions"
+          description="Where you are signed in."
+          className="lg:col-span-2"
+          actions={
+            <ConfirmButton
+              small
+              label="Sign out everywhere else"
+              title="Sign out everywhere else?"
+              confirm="Sign out"
+              onConfirm={() => endOthers.mutateAsync()}
+            >
+              All other browsers have to sign in again. Access tokens stay valid.
+            </ConfirmButton>
+          }
+        >
           <DataTable
             label="Sessions"
             list={sessions}
@@ -182,6 +202,7 @@ export const AccountSettings = () => {
             empty={<EmptyState icon="user" title="No sessions" />}
           />
         </Card>
+        <AccessTokens />
       </div>
     </>
   )

@@ -91,7 +91,8 @@ export const confirmAddress = async (tx: Tx, userId: string, at: Date): Promise<
 
 /**
  * Ends a user's sessions after a change of their password, makes emailed links for a reset invalid and notifies the user.
- * @param exceptSessionId the session that made the change
+ * A reset also revokes access tokens, which somebody else may have created.
+ * @param exceptSessionId the session that made the change; undefined for a reset
  */
 export const endSignIns = async (
   tx: Tx,
@@ -99,6 +100,7 @@ export const endSignIns = async (
   exceptSessionId?: string,
 ): Promise<void> => {
   const others = exceptSessionId === undefined ? {} : { id: { not: exceptSessionId } }
+  if (exceptSessionId === undefined) await tx.accessToken.deleteMany({ where: { userId: user.id } })
   await tx.session.deleteMany({ where: { userId: user.id, ...others } })
   await tx.accountMail.deleteMany({ where: { userId: user.id, kind: 'reset_password' } })
   await queueAccountMail(tx, user, 'password_changed')

@@ -1,4 +1,4 @@
-import { changePassword, endSession, getAccount, listSessions } from '@waymark/contracts'
+import { changePassword, endOtherSessions, endSession, getAccount, listSessions } from '@waymark/contracts'
 import type { Route } from '@waymark/service-kit'
 import { pageOf } from '../http/page.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
@@ -15,7 +15,9 @@ export const ownAccountRoutes = ({
   db,
   clock,
 }: ManagementDeps): Route[] => [
-  accountRoutes.signedIn(getAccount, async ({ session }) => ({ body: await readAccount(db, session.user) })),
+  accountRoutes.signedIn(getAccount, async ({ session }) => ({
+    body: await readAccount(db, session.user, session.projectIds),
+  })),
 
   accountRoutes.signedIn(listSessions, async ({ session, query }) => ({
     body: await pageOf(
@@ -35,6 +37,13 @@ export const ownAccountRoutes = ({
     requireFound(count > 0 || null)
     await auditLog.recordOfUser(session.user.id, { operation: endSession.id, resourceId: id, client })
     return { status: 204, ...(id === session.id && { token: null }) }
+  }),
+
+  accountRoutes.signedIn(endOtherSessions, async ({ session, client }) => {
+    const { id } = session.user
+    await db.prisma.session.deleteMany({ where: { userId: id, id: { not: session.id } } })
+    await auditLog.recordOfUser(id, { operation: endOtherSessions.id, client })
+    return { status: 204 }
   }),
 
   accountRoutes.signedIn(changePassword, async ({ session, body, client }) => {

@@ -14,30 +14,37 @@ export const roleOf = (text: string): ProjectRole => {
 }
 
 /**
- * The tenants of a user's projects: owned ones first, then the oldest. Archived projects count, so that a user keeps
- * the tenant of an archived last project.
+ * The tenants of a user's projects, or of those in `projectIds`: owned ones first, then the oldest. Archived projects
+ * count, so that a user keeps the tenant of an archived last project.
  */
 export const findTenants = (
   prisma: Pick<Prisma.TransactionClient, '$queryRaw'>,
   userId: string,
+  projectIds: Session['projectIds'] = null,
 ): Promise<TenantOfUser[]> =>
   prisma.$queryRaw<TenantOfUser[]>`
     SELECT t.id, t.name, t.created_at AS "createdAt", bool_or(m.role = 'owner') AS owned
     FROM core.project_members m JOIN core.projects p ON p.id = m.project_id JOIN core.tenants t ON t.id = p.tenant_id
-    WHERE m.user_id = ${userId}::uuid GROUP BY t.id ORDER BY owned DESC, t.id`
+    WHERE m.user_id = ${userId}::uuid AND (${projectIds}::uuid[] IS NULL OR p.id = ANY(${projectIds}::uuid[]))
+    GROUP BY t.id ORDER BY owned DESC, t.id`
+
+/** The condition that the project of a membership is one of `projectIds`; null for all. */
+export const withinProjects = (projectIds: Session['projectIds']) =>
+  projectIds === null ? {} : { projectId: { in: [...projectIds] } }
 
 /** A tenant as shown to its users. */
 export const tenantView = ({ id, name, createdAt }: Omit<TenantOfUser, 'owned'>) => ({ id, name, createdAt })
 
-/** An account as shown to its user. */
+/** An account as shown to its user, with its projects or those in `projectIds`. */
 export const readAccount = async (
   { prisma }: Platform['db'],
   { id, email, name, emailVerifiedAt, createdAt }: Session['user'],
+  projectIds: Session['projectIds'] = null,
 ) => {
   const [tenants, members] = await Promise.all([
-    findTenants(prisma, id),
+    findTenants(prisma, id, projectIds),
     prisma.projectMember.findMany({
-      where: { userId: id, project: { archivedAt: null } },
+      where: { userId: id, project: { archivedAt: null }, ...withinProjects(projectIds) },
       include: { project: true },
       orderBy: { projectId: 'asc' },
     }),

@@ -1,4 +1,4 @@
-import { generateToken, hashToken } from '@waymark/domain'
+import { generateToken, hashAccessToken, hashToken } from '@waymark/domain'
 import { everyMs, type Loop, type Platform } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import type { Client } from '../http/request-parts.ts'
@@ -11,12 +11,30 @@ const MAX_SESSION_DAYS = 30
 const TOUCH_MS = 3_600_000
 const MAX_USER_AGENT_LENGTH = 300
 
-/** A session and its user. `renewed`: its expiry was extended, so its cookie must be renewed as well. */
+/**
+ * A session or personal access token, and its user.
+ * - `renewed`: its expiry was extended, so its cookie must be renewed as well.
+ * - `kind`: operations on sign-ins refuse access tokens.
+ * - `projectIds`: the projects in which it may be used; null for all of the user.
+ */
 export type Session = {
   id: string
   user: { id: string; email: string; name: string; emailVerifiedAt: Date | null; createdAt: Date }
   renewed: boolean
+  kind: 'session' | 'access-token'
+  projectIds: readonly string[] | null
 }
+
+/** Whether a session or access token may be used in a project of its user. */
+export const coversProject = ({ projectIds }: Pick<Session, 'projectIds'>, projectId: string): boolean =>
+  projectIds === null || projectIds.includes(projectId)
+
+const FIND_ACCESS_TOKEN = `
+  SELECT t.id, t.last_used_at, CASE WHEN t.all_projects THEN NULL ELSE t.project_ids END AS project_ids,
+    u.id AS user_id, u.email, u.name, u.email_verified_at, u.created_at
+  FROM core.access_tokens t JOIN core.users u ON u.id = t.user_id
+  WHERE t.token_hash = $1 AND t.expires_at > $2`
+const TOUCH_ACCESS_TOKEN = 'UPDATE core.access_tokens SET last_used_at = $2 WHERE id = $1'
 
 const FIND = `
   SELECT s.id, s.last_seen_at, u.id AS user_id, u.email, u.name, u.email_verified_at, u.created_at
@@ -32,15 +50,24 @@ const START = `
   INSERT INTO core.sessions (id, user_id, token_hash, user_agent, network, created_at, last_seen_at, expires_at)
   SELECT $1, id, $4, $5, $6, $7, $7, $8 FROM core.users WHERE id = $2 AND password_hash = $3 FOR SHARE`
 
-type Row = {
+type UserRow = {
   id: string
-  last_seen_at: Date
   user_id: string
   email: string
   name: string
   email_verified_at: Date | null
   created_at: Date
 }
+type Row = UserRow & { last_seen_at: Date }
+type TokenRow = UserRow & { last_used_at: Date | null; project_ids: string[] | null }
+
+const userOf = ({ user_id, email, name, email_verified_at, created_at }: UserRow): Session['user'] => ({
+  id: user_id,
+  email,
+  name,
+  emailVerifiedAt: email_verified_at,
+  createdAt: created_at,
+})
 
 /** Starts and finds sessions. Only the hash of a session's token is stored. */
 export const createSessions = ({ db: { pool }, clock }: Pick<Platform, 'db' | 'clock'>) => ({
@@ -85,14 +112,30 @@ export const createSessions = ({ db: { pool }, clock }: Pick<Platform, 'db' | 'c
     if (!row) return undefined
     const renewed = now - row.last_seen_at.getTime() >= TOUCH_MS
     if (renewed) await pool.query(TOUCH, [row.id, new Date(now), new Date(now + SESSION_MS)])
-    const user = {
-      id: row.user_id,
-      email: row.email,
-      name: row.name,
-      emailVerifiedAt: row.email_verified_at,
-      createdAt: row.created_at,
+    return { id: row.id, user: userOf(row), renewed, kind: 'session', projectIds: null }
+  },
+
+  /** The personal access token with this text, unless it has expired or was revoked. */
+  findAccessToken: async (text: string): Promise<Session | undefined> => {
+    const hash = hashAccessToken(text)
+    if (!hash) return undefined
+    const now = clock()
+    const { rows } = await pool.query<TokenRow>({
+      name: 'find-access-token',
+      text: FIND_ACCESS_TOKEN,
+      values: [hash, new Date(now)],
+    })
+    const [row] = rows
+    if (!row) return undefined
+    if (row.last_used_at === null || now - row.last_used_at.getTime() >= TOUCH_MS)
+      await pool.query(TOUCH_ACCESS_TOKEN, [row.id, new Date(now)])
+    return {
+      id: row.id,
+      user: userOf(row),
+      renewed: false,
+      kind: 'access-token',
+      projectIds: row.project_ids,
     }
-    return { id: row.id, user, renewed }
   },
 })
 
@@ -103,11 +146,12 @@ const INTERVAL_MS = 3_600_000
 /** Emails about an account are deleted this long after they were queued, when their links have expired. */
 const ACCOUNT_MAIL_MS = 48 * 3_600_000
 
-/** Deletes expired sessions, counts of failed sign-ins and emails about accounts. */
+/** Deletes expired sessions and access tokens, counts of failed sign-ins and emails about accounts. */
 export const forgetExpired = ({ db, clock }: Pick<Platform, 'db' | 'clock'>): Loop =>
   everyMs('forget-expired', INTERVAL_MS, async () => {
     const now = new Date(clock())
     await db.pool.query('DELETE FROM core.sessions WHERE expires_at <= $1', [now])
+    await db.pool.query('DELETE FROM core.access_tokens WHERE expires_at <= $1', [now])
     await db.pool.query('DELETE FROM core.sign_in_failures WHERE window_ends_at <= $1', [now])
     await db.pool.query('DELETE FROM email.account_mails WHERE created_at <= $1', [
       new Date(now.getTime() - ACCOUNT_MAIL_MS),

@@ -4,11 +4,12 @@ import { lacksRole } from '../http/project-route.ts'
 import { requireFound } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { findTenants, tenantView } from './read-account.ts'
+import type { Session } from './session-queries.ts'
 
 /** The tenant of a user's or key's projects. */
 export const tenantRoutes = ({ accountRoutes, auditLog, db }: ManagementDeps): Route[] => {
-  const tenantOf = async (userId: string, wanted: string | undefined) => {
-    const tenants = await findTenants(db.prisma, userId)
+  const tenantOf = async ({ user, projectIds }: Session, wanted: string | undefined) => {
+    const tenants = await findTenants(db.prisma, user.id, projectIds)
     return requireFound(wanted === undefined ? tenants[0] : tenants.find(({ id }) => id === wanted))
   }
   const tenantOfProject = async (projectId: string, wanted: string | undefined) => {
@@ -22,13 +23,13 @@ export const tenantRoutes = ({ accountRoutes, auditLog, db }: ManagementDeps): R
     accountRoutes.signedInOrKey(getTenantProfile, async ({ caller, query: { tenantId } }) => ({
       body: tenantView(
         caller.kind === 'user'
-          ? await tenantOf(caller.session.user.id, tenantId)
+          ? await tenantOf(caller.session, tenantId)
           : await tenantOfProject(caller.projectId, tenantId),
       ),
     })),
 
     accountRoutes.signedIn(updateTenantProfile, async ({ session, query, body, client }) => {
-      const { id, owned } = await tenantOf(session.user.id, query.tenantId)
+      const { id, owned } = await tenantOf(session, query.tenantId)
       if (!owned) throw lacksRole('owner')
       const { name } = body
       const tenant = await db.prisma.tenant.update({

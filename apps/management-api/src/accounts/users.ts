@@ -6,21 +6,29 @@ import { pageOf } from '../http/page.ts'
 import { findRole, lacksRole } from '../http/project-route.ts'
 import { requireFound } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
-import { roleOf } from './read-account.ts'
+import { roleOf, withinProjects } from './read-account.ts'
+import { coversProject } from './session-queries.ts'
 
 /** The members of the projects that the caller administers. */
 export const userRoutes = ({ accountRoutes, db }: ManagementDeps): Route[] => {
   const administered = async (caller: Caller, wanted: string | undefined): Promise<string[]> => {
     if (caller.kind === 'key')
       return [requireFound(wanted === undefined || wanted === caller.projectId ? caller.projectId : null)]
-    const userId = caller.session.user.id
+    const { user, projectIds } = caller.session
     if (wanted !== undefined) {
-      const role = requireFound(await findRole(db, wanted, userId))
+      const role = requireFound(
+        (coversProject(caller.session, wanted) && (await findRole(db, wanted, user.id))) || null,
+      )
       if (!roleAllows(role, 'admin')) throw lacksRole('admin')
       return [wanted]
     }
     const members = await db.prisma.projectMember.findMany({
-      where: { userId, role: { in: ['admin', 'owner'] }, project: { archivedAt: null } },
+      where: {
+        userId: user.id,
+        role: { in: ['admin', 'owner'] },
+        project: { archivedAt: null },
+        ...withinProjects(projectIds),
+      },
     })
     if (members.length === 0) throw lacksRole('admin')
     return members.map(({ projectId }) => projectId)

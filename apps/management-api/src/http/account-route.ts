@@ -54,14 +54,18 @@ export const createAccountRoutes = ({ apiKeys, sessions }: Deps) => {
         (asked, _caller, request) => answer(asked, () => findSession(sessions, request)),
       ),
 
-    /** For signed-in users. */
+    /** For signed-in users, by a session or by an access token unless the operation refuses those. */
     signedIn: <B, Q>(
-      operation: Operation<B, Q, { by: 'session' }>,
+      operation: Operation<B, Q, { by: 'session'; tokens?: false }>,
       answer: (asked: Asked<B, Q> & { session: Session }) => Promise<AccountReply>,
     ): Route =>
       route(
         operation,
-        (request) => requireSession(sessions, request),
+        async (request) => {
+          const session = await requireSession(sessions, request)
+          if (operation.access.tokens === false) refuseAccessToken(session)
+          return session
+        },
         (asked, session) => answer({ ...asked, session }),
       ),
 
@@ -84,6 +88,12 @@ export const createAccountRoutes = ({ apiKeys, sessions }: Deps) => {
         (asked, caller) => answer({ ...asked, caller }),
       ),
   }
+}
+
+/** @throws AppError forbidden for an access token */
+export const refuseAccessToken = ({ kind }: Session): void => {
+  if (kind === 'access-token')
+    throw new AppError('forbidden', 'An access token does not allow this; sign in with a session')
 }
 
 export type AccountRoutes = ReturnType<typeof createAccountRoutes>

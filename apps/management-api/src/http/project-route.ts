@@ -16,7 +16,7 @@ import {
   type Route,
 } from '@waymark/service-kit'
 import { roleOf } from '../accounts/read-account.ts'
-import type { Sessions } from '../accounts/session-queries.ts'
+import { coversProject, type Sessions } from '../accounts/session-queries.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
 import { matchRequirement, type ProjectReply, taggedReply } from './entity-tag.ts'
 import { clientOf, type Parts, readParts } from './request-parts.ts'
@@ -67,7 +67,8 @@ export const createProjectRoute =
     const bySession = async (request: HttpRequest): Promise<Actor> => {
       const session = await findSession(sessions, request)
       if (!session) throw new AppError('unauthorized', missingCredentials('project'))
-      const role = await findRole(db, request.params.projectId ?? '', session.user.id)
+      const { projectId = '' } = request.params
+      const role = coversProject(session, projectId) && (await findRole(db, projectId, session.user.id))
       if (!role) throw new AppError('not_found', 'Not found')
       if (!roleAllows(role, needed)) throw lacksRole(needed)
       return { kind: 'user', id: session.user.id, role, scopes: scopesOfRole(role) }

@@ -1,5 +1,5 @@
 import { AppError, LOCAL_SESSION_COOKIE, missingCredentials, SESSION_COOKIE } from '@waymark/contracts'
-import { type HttpRequest, hostOf, protocolOf } from '@waymark/service-kit'
+import { accessTokenInHeaders, type HttpRequest, hostOf, protocolOf } from '@waymark/service-kit'
 import { parseCookie, type SerializeOptions, stringifySetCookie } from 'cookie'
 import { SESSION_MS, type Session, type Sessions } from '../accounts/session-queries.ts'
 
@@ -8,10 +8,13 @@ const LOCAL = /^(?:localhost|[\w.-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])$/i
 const PORT = /:[^\]]*$/
 
 /**
- * The session of a request's cookie; undefined without one.
+ * The session of a request: that of its access token, which browsers do not send by themselves, else that of its cookie.
+ * Undefined when there is none, or when the access token is not valid.
  * @throws AppError forbidden when another site's page may have sent the request
  */
 export const findSession = async (sessions: Sessions, request: HttpRequest): Promise<Session | undefined> => {
+  const accessToken = accessTokenInHeaders(request)
+  if (accessToken !== undefined) return sessions.findAccessToken(accessToken)
   const token = sessionTokenOf(request)
   const session = await sessions.find(token)
   if (!session) return undefined

@@ -13,6 +13,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { createUser, type NewUser, registrationClosed } from '../accounts/create-account.ts'
 import { readAccount } from '../accounts/read-account.ts'
 import { ownerFor } from '../api-keys/key-owners.ts'
+import { refuseAccessToken } from '../http/account-route.ts'
 import { pageOf } from '../http/page.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
@@ -120,6 +121,7 @@ export const acceptInvitationRoute = ({
   return accountRoutes.open(acceptInvitation, async ({ body, client }, findSession) => {
     await accountLimits.countSignIn(client.address)
     const session = await findSession()
+    if (session) refuseAccessToken(session)
     const invitation = await invitationClaims.find(body.token)
     if (session && session.user.email !== invitation.email)
       throw unprocessable(

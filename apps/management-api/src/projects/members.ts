@@ -3,6 +3,7 @@ import type { Prisma } from '@waymark/database'
 import { roleAllows, roleOfScopes } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
 import { roleOf } from '../accounts/read-account.ts'
+import { coversProject } from '../accounts/session-queries.ts'
 import { lockProjectMembers, ownerFor, revokeKeysOf } from '../api-keys/key-owners.ts'
 import { pageOf } from '../http/page.ts'
 import { type Actor, lacksRole } from '../http/project-route.ts'
@@ -37,6 +38,7 @@ export const memberRoutes = ({
 
   accountRoutes.signedIn(leaveProject, async ({ session, projectId, client }) => {
     const { id } = session.user
+    requireFound(coversProject(session, projectId) || null)
     await db.prisma.$transaction(async (tx) => {
       await lockProjectMembers(tx, requireId(projectId))
       const member = requireFound(await findMember(tx, projectId, id))

@@ -1,9 +1,16 @@
-import { archiveProject, createProject, getProject, listProjects, updateProject } from '@waymark/contracts'
+import {
+  AppError,
+  archiveProject,
+  createProject,
+  getProject,
+  listProjects,
+  updateProject,
+} from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { createTenant } from '../accounts/create-account.ts'
-import { findTenants, projectView, roleOf } from '../accounts/read-account.ts'
+import { findTenants, projectView, roleOf, withinProjects } from '../accounts/read-account.ts'
 import { pageOf } from '../http/page.ts'
 import { type Actor, lacksRole } from '../http/project-route.ts'
 import { lockRow } from '../http/row-lock-queries.ts'
@@ -22,6 +29,8 @@ export const projectRoutes = ({
 }: ManagementDeps): Route[] => [
   accountRoutes.signedIn(createProject, async ({ session, body, client }) => {
     const { user } = session
+    if (session.projectIds !== null)
+      throw new AppError('forbidden', 'This access token is limited to projects and cannot create one')
     const project = await db.prisma.$transaction(async (tx) => {
       // Two concurrent first projects must not create two tenants.
       await tx.$queryRaw`SELECT 1 FROM core.users WHERE id = ${user.id}::uuid FOR NO KEY UPDATE`
@@ -58,7 +67,10 @@ export const projectRoutes = ({
       query,
       (page) =>
         db.prisma.project.findMany({
-          ...page({ archivedAt: null, members: { some: { userId: session.user.id } } }),
+          ...page({
+            archivedAt: null,
+            members: { some: { userId: session.user.id, ...withinProjects(session.projectIds) } },
+          }),
           include: { members: { where: { userId: session.user.id } } },
         }),
       ({ members, ...project }) => projectView(project, roleOf(members[0]?.role ?? '')),

@@ -4,8 +4,10 @@ import {
   archiveProject,
   changeMember,
   changePassword,
+  createAccessToken,
   createInvitation,
   createProject,
+  endOtherSessions,
   endSession,
   forgotPassword,
   getAccount,
@@ -13,6 +15,7 @@ import {
   getProject,
   getTenantProfile,
   leaveProject,
+  listAccessTokens,
   listAuditLog,
   listInvitations,
   listMembers,
@@ -25,6 +28,7 @@ import {
   removeDemoData,
   removeMember,
   resetPassword,
+  revokeAccessToken,
   revokeInvitation,
   sendVerification,
   updateProject,
@@ -48,6 +52,14 @@ const invite = async ({ call }: World) => {
 /** A member of the world's project, by the path. */
 const aMember = async ({ signIn, projectId }: World) => ({ id: (await signIn({ projectId })).userId })
 
+const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString()
+
+/** A request with an access token, which operations on sign-ins refuse. */
+const byAccessToken = async ({ signIn, accessToken }: World) => {
+  const { userId } = await signIn()
+  return { key: null, headers: await accessToken(userId) }
+}
+
 export const accountExamples: Example[] = [
   {
     operation: register,
@@ -66,7 +78,31 @@ export const accountExamples: Example[] = [
   { operation: getDemoData, good: () => ({}) },
   { operation: removeDemoData, good: () => ({}) },
   { operation: getAccount, good: (world) => asOwner(world) },
-  { operation: listSessions, good: (world) => asOwner(world) },
+  {
+    operation: listSessions,
+    good: (world) => asOwner(world),
+    others: { 403: byAccessToken },
+  },
+  { operation: endOtherSessions, good: (world) => asOwner(world) },
+  {
+    operation: createAccessToken,
+    good: (world) => asOwner(world, { body: { name: 'A script', projectIds: null, expiresAt: inAnHour() } }),
+  },
+  {
+    operation: listAccessTokens,
+    good: (world) => asOwner(world),
+    others: { 403: byAccessToken },
+  },
+  {
+    operation: revokeAccessToken,
+    good: async (world) => {
+      const call = await asOwner(world)
+      const body = { name: 'A script', projectIds: null, expiresAt: inAnHour() }
+      const created = await world.call(createAccessToken, { ...call, body })
+      return { ...call, params: { id: stringIn(created.body, 'id') } }
+    },
+    others: { 404: (world) => asOwner(world) },
+  },
   {
     operation: endSession,
     good: async ({ signIn }) => {

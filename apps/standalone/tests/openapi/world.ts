@@ -12,7 +12,7 @@ import {
   PATTERN_DESCRIPTION,
   VISIBLE_KEYWORD,
 } from '@waymark/contracts'
-import { generateToken, hashPassword } from '@waymark/domain'
+import { generateAccessToken, generateToken, hashPassword } from '@waymark/domain'
 import { createDirectoryTransport, type MailTransport } from '@waymark/email-consumer'
 import { quotasConfig } from '@waymark/management-api'
 import { ensureDemoProject } from '@waymark/project-config'
@@ -74,6 +74,8 @@ export type World = {
   deadLetter: (kind: 'fit' | 'unfit') => Promise<string>
   /** Reads the email of a sent delivery. */
   mail: (deliveryId: string) => Promise<string>
+  /** A header with an access token of a user. */
+  accessToken: (userId: string) => Promise<{ Authorization: string }>
   /** The token of an emailed link to a user. */
   emailedToken: (kind: 'reset_password' | 'verify_email', user: SignedIn) => Promise<string>
   /** Makes the database unavailable, and available again. */
@@ -268,6 +270,13 @@ export const startWorld = async (limit: number): Promise<World> => {
       return found.id
     },
     mail: (deliveryId) => readFile(path.join(mailFolder, `${deliveryId}.eml`), 'utf8'),
+    accessToken: async (userId) => {
+      const { token, hash } = generateAccessToken()
+      const expiresAt = new Date(Date.now() + SESSION_MS)
+      const data = { id: crypto.randomUUID(), userId, name: 'A script', allProjects: true, expiresAt }
+      await prisma.accessToken.create({ data: { ...data, tokenHash: new Uint8Array(hash) } })
+      return { Authorization: `Bearer ${token}` }
+    },
     emailedToken: async (kind, { userId, email }) => {
       const { token, hash } = generateToken()
       await prisma.accountMail.create({

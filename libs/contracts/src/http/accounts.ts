@@ -107,7 +107,7 @@ export const logout = defineOperation({
   path: '/api/auth/logout',
   tag,
   summary: 'Sign out',
-  access: { by: 'session' },
+  access: { by: 'session', tokens: false },
   answers: { 204: { description: 'The session has ended' } },
 })
 
@@ -127,7 +127,7 @@ export const listSessions = defineOperation({
   path: '/api/auth/sessions',
   tag,
   summary: 'List the sessions of the signed-in user',
-  access: { by: 'session' },
+  access: { by: 'session', tokens: false },
   query: PageQuery,
   answers: { 200: { description: 'A page of sessions, the newest first', schema: pageOf(SessionView) } },
 })
@@ -138,8 +138,19 @@ export const endSession = defineOperation({
   path: '/api/auth/sessions/{id}',
   tag,
   summary: 'End a session',
-  access: { by: 'session' },
+  access: { by: 'session', tokens: false },
   answers: { 204: { description: 'The session has ended' }, ...notFound },
+})
+
+export const endOtherSessions = defineOperation({
+  id: 'endOtherSessions',
+  method: 'delete',
+  path: '/api/auth/sessions',
+  tag,
+  summary: 'End all other sessions of the signed-in user',
+  description: 'Everywhere except in the browser that asks. Access tokens stay valid.',
+  access: { by: 'session', tokens: false },
+  answers: { 204: { description: 'The other sessions have ended' } },
 })
 
 export const changePassword = defineOperation({
@@ -149,8 +160,8 @@ export const changePassword = defineOperation({
   tag,
   summary: 'Change the password',
   description:
-    'Ends all other sessions and notifies the user by email. Wrong current passwords count as failed sign-ins.',
-  access: { by: 'session' },
+    'Ends all other sessions and notifies the user by email. Access tokens stay valid. Wrong current passwords count as failed sign-ins.',
+  access: { by: 'session', tokens: false },
   limited: true,
   body: PasswordChange,
   answers: { 204: { description: 'Changed' } },
@@ -178,8 +189,8 @@ export const resetPassword = defineOperation({
   tag,
   summary: 'Set a new password with the token of an email',
   description:
-    'Ends all sessions of the user, confirms the address and notifies the user by email. A used, expired or unknown ' +
-    'token answers 422 with the field `token`.',
+    'Ends all sessions of the user, revokes their access tokens, confirms the address and notifies the user by email. ' +
+    'A used, expired or unknown token answers 422 with the field `token`.',
   access: { by: 'anyone' },
   management: true,
   limited: true,
@@ -194,7 +205,7 @@ export const sendVerification = defineOperation({
   tag,
   summary: 'Request an email with a link that confirms the own address',
   description: 'The link is valid once and for 24 hours. Registration sends the first one.',
-  access: { by: 'session' },
+  access: { by: 'session', tokens: false },
   limited: true,
   answers: { 202: { description: 'Accepted; an address that is confirmed already gets no email' } },
 })
@@ -220,6 +231,7 @@ export const accountOperations = [
   getAccount,
   listSessions,
   endSession,
+  endOtherSessions,
   changePassword,
   forgotPassword,
   resetPassword,

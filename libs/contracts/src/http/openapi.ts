@@ -23,9 +23,9 @@ export const answersOf = (operation: Operation): Record<number, Answer> => {
   return {
     ...(isTagged(operation) && { 304: { description: 'It is what `If-None-Match` names' } }),
     ...(guarded && { 401: { description: missingCredentials(access.by), schema: ErrorBody } }),
-    // With a session only, 403 means a request from a page of another site.
+    // With a session only, 403 means a request from a page of another site, or an access token that is not accepted.
     ...(guarded &&
-      (access.by !== 'session' || method !== 'get') && {
+      (access.by !== 'session' || access.tokens === false || method !== 'get') && {
         403: { description: 'Not allowed', schema: Forbidden },
       }),
     ...(ofProject && {
@@ -112,6 +112,11 @@ export const openApiDocument = (operations: readonly Operation[], version: strin
     securitySchemes: {
       apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
       bearer: { type: 'http', scheme: 'bearer', description: 'The same API key.' },
+      accessToken: {
+        type: 'http',
+        scheme: 'bearer',
+        description: 'A personal access token, `wm_pat_…`, instead of a session.',
+      },
       session: { ...cookie(SESSION_COOKIE), description: `Over HTTPS. ${ORIGIN_NEEDED}` },
       localSession: {
         ...cookie(LOCAL_SESSION_COOKIE),
@@ -202,9 +207,11 @@ const describeAccess = (access: Access): string => {
     case 'key':
       return `Needs an API key with the scope \`${access.scope}\`.`
     case 'session':
-      return 'Needs a session.'
+      return access.tokens === false
+        ? 'Needs a session; an access token is refused.'
+        : 'Needs a session or an access token.'
     case 'session-or-key':
-      return `Needs a session, or an API key with the scope \`${access.scope}\`.`
+      return `Needs a session, an access token, or an API key with the scope \`${access.scope}\`.`
     case 'project': {
       const scope = scopeForRole[access.role]
       return `Needs the role \`${access.role}\`${scope ? `, or an API key with the scope \`${scope}\`` : ''}.`
@@ -215,9 +222,11 @@ const describeAccess = (access: Access): string => {
 const securityOf = (access: Access): Record<string, string[]>[] => {
   if (access.by === 'anyone') return []
   if (access.by === 'key') return [{ apiKey: [] }, { bearer: [] }]
+  const signedIn = [{ session: [] }, { localSession: [] }]
+  if (access.by === 'session' && access.tokens === false) return signedIn
   if (access.by === 'session' || (access.by === 'project' && !scopeForRole[access.role]))
-    return [{ session: [] }, { localSession: [] }]
-  return [{ session: [] }, { localSession: [] }, { apiKey: [] }, { bearer: [] }]
+    return [...signedIn, { accessToken: [] }]
+  return [...signedIn, { accessToken: [] }, { apiKey: [] }, { bearer: [] }]
 }
 
 const queryParameters = (id: string, { schema }: RequestPart<unknown>): JsonObject[] => {

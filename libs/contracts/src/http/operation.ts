@@ -29,8 +29,8 @@ export type Access =
   | { by: 'anyone' }
   /** `X-API-Key` with a scope. */
   | { by: 'key'; scope: ApiKeyScope }
-  /** A signed-in user. */
-  | { by: 'session' }
+  /** A signed-in user, by a session or a personal access token. `tokens`: false refuses access tokens. */
+  | { by: 'session'; tokens?: false }
   | { by: 'session-or-key'; scope: ApiKeyScope }
   /** A member with at least this role, or a key of the project with the scope of the role. */
   | { by: 'project'; role: ProjectRole }

@@ -1,3 +1,4 @@
+import { accessTokenOperations } from './access-tokens.ts'
 import { accountOperations } from './accounts.ts'
 import { analyticsOperations } from './analytics.ts'
 import { apiKeyOperations } from './api-keys.ts'
@@ -39,6 +40,7 @@ export const operations: readonly Operation[] = [
   ...ingestionOperations,
   ...segmentOperations,
   ...accountOperations,
+  ...accessTokenOperations,
   ...projectOperations,
   ...memberOperations,
   ...invitationOperations,

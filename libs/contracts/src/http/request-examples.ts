@@ -61,6 +61,7 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   changePassword: { currentPassword: password, newPassword: 'another long passphrase of mine' },
   forgotPassword: { email },
   resetPassword: { token: 'the token of the link in the email', password },
+  createAccessToken: { name: 'Nightly report', projectIds: null, expiresAt: '2027-01-31T00:00:00Z' },
   verifyEmail: { token: 'the token of the link in the email' },
   createProject: { name: 'Shop' },
   updateProject: { name: 'Shop' },

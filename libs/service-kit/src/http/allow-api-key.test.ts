@@ -8,7 +8,7 @@ import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createHttpApp } from './create-http-app.ts'
 import { type HttpServer, listen } from './http-server.ts'
-import { keyRoute, MAX_BEACON_BYTES } from './key-route.ts'
+import { accessTokenInHeaders, keyInHeaders, keyRoute, MAX_BEACON_BYTES } from './key-route.ts'
 import { rateLimit } from './rate-limit.ts'
 
 const SHOP = 'https://shop.example'
@@ -232,5 +232,20 @@ describe('the header X-Config-Version', () => {
     expect((await send('latest', 'pub-without-scope')).status).toBe(403)
     await send('0', 'busy-key')
     expect((await send('latest', 'busy-key')).status).toBe(429)
+  })
+})
+
+describe('the header Authorization', () => {
+  const token = `wm_pat_${'x'.repeat(43)}`
+  it.each([
+    ['an API key', { authorization: 'Bearer wm_sec_1' }, 'wm_sec_1', undefined],
+    ['an access token', { authorization: `bearer ${token}` }, undefined, token],
+    ['an access token beside a key', { authorization: `Bearer ${token}`, 'x-api-key': 'key' }, 'key', token],
+    ['an access token as a key', { 'x-api-key': token }, token, undefined],
+    ['another scheme', { authorization: `Basic ${token}` }, undefined, undefined],
+    ['nothing', {}, undefined, undefined],
+  ])('holds %s', (_what, headers, key, accessToken) => {
+    expect(keyInHeaders({ headers })).toBe(key)
+    expect(accessTokenInHeaders({ headers })).toBe(accessToken)
   })
 })

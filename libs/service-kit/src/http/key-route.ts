@@ -1,5 +1,5 @@
 import { type ApiKeyScope, AppError, missingCredentials, type Operation } from '@waymark/contracts'
-import { scopeAllows } from '@waymark/domain'
+import { isAccessToken, scopeAllows } from '@waymark/domain'
 import type { ApiKey, ApiKeys } from '@waymark/project-config'
 import { requireAllowedOrigin } from './cors.ts'
 import { isText, type JsonBody, type JsonBodyOptions, noBody, readJsonBody } from './json-body.ts'
@@ -65,11 +65,23 @@ export const keyRoute = (
 
 const BEARER = /^Bearer +(\S+)$/i
 
+type Headers = Pick<HttpRequest, 'headers'>
+
+const bearerOf = ({ headers }: Headers): string | undefined =>
+  headers.authorization === undefined ? undefined : BEARER.exec(headers.authorization)?.[1]
+
 /** The key in a request's headers: `X-API-Key`, else `Authorization: Bearer`; undefined when neither holds one. */
-export const keyInHeaders = ({ headers }: Pick<HttpRequest, 'headers'>): string | undefined => {
-  const key = headers['x-api-key']
+export const keyInHeaders = (request: Headers): string | undefined => {
+  const key = request.headers['x-api-key']
   if (typeof key === 'string' && key !== '') return key
-  return headers.authorization === undefined ? undefined : BEARER.exec(headers.authorization)?.[1]
+  const bearer = bearerOf(request)
+  return bearer !== undefined && isAccessToken(bearer) ? undefined : bearer
+}
+
+/** The personal access token in the header `Authorization: Bearer`; undefined when there is none. */
+export const accessTokenInHeaders = (request: Headers): string | undefined => {
+  const bearer = bearerOf(request)
+  return bearer !== undefined && isAccessToken(bearer) ? bearer : undefined
 }
 
 /**
