@@ -1,4 +1,5 @@
 import type { Dialect, Parameters } from '../sql/dialect.ts'
+import { uniformWidth } from '../sql/uniform-width.ts'
 
 /** A time in ms as a value of a parameter. */
 export const timeText = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').replace('Z', '')
@@ -59,7 +60,14 @@ export const clickhouseDialect: Dialect = {
     `(SELECT t, pair.1 AS key, ${TYPE_NAMES} AS type FROM ${from}
       ARRAY JOIN JSONExtractKeysAndValuesRaw(${from}.${column}) AS pair)`,
   listDistinct: (value) => `groupUniqArray(${value})`,
-  bucketOf: (time, buckets) => {
+  bucketOf: (time, buckets, to) => {
+    const width = uniformWidth(buckets, to)
+    if (width !== undefined)
+      return {
+        place: `intDiv(toUnixTimestamp64Milli(${time}) - ${buckets[0]}, ${width})`,
+        join: '',
+        tables: [],
+      }
     const begins = `[${buckets.join(', ')}]::Array(Int64)`
     const places = `[${buckets.map((_, place) => place).join(', ')}]::Array(Int64)`
     return {

@@ -52,6 +52,8 @@ const connect = ({ url, tls, database, queryTimeoutMs }: ClickHouseOptions): Cli
     clickhouse_settings: {
       // Each row once, whether or not its versions are merged.
       final: 1,
+      // Versions of a row have the same time, so they are in the same partition.
+      do_not_merge_across_partitions_select_final: 1,
       // NULL semantics of standard SQL, as in DuckDB.
       join_use_nulls: 1,
       group_by_use_nulls: 1,

@@ -1,4 +1,5 @@
 import type { Dialect, Parameters } from '../sql/dialect.ts'
+import { uniformWidth } from '../sql/uniform-width.ts'
 
 const QUARTER_HOUR_MS = 15 * 60 * 1000
 
@@ -67,6 +68,9 @@ export const duckdbDialect: Dialect = {
   listDistinct: (value) => `array_agg(DISTINCT ${value})`,
   // A table maps each quarter of an hour to its bucket, so that an event needs one look-up.
   bucketOf: (time, buckets, to) => {
+    const width = uniformWidth(buckets, to)
+    if (width !== undefined)
+      return { place: `(epoch_ms(${time}) - ${buckets[0]}) // ${width}`, join: '', tables: [] }
     const begins = buckets.map((at) => Math.floor(at / QUARTER_HOUR_MS))
     const ends = [...begins.slice(1), Math.ceil(to / QUARTER_HOUR_MS)]
     return {
