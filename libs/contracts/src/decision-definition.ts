@@ -49,9 +49,9 @@ const Rule = Type.Object(
     condition: Type.Optional(
       Type.Unknown({
         description:
-          'JsonLogic over `traits`, `context` and `counts`; without one, everybody. ' +
-          '`{ "var": "counts.order_placed.30d" }` is how often the person did that in 30 whole days (UTC) up to and with ' +
-          'today, 90 at most; for a name with dots `{ "val": ["counts", "order.placed", "30d"] }`. ' +
+          'A JsonLogic condition on `traits`, `context` and `counts`. Default: everyone. `{ "var": ' +
+          '"counts.order_placed.30d" }` is how often the person had that event in the last 30 days (UTC), including' +
+          ' today; at most 90 days. For a name with dots use `{ "val": ["counts", "order.placed", "30d"] }`. ' +
           'Counting begins when the decision is activated.',
       }),
     ),
@@ -66,7 +66,7 @@ const Rule = Type.Object(
         ...Percentage,
         type: ['number', 'null'],
         description:
-          'Percentage of those whom the rule is for, in steps of 0.01. Raising it only adds people.',
+          'The percentage of matching people who get the variant, in steps of 0.01. Raising it only adds people.',
       }),
     ),
     variant: Type.Optional(NullableString),
@@ -111,7 +111,7 @@ export const decisionParts = {
     Type.Unsafe<number | null>({
       ...Percentage,
       type: ['number', 'null'],
-      description: 'Percentage of people whom no rule is asked for, in steps of 0.01.',
+      description: 'The percentage of people to whom no rule applies, in steps of 0.01.',
     }),
   ),
   frequencyCap: Type.Optional(
@@ -121,8 +121,8 @@ export const decisionParts = {
   exclusionGroup: Type.Optional(
     nullable(
       ExclusionGroup,
-      'Rules are asked only for people in this slice of the group, `from` and before `to` in percent. Slices of one ' +
-        'group do not overlap, so that nobody is in two of its decisions.',
+      'Rules apply only to people in this slice of the group, from `from` to below `to`, in percent. Slices of ' +
+        'a group do not overlap, so that no person is in two of its decisions.',
     ),
   ),
   salt: Type.Optional(

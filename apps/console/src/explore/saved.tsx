@@ -65,7 +65,7 @@ export const SavedPage = () => {
                   confirm="Delete insight"
                   onConfirm={() => remove.mutateAsync(insight.id)}
                 >
-                  It leaves all dashboards that show it.
+                  It is removed from all dashboards.
                 </ConfirmButton>
               </span>
             ),

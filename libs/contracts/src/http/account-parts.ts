@@ -15,7 +15,7 @@ export const NewPassword = Type.String({
   minLength: MIN_PASSWORD_LENGTH,
   maxLength: MAX_PASSWORD_LENGTH,
   writeOnly: true,
-  description: 'Not one of those that everybody uses.',
+  description: 'Must not be on the list of common passwords.',
 })
 /** A password to check. Invalid ones are treated as wrong. */
 export const GivenPassword = Type.String({ maxLength: 1_000, writeOnly: true })
@@ -41,7 +41,7 @@ export const ProjectView = Type.Object({
   name: Type.String(),
   role: Type.Unsafe<ProjectRole | null>({
     enum: [...projectRoles, null],
-    description: 'The role of who asks; null for a key.',
+    description: 'The role of the caller; null for an API key.',
   }),
   createdAt: Timestamp,
 })
@@ -52,7 +52,7 @@ export const AccountView = Type.Object({
   user: UserView,
   tenant: Type.Unsafe<TenantView | null>({
     anyOf: [TenantView, { type: 'null' }],
-    description: 'Where new projects go; null for somebody who is in no project.',
+    description: 'The tenant of new projects; null when the user has no project.',
   }),
   projects: Type.Array(ProjectView),
 })
@@ -60,9 +60,9 @@ export type AccountView = Static<typeof AccountView>
 
 /** Responses of public operations that need a store. */
 export const openAnswers = {
-  403: { description: 'Asked by a page of another site', schema: Forbidden },
+  403: { description: 'The request comes from a page of another site', schema: Forbidden },
   503: {
-    description: 'A store does not answer, or too much is asked; repeat later',
+    description: 'A store does not answer, or the service is overloaded; retry later',
     schema: RetryAfterSeconds,
   },
 } as const

@@ -18,14 +18,14 @@ const Registration = Type.Object({
   password: NewPassword,
   name: PersonName,
   tenantName: Type.Optional(
-    Type.String({ ...Name, description: 'Your company; your own name unless given.' }),
+    Type.String({ ...Name, description: 'The name of your company. Default: your own name.' }),
   ),
   invitationToken: Type.Optional(
     Type.String({
       maxLength: 200,
       description:
-        'Of an invitation to this address: the account becomes a member of its project, and gets no tenant of its own. ' +
-        'Required where registration takes an invitation.',
+        'The token of an invitation to this address. The account joins the project of the invitation and gets no tenant of its own. ' +
+        'Required when registration is by invitation only.',
     }),
   ),
 })
@@ -44,14 +44,14 @@ const PasswordChange = Type.Object({ currentPassword: GivenPassword, newPassword
 
 const SessionView = Type.Object({
   id: Id,
-  current: Type.Boolean({ description: 'Whether it is the one that asks.' }),
+  current: Type.Boolean({ description: 'Whether it is the session of this request.' }),
   userAgent: NullableString,
   network: Type.Unsafe<string | null>({
     type: ['string', 'null'],
-    description: 'Where it was begun, to /24 or /48.',
+    description: 'The network in which it started: a /24 for IPv4, a /48 for IPv6.',
   }),
   createdAt: Timestamp,
-  lastSeenAt: Type.String({ format: 'date-time', description: 'To the hour.' }),
+  lastSeenAt: Type.String({ format: 'date-time', description: 'The last use, to the hour.' }),
   expiresAt: Timestamp,
 })
 export type SessionView = Static<typeof SessionView>
@@ -66,8 +66,8 @@ export const register = defineOperation({
   tag,
   summary: 'Create an account with a tenant and a first project',
   description:
-    `${signedIn} Who may is a setting of the deployment, REGISTRATION_MODE: anybody, people with an invitation, or ` +
-    'nobody; 403 says which.',
+    `${signedIn} REGISTRATION_MODE of the deployment allows it to everyone, to people with an invitation, or to no one. ` +
+    'The answer 403 says which.',
   access: { by: 'anyone' },
   management: true,
   limited: true,
@@ -76,10 +76,10 @@ export const register = defineOperation({
     201: { description: 'The account', schema: AccountView },
     ...openAnswers,
     403: {
-      description: 'Registration is not open to who asks, or a page of another site asked',
+      description: 'Registration is closed to the caller, or the request comes from a page of another site',
       schema: Forbidden,
     },
-    404: { description: 'No such invitation, or it has been used', schema: ErrorBody },
+    404: { description: 'The invitation does not exist or was used', schema: ErrorBody },
   },
 })
 
@@ -96,7 +96,7 @@ export const login = defineOperation({
   body: Credentials,
   answers: {
     200: { description: 'The account', schema: AccountView },
-    401: { description: 'No such account, or another password', schema: ErrorBody },
+    401: { description: 'The account does not exist, or the password is wrong', schema: ErrorBody },
     ...openAnswers,
   },
 })

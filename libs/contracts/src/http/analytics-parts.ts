@@ -58,8 +58,8 @@ export const Filter = Type.Object({
     type: 'string',
     enum: filterOperators,
     description:
-      'Comparisons are typed: a number compares with numbers, a string with strings. A value of another type, or none, ' +
-      'fulfils only `neq`, `not_in` and `not_exists`. Texts are compared with regard to case.',
+      'Comparisons are typed: numbers compare with numbers and strings with strings. A missing value or one of ' +
+      'another type matches only `neq`, `not_in` and `not_exists`. Comparisons of text are case-sensitive.',
   }),
   value: Type.Optional(
     Type.Union(
@@ -83,7 +83,7 @@ export type FilterRequest = Static<typeof Filter>
 /** An event must match all filters. */
 export const Filters = Type.Array(Filter, {
   maxItems: MAX_FILTERS,
-  description: 'All must be fulfilled.',
+  description: 'All filters must match.',
 })
 
 /** The name of an event in a request. */
@@ -107,7 +107,7 @@ export const TimeZone = Type.Optional(
   Type.String({
     minLength: 1,
     maxLength: 60,
-    description: 'An IANA name such as `Europe/Berlin`, in which days begin; UTC unless given.',
+    description: 'The time zone in which days begin, as an IANA name such as `Europe/Berlin`. Default: UTC.',
   }),
 )
 
@@ -126,7 +126,9 @@ export const group = {
     description:
       'The value of the breakdown as text; null when the event has none, when `other` is true, or without a breakdown.',
   }),
-  other: Type.Boolean({ description: 'Whether this is all that is in none of the groups told apart.' }),
+  other: Type.Boolean({
+    description: 'Whether this group combines all values without a group of their own.',
+  }),
 }
 
 /** An ordered list of distinct ids. */

@@ -71,8 +71,8 @@ const trends = {
         type: 'string',
         enum: analyticsMetrics,
         description:
-          'People are counted once, with merges applied. `revenue` is of conversions, in minor units by currency. The last ' +
-          'seven are of the numbers in `property`.',
+          'People are counted once, after merges. `revenue` is the revenue of conversions, in minor units and by ' +
+          'currency. The last seven metrics are of the numbers in `property`.',
       }),
       property: Type.Optional(
         PropertyName('The number that `sum`, `avg`, `min`, `max`, `p50`, `p90` and `p99` are of.'),
@@ -94,10 +94,10 @@ const trends = {
     Type.Unsafe<'previous_period'>({
       type: 'string',
       enum: ['previous_period'],
-      description: 'The range as many whole intervals earlier as `from` to `to` takes.',
+      description: 'The previous range of the same number of intervals.',
     }),
   ),
-  includeBots: Type.Optional(Type.Boolean({ description: 'Whether bots count as well.' })),
+  includeBots: Type.Optional(Type.Boolean({ description: 'Whether to include bots.' })),
 }
 
 const funnel = {
@@ -109,7 +109,7 @@ const funnel = {
   windowSeconds: Type.Integer({
     minimum: 1,
     maximum: MAX_FUNNEL_WINDOW_SECONDS,
-    description: 'The time from the first step in which a person takes the others.',
+    description: 'The time after the first step within which a person must take the other steps.',
   }),
   breakdown,
   limit: Groups,
@@ -139,12 +139,12 @@ const paths = {
   depth: Type.Integer({
     minimum: MIN_PATH_DEPTH,
     maximum: MAX_PATH_DEPTH,
-    description: 'Steps of a path.',
+    description: 'Maximum steps of a path.',
   }),
   limit: Type.Integer({
     minimum: 1,
     maximum: MAX_PATH_LINKS,
-    description: 'Links in the answer, those of most people first.',
+    description: 'Maximum links in the answer. Links with the most people come first.',
   }),
 }
 
@@ -172,33 +172,33 @@ export const savedQueries = {
 const values = (description: string) => Type.Array(Type.Number(), { description })
 
 const TrendSeries = Type.Object({
-  series: Type.Integer({ description: 'The place, from 0, of the series in the request.' }),
+  series: Type.Integer({ description: 'The index of the series in the request, from 0.' }),
   eventName: NullableString,
   metric: Type.String(),
   ...group,
   currency: Type.Unsafe<string | null>({
     type: ['string', 'null'],
     description:
-      'Of `revenue`, which has a series for each currency; null otherwise, or when there was none.',
+      'The currency of `revenue`, which has a series for each; null for other metrics, or when there was no revenue.',
   }),
-  total: Type.Number({ description: 'Of the whole range: people and sessions count once.' }),
+  total: Type.Number({ description: 'The total of the whole range. People and sessions count once.' }),
   values: values('One for each bucket; 0 where there was nothing.'),
-  previousTotal: Type.Optional(Type.Number({ description: 'The same of the previous period.' })),
+  previousTotal: Type.Optional(Type.Number({ description: 'The total of the previous period.' })),
   previousValues: Type.Optional(values('One for each of `previousBuckets`.')),
 })
 const TrendsView = Type.Object({
   buckets: Type.Array(Timestamp, {
-    description: 'The beginning of each, in UTC; the first and last may be partial.',
+    description: 'The start of each bucket, in UTC. The first and last bucket may be partial.',
   }),
   previousBuckets: Type.Optional(Type.Array(Timestamp)),
   series: Type.Array(TrendSeries, {
     description:
-      'In the order of the request; of each the groups with the greatest total first, all others last.',
+      'The series in the order of the request. The groups of a series are ordered by total, and the group of all others comes last.',
   }),
 })
 export type TrendsView = Static<typeof TrendsView>
 
-const Rate = Type.Number({ description: 'From 0 to 1; 0 where nobody came before.' })
+const Rate = Type.Number({ description: 'From 0 to 1. It is 0 when no person reached the step before.' })
 const FunnelSteps = Type.Array(
   Type.Object({
     eventName: Type.String(),
@@ -207,7 +207,7 @@ const FunnelSteps = Type.Array(
     rateFromPrevious: Rate,
     medianSecondsFromPrevious: Type.Unsafe<number | null>({
       type: ['number', 'null'],
-      description: 'Null of the first step, where nobody came so far, and when `order` is `any`.',
+      description: 'Null for the first step, for a step that no person reached, and when `order` is `any`.',
     }),
   }),
 )
@@ -216,7 +216,7 @@ const FunnelView = Type.Object({
   groups: Type.Optional(
     Type.Array(Type.Object({ ...group, steps: FunnelSteps }), {
       description:
-        'With a breakdown: by its value at the first step. The most people at the first step come first.',
+        'With a breakdown: the steps by its value at the first step, ordered by the people at the first step.',
     }),
   ),
 })
@@ -225,12 +225,13 @@ export type FunnelView = Static<typeof FunnelView>
 const RetentionView = Type.Object({
   cohorts: Type.Array(
     Type.Object({
-      at: Type.String({ ...Timestamp, description: 'When the interval of the cohort begins.' }),
+      at: Type.String({ ...Timestamp, description: 'The start of the cohort’s interval.' }),
       size: Type.Integer({
-        description: 'People whose first `startEvent` in the range lies in the interval.',
+        description: 'People whose first `startEvent` in the range is in the interval.',
       }),
       returned: Type.Array(Type.Integer(), {
-        description: 'Those of them with a `returnEvent` in period 0 (the interval itself), 1, … `periods`.',
+        description:
+          'The people of the cohort with a `returnEvent` in period 0 (the interval itself), 1, … `periods`.',
       }),
     }),
   ),
@@ -241,8 +242,8 @@ const PathsView = Type.Object({
   nodes: Type.Array(
     Type.Object({
       id: Type.String(),
-      step: Type.Integer({ description: 'From 0.' }),
-      name: Type.String({ description: 'The event name; of a `page_view` the path of the page.' }),
+      step: Type.Integer({ description: 'The number of the step, from 0.' }),
+      name: Type.String({ description: 'The event name, or the path of the page for a `page_view`.' }),
     }),
   ),
   links: Type.Array(
@@ -251,7 +252,7 @@ const PathsView = Type.Object({
       target: Type.String({ description: 'The id of a node of the next step.' }),
       people: Type.Integer(),
     }),
-    { description: 'Those of most people first.' },
+    { description: 'Ordered by the number of people, highest first.' },
   ),
 })
 export type PathsView = Static<typeof PathsView>
@@ -268,9 +269,9 @@ const PropertiesQuery = Type.Object(suggestionRange)
 const PropertiesView = Type.Object({
   data: Type.Array(
     Type.Object({
-      name: Type.String({ description: 'As filters and breakdowns take it, such as `properties.price`.' }),
+      name: Type.String({ description: 'The name for filters and breakdowns, such as `properties.price`.' }),
       types: Type.Array(Type.Enum(['string', 'number', 'boolean', 'object', 'array'])),
-      share: Type.Number({ description: 'Of the events that were looked at, from 0 to 1.' }),
+      share: Type.Number({ description: 'The share of the examined events that have it, from 0 to 1.' }),
       lastSeen: Timestamp,
     }),
   ),
@@ -278,13 +279,13 @@ const PropertiesView = Type.Object({
 
 const PropertyValuesQuery = Type.Object({
   property: PropertyName(PROPERTY_NAME_DESCRIPTION),
-  q: Type.Optional({ ...FilterText, description: 'Part of the value, in upper or lower case.' }),
+  q: Type.Optional({ ...FilterText, description: 'A part of the value. Case does not matter.' }),
   ...suggestionRange,
 })
 const PropertyValuesView = Type.Object({
   data: Type.Array(
     Type.Object({
-      value: Type.String({ description: 'As text; objects and lists as JSON.' }),
+      value: Type.String({ description: 'The value as text. Objects and lists are JSON.' }),
       events: Type.Integer(),
     }),
   ),

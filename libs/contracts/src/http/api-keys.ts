@@ -7,14 +7,15 @@ import { PageQuery, pageOf } from './page.ts'
 
 const Scope = Type.Unsafe<ApiKeyScope>({ enum: apiKeyScopes })
 const Kind = Type.Enum(['pub', 'sec'], {
-  description: '`pub` keys are seen by browsers, `sec` keys stay on servers.',
+  description: '`pub` keys are for browsers, `sec` keys for servers.',
 })
 
 const MAX_REQUESTS_PER_MINUTE = 10_000_000
 const requestsPerMinute = {
   description:
-    'Of a `sec` key: how many decisions, OFREP evaluations, redemptions and profile writes it may ask for per minute, ' +
-    'each counted on its own, whatever address it asks from. Null: the limits per project and client address.',
+    'For a `sec` key: the maximum number of decisions, OFREP evaluations, redemptions and profile writes per ' +
+    'minute, each counted separately and for all client addresses together. Null: the limits per project and ' +
+    'client address apply.',
 }
 
 const NewApiKey = Type.Object({
@@ -25,7 +26,8 @@ const NewApiKey = Type.Object({
   allowedOrigins: Type.Optional(
     Type.Array(Type.String({ maxLength: 300 }), {
       maxItems: 50,
-      description: 'Where pages may use a `pub` key, such as `https://shop.example`; none means everywhere.',
+      description:
+        'The origins of pages that may use a `pub` key, such as `https://shop.example`. Empty: all origins.',
     }),
   ),
   requestsPerMinute: Type.Optional(
@@ -41,7 +43,7 @@ const NewApiKey = Type.Object({
       type: ['string', 'null'],
       format: 'date-time',
       maxLength: 40,
-      description: 'In the future.',
+      description: 'Must be in the future.',
     }),
   ),
 })
@@ -66,14 +68,14 @@ const Rotation = Type.Object({
       minimum: 0,
       maximum: MAX_OVERLAP_SECONDS,
       default: DEFAULT_OVERLAP_SECONDS,
-      description: 'How long the old key goes on working; 0 ends it at once.',
+      description: 'How long the old key stays valid. 0 revokes it at once.',
     }),
   ),
 })
 
 const ApiKeyView = Type.Object({
   id: Id,
-  keyId: Type.String({ description: 'The part of the key that may be shown.' }),
+  keyId: Type.String({ description: 'The public part of the key.' }),
   name: Type.String(),
   kind: Kind,
   scopes: Type.Array(Scope),
@@ -84,25 +86,25 @@ const ApiKeyView = Type.Object({
   revokedAt: NullableTimestamp,
   lastUsedAt: Type.Unsafe<string | null>({
     ...NullableTimestamp,
-    description: 'About a minute behind; it does not change the `ETag`.',
+    description: 'The last use, up to a minute late. It does not change the `ETag`.',
   }),
   replacedBy: Type.Unsafe<string | null>({
     type: ['string', 'null'],
-    description: 'The id of the key that it was rotated to.',
+    description: 'The id of the key that replaced it.',
   }),
   ownerId: Type.Unsafe<string | null>({
     type: ['string', 'null'],
     format: 'uuid',
     description:
-      'The member whose key it is: who made it, or the owner of the key that made it. It is revoked when they leave the ' +
-      'project. Null: nobody’s.',
+      'The owner: the member who created the key, or the owner of the key that created it. The key is revoked ' +
+      'when the owner leaves the project. Null: the key has no owner.',
   }),
   createdAt: Timestamp,
 })
 
 const NewApiKeyView = Type.Object({
   ...ApiKeyView.properties,
-  key: Type.String({ description: 'The key itself, shown this once.' }),
+  key: Type.String({ description: 'The key. It is shown only once.' }),
 })
 
 const tag = 'API keys'
@@ -115,8 +117,9 @@ export const createApiKey = defineOperation({
   tag,
   summary: 'Create an API key',
   description:
-    'A key may only create keys with scopes that it holds itself. The key belongs to who creates it, or to the owner of ' +
-    'the key that does, and is revoked when that member leaves the project or loses the role that its scopes need.',
+    'A key can only create keys with scopes that it holds. The owner of the new key is the member who creates' +
+    ' it, or the owner of the key that creates it. The key is revoked when the owner leaves the project or ' +
+    'loses the role that its scopes require.',
   access,
   body: NewApiKey,
   answers: { 201: { description: 'The key', schema: NewApiKeyView } },
@@ -152,7 +155,7 @@ export const updateApiKey = defineOperation({
   tag,
   summary: 'Update an API key',
   description:
-    'It holds everywhere within 5 seconds. A key can only grant scopes that it holds; a revoked key stays as it is.',
+    'Changes apply in every process within 5 seconds. A key can only grant scopes that it holds. A revoked key cannot change.',
   access,
   body: ApiKeyPatch,
   answers: { 200: { description: 'The key, without its secret', schema: ApiKeyView } },
@@ -165,8 +168,8 @@ export const rotateApiKey = defineOperation({
   tag,
   summary: 'Replace an API key by a new one with the same properties',
   description:
-    'The old one expires after the overlap, and the new one belongs to who rotates. A key is rotated once; rotate its ' +
-    'successor after that.',
+    'The old key expires after the overlap. The new key belongs to the caller. A key can be rotated once; ' +
+    'after that, rotate the new key.',
   access,
   body: Rotation,
   answers: { 201: { description: 'The new key', schema: NewApiKeyView } },
@@ -178,7 +181,7 @@ export const revokeApiKey = defineOperation({
   path: one,
   tag,
   summary: 'Revoke an API key',
-  description: 'It is refused everywhere within 5 seconds.',
+  description: 'Every process refuses it within 5 seconds.',
   access,
   answers: { 204: { description: 'Revoked' } },
 })

@@ -19,7 +19,7 @@ const RedeemRequest = Type.Object(
       minLength: 1,
       maxLength: 200,
       ...NOT_BLANK,
-      description: 'In upper or lower case, with dashes or without.',
+      description: 'Case and dashes do not matter.',
     }),
     userId: optionalId('Who redeems it. Needed where a pool limits redemptions per person.'),
     visitorId: optionalId('Who redeems it, when there is no userId.'),
@@ -29,7 +29,7 @@ const RedeemRequest = Type.Object(
         type: ['integer', 'null'],
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
-        description: 'The amount of the order, in minor units of the currency, which it needs beside it.',
+        description: 'The amount of the order in minor units. Requires `currency`.',
       }),
     ),
     currency: Type.Optional(
@@ -40,13 +40,13 @@ const RedeemRequest = Type.Object(
       }),
     ),
     eventId: optionalId(
-      'The id of your own event that it belongs to, such as the order. The `coupon_redeemed` event keeps it as ' +
+      'The id of your own event, such as the order. The `coupon_redeemed` event contains it as ' +
         '`properties.relatedEventId`; its own id is `wm:redemption:<id>`.',
     ),
     metadata: Type.Optional(
       Type.Unsafe<Record<string, unknown> | null>({
         type: ['object', 'null'],
-        description: 'Anything else, kept with the redemption. At most 4 KiB and 5 levels.',
+        description: 'Your own data, stored with the redemption: at most 4 KiB and 5 levels.',
       }),
     ),
   },
@@ -63,7 +63,7 @@ const RedeemResult = Type.Object({
     couponId: Id,
     profileId: Type.Unsafe<string | null>({
       type: ['string', 'null'],
-      description: 'Null for a `pub` key, which could tell by it who is whom.',
+      description: 'Null for a `pub` key, because it would link ids of the same person.',
     }),
     visitorId: NullableString,
     userId: NullableString,
@@ -71,7 +71,7 @@ const RedeemResult = Type.Object({
     amount: Type.Unsafe<number | null>({ type: ['integer', 'null'] }),
     currency: NullableString,
     metadata: JsonObject,
-    eventId: Type.String({ description: 'The `coupon_redeemed` event.' }),
+    eventId: Type.String({ description: 'The id of the `coupon_redeemed` event.' }),
     relatedEventId: Type.Unsafe<string | null>({
       type: ['string', 'null'],
       description: 'The `eventId` of the request.',
@@ -80,7 +80,7 @@ const RedeemResult = Type.Object({
   }),
 })
 
-const notFound = { description: 'There is no such coupon in the project', schema: ErrorBody }
+const notFound = { description: 'The project has no such coupon', schema: ErrorBody }
 const tag = 'Coupons'
 
 export const redeemCoupon = defineOperation({
@@ -90,10 +90,12 @@ export const redeemCoupon = defineOperation({
   tag,
   summary: 'Redeem a coupon',
   description:
-    'Whatever is asked at the same time, a coupon is redeemed once, and limits per person and pool hold. The redemption ' +
-    'becomes an event `coupon_redeemed`, which metering selectors may make a conversion. With an `Idempotency-Key` the ' +
-    'same request gets the same answer for at least 24 hours, marked `Idempotent-Replayed: true`, refusals included; ' +
-    'another body with the same key is 422; white space and the order of members do not count. What was answered 400, 404, `pool_not_ready` or 5xx is tried anew.',
+    'A coupon is redeemed once, and limits per person and pool hold, also for concurrent requests. The ' +
+    'redemption creates an event `coupon_redeemed`, which metering selectors can count as a conversion. With ' +
+    'an `Idempotency-Key`, a repeat of the request gets the same answer for at least 24 hours, marked ' +
+    '`Idempotent-Replayed: true`, also when it was refused. Another body with the same key gets 422; white ' +
+    'space and the order of members do not matter. A request that was answered 400, 404, `pool_not_ready` or ' +
+    '5xx is processed again.',
   access: { by: 'key', scope: 'coupons:redeem' },
   forPrograms: true,
   limited: true,
@@ -103,16 +105,16 @@ export const redeemCoupon = defineOperation({
     200: { description: 'Redeemed', schema: RedeemResult },
     400: {
       description:
-        'Not JSON, a field is missing, wrong or unknown, an amount without a currency, or the pool limits redemptions ' +
-        'per person and none is named',
+        'The body is not JSON, a field is missing, invalid or unknown, an amount has no currency, or the pool ' +
+        'limits redemptions per person and the request names none',
       schema: ErrorBody,
     },
     404: notFound,
     409: {
       description:
-        'It cannot be redeemed. Of several reasons the first in this order: `pool_not_ready` (no codes yet, or before its ' +
-        'start), `revoked`, `expired` (or its pool was archived), `already_redeemed` (or a limit was reached, or it is ' +
-        'somebody else’s)',
+        'The coupon cannot be redeemed. `reason` is the first that applies: `pool_not_ready` (no codes yet, or ' +
+        'before its start), `revoked`, `expired` (or its pool is archived), `already_redeemed` (or a limit is ' +
+        'reached, or it belongs to another person)',
       schema: Type.Object({ error: Type.String(), reason: CouponRefusalSchema }),
     },
     422: { description: 'The Idempotency-Key belongs to another request', schema: ErrorBody },
@@ -126,7 +128,7 @@ export const lookUpCoupon = defineOperation({
   tag,
   summary: 'Read a coupon by its code',
   description:
-    'Looking up is not limited, but guessing is: after 30 codes in a minute that do not exist, everything is answered 429.',
+    'Only failed look-ups are limited: after 30 unknown codes in a minute, every look-up gets 429.',
   access: { by: 'key', scope: 'coupons:read' },
   limited: true,
   answers: { 200: { description: 'The coupon', schema: CouponLookup }, 404: notFound },

@@ -32,7 +32,8 @@ const NewPool = Type.Object({
     Type.Integer({
       minimum: 1,
       maximum: MAX_POOL_SIZE,
-      description: 'Codes to generate. A unique pool without it stays a draft until codes are imported.',
+      description:
+        'The number of codes to generate. A unique pool without it stays a draft until codes are imported.',
     }),
   ),
   code: Type.Optional(
@@ -40,28 +41,30 @@ const NewPool = Type.Object({
       minLength: 1,
       maxLength: 200,
       description:
-        'The code of a shared pool: 3 to 64 letters, digits, `_` and `.`, and dashes. Drawn unless given.',
+        'The code of a shared pool: 3 to 64 letters, digits, `_`, `.` and dashes. Default: generated.',
     }),
   ),
   prefix: Type.Optional(
     Type.String({
       maxLength: 20,
       ...patternOf('^[0-9A-Za-z-]*$', 'letters A to Z, digits and dashes'),
-      description: 'In front of generated codes.',
+      description: 'The prefix of generated codes.',
     }),
   ),
   alphabet: Type.Optional(
     Type.String({
       minLength: 2,
       maxLength: 36,
-      description: 'An even number of letters and digits; those that look alike are left out unless given.',
+      description:
+        'The characters of generated codes: an even number of letters and digits. Default: without characters that look alike.',
     }),
   ),
   length: Type.Optional(
     Type.Integer({
       minimum: 2,
       maximum: 40,
-      description: 'Characters behind the prefix, the last of which checks the others; 16 unless given.',
+      description:
+        'The number of characters after the prefix. The last one is a check character. Default: 16.',
     }),
   ),
   discount: Discount,
@@ -90,8 +93,9 @@ export const createCouponPool = defineOperation({
   tag,
   summary: 'Create a pool of coupons',
   description:
-    'Codes are generated in the background, in chunks; `generated` and `size` tell how far it is. Refused with the figure ' +
-    'when alphabet and length leave fewer than 60 random bits, or too few for that many codes.',
+    'Codes are generated in the background, in chunks; `generated` and `size` show the progress. The request ' +
+    'is refused when alphabet and length give fewer than 60 random bits, or too few codes for the pool; the ' +
+    'message contains the number.',
   access: editor,
   body: NewPool,
   answers: { 201: pool },
@@ -125,7 +129,7 @@ export const updateCouponPool = defineOperation({
   tag,
   summary: 'Change a pool',
   description:
-    'A limit below what has been redeemed already takes nothing back. `null` removes a time or a limit.',
+    'A limit below the number of redemptions does not undo any of them. `null` removes a time or a limit.',
   access: editor,
   body: PoolPatch,
   answers: { 200: pool },
@@ -137,7 +141,7 @@ export const archiveCouponPool = defineOperation({
   path: one,
   tag,
   summary: 'Archive a pool',
-  description: 'Its coupons have expired then. What was redeemed stays.',
+  description: 'Its coupons can no longer be redeemed. Redemptions are kept.',
   access: editor,
   answers: { 204: { description: 'Archived' } },
 })
@@ -148,7 +152,7 @@ export const topUpCouponPool = defineOperation({
   path: `${one}/top-up`,
   tag,
   summary: 'Generate more codes',
-  description: 'A pool that is ready stays so. One that has failed is tried again.',
+  description: 'A ready pool stays ready. A failed pool is tried again.',
   access: editor,
   body: Type.Object({ count: Type.Integer({ minimum: 1, maximum: MAX_POOL_SIZE }) }),
   answers: { 200: pool },
@@ -161,7 +165,7 @@ export const assignCouponOfPool = defineOperation({
   tag,
   summary: 'Assign a coupon to a person',
   description:
-    'A person has one coupon of a pool: asking again gives the same. Nobody else can redeem it. Of a shared pool it is its code.',
+    'A person gets one coupon of a pool; a repeat returns the same one. Only this person can redeem it. For a shared pool it is the code of the pool.',
   access: editor,
   body: Type.Object({
     userId: optionalId('Whom to give it to.'),
@@ -170,7 +174,7 @@ export const assignCouponOfPool = defineOperation({
   answers: {
     200: { description: 'The coupon', schema: CouponView },
     409: {
-      description: 'There is none to give',
+      description: 'No coupon is available',
       schema: Type.Object({
         error: Type.String(),
         reason: Type.Unsafe<string>({
@@ -190,8 +194,9 @@ export const importCoupons = defineOperation({
   tag,
   summary: 'Import codes from CSV',
   description:
-    'The column `code`, or the first one when there is no such header. Read as a stream of any length. Lines that cannot ' +
-    'be used are told, the rest is imported; what was imported before is a duplicate, so a repeat after a failure is safe.',
+    'The codes are in the column `code`, or in the first column if the header has no such name. The file may ' +
+    'have any length. Invalid lines are reported, and the others are imported. Codes that were imported ' +
+    'before are duplicates, so it is safe to repeat the request after a failure.',
   access: editor,
   consumes: ['text/csv'],
   answers: {
@@ -199,7 +204,7 @@ export const importCoupons = defineOperation({
       description: 'Imported',
       schema: Type.Object({
         imported: Type.Integer(),
-        duplicates: Type.Integer({ description: 'Codes that the project had, or that came twice.' }),
+        duplicates: Type.Integer({ description: 'Codes that the project already has, or that occur twice.' }),
         invalid: Type.Integer(),
         errors: Type.Array(
           Type.Object({ line: Type.Integer(), code: Type.String(), reason: Type.String() }),
@@ -207,7 +212,7 @@ export const importCoupons = defineOperation({
         ),
       }),
     },
-    415: { description: 'Not text/csv', schema: ErrorBody },
+    415: { description: 'The body is not text/csv', schema: ErrorBody },
     422: { description: 'The pool is shared or archived', schema: ErrorBody },
   },
 })
@@ -220,15 +225,15 @@ export const exportCoupons = defineOperation({
   tag,
   summary: 'Export codes as CSV',
   description:
-    'All coupons of the pool as a stream, the oldest first. Two exports of a project run at a time per process, four of a tenant, and eight ' +
-    'of all; a reader who accepts nothing for 30 seconds is disconnected.',
+    'Streams all coupons of the pool, oldest first. At most two exports per project, four per tenant and eight in ' +
+    'total run at the same time per process. A client that accepts no data for 30 seconds is disconnected.',
   access: viewer,
   answers: {
     200: {
       description: 'Columns: code, status, assignedProfileId, redeemedAt, revokedAt, createdAt',
       contentTypes: ['text/csv'],
     },
-    429: { description: 'As many exports run as may run at a time', schema: RetryAfterSeconds },
+    429: { description: 'The maximum number of exports is running', schema: RetryAfterSeconds },
   },
 })
 

@@ -44,14 +44,14 @@ export const Discount = Type.Object(
       Type.Number({
         minimum: 0,
         description:
-          'Of `percent`, which needs it, up to 100. Of every other type an amount of money: an integer in minor units of ' +
-          '`currency`, which it needs beside it. Numbers that are neither go into `data`.',
+          'Required for `percent`: at most 100. For every other type: an amount of money as an integer in minor ' +
+          'units of `currency`, which is then required. Put other numbers into `data`.',
       }),
     ),
     currency: Type.Optional(Type.String({ format: 'currency', description: CURRENCY_DESCRIPTION })),
     data: Type.Optional(openObject('Anything else, up to 4 KiB, such as `{ "points": 500 }`.')),
   },
-  { description: 'What a coupon is worth. The shop applies it.' },
+  { description: 'The discount of a coupon. The shop applies it.' },
 )
 export type Discount = Static<typeof Discount>
 
@@ -74,16 +74,18 @@ export const PoolView = Type.Object({
   kind: PoolKindSchema,
   status: oneOf<PoolStatus>(
     poolStatuses,
-    'Codes are generated in the background: `generating` until all are there. One that is topped up stays `ready`.',
+    'Codes are generated in the background. The status is `generating` until all exist. A pool that gets more codes stays `ready`.',
   ),
   failure: NullableString,
-  code: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'That of a shared pool.' }),
+  code: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'The code of a shared pool.' }),
   prefix: Type.String(),
   alphabet: Type.String(),
-  length: Type.Integer({ description: 'Characters behind the prefix, the check character included.' }),
-  size: Type.Integer({ description: 'Codes that it is to have.' }),
-  generated: Type.Integer({ description: 'Codes that it has; `generated / size` is the progress.' }),
-  redeemed: Type.Integer({ description: 'Redemptions, those that were rolled back left out.' }),
+  length: Type.Integer({ description: 'Characters after the prefix, including the check character.' }),
+  size: Type.Integer({ description: 'The requested number of codes.' }),
+  generated: Type.Integer({
+    description: 'The existing number of codes; `generated / size` is the progress.',
+  }),
+  redeemed: Type.Integer({ description: 'Redemptions that were not rolled back.' }),
   discount: Discount,
   startsAt: NullableTimestamp,
   expiresAt: NullableTimestamp,
@@ -119,7 +121,7 @@ export const RedemptionView = Type.Object({
   amount: nullableInteger('In minor units of the currency.'),
   currency: NullableString,
   metadata: JsonObject,
-  eventId: Type.String({ description: 'The `coupon_redeemed` event that tells of it.' }),
+  eventId: Type.String({ description: 'The id of its `coupon_redeemed` event.' }),
   redeemedAt: Timestamp,
   rolledBackAt: NullableTimestamp,
   rollbackReason: NullableString,
@@ -139,6 +141,6 @@ const AttemptView = Type.Object({
 
 export const CouponHistory = Type.Object({
   ...couponFields,
-  redemptions: Type.Array(RedemptionView, { description: 'The last 100, the newest first.' }),
-  attempts: Type.Array(AttemptView, { description: 'The last 100 that were refused, the newest first.' }),
+  redemptions: Type.Array(RedemptionView, { description: 'The last 100, newest first.' }),
+  attempts: Type.Array(AttemptView, { description: 'The last 100 refused attempts, newest first.' }),
 })

@@ -10,16 +10,14 @@ const MAX_REVOKED_IDS = 1_000
 const filters = {
   poolId: Type.Optional(Id),
   status: Type.Optional(CouponStatusSchema),
-  q: equalTo(
-    'Codes that begin with it, in any case and with dashes or without; these come in the order of codes.',
-  ),
+  q: equalTo('The beginning of the code. Case and dashes do not matter. The results are ordered by code.'),
 }
 const CouponQuery = Type.Object({ ...pageParameters, ...filters })
 export type CouponQuery = Static<typeof CouponQuery>
 
 const Revocation = Type.Object({
   ids: Type.Optional(
-    Type.Array(Id, { minItems: 1, maxItems: MAX_REVOKED_IDS, description: 'These coupons.' }),
+    Type.Array(Id, { minItems: 1, maxItems: MAX_REVOKED_IDS, description: 'The ids of the coupons.' }),
   ),
   poolId: Type.Optional(Id),
   status: Type.Optional(
@@ -61,7 +59,7 @@ export const updateCoupon = defineOperation({
   path: `${collection}/{id}`,
   tag,
   summary: 'Revoke a coupon',
-  description: 'For good. One that was redeemed cannot be revoked; roll its redemption back first.',
+  description: 'Revoking is permanent. To revoke a redeemed coupon, roll its redemption back first.',
   access: { by: 'project', role: 'editor' },
   body: Type.Object({ status: Type.Literal('revoked') }),
   answers: { 200: { description: 'The coupon', schema: CouponView } },
@@ -74,13 +72,16 @@ export const revokeCoupons = defineOperation({
   tag,
   summary: 'Revoke many coupons',
   description:
-    'Those named by `ids`, or all of a pool, narrowed by `status` and `q`. What was redeemed or revoked already is left ' +
-    'as it is. Safe to repeat.',
+    'Revokes the coupons in `ids`, or all coupons of a pool, filtered by `status` and `q`. Redeemed and ' +
+    'revoked coupons do not change. It is safe to repeat.',
   access: { by: 'project', role: 'editor' },
   takesLong: true,
   body: Revocation,
   answers: {
-    200: { description: 'How many were revoked now', schema: Type.Object({ revoked: Type.Integer() }) },
+    200: {
+      description: 'The number of coupons that were revoked',
+      schema: Type.Object({ revoked: Type.Integer() }),
+    },
   },
 })
 

@@ -7,12 +7,12 @@ import { ReplayResult, replayFilter } from './replay.ts'
 
 const DeadLetterView = Type.Object({
   id: Type.String(),
-  group: Type.String({ description: 'The consumers that could not process it.' }),
+  group: Type.String({ description: 'The consumer group that could not process it.' }),
   topic: Type.String(),
   partition: Type.Integer(),
   offset: Type.String(),
   key: NullableString,
-  value: Type.String({ description: 'The record as it was read.' }),
+  value: Type.String({ description: 'The unchanged record.' }),
   headers: JsonObject,
   reason: Type.String(),
   failedAt: Timestamp,
@@ -41,11 +41,12 @@ export const replayDeadLetter = defineOperation({
   path: `${collection}/{id}/replay`,
   tag,
   summary: 'Replay a dead letter',
-  description: 'Every consumer group reads it again; those that had processed it drop the repeat.',
+  description:
+    'Every consumer group receives the record again. Groups that have processed it ignore the repeat.',
   access: { by: 'project', role: 'editor' },
   answers: {
-    202: { description: 'Sent', schema: DeadLetterView },
-    422: { description: 'It does not fit its topic and would fail again', schema: Unprocessable },
+    202: { description: 'The record was published', schema: DeadLetterView },
+    422: { description: 'The record does not match the schema of its topic', schema: Unprocessable },
   },
 })
 
@@ -56,7 +57,7 @@ export const replayDeadLetters = defineOperation({
   tag,
   summary: 'Replay dead letters: those named, those that match, or all',
   description:
-    'Up to 1,000 a request; while `remaining` is not 0, go on with `nextCursor`. Those that were replayed before are left out.',
+    'Replays up to 1,000 records per request, without those that were replayed before. While `remaining` is not 0, continue with `nextCursor`.',
   access: { by: 'project', role: 'editor' },
   takesLong: true,
   body: Type.Object({
@@ -64,7 +65,7 @@ export const replayDeadLetters = defineOperation({
     topic: equalTo('Those of this topic.'),
     group: equalTo('Those of these consumers.'),
   }),
-  answers: { 200: { description: 'What became of them', schema: ReplayResult } },
+  answers: { 200: { description: 'The result of the replay', schema: ReplayResult } },
 })
 
 export const deadLetterOperations = [listDeadLetters, replayDeadLetter, replayDeadLetters]

@@ -27,7 +27,7 @@ export type DecisionReason = (typeof decisionReasons)[number]
 export const DecisionContext: TUnsafe<Record<string, unknown>> = Type.Unsafe<Record<string, unknown>>({
   type: 'object',
   additionalProperties: true,
-  description: 'What conditions find below `context`.',
+  description: 'The data that conditions read as `context`.',
 })
 
 const DecideRequest = Type.Object(
@@ -39,12 +39,12 @@ const DecideRequest = Type.Object(
         type: ['array', 'null'],
         items: { type: 'string', minLength: 1, maxLength: 200, ...NOT_BLANK },
         maxItems: 100,
-        description: 'Which decisions; all that are active, unless given.',
+        description: 'The keys of the decisions. Default: all active decisions.',
       }),
     ),
     context: Type.Optional(Type.Unsafe<Record<string, unknown> | null>({ type: ['object', 'null'] })),
   },
-  { additionalProperties: false, description: 'At least one of the ids is needed.' },
+  { additionalProperties: false, description: 'At least one id is required.' },
 )
 export type DecideRequest = Static<typeof DecideRequest>
 export const decideRequest = compileValidator(DecideRequest)
@@ -64,7 +64,8 @@ const Decided = Type.Object({
   coupon: Type.Optional(
     Type.Unsafe<Static<typeof AssignedCoupon> | null>({
       anyOf: [AssignedCoupon, { type: 'null' }],
-      description: 'The person’s code, where the variant has a coupon pool; null when there is none now.',
+      description:
+        'The code of the person when the variant has a coupon pool; null when no coupon is available.',
     }),
   ),
   couponReason: Type.Optional(Type.String({ description: 'Why there is no coupon.' })),
@@ -77,8 +78,8 @@ const DecideResult = Type.Object({
   degraded: Type.Optional(
     Type.Literal(true, {
       description:
-        'Something could not be read in time: traits and counts were taken for empty or may be outdated, or caps held ' +
-        'per process. Or an identify of the person was accepted and could not be applied yet.',
+        'Some data could not be read in time: traits and counts were treated as empty or may be outdated, ' +
+        'frequency caps were counted per process, or an accepted identify of the person is not applied yet.',
     }),
   ),
 })
@@ -91,16 +92,19 @@ export const decide = defineOperation({
   tag: 'Decisions',
   summary: 'Decide which variants a person gets',
   description:
-    'A person keeps a variant for as long as the rules that gave it stay as they are, also through a login. Whoever is ' +
-    'given a variant by a rule is counted as exposed. An unknown key is answered with the reason `ERROR`.',
+    'A person keeps a variant while the rules that assigned it do not change, also after signing in. A person' +
+    ' who gets a variant from a rule counts as exposed. An unknown key gets the reason `ERROR`.',
   access: { by: 'key', scope: 'decide' },
   forPrograms: true,
   limited: true,
   body: DecideRequest,
   answers: {
     200: { description: 'A decision for each key, in the order of the keys', schema: DecideResult },
-    400: { description: 'Not JSON, no id, or a field that is unknown or of a wrong type', schema: ErrorBody },
-    503: { description: 'Nothing is known of the project and no store answers', schema: RetryAfter },
+    400: {
+      description: 'The body is not JSON, has no id, or has a field that is unknown or of the wrong type',
+      schema: ErrorBody,
+    },
+    503: { description: 'The configuration of the project cannot be read', schema: RetryAfter },
   },
 })
 
@@ -150,9 +154,9 @@ export const evaluateFlag = defineOperation({
   body: EvaluationRequest,
   answers: {
     200: { description: 'The flag', schema: EvaluatedFlag },
-    400: { description: 'The context is not usable', schema: EvaluationFailure },
+    400: { description: 'The context is not valid', schema: EvaluationFailure },
     404: {
-      description: 'There is no such decision, or it is a draft or archived: `FLAG_NOT_FOUND`',
+      description: '`FLAG_NOT_FOUND`: the decision does not exist, or is a draft or archived',
       schema: EvaluationFailure,
     },
   },
@@ -176,8 +180,8 @@ export const evaluateFlags = defineOperation({
       description: 'The flags, with an `ETag`',
       schema: Type.Object({ flags: Type.Array(EvaluatedFlag) }),
     },
-    304: { description: 'As before' },
-    400: { description: 'The context is not usable', schema: EvaluationFailure },
+    304: { description: 'Not modified' },
+    400: { description: 'The context is not valid', schema: EvaluationFailure },
   },
 })
 

@@ -11,7 +11,7 @@ const version = {
   version: Type.Optional(
     Type.Integer({
       minimum: 1,
-      description: 'The version that the change is made to; 412 when it is not the newest.',
+      description: 'The version to change. 412 when it is not the latest.',
     }),
   ),
 }
@@ -31,7 +31,7 @@ const DecisionPatch = Type.Object({
 
 const Warnings = Type.Array(
   Type.Object({ code: Type.String(), ruleId: NullableString, message: Type.String() }),
-  { description: 'What a change does that its author may not expect, such as giving people other variants.' },
+  { description: 'Side effects of the change, such as people who get another variant.' },
 )
 
 const parts = { ...decisionParts, salt: Type.String() }
@@ -39,7 +39,7 @@ const DecisionView = Type.Object({
   id: Id,
   key: Type.String(),
   status: DecisionStatusSchema,
-  version: Type.Integer({ description: 'Counts all changes, those of the status included.' }),
+  version: Type.Integer({ description: 'The number of changes, including changes of the status.' }),
   ...parts,
   createdAt: Timestamp,
   updatedAt: Timestamp,
@@ -64,15 +64,15 @@ const PreviewRequest = Type.Object({
     Type.Unsafe<Record<string, unknown> | null>({
       type: ['object', 'null'],
       additionalProperties: true,
-      description: 'In place of the traits of the person’s profile.',
+      description: 'Replaces the traits of the person’s profile.',
     }),
   ),
   context: Type.Optional(DecisionContext),
 })
 
 const BucketView = Type.Object({
-  bucket: Type.Integer({ description: 'Of 10,000, counted from 0.' }),
-  below: Type.Number({ description: 'Buckets below this one are in.' }),
+  bucket: Type.Integer({ description: 'From 0 to 9,999.' }),
+  below: Type.Number({ description: 'Buckets below this number are included.' }),
   in: Type.Boolean(),
 })
 const NullableBucket = Type.Unsafe<Static<typeof BucketView> | null>({
@@ -87,15 +87,15 @@ const Choice = Type.Object({
 const Preview = Type.Object({
   key: Type.String(),
   version: Type.Integer(),
-  subject: Type.String({ description: 'What is hashed for this person.' }),
+  subject: Type.String({ description: 'The value that is hashed for this person.' }),
   profileId: NullableString,
   answer: Choice,
   ifActive: Type.Object(
     { ...Choice.properties },
-    { description: 'The answer if it were active and within its schedule now.' },
+    { description: 'The answer, as if the decision were active and within its schedule.' },
   ),
   status: DecisionStatusSchema,
-  scheduled: Type.Boolean({ description: 'Whether now is within its schedule.' }),
+  scheduled: Type.Boolean({ description: 'Whether the current time is within its schedule.' }),
   holdout: BucketView,
   exclusionGroup: Type.Unsafe<unknown>({
     anyOf: [
@@ -125,7 +125,7 @@ const Preview = Type.Object({
       split: NullableBucket,
       variant: Type.Unsafe<string | null>({
         type: ['string', 'null'],
-        description: 'What the rule gives; null when it does not apply.',
+        description: 'The variant of the rule; null when the rule does not apply.',
       }),
       why: Type.String(),
     }),
@@ -138,7 +138,7 @@ export type DecisionPreview = Static<typeof Preview>
 const Interval = Type.Unsafe<[number, number] | null>({
   type: ['array', 'null'],
   items: { type: 'number' },
-  description: 'At 95 %.',
+  description: 'The 95% confidence interval.',
 })
 const NullableNumber = (description: string) =>
   Type.Unsafe<number | null>({ type: ['number', 'null'], description })
@@ -146,25 +146,25 @@ const VariantStats = Type.Object({
   variant: Type.String(),
   control: Type.Boolean(),
   exposures: Type.Integer({
-    description: 'Days on which people were given the variant, summed over people.',
+    description: 'The number of days on which a person got the variant, summed over all people.',
   }),
-  people: Type.Integer({ description: 'Who were given this variant and no other.' }),
-  converted: Type.Integer({ description: 'Of these, who converted after they were first given it.' }),
-  conversions: Type.Integer({ description: 'Conversions of these people since then.' }),
+  people: Type.Integer({ description: 'People who got only this variant.' }),
+  converted: Type.Integer({ description: 'Those of them who converted after they first got it.' }),
+  conversions: Type.Integer({ description: 'Conversions of these people after that.' }),
   rate: NullableNumber('`converted` of `people`.'),
   rateInterval: Interval,
   lift: NullableNumber('How much higher the rate is than that of the control, as a part of that.'),
   difference: NullableNumber('Rate less the rate of the control.'),
   differenceInterval: Interval,
   pValue: NullableNumber(
-    'Of a difference this large or larger if there were none (two-sided z-test of proportions).',
+    'The probability of a difference at least this large if there is none (two-sided z-test of proportions).',
   ),
 })
 const Stats = Type.Object({
   key: Type.String(),
-  control: Type.String({ description: 'The fallback variant: what others are compared with.' }),
+  control: Type.String({ description: 'The fallback variant, which the others are compared with.' }),
   mixed: Type.Integer({
-    description: 'People who were given several variants; they are left out of the comparison.',
+    description: 'People who got several variants. They are not part of the comparison.',
   }),
   variants: Type.Array(VariantStats),
 })
@@ -174,8 +174,8 @@ const tag = 'Decisions'
 const collection = '/api/projects/{projectId}/decisions'
 const one = `${collection}/{key}`
 const decision = { description: 'The decision', schema: DecisionView }
-const stale = { description: 'Somebody else has changed it meanwhile', schema: ErrorBody }
-const archived = { description: 'It is archived', schema: ErrorBody }
+const stale = { description: 'The decision was changed by another request', schema: ErrorBody }
+const archived = { description: 'The decision is archived', schema: ErrorBody }
 const editor = { by: 'project', role: 'editor' } as const
 const viewer = { by: 'project', role: 'viewer' } as const
 
@@ -185,7 +185,7 @@ export const createDecision = defineOperation({
   path: collection,
   tag,
   summary: 'Create a decision',
-  description: 'A draft, unless its status says otherwise. Rules get ids, which what they decide depends on.',
+  description: 'The default status is draft. Each rule gets an id, which determines who gets which variant.',
   access: editor,
   body: NewDecision,
   answers: { 201: decision },
@@ -219,7 +219,7 @@ export const replaceDecision = defineOperation({
   tag,
   summary: 'Replace a decision',
   description:
-    'A rule without an id is taken for the one that was at its place. Changed weights reshuffle people; the answer says so in `warnings`.',
+    'A rule without an id keeps the id of the rule at the same position. Changed weights give people other variants; `warnings` reports it.',
   access: editor,
   body: DecisionReplacement,
   answers: { 200: decision, 409: archived, 412: stale },
@@ -231,7 +231,8 @@ export const updateDecision = defineOperation({
   path: one,
   tag,
   summary: 'Update parts of a decision',
-  description: 'What is left out stays. As for the whole, changed weights reshuffle people.',
+  description:
+    'Absent fields do not change. Changed weights give people other variants; `warnings` reports it.',
   access: editor,
   body: DecisionPatch,
   answers: { 200: decision, 409: archived, 412: stale },
@@ -268,7 +269,7 @@ export const rollbackDecision = defineOperation({
   path: `${one}/rollback`,
   tag,
   summary: 'Restore an earlier version of a decision',
-  description: 'Makes a new version like that one; the status stays as it is.',
+  description: 'Creates a new version with the earlier definition. The status does not change.',
   access: editor,
   body: Type.Object({ version: Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 }) }),
   answers: { 200: decision, 409: archived },
@@ -281,7 +282,7 @@ export const previewDecision = defineOperation({
   path: `${one}/preview`,
   tag,
   summary: 'Preview decisions for a person, with reasons',
-  description: 'Counts no exposure and no frequency cap, and hands out no coupon.',
+  description: 'It records no exposure, counts no frequency cap and assigns no coupon.',
   access: viewer,
   body: PreviewRequest,
   answers: { 200: { description: 'Each step of the decision', schema: Preview } },

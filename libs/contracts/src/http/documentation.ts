@@ -8,7 +8,7 @@ const access = { by: 'anyone' } as const
 const Index = Type.Object({
   name: Type.String(),
   version: Type.String(),
-  apps: Type.Array(Type.String(), { description: 'What runs in the process that answers.' }),
+  apps: Type.Array(Type.String(), { description: 'The apps in this process.' }),
   console: Type.String(),
   docs: Type.String(),
   openapi: Type.String(),
@@ -16,7 +16,7 @@ const Index = Type.Object({
   readiness: Type.String(),
   metrics: Type.Object({
     path: Type.String(),
-    port: Type.Optional(Type.Integer({ description: 'Another than that of the API.' })),
+    port: Type.Optional(Type.Integer({ description: 'The port, when it is not that of the API.' })),
   }),
 })
 
@@ -27,7 +27,7 @@ export const getIndex = defineOperation({
   tag,
   summary: 'Read which apps this process runs',
   description:
-    'Where the console, the documentation, health and metrics are, as JSON. Browsers are led to the console.',
+    'The addresses of the console, the documentation, health checks and metrics. Browsers are redirected to the console.',
   access,
   answers: {
     200: {
@@ -69,7 +69,7 @@ export const getDocsFile = defineOperation({
   access,
   answers: {
     200: { description: 'A script or a style sheet', contentTypes: ['text/javascript', 'text/css'] },
-    404: { description: 'No such file', schema: ErrorBody },
+    404: { description: 'The file does not exist', schema: ErrorBody },
   },
 })
 

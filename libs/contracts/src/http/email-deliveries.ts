@@ -18,7 +18,7 @@ export const EmailDeliveryView = Type.Object({
   reason: Type.Unsafe<string | null>({
     ...NullableString,
     description:
-      'Why it stands as it does; of a `pending` one, why it waits, such as for the limit of emails per hour.',
+      'The reason for the status. For `pending`: why it waits, such as for the limit of emails per hour.',
   }),
   attempts: Type.Integer(),
   nextAttemptAt: NullableTimestamp,
@@ -42,7 +42,7 @@ export const listEmailDeliveries = defineOperation({
   path: collection,
   tag,
   summary: 'List the deliveries of a trigger',
-  description: 'With `status=failed` it is the list of dead letters.',
+  description: 'Use `status=failed` to list the dead letters.',
   access: { by: 'project', role: 'viewer' },
   query: DeliveryQuery,
   answers: {
@@ -58,8 +58,8 @@ export const retryEmailDelivery = defineOperation({
   summary: 'Retry a failed delivery',
   access: { by: 'project', role: 'editor' },
   answers: {
-    202: { description: 'It is on its way', schema: EmailDeliveryView },
-    422: { description: 'It has not failed: it was sent, or may have been', schema: Unprocessable },
+    202: { description: 'The email is queued', schema: EmailDeliveryView },
+    422: { description: 'The delivery has not failed', schema: Unprocessable },
   },
 })
 

@@ -8,7 +8,7 @@ export const MAX_BOUNCES_BODY_BYTES = 1024 * 1024
 
 const tag = 'Email feedback'
 const page = { description: 'A page for people', contentTypes: ['text/html'] }
-const unknownLink = { description: 'Not a link of an email', schema: ErrorBody }
+const unknownLink = { description: 'The link is not valid', schema: ErrorBody }
 const storeAway = { description: 'The database does not answer; repeat later', schema: RetryAfter }
 
 export const showUnsubscribe = defineOperation({
@@ -17,7 +17,7 @@ export const showUnsubscribe = defineOperation({
   path: '/u/{token}',
   tag,
   summary: 'Show the page that unsubscribes',
-  description: 'Changes nothing, since mail scanners follow links.',
+  description: 'This request changes nothing, because mail scanners follow links.',
   access: { by: 'anyone' },
   answers: { 200: page, 404: unknownLink, 503: storeAway },
 })
@@ -28,7 +28,7 @@ export const unsubscribe = defineOperation({
   path: '/u/{token}',
   tag,
   summary: 'Unsubscribe the recipient of an email',
-  description: 'With one click, by RFC 8058; repeating it changes nothing.',
+  description: 'One-click unsubscribe (RFC 8058). A repeat changes nothing.',
   access: { by: 'anyone' },
   answers: { 200: page, 404: unknownLink, 503: storeAway },
 })
@@ -42,7 +42,7 @@ const Bounce = Type.Object({
   messageId: Type.Optional(
     Type.String({
       maxLength: 1_000,
-      description: 'The `Message-ID` of what came back: its delivery is marked.',
+      description: 'The `Message-ID` of the returned email. Its delivery gets the status `bounced`.',
     }),
   ),
 })
@@ -59,13 +59,13 @@ export const reportBounces = defineOperation({
   body: Type.Object({ bounces: Type.Array(Bounce, { minItems: 1, maxItems: MAX_BOUNCES }) }),
   answers: {
     200: {
-      description: 'Noted',
+      description: 'The reports were stored',
       schema: Type.Object({
         suppressed: Type.Integer({ description: 'Addresses that were not suppressed before.' }),
         bounced: Type.Integer({ description: 'Deliveries that were marked.' }),
       }),
     },
-    400: { description: 'Not JSON, or not reports', schema: ErrorBody },
+    400: { description: 'The body is not JSON or not valid', schema: ErrorBody },
   },
 })
 

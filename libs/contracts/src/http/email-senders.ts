@@ -8,12 +8,14 @@ const senderStatuses = ['pending', 'verified'] as const
 
 const EmailSenderView = Type.Object({
   id: Id,
-  sender: Type.String({ description: 'An address, or a domain with all of its addresses.' }),
-  recipient: Type.String({ description: 'Who gets the link that verifies it: of a domain, its postmaster.' }),
+  sender: Type.String({ description: 'An address, or a domain with all its addresses.' }),
+  recipient: Type.String({
+    description: 'The recipient of the verification link: the address, or the postmaster of a domain.',
+  }),
   status: Type.Enum(senderStatuses),
   mailError: Type.Unsafe<string | null>({
     ...NullableString,
-    description: 'Why the link could not be sent; null when it was, or is yet to be.',
+    description: 'Why the link could not be sent; null when it was sent or is queued.',
   }),
   verifiedAt: NullableTimestamp,
   createdAt: Timestamp,
@@ -39,13 +41,13 @@ export const createEmailSender = defineOperation({
   tag,
   summary: 'Add a sender: an address or a domain',
   description:
-    'A link is mailed to the address, or to the postmaster of the domain; it is good once and for 24 hours. Who follows it ' +
-    'lets all projects of the tenant send from there. Asking again sends another link in place of the one before. At most ' +
-    '5 links an hour for a tenant, and 3 a day to one recipient.',
+    'A verification link is sent to the address, or to the postmaster of the domain. It is valid once and for' +
+    ' 24 hours. Following it allows all projects of the tenant to send from there. A repeat sends a new link,' +
+    ' which replaces the previous one. At most 5 links per hour and tenant, and 3 per day and recipient.',
   access,
   limited: true,
   body: NewEmailSender,
-  answers: { 201: sender, 200: { ...sender, description: 'It was asked for already' } },
+  answers: { 201: sender, 200: { ...sender, description: 'The sender exists already' } },
 })
 
 export const listEmailSenders = defineOperation({
@@ -65,13 +67,13 @@ export const deleteEmailSender = defineOperation({
   path: `${collection}/{id}`,
   tag,
   summary: 'Remove a sender',
-  description: 'Emails of triggers that come from it are not sent any more; they fail, with the reason.',
+  description: 'Emails of triggers with this sender fail from then on.',
   access,
-  answers: { 204: { description: 'Withdrawn' } },
+  answers: { 204: { description: 'The sender was removed' } },
 })
 
 const page = { description: 'A page for people', contentTypes: ['text/html'] }
-const unknownLink = { description: 'Not a link, or one that was used or has expired', schema: ErrorBody }
+const unknownLink = { description: 'The link is not valid, was used or has expired', schema: ErrorBody }
 const storeAway = { description: 'The database does not answer; repeat later', schema: RetryAfter }
 
 export const showEmailSender = defineOperation({
@@ -80,7 +82,7 @@ export const showEmailSender = defineOperation({
   path: '/u/senders/{token}',
   tag,
   summary: 'Show the page that verifies a sender',
-  description: 'Changes nothing, since mail scanners follow links.',
+  description: 'This request changes nothing, because mail scanners follow links.',
   access: { by: 'anyone' },
   answers: { 200: page, 404: unknownLink, 503: storeAway },
 })

@@ -15,42 +15,42 @@ import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf } from './page.ts'
 
 const Status = Type.Enum(emailTriggerStatuses, {
-  description: 'Only an active trigger sends. Archiving is for ever.',
+  description: 'Only an active trigger sends emails. Archiving is permanent.',
 })
 const templates = {
   subject: Type.String({
     minLength: 1,
     maxLength: 500,
     ...notBlank,
-    description: 'Handlebars; becomes one line of text.',
+    description: 'A Handlebars template that renders one line of text.',
   }),
   html: Type.String({
     minLength: 1,
     maxLength: 102_400,
     ...notBlank,
     description:
-      'Handlebars over `traits`, `event`, `profile`, `project` and `unsubscribeUrl`. Values are escaped. ' +
-      'Without the unsubscribe link one is added at the end.',
+      'A Handlebars template with `traits`, `event`, `profile`, `project` and `unsubscribeUrl`. Values are ' +
+      'escaped. An unsubscribe link is added at the end if the template has none.',
   }),
 }
 const optional = {
   filter: Type.Optional(
-    Type.Unknown({ description: 'JsonLogic over the event; without one, all of that name.' }),
+    Type.Unknown({ description: 'A JsonLogic condition on the event. Default: every event of this name.' }),
   ),
   from: Type.Optional(
     Type.Unsafe<string | null>({
       type: ['string', 'null'],
       maxLength: 500,
       description:
-        'Such as `Shop <hello@shop.example>`: a sender that the deployment allows or the tenant has verified; null is the ' +
-        'deployment’s.',
+        'The sender, such as `Shop <hello@shop.example>`. The deployment must allow it, or the tenant must have ' +
+        'verified it. Null: the sender of the deployment.',
     }),
   ),
   cooldownSeconds: Type.Optional(
     Type.Integer({
       minimum: 0,
       maximum: 31_536_000,
-      description: 'At least this long between two emails to one profile.',
+      description: 'The minimum time between two emails to the same profile.',
     }),
   ),
   status: Type.Optional(Status),
@@ -71,9 +71,9 @@ const EmailTriggerView = Type.Object({
   status: Status,
   activatedAt: Type.Unsafe<string | null>({
     ...NullableTimestamp,
-    description: 'Events received before fire nothing.',
+    description: 'Events received before this time send no email.',
   }),
-  version: Type.Integer({ description: 'Counts the changes.' }),
+  version: Type.Integer({ description: 'The number of changes.' }),
   createdAt: Timestamp,
   updatedAt: Timestamp,
 })
@@ -91,7 +91,7 @@ const TestSend = Type.Object({ to: Type.String({ minLength: 3, maxLength: 254 })
 const Stats = Type.Object({
   triggerId: Id,
   counts: Type.Object(Object.fromEntries(emailDeliveryStatuses.map((status) => [status, Type.Integer()])), {
-    description: 'Deliveries by status, tests left out.',
+    description: 'Deliveries by status, without test emails.',
   }),
 })
 
@@ -102,7 +102,7 @@ const tag = 'Email triggers'
 const collection = '/api/projects/{projectId}/email-triggers'
 const one = `${collection}/{id}`
 const trigger = { description: 'The trigger', schema: EmailTriggerView }
-const rendered = { description: 'What would be sent', schema: Preview }
+const rendered = { description: 'The rendered email', schema: Preview }
 
 export const createEmailTrigger = defineOperation({
   id: 'createEmailTrigger',
@@ -111,8 +111,8 @@ export const createEmailTrigger = defineOperation({
   tag,
   summary: 'Create an email trigger',
   description:
-    'A draft unless said otherwise. Events that were received before it became active fire nothing, ' +
-    'nor do those of bots, or of a backfill. A profile without the trait `email` is skipped.',
+    'The default status is draft. Events received before the activation, events of bots and backfilled events' +
+    ' send no email. A profile without the trait `email` is skipped.',
   access: { by: 'project', role: 'editor' },
   body: NewEmailTrigger,
   answers: { 201: trigger },
@@ -124,7 +124,7 @@ export const listEmailTriggers = defineOperation({
   path: collection,
   tag,
   summary: 'List email triggers',
-  description: 'Archived ones only when they are asked for.',
+  description: 'Archived triggers are listed only with `status=archived`.',
   access: { by: 'project', role: 'viewer' },
   query: StatusQuery,
   answers: {
@@ -149,7 +149,7 @@ export const updateEmailTrigger = defineOperation({
   tag,
   summary: 'Change an email trigger',
   description:
-    'What waits to be sent is sent with the new templates, or not at all once the trigger is paused or archived.',
+    'Queued emails use the new templates. They are not sent when the trigger is paused or archived.',
   access: { by: 'project', role: 'editor' },
   body: EmailTriggerPatch,
   answers: { 200: trigger },
@@ -196,11 +196,11 @@ export const testEmailTrigger = defineOperation({
   tag,
   summary: 'Send a trigger’s email to yourself',
   description:
-    'At most 10 a minute in a project. Whatever the trigger’s status; the subject begins with `[Test]`.',
+    'At most 10 per minute and project, for a trigger of any status. The subject begins with `[Test]`.',
   access: { by: 'project', role: 'editor' },
   limited: true,
   body: TestSend,
-  answers: { 202: { description: 'It is on its way', schema: EmailDeliveryView } },
+  answers: { 202: { description: 'The email is queued', schema: EmailDeliveryView } },
 })
 
 export const getEmailTriggerStats = defineOperation({

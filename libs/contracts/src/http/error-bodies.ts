@@ -3,8 +3,8 @@ import { ValidationItem } from './track-result.ts'
 
 /** The body of every error. */
 export const ErrorBody = Type.Object({
-  error: Type.String({ description: 'What is wrong, in words or as a code.' }),
-  errors: Type.Optional(Type.Array(ValidationItem, { description: 'What is wrong, field by field.' })),
+  error: Type.String({ description: 'A message or a code.' }),
+  errors: Type.Optional(Type.Array(ValidationItem, { description: 'The problem of each field.' })),
 })
 
 /** 422: the errors by field. */

@@ -16,7 +16,7 @@ export const MAX_SCHEMA_PARTS = 500
 export const MAX_SCHEMA_PATTERNS = 50
 
 const Description = Type.Optional(
-  Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: 2_000, description: 'Null for none.' }),
+  Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: 2_000, description: 'Null removes it.' }),
 )
 const PropertySchema = Type.Unsafe<Record<string, unknown>>({
   type: 'object',
@@ -39,7 +39,7 @@ const EventDefinitionView = Type.Object({
   name: Type.String(),
   description: NullableString,
   schema: JsonObject,
-  version: Type.Integer({ description: 'Counts the changes of the schema.' }),
+  version: Type.Integer({ description: 'The number of schema changes.' }),
   createdAt: Timestamp,
   updatedAt: Timestamp,
 })
@@ -60,13 +60,13 @@ const InferenceRequest = Type.Object({
       minimum: 1,
       maximum: MAX_SAMPLE_SIZE,
       default: DEFAULT_SAMPLE_SIZE,
-      description: 'How many of the events received last are looked at.',
+      description: 'The number of latest events to examine.',
     }),
   ),
 })
 const Inference = Type.Object({
   eventName: Type.String(),
-  sampled: Type.Integer({ description: 'How many events were looked at.' }),
+  sampled: Type.Integer({ description: 'The number of examined events.' }),
   schema: JsonObject,
 })
 
@@ -82,8 +82,8 @@ export const createEventDefinition = defineOperation({
   tag,
   summary: 'Create an event definition',
   description:
-    'A schema that refers to other documents, exceeds a limit of `schema`, or has a pattern that could take exponential ' +
-    'time is refused with 422 and the rule `unsafe_schema`.',
+    'A schema is refused with 422 and the rule `unsafe_schema` when it refers to other documents, exceeds a ' +
+    'limit of `schema`, or has a pattern that could take exponential time.',
   access: { by: 'project', role: 'editor' },
   body: NewEventDefinition,
   answers: { 201: definition },
@@ -98,7 +98,10 @@ export const listEventDefinitions = defineOperation({
   access: { by: 'project', role: 'viewer' },
   query: Type.Object({
     ...pageParameters,
-    archived: Type.Boolean({ default: false, description: 'Those that are archived instead of the others.' }),
+    archived: Type.Boolean({
+      default: false,
+      description: 'Lists archived definitions instead of the others.',
+    }),
   }),
   answers: {
     200: { description: 'A page of definitions, the newest first', schema: pageOf(EventDefinitionView) },
@@ -121,7 +124,7 @@ export const updateEventDefinition = defineOperation({
   path: one,
   tag,
   summary: 'Change a definition',
-  description: 'A new schema is a new version.',
+  description: 'A changed schema creates a version.',
   access: { by: 'project', role: 'editor' },
   body: EventDefinitionPatch,
   answers: { 200: definition },
@@ -155,7 +158,7 @@ export const inferEventSchema = defineOperation({
   path: `${collection}/infer`,
   tag,
   summary: 'Infer a schema from stored events',
-  description: 'Nothing is saved. Every event that was looked at fits the schema.',
+  description: 'Nothing is saved. All examined events match the schema.',
   access: { by: 'project', role: 'viewer' },
   body: InferenceRequest,
   answers: { 200: { description: 'The proposed schema', schema: Inference } },

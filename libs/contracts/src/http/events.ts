@@ -54,8 +54,8 @@ const EventExportQuery = Type.Object({
     enum: exportFormats,
     default: 'jsonl',
     description:
-      'JSON lines, or CSV by RFC 4180 with a header, in which a text that a spreadsheet would take for a formula begins ' +
-      'with an apostrophe, or Parquet, in which objects are JSON texts.',
+      'JSON lines; CSV (RFC 4180) with a header, in which text that a spreadsheet would treat as a formula ' +
+      'begins with an apostrophe; or Parquet, in which objects are JSON text.',
   }),
   limit: Type.Optional(
     Type.Integer({
@@ -81,7 +81,7 @@ export const listEvents = defineOperation({
   tag: 'Events',
   summary: 'List events; all filters that are given must match',
   description:
-    'With `from`, `to` or `filters` a page ends after 2 s of looking, also when it is empty; `nextCursor` leads on.',
+    'With `from`, `to` or `filters` a page ends after 2 s, even when it is empty. Continue with `nextCursor`.',
   access: { by: 'project', role: 'viewer' },
   query: EventQuery,
   answers: { 200: { description: 'A page of events, the last received first', schema: pageOf(EventView) } },
@@ -95,11 +95,10 @@ export const exportEvents = defineOperation({
   tag: 'Events',
   summary: 'Export events as JSON lines, CSV or Parquet',
   description:
-    'All events that match as a stream, the last received first. Each has a `cursor`: that of the last one continues an ' +
-    'export that was interrupted, or that ended at its `limit`. A Parquet file is readable only when it is whole, so ask ' +
-    'for a large export in parts. Two exports of a project run at a time per process, four of a tenant, and eight of all; ' +
-    'a ' +
-    'reader who accepts nothing for 30 seconds is disconnected.',
+    'Streams all events that match, the last received first. Each event has a `cursor`. Send the last one to ' +
+    'continue an export that was interrupted or that ended at its `limit`. A Parquet file is readable only ' +
+    'when it is complete, so split large exports. At most two exports per project, four per tenant ' +
+    'and eight in total run at the same time per process. A client that accepts no data for 30 seconds is disconnected.',
   access: { by: 'project', role: 'viewer' },
   query: EventExportQuery,
   answers: {
@@ -107,7 +106,7 @@ export const exportEvents = defineOperation({
       description: 'The events',
       contentTypes: ['application/jsonl', 'text/csv', 'application/vnd.apache.parquet'],
     },
-    429: { description: 'As many exports run as may run at a time', schema: RetryAfterSeconds },
+    429: { description: 'The maximum number of exports is running', schema: RetryAfterSeconds },
   },
 })
 
@@ -126,16 +125,17 @@ export const streamEvents = defineOperation({
   tag: 'Events',
   summary: 'Follow events as they are stored',
   description:
-    'Server-sent events without end: each `data` is an event as `listEvents` shows it, within two seconds of its arrival. ' +
-    'An event `gap` with `{ "dropped", "from", "to" }` says how many events are left out, for a reader who is too slow or ' +
-    'because over 200 arrived at once, and when the first and the last of them were received; at most 100,000 are ' +
-    'counted. `end` says that the reader may no longer read. A comment is sent at least every 20 s. Thirty streams of a ' +
-    'project are open at a time per process, 60 of a tenant, and 200 of all; a reader who accepts nothing for 30 seconds is disconnected.',
+    'An endless stream of server-sent events. The `data` of each is an event as in `listEvents`, at most two seconds ' +
+    'after it was stored. An event `gap` with `{ "dropped", "from", "to" }` gives the number of skipped events, up to ' +
+    '100,000, and when the first and the last of them were received. Events are skipped when the client is too slow or ' +
+    'over 200 arrive at once. `end` means that the client lost its access. A comment is sent at least every 20 s. At ' +
+    'most 30 streams per project, 60 per tenant and 200 in total are open at the same time per process. A client that ' +
+    'accepts no data for 30 seconds is disconnected.',
   access: { by: 'project', role: 'viewer' },
   query: LiveEventQuery,
   answers: {
     200: { description: 'The stream', contentTypes: ['text/event-stream'] },
-    429: { description: 'As many streams are open as may be open at a time', schema: RetryAfterSeconds },
+    429: { description: 'The maximum number of streams is open', schema: RetryAfterSeconds },
   },
 })
 

@@ -30,14 +30,15 @@ const UserHash = Type.Optional(
     type: ['string', 'null'],
     maxLength: 200,
     description:
-      'Proves `userId` to a call with a `pub` key: the HMAC-SHA-256 of the user id by the project’s identity secret, ' +
-      'as hex, computed by your server. A wrong one is refused with 403.',
+      'Proves `userId` in a request with a `pub` key: the HMAC-SHA-256 of the user id with the project’s ' +
+      'identity secret, as hex, computed by your server. A wrong value is refused with 403.',
   }),
 )
 
 const TRAITS =
-  'What is known of the person. `null` unsets a trait. `email`, `phone`, `name`, `locale` and `timezone` are ' +
-  'strings. At most 8,192 bytes and 2 levels, of which the object itself is one. A profile keeps at most 65,536 bytes.'
+  'The traits to write. `null` removes a trait. `email`, `phone`, `name`, `locale` and `timezone` must be ' +
+  'strings. At most 8,192 bytes and 2 levels, including the object itself. A profile stores at most 65,536 ' +
+  'bytes.'
 
 /** Traits in the API. */
 export const Traits = Type.Unsafe<Record<string, unknown>>({ type: 'object', description: TRAITS })
@@ -53,16 +54,17 @@ export const IdentifyRequest = Type.Object(
       Type.Unsafe<Record<string, unknown> | null>({ type: ['object', 'null'], description: TRAITS }),
     ),
   },
-  { additionalProperties: false, description: 'A visitor logged in.' },
+  { additionalProperties: false, description: 'Links a visitor to a user.' },
 )
 export type IdentifyRequest = Static<typeof IdentifyRequest>
 export const identifyRequest = compileValidator(IdentifyRequest)
 
 const DroppedKeys = Type.Array(Type.String(), {
   description:
-    'Traits that were not stored: names that begin with `$` or `_`, have over 64 characters or are reserved, ' +
-    'known traits of a wrong type, what the project denies, and, of a `pub` key without `userHash`, an `email` or ' +
-    '`phone` that a `sec` key has written. An identify that could only be queued does not name those.',
+    'Traits that were not stored: those with a name that begins with `$` or `_`, has over 64 characters or is' +
+    ' reserved; known traits of the wrong type; traits that the project denies; and, for a `pub` key without ' +
+    '`userHash`, an `email` or `phone` that a `sec` key has written. An identify that was only queued does ' +
+    'not report the last ones.',
 })
 
 /** 202, or 200 with the sync selector: it applies to events that are sent from now on. */
@@ -77,7 +79,7 @@ export const ProfileRequest = Type.Object(
     userHash: UserHash,
     traits: Traits,
   },
-  { additionalProperties: false, description: 'Traits of a person.' },
+  { additionalProperties: false, description: 'The traits to write.' },
 )
 export type ProfileRequest = Static<typeof ProfileRequest>
 export const profileRequest = compileValidator(ProfileRequest)
@@ -86,11 +88,14 @@ export const profileRequest = compileValidator(ProfileRequest)
 export const ProfileResult = Type.Object({
   ok: Type.Literal(true),
   profileId: Type.Optional(
-    Type.String({ format: 'uuid', description: 'Not for a `pub` key, which could tell by it who is whom.' }),
+    Type.String({
+      format: 'uuid',
+      description: 'Absent for a `pub` key, because it would link ids of the same person.',
+    }),
   ),
   traits: Type.Unsafe<Traits>({
     type: 'object',
-    description: 'All that the profile has now; for a `pub` key only what the request wrote.',
+    description: 'The current traits of the profile. A `pub` key gets only those that the request wrote.',
   }),
   dropped_keys: DroppedKeys,
 })

@@ -10,7 +10,8 @@ const SyncQuery = Type.Object({
     Type.Unsafe<'1' | 'true'>({
       type: 'string',
       enum: ['1', 'true'],
-      description: '`1` or `true` answers when the work is done, and not when it is queued.',
+      description:
+        '`1` or `true`: the request is answered when the events are stored, not when they are queued.',
     }),
   ),
 })
@@ -19,8 +20,8 @@ const TrackQuery = Type.Object({
   apiKey: Type.Optional(
     Type.String({
       description:
-        'A key of kind `pub`, for clients that can set no headers, such as `navigator.sendBeacon`. URLs are logged by ' +
-        'proxies: prefer a header where there is one. A key of kind `sec` is refused here.',
+        'A key of kind `pub`, for clients that cannot set headers, such as `navigator.sendBeacon`. Proxies log ' +
+        'URLs, so use a header where possible. Keys of kind `sec` are refused here.',
     }),
   ),
 })
@@ -30,12 +31,12 @@ const BackfillQuery = Type.Object({
 const syncHeader = { 'X-Service-Sync': '`1` or `true` means the same as `sync=1`.' }
 
 const nothingValid = {
-  description: 'Not JSON, not events, too many of them, none that is valid, or an unknown field beside them',
+  description: 'The body is not JSON, has no events or too many, has no valid event, or has an unknown field',
   schema: Type.Object({
     ...ErrorBody.properties,
     invalid: Type.Optional(Type.Array(InvalidEvent)),
     errors: Type.Optional(
-      Type.Array(EventErrors, { description: 'On the synchronous path, what is wrong with each event.' }),
+      Type.Array(EventErrors, { description: 'The problems of each event. Only on the synchronous path.' }),
     ),
   }),
 }
@@ -49,8 +50,7 @@ const allRejected = {
   }),
 }
 const notProven = {
-  description:
-    'The key lacks the scope, or `userHash` is wrong, or it is missing where the project requires one',
+  description: 'The key lacks the scope, or `userHash` is wrong or missing although the project requires it',
   schema: Forbidden,
 }
 const notNow = {
@@ -66,19 +66,22 @@ export const trackEvents = defineOperation({
   tag: 'Ingestion',
   summary: 'Send events',
   description:
-    'One event, or up to 100. 202 means that they are durable and will be stored; with the sync selector 200 means ' +
-    'that they can be read. Give conversions an `eventId` of your own: then a repeat is safe whatever is away.\n\n' +
-    'With a key of kind `pub` the JSON may also come as `text/plain`, which a page may send to another site without a ' +
-    'preflight, and the key as `apiKey` in the query or, at most 64 KiB arriving within 2 s, as a member `apiKey` of ' +
-    'that body beside the events: so `navigator.sendBeacon` works.\n\n' +
-    'An event is stored once per `eventId`. A repeat counts as `accepted`. An event whose id is that of an event with ' +
-    'another name is not stored: with the sync selector it counts as `failed`, never as `queued`, and is told in ' +
-    '`errors[]` by the rule `duplicate_event_id`, with `processed` true; without, nobody knows it before the answer.\n\n' +
-    'In the modes `warn` and `enforce` these are warnings, stored with the event and, with the sync selector, told in ' +
-    '`errors[]`: `missing_visitor_id`, `invalid_visitor_id`, `invalid_user_id`, `invalid_session_id`, ' +
-    '`invalid_event_id`, `invalid_timestamp`, `future_timestamp`, `invalid_sent_at`, `unknown_field` (ignored; the first ten of an event), ' +
-    '`unknown_event` (once the project has any event definition), and of a conversion `invalid_amount`, ' +
-    '`invalid_currency`, `missing_currency` and `invalid_quantity`.',
+    'Sends one event, or up to 100. 202 means that the events are durable and will be stored. With the sync ' +
+    'selector, 200 means that they can be read. Give conversions an `eventId` of your own, so that a repeat ' +
+    'is always safe.\n\n' +
+    'With a key of kind `pub` the JSON may also be sent as `text/plain`, which a page can send to another ' +
+    'site without a preflight. The key may then be `apiKey` in the query or, for a body of at most 64 KiB ' +
+    'that arrives within 2 s, a member `apiKey` of the body. This makes `navigator.sendBeacon` work.\n\n' +
+    'An event is stored once per `eventId`. A repeat counts as `accepted`. An event whose id belongs to an ' +
+    'event with another name is not stored. With the sync selector it counts as `failed`, never as `queued`, ' +
+    'and `errors[]` contains the rule `duplicate_event_id`, with `processed` true. Without it, the answer ' +
+    'does not report it.\n\n' +
+    'In the modes `warn` and `enforce` the following are warnings, which are stored with the event and, with ' +
+    'the sync selector, returned in `errors[]`: `missing_visitor_id`, `invalid_visitor_id`, ' +
+    '`invalid_user_id`, `invalid_session_id`, `invalid_event_id`, `invalid_timestamp`, `future_timestamp`, ' +
+    '`invalid_sent_at`, `unknown_field` (ignored; the first ten of an event), `unknown_event` (if the project' +
+    ' has any event definition), and for a conversion `invalid_amount`, `invalid_currency`, ' +
+    '`missing_currency` and `invalid_quantity`.',
   access: { by: 'key', scope: 'events:write' },
   forPrograms: true,
   limited: true,
@@ -101,9 +104,10 @@ export const identify = defineOperation({
   tag: 'Ingestion',
   summary: 'Link a visitor to a user',
   description:
-    'Events that are sent after the answer see it. A `pub` key never replaces an `email` or `phone` that a `sec` key ' +
-    'has written, unless `userHash` proves the user. Traits of an anonymous visitor that do not fit into the user’s ' +
-    'profile are left out, the oldest first; of an identify that had to be queued, traits that do not fit as well.',
+    'It applies to events that are sent after the answer. A `pub` key never replaces an `email` or `phone` ' +
+    'that a `sec` key has written, unless `userHash` proves the user. Traits of an anonymous visitor that do ' +
+    'not fit into the profile of the user are dropped, oldest first. A queued identify also drops its own ' +
+    'traits that do not fit.',
   access: { by: 'key', scope: 'events:write' },
   limited: true,
   query: SyncQuery,
@@ -111,11 +115,11 @@ export const identify = defineOperation({
   body: IdentifyRequest,
   answers: {
     200: { description: 'Applied', schema: IdentifyResult },
-    202: { description: 'Applied, or queued in front of what the visitor does next', schema: IdentifyResult },
+    202: { description: 'Applied, or queued before later events of the visitor', schema: IdentifyResult },
     400: {
       description:
-        'Not JSON, an id is missing or unusable, a field is unknown, or the traits are too large, by themselves or for ' +
-        'the profile, or too deep',
+        'The body is not JSON, an id is missing or invalid, a field is unknown, or the traits are too large, too ' +
+        'deep or too large for the profile',
       schema: ErrorBody,
     },
     403: notProven,
@@ -129,7 +133,7 @@ export const writeProfile = defineOperation({
   tag: 'Ingestion',
   summary: 'Write traits of a person',
   description:
-    'A `pub` key gets nothing back that it did not write, and never replaces an `email` or `phone` that a `sec` key has ' +
+    'A `pub` key gets only what it wrote, and never replaces an `email` or `phone` that a `sec` key has ' +
     'written, unless `userHash` proves the user.',
   access: { by: 'key', scope: 'events:write' },
   limited: true,
@@ -138,8 +142,8 @@ export const writeProfile = defineOperation({
     200: { description: 'Written', schema: ProfileResult },
     400: {
       description:
-        'Not JSON, no usable id, a field is unknown, or the traits are too large, by themselves or for the profile, or ' +
-        'too deep',
+        'The body is not JSON, has no valid id, has an unknown field, or the traits are too large, too deep or ' +
+        'too large for the profile',
       schema: ErrorBody,
     },
     403: notProven,
@@ -153,17 +157,16 @@ export const backfillEvents = defineOperation({
   tag: 'Ingestion',
   summary: 'Send events of the past',
   description:
-    'Up to 1,000, stored before the answer. They fire no email, and their times are never corrected by `sentAt`. Every ' +
-    'conversion needs an `eventId` of its own, neither empty nor white space nor a value such as `undefined`. The answer comes within 5 s plus ' +
-    '30 ms an event.',
+    'Up to 1,000 events, which are stored before the answer. They send no email, and `sentAt` never corrects ' +
+    'their times. Every conversion needs an `eventId` that is not empty, white space or a placeholder such as' +
+    ' `undefined`. The answer comes within 5 s plus 30 ms per event.',
   access: { by: 'key', scope: 'events:backfill' },
   query: BackfillQuery,
   body: Type.Unsafe({ anyOf: [TrackedEvent, BackfillBatch] }),
   answers: {
     200: { description: 'Stored', schema: SyncTrackResult },
     400: {
-      description:
-        'As for `/api/v1/t`, or `MISSING_EVENT_ID` with the places of the conversions that have none',
+      description: 'As for `/api/v1/t`, or `MISSING_EVENT_ID` with the indexes of conversions without an id',
       schema: Type.Object({
         ...nothingValid.schema.properties,
         affectedIndices: Type.Optional(Type.Array(Type.Integer())),

@@ -29,7 +29,7 @@ const Query = openObject(
 )
 const NewInsight = Type.Object({ name: Name, kind: Kind, query: Query })
 const InsightPatch = Type.Partial(NewInsight)
-const version = Type.Integer({ description: 'Counts the changes.' })
+const version = Type.Integer({ description: 'The number of changes.' })
 const InsightView = Type.Object({
   id: Id,
   name: Type.String(),
@@ -42,10 +42,7 @@ const InsightView = Type.Object({
 
 const NewDashboard = Type.Object({
   name: Name,
-  insightIds: orderedIds(
-    MAX_DASHBOARD_INSIGHTS,
-    'Insights of the project, in the order in which they are shown.',
-  ),
+  insightIds: orderedIds(MAX_DASHBOARD_INSIGHTS, 'The ids of insights, in display order.'),
 })
 const DashboardPatch = Type.Partial(NewDashboard)
 const DashboardView = Type.Object({
@@ -114,7 +111,7 @@ export const deleteInsight = defineOperation({
   path: `${insights}/{id}`,
   tag,
   summary: 'Delete an insight',
-  description: 'It leaves all dashboards that show it.',
+  description: 'It is removed from all dashboards.',
   access: editor,
   answers: { 204: { description: 'Deleted' } },
 })
@@ -168,7 +165,7 @@ export const deleteDashboard = defineOperation({
   path: `${dashboards}/{id}`,
   tag,
   summary: 'Delete a dashboard',
-  description: 'Its insights stay.',
+  description: 'Its insights are kept.',
   access: editor,
   answers: { 204: { description: 'Deleted' } },
 })

@@ -16,7 +16,7 @@ const InvitationView = Type.Object({
   invitedBy: Type.Unsafe<string | null>({
     type: ['string', 'null'],
     format: 'uuid',
-    description: 'Who invited, or the owner of the key that did; null when that key is nobody’s.',
+    description: 'The user who invited, or the owner of the key that did; null when the key has no owner.',
   }),
   createdAt: Timestamp,
   expiresAt: Timestamp,
@@ -26,7 +26,7 @@ const InvitationView = Type.Object({
 
 const NewInvitationView = Type.Object({
   ...InvitationView.properties,
-  token: Type.String({ description: 'To be accepted with, shown this once.' }),
+  token: Type.String({ description: 'The token to accept the invitation with. It is shown only once.' }),
 })
 
 const Acceptance = Type.Object({
@@ -47,7 +47,7 @@ export const createInvitation = defineOperation({
   tag,
   summary: 'Invite a person to a project',
   description:
-    'With at most one’s own role. The token is good once and for 7 days; a new invitation takes the place of an older one to the same address.',
+    'The role must not exceed that of the caller. The token is valid once and for 7 days. A new invitation replaces an older one to the same address.',
   access,
   body: NewInvitation,
   answers: { 201: { description: 'The invitation', schema: NewInvitationView } },
@@ -83,14 +83,14 @@ export const acceptInvitation = defineOperation({
   tag,
   summary: 'Accept an invitation',
   description:
-    'Signed in with the invited address; or, with `name` and `password`, as somebody who has no account yet and gets one.',
+    'Accept with a session of the invited address, or send `name` and `password` to create an account.',
   access: { by: 'anyone' },
   management: true,
   limited: true,
   body: Acceptance,
   answers: {
     200: { description: 'The account, now with the project', schema: AccountView },
-    401: { description: 'Neither signed in, nor with a name and a password', schema: ErrorBody },
+    401: { description: 'The request has neither a session nor a name and a password', schema: ErrorBody },
     ...notFound,
     ...openAnswers,
   },

@@ -8,9 +8,9 @@ export const MAX_STATS_DAYS = 366
 
 export const LinkStatsQuery = Type.Object({
   from: Type.Optional(
-    Type.String({ format: 'date', description: 'First day, in UTC; 30 days unless given.' }),
+    Type.String({ format: 'date', description: 'The first day, in UTC. Default: 30 days.' }),
   ),
-  to: Type.Optional(Type.String({ format: 'date', description: 'Last day, in UTC; today unless given.' })),
+  to: Type.Optional(Type.String({ format: 'date', description: 'The last day, in UTC. Default: today.' })),
 })
 export type LinkStatsQuery = Static<typeof LinkStatsQuery>
 
@@ -25,9 +25,9 @@ const Attributed = Type.Object({
 export const LinkStatsView = Type.Object({
   from: Day,
   to: Day,
-  clicks: Type.Integer({ description: 'Without bots and prefetches.' }),
+  clicks: Type.Integer({ description: 'Clicks without bots and prefetches.' }),
   botClicks: Count,
-  uniqueVisitors: Type.Integer({ description: 'A visitor of several days counts once on each.' }),
+  uniqueVisitors: Type.Integer({ description: 'A visitor counts once per day.' }),
   days: Type.Array(Type.Object({ day: Day, clicks: Count, botClicks: Count, uniqueVisitors: Count })),
   countries: Type.Array(Type.Object({ country: Type.String(), clicks: Count })),
   devices: Type.Array(Type.Object({ device: Type.String(), clicks: Count })),
@@ -47,16 +47,16 @@ export const LinkCampaignStatsView = Type.Object({
     Type.Object({
       campaign: Type.Unsafe<string | null>({
         type: ['string', 'null'],
-        description: 'The campaign that the links have now; null for links without one.',
+        description: 'The current campaign of the links; null for links without one.',
       }),
-      links: Type.Integer({ description: 'Links of the campaign, archived ones too.' }),
-      clicks: Type.Integer({ description: 'Without bots and prefetches.' }),
+      links: Type.Integer({ description: 'The number of links, including archived ones.' }),
+      clicks: Type.Integer({ description: 'Clicks without bots and prefetches.' }),
       uniqueVisitors: Type.Integer({
-        description: 'A visitor of several days or links counts once on each.',
+        description: 'A visitor counts once per day and link.',
       }),
       conversions: Type.Object({ firstTouch: Attributed, lastTouch: Attributed }),
     }),
-    { description: 'The 100 with the most clicks, those first.' },
+    { description: 'The 100 campaigns with the most clicks, highest first.' },
   ),
 })
 export type LinkCampaignStatsView = Static<typeof LinkCampaignStatsView>

@@ -29,7 +29,7 @@ const orNull = <S extends TSchema>(schema: S) =>
 const Destination = Type.String({
   minLength: 1,
   maxLength: MAX_DESTINATION_LENGTH,
-  description: 'Absolute, http or https, without credentials.',
+  description: 'An absolute http or https URL without credentials.',
 })
 
 const Utm = Type.Object(
@@ -40,7 +40,7 @@ const Utm = Type.Object(
     term: Type.Optional(text(200)),
     content: Type.Optional(text(200)),
   },
-  { additionalProperties: false, description: 'Added to the destination where it has no such parameter.' },
+  { additionalProperties: false, description: 'Added to the destination, unless it has the parameter.' },
 )
 export type LinkUtm = Static<typeof Utm>
 
@@ -60,7 +60,7 @@ export const LinkTarget = Type.Object(
   {
     additionalProperties: false,
     minProperties: 2,
-    description: 'Another destination for visitors who fit everything that is named.',
+    description: 'Another destination for visitors who match all given conditions.',
   },
 )
 export type LinkTarget = Static<typeof LinkTarget>
@@ -76,7 +76,8 @@ const settable = {
       Type.Integer({
         minimum: 1,
         maximum: 2_147_483_647,
-        description: 'Clicks, bots aside, after which the link is gone. It holds within a few seconds.',
+        description:
+          'The number of clicks, without bots, after which the link answers 410. It applies within a few seconds.',
       }),
     ),
   ),
@@ -85,14 +86,17 @@ const settable = {
   utm: Type.Optional(Utm),
   forwardQuery: Type.Optional(
     Type.Boolean({
-      description: 'Whether the destination gets the parameters that the short URL was given.',
+      description: 'Whether the query parameters of the short URL are added to the destination.',
     }),
   ),
   externalId: Type.Optional(
     orNull(text(200, 'Yours. Creating a link again with the same one answers the link that there is.')),
   ),
   targets: Type.Optional(
-    Type.Array(LinkTarget, { maxItems: 100, description: 'The first that a visitor fits counts.' }),
+    Type.Array(LinkTarget, {
+      maxItems: 100,
+      description: 'The first target that matches the visitor is used.',
+    }),
   ),
 }
 
@@ -101,7 +105,7 @@ const NewLink = Type.Object(
     destination: Destination,
     code: Type.Optional(
       Type.String({
-        description: 'Letters, digits, `_` and `-`, 3 to 64 of them; generated when left out.',
+        description: '3 to 64 letters, digits, `_` and `-`. Default: generated.',
         minLength: 1,
         maxLength: 200,
       }),
@@ -116,7 +120,7 @@ export const newLink = compileValidator(NewLink)
 
 const LinkPatch = Type.Object(
   { status: Type.Optional(LinkStatus), destination: Type.Optional(Destination), ...settable },
-  { additionalProperties: false, description: 'What is left out stays; `null` takes a value away.' },
+  { additionalProperties: false, description: 'Absent fields do not change. `null` removes a value.' },
 )
 export type LinkPatch = Static<typeof LinkPatch>
 
@@ -135,9 +139,9 @@ const LinkView = Type.Object({
   forwardQuery: Type.Boolean(),
   externalId: NullableString,
   targets: Type.Array(LinkTarget),
-  clicks: Type.Integer({ description: 'Without bots and prefetches.' }),
-  botClicks: Type.Integer({ description: 'Bots and prefetches.' }),
-  uniqueVisitors: Type.Integer({ description: 'A visitor of several days counts once on each.' }),
+  clicks: Type.Integer({ description: 'Clicks without bots and prefetches.' }),
+  botClicks: Type.Integer({ description: 'Clicks of bots and prefetches.' }),
+  uniqueVisitors: Type.Integer({ description: 'A visitor counts once per day.' }),
   lastClickedAt: NullableTimestamp,
   createdAt: Timestamp,
   updatedAt: Timestamp,
@@ -150,7 +154,7 @@ const LinkQuery = Type.Object({
   tag: equalTo('Links with this tag.'),
   campaign: equalTo('Links of this campaign.'),
   status: Type.Optional(
-    Type.Unsafe<LinkStatus>({ ...LinkStatus, description: 'All but archived ones unless given.' }),
+    Type.Unsafe<LinkStatus>({ ...LinkStatus, description: 'Default: all except archived links.' }),
   ),
 })
 export type LinkQuery = Static<typeof LinkQuery>
@@ -164,7 +168,7 @@ const BulkLinks = Type.Object({
 
 const BulkResult = Type.Object({
   created: Type.Integer(),
-  existing: Type.Integer({ description: 'Those whose `externalId` was known.' }),
+  existing: Type.Integer({ description: 'Links whose `externalId` exists already.' }),
   failed: Type.Integer(),
   results: Type.Array(
     Type.Object({
@@ -198,17 +202,18 @@ export const resolveLink = defineOperation({
   path: '/s/{code}',
   tag,
   summary: 'Follow a short link',
-  description: 'HEAD answers alike and is no click. Errors are a small page for browsers, JSON for others.',
+  description:
+    'HEAD has the same answer and is not counted. Errors are an HTML page for browsers and JSON for other clients.',
   access: { by: 'anyone' },
   forPrograms: true,
   answers: {
-    302: { description: 'The destination, never to be cached' },
-    404: { description: 'Unknown, or not yet started', schema: ErrorBody },
+    302: { description: 'The destination. The answer must not be cached' },
+    404: { description: 'The link does not exist or has not started', schema: ErrorBody },
     410: {
-      description: 'Paused, archived, expired or over its limit',
+      description: 'The link is paused, archived, expired or over its click limit',
       schema: Type.Object({ error: Type.String(), reason: Type.String() }),
     },
-    503: { description: 'No store can tell where it leads', schema: RetryAfter },
+    503: { description: 'The link cannot be read', schema: RetryAfter },
   },
 })
 
@@ -220,7 +225,7 @@ export const createLink = defineOperation({
   summary: 'Add a short link',
   access: { by: 'project', role: 'editor' },
   body: NewLink,
-  answers: { 201: link, 200: { description: 'The link that has this `externalId`', schema: LinkView } },
+  answers: { 201: link, 200: { description: 'The existing link with this `externalId`', schema: LinkView } },
 })
 
 export const createLinks = defineOperation({
@@ -229,11 +234,10 @@ export const createLinks = defineOperation({
   path: `${collection}/bulk`,
   tag,
   summary: `Add up to ${MAX_LINKS_PER_REQUEST} short links`,
-  description:
-    'Each succeeds or fails by itself; repeating the request is safe for those with an `externalId`.',
+  description: 'Each link succeeds or fails on its own. A repeat is safe for links with an `externalId`.',
   access: { by: 'project', role: 'editor' },
   body: BulkLinks,
-  answers: { 200: { description: 'What became of each, in their order', schema: BulkResult } },
+  answers: { 200: { description: 'The result of each link, in order', schema: BulkResult } },
 })
 
 export const listLinks = defineOperation({
@@ -263,7 +267,7 @@ export const updateLink = defineOperation({
   path: one,
   tag,
   summary: 'Change a short link',
-  description: 'It holds in every process within 5 seconds.',
+  description: 'Changes apply in every process within 5 seconds.',
   access: { by: 'project', role: 'editor' },
   body: LinkPatch,
   answers: { 200: link },
@@ -275,7 +279,7 @@ export const archiveLink = defineOperation({
   path: one,
   tag,
   summary: 'Archive a short link',
-  description: 'It answers 410 from then on; its code is not given to another.',
+  description: 'It answers 410 from then on. Its code is not reused.',
   access: { by: 'project', role: 'editor' },
   answers: { 204: { description: 'Archived' } },
 })

@@ -16,8 +16,10 @@ const MemberView = Type.Object({
 const tag = 'Members'
 const collection = '/api/projects/{projectId}/members'
 const access = { by: 'project', role: 'admin' } as const
-const strongerOnly = 'Nobody changes or removes a member with a stronger role than their own.'
-const lastOwner = { 422: { description: 'The project’s last owner stays one', schema: Unprocessable } }
+const strongerOnly = 'A member with a stronger role than the caller cannot be changed or removed.'
+const lastOwner = {
+  422: { description: 'The last owner of a project cannot lose the role', schema: Unprocessable },
+}
 
 export const listMembers = defineOperation({
   id: 'listMembers',
@@ -61,8 +63,8 @@ export const removeMember = defineOperation({
       Type.Enum(['revoke', 'handOver'], {
         default: 'revoke',
         description:
-          '`handOver` makes their API keys those of who asks. The keys stay what they are, and who was removed may still ' +
-          'have them: rotate them.',
+          '`handOver` makes the caller the owner of the member’s API keys. The keys do not change, and the removed ' +
+          'member may still know them: rotate them.',
       }),
     ),
   }),
@@ -75,9 +77,9 @@ export const leaveProject = defineOperation({
   path: `${collection}/me`,
   tag,
   summary: 'Leave a project',
-  description: 'One’s API keys of the project are revoked within 5 seconds.',
+  description: 'The member’s API keys of the project are revoked within 5 seconds.',
   access: { by: 'session' },
-  answers: { 204: { description: 'No member any more' }, ...notFound, ...lastOwner },
+  answers: { 204: { description: 'The caller is no longer a member' }, ...notFound, ...lastOwner },
 })
 
 /** `me` comes before `{id}`, which would match it. */

@@ -11,11 +11,11 @@ const propertyPath = (description: string) => Type.Optional(Type.String({ ...Nam
 const NewMeteringSelector = Type.Object({
   eventName: Name,
   filter: Type.Optional(
-    Type.Unknown({ description: 'JsonLogic over the event; without one, all of that name.' }),
+    Type.Unknown({ description: 'A JsonLogic condition on the event. Default: every event of this name.' }),
   ),
   amountProperty: propertyPath('Where the amount is, an integer in minor units.'),
   currencyProperty: propertyPath(
-    'Where its currency is, a code of ISO 4217 in upper or lower case. Beside `amountProperty` it is `currency` unless given.',
+    'The property with the currency, an ISO 4217 code in upper or lower case. Default with `amountProperty`: `currency`.',
   ),
   quantityProperty: propertyPath('Where a number of pieces is.'),
 })
@@ -74,7 +74,7 @@ export const archiveMeteringSelector = defineOperation({
   path: `${collection}/{id}`,
   tag,
   summary: 'Archive a metering selector',
-  description: 'What it has counted stays.',
+  description: 'Its conversions are kept.',
   access: { by: 'project', role: 'editor' },
   answers: { 204: { description: 'Archived' } },
 })

@@ -21,7 +21,7 @@ export const answersOf = (operation: Operation): Record<number, Answer> => {
   const guarded = access.by !== 'anyone'
   const ofProject = access.by === 'project'
   return {
-    ...(isTagged(operation) && { 304: { description: 'It is what `If-None-Match` names' } }),
+    ...(isTagged(operation) && { 304: { description: 'Not modified since `If-None-Match`' } }),
     ...(guarded && { 401: { description: missingCredentials(access.by), schema: ErrorBody } }),
     // With a session only, 403 means a request from a page of another site, or an access token that is not accepted.
     ...(guarded &&
@@ -33,7 +33,7 @@ export const answersOf = (operation: Operation): Record<number, Answer> => {
     }),
     ...(ofProject &&
       (method === 'patch' || method === 'delete') && {
-        412: { description: 'It is not what `If-Match` names any more', schema: ErrorBody },
+        412: { description: 'The resource has changed since `If-Match`', schema: ErrorBody },
       }),
     ...((body || managed) && {
       400: {
@@ -46,7 +46,7 @@ export const answersOf = (operation: Operation): Record<number, Answer> => {
         description: `The body is too large, or is over 1 MiB and holds more than ${MAX_BODY_VALUES} values`,
         schema: ErrorBody,
       },
-      415: { description: 'The body is of another type or encoding', schema: ErrorBody },
+      415: { description: 'The type or encoding of the body is not supported', schema: ErrorBody },
     }),
     ...(managed &&
       (body || query) && { 422: { description: 'Well-formed, but not valid', schema: Unprocessable } }),
@@ -77,11 +77,11 @@ const SERVERS = [
   { url: '/', description: 'The host that serves this document' },
   {
     url: '{baseUrl}',
-    description: 'Any other host. The page /docs sends requests to its own host only.',
+    description: 'Another host. The page /docs sends requests only to its own host.',
     variables: {
       baseUrl: {
         default: 'http://localhost:8080',
-        description: 'Scheme, host and port, and the path of a proxy if there is one; no slash at the end.',
+        description: 'Scheme, host, port and the path of a proxy, if any, without a trailing slash.',
       },
     },
   },
@@ -132,7 +132,7 @@ const isWrite = ({ access, method, readOnly = false }: Operation): boolean =>
 const CHANGED = {
   headers: {
     'X-Config-Version': {
-      description: 'Send it with a request that has to see this change.',
+      description: 'Send it with a request that must see this change.',
       schema: { type: 'string' },
     },
   },
@@ -150,9 +150,9 @@ const conditionsOf = (operation: Operation): Record<string, string> => {
 /** For a client that changed the configuration and whose next request may reach another process. */
 const CONFIG_VERSION = {
   'X-Config-Version':
-    'The value that a write answered in this header: the request is answered with that configuration or a newer one, ' +
-    'after a second at most. Without it a change is in force everywhere within 5 s. Anything but an integer from 0 up is ' +
-    'answered 400.',
+    'The value of this header in the answer of a write. The request is then answered with that configuration ' +
+    'or a newer one, after at most a second. Without it, a change applies in every process within 5 s. A ' +
+    'value that is not an integer from 0 up gets 400.',
 }
 
 const describe = (operation: Operation): JsonObject => {

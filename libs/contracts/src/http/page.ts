@@ -14,9 +14,11 @@ export const pageParameters = {
     maximum: MAX_PAGE_LIMIT,
     default: DEFAULT_PAGE_LIMIT,
     description:
-      'Records on a page. Where they are large a page ends before, with 4 MiB of records or one record; `nextCursor` leads on.',
+      'The maximum number of records on a page. A page also ends after 4 MiB of records. Continue with `nextCursor`.',
   }),
-  cursor: Type.Optional(Type.String({ maxLength: 1_000, description: '`nextCursor` of the page before.' })),
+  cursor: Type.Optional(
+    Type.String({ maxLength: 1_000, description: 'The `nextCursor` of the previous page.' }),
+  ),
 }
 export const PageQuery = Type.Object(pageParameters)
 

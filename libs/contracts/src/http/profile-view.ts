@@ -47,9 +47,7 @@ const ProfileQuery = Type.Object({
   ...pageParameters,
   userId: equalTo('The user.'),
   visitorId: equalTo('The visitor.'),
-  search: equalTo(
-    'An id of a user, visitor or profile, or how the trait `email` begins, in upper or lower case.',
-  ),
+  search: equalTo('The id of a user, visitor or profile, or the beginning of the trait `email` in any case.'),
   filters: Type.Optional(
     Type.String({
       minLength: 2,
@@ -68,9 +66,10 @@ export const listProfiles = defineOperation({
   tag: 'Profiles',
   summary: 'Find profiles by id, e-mail address or traits',
   description:
-    'With `userId` or `visitorId` the list has one profile, or none. Otherwise `search`, `filters` or both: all must match; ' +
-    'the profile with the id comes first, then the newest. Traits are found some seconds after they were set. A page may ' +
-    'have fewer profiles than `limit`; `nextCursor` leads on. A search has 3 s and counts as a query of the project.',
+    'With `userId` or `visitorId` the list has at most one profile. Otherwise send `search`, `filters` or ' +
+    'both, which must all match. The profile with the searched id comes first, then the newest ones. Traits ' +
+    'can be found some seconds after they were set. A page may have fewer profiles than `limit`; continue ' +
+    'with `nextCursor`. A search takes at most 3 s and counts as a query of the project.',
   access: { by: 'project', role: 'viewer' },
   query: ProfileQuery,
   answers: { 200: { description: 'A page of profiles', schema: pageOf(ProfileView) }, ...busyOrLate },
@@ -85,7 +84,7 @@ export const getProfile = defineOperation({
   path: one,
   tag,
   summary: 'Read a profile',
-  description: 'The id of a profile that was merged answers with the one that it became.',
+  description: 'The id of a merged profile returns the profile that it was merged into.',
   access: { by: 'project', role: 'viewer' },
   answers: { 200: { description: 'The profile', schema: ProfileView } },
 })
@@ -122,12 +121,12 @@ export const exportProfile = defineOperation({
   tag,
   summary: 'Export everything that is stored about a person',
   description:
-    'One object with a list for each kind of data. Two exports of a project run at a time per process, three of a tenant, and four of all; ' +
-    'a reader who accepts nothing for 30 seconds is disconnected.',
+    'One object with a list for each kind of data. At most two exports per project, three per tenant and four in ' +
+    'total run at the same time per process. A client that accepts no data for 30 seconds is disconnected.',
   access: { by: 'project', role: 'admin' },
   answers: {
     200: { description: 'The data', schema: JsonObject },
-    429: { description: 'As many exports run as may run at a time', schema: RetryAfterSeconds },
+    429: { description: 'The maximum number of exports is running', schema: RetryAfterSeconds },
   },
 })
 
@@ -135,7 +134,9 @@ const ErasureView = Type.Object({
   id: Id,
   profileId: Id,
   erasedAt: Timestamp,
-  done: Type.Boolean({ description: 'Whether nothing is left; else the rest goes in the background.' }),
+  done: Type.Boolean({
+    description: 'Whether all data is deleted. Otherwise the rest is deleted in the background.',
+  }),
 })
 
 export const eraseProfile = defineOperation({
@@ -146,9 +147,9 @@ export const eraseProfile = defineOperation({
   tag,
   summary: 'Erase a person from every store',
   description:
-    'Nothing that was received of them before is stored any more, not by a replay either; what is received later is a new person’s. Conversions stay, without saying whose.',
+    'Records received before the erasure are no longer stored, also not by a replay. Later events belong to a new person. Conversions are kept without personal data.',
   access: { by: 'project', role: 'admin' },
-  answers: { 202: { description: 'They are unknown from now on', schema: ErasureView } },
+  answers: { 202: { description: 'The person is erased', schema: ErasureView } },
 })
 
 export const profileOperations = [listProfiles, getProfile, getProfileTimeline, exportProfile, eraseProfile]

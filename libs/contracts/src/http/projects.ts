@@ -9,7 +9,7 @@ const NewProject = Type.Object({
   tenantId: Type.Optional(
     Type.String({
       ...Id,
-      description: 'A tenant of which the caller owns a project; the first unless given.',
+      description: 'A tenant in which the caller owns a project. Default: the first one.',
     }),
   ),
 })
@@ -25,7 +25,7 @@ export const createProject = defineOperation({
   path: '/api/projects',
   tag,
   summary: 'Create a project, as its owner',
-  description: 'Somebody who owns no project yet gets a tenant of their own with it.',
+  description: 'A user who owns no project gets a new tenant.',
   access: { by: 'session' },
   body: NewProject,
   answers: { 201: project, ...notFound },
@@ -70,7 +70,7 @@ export const archiveProject = defineOperation({
   tag,
   summary: 'Archive a project',
   description:
-    'It is gone for everybody at once, its keys are refused everywhere within 5 seconds; its data stays.',
+    'The project disappears at once, and every process refuses its keys within 5 seconds. Its data is kept.',
   access: { by: 'project', role: 'owner' },
   answers: { 204: { description: 'Archived' } },
 })
@@ -88,7 +88,7 @@ export const getDemoData = defineOperation({
   summary: 'Tell whether the project holds demo data',
   description: 'The standalone process adds it to the demo project, unless `WAYMARK_DEMO_DATA` is `off`.',
   access: { by: 'project', role: 'viewer' },
-  answers: { 200: { description: 'Whether there is any', schema: DemoDataView } },
+  answers: { 200: { description: 'Whether the project has demo data', schema: DemoDataView } },
 })
 
 export const removeDemoData = defineOperation({
@@ -99,10 +99,11 @@ export const removeDemoData = defineOperation({
   takesLong: true,
   summary: 'Remove all demo data from the project',
   description:
-    'Erases the people of the demo data and deletes its resources; its metering selectors are archived. Everything else ' +
-    'stays. Nothing happens where there is none, and 503 is the answer while it is still being added.',
+    'Erases the people of the demo data, deletes its resources and archives its metering selectors. Other ' +
+    'data does not change. Without demo data nothing happens. While it is still being added the answer is ' +
+    '503.',
   access: { by: 'project', role: 'admin' },
-  answers: { 204: { description: 'There is no demo data' } },
+  answers: { 204: { description: 'The demo data is removed' } },
 })
 
 export const projectOperations = [

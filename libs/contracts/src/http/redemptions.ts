@@ -34,8 +34,9 @@ export const rollBackRedemption = defineOperation({
   tag,
   summary: 'Roll back a redemption',
   description:
-    'The coupon can be redeemed again and the limits have room again, unless it was revoked. Rolling back twice is rolling ' +
-    'back once. The redemption and its event stay, and `coupons.redeemed.v1` tells of it.',
+    'The coupon can be redeemed again, unless it was revoked, and no longer counts towards limits. A second ' +
+    'rollback changes nothing. The redemption and its event are kept, and a record on `coupons.redeemed.v1` ' +
+    'reports the rollback.',
   access: { by: 'project', role: 'editor' },
   body: Type.Object({ reason: Type.Optional(Type.String({ maxLength: 500 })) }),
   answers: { 200: { description: 'The redemption', schema: RedemptionView } },

@@ -53,7 +53,7 @@ export const replayRejectedEvent = defineOperation({
   access: { by: 'project', role: 'editor' },
   answers: {
     202: rejected,
-    422: { description: 'It still does not fit its definition', schema: Unprocessable },
+    422: { description: 'The event still does not match its definition', schema: Unprocessable },
   },
 })
 
@@ -65,13 +65,13 @@ export const replayRejectedEvents = defineOperation({
   tag,
   summary: 'Replay rejected events: those named, those that match, or all',
   description:
-    'Up to 1,000 a request; while `remaining` is not 0, go on with `nextCursor`. Those that were replayed before are left out.',
+    'Replays up to 1,000 records per request, without those that were replayed before. While `remaining` is not 0, continue with `nextCursor`.',
   access: { by: 'project', role: 'editor' },
   body: Type.Object({
     ...replayFilter,
     eventName: equalTo('Those of this name.'),
   }),
-  answers: { 200: { description: 'What became of them', schema: ReplayResult } },
+  answers: { 200: { description: 'The result of the replay', schema: ReplayResult } },
 })
 
 export const rejectedEventOperations = [

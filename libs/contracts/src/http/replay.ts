@@ -17,15 +17,15 @@ export const replayFilter = {
   from: time('Those since then.'),
   to: time('Those before then.'),
   cursor: Type.Optional(
-    Type.String({ maxLength: 1_000, description: '`nextCursor` of the request before, to go on behind it.' }),
+    Type.String({ maxLength: 1_000, description: 'The `nextCursor` of the previous request.' }),
   ),
 }
 
 /** The result of a replay. */
 export const ReplayResult = Type.Object({
-  replayed: Type.Integer({ description: 'How many were sent once more.' }),
-  stillInvalid: Type.Integer({ description: 'How many were looked at and would fail again.' }),
-  remaining: Type.Integer({ description: 'How many are left to look at; at most 10,000 are counted.' }),
+  replayed: Type.Integer({ description: 'The number of records that were published again.' }),
+  stillInvalid: Type.Integer({ description: 'The number of records that would fail again.' }),
+  remaining: Type.Integer({ description: 'The number of records that remain, counted up to 10,000.' }),
   nextCursor: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
 })
 export type ReplayResult = Static<typeof ReplayResult>

@@ -13,7 +13,7 @@ const text = (description: string) => Type.Optional(Type.Unsafe<unknown>({ descr
 /** The fields of a message that are read. All may have any value: one that is not valid goes to the quarantine. */
 const messageFields = {
   type: text(
-    'In a batch: `track`, `page`, `screen`, `identify`, `group` or `alias`. Elsewhere the path says it.',
+    'In a batch: `track`, `page`, `screen`, `identify`, `group` or `alias`. Otherwise the path determines it.',
   ),
   messageId: text('Becomes the id of the event. A repeat is stored once.'),
   anonymousId: text('The visitor.'),
@@ -26,8 +26,8 @@ const messageFields = {
   groupId: text('Of `group`.'),
   previousId: text('Of `alias`: the visitor who turned out to be the user.'),
   context: text(
-    '`page`, `campaign`, `userAgent`, `ip`, `locale`, `sessionId`, and `userHash` where the project verifies identities. ' +
-      'The rest is not taken.',
+    '`page`, `campaign`, `userAgent`, `ip`, `locale`, `sessionId`, and `userHash` for projects that verify ' +
+      'identities. Other fields are ignored.',
   ),
   timestamp: text('When it happened by the client’s clock; `originalTimestamp` means the same.'),
   sentAt: text('When it was sent by the client’s clock; corrects a clock that is off by over 5 s.'),
@@ -59,8 +59,9 @@ const Query = Type.Object({
 const Success = Type.Object({ success: Type.Literal(true) })
 
 const KEYS =
-  'For the SDKs of Segment and RudderStack. The key is the user name of HTTP Basic, a bearer token, `X-API-Key`, or `writeKey` in the body or the query. The body ' +
-  'is JSON whatever its `Content-Type` is.'
+  'For the SDKs of Segment and RudderStack. The key is the user name of HTTP Basic, a bearer token, ' +
+  '`X-API-Key`, or `writeKey` in the body or the query. The body is parsed as JSON, whatever its ' +
+  '`Content-Type`.'
 
 const call = (
   name: string,
@@ -76,7 +77,7 @@ const call = (
     description: [
       more,
       `Also as \`/${name}\`${short ? ` and \`/v1/${short}\`` : ''}. ${KEYS}`,
-      'A message that is not valid goes to the rejected events of the project, and fails no other.',
+      'An invalid message is added to the rejected events of the project. The others are accepted.',
     ]
       .filter(Boolean)
       .join('\n\n'),
@@ -119,7 +120,7 @@ export const segmentSettings = defineOperation({
   path: '/v1/projects/{writeKey}/settings',
   tag,
   summary: 'Read the settings that the browser SDK of Segment asks its CDN for',
-  description: 'With them, the SDK sends to the host that answered.',
+  description: 'The settings make the SDK send to this host.',
   access: { by: 'anyone' },
   answers: {
     200: {

@@ -45,14 +45,14 @@ export const updateSettings = defineOperation({
   path,
   tag,
   summary: 'Replace the settings that the body names',
-  description: 'They hold in every process within 5 seconds. Null takes a setting back to its default.',
+  description: 'Changes apply in every process within 5 seconds. Null resets a setting to its default.',
   access: { by: 'project', role: 'admin' },
   body: SettingsPatch,
   answers: { 200: { description: 'All settings', schema: ProjectSettings } },
 })
 
 const IdentitySecret = Type.Object({
-  secret: Type.String({ description: 'The key of the HMAC, as text. Keep it on servers.' }),
+  secret: Type.String({ description: 'The HMAC key as text. Keep it on servers.' }),
   createdAt: Timestamp,
 })
 const secretPath = '/api/projects/{projectId}/identity-secret'
@@ -75,7 +75,7 @@ export const rotateIdentitySecret = defineOperation({
   path: `${secretPath}/rotate`,
   tag,
   summary: 'Replace the secret that user hashes are computed with',
-  description: 'Hashes by the old secret are refused everywhere within 5 seconds.',
+  description: 'Every process refuses hashes of the old secret within 5 seconds.',
   access: { by: 'project', role: 'admin' },
   answers: { 200: { description: 'The new secret', schema: IdentitySecret } },
 })

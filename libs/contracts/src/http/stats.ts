@@ -27,13 +27,13 @@ const StatsQuery = Type.Object({
     type: 'string',
     enum: statsMetrics,
     description:
-      'Visitors are counted by visitor id, else by user id. Warnings are the validation warnings that the events had, added up: an event with two counts two. Revenue is told by currency.',
+      'Visitors are counted by visitor id, or else by user id. Warnings are all validation warnings of the events. Revenue is by currency.',
   }),
   interval: Type.Unsafe<StatsInterval>({
     type: 'string',
     enum: statsIntervals,
     default: 'day',
-    description: 'In UTC; weeks begin on Monday.',
+    description: 'The length of a bucket, in UTC. Weeks begin on Monday.',
   }),
   from: time('From then on; 30 days before `to` unless said.'),
   to: time('Before then; now unless said.'),
@@ -41,23 +41,25 @@ const StatsQuery = Type.Object({
     Type.Unsafe<StatsGroup>({
       type: 'string',
       enum: statsGroups,
-      description: '`selector` is for conversions and revenue only.',
+      description: '`selector` is only for conversions and revenue.',
     }),
   ),
   eventName: equalTo('Only events of this name, or the conversions that they are.'),
-  includeBots: Type.Boolean({ default: false, description: 'Whether bots count as well.' }),
+  includeBots: Type.Boolean({ default: false, description: 'Whether to include bots.' }),
 })
 export type StatsQuery = Static<typeof StatsQuery>
 
 const Series = Type.Object({
   group: Type.Unsafe<string | null>({
     ...NullableString,
-    description: 'What the group has in common; null when that is unknown, or when nothing was grouped.',
+    description: 'The value of the group; null when it is unknown or without grouping.',
   }),
-  other: Type.Boolean({ description: 'Whether this is all that is in none of the 100 greatest groups.' }),
+  other: Type.Boolean({
+    description: 'Whether this group combines everything outside the 100 largest groups.',
+  }),
   currency: NullableString,
-  total: Type.Number({ description: 'For the whole time; of visitors not the sum, as they come again.' }),
-  values: Type.Array(Type.Number(), { description: 'One for each bucket; of revenue in minor units.' }),
+  total: Type.Number({ description: 'The total of the whole range. Visitors count once.' }),
+  values: Type.Array(Type.Number(), { description: 'A value for each bucket. Revenue is in minor units.' }),
 })
 
 export const StatsView = Type.Object({
@@ -67,9 +69,9 @@ export const StatsView = Type.Object({
   to: Timestamp,
   groupBy: NullableString,
   buckets: Type.Array(Timestamp, {
-    description: 'The beginning of each; the first and last may be partial.',
+    description: 'The start of each bucket. The first and last bucket may be partial.',
   }),
-  series: Type.Array(Series, { description: 'The greatest total first.' }),
+  series: Type.Array(Series, { description: 'Ordered by total, highest first.' }),
 })
 export type StatsView = Static<typeof StatsView>
 

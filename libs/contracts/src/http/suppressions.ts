@@ -38,10 +38,10 @@ export const createSuppression = defineOperation({
   path: collection,
   tag,
   summary: 'Suppress an email address',
-  description: 'An address that is suppressed already stays as it is.',
+  description: 'An existing suppression does not change.',
   access: { by: 'project', role: 'editor' },
   body: NewSuppression,
-  answers: { 201: suppression, 200: { ...suppression, description: 'It was suppressed already' } },
+  answers: { 201: suppression, 200: { ...suppression, description: 'The address was already suppressed' } },
 })
 
 export const deleteSuppression = defineOperation({
@@ -51,7 +51,7 @@ export const deleteSuppression = defineOperation({
   tag,
   summary: 'Remove a suppression',
   access: { by: 'project', role: 'editor' },
-  answers: { 204: { description: 'Lifted' } },
+  answers: { 204: { description: 'The suppression was removed' } },
 })
 
 export const suppressionOperations = [listSuppressions, createSuppression, deleteSuppression]

@@ -5,7 +5,7 @@ import { defineOperation } from './operation.ts'
 import { pageOf, pageParameters } from './page.ts'
 
 const tenantId = Type.Optional(
-  Type.String({ ...Id, description: 'Which one, for somebody in several; the first unless given.' }),
+  Type.String({ ...Id, description: 'The tenant. Default: the first one of the user.' }),
 )
 const tag = 'Tenants and users'
 const path = '/api/tenant/profile'
@@ -14,7 +14,7 @@ const tenant = { description: 'The tenant', schema: TenantView }
 const UserOfProjectsView = Type.Object({
   ...UserView.properties,
   projects: Type.Array(Type.Object({ id: Id, name: Type.String(), role: Role }), {
-    description: 'Those of the caller’s projects that they are a member of.',
+    description: 'The caller’s projects of which the user is a member.',
   }),
 })
 
@@ -49,11 +49,11 @@ export const listUsers = defineOperation({
   tag,
   summary: 'List the users of the projects that the caller administers',
   description:
-    'Of the project given, or of all those where the caller is admin or owner; 403 when that is none. A key sees those of its own project.',
+    'Users of the given project, or of all projects where the caller is admin or owner. 403 when there is none. An API key sees the users of its project.',
   access: { by: 'session-or-key', scope: 'manage:admin' },
   query: Type.Object({
     ...pageParameters,
-    projectId: Type.Optional(Type.String({ maxLength: 200, description: 'Of this project only.' })),
+    projectId: Type.Optional(Type.String({ maxLength: 200, description: 'Only users of this project.' })),
   }),
   answers: {
     200: { description: 'A page of users, the newest first', schema: pageOf(UserOfProjectsView) },

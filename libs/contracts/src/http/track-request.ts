@@ -38,33 +38,33 @@ export const TrackedEvent = Type.Object(
       description: 'What happened, such as `page_view`.',
     }),
     visitorId: optionalId(
-      'The anonymous visitor. Missing, empty or a value such as `undefined` is a warning.',
+      'The anonymous visitor. A missing, empty or placeholder value such as `undefined` gives a warning.',
       PRINTABLE_OR_EMPTY,
     ),
     userId: optionalId(
-      'The logged-in user. Empty or a value such as `undefined` is a warning and counts as missing.',
+      'The signed-in user. An empty or placeholder value such as `undefined` gives a warning and counts as missing.',
       PRINTABLE_OR_EMPTY,
     ),
     sessionId: optionalId(
-      'The visit this event belongs to. Empty or a value such as `undefined` is a warning and counts as missing.',
+      'The session of the event. An empty or placeholder value such as `undefined` gives a warning and counts as missing.',
       PRINTABLE_OR_EMPTY,
     ),
     properties: Type.Optional(
       Type.Unsafe<Record<string, unknown> | null>({
         type: ['object', 'null'],
-        description: 'Anything about the event. Monetary amounts are integers in minor units.',
+        description: 'The properties of the event. Monetary amounts are integers in minor units.',
       }),
     ),
     clientTimestamp: Type.Optional(
       Type.Unsafe<string | null>({
         type: ['string', 'null'],
-        description:
-          'When it happened by the client’s clock, RFC 3339. Otherwise the time of receipt counts.',
+        description: 'When the event happened by the client’s clock, RFC 3339. Default: the time of receipt.',
       }),
     ),
     eventId: optionalId(
-      'Chosen by the client so that repeats are stored once. Ids that begin with `wm:` are those of events that ' +
-        'Waymark makes itself, and are refused. Empty or a value such as `undefined` is a warning and counts as missing.',
+      'An id chosen by the client, so that repeats are stored once. Ids that begin with `wm:` are reserved for ' +
+        'Waymark and refused. An empty or placeholder value such as `undefined` gives a warning and counts as ' +
+        'missing.',
       CLIENT_EVENT_ID_OR_EMPTY,
     ),
     shortLinkId: optionalId('The short link that led here, by id.'),
@@ -103,8 +103,8 @@ const batchOf = (maxItems: number, description: string, sentAt: string) =>
 export const TrackBatch = batchOf(
   MAX_EVENTS_PER_REQUEST,
   'Up to 100 events.',
-  'When the client sent the request, RFC 3339; corrects a clock that is off by over 5 s. Anything else is a ' +
-    'warning of every event and counts as missing.',
+  'When the client sent the request, RFC 3339. It corrects a clock that is off by over 5 s. Any other value' +
+    ' gives a warning for every event and counts as missing.',
 )
 export const BackfillBatch = batchOf(
   MAX_BACKFILL_EVENTS,

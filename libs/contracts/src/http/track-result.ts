@@ -38,11 +38,11 @@ export type AsyncTrackResult = Static<typeof AsyncTrackResult>
 
 /** 200: the events can be read from the primary database and the analytics store. */
 export const SyncTrackResult = Type.Object({
-  accepted: Type.Integer({ description: 'Events that are stored, by this request or by one before it.' }),
+  accepted: Type.Integer({ description: 'Events that are stored, by this request or an earlier one.' }),
   failed: Type.Integer({
-    description: 'Events that are not: structurally wrong, rejected, or with the id of another event.',
+    description: 'Events that are not stored: invalid, rejected, or with the id of another event.',
   }),
-  queued: Type.Integer({ description: 'Conversions that were handed to the queue as well.' }),
+  queued: Type.Integer({ description: 'Conversions that were also queued.' }),
   processed: Type.Literal(true),
   errors: Type.Optional(Type.Array(EventErrors)),
   enforceRejected: Type.Optional(Type.Integer()),
