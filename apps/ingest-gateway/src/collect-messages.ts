@@ -122,7 +122,7 @@ export const createCollectMessages = ({
   }
 }
 
-/** The messages of a body, and what it says about all of them. What is no batch is one message. */
+/** The messages of a body, and what it says about all of them. A body that is not a batch is one message. */
 const messagesIn = ({ body, call }: MessageRequest, bodyBytes: number) => {
   const { batch, sentAt, context } = (body ?? {}) as { batch?: unknown; sentAt?: unknown; context?: unknown }
   const mayExceedSize = bodyBytes > MAX_EVENT_BYTES

@@ -133,7 +133,7 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
       return sync || config.selectorsFor(eventName).length > 0
     })
     if (!lacksId) return undefined
-    const name = `made-ids:v1:${config.projectId}:${bodyDigest()}`
+    const name = `generated-ids:v1:${config.projectId}:${bodyDigest()}`
     const remembered = await cache.get(name)
     return { name, ids: remembered === undefined ? [] : remembered.split(',') }
   }
@@ -265,7 +265,7 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
 const MISSING_ID: ValidationItem = {
   field: 'eventId',
   rule: 'structure',
-  message: 'is missing, and a conversion of the past needs one',
+  message: 'is missing; a conversion in a backfill needs one',
 }
 
 const contextOfMessage = (

@@ -124,7 +124,7 @@ const allowSender = async (apiKeys: Platform['apiKeys'], request: HttpRequest): 
   const given = keyOf(request)
   if (given) return { apiKey: await allowApiKey(apiKeys, SCOPE, request, given) }
   const body = await readBody(request).catch((error: unknown) => {
-    // Without a key nobody is told what is wrong with the body, but for its size.
+    // A client without a valid key only learns that the body is too large, and no other problem of it.
     if (error instanceof AppError && error.code === 'payload_too_large') throw error
     return undefined
   })

@@ -108,7 +108,7 @@ export const pendingMigrations = (
   const failed = records.find(({ finished }) => !finished)
   if (failed) {
     throw new MigrationError(
-      `The migration ${failed.name} failed before, so no other is applied. Mend what it says, then mark it by ` +
+      `The migration ${failed.name} failed before, so no other is applied. Fix the cause, then mark it with ` +
         `"prisma migrate resolve --rolled-back ${failed.name}" or delete its row from _prisma_migrations. ` +
         `${failed.logs ?? 'It was interrupted.'}`,
     )

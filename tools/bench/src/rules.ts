@@ -31,7 +31,7 @@ const contender = (holds: (person: (typeof people)[number]) => boolean): Contend
       evaluations += people.length
     }
     const { user, system } = process.cpuUsage(cpu)
-    if (held === 0 || held === evaluations) throw new Error('the rule tells nobody from anybody')
+    if (held === 0 || held === evaluations) throw new Error('the rule holds for all data or for none')
     return {
       perSecond: evaluations / ((performance.now() - start) / 1_000),
       cpuMicros: (user + system) / evaluations,

@@ -10,13 +10,13 @@ import type { Target } from './sender.ts'
 // npm runs scripts in the root of the repository, but paths are relative to the user's directory.
 const folders = [process.env.INIT_CWD, process.cwd()].filter((folder) => folder !== undefined)
 
-const locate = (path: string, inside = ''): string => {
+const findFile = (path: string, inside = ''): string => {
   const places = folders.map((folder) => join(resolve(folder, path), inside))
   return places.find((place) => existsSync(place)) ?? places[0] ?? path
 }
 
 const readDemo = async (): Promise<Partial<Target>> => {
-  const path = locate(process.env.WAYMARK_DATA_DIR || '.waymark', 'demo.json')
+  const path = findFile(process.env.WAYMARK_DATA_DIR || '.waymark', 'demo.json')
   const demo: unknown = JSON.parse(await readFile(path, 'utf8'))
   if (typeof demo !== 'object' || demo === null) return {}
   return {
@@ -33,7 +33,7 @@ const targetReader = (options: Options): (() => Promise<Target>) => {
     const url = options.url ?? demo.url ?? last?.url
     const key = options.key ?? demo.key ?? last?.key
     if (!url || !key) {
-      const place = locate(process.env.WAYMARK_DATA_DIR || '.waymark', 'demo.json')
+      const place = findFile(process.env.WAYMARK_DATA_DIR || '.waymark', 'demo.json')
       throw new Error(`no address and key in ${place}: start Waymark (npm start), or give --url and --key`)
     }
     last = { url, key }
@@ -43,7 +43,7 @@ const targetReader = (options: Options): (() => Promise<Target>) => {
 
 const openSource = async (file: string): Promise<{ stream: Readable; size: number | undefined }> => {
   if (file === '-') return { stream: process.stdin, size: undefined }
-  const path = locate(file)
+  const path = findFile(file)
   const info = await stat(path)
   if (info.isDirectory()) throw new Error(`${path} is a folder`)
   // Small reads, so that the progress bar is updated often.

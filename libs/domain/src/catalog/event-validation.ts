@@ -135,7 +135,7 @@ export const compileEventSchema = (schema: object): PropertyCheck => {
 const TOO_COMPLEX: ValidationItem = {
   field: 'properties',
   rule: 'too_complex',
-  message: 'has too many values to be held against a schema with as many parts',
+  message: 'has too many values to be checked against a schema of this size',
 }
 
 /**

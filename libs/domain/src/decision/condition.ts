@@ -53,7 +53,7 @@ const readCounts = (logic: unknown, complain: (message: string) => void): CountR
 const countAt = (operation: string, path: unknown, complain: (message: string) => void): CountRef[] => {
   if (operation !== 'var' && operation !== 'val') return []
   const parts = pathOf(operation, path)
-  if (parts === undefined) complain(`names what it reads by ${operation} only when it is asked`)
+  if (parts === undefined) complain(`computes the path that ${operation} reads; it must be a constant`)
   if (parts?.[0] !== 'counts') return []
   const [, event = '', window = '', ...more] = parts
   const days = Number(WINDOW.exec(window)?.[1])

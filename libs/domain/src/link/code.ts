@@ -51,7 +51,7 @@ export const codeProblem = (code: string): { rule: string; message: string } | u
     return { rule: 'pattern', message: 'must be 3 to 64 letters, digits, `_` or `-`' }
   if (!/[A-Za-z0-9]/.test(code)) return { rule: 'pattern', message: 'must have a letter or digit' }
   if (RESERVED.has(code.toLowerCase())) return { rule: 'reserved', message: 'is reserved' }
-  if (offensive.hasMatch(code)) return { rule: 'offensive', message: 'may offend' }
+  if (offensive.hasMatch(code)) return { rule: 'offensive', message: 'contains an offensive word' }
   return undefined
 }
 

@@ -147,12 +147,12 @@ export const readBytes = (req: IncomingMessage, limit: number): Promise<Buffer> 
       stream.on('data', (chunk: Buffer) => {
         size += chunk.length
         if (refused) return
-        if (size > limit) refuse(tooLarge())
+        if (size > limit) refuse(tooLarge(limit))
         else keep?.(chunk)
       })
     }
 
-    if (Number(req.headers['content-length']) > limit) return refuse(tooLarge())
+    if (Number(req.headers['content-length']) > limit) return refuse(tooLarge(limit))
     measure(decoded, (chunk) => chunks.push(chunk))
     // An endless compressed body may decompress to nothing.
     if (decoded !== req) measure(req)
@@ -167,13 +167,22 @@ export const readBytes = (req: IncomingMessage, limit: number): Promise<Buffer> 
     })
   })
 
+const MAX_SHOWN_LENGTH = 64
+
 /** @throws AppError unsupported_media_type */
 const decode = (req: IncomingMessage): Readable => {
   const encoding = (req.headers['content-encoding'] ?? 'identity').toLowerCase()
   if (encoding === 'identity') return req
   const known = (Object.keys(decoders) as (keyof typeof decoders)[]).find((name) => name === encoding)
-  if (!known) throw new AppError('unsupported_media_type', 'The Content-Encoding is not supported')
+  if (!known) {
+    const received = JSON.stringify(encoding.slice(0, MAX_SHOWN_LENGTH))
+    throw new AppError(
+      'unsupported_media_type',
+      `The Content-Encoding must be one of ${Object.keys(decoders).join(', ')}; got ${received}`,
+    )
+  }
   return req.pipe(decoders[known]())
 }
 
-const tooLarge = (): AppError => new AppError('payload_too_large', 'The request body is too large')
+const tooLarge = (limit: number): AppError =>
+  new AppError('payload_too_large', `The request body is larger than ${limit} bytes`)
