@@ -127,6 +127,7 @@ export {
   PATTERN_DESCRIPTION,
   show,
   unknownField,
+  VISIBLE_KEYWORD,
 } from './problem-message.ts'
 export { type ProjectRole, projectRoles, scopeForRole } from './project-role.ts'
 export { type IpStorage, ProjectSettings, projectSettings, ValidationMode } from './project-settings.ts'
@@ -163,7 +164,12 @@ export {
   topics,
 } from './topics.ts'
 export { traceHeadersOf, traceIdOf } from './trace-context.ts'
-export { compileValidator, type SchemaProblem, type Validator, withTextLength } from './validator.ts'
-export { hasVisibleCharacter, VISIBLE_KEYWORD } from './visible-text.ts'
+export {
+  compileValidator,
+  hasVisibleCharacter,
+  type SchemaProblem,
+  type Validator,
+  withTextLength,
+} from './validator.ts'
 export * from './webhook.ts'
 export { within } from './within.ts'

@@ -1,5 +1,7 @@
 import type { ErrorObject } from 'ajv'
-import { VISIBLE_KEYWORD } from './visible-text.ts'
+
+/** A keyword of schemas: a string that is not empty must have a visible character. */
+export const VISIBLE_KEYWORD = 'x-visible'
 
 /** The annotation that describes what a `pattern` allows, as text after "must be". */
 export const PATTERN_DESCRIPTION = 'x-pattern-description'

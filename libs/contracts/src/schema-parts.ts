@@ -1,6 +1,5 @@
 import { type TUnsafe, Type } from 'typebox'
-import { PATTERN_DESCRIPTION } from './problem-message.ts'
-import { VISIBLE_KEYWORD } from './visible-text.ts'
+import { PATTERN_DESCRIPTION, VISIBLE_KEYWORD } from './problem-message.ts'
 
 /** A string, or null for a missing value. */
 export const NullableString = Type.Unsafe<string | null>({ type: ['string', 'null'] })

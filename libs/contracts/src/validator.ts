@@ -10,9 +10,29 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { Static, TSchema } from 'typebox'
 import { currencyOf } from './currency.ts'
-import { describeError, listsValues, mainError, memberOf, PATTERN_DESCRIPTION } from './problem-message.ts'
+import {
+  describeError,
+  listsValues,
+  mainError,
+  memberOf,
+  PATTERN_DESCRIPTION,
+  VISIBLE_KEYWORD,
+} from './problem-message.ts'
 import { parseRfc3339 } from './rfc3339.ts'
-import { VISIBLE_KEYWORD, visibleKeyword } from './visible-text.ts'
+
+// Default_Ignorable_Code_Point: zero-width and bidirectional controls, soft hyphens, fillers, variation selectors, tags.
+// U+2800 is the blank Braille pattern, and U+FFF9 to U+FFFB are annotation controls.
+const VISIBLE = /[^\s\p{Cc}\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb]/u
+
+/** Whether a text has a character that people can see. */
+export const hasVisibleCharacter = (text: string): boolean => VISIBLE.test(text)
+
+const visibleKeyword: FuncKeywordDefinition = {
+  keyword: VISIBLE_KEYWORD,
+  type: 'string',
+  schemaType: 'boolean',
+  compile: (required: boolean) => (text: string) => !required || text === '' || hasVisibleCharacter(text),
+}
 
 const minLength: FuncKeywordDefinition = {
   keyword: 'minLength',

@@ -115,11 +115,12 @@ export {
   type AcceptanceContext,
   acceptEvent,
   isMissingId,
+  readSentAt,
+  type SentAt,
   sampleOf,
 } from './ingestion/accept-event.ts'
 export { eventKeyOf, redemptionEventId } from './ingestion/event-key.ts'
 export { completeEvent, ingestRecordOf, partitionKeyOf } from './ingestion/ingest-record.ts'
-export { readSentAt, type SentAt } from './ingestion/sent-at.ts'
 export { canonicalJson } from './json/canonical-json.ts'
 export { holdsNumberOutOfRange, isDeeperThan, parseJson } from './json/client-json.ts'
 export { generateApiKey, parseApiKey, scopeAllows, secretMatches } from './key/api-key.ts'

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox'
+import { VISIBLE_KEYWORD } from '../problem-message.ts'
 import { Id, NullableString, NullableTimestamp, patternOf, Timestamp } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
-import { VISIBLE_KEYWORD } from '../visible-text.ts'
 import { ErrorBody, RetryAfter } from './error-bodies.ts'
 import { LinkCampaignStatsView, LinkStatsQuery, LinkStatsView } from './link-stats.ts'
 import { defineOperation } from './operation.ts'

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { correctedTime } from '../enrichment/corrected-time.ts'
 import { parseJson } from '../json/client-json.ts'
-import { acceptEvent, sampleOf } from './accept-event.ts'
+import { acceptEvent, readSentAt, sampleOf } from './accept-event.ts'
 
 const RECEIVED_AT_MS = Date.parse('2026-11-21T04:00:00.000Z')
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -370,5 +370,29 @@ describe('a number that no double can hold', () => {
       accepted: false,
       problem: { rule: 'structure', message: 'holds a number that is out of range' },
     })
+  })
+})
+
+describe('the send time of a request', () => {
+  it.each([null, undefined])('may be missing: %j', (value) => {
+    expect(readSentAt(value)).toEqual({ sentAt: null })
+  })
+
+  it.each(['2026-11-21T04:00:00Z', `2026-11-21T04:00:00.${'0'.repeat(43)}Z`])('may be %s', (value) => {
+    expect(readSentAt(value)).toEqual({ sentAt: value })
+  })
+
+  it.each([7, true, {}, [], '', 'yesterday', '2026-11-21', `2026-11-21T04:00:00.${'0'.repeat(44)}Z`])(
+    'is missing with a warning when it is %j',
+    (value) => {
+      expect(readSentAt(value)).toMatchObject({
+        sentAt: null,
+        sentAtProblem: { field: 'sentAt', rule: 'invalid_sent_at' },
+      })
+    },
+  )
+
+  it('is shown truncated', () => {
+    expect(readSentAt('x'.repeat(1_000)).sentAtProblem?.actual).toBe('x'.repeat(64))
   })
 })

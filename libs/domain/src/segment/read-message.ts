@@ -15,9 +15,8 @@ import {
   type ValidationItem,
 } from '@waymark/contracts'
 import { checkTraits } from '../identity/check-traits.ts'
-import { exceedsEventSize, sampleOf } from '../ingestion/accept-event.ts'
+import { exceedsEventSize, readSentAt, type SentAt, sampleOf } from '../ingestion/accept-event.ts'
 import { eventKeyOf } from '../ingestion/event-key.ts'
-import { readSentAt, type SentAt } from '../ingestion/sent-at.ts'
 import { extentOf, isDeeperThan } from '../json/client-json.ts'
 
 /** The calls of Segment's protocol. */
