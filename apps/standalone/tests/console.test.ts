@@ -35,7 +35,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     waymark = await startStandalone()
     baseUrl = new URL((await waymark.request('/healthz')).url).origin
     browser = await launchChromium()
-    page = await browser.newPage()
+    page = await (await browser.newContext()).newPage()
     failures = collectFailures(page)
   })
   afterAll(async () => {
@@ -236,6 +236,28 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await page.getByRole('heading', { level: 1, name: 'Coupons' }).waitFor()
   })
 
+  it('sorts the rows of a table and names how many', async () => {
+    const status = await page.evaluate<number>(
+      `fetch('/api/projects/${project.split('/').at(-1)}/links/bulk', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({
+          links: Array.from({ length: 60 }, (_, n) => ({ code: 'bulk-' + n, destination: 'https://shop.example/' + n })),
+        }),
+      }).then((response) => response.status)`,
+    )
+    expect(status).toBeLessThan(300)
+    await open('/links', 'Links')
+    const rows = page.getByRole('table', { name: 'Links' }).getByRole('row')
+    await expect.poll(() => rows.count()).toBe(51)
+    await page.getByRole('button', { name: 'Link', exact: true }).click()
+    await page.getByText('Sorted are the 50 rows that are loaded').waitFor()
+    await button('Load more').click()
+    await expect.poll(() => rows.count()).toBeGreaterThan(60)
+    expect(await rows.nth(1).innerText()).toContain('autumn-sale')
+    expect(await page.getByText('Sorted are the').count()).toBe(0)
+  })
+
   it('shows the open tab on a phone', async () => {
     await page.setViewportSize({ width: 320, height: 640 })
     await open('/settings/account', 'Settings')
@@ -243,6 +265,30 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     const box = await tabs.getByRole('link', { name: 'Account' }).boundingBox()
     expect((box?.x ?? 0) + (box?.width ?? 0)).toBeGreaterThan(0)
     expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(320)
+  })
+
+  it('returns in every tab to its page when the user signs in again', async () => {
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await open('/links?q=autumn', 'Links')
+    const tab = await page.context().newPage()
+    await tab.goto(`${project}/decisions`)
+    await tab.getByRole('heading', { level: 1, name: 'Decisions' }).waitFor()
+    const status = await page.evaluate<number>(
+      `fetch('/api/auth/logout', { method: 'POST' }).then((response) => response.status)`,
+    )
+    expect(status).toBeLessThan(300)
+    await page.getByRole('searchbox', { name: 'Search' }).fill('autumn-sale')
+    await page.getByRole('heading', { name: 'Sign in to Waymark' }).waitFor()
+    await tab.reload()
+    await tab.getByRole('heading', { name: 'Sign in to Waymark' }).waitFor()
+    await page.getByLabel('Email').fill('ada@example.com')
+    await page.getByLabel('Password').fill('a long way to the shop')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('link', { name: 'autumn-sale' }).waitFor()
+    expect(new URL(page.url()).searchParams.get('q')).toBe('autumn-sale')
+    await tab.getByRole('heading', { level: 1, name: 'Decisions' }).waitFor()
+    await tab.close()
+    failures = failures.filter((message) => !message.includes('status of 401'))
   })
 
   it('has had no error, refused request or violation of its policy', () => {

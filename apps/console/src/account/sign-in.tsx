@@ -1,27 +1,36 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { useEffect } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
-import { accountQuery, noteSignedIn } from '../api/session.ts'
+import { accountQuery, noteSignedIn, onSignedInElsewhere } from '../api/session.ts'
 import type { Account } from '../api/types.ts'
 import { Form, Input } from '../ui/form.tsx'
 import { AccountFrame, linkClass } from './frame.tsx'
 
+/** Opens the page that was requested before the sign-in. */
+const useOpenNext = () => {
+  const navigate = useNavigate()
+  const { next } = useSearch({ strict: false }) as { next?: string }
+  // Only paths within the console, because the link may come from a stranger.
+  return () => void navigate({ to: next?.startsWith('/p/') ? next : '/' })
+}
+
 /** Stores the session state, and opens the page that was requested before the sign-in. */
 export const useEnter = () => {
   const client = useQueryClient()
-  const navigate = useNavigate()
-  const { next } = useSearch({ strict: false }) as { next?: string }
+  const openNext = useOpenNext()
   return (account: Account) => {
     noteSignedIn(true)
     client.setQueryData(accountQuery.queryKey, account)
-    // Only paths within the console, because the link may come from a stranger.
-    void navigate({ to: next?.startsWith('/p/') ? next : '/' })
+    openNext()
   }
 }
 
 export const SignIn = () => {
   const enter = useEnter()
+  const openNext = useOpenNext()
+  useEffect(() => onSignedInElsewhere(openNext))
   const signIn = useChange(
     (body: { email: string; password: string }) => unwrap(api.POST('/api/auth/login', { body })),
     { quiet: true, onDone: enter },

@@ -18,6 +18,15 @@ export const noteSignedIn = (signedIn: boolean): void => {
   else localStorage.removeItem(SIGNED_IN)
 }
 
+/** Calls `callback` when the user signs in in another tab. Returns a function that ends this. */
+export const onSignedInElsewhere = (callback: () => void): (() => void) => {
+  const listen = ({ key, newValue }: StorageEvent) => {
+    if (key === SIGNED_IN && newValue !== null) callback()
+  }
+  addEventListener('storage', listen)
+  return () => removeEventListener('storage', listen)
+}
+
 /** Whether a request for the current account may succeed. */
 export const mayBeSignedIn = (): boolean => localStorage.getItem(SIGNED_IN) !== null
 

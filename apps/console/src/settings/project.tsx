@@ -130,7 +130,7 @@ const SettingsForm = ({ settings }: { settings: Settings }) => {
   return (
     <fieldset disabled={!isAdmin}>
       <Form
-        submit="Save settings"
+        submit={isAdmin ? 'Save settings' : undefined}
         busy={save.isPending}
         error={save.error}
         names={['deniedTraits', 'retentionDays']}

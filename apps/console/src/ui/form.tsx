@@ -34,7 +34,8 @@ export const Form = ({
 }: {
   /** Receives the values of the fields by name. */
   onSubmit: (values: Record<string, string>) => void
-  submit: string
+  /** The label of the button; none for a form that the user may only read. */
+  submit: string | undefined
   busy?: boolean
   error?: unknown
   children: ReactNode
@@ -58,9 +59,11 @@ export const Form = ({
       {error != null && !shown && <Notice tone="danger">{messageOf(error)}</Notice>}
       <div className="flex flex-wrap justify-end gap-2">
         {onCancel && <Button onClick={onCancel}>Cancel</Button>}
-        <Button type="submit" look="primary" busy={busy}>
-          {submit}
-        </Button>
+        {submit && (
+          <Button type="submit" look="primary" busy={busy}>
+            {submit}
+          </Button>
+        )}
       </div>
     </BaseForm>
   )

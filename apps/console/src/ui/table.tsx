@@ -1,6 +1,7 @@
 import { type ReactNode, useMemo, useState } from 'react'
 import type { List } from '../api/pages.ts'
 import { Button } from './button.tsx'
+import { formatNumber } from './format.tsx'
 import { Icon } from './icon.tsx'
 import { ErrorState, SkeletonLines } from './states.tsx'
 
@@ -103,7 +104,12 @@ export const DataTable = <T,>({ label, columns, list, keyOf, empty, onOpen }: Pr
         </table>
       </section>
       {list.hasNextPage && (
-        <div className="flex justify-center border-t border-line p-3">
+        <div className="flex flex-wrap items-center justify-center gap-x-4 gap-y-2 border-t border-line p-3">
+          {order && (
+            <p role="status" className="text-muted">
+              Sorted are the {formatNumber(rows.length)} rows that are loaded; more follow.
+            </p>
+          )}
           <Button busy={list.isFetchingNextPage} onClick={list.fetchNextPage}>
             Load more
           </Button>
