@@ -165,6 +165,7 @@ describe.skipIf(!services)('an undeclared field', () => {
       ingestValidation: { mode: 'enforce', rejectUnknownEvents: true },
       ipStorage: 'drop',
       retentionDays: 30,
+      archiveEvents: true,
       deniedTraits: ['ssn'],
       ingestRequestsPerMinute: 5,
       links: { appendClickId: false, attributionWindowDays: 7 },

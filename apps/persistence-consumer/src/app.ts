@@ -6,6 +6,7 @@ import {
   aboutExposure,
   aboutRecord,
   cacheUserAgents,
+  createArchivedUntil,
   createEventPartitions,
   createEventWriter,
   createOutboxRelay,
@@ -18,10 +19,10 @@ import {
   storeDeadLetters,
   storeExposures,
   storeRejectedEvents,
-  withoutArchive,
   withoutErased,
 } from '@waymark/pipeline'
-import { drain, everyMs, type Platform, type Service } from '@waymark/service-kit'
+import { type Archive, drain, everyMs, type Platform, type Service } from '@waymark/service-kit'
+import { archiveLoops } from './archive-loops.ts'
 import { watchOutbox } from './outbox-gauges.ts'
 
 const RELAY_INTERVAL_MS = 500
@@ -34,10 +35,10 @@ const RETENTION_INTERVAL_MS = 60 * 1000
 type Client = Parameters<typeof withoutErased>[0]
 
 /**
- * The only writer of events and of what follows from them. Also publishes the outbox, purges erased people and removes
- * events that are older than their project keeps them.
+ * The only writer of events and of what follows from them. Also publishes the outbox, purges erased people, writes the
+ * archive, and removes events that are older than their project keeps them.
  */
-export const createPersistenceConsumer = (platform: Platform): Service => {
+export const createPersistenceConsumer = (platform: Platform, archive?: Archive): Service => {
   const { db, bus, cache, analytics, deleteMailCopies, projectConfigs, clock, log } = platform
   const partitions = createEventPartitions(db)
   const describeUserAgent = cacheUserAgents()
@@ -45,7 +46,9 @@ export const createPersistenceConsumer = (platform: Platform): Service => {
   const writeProfiles = createProfileWriter({ db, analytics })
   const relay = createOutboxRelay({ db, bus, log })
   const { purgeAll } = createPurger({ db, analytics, cache, deleteMailCopies })
-  const removeOldEvents = createRetention({ db, analytics, archivedUntil: withoutArchive, now: clock })
+  const removeOldEvents = createRetention({
+    ...{ db, analytics, archivedUntil: createArchivedUntil(db.pool), now: clock },
+  })
   /** Stores records in one transaction, without those of erased people. */
   const storeUnlessErased =
     <T>(
@@ -81,6 +84,7 @@ export const createPersistenceConsumer = (platform: Platform): Service => {
     ],
     loops: [
       watchOutbox(platform),
+      ...archiveLoops(platform, archive),
       drain('erasures', PURGE_INTERVAL_MS, purgeAll),
       drain('outbox-relay', RELAY_INTERVAL_MS, relay),
       drain('link-visitors', FORGET_INTERVAL_MS, () => forgetVisitors(db.pool)),

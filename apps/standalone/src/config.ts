@@ -1,7 +1,14 @@
 import { PATTERN_DESCRIPTION } from '@waymark/contracts'
 import { mailConfig } from '@waymark/email-consumer'
 import { quotasConfig, type RegistrationMode, registrationModes } from '@waymark/management-api'
-import { duckdbConfig, geoConfig, httpConfig, limitsConfig, variable } from '@waymark/service-kit'
+import {
+  archiveConfig,
+  duckdbConfig,
+  geoConfig,
+  httpConfig,
+  limitsConfig,
+  variable,
+} from '@waymark/service-kit'
 import { webhookConfig } from '@waymark/webhook-dispatcher'
 import { Type } from 'typebox'
 
@@ -66,6 +73,7 @@ export const standaloneConfig = {
       description: 'Public address with which short URLs begin. Empty: this process on localhost.',
     }),
   ),
+  archive: archiveConfig,
   http: {
     ...httpConfig(8080),
     host: variable(

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { ensureEventPartitions, migrate, startEmbeddedPostgres } from '@waymark/database'
 import { createDirectoryTransport, createSmtpTransport } from '@waymark/email-consumer'
-import { embeddedPlatform, readConfig, runService, startService } from '@waymark/service-kit'
+import { embeddedPlatform, openArchive, readConfig, runService, startService } from '@waymark/service-kit'
 import { standaloneConfig } from './config.ts'
 import { addDemoDataInBackground } from './demo-data/add-demo-data.ts'
 import { keepDemoFile } from './demo-file.ts'
@@ -51,7 +51,10 @@ await runService('standalone', env, async (context) => {
   const { smtpUrl: url, timeoutMs } = config.mail
   const transport = url ? createSmtpTransport({ url, timeoutMs }) : mailDir
   context.scope.onStop('mail', () => transport.close())
+  const archive = await openArchive(config.archive, path.join(dataDir, 'archive'))
+  if (archive) context.scope.onStop('archive', async () => archive.store.close())
   const options = {
+    archive,
     shortLinkBaseUrl: config.shortLinkBaseUrl || baseUrl,
     processInfo: { apps: APPS, metricsPort: config.http.metricsPort },
     quotas: config.quotas,

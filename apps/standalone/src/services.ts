@@ -6,11 +6,15 @@ import { createIngestGateway } from '@waymark/ingest-gateway'
 import { createLinkRedirector } from '@waymark/link-redirector'
 import { createManagementApi, type ManagementOptions } from '@waymark/management-api'
 import { createPersistenceConsumer } from '@waymark/persistence-consumer'
-import { combineServices, type Platform, type Scope, type Service } from '@waymark/service-kit'
+import { type Archive, combineServices, type Platform, type Scope, type Service } from '@waymark/service-kit'
 import { createWebhookDispatcher, type WebhookOptions } from '@waymark/webhook-dispatcher'
 
 /** The options of apps. */
-type AllOptions = ManagementOptions & { mail: MailOptions; webhooks: WebhookOptions }
+type AllOptions = ManagementOptions & {
+  mail: MailOptions
+  webhooks: WebhookOptions
+  archive?: Archive | undefined
+}
 
 /** The apps that run in this process. */
 export const APPS = [
@@ -28,13 +32,13 @@ export const APPS = [
 /** Every app, on one platform. */
 export const createAllServices = (
   platform: Platform,
-  { mail, webhooks, ...management }: AllOptions,
+  { mail, archive, webhooks, ...management }: AllOptions,
   scope: Scope,
 ): Required<Service> =>
   combineServices([
     createIngestGateway(platform),
     createEnrichmentConsumer(platform),
-    createPersistenceConsumer(platform),
+    createPersistenceConsumer(platform, archive),
     createManagementApi(platform, management),
     createLinkRedirector(platform),
     createCouponService(platform),

@@ -34,6 +34,13 @@ export const ProjectSettings = Type.Object(
           '`receivedAt`. Removed events do not come back when this is increased. For ever unless set.',
       }),
     ),
+    archiveEvents: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether events that are stored from now on are also written to the archive of the deployment; they are not ' +
+          'unless this is true.',
+      }),
+    ),
     deniedTraits: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 64, ...notBlank }), {
         maxItems: 100,

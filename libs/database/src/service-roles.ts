@@ -52,6 +52,7 @@ const STORE_EVENTS: Grants = {
   'ingest.events': 'SELECT, INSERT',
   'ingest.conversions': 'SELECT, INSERT, UPDATE (attribution)',
   'decision.profile_event_counts': 'SELECT, INSERT, UPDATE',
+  'ingest.archive_queue': 'INSERT',
 }
 
 /** Deleting the data of erased people. */
@@ -118,6 +119,8 @@ export const serviceGrants = {
       'ingest.rejected_events': 'INSERT',
       'ingest.dead_letters': 'INSERT',
       'ingest.retention_runs': 'SELECT, INSERT, UPDATE',
+      'ingest.archive_queue': 'SELECT, UPDATE (file_id), DELETE',
+      'ingest.archive_files': 'SELECT, INSERT, UPDATE, DELETE',
       'decision.exposures': 'INSERT, UPDATE (exposed_at)',
       'link.clicks': 'INSERT',
       'link.daily_visitors': 'SELECT, INSERT, DELETE',

@@ -1,3 +1,5 @@
 export { EVENT_COLUMNS, type EventColumns } from './columns.ts'
-export { writeParquet } from './parquet.ts'
+export type { FileStore, S3Options } from './file-store.ts'
+export { countParquetRows, writeParquet } from './parquet.ts'
+export { createDirectoryStore, openS3Store } from './store.ts'
 export { csvField, writeCsv, writeJsonLines } from './text.ts'

@@ -1,3 +1,4 @@
+export { type Archive, type ArchiveConfig, archiveConfig, openArchive } from './archive.ts'
 export {
   type Config,
   ConfigError,

@@ -41,7 +41,7 @@ export const runApp = <Spec extends ConfigSpec = Record<never, never>>(
 export const runAppWithAnalytics = <Spec extends ConfigSpec = Record<never, never>>(
   name: string,
   { config, checkConfig, ...options }: AppOptions<Spec>,
-  create: (platform: Platform, config: AppConfig<Spec>, scope: Scope) => Service,
+  create: (platform: Platform, config: AppConfig<Spec>, scope: Scope) => Service | Promise<Service>,
 ): Promise<void> => {
   const withClickHouse = { ...config, clickhouse: clickhouseConfig }
   return runApp(

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import {
+  archiveConfig,
   type ConfigSpec,
   clickhouseConfig,
   httpConfig,
@@ -32,6 +33,11 @@ export const allSections = async (): Promise<Section[]> => {
       title: 'ClickHouse',
       text: 'Read by `ingest-gateway`, `persistence-consumer`, `management-api` and `setup`.',
       spec: clickhouseConfig,
+    },
+    {
+      title: 'Archive of events',
+      text: 'Read by `persistence-consumer`, `standalone` and `npm run archive:verify`; see [archive](archive.md).',
+      spec: archiveConfig,
     },
     {
       title: 'Limits and GeoIP',

@@ -61,7 +61,7 @@ describe('docker-compose.yml', () => {
       for (const [name, value] of Object.entries(environment)) {
         if (!/PASSWORD|SECRET/.test(name)) continue
         if (name.endsWith('_FILE')) expect(value).toMatch(/^\/run\/secrets\//)
-        else expect(value).toMatch(/^\$\{[A-Z_]+:-\}$/)
+        else expect(value).toMatch(/^\$\{[A-Z0-9_]+:-\}$/)
       }
     }
     expect(text).not.toMatch(/:\/\/[^/\s]*:[^/\s@]*@/)

@@ -104,6 +104,7 @@ const SettingsForm = ({ settings }: { settings: Settings }) => {
   const [rejectUnknown, setRejectUnknown] = useState(settings.ingestValidation?.rejectUnknownEvents ?? false)
   const [verify, setVerify] = useState(settings.identityVerification === 'required')
   const [identifyEvents, setIdentifyEvents] = useState(settings.identifyEvents ?? false)
+  const [archiveEvents, setArchiveEvents] = useState(settings.archiveEvents ?? false)
   const save = useChange(
     (values: Record<string, string>) =>
       unwrap(
@@ -118,6 +119,7 @@ const SettingsForm = ({ settings }: { settings: Settings }) => {
             retentionDays: values.retentionDays ? Number(values.retentionDays) : null,
             identityVerification: verify ? 'required' : 'optional',
             identifyEvents,
+            archiveEvents,
             deniedTraits: (values.deniedTraits ?? '')
               .split(',')
               .map((name) => name.trim())
@@ -169,6 +171,13 @@ const SettingsForm = ({ settings }: { settings: Settings }) => {
           placeholder="For ever"
           hint="Older events are deleted within a day and do not come back. Empty: kept for ever."
           defaultValue={settings.retentionDays}
+        />
+        <Switch
+          label="Archive events"
+          hint="Writes them to files, hour by hour, where the operator has set up an archive."
+          checked={archiveEvents}
+          onChange={setArchiveEvents}
+          disabled={!isAdmin}
         />
         <Input
           label="Traits never to store"

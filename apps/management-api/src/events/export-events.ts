@@ -6,12 +6,13 @@ import {
   writeJsonLines,
   writeParquet,
 } from '@waymark/event-files'
+import { eventView } from '@waymark/pipeline'
 import type { Route } from '@waymark/service-kit'
 import type { Pool } from 'pg'
 import { limitConcurrency } from '../http/limit-concurrency.ts'
 import { createReadSize } from '../http/read-size.ts'
 import type { ManagementDeps } from '../management-deps.ts'
-import { cursorOf, eventView, formatCursor, type PlacedEventQuery, placeQuery, readEvents } from './events.ts'
+import { cursorOf, formatCursor, type PlacedEventQuery, placeQuery, readEvents } from './events.ts'
 
 /** Exports that run at once, in this process. */
 const EXPORT_LIMITS = { perProject: 2, perTenant: 4, total: 8 }

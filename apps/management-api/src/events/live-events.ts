@@ -1,9 +1,9 @@
 import type { LiveEventQuery, Log } from '@waymark/contracts'
+import { eventView } from '@waymark/pipeline'
 import type { Pool } from 'pg'
 import { createReadSize } from '../http/read-size.ts'
 import {
   type EventCursor,
-  eventView,
   readEventsAt,
   readNewestPlaces,
   type SkippedEvents,

@@ -1,7 +1,7 @@
 import type { ConversionView, ProfileView, TimelineEntry, Touch } from '@waymark/contracts'
 import type { Identity } from '@waymark/domain'
+import { EVENT_COLUMNS, type EventRow, eventView } from '@waymark/pipeline'
 import type { ClientBase, Pool } from 'pg'
-import { EVENT_COLUMNS, type EventRow, eventView } from '../events/events.ts'
 import { decodeCursor, encodeCursor, fillPage, unusableCursor } from '../http/page.ts'
 import { UUID_PATTERN } from '../http/validation.ts'
 

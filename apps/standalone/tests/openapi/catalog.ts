@@ -103,7 +103,10 @@ export const catalogExamples: Example[] = [
   { operation: getMeteringSelector, good: newSelector },
   { operation: archiveMeteringSelector, good: newSelector },
   { operation: getSettings, good: () => ({}) },
-  { operation: updateSettings, good: () => ({ body: { ipStorage: 'drop', retentionDays: 400 } }) },
+  {
+    operation: updateSettings,
+    good: () => ({ body: { ipStorage: 'drop', retentionDays: 400, archiveEvents: true } }),
+  },
   { operation: getIdentitySecret, good: () => ({}) },
   { operation: rotateIdentitySecret, good: () => ({}) },
   { operation: listRejectedEvents, good: () => ({}) },

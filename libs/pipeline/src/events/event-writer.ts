@@ -4,6 +4,7 @@ import type { Database } from '@waymark/database'
 import { eventKeyOf } from '@waymark/domain'
 import type { ProjectConfigs } from '@waymark/project-config'
 import type { ClientBase } from 'pg'
+import { archivedProjectsOf, queueForArchive } from '../archive/index.ts'
 import { type CountedEvents, countedEventsIn, storeCounts } from '../decisions/index.ts'
 import { aboutEvent, findErased, withoutErased } from '../erasure/index.ts'
 import { storeTouches } from '../identity/index.ts'
@@ -36,9 +37,14 @@ export const createEventWriter = ({ db, analytics, projectConfigs, partitions }:
     await partitions.ensureFor(events)
     const countedEvents = await countedEventsIn(projectConfigs, events)
     const isKept = await keptEventsIn(projectConfigs, events, Date.now())
+    const archived = await archivedProjectsOf(projectConfigs, events)
     const { kept, erased, stored } = await db.transaction(async (client) => {
       const sorted = await withoutErased(client, events, aboutEvent)
       const added = new Set(await storeNewEvents(client, sorted.kept, countedEvents))
+      await queueForArchive(
+        client,
+        [...added].filter(({ projectId }) => archived.has(projectId)),
+      )
       await alongside?.(client, sorted.kept)
       const repeats = sorted.kept.filter((event) => !added.has(event))
       return { ...sorted, stored: [...added, ...(await findStoredArrivals(client, repeats))] }

@@ -42,8 +42,14 @@ export const setRemovalDue = async (pool: Pool, projectId: string, inSeconds: nu
   await pool.query(SET_DUE, [projectId, inSeconds])
 }
 
+// An event that waits for the archive, such as one that was stored late, stays until it is there.
+const isQueued = (event: string): string => `EXISTS (
+    SELECT FROM ingest.archive_queue queue WHERE queue.project_id = $1
+      AND queue.received_at = ${event}.received_at AND queue.event_key = ${event}.event_key
+  )`
 const OLDEST = `
-  SELECT min(received_at) AS at FROM ingest.events WHERE project_id = $1 AND received_at < $2`
+  SELECT min(received_at) AS at FROM ingest.events
+  WHERE project_id = $1 AND received_at < $2 AND NOT ${isQueued('events')}`
 // In the order of the primary key, from the end of the batch before, so that deleted rows are not searched again.
 const DELETE_BATCH = `
   WITH gone AS (
@@ -53,10 +59,11 @@ const DELETE_BATCH = `
     DELETE FROM ingest.events USING gone
     WHERE events.project_id = $1 AND events.received_at >= $2 AND events.received_at < $3
       AND events.received_at = gone.received_at AND events.event_key = gone.event_key
+      AND NOT ${isQueued('gone')}
   )
   SELECT count(*)::int AS found, max(received_at) AS last FROM gone`
 
-/** When the earliest event of a project before `before` was received. */
+/** When the earliest event of a project before `before` was received that does not wait for the archive. */
 export const findOldestReceipt = async (
   pool: Pool,
   projectId: string,

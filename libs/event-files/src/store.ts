@@ -1,0 +1,44 @@
+import { createReadStream } from 'node:fs'
+import { mkdir, open, rename, rm } from 'node:fs/promises'
+import path from 'node:path'
+import type { FileStore, S3Options } from './file-store.ts'
+
+/** Keeps files in a directory, which it creates. */
+export const createDirectoryStore = (directory: string): FileStore => {
+  const pathOf = (name: string) => path.join(directory, ...name.split('/'))
+  return {
+    put: async (name, content, signal) => {
+      const file = pathOf(name)
+      await mkdir(path.dirname(file), { recursive: true })
+      const handle = await open(`${file}.new`, 'w', 0o600)
+      try {
+        for await (const piece of content) {
+          signal.throwIfAborted()
+          await handle.write(piece)
+        }
+        await handle.sync()
+      } finally {
+        await handle.close()
+      }
+      await rename(`${file}.new`, file)
+    },
+    read: async (name) => {
+      const stream = createReadStream(pathOf(name))
+      try {
+        await new Promise((resolve, reject) => stream.once('open', resolve).once('error', reject))
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+        throw error
+      }
+      return stream
+    },
+    remove: (name) => rm(pathOf(name), { force: true }),
+    close: () => {},
+  }
+}
+
+/** Opens a bucket. Its client is loaded only here, because most processes have no archive. */
+export const openS3Store = async (options: S3Options): Promise<FileStore> => {
+  const { createS3Store } = await import('./s3-store.ts')
+  return createS3Store(options)
+}

@@ -1,0 +1,114 @@
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { eventually, freePort, startProcess, type TestProcess } from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createDirectoryStore, type FileStore, openS3Store } from '../src/index.ts'
+
+const VERSITYGW = '/usr/local/bin/versitygw'
+const [ACCESS_KEY, SECRET] = ['access', 'a-secret-of-the-test']
+const never = new AbortController().signal
+
+it.runIf(!existsSync(VERSITYGW) && process.env.CI)('has an S3 server in CI', () => {
+  expect.fail('No S3 server is installed: run libs/event-files/tests/install-versitygw.sh')
+})
+
+async function* pieces(count: number, bytes: number): AsyncGenerator<Uint8Array> {
+  for (let n = 0; n < count; n++) yield Buffer.alloc(bytes, n)
+}
+
+const behavesAsStore = (open: () => FileStore | Promise<FileStore>, folder: () => string) => {
+  it('keeps a file with its content, and replaces it', async () => {
+    const store = await open()
+    await store.put('events/date=2026-02-01/a.parquet', pieces(3, 5), never)
+    const first = await store.read('events/date=2026-02-01/a.parquet')
+    expect(first && (await buffer(first))).toEqual(Buffer.from([0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2]))
+    await store.put('events/date=2026-02-01/a.parquet', pieces(1, 1), never)
+    const second = await store.read('events/date=2026-02-01/a.parquet')
+    expect(second && (await buffer(second))).toEqual(Buffer.from([0]))
+    store.close()
+  })
+
+  it('keeps a file of several parts', async () => {
+    const store = await open()
+    await store.put('large', pieces(20, 1024 * 1024), never)
+    const content = await store.read('large')
+    expect(content && (await buffer(content))).toEqual(await buffer(pieces(20, 1024 * 1024)))
+    store.close()
+  })
+
+  it('has no file that was removed or never written', async () => {
+    const store = await open()
+    await store.put('removed', pieces(1, 1), never)
+    await store.remove('removed')
+    await store.remove('never-written')
+    expect(await store.read('removed')).toBeUndefined()
+    store.close()
+  })
+
+  it('shows no file whose content failed', async () => {
+    const store = await open()
+    async function* broken(): AsyncGenerator<Uint8Array> {
+      yield* pieces(9, 1024 * 1024)
+      throw new Error('the database is away')
+    }
+    await expect(store.put('broken', broken(), never)).rejects.toThrow('the database is away')
+    expect(await store.read('broken')).toBeUndefined()
+    const stopped = AbortSignal.abort(new Error('stopped'))
+    await expect(store.put('stopped', pieces(1, 1), stopped)).rejects.toThrow()
+    expect(await store.read('stopped')).toBeUndefined()
+    expect(await readdir(folder())).not.toContain('broken')
+    store.close()
+  })
+}
+
+describe('a store in a directory', () => {
+  let folder: string
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'store-'))
+  })
+  afterAll(() => rm(folder, { recursive: true }))
+  behavesAsStore(
+    () => createDirectoryStore(folder),
+    () => folder,
+  )
+})
+
+describe.skipIf(!existsSync(VERSITYGW))('a store in a bucket', () => {
+  let folder: string
+  let server: TestProcess
+  let endpoint: string
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 's3-'))
+    await mkdir(path.join(folder, 'archive'))
+    const port = await freePort()
+    endpoint = `http://127.0.0.1:${port}`
+    server = startProcess(
+      VERSITYGW,
+      ['--access', ACCESS_KEY, '--secret', SECRET, '--port', `127.0.0.1:${port}`, 'posix', folder],
+      {},
+    )
+    await eventually('the server answers', async () => (await fetch(endpoint)).status > 0)
+  })
+  afterAll(async () => {
+    await server?.kill()
+    await rm(folder, { recursive: true })
+  })
+  const open = (changes: { endpoint?: string; secretAccessKey?: string } = {}) =>
+    openS3Store({
+      ...{ bucket: 'archive', prefix: 'waymark/', region: 'us-east-1', endpoint },
+      ...{ accessKeyId: ACCESS_KEY, secretAccessKey: SECRET },
+      ...changes,
+    })
+  behavesAsStore(open, () => path.join(folder, 'archive/waymark'))
+
+  it('refuses with another secret, and fails while the server is away', async () => {
+    const refused = await open({ secretAccessKey: 'other' })
+    await expect(refused.put('a', pieces(1, 1), never)).rejects.toThrow()
+    const away = await open({ endpoint: `http://127.0.0.1:${await freePort()}` })
+    await expect(away.put('a', pieces(1, 1), never)).rejects.toThrow()
+    await expect(away.read('a')).rejects.toThrow()
+  })
+})

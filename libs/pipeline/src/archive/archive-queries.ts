@@ -1,0 +1,256 @@
+import type { EnrichedEvent } from '@waymark/contracts'
+import { bulkColumns, type Database } from '@waymark/database'
+import { eventKeyOf } from '@waymark/domain'
+import type { ClientBase, Pool } from 'pg'
+import { v7 as uuidv7 } from 'uuid'
+import type { ArchivedUntil } from '../retention/index.ts'
+import { EVENT_COLUMNS, type EventRow } from '../stored-events/index.ts'
+
+const queueColumns = bulkColumns<EnrichedEvent>([
+  { name: 'project_id', type: 'uuid', of: (event) => event.projectId },
+  { name: 'received_at', type: 'timestamptz', of: (event) => event.receivedAt },
+  { name: 'event_key', type: 'uuid', of: (event) => eventKeyOf(event.eventId) },
+])
+
+/** Queues new events for the archive, in the transaction that stores them. */
+export const queueForArchive = async (
+  client: ClientBase,
+  events: readonly EnrichedEvent[],
+): Promise<void> => {
+  if (events.length === 0) return
+  await client.query({
+    name: 'queue-for-archive',
+    text: `INSERT INTO ingest.archive_queue (${queueColumns.names}) SELECT * FROM ${queueColumns.unnest} ORDER BY 1, 2, 3`,
+    values: queueColumns.values(events),
+  })
+}
+
+/** A file that this process writes, or whose manifest it writes. */
+export type ClaimedFile = {
+  id: string
+  projectId: string
+  /** The hour of receipt of its events. */
+  hour: Date
+  format: string
+  /** How many processes have begun to write it, this one included. */
+  attempt: number
+  /** What was written, once the file is in the store. */
+  written: WrittenFile | undefined
+}
+export type WrittenFile = {
+  name: string
+  events: number
+  bytes: number
+  sha256: string
+  firstReceivedAt: Date
+  lastReceivedAt: Date
+}
+
+type FileRow = {
+  id: string
+  project_id: string
+  hour: Date
+  format: string
+  attempt: number
+  name: string | null
+  events: number
+  bytes: string
+  sha256: string
+  first_received_at: Date
+  last_received_at: Date
+}
+const FILE_COLUMNS =
+  'id, project_id, hour, format, attempt, name, events, bytes, sha256, first_received_at, last_received_at'
+
+const fileOf = (row: FileRow): ClaimedFile => ({
+  id: row.id,
+  projectId: row.project_id,
+  hour: row.hour,
+  format: row.format,
+  attempt: row.attempt,
+  written:
+    row.name === null
+      ? undefined
+      : {
+          name: row.name,
+          events: row.events,
+          bytes: Number(row.bytes),
+          sha256: row.sha256,
+          firstReceivedAt: row.first_received_at,
+          lastReceivedAt: row.last_received_at,
+        },
+})
+
+// A file that is in the store only lacks its manifest, which every process writes in the same way: no new attempt.
+const RESUME = `
+  UPDATE ingest.archive_files SET lease_until = now() + make_interval(secs => $1),
+    attempt = attempt + CASE WHEN name IS NULL THEN 1 ELSE 0 END
+  WHERE id = (
+    SELECT id FROM ingest.archive_files WHERE finished_at IS NULL AND lease_until <= now()
+    ORDER BY lease_until LIMIT 1 FOR UPDATE SKIP LOCKED
+  )
+  RETURNING ${FILE_COLUMNS}`
+const BEGIN = `
+  INSERT INTO ingest.archive_files (id, project_id, hour, format, attempt, lease_until)
+  SELECT $1, project_id, date_trunc('hour', received_at, 'UTC'), $2, 1, now() + make_interval(secs => $3)
+  FROM ingest.archive_queue WHERE file_id IS NULL AND received_at < $4 ORDER BY received_at LIMIT 1
+  RETURNING ${FILE_COLUMNS}`
+const TAKE = `
+  WITH taken AS (
+    SELECT received_at, event_key FROM ingest.archive_queue
+    WHERE project_id = $2 AND received_at >= $3 AND received_at < $3 + interval '1 hour' AND file_id IS NULL
+    ORDER BY received_at, event_key LIMIT $4 FOR UPDATE SKIP LOCKED
+  )
+  UPDATE ingest.archive_queue AS queue SET file_id = $1 FROM taken
+  WHERE queue.project_id = $2 AND queue.received_at >= $3 AND queue.received_at < $3 + interval '1 hour'
+    AND queue.received_at = taken.received_at AND queue.event_key = taken.event_key`
+
+/** The file of a process that stopped or failed, if there is one. */
+export const resumeFile = async (pool: Pool, leaseSeconds: number): Promise<ClaimedFile | undefined> => {
+  const { rows } = await pool.query<FileRow>(RESUME, [leaseSeconds])
+  return rows[0] && fileOf(rows[0])
+}
+
+/** Claims up to `maxEvents` queued events of one project and hour for a new file, those received before `before`. */
+export const beginFile = (
+  db: Database,
+  {
+    format,
+    before,
+    maxEvents,
+    leaseSeconds,
+  }: { format: string; before: Date; maxEvents: number; leaseSeconds: number },
+): Promise<ClaimedFile | undefined> =>
+  db.transaction(async (client) => {
+    const { rows } = await client.query<FileRow>(BEGIN, [uuidv7(), format, leaseSeconds, before])
+    const [row] = rows
+    if (!row) return undefined
+    await client.query(TAKE, [row.id, row.project_id, row.hour, maxEvents])
+    return fileOf(row)
+  })
+
+const READ = `
+  SELECT ${EVENT_COLUMNS.split(',')
+    .map((column) => `e.${column.trim()}`)
+    .join(', ')}
+  FROM ingest.archive_queue q
+  JOIN ingest.events e ON e.project_id = q.project_id AND e.received_at = q.received_at AND e.event_key = q.event_key
+  WHERE q.file_id = $1 AND q.project_id = $2 AND q.received_at >= $3 AND q.received_at < $3 + interval '1 hour'
+    AND (q.received_at, q.event_key) > ($4, $5)
+  ORDER BY q.received_at, q.event_key LIMIT $6`
+
+const NO_KEY = '00000000-0000-0000-0000-000000000000'
+
+/** The events of a file in the order of their receipt, `portion` at a time. Those that were erased are not among them. */
+export async function* readFileEvents(
+  pool: Pool,
+  { id, projectId, hour }: ClaimedFile,
+  portion: number,
+): AsyncGenerator<EventRow[]> {
+  for (let [at, key] = [hour, NO_KEY]; ; ) {
+    const { rows } = await pool.query<EventRow>(READ, [id, projectId, hour, at, key, portion])
+    if (rows.length > 0) yield rows
+    const last = rows.at(-1)
+    if (!last || rows.length < portion) return
+    at = last.received_at
+    key = last.event_key
+  }
+}
+
+const SET_WRITTEN = `
+  UPDATE ingest.archive_files SET name = $3, events = $4, bytes = $5, sha256 = $6, first_received_at = $7, last_received_at = $8
+  WHERE id = $1 AND attempt = $2 AND name IS NULL`
+
+/** Records what is in the store. False when another process has taken over the file. */
+export const setWritten = async (
+  pool: Pool,
+  { id, attempt }: ClaimedFile,
+  { name, events, bytes, sha256, firstReceivedAt, lastReceivedAt }: WrittenFile,
+): Promise<boolean> => {
+  const values = [id, attempt, name, events, bytes, sha256, firstReceivedAt, lastReceivedAt]
+  return (await pool.query(SET_WRITTEN, values)).rowCount === 1
+}
+
+/** Records that the manifest is written, which ends the work on the events of the file. */
+export const finishFile = (db: Database, { id }: ClaimedFile): Promise<void> =>
+  db.transaction(async (client) => {
+    await client.query('DELETE FROM ingest.archive_queue WHERE file_id = $1', [id])
+    await client.query('UPDATE ingest.archive_files SET finished_at = now() WHERE id = $1', [id])
+  })
+
+/** Forgets a file without events. False when another process has taken it over. */
+export const dropEmptyFile = (db: Database, { id, attempt }: ClaimedFile): Promise<boolean> =>
+  db.transaction(async (client) => {
+    const { rowCount } = await client.query(
+      'DELETE FROM ingest.archive_files WHERE id = $1 AND attempt = $2 AND name IS NULL',
+      [id, attempt],
+    )
+    if (rowCount !== 1) return false
+    await client.query('DELETE FROM ingest.archive_queue WHERE file_id = $1', [id])
+    return true
+  })
+
+/** Lets any process go on with a file at once. */
+export const releaseFile = async (pool: Pool, { id, attempt }: ClaimedFile): Promise<void> => {
+  await pool.query('UPDATE ingest.archive_files SET lease_until = now() WHERE id = $1 AND attempt = $2', [
+    id,
+    attempt,
+  ])
+}
+
+/** How long (in s) the longest-waiting event has been queued since its hour ended; 0 when none is. */
+export const readArchiveDelay = async (pool: Pool): Promise<number> => {
+  const { rows } = await pool.query<{ seconds: number }>(`
+    SELECT greatest(0, extract(epoch FROM now() - date_trunc('hour', min(at), 'UTC') - interval '1 hour'))::float8 AS seconds
+    FROM (
+      (SELECT received_at AS at FROM ingest.archive_queue WHERE file_id IS NULL ORDER BY received_at LIMIT 1)
+      UNION ALL SELECT hour FROM ingest.archive_files WHERE finished_at IS NULL
+    ) AS waiting`)
+  return rows[0]?.seconds ?? 0
+}
+
+/** Until when the archive has the events of a project: its first queued event. `undefined` when none is queued. */
+export const createArchivedUntil =
+  (pool: Pool): ArchivedUntil =>
+  async (projectId) => {
+    const { rows } = await pool.query<{ at: Date | null }>(
+      'SELECT min(received_at) AS at FROM ingest.archive_queue WHERE project_id = $1',
+      [projectId],
+    )
+    return rows[0]?.at?.getTime()
+  }
+
+/** All files whose manifest is written, by project and hour, with the number of events that the database has. */
+export async function* listFinishedFiles(pool: Pool): AsyncGenerator<ClaimedFile> {
+  for (let last = NO_KEY; ; ) {
+    const { rows } = await pool.query<FileRow>(
+      `SELECT ${FILE_COLUMNS} FROM ingest.archive_files WHERE finished_at IS NOT NULL AND id > $1 ORDER BY id LIMIT 500`,
+      [last],
+    )
+    yield* rows.map(fileOf)
+    const end = rows.at(-1)
+    if (!end) return
+    last = end.id
+  }
+}
+
+export type HourCount = { projectId: string; hour: Date; archived: number; stored: number }
+
+/** For each project and hour that has files: the events in them, and those in the database that are not queued. */
+export const countHours = async (pool: Pool): Promise<HourCount[]> => {
+  const { rows } = await pool.query<HourCount>(`
+    SELECT files.project_id AS "projectId", files.hour, files.events::float8 AS archived, (
+      SELECT count(*) FROM ingest.events e
+      WHERE e.project_id = files.project_id AND e.received_at >= files.hour
+        AND e.received_at < files.hour + interval '1 hour'
+        AND NOT EXISTS (
+          SELECT FROM ingest.archive_queue q
+          WHERE q.project_id = e.project_id AND q.received_at = e.received_at AND q.event_key = e.event_key
+        )
+    )::float8 AS stored
+    FROM (
+      SELECT project_id, hour, sum(events) AS events FROM ingest.archive_files WHERE finished_at IS NOT NULL
+      GROUP BY project_id, hour
+    ) AS files ORDER BY 1, 2`)
+  return rows
+}

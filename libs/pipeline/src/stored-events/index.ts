@@ -1,0 +1,1 @@
+export { EVENT_COLUMNS, type EventRow, eventView } from './event-view.ts'

@@ -1,0 +1,320 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
+import type { EnrichedEvent } from '@waymark/contracts'
+import { openDatabase } from '@waymark/database'
+import { createDirectoryStore, type FileStore } from '@waymark/event-files'
+import type { ProjectConfigs } from '@waymark/project-config'
+import { anEnrichedEvent, createTestDatabase, services } from '@waymark/testing'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type ArchiverDeps, createArchiver } from '../src/archive/archive-events.ts'
+import { createArchivedUntil, readArchiveDelay } from '../src/archive/archive-queries.ts'
+import { verifyArchive } from '../src/archive/verify-archive.ts'
+import { createEventPartitions } from '../src/events/event-queries.ts'
+import { createEventWriter } from '../src/events/event-writer.ts'
+import { createRetention } from '../src/retention/remove-old-events.ts'
+
+const HOUR_MS = 3_600_000
+const HOUR = Date.parse('2026-02-01T10:00:00Z')
+const NOW = HOUR + 3 * HOUR_MS
+const never = new AbortController().signal
+
+describe.skipIf(!services)('the archive', () => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>
+  let db: ReturnType<typeof openDatabase>
+  let instance: DuckDBInstance
+  let folder: string
+  let store: FileStore
+  let projectId: string
+
+  beforeAll(async () => {
+    instance = await DuckDBInstance.create()
+    database = await createTestDatabase()
+    db = openDatabase({ url: database.url, poolSize: 10, applicationName: 'test', onError: () => {} })
+  })
+  afterAll(async () => {
+    await db?.close()
+    await database?.drop()
+    instance?.closeSync()
+  })
+  beforeEach(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'archive-'))
+    store = createDirectoryStore(folder)
+    projectId = randomUUID()
+    const tenantId = randomUUID()
+    await db.pool.query(
+      'TRUNCATE ingest.archive_queue, ingest.archive_files, ingest.events, ingest.event_ids',
+    )
+    await db.pool.query(`INSERT INTO core.tenants (id, name) VALUES ($1, 'a tenant')`, [tenantId])
+    await db.pool.query(
+      `INSERT INTO core.projects (id, tenant_id, name, settings)
+       VALUES ($1, $2, 'a project', '{"archiveEvents": true, "retentionDays": 1}')`,
+      [projectId, tenantId],
+    )
+  })
+  afterEach(() => rm(folder, { recursive: true }))
+
+  const configs: ProjectConfigs = {
+    get: async (id: string) => ({
+      settings: id === projectId ? { archiveEvents: true } : {},
+      decisions: { countedEvents: new Set() },
+    }),
+  } as never
+  const events = (count: number, from = HOUR, project = projectId): EnrichedEvent[] =>
+    Array.from({ length: count }, (_, n) => {
+      const receivedAt = new Date(from + n).toISOString()
+      const made = anEnrichedEvent({
+        projectId: project,
+        receivedAt,
+        event: { eventId: randomUUID(), properties: { n, text: `'"ä\n${n}` } },
+      })
+      return { ...made, timestamp: receivedAt }
+    })
+  const write = (batch: readonly EnrichedEvent[]) =>
+    createEventWriter({
+      ...{ db, projectConfigs: configs, partitions: createEventPartitions(db) },
+      analytics: { storeEvents: async () => {}, eraseEvents: async () => {} },
+    })(batch)
+  const archiver = (deps: Partial<ArchiverDeps> = {}) =>
+    createArchiver({
+      ...{ db, store, format: 'parquet' as const, log: { warn: () => {} }, now: () => NOW },
+      ...deps,
+    })
+  const archiveAll = async (deps: Partial<ArchiverDeps> = {}) => {
+    const writeFile = archiver(deps)
+    for (let files = 0; ; files++) if ((await writeFile(never)) === 0) return files
+  }
+  const query = async (sql: string): Promise<Record<string, unknown>[]> => {
+    const connection = await instance.connect()
+    try {
+      return (await connection.runAndReadAll(sql)).getRowObjectsJson()
+    } finally {
+      connection.closeSync()
+    }
+  }
+  const namesIn = async (): Promise<string[]> =>
+    (await readdir(folder, { recursive: true, withFileTypes: true }))
+      .filter((entry) => entry.isFile())
+      .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)))
+      .toSorted()
+  const manifests = async () =>
+    Promise.all(
+      (await namesIn())
+        .filter((name) => name.endsWith('.manifest.json'))
+        .map(async (name) => JSON.parse(await readFile(path.join(folder, name), 'utf8'))),
+    )
+  /** The ids of the events in all files that have a manifest, as DuckDB reads them. */
+  const archivedIds = async (): Promise<unknown[]> => {
+    const ids: unknown[] = []
+    for (const { file, events: count } of await manifests()) {
+      const reader = file.endsWith('.parquet') ? 'read_parquet' : 'read_json'
+      const rows = await query(`SELECT "eventId" AS id FROM ${reader}('${path.join(folder, file)}')`)
+      expect(rows).toHaveLength(count)
+      ids.push(...rows.map(({ id }) => id))
+    }
+    return ids.toSorted()
+  }
+  const idsOf = (batch: readonly EnrichedEvent[]) => batch.map(({ eventId }) => eventId).toSorted()
+  const isQueueEmpty = async () => (await db.pool.query('SELECT FROM ingest.archive_queue')).rowCount === 0
+  /** Everything that must hold once nothing is left to do. */
+  const expectArchived = async (expected: readonly EnrichedEvent[]) => {
+    expect(await archivedIds()).toEqual(idsOf(expected))
+    expect(await isQueueEmpty()).toBe(true)
+    expect((await verifyArchive(db.pool, store)).problems).toEqual([])
+    // Nothing is left of attempts that do not count.
+    const files = (await namesIn()).filter((name) => !name.endsWith('.manifest.json'))
+    expect(files).toEqual((await manifests()).map(({ file }) => file).toSorted())
+  }
+  const expireLeases = () => db.pool.query('UPDATE ingest.archive_files SET lease_until = now()')
+
+  it('has the events of hours that are over, as they are stored', async () => {
+    const [first, second] = [events(450), events(3, HOUR + HOUR_MS)]
+    const current = events(2, NOW)
+    const other = events(2, HOUR, randomUUID())
+    await write([...first, ...second, ...current, ...other])
+    expect(await readArchiveDelay(db.pool)).toBeGreaterThan(0)
+    expect(await archiveAll()).toBe(2)
+    expect(await archivedIds()).toEqual(idsOf([...first, ...second]))
+    const [manifest] = await manifests()
+    expect(manifest).toMatchObject({
+      ...{ version: 1, projectId, hour: '2026-02-01T10:00:00.000Z', format: 'parquet', events: 450 },
+      ...{ firstReceivedAt: first[0]?.receivedAt, lastReceivedAt: first.at(-1)?.receivedAt },
+    })
+    expect(manifest.file).toMatch(/^events\/date=2026-02-01\/hour=10\/[0-9a-f-]+_[0-9a-f-]+_1\.parquet$/)
+    const rows = await query(
+      `SELECT "projectId", properties, epoch_ms("receivedAt") AS received, date::text AS "date", hour::text AS "hour"
+       FROM read_parquet('${folder}/events/**/*.parquet', hive_partitioning = true, hive_types_autocast = false) ORDER BY received`,
+    )
+    expect(rows).toEqual(
+      [...first, ...second].map(({ properties, receivedAt }) => ({
+        projectId,
+        properties: JSON.stringify(properties),
+        received: `${Date.parse(receivedAt)}`,
+        date: '2026-02-01',
+        hour: receivedAt.slice(11, 13),
+      })),
+    )
+    const { rows: queued } = await db.pool.query(
+      'SELECT DISTINCT project_id, file_id FROM ingest.archive_queue',
+    )
+    expect(queued).toEqual([{ project_id: projectId, file_id: null }])
+  })
+
+  it('has late events in a further file, and redelivered ones once', async () => {
+    const [first, late] = [events(5), events(5, HOUR + 1_000)]
+    await write(first)
+    await archiveAll()
+    await write([...late, ...first])
+    expect(await archiveAll()).toBe(1)
+    expect(await manifests()).toHaveLength(2)
+    await expectArchived([...first, ...late])
+  })
+
+  it.each([
+    [250, [250]],
+    [251, [250, 1]],
+  ])('has files of at most a number of events: %i', async (count, sizes) => {
+    const batch = events(count)
+    await write(batch)
+    expect(await archiveAll({ maxEvents: 250 })).toBe(sizes.length)
+    expect((await manifests()).map((one) => one.events)).toEqual(sizes)
+    await expectArchived(batch)
+  })
+
+  it('can be gzipped JSON lines', async () => {
+    const batch = events(250)
+    await write(batch)
+    await archiveAll({ format: 'jsonl.gz' })
+    const [{ file }] = await manifests()
+    expect(
+      await query(`SELECT properties.n::int AS n FROM read_json('${folder}/${file}') ORDER BY n`),
+    ).toEqual(batch.map((_, n) => ({ n })))
+    await expectArchived(batch)
+  })
+
+  /** A store in which one step fails, before or after its effect. */
+  const failing = (step: number, when: 'before' | 'after'): FileStore => {
+    let steps = 0
+    const attempt = async <T>(work: () => Promise<T>): Promise<T> => {
+      const fails = ++steps === step
+      if (fails && when === 'before') throw new Error('the store is away')
+      const done = await work()
+      if (fails) throw new Error('the process dies')
+      return done
+    }
+    return {
+      ...store,
+      put: (name, content, signal) => attempt(() => store.put(name, content, signal)),
+      remove: (name) => attempt(() => store.remove(name)),
+    }
+  }
+
+  it.each([
+    [1, 'before'],
+    [1, 'after'],
+    [2, 'before'],
+    [2, 'after'],
+  ] as const)('has each event once when step %i fails %s its effect', async (step, when) => {
+    const batch = events(300)
+    await write(batch)
+    await expect(archiver({ store: failing(step, when) })(never)).rejects.toThrow()
+    // Claims of other hours wait until this one is done.
+    await write(events(1, HOUR + HOUR_MS))
+    await archiver()(never)
+    expect(await manifests()).toHaveLength(1)
+    await db.pool.query(`DELETE FROM ingest.archive_queue`)
+    await expectArchived(batch)
+  })
+
+  it('has each event once when a process is overtaken while it writes', async () => {
+    const batch = events(300)
+    await write(batch)
+    const [reached, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const slow: FileStore = {
+      ...store,
+      put: async (name, content, signal) => {
+        reached.resolve()
+        await go.promise
+        await store.put(name, content, signal)
+      },
+    }
+    const overtaken = archiver({ store: slow })(never)
+    await reached.promise
+    await expireLeases()
+    expect(await archiveAll()).toBe(1)
+    go.resolve()
+    expect(await overtaken).toBe(1)
+    await expectArchived(batch)
+  })
+
+  it('has each event once when several processes write', async () => {
+    const batches = [events(300), events(300, HOUR + HOUR_MS)]
+    for (const batch of batches) await write(batch)
+    await Promise.all([1, 2, 3].map(() => archiveAll({ maxEvents: 100 })))
+    await expectArchived(batches.flat())
+  })
+
+  it('catches up after the store was away', async () => {
+    const batch = events(10)
+    await write(batch)
+    const away: FileStore = { ...store, put: async () => Promise.reject(new Error('no connection')) }
+    for (let n = 0; n < 5; n++)
+      await expect(archiver({ store: away })(never)).rejects.toThrow('no connection')
+    expect((await db.pool.query('SELECT FROM ingest.archive_files')).rowCount).toBe(1)
+    expect(await readArchiveDelay(db.pool)).toBeGreaterThan(0)
+    await archiveAll()
+    expect(await readArchiveDelay(db.pool)).toBe(0)
+    await expectArchived(batch)
+  })
+
+  it('leaves out events that were erased before, and writes no file without events', async () => {
+    const [kept, erased] = [events(3), events(2, HOUR + HOUR_MS)]
+    await write([...kept, ...erased])
+    await db.pool.query('DELETE FROM ingest.events WHERE received_at >= $1', [new Date(HOUR + HOUR_MS)])
+    await archiveAll()
+    await expectArchived(kept)
+  })
+
+  it('holds back the retention until its manifest is written, also of late events', async () => {
+    const batch = events(10)
+    await write(batch)
+    const archivedUntil = createArchivedUntil(db.pool)
+    expect(await archivedUntil(projectId)).toBe(HOUR)
+    const removeOld = async () => {
+      await db.pool.query('TRUNCATE ingest.retention_runs')
+      // Also events that were stored after the archive was asked.
+      const analytics = { removeOldestDay: async () => false }
+      await createRetention({ db, analytics, archivedUntil: async () => undefined, now: Date.now })(never)
+      return (await db.pool.query('SELECT FROM ingest.events WHERE project_id = $1', [projectId])).rowCount
+    }
+    // One of them is already archived, and is removed.
+    await db.pool.query('DELETE FROM ingest.archive_queue WHERE received_at = $1', [batch[3]?.receivedAt])
+    expect(await removeOld()).toBe(9)
+    await archiveAll()
+    expect(await archivedUntil(projectId)).toBeUndefined()
+    expect(await removeOld()).toBe(0)
+    await expectArchived(batch.toSpliced(3, 1))
+  })
+
+  it('is compared with the database', async () => {
+    await write(events(10))
+    await archiveAll()
+    expect(await verifyArchive(db.pool, store)).toEqual({ files: 1, events: 10, problems: [], hours: [] })
+    // An event that was stored while the archive was off.
+    const [missed] = events(1, HOUR + 1_000)
+    await write(missed ? [missed] : [])
+    await db.pool.query('DELETE FROM ingest.archive_queue')
+    const [{ file }] = await manifests()
+    const content = await readFile(path.join(folder, file))
+    content[100] = (content[100] ?? 0) ^ 1
+    await writeFile(path.join(folder, file), content)
+    expect(await verifyArchive(db.pool, store)).toMatchObject({
+      problems: [{ file, problem: 'has another SHA-256 than its manifest' }],
+      hours: [{ projectId, archived: 10, stored: 11 }],
+    })
+    await rm(path.join(folder, file))
+    expect((await verifyArchive(db.pool, store)).problems).toEqual([{ file, problem: 'is missing' }])
+  })
+})
