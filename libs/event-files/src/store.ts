@@ -10,17 +10,24 @@ export const createDirectoryStore = (directory: string): FileStore => {
     put: async (name, content, signal) => {
       const file = pathOf(name)
       await mkdir(path.dirname(file), { recursive: true })
-      const handle = await open(`${file}.new`, 'w', 0o600)
+      const unfinished = `${file}.new`
       try {
-        for await (const piece of content) {
-          signal.throwIfAborted()
-          await handle.write(piece)
+        const handle = await open(unfinished, 'w', 0o600)
+        try {
+          for await (const piece of content) {
+            signal.throwIfAborted()
+            // Unlike `write`, it does not stop after a part of the piece.
+            await handle.writeFile(piece)
+          }
+          await handle.sync()
+        } finally {
+          await handle.close()
         }
-        await handle.sync()
-      } finally {
-        await handle.close()
+        await rename(unfinished, file)
+      } catch (error) {
+        await rm(unfinished, { force: true })
+        throw error
       }
-      await rename(`${file}.new`, file)
     },
     read: async (name) => {
       const stream = createReadStream(pathOf(name))

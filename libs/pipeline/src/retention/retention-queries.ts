@@ -47,9 +47,10 @@ const isQueued = (event: string): string => `EXISTS (
     SELECT FROM ingest.archive_queue queue WHERE queue.project_id = $1
       AND queue.received_at = ${event}.received_at AND queue.event_key = ${event}.event_key
   )`
+// Unlike `min`, which reads all events once there is a further condition, it ends at the first row of the index.
 const OLDEST = `
-  SELECT min(received_at) AS at FROM ingest.events
-  WHERE project_id = $1 AND received_at < $2 AND NOT ${isQueued('events')}`
+  SELECT received_at AS at FROM ingest.events
+  WHERE project_id = $1 AND received_at < $2 AND NOT ${isQueued('events')} ORDER BY received_at LIMIT 1`
 // In the order of the primary key, from the end of the batch before, so that deleted rows are not searched again.
 const DELETE_BATCH = `
   WITH gone AS (
