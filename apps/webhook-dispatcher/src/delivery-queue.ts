@@ -119,6 +119,7 @@ const SETTLE = `
     status = CASE WHEN ${PAUSES} THEN 'paused' ELSE w.status END,
     paused_reason = CASE WHEN ${PAUSES} THEN CASE WHEN $10 THEN 'gone' ELSE 'failing' END ELSE w.paused_reason END,
     notice_due_at = CASE WHEN ${PAUSES} THEN now() ELSE w.notice_due_at END,
+    notice_recipient = CASE WHEN ${PAUSES} THEN NULL ELSE w.notice_recipient END,
     notice_attempts = CASE WHEN ${PAUSES} THEN 0 ELSE w.notice_attempts END,
     version = w.version + CASE WHEN ${PAUSES} THEN 1 ELSE 0 END
   FROM settled
@@ -126,7 +127,7 @@ const SETTLE = `
   RETURNING w.paused_reason AS "pausedReason", w.status`
 
 const RELEASE = `
-  UPDATE webhook.deliveries d SET attempt_token = NULL, next_attempt_at = now()
+  UPDATE webhook.deliveries d SET attempt_token = NULL, next_attempt_at = least(d.queued_at, now())
   FROM unnest($1::uuid[], $2::uuid[]) AS given (id, token)
   WHERE d.id = given.id AND d.attempt_token = given.token`
 

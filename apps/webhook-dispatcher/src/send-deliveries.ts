@@ -62,26 +62,31 @@ export const createSendDeliveries = ({ queue, maxInFlight, log, ...options }: Se
       for (const { webhookId } of rest) count(webhookId, -1)
     }
 
-    for (;;) {
-      ended = false
-      const free = maxInFlight - total
-      const claimed = signal.aborted || free === 0 ? [] : await queue.claim(inFlight, free)
-      for (const deliveries of inOrder(claimed)) {
-        for (const { webhookId } of deliveries) count(webhookId, 1)
-        const task = sendInOrder(deliveries).finally(() => {
-          running.delete(task)
-          ended = true
-          wake()
+    try {
+      for (;;) {
+        ended = false
+        const free = maxInFlight - total
+        const claimed = signal.aborted || free === 0 ? [] : await queue.claim(inFlight, free)
+        for (const deliveries of inOrder(claimed)) {
+          for (const { webhookId } of deliveries) count(webhookId, 1)
+          const task = sendInOrder(deliveries).finally(() => {
+            running.delete(task)
+            ended = true
+            wake()
+          })
+          running.add(task)
+        }
+        // What ended during the claim has made room for more.
+        if (claimed.length > 0 || ended) continue
+        if (running.size === 0) return
+        const woken = new Promise<void>((resolve) => {
+          wake = resolve
         })
-        running.add(task)
+        await Promise.race([woken, sleep(LOOK_AGAIN_MS)])
       }
-      // What ended during the claim has made room for more.
-      if (claimed.length > 0 || ended) continue
-      if (running.size === 0) return
-      const woken = new Promise<void>((resolve) => {
-        wake = resolve
-      })
-      await Promise.race([woken, sleep(LOOK_AGAIN_MS)])
+    } finally {
+      // The next run counts from zero, so nothing of this one may be in flight.
+      await Promise.allSettled(running)
     }
   }
 }

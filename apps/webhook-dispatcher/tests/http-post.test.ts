@@ -1,3 +1,4 @@
+import { createServer } from 'node:net'
 import { MAX_WEBHOOK_RESPONSE_BYTES } from '@waymark/contracts'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createHttpPost, type ResolveHost } from '../src/http-post.ts'
@@ -35,6 +36,20 @@ describe('a request to an endpoint', () => {
       { text: '{}', headers: { host: `shop.example:${port}`, 'content-type': 'application/json' } },
     ])
   })
+
+  it.each([['HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'], ['']])(
+    'ends when the endpoint answers %j and closes',
+    async (answer) => {
+      const server = createServer((socket) => {
+        socket.on('error', () => {})
+        socket.once('data', () => socket.end(answer))
+      })
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      cleanUps.push(async () => server.close())
+      const { port } = server.address() as { port: number }
+      expect(await poster()(`http://shop.example:${port}`)).toMatchObject({ kind: 'unanswered' })
+    },
+  )
 
   it.each([
     '127.0.0.1',
