@@ -129,15 +129,23 @@ export const beginFile = (
     return fileOf(row)
   })
 
+// The places are found first, by their index, so that a portion costs the same whatever remains.
 const READ = `
-  SELECT ${EVENT_COLUMNS.split(',')
+  WITH places AS MATERIALIZED (
+    SELECT received_at, event_key FROM ingest.archive_queue
+    WHERE file_id = $1 AND project_id = $2 AND received_at >= $3 AND received_at < $3 + interval '1 hour'
+      AND received_at >= $4 AND (received_at, event_key) > ($4, $5)
+    ORDER BY received_at, event_key LIMIT $6
+  )
+  SELECT places.received_at AS place_at, places.event_key AS place_key, ${EVENT_COLUMNS.split(',')
     .map((column) => `e.${column.trim()}`)
     .join(', ')}
-  FROM ingest.archive_queue q
-  JOIN ingest.events e ON e.project_id = q.project_id AND e.received_at = q.received_at AND e.event_key = q.event_key
-  WHERE q.file_id = $1 AND q.project_id = $2 AND q.received_at >= $3 AND q.received_at < $3 + interval '1 hour'
-    AND (q.received_at, q.event_key) > ($4, $5)
-  ORDER BY q.received_at, q.event_key LIMIT $6`
+  FROM places LEFT JOIN ingest.events e
+    ON e.project_id = $2 AND e.received_at = places.received_at AND e.event_key = places.event_key
+  ORDER BY places.received_at, places.event_key`
+
+/** `event_key` is null where the event was erased. */
+type PlaceRow = EventRow & { place_at: Date; place_key: string }
 
 const NO_KEY = '00000000-0000-0000-0000-000000000000'
 
@@ -148,12 +156,13 @@ export async function* readFileEvents(
   portion: number,
 ): AsyncGenerator<EventRow[]> {
   for (let [at, key] = [hour, NO_KEY]; ; ) {
-    const { rows } = await pool.query<EventRow>(READ, [id, projectId, hour, at, key, portion])
-    if (rows.length > 0) yield rows
+    const { rows } = await pool.query<PlaceRow>(READ, [id, projectId, hour, at, key, portion])
+    const events = rows.filter((row) => row.event_key !== null)
+    if (events.length > 0) yield events
     const last = rows.at(-1)
     if (!last || rows.length < portion) return
-    at = last.received_at
-    key = last.event_key
+    at = last.place_at
+    key = last.place_key
   }
 }
 
