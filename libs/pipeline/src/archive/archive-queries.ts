@@ -199,12 +199,13 @@ export const dropEmptyFile = (db: Database, { id, attempt }: ClaimedFile): Promi
     return true
   })
 
+// Rounded down, because the column would round `now()` up to a time that has not come yet.
+const RELEASE = `
+  UPDATE ingest.archive_files SET lease_until = date_trunc('milliseconds', now()) WHERE id = $1 AND attempt = $2`
+
 /** Lets any process go on with a file at once. */
 export const releaseFile = async (pool: Pool, { id, attempt }: ClaimedFile): Promise<void> => {
-  await pool.query('UPDATE ingest.archive_files SET lease_until = now() WHERE id = $1 AND attempt = $2', [
-    id,
-    attempt,
-  ])
+  await pool.query(RELEASE, [id, attempt])
 }
 
 /** How long (in s) the longest-waiting event has been queued since its hour ended; 0 when none is. */
