@@ -239,6 +239,16 @@ const conversions = createRoute({
   path: '/settings/conversions',
   component: lazyRouteComponent(() => import('./settings/conversions.tsx'), 'Conversions'),
 })
+const webhooks = createRoute({
+  getParentRoute,
+  path: '/settings/webhooks',
+  component: lazyRouteComponent(() => import('./webhooks/webhooks.tsx'), 'Webhooks'),
+})
+const webhook = createRoute({
+  getParentRoute,
+  path: '/settings/webhooks/$id',
+  component: lazyRouteComponent(() => import('./webhooks/webhook.tsx'), 'WebhookPage'),
+})
 const keys = createRoute({
   getParentRoute,
   path: '/settings/keys',
@@ -293,6 +303,8 @@ const pages = [
   trigger,
   settings,
   conversions,
+  webhooks,
+  webhook,
   keys,
   members,
   audit,

@@ -44,6 +44,7 @@ const PLACES = [
   ['senders', '/email/senders'],
   ['settings', '/settings'],
   ['conversions', '/settings/conversions'],
+  ['webhooks', '/settings/webhooks'],
   ['keys', '/settings/keys'],
   ['members', '/settings/members'],
   ['audit', '/settings/audit'],
@@ -72,6 +73,13 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     waymark = await startStandalone({ WAYMARK_DEMO_DATA: 'on', REGISTRATION_MODE: 'open' })
     baseUrl = new URL((await waymark.request('/healthz')).url).origin
     await eventually('the demo data is there', async () => (await list('email-deliveries')).length === 3)
+    const { id: webhookId } = await post('webhooks', {
+      url: 'https://shop.example/waymark',
+      topics: ['event', 'conversion'],
+      filter: { '>': [{ var: 'properties.total' }, 100] },
+      status: 'paused',
+    })
+    await post(`webhooks/${webhookId}/test`)
     browser = await launchChromium()
     const idIn = async (resource: string) => (await list(resource))[0]?.id
     places = [
@@ -85,6 +93,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       ['link', `/links/${await idIn('links')}`],
       ['pool', `/coupons/${await idIn('coupon-pools')}`],
       ['decision', '/decisions/demo-sale-banner'],
+      ['webhook', `/settings/webhooks/${webhookId}`],
     ]
   })
   afterAll(async () => {
@@ -95,6 +104,16 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
   const list = async (resource: string) => {
     const response = await waymark.request(`/api/projects/${waymark.projectId}/${resource}`)
     return ((await response.json()) as { data: { id: string }[] }).data
+  }
+
+  const post = async (resource: string, body: unknown = {}) => {
+    const response = await waymark.request(`/api/projects/${waymark.projectId}/${resource}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    expect({ resource, status: response.status }).toEqual({ resource, status: expect.toBeOneOf([201, 202]) })
+    return (await response.json()) as { id: string; token: string }
   }
 
   /** A browser with a signed-in user, and its errors. */
@@ -128,6 +147,19 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     await page.goto(`${project}/settings/account`)
     await loaded(page)
     return project
+  }
+
+  /** Adds a user with a role to the project, and returns how they sign in. */
+  const addMember = async (role: 'viewer' | 'editor') => {
+    const member = { email: `${randomUUID()}@shop.example`, password: 'a long way to the shop' }
+    const { token } = await post('invitations', { email: member.email, role })
+    const accepted = await fetch(`${baseUrl}/api/auth/invitations/accept`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Origin: baseUrl },
+      body: JSON.stringify({ token, name: 'Vera', password: member.password }),
+    })
+    expect(accepted.status).toBe(200)
+    return member
   }
 
   it('is accessible, whole and without errors with the demo data', async () => {
@@ -172,20 +204,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
   }, 300_000)
 
   it('hides actions that a viewer may not do, and refuses them', async () => {
-    const viewer = { email: `${randomUUID()}@shop.example`, password: 'a long way to the shop' }
-    const invitation = await waymark.request(`/api/projects/${waymark.projectId}/invitations`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ email: viewer.email, role: 'viewer' }),
-    })
-    const { token } = (await invitation.json()) as { token: string }
-    const accepted = await fetch(`${baseUrl}/api/auth/invitations/accept`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', Origin: baseUrl },
-      body: JSON.stringify({ token, name: 'Vera', password: viewer.password }),
-    })
-    expect(accepted.status).toBe(200)
-    const { page, failures, context } = await signIn(viewer)
+    const { page, failures, context } = await signIn(await addMember('viewer'))
     const changes =
       /^(Create|New|Edit|Save|Archive|Pause|Activate|Import|Replay|Erase|Remove|Revoke|Rotate|Invite|Roll back|Top up|Rename|Add|Delete|Send)\b/
     // Editing a query changes no data, and everybody may edit their own account.
@@ -202,7 +221,11 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     }
     await open(page, '')
     await page.getByText('This project holds demo data').waitFor()
-    for (const place of ['/settings/keys', '/settings/members', '/settings/audit', '/email/senders']) {
+    const restricted = places.filter(([, place]) =>
+      /^.(settings.(webhooks|keys|members|audit)|email.senders)/.test(place),
+    )
+    expect(restricted).toHaveLength(6)
+    for (const [, place] of restricted) {
       await open(page, place)
       await page.getByRole('main').getByText(/admin/i).first().waitFor()
     }
@@ -214,6 +237,20 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     expect(refused).toBe(403)
     await context.close()
   }, 120_000)
+
+  it('offers an editor to test a webhook, and not to change it', async () => {
+    const { page, failures, context } = await signIn(await addMember('editor'))
+    const main = page.getByRole('main')
+    await open(page, '/settings/webhooks')
+    expect(await main.getByRole('button', { name: 'Create webhook' }).count()).toBe(0)
+    await main.getByRole('link', { name: 'https://shop.example/waymark' }).click()
+    await main.getByRole('button', { name: 'Send test' }).waitFor()
+    expect(await main.getByRole('button', { name: /^(Edit|Pause|Activate|Rotate|Delete)/ }).count()).toBe(0)
+    // A paused webhook sends nothing again.
+    expect(await main.getByRole('button', { name: 'Replay a time range' }).isDisabled()).toBe(true)
+    expect(failures).toEqual([])
+    await context.close()
+  }, 60_000)
 
   it.runIf(process.env.DOCS_SCREENSHOTS)(
     'has its pictures taken',

@@ -1,11 +1,14 @@
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { type Constellation, eventually, startStandalone } from '@waymark/testing'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Webhook } from 'standardwebhooks'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import {
   CHROMIUM,
   collectFailures,
@@ -32,10 +35,11 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
   let failures: string[] = []
 
   beforeAll(async () => {
-    waymark = await startStandalone()
+    waymark = await startStandalone({ WEBHOOK_ALLOW_PRIVATE_ADDRESSES: 'true' })
     baseUrl = new URL((await waymark.request('/healthz')).url).origin
     browser = await launchChromium()
-    page = await (await browser.newContext()).newPage()
+    // Colors are those of the style only when no transition is running.
+    page = await (await browser.newContext({ reducedMotion: 'reduce' })).newPage()
     failures = collectFailures(page)
   })
   afterAll(async () => {
@@ -226,6 +230,95 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await page.getByRole('alertdialog').getByRole('button', { name: 'Revoke' }).click()
     await page.getByText('No access tokens').waitFor()
     expect(await statusOf()).toBe(401)
+  })
+
+  it('creates a webhook, tests it and sends deliveries again', async () => {
+    const received: { headers: IncomingHttpHeaders; text: string }[] = []
+    const server = createServer(async (request, response) => {
+      received.push({ headers: request.headers, text: (await request.toArray()).join('') })
+      response.end('thanks from the shop')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+    const secret = page.getByRole('region', { name: 'New secret' })
+    const readSecret = async () => {
+      await secret.getByText('whsec_').waitFor()
+      const text = /whsec_[\w+/]{43}=/.exec(await secret.innerText())?.[0] ?? ''
+      await page.keyboard.press('Escape')
+      await secret.waitFor({ state: 'detached' })
+      return text
+    }
+    const verify = (key: string, { headers, text }: (typeof received)[number]) =>
+      new Webhook(key).verify(text, headers as Record<string, string>)
+
+    await open('/settings', 'Settings')
+    await page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name: 'Webhooks' }).click()
+    await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor()
+    await button('Create webhook').first().click()
+    const form = page.getByRole('dialog')
+    await form.getByLabel('URL').fill(`http://${host}/hook`)
+    await form.getByLabel('Event names').fill('hook_called\n\nhook_called')
+    await form.getByLabel('Filter').fill('{"==": [')
+    await form.getByRole('button', { name: 'Create webhook' }).click()
+    await form.getByText('The filter is not valid JSON').waitFor()
+    await expectAccessible(page)
+    await form.getByLabel('Filter').fill('{"==": [{"var": "properties.n"}, 1]}')
+    await form.getByRole('button', { name: 'Create webhook' }).click()
+    await secret.waitFor()
+    await expectAccessible(page)
+    const first = await readSecret()
+
+    await page.getByRole('heading', { level: 1, name: host }).waitFor()
+    await button('Send test').first().click()
+    const table = page.getByRole('table', { name: 'Deliveries' })
+    await table.getByRole('row', { name: /^test delivered 200 1/ }).waitFor()
+    expect(received.map((one) => verify(first, one))).toMatchObject([{ type: 'test' }])
+    await button('test').click()
+    const drawer = page.getByRole('dialog', { name: 'test' })
+    await drawer.getByRole('region', { name: 'Response' }).getByText('thanks from the shop').waitFor()
+    await drawer.getByRole('region', { name: 'Request' }).getByText('"type": "test"').waitFor()
+    await expectAccessible(page)
+    await drawer.getByRole('button', { name: 'Redeliver' }).click()
+    await expect.poll(() => received.length, { timeout: 30_000 }).toBe(2)
+    expect(received[1]?.headers['webhook-id']).toBe(received[0]?.headers['webhook-id'])
+
+    await button('Pause').click()
+    await page.getByText('what happens until then is not delivered').waitFor()
+    expect(await button('Replay a time range').isDisabled()).toBe(true)
+    await button('Activate').click()
+    await button('Pause').waitFor()
+    await button('Rotate secret').click()
+    await button('Create a new secret').click()
+    const second = await readSecret()
+    expect(second).not.toBe(first)
+
+    const key = /wm_pub_\w+/.exec(await page.evaluate<string>('JSON.stringify(sessionStorage)'))?.[0] ?? ''
+    for (const n of [2, 1]) {
+      const sent = await fetch(`${baseUrl}/api/v1/t`, {
+        method: 'POST',
+        headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ eventName: 'hook_called', visitorId: 'visitor-1', properties: { n } }),
+      })
+      expect(sent.status).toBe(202)
+    }
+    await table.getByRole('row', { name: /^event delivered 200 1/ }).waitFor()
+    await button('Replay a time range').click()
+    await form.getByLabel('Deliveries').selectOption('Delivered ones')
+    await expectAccessible(page)
+    await form.getByRole('button', { name: 'Replay', exact: true }).click()
+    await page.getByText('Deliveries sent again: 1').waitFor()
+    await expect.poll(() => received.length, { timeout: 30_000 }).toBe(4)
+    for (const one of received.slice(2))
+      for (const each of [first, second])
+        expect(verify(each, one)).toMatchObject({ type: 'event', data: { properties: { n: 1 } } })
+
+    await button('Delete').click()
+    await button('Delete webhook').click()
+    await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor()
   })
 
   it('goes to a page by keyboard', async () => {

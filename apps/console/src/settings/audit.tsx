@@ -9,8 +9,8 @@ import { FilterInput } from '../ui/filter-input.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
-import { AdminsOnly } from './admins-only.tsx'
 import { SettingsHeader } from './header.tsx'
+import { AdminsOnly } from './role-required.tsx'
 
 /** The audit log. */
 export const Audit = () => {

@@ -1,23 +1,27 @@
 import type { ReactNode } from 'react'
-import { useMay } from '../api/session.ts'
+import { roleAllows, useProject } from '../api/session.ts'
 import { PageHeader } from '../ui/card.tsx'
 import { PageTabs } from '../ui/page-tabs.tsx'
 
 const TABS = [
-  { to: '/p/$projectId/settings', title: 'Project', exact: true, admin: false },
-  { to: '/p/$projectId/settings/conversions', title: 'Conversions', exact: false, admin: false },
-  { to: '/p/$projectId/settings/keys', title: 'API keys', exact: false, admin: true },
-  { to: '/p/$projectId/settings/members', title: 'Members', exact: false, admin: true },
-  { to: '/p/$projectId/settings/audit', title: 'Audit log', exact: false, admin: true },
-  { to: '/p/$projectId/settings/account', title: 'Account', exact: false, admin: false },
+  { to: '/p/$projectId/settings', title: 'Project', exact: true, atLeast: 'viewer' },
+  { to: '/p/$projectId/settings/conversions', title: 'Conversions', exact: false, atLeast: 'viewer' },
+  { to: '/p/$projectId/settings/webhooks', title: 'Webhooks', exact: false, atLeast: 'editor' },
+  { to: '/p/$projectId/settings/keys', title: 'API keys', exact: false, atLeast: 'admin' },
+  { to: '/p/$projectId/settings/members', title: 'Members', exact: false, atLeast: 'admin' },
+  { to: '/p/$projectId/settings/audit', title: 'Audit log', exact: false, atLeast: 'admin' },
+  { to: '/p/$projectId/settings/account', title: 'Account', exact: false, atLeast: 'viewer' },
 ] as const
 
 export const SettingsHeader = ({ actions }: { actions?: ReactNode }) => {
-  const isAdmin = useMay('admin')
+  const role = useProject()?.role
   return (
     <>
       <PageHeader title="Settings" actions={actions} />
-      <PageTabs label="Settings" tabs={TABS.filter(({ admin }) => isAdmin || !admin)} />
+      <PageTabs
+        label="Settings"
+        tabs={TABS.filter(({ atLeast }) => atLeast === 'viewer' || roleAllows(role, atLeast))}
+      />
     </>
   )
 }

@@ -1,11 +1,10 @@
-import { Checkbox } from '@base-ui/react/checkbox'
 import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { ApiKeyScope } from '../api/types.ts'
+import { Checkboxes } from '../ui/checkboxes.tsx'
 import { Form, fromLocalInput, Input, LOCAL_TIME_HINT, Select } from '../ui/form.tsx'
-import { Icon } from '../ui/icon.tsx'
 
 const SCOPES: readonly (readonly [ApiKeyScope, string, forBrowsers: boolean])[] = [
   ['events:write', 'Send events, identify people', true],
@@ -63,28 +62,12 @@ export const KeyForm = ({ onDone, onCancel }: { onDone: (key: string) => void; o
           ['pub', 'Browsers, where everybody can read it'],
         ]}
       />
-      <fieldset className="flex flex-col gap-2">
-        <legend className="mb-1 font-medium">What it may do</legend>
-        {offered.map(([scope, text]) => (
-          // biome-ignore lint/a11y/noLabelWithoutControl: the check box within is one
-          <label key={scope} className="flex items-center gap-2.5">
-            <Checkbox.Root
-              checked={scopes.includes(scope)}
-              onCheckedChange={(checked) =>
-                setScopes(checked ? [...scopes, scope] : scopes.filter((one) => one !== scope))
-              }
-              className="grid size-5 shrink-0 place-items-center rounded-md border border-line-strong bg-surface data-checked:border-accent data-checked:bg-accent"
-            >
-              <Checkbox.Indicator className="text-on-accent">
-                <Icon name="check" className="size-3.5" />
-              </Checkbox.Indicator>
-            </Checkbox.Root>
-            <span>
-              {text} <code className="font-mono text-muted">{scope}</code>
-            </span>
-          </label>
-        ))}
-      </fieldset>
+      <Checkboxes
+        label="What it may do"
+        options={offered.map(([scope, text]) => [scope, text] as const)}
+        value={scopes}
+        onChange={setScopes}
+      />
       {kind === 'pub' && (
         <Input
           label="Web sites that may use it"

@@ -12,9 +12,9 @@ import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState, Notice } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
-import { AdminsOnly } from './admins-only.tsx'
 import { SettingsHeader } from './header.tsx'
 import { KeyForm } from './key-form.tsx'
+import { AdminsOnly } from './role-required.tsx'
 
 /** API keys, each shown once. */
 export const Keys = () => {

@@ -14,8 +14,8 @@ import { Form, Input, Select } from '../ui/form.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState, Notice } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
-import { AdminsOnly } from './admins-only.tsx'
 import { SettingsHeader } from './header.tsx'
+import { AdminsOnly } from './role-required.tsx'
 
 const ROLES: readonly (readonly [Role, string])[] = [
   ['viewer', 'viewer: looks at everything'],

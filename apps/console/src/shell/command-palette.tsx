@@ -40,6 +40,11 @@ const useCommands = (): Command[] => {
             icon: 'plus',
             run: () => void navigate({ to: '/p/$projectId/decisions/new', params }),
           },
+          {
+            label: 'Webhooks',
+            icon: 'external',
+            run: () => void navigate({ to: '/p/$projectId/settings/webhooks', params }),
+          },
         ] as const)
       : []),
     ...(isAdmin

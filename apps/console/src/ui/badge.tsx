@@ -22,6 +22,7 @@ const STATUS_TONES: Record<string, Tone> = {
   active: 'good',
   ready: 'good',
   sent: 'good',
+  delivered: 'good',
   verified: 'good',
   accepted: 'good',
   available: 'good',

@@ -17,3 +17,15 @@ export const AdminsOnly = () => (
     <AdminsOnlyCard />
   </>
 )
+
+/** Shown to users who are not editors. */
+export const EditorsOnly = () => (
+  <>
+    <SettingsHeader />
+    <Card>
+      <EmptyState icon="key" title="Only editors see this page">
+        Ask an admin of the project for the role editor.
+      </EmptyState>
+    </Card>
+  </>
+)
