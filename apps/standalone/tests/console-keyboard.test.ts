@@ -79,7 +79,8 @@ describe.skipIf(CHROMIUM === undefined)('the console by keyboard alone', () => {
   /** Runs a command of the palette. */
   const command = async (text: string) => {
     await press('Control+k')
-    await page.getByRole('combobox', { name: 'Page or action' }).waitFor()
+    // The palette takes the focus shortly after it is shown.
+    await page.locator('[role=combobox]:focus').waitFor()
     await page.keyboard.type(text)
     await press('Enter')
     await page.getByRole('dialog', { name: 'Go to' }).waitFor({ state: 'detached' })
