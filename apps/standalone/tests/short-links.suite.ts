@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { generateCode } from '@waymark/domain'
 import { type Constellation, eventually } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createClient, type Json } from './client.ts'
@@ -71,7 +72,7 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
     })
 
     it('creates a slug once under concurrency', async () => {
-      const body = { destination: 'https://shop.example/', code: `sale-${randomUUID().slice(0, 8)}` }
+      const body = { destination: 'https://shop.example/', code: generateCode() }
       const replies = await Promise.all(Array.from({ length: 10 }, () => manage('POST', 'links', body)))
       expect(replies.map(({ status }) => status).sort()).toEqual([201, ...Array(9).fill(422)])
       expect(replies.find(({ status }) => status === 422)?.body).toMatchObject({

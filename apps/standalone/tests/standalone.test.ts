@@ -44,10 +44,10 @@ const describeAtOnce = (): void => {
   })
 
   it('applies a change or pause of a link at once', async () => {
-    const code = `l-${randomUUID()}`
-    const follow = () => waymark.request(`/s/${code}`, { redirect: 'manual' })
-    const made = await manage('POST', 'links', { code, destination: 'https://shop.example/one' })
-    expect(made.status).toBe(201)
+    // A random code of ours could contain an offensive word, which is refused.
+    const made = await manage('POST', 'links', { destination: 'https://shop.example/one' })
+    expect(made).toMatchObject({ status: 201 })
+    const follow = () => waymark.request(`/s/${made.body.code}`, { redirect: 'manual' })
     expect((await follow()).headers.get('Location')).toContain('/one')
     const change = (body: object) => manage('PATCH', `links/${made.body.id}`, body)
     expect((await change({ destination: 'https://shop.example/two' })).status).toBe(200)
