@@ -1,7 +1,7 @@
 import type { Log } from '@waymark/contracts'
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { composeMail } from './compose-mail.ts'
+import { createSendQueuedMails } from './send-queued-mails.ts'
 import type { MailTransport } from './transport.ts'
 
 type Deps = { pool: Pool; transport: MailTransport; from: string; publicUrl: string; log: Log }
@@ -13,8 +13,6 @@ type Claimed = {
   recipient: string
   attempts: number
 }
-
-const MAX_ATTEMPTS = 5
 
 // A claim lasts five minutes, longer with each attempt. The management API fills in recipients.
 const CLAIM = `
@@ -29,24 +27,23 @@ const DONE = `
   UPDATE webhook.webhooks SET notice_due_at = NULL, notice_recipient = NULL WHERE id = $1 AND notice_attempts = $2`
 
 /** Mails the owners of webhooks that were paused, until no email is due or `signal` aborts. */
-export const createSendWebhookNotices =
-  ({ pool, transport, from, publicUrl, log }: Deps) =>
-  async (signal: AbortSignal): Promise<void> => {
-    while (!signal.aborted) {
-      const { rows } = await pool.query<Claimed>(CLAIM)
-      const [claimed] = rows
-      if (!claimed) return
-      const { id, recipient, project, attempts } = claimed
-      const message = { subject: `A webhook of ${project} was paused`, text: textOf(claimed, publicUrl) }
-      const mail = await composeMail({ id: uuidv7(), from, to: recipient, message })
-      const outcome = await transport.send(mail, async () => {})
-      if (outcome.kind === 'refused' && !outcome.permanent && attempts < MAX_ATTEMPTS) {
-        log.warn({ webhookId: id, reason: outcome.reason }, 'Webhook notice failed; retrying later')
-        continue
-      }
-      await pool.query(DONE, [id, attempts])
+export const createSendWebhookNotices = ({ pool, transport, from, publicUrl, log }: Deps) =>
+  createSendQueuedMails({ transport, from, log }, async () => {
+    const { rows } = await pool.query<Claimed>(CLAIM)
+    const [claimed] = rows
+    if (!claimed) return undefined
+    const { id, recipient, project, attempts } = claimed
+    return {
+      // Not that of the webhook, which may be paused again.
+      id: uuidv7(),
+      recipient,
+      attempts,
+      message: { subject: `A webhook of ${project} was paused`, text: textOf(claimed, publicUrl) },
+      finish: async () => {
+        await pool.query(DONE, [id, attempts])
+      },
     }
-  }
+  })
 
 const textOf = ({ url, reason, project }: Claimed, publicUrl: string): string => {
   const why = reason === 'gone' ? 'it answered 410 Gone' : 'no attempt to deliver succeeded for three days'

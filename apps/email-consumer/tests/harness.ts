@@ -1,6 +1,7 @@
 import { openDatabase } from '@waymark/database'
 import { createTestDatabase } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
+import type { HandOver, MailTransport, OutgoingMail } from '../src/transport.ts'
 
 type DeliveryRow = {
   id: string
@@ -14,6 +15,15 @@ type DeliveryRow = {
   next_attempt_at: Date | null
   sent_at: Date | null
 }
+
+/** A transport that keeps what it sends in `sent` and answers with the current outcome. */
+export const recordMails = (sent: OutgoingMail[], outcome: () => HandOver): MailTransport => ({
+  send: async (mail) => {
+    sent.push(mail)
+    return outcome()
+  },
+  close: async () => {},
+})
 
 /** A database with a project, and helpers to insert the data of emails. */
 export const openHarness = async () => {

@@ -5,7 +5,7 @@ import { createMemoryLog, services } from '@waymark/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createSendAccountMails } from '../src/send-account-mails.ts'
 import type { HandOver, OutgoingMail } from '../src/transport.ts'
-import { type Harness, openHarness } from './harness.ts'
+import { type Harness, openHarness, recordMails } from './harness.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -36,13 +36,7 @@ describe.skipIf(!services)('emails about an account', () => {
   const run = () =>
     createSendAccountMails({
       pool: harness.db.pool,
-      transport: {
-        send: async (mail) => {
-          sent.push(mail)
-          return outcome
-        },
-        close: async () => {},
-      },
+      transport: recordMails(sent, () => outcome),
       from: 'Waymark <no-reply@waymark.example>',
       publicUrl: 'https://waymark.example',
       log,

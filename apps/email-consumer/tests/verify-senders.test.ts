@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createSendVerifications } from '../src/send-verifications.ts'
 import { senderRoutes } from '../src/sender-routes.ts'
 import type { HandOver, OutgoingMail } from '../src/transport.ts'
-import { type Harness, openHarness } from './harness.ts'
+import { type Harness, openHarness, recordMails } from './harness.ts'
 
 describe.skipIf(!services)('verifying a sender', () => {
   let harness: Harness
@@ -45,13 +45,7 @@ describe.skipIf(!services)('verifying a sender', () => {
   const run = () =>
     createSendVerifications({
       pool: harness.db.pool,
-      transport: {
-        send: async (mail) => {
-          sent.push(mail)
-          return outcome
-        },
-        close: async () => {},
-      },
+      transport: recordMails(sent, () => outcome),
       from: 'Waymark <no-reply@waymark.example>',
       publicUrl: 'https://waymark.example',
       log,

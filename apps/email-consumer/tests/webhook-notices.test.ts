@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSendWebhookNotices } from '../src/send-webhook-notices.ts'
 import type { HandOver, OutgoingMail } from '../src/transport.ts'
-import { type Harness, openHarness } from './harness.ts'
+import { type Harness, openHarness, recordMails } from './harness.ts'
 
 describe.skipIf(!services)('notices of paused webhooks', () => {
   let harness: Harness
@@ -16,13 +16,7 @@ describe.skipIf(!services)('notices of paused webhooks', () => {
   const send = (outcome: HandOver) =>
     createSendWebhookNotices({
       pool: harness.db.pool,
-      transport: {
-        send: async (mail) => {
-          sent.push(mail)
-          return outcome
-        },
-        close: async () => {},
-      },
+      transport: recordMails(sent, () => outcome),
       from: 'Shop <shop@sender.example>',
       publicUrl: 'https://waymark.example',
       log: createMemoryLog(),

@@ -30,7 +30,7 @@ describe.skipIf(!services)('the state of the pipeline', () => {
     return { projectId, read }
   }
 
-  it('tells the lag of every group and the outbox, and only the failures of the project', async () => {
+  it('answers the lag of every group and the outbox, and only the failures of the project', async () => {
     const { pool } = management.db
     await pool.query(
       `INSERT INTO ingest.outbox (lane, topic, key, value, created_at)

@@ -83,7 +83,8 @@ describe.skipIf(!services)('the stream of events', () => {
       await eventually('the stream has begun', () => state.text.includes(': connected'))
       await mine.store('many-', `many-${count}`, 'v', count)
       await eventually('the events arrive', () => names(state.text).filter(Boolean).length === 200)
-      if (count > 200) await eventually('it tells of the others', () => state.text.includes('event: gap'))
+      if (count > 200)
+        await eventually('a gap is sent for the others', () => state.text.includes('event: gap'))
       await mine.store('last-', `many-${count}`)
       await eventually('the last event arrives', () => names(state.text).at(-1) === 'last-1')
       const gaps = [...state.text.matchAll(/^event: gap\ndata: (.*)$/gm)].map(([, json = '']) =>

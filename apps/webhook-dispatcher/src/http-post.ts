@@ -75,11 +75,7 @@ export const createHttpPost = ({
         signal,
       })
       request.on('response', resolve)
-      request.on('upgrade', (_response, socket) => {
-        socket.destroy()
-        reject(new Error('the endpoint changed the protocol'))
-      })
-      // After an answer or an error it has no effect.
+      // All that remains of an answer that switches protocols. After another answer or an error it has no effect.
       request.on('close', () => reject(new Error('the endpoint closed the connection')))
       request.on('error', (error) =>
         reject(Object.assign(error, { isStale: request.reusedSocket && errorCode(error) === 'ECONNRESET' })),

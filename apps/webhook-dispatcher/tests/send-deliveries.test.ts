@@ -8,7 +8,7 @@ import { DAY_MS, type Harness, openHarness, RETRY } from './harness.ts'
 import { type Answer, hang, ok, type Receiver, reset, startReceiver, status } from './receiver.ts'
 
 const LATER = { ...RETRY, firstMs: 60_000, longestMs: 60_000 }
-const nobody = (count: number) => Array.from({ length: count }, () => null)
+const withoutPerson = (count: number) => Array.from({ length: count }, () => null)
 
 describe.skipIf(!services)('sending to webhooks', () => {
   let harness: Harness
@@ -117,7 +117,7 @@ describe.skipIf(!services)('sending to webhooks', () => {
       await sleep(20)
       response.end()
     })
-    await harness.enqueue(id, nobody(50))
+    await harness.enqueue(id, withoutPerson(50))
     await harness.openSender({ connectionsPerEndpoint: 3 }).send()
     expect(await isDone(id)).toBe(true)
     expect(mostOpen()).toBe(3)
@@ -156,7 +156,7 @@ describe.skipIf(!services)('sending to webhooks', () => {
       await sleep(700)
       response.end()
     })
-    await harness.enqueue(id, nobody(3))
+    await harness.enqueue(id, withoutPerson(3))
     await harness.openSender({ timeoutMs: 5_000 }).send()
     expect(await isDone(id)).toBe(true)
   })
@@ -184,7 +184,7 @@ describe.skipIf(!services)('sending to webhooks', () => {
 
   it('pauses a webhook at once when its endpoint is gone', async () => {
     const { id, ids } = await endpoint(status(410))
-    await harness.enqueue(id, nobody(20))
+    await harness.enqueue(id, withoutPerson(20))
     await harness.openSender({ connectionsPerEndpoint: 1 }).send()
     expect(await harness.webhook(id)).toMatchObject({
       status: 'paused',
@@ -217,7 +217,7 @@ describe.skipIf(!services)('sending to webhooks', () => {
   it('sends nothing to a paused webhook but tests, each once', async () => {
     const { id, ids, answerWith } = await endpoint()
     await harness.db.prisma.webhook.update({ where: { id }, data: { status: 'paused' } })
-    await harness.enqueue(id, nobody(3))
+    await harness.enqueue(id, withoutPerson(3))
     const [test] = await harness.enqueue(id, [null], { test: true, topic: 'test' })
     await harness.openSender().send()
     expect(ids()).toEqual([test])
@@ -230,7 +230,7 @@ describe.skipIf(!services)('sending to webhooks', () => {
 
   it('tries a failing endpoint with one delivery at a time, and goes on when it works', async () => {
     const { id, ids, answerWith, mostOpen } = await endpoint(status(503))
-    await harness.enqueue(id, nobody(40))
+    await harness.enqueue(id, withoutPerson(40))
     const sender = harness.openSender({ connectionsPerEndpoint: 1 })
     await sender.send()
     expect(ids()).toHaveLength(FAILURES_UNTIL_BLOCKED)
@@ -260,7 +260,7 @@ describe.skipIf(!services)('sending to webhooks', () => {
          now() - interval '1 hour' FROM generate_series(1, 100000)`,
       [harness.projectId, dead.id],
     )
-    await harness.enqueue(healthy.id, nobody(500))
+    await harness.enqueue(healthy.id, withoutPerson(500))
     const stopping = new AbortController()
     const startedAt = performance.now()
     const running = harness.openSender({ timeoutMs: 1_000 }).run(stopping.signal)
@@ -309,8 +309,8 @@ describe.skipIf(!services)('sending to webhooks', () => {
       status: 'failed',
       nextAttemptAt: null,
     })
-    await harness.enqueue(id, nobody(3), ago(30 * DAY_MS + 60_000))
-    const kept = await harness.enqueue(id, nobody(2), ago(30 * DAY_MS - 60_000))
+    await harness.enqueue(id, withoutPerson(3), ago(30 * DAY_MS + 60_000))
+    const kept = await harness.enqueue(id, withoutPerson(2), ago(30 * DAY_MS - 60_000))
     const { queue } = harness.openSender()
     expect(await queue.deleteOld(30)).toBe(3)
     expect(await queue.deleteOld(30)).toBe(0)

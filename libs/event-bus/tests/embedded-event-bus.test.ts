@@ -191,7 +191,7 @@ describe.skipIf(!services)('the lag of a group in PostgreSQL', () => {
     expect(await lag()).toBe(0)
   })
 
-  it('is not told when the database does not answer', async () => {
+  it('is unknown when the database does not answer', async () => {
     const { url, pool } = await createLogDatabase()
     const bus = await openEmbeddedEventBus({ databaseUrl: url, pool }, busDeps())
     onTestFinished(() => bus.close())

@@ -115,7 +115,7 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
     expect(again.map(({ n }) => n)).toEqual([2, 3])
   })
 
-  it('tells how many records each group has yet to process', async () => {
+  it('counts the records that each group has yet to process', async () => {
     const bus = await openBus(await startHarness())
     const lag = async () => {
       const lags = await bus.readLag(['one', 'two'].map((group) => ({ group, topic: numbered })))

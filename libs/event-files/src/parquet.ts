@@ -72,7 +72,7 @@ export async function* writeParquet<Row extends object>(
       columnData: parts.map(({ name, type, data }) => ({
         name,
         data,
-        // Rows are in the order of time, so only times tell which groups a query can skip.
+        // Rows are in the order of time, so only the statistics of times let a query skip groups.
         statistics: type === 'time',
         offsetIndex: false,
       })),

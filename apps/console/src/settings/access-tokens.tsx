@@ -6,11 +6,11 @@ import { useAccount, useProject } from '../api/session.ts'
 import type { AccessToken } from '../api/types.ts'
 import { Button } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
-import { CodeBlock } from '../ui/code.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { Form, Input, Select } from '../ui/form.tsx'
 import { Time } from '../ui/format.tsx'
-import { EmptyState, Notice } from '../ui/states.tsx'
+import { ShownOnce } from '../ui/shown-once.tsx'
+import { EmptyState } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
 
 const DAY_MS = 24 * 3_600_000
@@ -93,14 +93,10 @@ export const AccessTokens = () => {
           }}
         />
       </Modal>
-      <Modal open={made !== undefined} onClose={() => setMade(undefined)} title="Your new token">
-        <div className="flex flex-col gap-4">
-          <Notice tone="warning">
-            Copy it now: it is not shown again. Programs send it as <code>Authorization: Bearer</code>.
-          </Notice>
-          <CodeBlock label="New token" text={made ?? ''} />
-        </div>
-      </Modal>
+      <ShownOnce title="Your new token" label="New token" secret={made} onClose={() => setMade(undefined)}>
+        {' '}
+        Programs send it as <code>Authorization: Bearer</code>.
+      </ShownOnce>
     </Card>
   )
 }

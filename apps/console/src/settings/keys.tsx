@@ -7,10 +7,10 @@ import type { ApiKey } from '../api/types.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
-import { CodeBlock } from '../ui/code.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { Time } from '../ui/format.tsx'
-import { EmptyState, Notice } from '../ui/states.tsx'
+import { ShownOnce } from '../ui/shown-once.tsx'
+import { EmptyState } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
 import { SettingsHeader } from './header.tsx'
 import { KeyForm } from './key-form.tsx'
@@ -139,12 +139,7 @@ export const Keys = () => {
           }}
         />
       </Modal>
-      <Modal open={made !== undefined} onClose={() => setMade(undefined)} title="Your new key">
-        <div className="flex flex-col gap-4">
-          <Notice tone="warning">Copy it now: it is not shown again.</Notice>
-          <CodeBlock label="New key" text={made ?? ''} />
-        </div>
-      </Modal>
+      <ShownOnce title="Your new key" label="New key" secret={made} onClose={() => setMade(undefined)} />
     </>
   )
 }

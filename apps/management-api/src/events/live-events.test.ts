@@ -38,7 +38,7 @@ describe('a reader of live events', () => {
     expect(reader.take()).toEqual({ events: textsOf([large(1)]), gap: undefined })
   })
 
-  it('tells of events that no poll has read, together with those that it leaves out', async () => {
+  it('counts events that no poll has read together with those that it leaves out', async () => {
     const { queue, reader } = createReader(() => {})
     queue.skip({ dropped: 300, from: at(10), to: at(20) })
     expect(await reader.wait(60_000)).toBe(true)

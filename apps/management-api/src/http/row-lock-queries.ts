@@ -10,6 +10,7 @@ type Table =
   | 'email.senders'
   | 'email.suppressions'
   | 'email.triggers'
+  | 'webhook.webhooks'
 
 /**
  * Locks a row until the transaction ends, if it exists.

@@ -13,6 +13,7 @@ import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { ownerFor } from '../api-keys/key-owners.ts'
 import { pageOf } from '../http/page.ts'
+import { lockRow } from '../http/row-lock-queries.ts'
 import { requireFound, requireId, requireUsableFilter, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { lockQuota, requireWithinQuota } from '../quotas.ts'
@@ -115,7 +116,7 @@ const lockWebhook = async (
   projectId: string,
   id: string,
 ): Promise<StoredWebhook> => {
-  await tx.$queryRaw`SELECT 1 FROM webhook.webhooks WHERE id = ${requireId(id)}::uuid FOR UPDATE`
+  await lockRow(tx, 'webhook.webhooks', id)
   return requireFound(await tx.webhook.findFirst({ where: { id, projectId } }))
 }
 

@@ -75,7 +75,7 @@ describe('the messages of webhooks', () => {
     expect(eventMessages(anEvent({ backfill: true }))).toEqual([])
   })
 
-  it('tell a redemption from its rollback', () => {
+  it('distinguish a redemption from its rollback', () => {
     const [redeemed, rolledBack] = [aRedemption('redeemed'), aRedemption('rolled_back')].map(
       redemptionMessage,
     )

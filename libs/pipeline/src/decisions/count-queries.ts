@@ -1,7 +1,6 @@
 import type { EnrichedEvent } from '@waymark/contracts'
 import { bulkColumns } from '@waymark/database'
 import { MAX_COUNT_DAYS } from '@waymark/domain'
-import type { ProjectConfigs } from '@waymark/project-config'
 import type { ClientBase, Pool } from 'pg'
 
 /** The names of the events of a project that are counted per person. */
@@ -24,24 +23,6 @@ const ADD = `
   INSERT INTO decision.profile_event_counts AS known (${columns.names})
   SELECT * FROM ${columns.unnest} AS given (${columns.names}) ORDER BY profile_id, event, day
   ON CONFLICT (profile_id, event, day) DO UPDATE SET n = known.n + excluded.n`
-
-/**
- * Reads from the configuration which events are counted in the projects of a batch. Call it before the transaction of the
- * batch, which would otherwise need a second connection.
- * @throws AppError store_unavailable when the configuration is not available
- */
-export const countedEventsIn = async (
-  projectConfigs: ProjectConfigs,
-  events: readonly EnrichedEvent[],
-): Promise<CountedEvents> => {
-  const projects = new Set(events.map(({ projectId }) => projectId))
-  const counted = new Map<string, ReadonlySet<string>>()
-  for (const projectId of projects)
-    counted.set(projectId, (await projectConfigs.get(projectId)).decisions.countedEvents)
-  return (projectId) => counted.get(projectId) ?? NONE
-}
-
-const NONE: ReadonlySet<string> = new Set()
 
 /**
  * Counts events per person and day that decisions use. Call it only with new events, in the transaction that stored them,

@@ -2,13 +2,13 @@ import type { AnalyticsWrites } from '@waymark/analytics'
 import type { EnrichedEvent } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
 import { eventKeyOf } from '@waymark/domain'
-import type { ProjectConfigs } from '@waymark/project-config'
+import type { ProjectConfig, ProjectConfigs } from '@waymark/project-config'
 import type { ClientBase } from 'pg'
-import { archivedProjectsOf, queueForArchive } from '../archive/index.ts'
-import { type CountedEvents, countedEventsIn, storeCounts } from '../decisions/index.ts'
+import { queueForArchive } from '../archive/index.ts'
+import { type CountedEvents, storeCounts } from '../decisions/index.ts'
 import { aboutEvent, findErased, withoutErased } from '../erasure/index.ts'
 import { storeTouches } from '../identity/index.ts'
-import { keptEventsIn } from '../retention/index.ts'
+import { keptBy } from '../retention/index.ts'
 import { type EventPartitions, findStoredArrivals, storeConversions, storeEvents } from './event-queries.ts'
 
 export type EventWriterDeps = {
@@ -35,26 +35,40 @@ export const createEventWriter = ({ db, analytics, projectConfigs, partitions }:
 
   return async (events: readonly EnrichedEvent[], alongside?: Alongside): Promise<void> => {
     await partitions.ensureFor(events)
-    const countedEvents = await countedEventsIn(projectConfigs, events)
-    const isKept = await keptEventsIn(projectConfigs, events, Date.now())
-    const archived = await archivedProjectsOf(projectConfigs, events)
+    // Before the transaction, which would otherwise need a second connection.
+    const configs = await configsOf(projectConfigs, events)
+    const countedEvents: CountedEvents = (projectId) =>
+      configs.get(projectId)?.decisions.countedEvents ?? NONE
     const { kept, erased, stored } = await db.transaction(async (client) => {
       const sorted = await withoutErased(client, events, aboutEvent)
       const added = new Set(await storeNewEvents(client, sorted.kept, countedEvents))
       await queueForArchive(
         client,
-        [...added].filter(({ projectId }) => archived.has(projectId)),
+        [...added].filter(({ projectId }) => configs.get(projectId)?.settings.archiveEvents === true),
       )
       await alongside?.(client, sorted.kept)
       const repeats = sorted.kept.filter((event) => !added.has(event))
       return { ...sorted, stored: [...added, ...(await findStoredArrivals(client, repeats))] }
     })
     // Redelivered events too, because a crash may have happened between the two stores.
-    await analytics.storeEvents(stored.filter(isKept))
+    await analytics.storeEvents(stored.filter(keptBy(configs, Date.now())))
     // An erasure may have run between the two writes, or through this store only before a crash.
     const late = await findErased(db.pool, kept.map(aboutEvent))
     await eraseFromAnalytics([...erased, ...kept.filter((_, place) => late.has(place))])
   }
+}
+
+const NONE: ReadonlySet<string> = new Set()
+
+/** The configurations of the projects of a batch. @throws AppError store_unavailable when one is not available */
+const configsOf = async (
+  projectConfigs: ProjectConfigs,
+  events: readonly EnrichedEvent[],
+): Promise<ReadonlyMap<string, ProjectConfig>> => {
+  const configs = new Map<string, ProjectConfig>()
+  for (const projectId of new Set(events.map((event) => event.projectId)))
+    configs.set(projectId, await projectConfigs.get(projectId))
+  return configs
 }
 
 /**

@@ -1,3 +1,3 @@
 export { type ArchivedUntil, withoutArchive } from './archived-until.ts'
-export { keptEventsIn } from './kept-since.ts'
+export { keptBy } from './kept-since.ts'
 export { createRetention } from './remove-old-events.ts'

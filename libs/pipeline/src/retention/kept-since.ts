@@ -1,5 +1,5 @@
 import type { EnrichedEvent, ProjectSettings } from '@waymark/contracts'
-import type { ProjectConfigs } from '@waymark/project-config'
+import type { ProjectConfig } from '@waymark/project-config'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -13,17 +13,10 @@ export const keptSince = (
 ): number | undefined =>
   retentionDays === undefined ? undefined : Math.floor((now - retentionDays * DAY_MS) / DAY_MS) * DAY_MS
 
-/** Whether the project of an event of the batch still keeps it by its time. */
-export const keptEventsIn = async (
-  projectConfigs: ProjectConfigs,
-  events: readonly EnrichedEvent[],
-  now: number,
-): Promise<(event: EnrichedEvent) => boolean> => {
-  const since = new Map<string, number>()
-  for (const projectId of new Set(events.map((event) => event.projectId))) {
-    const start = keptSince((await projectConfigs.get(projectId)).settings, now)
-    if (start !== undefined) since.set(projectId, start)
+/** Whether the project of an event still keeps it by its time. */
+export const keptBy =
+  (configs: ReadonlyMap<string, Pick<ProjectConfig, 'settings'>>, now: number) =>
+  ({ projectId, timestamp }: Pick<EnrichedEvent, 'projectId' | 'timestamp'>): boolean => {
+    const since = keptSince(configs.get(projectId)?.settings ?? {}, now)
+    return since === undefined || Date.parse(timestamp) >= since
   }
-  return ({ projectId, timestamp }) =>
-    since.size === 0 || Date.parse(timestamp) >= (since.get(projectId) ?? Number.NEGATIVE_INFINITY)
-}
