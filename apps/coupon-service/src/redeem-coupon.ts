@@ -113,7 +113,11 @@ const redeem = async (coupon: Coupon, attempt: Attempt): Promise<Answer> => {
   const { client, commitEarly, request, profileId, at, device, config } = attempt
   const { projectId, pool } = coupon
   const limits = await claimCoupon(client, coupon, profileId, at)
-  if (!limits) return refuse(coupon, attempt)
+  if (!limits) {
+    const current = await readAgain(coupon, attempt)
+    const becameAvailable = refusalOf(coupon, at.getTime()) && !refusalOf(current, at.getTime())
+    return becameAvailable ? redeem(current, attempt) : refuseBy(current, attempt)
+  }
   if (profileId !== null && !(await countForProfile(client, pool.id, profileId, limits.perProfileLimit)))
     throw new LimitReached()
   const redemption = redemptionOf(coupon, request, profileId, at)
@@ -160,18 +164,24 @@ const redemptionOf = (
   }
 }
 
-/** Answers why a coupon cannot be redeemed, by its current state, and stores the attempt. */
-const refuse = async (coupon: Coupon, { client, request, profileId, at }: Attempt): Promise<Answer> => {
+const readAgain = async (coupon: Coupon, { client, request }: Attempt): Promise<Coupon> => {
   const known =
     request.code === undefined ? undefined : await findCoupon(client, coupon.projectId, request.code)
-  const current = known ?? coupon
+  return known ?? coupon
+}
+
+const refuse = async (coupon: Coupon, attempt: Attempt): Promise<Answer> =>
+  refuseBy(await readAgain(coupon, attempt), attempt)
+
+/** Answers why a coupon in its current state cannot be redeemed, and stores the attempt. */
+const refuseBy = async (current: Coupon, { client, request, profileId, at }: Attempt): Promise<Answer> => {
   const refusal = refusalOf(current, at.getTime())
   const lacksPerson = profileId === null && current.pool.perProfileLimit !== null
   if (!refusal && lacksPerson && current.assignedProfileId === null)
     return provisional(400, { error: 'This coupon is limited per person: userId or visitorId is required' })
-  // Assigned to another person, the person's limit, or a coupon that has just become available.
+  // Without a refusal the coupon is assigned to another person, or the person's limit is reached.
   const reason: CouponRefusal = refusal ?? 'already_redeemed'
-  await storeAttempt(client, coupon, { ...request, reason, profileId, at })
+  await storeAttempt(client, current, { ...request, reason, profileId, at })
   const refused = { error: refusalMessage[reason], reason }
   return reason === 'pool_not_ready' ? provisional(409, refused) : answer(409, refused)
 }

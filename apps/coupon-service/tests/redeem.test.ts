@@ -4,6 +4,7 @@ import { compileDecision, compileSelector, createDecisionSet } from '@waymark/do
 import { applyIdentify } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
 import { createTestDatabase, eventually, services } from '@waymark/testing'
+import type { QueryConfig } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createForgetAnswers } from '../src/idempotency-queries.ts'
@@ -319,6 +320,29 @@ describe.skipIf(!services)('redeeming', () => {
       expect(redeemed.filter(({ replayed }) => !replayed)).toHaveLength(1)
       expect(racing.filter(({ status }) => status !== 200).every(({ replayed }) => !replayed)).toBe(true)
       expect(await redeemedOf(pool.id)).toBe(1)
+    })
+
+    it('redeems a coupon whose pool becomes ready just after the claim failed', async () => {
+      const pool = await createPool(db, projectId, { codes: ['JUST'], status: 'generating' })
+      const readyAfterClaim: typeof db = {
+        ...db,
+        transaction: (run, options) =>
+          db.transaction((client, commit) => {
+            const query = async (statement: QueryConfig) => {
+              const result = await client.query(statement)
+              if (statement.name === 'claim-coupon')
+                await db.prisma.couponPool.update({ where: { id: pool.id }, data: { status: 'ready' } })
+              return result
+            }
+            return run(Object.assign(Object.create(client), { query }), commit)
+          }, options),
+      }
+      const answers = [
+        await redeemIn(readyAfterClaim, { code: 'JUST' }, 'key'),
+        await redeem({ code: 'JUST' }, 'key'),
+      ]
+      expect(statuses(answers)).toEqual({ 200: 2 })
+      expect(await count('attempts')).toBe(0)
     })
 
     it('refuses the key for another body, and separates projects', async () => {
