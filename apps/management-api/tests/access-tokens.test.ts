@@ -162,7 +162,7 @@ describe.skipIf(!services)('a personal access token', () => {
     expect(await statusAs(token, 'DELETE', `/api/projects/${sibling}/members/me`)).toBe(404)
   })
 
-  it('cannot change how its user signs in, nor make another token', async () => {
+  it('cannot change how its user signs in, nor create access that outlives it', async () => {
     const { browser } = await register()
     const { token, id } = await created(browser)
     const newPassword = 'quite another 1 than before'
@@ -181,6 +181,25 @@ describe.skipIf(!services)('a personal access token', () => {
       expect([method, path, answer.status]).toEqual([method, path, 403])
       expect(await answer.json()).toEqual({ error: expect.stringContaining('access token') })
     }
+    const { projects } = browser.account
+    const project = `/api/projects/${projects[0]?.id}`
+    for (const [method, path, body] of [
+      ['POST', 'api-keys', { name: 'Longer lived', kind: 'sec', scopes: ['manage:admin'] }],
+      ['PATCH', `api-keys/${randomUUID()}`, { expiresAt: null }],
+      ['POST', `api-keys/${randomUUID()}/rotate`, {}],
+      ['POST', 'invitations', { email: 'stranger@example.com', role: 'owner' }],
+      ['PATCH', `members/${browser.account.user.id}`, { role: 'admin' }],
+      ['GET', 'identity-secret'],
+      ['POST', 'identity-secret/rotate'],
+    ] as const) {
+      const answer = await as(token, method, `${project}/${path}`, body)
+      expect([method, path, answer.status]).toEqual([method, path, 403])
+      expect(await answer.json()).toEqual({
+        error: 'An access token does not allow this; sign in with a session',
+      })
+    }
+    expect((await browser.request('GET', `${project}/api-keys`)).status).toBe(200)
+    expect(await statusAs(token, 'GET', `${project}/api-keys`)).toBe(200)
     // Joining a project is for people.
     const inviter = await register()
     const invited = await inviter.browser.request('POST', `/api/projects/${inviter.projectId}/invitations`, {
@@ -189,6 +208,37 @@ describe.skipIf(!services)('a personal access token', () => {
     })
     const invitation = { token: ((await invited.json()) as { token: string }).token }
     expect(await statusAs(token, 'POST', '/api/auth/invitations/accept', invitation)).toBe(403)
+  })
+
+  it('is named in the audit log for what it does', async () => {
+    const { browser, userId, email, projectId } = await register()
+    const { token, id } = await created(browser)
+    const path = `/api/projects/${projectId}`
+    expect(await statusAs(token, 'PATCH', path, { name: 'By a program' })).toBe(200)
+    expect(await statusAs(token, 'PATCH', '/api/tenant/profile', { name: 'By a program' })).toBe(200)
+    expect((await browser.request('PATCH', path, { name: 'By hand' })).status).toBe(200)
+    const made = (await (await as(token, 'POST', '/api/projects', { name: 'Made' })).json()) as { id: string }
+    const actorsOf = async (project: string) => {
+      const response = await browser.request('GET', `/api/projects/${project}/audit-log`)
+      const { data } = (await response.json()) as { data: { operation: string; actor: object }[] }
+      return data.map(({ operation, actor }) => [operation, actor])
+    }
+    const user = { kind: 'user', id: userId, name: email }
+    const byToken = { ...user, accessToken: { id, name: 'Nightly report' } }
+    const byHand = { ...user, accessToken: null }
+    expect(await actorsOf(projectId)).toEqual([
+      ['updateProject', byHand],
+      ['updateTenantProfile', byToken],
+      ['updateProject', byToken],
+      ['createAccessToken', byHand],
+      ['register', byHand],
+    ])
+    expect(await actorsOf(made.id)).toEqual([['createProject', byToken]])
+    expect((await browser.request('DELETE', `/api/auth/access-tokens/${id}`)).status).toBe(204)
+    expect((await actorsOf(made.id)).at(-1)).toEqual([
+      'createProject',
+      { ...user, accessToken: { id, name: null } },
+    ])
   })
 
   it('is refused after it was revoked, which only its user can do', async () => {
@@ -319,5 +369,15 @@ describe.skipIf(!services)('a personal access token', () => {
       `/api/projects/${projectId}/audit-log?operation=endOtherSessions`,
     )
     expect(((await audit.json()) as { data: object[] }).data).toHaveLength(1)
+
+    const all = (choice: string) => browser.request('DELETE', `/api/auth/sessions?accessTokens=${choice}`)
+    expect((await all('some')).status).toBe(422)
+    expect((await all('keep')).status).toBe(204)
+    expect(await statusAs(token, 'GET', '/api/auth/me')).toBe(200)
+    const other = await created(stranger.browser)
+    expect((await all('revoke')).status).toBe(204)
+    expect(await statusAs(token, 'GET', '/api/auth/me')).toBe(401)
+    expect(await statusOf(browser)).toBe(200)
+    expect(await statusAs(other.token, 'GET', '/api/auth/me')).toBe(200)
   })
 })

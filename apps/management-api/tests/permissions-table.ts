@@ -2,8 +2,9 @@ import { type ApiKeyScope, apiKeyScopes, type ProjectRole, projectRoles } from '
 
 /**
  * The permissions of all operations, written by hand, so that an accidental change of `access` fails. `anyone` needs
- * nothing, `session` any session or access token, `signed in` a session and no access token, `session or <scope>` a session or a key; a role means a member of the project with at
- * least that role, or a key with the corresponding scope.
+ * nothing, `session` any session or access token, `signed in` a session and no access token, `session or <scope>` a session
+ * or a key; a role means a member of the project with at least that role, or a key with the corresponding scope. `no token`
+ * refuses access tokens.
  */
 export const permissions: Readonly<Record<string, Expectation>> = {
   register: 'anyone',
@@ -31,10 +32,10 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   getDemoData: 'viewer',
   removeDemoData: 'admin',
   listMembers: 'admin',
-  changeMember: 'admin',
+  changeMember: 'admin, no token',
   removeMember: 'admin',
   leaveProject: 'session',
-  createInvitation: 'admin',
+  createInvitation: 'admin, no token',
   listInvitations: 'admin',
   revokeInvitation: 'admin',
   getTenantProfile: 'session or tenant:read',
@@ -69,11 +70,11 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   updateDashboard: 'editor',
   deleteDashboard: 'editor',
   listConversions: 'viewer',
-  createApiKey: 'admin',
+  createApiKey: 'admin, no token',
   listApiKeys: 'admin',
   getApiKey: 'admin',
-  updateApiKey: 'admin',
-  rotateApiKey: 'admin',
+  updateApiKey: 'admin, no token',
+  rotateApiKey: 'admin, no token',
   revokeApiKey: 'admin',
   createEventDefinition: 'editor',
   listEventDefinitions: 'viewer',
@@ -88,8 +89,8 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   archiveMeteringSelector: 'editor',
   getSettings: 'viewer',
   updateSettings: 'admin',
-  getIdentitySecret: 'admin',
-  rotateIdentitySecret: 'admin',
+  getIdentitySecret: 'admin, no token',
+  rotateIdentitySecret: 'admin, no token',
   listRejectedEvents: 'viewer',
   getRejectedEvent: 'viewer',
   replayRejectedEvent: 'editor',
@@ -172,7 +173,13 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   getIndex: 'anyone',
 }
 
-type Expectation = 'anyone' | 'session' | 'signed in' | `session or ${ApiKeyScope}` | ProjectRole
+type Expectation =
+  | 'anyone'
+  | 'session'
+  | 'signed in'
+  | `session or ${ApiKeyScope}`
+  | ProjectRole
+  | `${ProjectRole}, no token`
 
 /** The callers. */
 export const callers = [
@@ -207,9 +214,10 @@ export const expectedStatus = (expectation: Expectation, caller: CallerName): 20
     return caller === `key ${scope}` ? 200 : 403
   }
   const ranks: readonly string[] = projectRoles
+  const [needed = '', noToken] = expectation.split(', ')
   if (caller === 'foreign user' || caller === 'token of another project') return 404
-  if (caller === 'access token') return 200
-  if (caller === 'foreign key') return expectation === 'owner' ? 403 : 404
+  if (caller === 'access token') return noToken ? 403 : 200
+  if (caller === 'foreign key') return needed === 'owner' ? 403 : 404
   const role = key ? actingAs[caller] : caller
-  return role !== undefined && ranks.indexOf(role) >= ranks.indexOf(expectation) ? 200 : 403
+  return role !== undefined && ranks.indexOf(role) >= ranks.indexOf(needed) ? 200 : 403
 }

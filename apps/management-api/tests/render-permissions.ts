@@ -17,8 +17,9 @@ update it. The same test calls each operation of the management API without cred
 of another project, with each role and with a key of each scope, and compares the answers with a
 table of its own.
 
-- **any session**: every signed-in user, by a session or a personal access token. "no token" means
-  that access tokens are refused. The operation may restrict further by role.
+- **any session**: every signed-in user, by a session or a personal access token. The operation may
+  restrict further by role.
+- **no token**: personal access tokens are refused.
 - **viewer** to **owner**: a member of the project with that role. Users of other projects get 404.
 - **keys**: API keys with one of these scopes.`
 
@@ -33,11 +34,14 @@ const section = (tag: string, operations: readonly Operation[]): string =>
 const row = ({ id, method, path, access }: Operation): string => {
   const cells = COLUMNS.map((column) => {
     if (column === 'keys') return keysOf(access)
-    if (column === 'any session' && access.by === 'session' && access.tokens === false) return '✓ (no token)'
-    return allows(access, column) ? '✓' : ''
+    if (!allows(access, column)) return ''
+    return column !== 'anyone' && refusesTokens(access) ? '✓ (no token)' : '✓'
   })
   return `| ${id} | \`${method.toUpperCase()} ${path}\` | ${cells.join(' | ')} |`
 }
+
+const refusesTokens = (access: Access): boolean =>
+  (access.by === 'session' || access.by === 'project') && access.tokens === false
 
 const allows = (access: Access, column: Exclude<(typeof COLUMNS)[number], 'keys'>): boolean => {
   if (access.by === 'anyone') return true

@@ -44,7 +44,7 @@ export const limitsConfig = {
   accountMailsPerHour: accountLimit(
     'LIMIT_ACCOUNT_MAILS_PER_HOUR',
     20,
-    'Requests per hour and client address for emails that reset a password or confirm an address.',
+    'Requests per hour and client address for emails that reset a password.',
   ),
 } as const
 export type Limits = Config<typeof limitsConfig>

@@ -1,3 +1,4 @@
+import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
@@ -53,10 +54,16 @@ export const AccountSettings = () => {
       quiet: true,
     },
   )
-  const endOthers = useChange(() => unwrap(api.DELETE('/api/auth/sessions')), {
-    done: 'Signed out everywhere else',
-    quiet: true,
-  })
+  const [withTokens, setWithTokens] = useState(false)
+  const endOthers = useChange(
+    () =>
+      unwrap(
+        api.DELETE('/api/auth/sessions', {
+          params: { query: { accessTokens: withTokens ? 'revoke' : 'keep' } },
+        }),
+      ),
+    { done: 'Signed out everywhere else', quiet: true },
+  )
   return (
     <>
       <SettingsHeader />
@@ -158,7 +165,18 @@ export const AccountSettings = () => {
               confirm="Sign out"
               onConfirm={() => endOthers.mutateAsync()}
             >
-              All other browsers have to sign in again. Access tokens stay valid.
+              <span className="flex flex-col gap-3">
+                All other browsers have to sign in again. Programs keep their access tokens unless you revoke
+                them.
+                <label className="flex items-center gap-2 text-text">
+                  <input
+                    type="checkbox"
+                    checked={withTokens}
+                    onChange={({ target }) => setWithTokens(target.checked)}
+                  />
+                  Also revoke my access tokens
+                </label>
+              </span>
             </ConfirmButton>
           }
         >

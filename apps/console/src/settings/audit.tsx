@@ -63,6 +63,7 @@ export const Audit = () => {
               cell: ({ actor }) => (
                 <span className="flex items-center gap-2 font-medium">
                   {actor.name ?? actor.id} {actor.kind === 'key' && <Badge>key</Badge>}
+                  {actor.accessToken && <Badge>token {actor.accessToken.name ?? '(revoked)'}</Badge>}
                 </span>
               ),
             },

@@ -2,14 +2,13 @@ import { createHash } from 'node:crypto'
 import { clientNetworkOf } from '@waymark/domain'
 import type { Platform } from '@waymark/service-kit'
 import { rateLimited, requireAllowed } from '../http/require-allowed.ts'
+import { MAILS_PER_KIND_AND_HOUR } from './account-mails.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const FAILURES_MS = 15 * MINUTE_MS
 const TOO_MANY = 'Too many attempts'
 const TOO_MANY_MAILS = 'Too many emails were requested'
-/** Emails that may be requested for an address per hour, whether or not it has an account. */
-const MAILS_PER_ACCOUNT_AND_HOUR = 5
 
 // Counted before the password is checked, so that concurrent guesses count.
 const CLAIM = `
@@ -23,8 +22,6 @@ const WINDOW = 'SELECT window_ends_at FROM core.sign_in_failures WHERE key = $1'
 const FORGET = 'DELETE FROM core.sign_in_failures WHERE key = $1'
 const GIVE_BACK = 'UPDATE core.sign_in_failures SET failures = greatest(failures - 1, 0) WHERE key = $1'
 
-// The rate limiter keeps a hash, so that its store holds no addresses.
-const accountKey = (email: string): string => createHash('sha256').update(email).digest('base64url')
 const failuresKey = (email: string, address: string): Buffer =>
   createHash('sha256')
     .update(`${email}\n${clientNetworkOf(address)}`)
@@ -55,17 +52,19 @@ export const createAccountLimits = ({
     countRegistration: (address: string): Promise<void> =>
       use('register', address, limits.registerPerHour, HOUR_MS),
 
-    /** Counts a request for an email to `email`, by client address and by account. */
-    countMail: async (email: string, address: string): Promise<void> => {
-      await use('account-mails', address, limits.accountMailsPerHour, HOUR_MS, TOO_MANY_MAILS)
-      await requireAllowed(rateLimiter, {
-        bucket: 'account-mails-to',
-        key: accountKey(email),
-        limit: MAILS_PER_ACCOUNT_AND_HOUR,
+    /** Counts a request for an email that resets a password, by client address: anybody may ask for any account. */
+    countResetRequest: (address: string): Promise<void> =>
+      use('account-mails', address, limits.accountMailsPerHour, HOUR_MS, TOO_MANY_MAILS),
+
+    /** Counts a request of a signed-in user for an email that confirms their address. */
+    countVerification: (userId: string): Promise<void> =>
+      requireAllowed(rateLimiter, {
+        bucket: 'verification-mails',
+        key: userId,
+        limit: MAILS_PER_KIND_AND_HOUR,
         windowMs: HOUR_MS,
         message: TOO_MANY_MAILS,
-      })
-    },
+      }),
 
     /** Clears the count of failed attempts of an account from an address. */
     forgetFailures: async (email: string, address: string): Promise<void> => {

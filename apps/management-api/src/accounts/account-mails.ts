@@ -6,7 +6,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { unprocessable } from '../http/validation.ts'
 
 /** Emails of a kind to a user per hour. More are not sent, so that an account cannot fill a stranger's mailbox. */
-const MAILS_PER_KIND_AND_HOUR = 5
+export const MAILS_PER_KIND_AND_HOUR = 5
 const RESOLVE_INTERVAL_MS = 1_000
 
 type Tx = Prisma.TransactionClient
@@ -34,17 +34,29 @@ export const requestPasswordReset = async ({ pool }: Platform['db'], email: stri
   await pool.query({ name: 'request-password-reset', text: REQUEST_RESET, values: [uuidv7(), email] })
 }
 
+/** Resets of a user that were queued within an hour. */
+const RECENT_RESETS = `
+  SELECT count(*) FROM email.account_mails r
+  WHERE r.user_id = u.id AND r.kind = 'reset_password' AND r.created_at > now() - interval '1 hour'`
 const RESOLVE = `
-  UPDATE email.account_mails m SET user_id = u.id, mail_due_at = now()
-  FROM core.users u WHERE m.user_id IS NULL AND u.email = m.recipient`
-const DROP_UNKNOWN = `
+  UPDATE email.account_mails m SET user_id = asked.user_id, mail_due_at = now()
+  FROM (
+    SELECT w.id, u.id AS user_id,
+      row_number() OVER (PARTITION BY u.id ORDER BY w.created_at, w.id) + (${RECENT_RESETS}) AS nth
+    FROM email.account_mails w JOIN core.users u ON u.email = w.recipient WHERE w.user_id IS NULL
+  ) asked WHERE m.id = asked.id AND m.user_id IS NULL AND asked.nth <= $1`
+const DROP = `
   DELETE FROM email.account_mails m
-  WHERE m.user_id IS NULL AND NOT EXISTS (SELECT FROM core.users u WHERE u.email = m.recipient)`
+  WHERE m.user_id IS NULL
+    AND NOT EXISTS (SELECT FROM core.users u WHERE u.email = m.recipient AND (${RECENT_RESETS}) < $1)`
 
-/** Queues the emails of requested password resets, and deletes requests for addresses without an account. */
+/**
+ * Queues the emails of requested password resets. Deletes requests for addresses without an account, and those beyond the
+ * limit per hour, whose links are in the mailbox already.
+ */
 export const resolvePasswordResets = async ({ pool }: Platform['db']): Promise<void> => {
-  await pool.query(RESOLVE)
-  await pool.query(DROP_UNKNOWN)
+  await pool.query(RESOLVE, [MAILS_PER_KIND_AND_HOUR])
+  await pool.query(DROP, [MAILS_PER_KIND_AND_HOUR])
 }
 
 /** Resolves requested password resets outside of their requests, so that the time of an answer reveals nothing. */

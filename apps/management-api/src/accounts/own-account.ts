@@ -39,9 +39,12 @@ export const ownAccountRoutes = ({
     return { status: 204, ...(id === session.id && { token: null }) }
   }),
 
-  accountRoutes.signedIn(endOtherSessions, async ({ session, client }) => {
+  accountRoutes.signedIn(endOtherSessions, async ({ session, query, client }) => {
     const { id } = session.user
-    await db.prisma.session.deleteMany({ where: { userId: id, id: { not: session.id } } })
+    await db.prisma.$transaction(async (tx) => {
+      await tx.session.deleteMany({ where: { userId: id, id: { not: session.id } } })
+      if (query.accessTokens === 'revoke') await tx.accessToken.deleteMany({ where: { userId: id } })
+    })
     await auditLog.recordOfUser(id, { operation: endOtherSessions.id, client })
     return { status: 204 }
   }),

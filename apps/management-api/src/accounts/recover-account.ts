@@ -21,7 +21,7 @@ export const recoverAccountRoutes = ({
 }: ManagementDeps): Route[] => [
   accountRoutes.open(forgotPassword, async ({ body, client }) => {
     const email = body.email.toLowerCase()
-    await accountLimits.countMail(email, client.address)
+    await accountLimits.countResetRequest(client.address)
     await requestPasswordReset(db, email)
     return { status: 202 }
   }),
@@ -46,7 +46,7 @@ export const recoverAccountRoutes = ({
 
   accountRoutes.signedIn(sendVerification, async ({ session: { user }, client }) => {
     if (user.emailVerifiedAt) return { status: 202 }
-    await accountLimits.countMail(user.email, client.address)
+    await accountLimits.countVerification(user.id)
     await queueAccountMail(db.prisma, user, 'verify_email')
     await auditLog.recordOfUser(user.id, { operation: sendVerification.id, client })
     return { status: 202 }

@@ -29,6 +29,13 @@ export type Session = {
 export const coversProject = ({ projectIds }: Pick<Session, 'projectIds'>, projectId: string): boolean =>
   projectIds === null || projectIds.includes(projectId)
 
+/** The user of a session or access token, as the audit log records them. */
+export const actorOf = ({ kind, id, user }: Pick<Session, 'kind' | 'id' | 'user'>) => ({
+  kind: 'user' as const,
+  id: user.id,
+  accessTokenId: kind === 'access-token' ? id : null,
+})
+
 const FIND_ACCESS_TOKEN = `
   SELECT t.id, t.last_used_at, CASE WHEN t.all_projects THEN NULL ELSE t.project_ids END AS project_ids,
     u.id AS user_id, u.email, u.name, u.email_verified_at, u.created_at

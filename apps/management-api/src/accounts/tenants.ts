@@ -4,7 +4,7 @@ import { lacksRole } from '../http/project-route.ts'
 import { requireFound } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { findTenants, tenantView } from './read-account.ts'
-import type { Session } from './session-queries.ts'
+import { actorOf, type Session } from './session-queries.ts'
 
 /** The tenant of a user's or key's projects. */
 export const tenantRoutes = ({ accountRoutes, auditLog, db }: ManagementDeps): Route[] => {
@@ -41,6 +41,7 @@ export const tenantRoutes = ({ accountRoutes, auditLog, db }: ManagementDeps): R
         resourceId: id,
         body,
         client,
+        accessTokenId: actorOf(session).accessTokenId,
       })
       return { body: tenantView(tenant) }
     }),

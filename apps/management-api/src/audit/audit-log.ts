@@ -2,9 +2,12 @@ import type { Platform } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import type { Client } from '../http/request-parts.ts'
 
+/** Who acted; `accessTokenId` is that of the personal access token of a user who sent one. */
+type Actor = { kind: 'user' | 'key'; id: string; accessTokenId?: string | null }
+
 /** An action to record. */
 type AuditEntry = {
-  actor: { kind: 'user' | 'key'; id: string }
+  actor: Actor
   /** An operation's id. */
   operation: string
   resourceId?: string | null
@@ -18,9 +21,9 @@ const MAX_LENGTH = 200
 
 const INSERT = `
   INSERT INTO core.audit_log
-    (id, project_id, actor_kind, actor_id, operation, resource_id, fields, network, request_id, at)
+    (id, project_id, actor_kind, actor_id, access_token_id, operation, resource_id, fields, network, request_id, at)
   SELECT * FROM unnest($1::uuid[], $2::uuid[]) AS entry (id, project_id)
-  CROSS JOIN (VALUES ($3, $4::uuid, $5, $6, $7::text[], $8, $9, $10::timestamptz)) AS what`
+  CROSS JOIN (VALUES ($3, $4::uuid, $5::uuid, $6, $7, $8::text[], $9, $10, $11::timestamptz)) AS what`
 
 const PROJECTS = `
   SELECT m.project_id FROM core.project_members m JOIN core.projects p ON p.id = m.project_id
@@ -41,6 +44,7 @@ export const createAuditLog = ({ db: { pool }, clock, log }: Pick<Platform, 'db'
         projectIds,
         actor.kind,
         actor.id,
+        actor.accessTokenId ?? null,
         operation,
         resourceId?.slice(0, MAX_LENGTH) ?? null,
         fieldsOf(body),
@@ -67,8 +71,12 @@ export const createAuditLog = ({ db: { pool }, clock, log }: Pick<Platform, 'db'
     record: (projectId: string, entry: AuditEntry): Promise<void> => orLog(entry, write([projectId], entry)),
 
     /** Records what a user did with their account, in each of their projects. Never rejects. */
-    recordOfUser: (userId: string, entry: Omit<AuditEntry, 'actor'>): Promise<void> => {
-      const whole = { ...entry, actor: { kind: 'user' as const, id: userId } }
+    recordOfUser: (
+      userId: string,
+      entry: Omit<AuditEntry, 'actor'> & { accessTokenId?: string | null },
+    ): Promise<void> => {
+      const { accessTokenId = null, ...rest } = entry
+      const whole = { ...rest, actor: { kind: 'user' as const, id: userId, accessTokenId } }
       const writing = async () => {
         const { rows } = await pool.query<{ project_id: string }>(PROJECTS, [userId])
         if (rows.length > 0)

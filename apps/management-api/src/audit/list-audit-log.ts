@@ -15,11 +15,22 @@ export const auditLogRoute = ({ projectRoute, db }: ManagementDeps): Route =>
     const names = await namesOf(
       db,
       projectId,
-      data.map(({ actorId }) => actorId),
+      data.flatMap(({ actorId, accessTokenId }) => [actorId, accessTokenId ?? []].flat()),
     )
-    const view = ({ projectId: _projectId, actorKind, actorId, ...entry }: (typeof data)[number]) => ({
+    const named = (id: string) => ({ id, name: names.get(id) ?? null })
+    const view = ({
+      projectId: _projectId,
+      actorKind,
+      actorId,
+      accessTokenId,
+      ...entry
+    }: (typeof data)[number]) => ({
       ...entry,
-      actor: { kind: actorKind, id: actorId, name: names.get(actorId) ?? null },
+      actor: {
+        kind: actorKind,
+        ...named(actorId),
+        accessToken: accessTokenId === null ? null : named(accessTokenId),
+      },
     })
     return { body: { data: data.map(view), nextCursor } }
   })
@@ -41,12 +52,13 @@ const namesOf = async (
   projectId: string,
   ids: string[],
 ): Promise<Map<string, string>> => {
-  const [users, keys] = await Promise.all([
+  const [users, keys, tokens] = await Promise.all([
     prisma.user.findMany({ where: { id: { in: ids } }, select: { id: true, email: true } }),
     prisma.apiKey.findMany({ where: { id: { in: ids }, projectId }, select: { id: true, name: true } }),
+    prisma.accessToken.findMany({ where: { id: { in: ids } }, select: { id: true, name: true } }),
   ])
   return new Map([
     ...users.map(({ id, email }) => [id, email] as const),
-    ...keys.map(({ id, name }) => [id, name] as const),
+    ...[...keys, ...tokens].map(({ id, name }) => [id, name] as const),
   ])
 }

@@ -13,6 +13,7 @@ import { type Client, clientOf, type Parts, readParts } from './request-parts.ts
 import {
   clearSessionCookie,
   findSession,
+  refuseAccessToken,
   refuseOtherOrigin,
   requireSession,
   setSessionCookie,
@@ -88,12 +89,6 @@ export const createAccountRoutes = ({ apiKeys, sessions }: Deps) => {
         (asked, caller) => answer({ ...asked, caller }),
       ),
   }
-}
-
-/** @throws AppError forbidden for an access token */
-export const refuseAccessToken = ({ kind }: Session): void => {
-  if (kind === 'access-token')
-    throw new AppError('forbidden', 'An access token does not allow this; sign in with a session')
 }
 
 export type AccountRoutes = ReturnType<typeof createAccountRoutes>

@@ -16,17 +16,23 @@ import {
   type Route,
 } from '@waymark/service-kit'
 import { roleOf } from '../accounts/read-account.ts'
-import { coversProject, type Sessions } from '../accounts/session-queries.ts'
+import { actorOf, coversProject, type Sessions } from '../accounts/session-queries.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
 import { matchRequirement, type ProjectReply, taggedReply } from './entity-tag.ts'
 import { clientOf, type Parts, readParts } from './request-parts.ts'
-import { findSession } from './session-cookie.ts'
+import { findSession, refuseAccessToken } from './session-cookie.ts'
 import { UUID } from './validation.ts'
 
 /** The authorized caller. A user's scopes are those of a key with the same rights. */
 export type Actor =
   | { kind: 'key'; id: string; scopes: readonly ApiKeyScope[] }
-  | { kind: 'user'; id: string; role: ProjectRole; scopes: readonly ApiKeyScope[] }
+  | {
+      kind: 'user'
+      id: string
+      role: ProjectRole
+      scopes: readonly ApiKeyScope[]
+      accessTokenId: string | null
+    }
 
 /** An authorized request to a project's resource, with parts that fit the operation's schemas. */
 export type ProjectRequest<Body = unknown, Query = unknown> = Parts<Body, Query> & {
@@ -41,13 +47,14 @@ export type ProjectRequest<Body = unknown, Query = unknown> = Parts<Body, Query>
   requireMatch: (current: unknown) => void
 }
 
-type ProjectOperation<B, Q> = Operation<B, Q, { by: 'project'; role: ProjectRole }>
+type ProjectOperation<B, Q> = Operation<B, Q, { by: 'project'; role: ProjectRole; tokens?: false }>
 type Deps = Pick<Platform, 'apiKeys' | 'configChanges' | 'db'> & { sessions: Sessions; auditLog: AuditLog }
 
 /**
  * Creates routes of a project's resources, for its members by session and for its keys. Checks in this order:
  * - a key: 401, 403 for a missing scope, 404 for another project's key;
- * - a session: 401, 403 for another site's page, 404 for a user who is no member, 403 for a weaker role;
+ * - a session: 401, 403 for another site's page, 404 for a user who is no member, 403 for a weaker role, 403 for an access
+ *   token that the operation refuses;
  * - the body and the query.
  * Changes are written to the audit log and apply in this process before the answer is sent.
  */
@@ -71,7 +78,8 @@ export const createProjectRoute =
       const role = coversProject(session, projectId) && (await findRole(db, projectId, session.user.id))
       if (!role) throw new AppError('not_found', 'Not found')
       if (!roleAllows(role, needed)) throw lacksRole(needed)
-      return { kind: 'user', id: session.user.id, role, scopes: scopesOfRole(role) }
+      if (operation.access.tokens === false) refuseAccessToken(session)
+      return { ...actorOf(session), role, scopes: scopesOfRole(role) }
     }
     const allow = (request: HttpRequest): Promise<Actor> =>
       keyInHeaders(request) !== undefined ? byKey(request) : bySession(request)

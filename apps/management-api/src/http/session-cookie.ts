@@ -30,6 +30,12 @@ export const requireSession = async (sessions: Sessions, request: HttpRequest): 
   return session
 }
 
+/** @throws AppError forbidden for an access token */
+export const refuseAccessToken = ({ kind }: Session): void => {
+  if (kind === 'access-token')
+    throw new AppError('forbidden', 'An access token does not allow this; sign in with a session')
+}
+
 /**
  * Prevents CSRF: a request that changes something needs an `Origin` with the host that it was sent to, and with HTTPS if
  * that is used. Trusted proxies report host and scheme.

@@ -3,7 +3,7 @@ import type { Prisma } from '@waymark/database'
 import { roleAllows, roleOfScopes } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
 import { roleOf } from '../accounts/read-account.ts'
-import { coversProject } from '../accounts/session-queries.ts'
+import { actorOf, coversProject } from '../accounts/session-queries.ts'
 import { lockProjectMembers, ownerFor, revokeKeysOf } from '../api-keys/key-owners.ts'
 import { pageOf } from '../http/page.ts'
 import { type Actor, lacksRole } from '../http/project-route.ts'
@@ -47,7 +47,7 @@ export const memberRoutes = ({
       await removeFrom(tx, member, clock())
     })
     await auditLog.record(projectId, {
-      actor: { kind: 'user', id },
+      actor: actorOf(session),
       operation: leaveProject.id,
       resourceId: id,
       client,

@@ -11,6 +11,7 @@ import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { createTenant } from '../accounts/create-account.ts'
 import { findTenants, projectView, roleOf, withinProjects } from '../accounts/read-account.ts'
+import { actorOf } from '../accounts/session-queries.ts'
 import { pageOf } from '../http/page.ts'
 import { type Actor, lacksRole } from '../http/project-route.ts'
 import { lockRow } from '../http/row-lock-queries.ts'
@@ -51,9 +52,8 @@ export const projectRoutes = ({
         },
       })
     })
-    const actor = { kind: 'user' as const, id: user.id }
     await auditLog.record(project.id, {
-      actor,
+      actor: actorOf(session),
       operation: createProject.id,
       resourceId: project.id,
       body,

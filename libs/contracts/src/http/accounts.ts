@@ -148,8 +148,17 @@ export const endOtherSessions = defineOperation({
   path: '/api/auth/sessions',
   tag,
   summary: 'End all other sessions of the signed-in user',
-  description: 'Everywhere except in the browser that asks. Access tokens stay valid.',
+  description:
+    'Everywhere except in the browser that asks. Programs keep their access tokens unless `accessTokens` is `revoke`.',
   access: { by: 'session', tokens: false },
+  query: Type.Object({
+    accessTokens: Type.Optional(
+      Type.Enum(['keep', 'revoke'], {
+        default: 'keep',
+        description: '`revoke` also revokes all personal access tokens of the user.',
+      }),
+    ),
+  }),
   answers: { 204: { description: 'The other sessions have ended' } },
 })
 

@@ -109,6 +109,8 @@ const NewApiKeyView = Type.Object({
 
 const tag = 'API keys'
 const access = { by: 'project', role: 'admin' } as const
+// A key would outlive the access token that creates it.
+const noTokens = { ...access, tokens: false } as const
 
 export const createApiKey = defineOperation({
   id: 'createApiKey',
@@ -120,7 +122,7 @@ export const createApiKey = defineOperation({
     'A key can only create keys with scopes that it holds. The owner of the new key is the member who creates' +
     ' it, or the owner of the key that creates it. The key is revoked when the owner leaves the project or ' +
     'loses the role that its scopes require.',
-  access,
+  access: noTokens,
   body: NewApiKey,
   answers: { 201: { description: 'The key', schema: NewApiKeyView } },
 })
@@ -156,7 +158,7 @@ export const updateApiKey = defineOperation({
   summary: 'Update an API key',
   description:
     'Changes apply in every process within 5 seconds. A key can only grant scopes that it holds. A revoked key cannot change.',
-  access,
+  access: noTokens,
   body: ApiKeyPatch,
   answers: { 200: { description: 'The key, without its secret', schema: ApiKeyView } },
 })
@@ -170,7 +172,7 @@ export const rotateApiKey = defineOperation({
   description:
     'The old key expires after the overlap. The new key belongs to the caller. A key can be rotated once; ' +
     'after that, rotate the new key.',
-  access,
+  access: noTokens,
   body: Rotation,
   answers: { 201: { description: 'The new key', schema: NewApiKeyView } },
 })

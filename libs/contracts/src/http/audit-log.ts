@@ -3,6 +3,14 @@ import { Id, NullableString, Timestamp } from '../schema-parts.ts'
 import { defineOperation } from './operation.ts'
 import { equalTo, pageOf, pageParameters } from './page.ts'
 
+const AccessTokenOfActor = Type.Object({
+  id: Id,
+  name: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    description: 'Null when it was revoked or has expired.',
+  }),
+})
+
 const AuditEntryView = Type.Object({
   id: Id,
   actor: Type.Object({
@@ -11,6 +19,10 @@ const AuditEntryView = Type.Object({
     name: Type.Unsafe<string | null>({
       type: ['string', 'null'],
       description: 'The email address of the user or the name of the key; null when it no longer exists.',
+    }),
+    accessToken: Type.Unsafe<{ id: string; name: string | null } | null>({
+      anyOf: [AccessTokenOfActor, { type: 'null' }],
+      description: 'The personal access token that the user sent; null for a session and for a key.',
     }),
   }),
   operation: Type.String({ description: 'The id of an operation, such as `createApiKey`.' }),

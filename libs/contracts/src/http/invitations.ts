@@ -48,7 +48,7 @@ export const createInvitation = defineOperation({
   summary: 'Invite a person to a project',
   description:
     'The role must not exceed that of the caller. The token is valid once and for 7 days. A new invitation replaces an older one to the same address.',
-  access,
+  access: { ...access, tokens: false },
   body: NewInvitation,
   answers: { 201: { description: 'The invitation', schema: NewInvitationView } },
 })

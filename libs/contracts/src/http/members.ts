@@ -43,7 +43,7 @@ export const changeMember = defineOperation({
   description:
     `At most one’s own. ${strongerOnly} Invitations that they gave, or have yet to accept, are revoked, and so are ` +
     'their API keys with scopes beyond the new role.',
-  access,
+  access: { ...access, tokens: false },
   body: Type.Object({ role: Role }),
   answers: { 200: { description: 'The member', schema: MemberView } },
 })

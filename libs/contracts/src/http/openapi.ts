@@ -214,7 +214,9 @@ const describeAccess = (access: Access): string => {
       return `Needs a session, an access token, or an API key with the scope \`${access.scope}\`.`
     case 'project': {
       const scope = scopeForRole[access.role]
-      return `Needs the role \`${access.role}\`${scope ? `, or an API key with the scope \`${scope}\`` : ''}.`
+      const orKey = scope ? `, or an API key with the scope \`${scope}\`` : ''
+      const noToken = access.tokens === false ? ' An access token is refused.' : ''
+      return `Needs the role \`${access.role}\`${orKey}.${noToken}`
     }
   }
 }
@@ -222,11 +224,14 @@ const describeAccess = (access: Access): string => {
 const securityOf = (access: Access): Record<string, string[]>[] => {
   if (access.by === 'anyone') return []
   if (access.by === 'key') return [{ apiKey: [] }, { bearer: [] }]
-  const signedIn = [{ session: [] }, { localSession: [] }]
-  if (access.by === 'session' && access.tokens === false) return signedIn
-  if (access.by === 'session' || (access.by === 'project' && !scopeForRole[access.role]))
-    return [...signedIn, { accessToken: [] }]
-  return [...signedIn, { accessToken: [] }, { apiKey: [] }, { bearer: [] }]
+  const takesTokens = access.by === 'session-or-key' || access.tokens !== false
+  const takesKeys = access.by === 'session-or-key' || (access.by === 'project' && scopeForRole[access.role])
+  return [
+    { session: [] },
+    { localSession: [] },
+    ...(takesTokens ? [{ accessToken: [] }] : []),
+    ...(takesKeys ? [{ apiKey: [] }, { bearer: [] }] : []),
+  ]
 }
 
 const queryParameters = (id: string, { schema }: RequestPart<unknown>): JsonObject[] => {

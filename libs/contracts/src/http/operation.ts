@@ -32,8 +32,11 @@ export type Access =
   /** A signed-in user, by a session or a personal access token. `tokens`: false refuses access tokens. */
   | { by: 'session'; tokens?: false }
   | { by: 'session-or-key'; scope: ApiKeyScope }
-  /** A member with at least this role, or a key of the project with the scope of the role. */
-  | { by: 'project'; role: ProjectRole }
+  /**
+   * A member with at least this role, or a key of the project with the scope of the role. `tokens`: false refuses access
+   * tokens.
+   */
+  | { by: 'project'; role: ProjectRole; tokens?: false }
 
 /** A response and the schema of its JSON. No schema without a JSON body. */
 export type Answer = { description: string; schema?: TSchema; contentTypes?: readonly string[] }

@@ -65,7 +65,7 @@ export const getIdentitySecret = defineOperation({
   summary: 'Read the secret that user hashes are computed with',
   description:
     '`userHash` is the HMAC-SHA-256 of the user id by this secret, as hex. The secret is created when it is first read.',
-  access: { by: 'project', role: 'admin' },
+  access: { by: 'project', role: 'admin', tokens: false },
   answers: { 200: { description: 'The secret', schema: IdentitySecret } },
 })
 
@@ -76,7 +76,7 @@ export const rotateIdentitySecret = defineOperation({
   tag,
   summary: 'Replace the secret that user hashes are computed with',
   description: 'Every process refuses hashes of the old secret within 5 seconds.',
-  access: { by: 'project', role: 'admin' },
+  access: { by: 'project', role: 'admin', tokens: false },
   answers: { 200: { description: 'The new secret', schema: IdentitySecret } },
 })
 
