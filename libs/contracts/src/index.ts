@@ -130,7 +130,7 @@ export {
   VISIBLE_KEYWORD,
 } from './problem-message.ts'
 export { type ProjectRole, projectRoles, scopeForRole } from './project-role.ts'
-export { type IpStorage, ProjectSettings, projectSettings, ValidationMode } from './project-settings.ts'
+export { type IpStorage, knownSettings, ProjectSettings, ValidationMode } from './project-settings.ts'
 export type { ChangedProfile } from './records/changed-profile.ts'
 export type { ConversionClaim, MeteringSelector } from './records/conversion-claim.ts'
 export type { CouponRedemptionRecord } from './records/coupon-redemption.ts'

@@ -92,4 +92,24 @@ export const ProjectSettings = Type.Object(
 )
 export type ProjectSettings = Static<typeof ProjectSettings>
 
-export const projectSettings = compileValidator(ProjectSettings)
+const projectSettings = compileValidator(ProjectSettings)
+
+/**
+ * The stored settings that this version knows. During an upgrade, a newer one may have stored a setting, or a value of
+ * one, that this one does not know: it is left out, and has its default.
+ */
+export const knownSettings = (stored: unknown): ProjectSettings => {
+  const fitting = membersOf(stored).map(([name, value]) => {
+    const fits = (part: unknown): boolean => projectSettings.fits({ [name]: part })
+    return [name, fits(value) ? value : membersThat(value, ([member, part]) => fits({ [member]: part }))]
+  })
+  return membersThat(Object.fromEntries(fitting), ([name, value]) => projectSettings.fits({ [name]: value }))
+}
+
+type Member = [name: string, value: unknown]
+
+const membersOf = (value: unknown): Member[] =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : []
+
+const membersThat = (value: unknown, isWanted: (member: Member) => boolean): Record<string, unknown> =>
+  Object.fromEntries(membersOf(value).filter(isWanted))

@@ -48,6 +48,11 @@ describe('a copy of a configuration', () => {
     await expect(configBy(text)).rejects.toMatchObject({ code: 'store_unavailable' })
   })
 
+  it('loses a setting that this version does not know, and no other', async () => {
+    const settings = { ...snapshot.settings, newer: true }
+    expect((await configBy(JSON.stringify({ ...snapshot, settings }))).settings).toEqual(snapshot.settings)
+  })
+
   it('loses what cannot be compiled, and nothing else', async () => {
     const decision = { id: 'd', key: 'banner', status: 'active', version: 1, definition: {} }
     const config = await configBy(

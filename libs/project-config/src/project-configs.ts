@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { type Cache, type CachedValue, createReadThroughCache, readCopy } from '@waymark/cache'
-import { type Decision, type Log, projectSettings } from '@waymark/contracts'
+import { type Decision, knownSettings, type Log } from '@waymark/contracts'
 import {
   type Catalog,
   type CompiledDecision,
@@ -198,7 +198,7 @@ const compile = (
 
   return {
     projectId,
-    settings: projectSettings.fits(settings) ? settings : {},
+    settings: knownSettings(settings),
     hasDefinitions: schemas.size > 0,
     identitySecret,
     checkFor,

@@ -1,5 +1,7 @@
+import { createMemoryLog, eventually } from '@waymark/testing'
+import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
-import { createReader } from './live-events.ts'
+import { createLiveEvents, createReader } from './live-events.ts'
 
 const at = (n: number) => new Date(Date.UTC(2026, 10, 21) + n)
 const event = (n: number, json = `{"eventId":"e${n}"}`) => ({ json, receivedAt: at(n) })
@@ -64,5 +66,60 @@ describe('a reader of live events', () => {
     reader.close()
     expect(await other).toBe(false)
     expect(await reader.wait(60_000)).toBe(false)
+  })
+})
+
+/** A database with events whose ids are numbers, in the order of their receipt. `refuse` may throw for a statement. */
+const createEvents = (refuse: (text: string) => void) => {
+  const stored = [0]
+  const rowOf = (n: number) => ({ event_key: `${n}`, event_id: `${n}`, received_at: at(n), timestamp: at(n) })
+  type CountValues = [string, Date, string, Date, string, string[]]
+  const rowsOf = (text: string, values: unknown[]): object[] => {
+    if (text.includes(READ)) return (values[2] as string[]).map((key) => rowOf(Number(key)))
+    if (!text.includes(COUNT)) return stored.slice(-200).map((n) => ({ receivedAt: at(n), eventKey: `${n}` }))
+    const [, before, , after, , known] = values as CountValues
+    const found = stored.filter((n) => at(n) < before && at(n) > after && !known.includes(`${n}`))
+    return [{ dropped: found.length, from: at(found[0] ?? 0), to: at(found.at(-1) ?? 0) }]
+  }
+  const query = async (text: string, values: unknown[]) => {
+    refuse(text)
+    const rows = rowsOf(text, values)
+    return { rows: text.includes(READ) || text.includes(COUNT) ? rows : rows.reverse() }
+  }
+  return { pool: { query } as unknown as Pool, stored }
+}
+const COUNT = 'count(*)'
+const READ = 'unnest'
+
+describe('events that no poll has read', () => {
+  it.each([
+    ['the count', COUNT, [1]],
+    ['the count again and again', COUNT, [1, 2, 3]],
+    ['the first read', READ, [1]],
+    ['a read after another', READ, [2]],
+  ])('are told though %s fails', async (_what, statement, failing) => {
+    let calls = 0
+    const { pool, stored } = createEvents((text) => {
+      if (text.includes(statement) && failing.includes(++calls)) throw new Error('away')
+    })
+    const reader = await createLiveEvents({ pool, log: createMemoryLog() }).follow('p', {})
+    stored.push(...Array.from({ length: 450 }, (_, n) => 1 + n))
+    await eventually('a statement has failed', () => calls >= (failing[0] ?? 1))
+    stored.push(451)
+    const ids: number[] = []
+    const gaps: unknown[] = []
+    await eventually('the events and a gap', async () => {
+      await reader.wait(20)
+      const { events: taken, gap } = reader.take()
+      ids.push(...taken.map((json) => Number((JSON.parse(json) as { eventId: string }).eventId)))
+      if (gap) gaps.push(gap)
+      return gaps.length > 0 && ids.includes(451)
+    })
+    reader.close()
+    // The event that came later may take the place of one that was not read yet.
+    const [first = 0] = ids
+    expect([251, 252]).toContain(first)
+    expect(ids).toEqual(Array.from({ length: 452 - first }, (_, n) => first + n))
+    expect(gaps).toEqual([{ dropped: first - 1, from: at(1), to: at(first - 1) }])
   })
 })

@@ -14,6 +14,8 @@ import {
 const LOOK_MS = 700
 /** The number of newest events that a poll compares with the previous poll. */
 const NEWEST = 200
+/** Most places that are remembered while polls fail. The count of skipped events is too low when there are more. */
+const MAX_KNOWN = 5_000
 /** Maximum events per read. */
 const EVENTS_PER_READ = 50
 /** Maximum events, and characters of their JSON, in the queue of a reader. The oldest ones are dropped. */
@@ -64,7 +66,10 @@ const createTail = (
   onIdle: () => void,
 ): Tail => {
   const readers = new Set<Queue>()
+  /** The newest places of the last poll, and those sent by polls since then that failed. */
   let known: readonly EventCursor[] | undefined
+  /** Whether there may be events that no poll has read and that are not counted yet. */
+  let isUncounted = false
   let timer: NodeJS.Timeout | undefined
 
   const look = async (): Promise<void> => {
@@ -72,6 +77,9 @@ const createTail = (
     const newest = await readNewestPlaces(pool, projectId, asked, NEWEST)
     const fresh = known ? newIn(newest, known) : []
     const before = known
+    const oldest = newest.at(-1)
+    // Places that both polls have found leave no room for others between them.
+    isUncounted ||= before !== undefined && newest.length === NEWEST && !includesPlace(before, oldest)
     const size = createReadSize(EVENTS_PER_READ)
     for (let start = 0; start < fresh.length; ) {
       const places = fresh.slice(start, start + size.records())
@@ -88,22 +96,14 @@ const createTail = (
       )
       start += places.length
       // When the next read fails, these must not be sent again.
-      known = [...places, ...(known ?? [])]
+      known = [...places, ...(known ?? [])].slice(0, MAX_KNOWN)
     }
-    const skipped = before && newest.length === NEWEST ? await findSkipped(asked, newest, before) : undefined
-    if (skipped) for (const reader of readers) reader.skip(skipped)
+    if (isUncounted && before && oldest) {
+      const skipped = await skippedEvents(pool, projectId, asked, { before: oldest, known: before })
+      if (skipped) for (const reader of readers) reader.skip(skipped)
+    }
+    isUncounted = false
     known = newest
-  }
-  /** The events that arrived since the previous poll and are older than those that this one has found. */
-  const findSkipped = async (
-    asked: Parameters<typeof skippedEvents>[2],
-    newest: readonly EventCursor[],
-    before: readonly EventCursor[],
-  ): Promise<SkippedEvents | undefined> => {
-    const oldest = newest.at(-1)
-    // Places that both polls have found leave no room for others between them.
-    if (!oldest || before.some(({ eventKey }) => eventKey === oldest.eventKey)) return undefined
-    return skippedEvents(pool, projectId, asked, { before: oldest, known: before })
   }
   const goOn = async (): Promise<void> => {
     try {
@@ -137,6 +137,9 @@ const createTail = (
     },
   }
 }
+
+const includesPlace = (places: readonly EventCursor[], place: EventCursor | undefined): boolean =>
+  places.some(({ eventKey }) => eventKey === place?.eventKey)
 
 /** The places that were not in the previous poll, the oldest first. */
 const newIn = (newest: readonly EventCursor[], before: readonly EventCursor[]): EventCursor[] => {
