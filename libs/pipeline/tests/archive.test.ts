@@ -42,23 +42,31 @@ describe.skipIf(!services)('the archive', () => {
   beforeEach(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'archive-'))
     store = createDirectoryStore(folder)
-    projectId = randomUUID()
-    const tenantId = randomUUID()
     await db.pool.query(
       'TRUNCATE ingest.archive_queue, ingest.archive_files, ingest.events, ingest.event_ids',
     )
+    archived.clear()
+    projectId = await addProject()
+  })
+  afterEach(() => rm(folder, { recursive: true }))
+
+  /** The projects whose events are archived. */
+  const archived = new Set<string>()
+  const addProject = async (): Promise<string> => {
+    const [tenantId, id] = [randomUUID(), randomUUID()]
     await db.pool.query(`INSERT INTO core.tenants (id, name) VALUES ($1, 'a tenant')`, [tenantId])
     await db.pool.query(
       `INSERT INTO core.projects (id, tenant_id, name, settings)
        VALUES ($1, $2, 'a project', '{"archiveEvents": true, "retentionDays": 1}')`,
-      [projectId, tenantId],
+      [id, tenantId],
     )
-  })
-  afterEach(() => rm(folder, { recursive: true }))
+    archived.add(id)
+    return id
+  }
 
   const configs: ProjectConfigs = {
     get: async (id: string) => ({
-      settings: id === projectId ? { archiveEvents: true } : {},
+      settings: archived.has(id) ? { archiveEvents: true } : {},
       decisions: { countedEvents: new Set() },
     }),
   } as never
@@ -224,6 +232,7 @@ describe.skipIf(!services)('the archive', () => {
     await expect(archiver({ store: failing(step, when) })(never)).rejects.toThrow()
     // Claims of other hours wait until this one is done.
     await write(events(1, HOUR + HOUR_MS))
+    await expireLeases()
     await archiver()(never)
     expect(await manifests()).toHaveLength(1)
     await db.pool.query(`DELETE FROM ingest.archive_queue`)
@@ -262,13 +271,75 @@ describe.skipIf(!services)('the archive', () => {
     const batch = events(10)
     await write(batch)
     const away: FileStore = { ...store, put: async () => Promise.reject(new Error('no connection')) }
-    for (let n = 0; n < 5; n++)
+    const waits: unknown[] = []
+    for (let n = 0; n < 7; n++) {
       await expect(archiver({ store: away })(never)).rejects.toThrow('no connection')
-    expect((await db.pool.query('SELECT FROM ingest.archive_files')).rowCount).toBe(1)
+      // It is not due, and its project begins no other file meanwhile.
+      expect(await archiver({ store: away })(never)).toBe(0)
+      const { rows } = await db.pool.query(
+        'SELECT extract(epoch FROM lease_until - now())::float8 AS wait FROM ingest.archive_files',
+      )
+      waits.push(...rows.map(({ wait }) => Math.round(wait / 30) * 30))
+      await expireLeases()
+    }
+    expect(waits).toEqual([30, 60, 120, 240, 480, 600, 600])
     expect(await readArchiveDelay(db.pool)).toBeGreaterThan(0)
     await archiveAll()
     expect(await readArchiveDelay(db.pool)).toBe(0)
     await expectArchived(batch)
+  })
+
+  it('goes on with other projects while the files of one fail', async () => {
+    const other = await addProject()
+    const [poisoned, healthy] = [events(10), events(10, HOUR + HOUR_MS, other)]
+    await write([...poisoned, ...events(10, HOUR + HOUR_MS), ...healthy])
+    const refusing: FileStore = {
+      ...store,
+      put: (name, content, signal) =>
+        name.includes(`/${projectId}_`)
+          ? Promise.reject(new Error('no such file'))
+          : store.put(name, content, signal),
+    }
+    await expect(archiver({ store: refusing })(never)).rejects.toThrow('no such file')
+    expect(await archiveAll({ store: refusing })).toBe(1)
+    expect(await archivedIds()).toEqual(idsOf(healthy))
+    // Once it is due again, new files of others still go first.
+    await expireLeases()
+    const late = events(10, HOUR + HOUR_MS, other)
+    await write(late)
+    expect(await archiver({ store: refusing })(never)).toBe(1)
+    expect(await archivedIds()).toEqual(idsOf([...healthy, ...late]))
+    await expect(archiver({ store: refusing })(never)).rejects.toThrow('no such file')
+    await expireLeases()
+    expect(await archiveAll()).toBe(2)
+    expect(await isQueueEmpty()).toBe(true)
+  })
+
+  it('gives a file back at once, and not as a failure, when its process stops', async () => {
+    const batch = events(10)
+    await write(batch)
+    const stopping = new AbortController()
+    const stopped: FileStore = {
+      ...store,
+      put: async (name, content, signal) => {
+        stopping.abort()
+        await store.put(name, content, signal)
+      },
+    }
+    await expect(archiver({ store: stopped })(stopping.signal)).rejects.toThrow()
+    expect(await archiveAll()).toBe(1)
+    await expectArchived(batch)
+  })
+
+  it('has an event with the least id at the beginning of its hour', async () => {
+    const [first] = events(1)
+    const least = anEnrichedEvent({
+      ...{ projectId, receivedAt: new Date(HOUR).toISOString() },
+      event: { eventId: '00000000-0000-0000-0000-000000000000' },
+    })
+    await write(first ? [first, least] : [])
+    await archiveAll()
+    await expectArchived(first ? [first, least] : [])
   })
 
   it('leaves out events that were erased before, and writes no file without events', async () => {
@@ -299,6 +370,33 @@ describe.skipIf(!services)('the archive', () => {
     expect(await removeOld()).toBe(0)
     await expectArchived(batch.toSpliced(3, 1))
   })
+
+  it.each([3, 4, 5])(
+    'lets the retention end with %i events of one millisecond of which one is not queued',
+    async (queued) => {
+      const batch = events(queued).map((event) => ({
+        ...event,
+        receivedAt: new Date(HOUR).toISOString(),
+        timestamp: new Date(HOUR).toISOString(),
+      }))
+      const later = events(5, HOUR + 1)
+      await write([...batch, ...later])
+      await db.pool.query('DELETE FROM ingest.archive_queue WHERE received_at > $1', [new Date(HOUR)])
+      // One event before those that wait, so that the batches begin at their time.
+      await db.pool.query(
+        `DELETE FROM ingest.archive_queue WHERE event_key = (SELECT min(event_key::text)::uuid FROM ingest.archive_queue)`,
+      )
+      await db.pool.query('TRUNCATE ingest.retention_runs')
+      const ending = AbortSignal.timeout(20_000)
+      await createRetention({
+        ...{ db, analytics: { removeOldestDay: async () => false }, now: Date.now },
+        ...{ archivedUntil: async () => undefined, batchEvents: 3 },
+      })(ending)
+      expect(ending.aborted).toBe(false)
+      const { rows } = await db.pool.query('SELECT received_at AS at FROM ingest.events')
+      expect(rows).toEqual(Array.from({ length: queued - 1 }, () => ({ at: new Date(HOUR) })))
+    },
+  )
 
   it('is compared with the database', async () => {
     await write(events(10))

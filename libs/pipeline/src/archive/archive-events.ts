@@ -16,6 +16,7 @@ import {
   type ClaimedFile,
   dropEmptyFile,
   finishFile,
+  postponeFile,
   readFileEvents,
   releaseFile,
   resumeFile,
@@ -59,7 +60,8 @@ export type ArchiverDeps = {
  * 4. The manifest of the file is written from that record, so that every process writes the same.
  * 5. The events leave the queue.
  *
- * Whoever stops in between, another process continues with the step that is missing.
+ * Whoever stops in between, another process continues with the step that is missing. A file that fails is postponed, and
+ * those of other projects go first.
  * @returns the number of files that were worked on
  */
 export const createArchiver = ({
@@ -132,8 +134,9 @@ export const createArchiver = ({
   return async (stopping: AbortSignal): Promise<number> => {
     const before = new Date(Math.floor((now() - GRACE_MS) / HOUR_MS) * HOUR_MS)
     const file =
-      (await resumeFile(db.pool, leaseSeconds)) ??
-      (await beginFile(db, { format, before, maxEvents, leaseSeconds }))
+      (await resumeFile(db.pool, leaseSeconds, { failed: false })) ??
+      (await beginFile(db, { format, before, maxEvents, leaseSeconds })) ??
+      (await resumeFile(db.pool, leaseSeconds, { failed: true }))
     if (!file) return 0
     const signal = AbortSignal.any([stopping, AbortSignal.timeout(leaseSeconds * 1000)])
     try {
@@ -141,9 +144,9 @@ export const createArchiver = ({
       if (written) await finish(file, written, signal)
       return 1
     } catch (error) {
-      // The next run begins with this file, so that a store that is away does not lead to more claims.
-      await releaseFile(db.pool, file).catch((err) =>
-        log.warn({ err }, 'Cannot release a file of the archive'),
+      const leave = stopping.aborted ? releaseFile : postponeFile
+      await leave(db.pool, file).catch((err) =>
+        log.warn({ err, file: file.id }, 'Cannot release a file of the archive'),
       )
       throw error
     }

@@ -2,9 +2,12 @@ import type { EnrichedEvent } from '@waymark/contracts'
 import { bulkColumns, type Database } from '@waymark/database'
 import { eventKeyOf } from '@waymark/domain'
 import type { ClientBase, Pool } from 'pg'
-import { v7 as uuidv7 } from 'uuid'
+import { NIL, v7 as uuidv7 } from 'uuid'
 import type { ArchivedUntil } from '../retention/index.ts'
-import { EVENT_COLUMNS, type EventRow } from '../stored-events/index.ts'
+import { EVENT_COLUMNS, type EventPlace, type EventRow, placeBefore } from '../stored-events/index.ts'
+
+const RETRY_SECONDS = 30
+const MAX_RETRY_SECONDS = 10 * 60
 
 const queueColumns = bulkColumns<EnrichedEvent>([
   { name: 'project_id', type: 'uuid', of: (event) => event.projectId },
@@ -86,14 +89,22 @@ const RESUME = `
   UPDATE ingest.archive_files SET lease_until = now() + make_interval(secs => $1),
     attempt = attempt + CASE WHEN name IS NULL THEN 1 ELSE 0 END
   WHERE id = (
-    SELECT id FROM ingest.archive_files WHERE finished_at IS NULL AND lease_until <= now()
+    SELECT id FROM ingest.archive_files WHERE finished_at IS NULL AND lease_until <= now() AND (failures > 0) = $2
     ORDER BY lease_until LIMIT 1 FOR UPDATE SKIP LOCKED
   )
   RETURNING ${FILE_COLUMNS}`
+// A project has one failing file at most, so that a store that is away does not lead to more and more claims.
 const BEGIN = `
   INSERT INTO ingest.archive_files (id, project_id, hour, format, attempt, lease_until)
-  SELECT $1, project_id, date_trunc('hour', received_at, 'UTC'), $2, 1, now() + make_interval(secs => $3)
-  FROM ingest.archive_queue WHERE file_id IS NULL AND received_at < $4 ORDER BY received_at LIMIT 1
+  SELECT $1, projects.id, date_trunc('hour', oldest.received_at, 'UTC'), $2, 1, now() + make_interval(secs => $3)
+  FROM core.projects CROSS JOIN LATERAL (
+    SELECT received_at FROM ingest.archive_queue
+    WHERE project_id = projects.id AND file_id IS NULL AND received_at < $4 ORDER BY received_at LIMIT 1
+  ) AS oldest
+  WHERE projects.id <> ALL (ARRAY(
+    SELECT project_id FROM ingest.archive_files WHERE finished_at IS NULL AND failures > 0
+  ))
+  ORDER BY oldest.received_at LIMIT 1
   RETURNING ${FILE_COLUMNS}`
 const TAKE = `
   WITH taken AS (
@@ -105,9 +116,13 @@ const TAKE = `
   WHERE queue.project_id = $2 AND queue.received_at >= $3 AND queue.received_at < $3 + interval '1 hour'
     AND queue.received_at = taken.received_at AND queue.event_key = taken.event_key`
 
-/** The file of a process that stopped or failed, if there is one. */
-export const resumeFile = async (pool: Pool, leaseSeconds: number): Promise<ClaimedFile | undefined> => {
-  const { rows } = await pool.query<FileRow>(RESUME, [leaseSeconds])
+/** A file that a process has left: one that failed there, or one that did not. `undefined` when none is due. */
+export const resumeFile = async (
+  pool: Pool,
+  leaseSeconds: number,
+  { failed }: { failed: boolean },
+): Promise<ClaimedFile | undefined> => {
+  const { rows } = await pool.query<FileRow>(RESUME, [leaseSeconds, failed])
   return rows[0] && fileOf(rows[0])
 }
 
@@ -147,22 +162,19 @@ const READ = `
 /** `event_key` is null where the event was erased. */
 type PlaceRow = EventRow & { place_at: Date; place_key: string }
 
-const NO_KEY = '00000000-0000-0000-0000-000000000000'
-
 /** The events of a file in the order of their receipt, `portion` at a time. Those that were erased are not among them. */
 export async function* readFileEvents(
   pool: Pool,
   { id, projectId, hour }: ClaimedFile,
   portion: number,
 ): AsyncGenerator<EventRow[]> {
-  for (let [at, key] = [hour, NO_KEY]; ; ) {
-    const { rows } = await pool.query<PlaceRow>(READ, [id, projectId, hour, at, key, portion])
+  for (let after: EventPlace = placeBefore(hour); ; ) {
+    const { rows } = await pool.query<PlaceRow>(READ, [id, projectId, hour, after.at, after.key, portion])
     const events = rows.filter((row) => row.event_key !== null)
     if (events.length > 0) yield events
     const last = rows.at(-1)
     if (!last || rows.length < portion) return
-    at = last.place_at
-    key = last.place_key
+    after = { at: last.place_at, key: last.place_key }
   }
 }
 
@@ -203,6 +215,16 @@ export const dropEmptyFile = (db: Database, { id, attempt }: ClaimedFile): Promi
 const RELEASE = `
   UPDATE ingest.archive_files SET lease_until = date_trunc('milliseconds', now()) WHERE id = $1 AND attempt = $2`
 
+const POSTPONE = `
+  UPDATE ingest.archive_files SET failures = failures + 1,
+    lease_until = date_trunc('milliseconds', now()) + make_interval(secs => least(${MAX_RETRY_SECONDS}, ${RETRY_SECONDS} * 2 ^ least(failures, 10)))
+  WHERE id = $1 AND attempt = $2`
+
+/** Lets any process go on with a file later: after 30 s, then twice as long after each failure, up to 10 minutes. */
+export const postponeFile = async (pool: Pool, { id, attempt }: ClaimedFile): Promise<void> => {
+  await pool.query(POSTPONE, [id, attempt])
+}
+
 /** Lets any process go on with a file at once. */
 export const releaseFile = async (pool: Pool, { id, attempt }: ClaimedFile): Promise<void> => {
   await pool.query(RELEASE, [id, attempt])
@@ -232,7 +254,7 @@ export const createArchivedUntil =
 
 /** All files whose manifest is written, by project and hour, with the number of events that the database has. */
 export async function* listFinishedFiles(pool: Pool): AsyncGenerator<ClaimedFile> {
-  for (let last = NO_KEY; ; ) {
+  for (let last: string = NIL; ; ) {
     const { rows } = await pool.query<FileRow>(
       `SELECT ${FILE_COLUMNS} FROM ingest.archive_files WHERE finished_at IS NOT NULL AND id > $1 ORDER BY id LIMIT 500`,
       [last],

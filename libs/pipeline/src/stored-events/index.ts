@@ -1,1 +1,2 @@
+export { type EventPlace, placeBefore } from './event-place.ts'
 export { EVENT_COLUMNS, type EventRow, eventView } from './event-view.ts'
