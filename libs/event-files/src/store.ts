@@ -3,13 +3,29 @@ import { mkdir, open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import type { FileStore, S3Options } from './file-store.ts'
 
+/** Makes sure that the names in a directory outlast a power cut. */
+const syncDirectory = async (directory: string): Promise<void> => {
+  if (process.platform === 'win32') return
+  const handle = await open(directory, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** The directories from `from` up to the parent of `to`. */
+const directoriesUpTo = (from: string, to: string): string[] =>
+  from === path.dirname(to) ? [from] : [from, ...directoriesUpTo(path.dirname(from), to)]
+
 /** Keeps files in a directory, which it creates. */
 export const createDirectoryStore = (directory: string): FileStore => {
   const pathOf = (name: string) => path.join(directory, ...name.split('/'))
   return {
     put: async (name, content, signal) => {
       const file = pathOf(name)
-      await mkdir(path.dirname(file), { recursive: true })
+      const directory = path.dirname(file)
+      const made = await mkdir(directory, { recursive: true })
       const unfinished = `${file}.new`
       try {
         const handle = await open(unfinished, 'w', 0o600)
@@ -24,6 +40,8 @@ export const createDirectoryStore = (directory: string): FileStore => {
           await handle.close()
         }
         await rename(unfinished, file)
+        for (const changed of made ? directoriesUpTo(directory, made) : [directory])
+          await syncDirectory(changed)
       } catch (error) {
         await rm(unfinished, { force: true })
         throw error
@@ -39,7 +57,15 @@ export const createDirectoryStore = (directory: string): FileStore => {
       }
       return stream
     },
-    remove: (name) => rm(pathOf(name), { force: true }),
+    remove: async (name) => {
+      const file = pathOf(name)
+      try {
+        await rm(file)
+        await syncDirectory(path.dirname(file))
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      }
+    },
     close: () => {},
   }
 }

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { type FileHandle, mkdir, mkdtemp, open as openFile, readdir, readlink, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { eventually, freePort, startProcess, type TestProcess } from '@waymark/testing'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createDirectoryStore, type FileStore, openS3Store } from '../src/index.ts'
 
 const VERSITYGW = '/usr/local/bin/versitygw'
@@ -73,6 +73,31 @@ describe('a store in a directory', () => {
   behavesAsStore(
     () => createDirectoryStore(folder),
     () => folder,
+  )
+
+  it.runIf(process.platform === 'linux')(
+    'makes names outlast a power cut, also those of folders',
+    async () => {
+      const store = createDirectoryStore(folder)
+      const handle = await openFile(folder, 'r')
+      const synced: string[] = []
+      const sync = vi
+        .spyOn(Object.getPrototypeOf(handle) as FileHandle, 'sync')
+        .mockImplementation(async function (this: FileHandle) {
+          synced.push(path.relative(folder, await readlink(`/proc/self/fd/${this.fd}`)))
+        })
+      try {
+        await store.put('new/date/a', pieces(1, 1), never)
+        expect(synced.splice(0)).toEqual(['new/date/a.new', 'new/date', 'new', ''])
+        await store.put('new/date/b', pieces(1, 1), never)
+        expect(synced.splice(0)).toEqual(['new/date/b.new', 'new/date'])
+        await store.remove('new/date/b')
+        expect(synced.splice(0)).toEqual(['new/date'])
+      } finally {
+        sync.mockRestore()
+        await handle.close()
+      }
+    },
   )
 })
 

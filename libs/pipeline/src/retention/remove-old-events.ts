@@ -1,5 +1,6 @@
 import type { AnalyticsWrites } from '@waymark/analytics'
 import type { Database } from '@waymark/database'
+import { type EventPlace, placeBefore } from '../stored-events/index.ts'
 import type { ArchivedUntil } from './archived-until.ts'
 import { keptSince } from './kept-since.ts'
 import {
@@ -45,8 +46,8 @@ export const createRetention = ({
       if (!oldest || signal.aborted) return
       const endOfDay = Math.floor(oldest.getTime() / DAY_MS + 1) * DAY_MS
       const to = new Date(Math.min(endOfDay, before))
-      for (let from: Date | undefined = oldest; from && !signal.aborted; ) {
-        from = await deleteEventBatch(db.pool, projectId, { from, to }, batchEvents)
+      for (let after: EventPlace | undefined = placeBefore(oldest); after && !signal.aborted; ) {
+        after = await deleteEventBatch(db.pool, projectId, { after, to }, batchEvents)
         await setRemovalDue(db.pool, projectId, LEASE_SECONDS)
       }
     }

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { EventPlace } from '../stored-events/index.ts'
 
 /** A project whose events are removed after `days`. */
 export type ProjectRetention = { projectId: string; days: number }
@@ -55,14 +56,15 @@ const OLDEST = `
 const DELETE_BATCH = `
   WITH gone AS (
     SELECT received_at, event_key FROM ingest.events
-    WHERE project_id = $1 AND received_at >= $2 AND received_at < $3 ORDER BY received_at, event_key LIMIT $4
+    WHERE project_id = $1 AND received_at >= $2 AND received_at < $3 AND (received_at, event_key) > ($2, $4)
+    ORDER BY received_at, event_key LIMIT $5
   ), deleted AS (
     DELETE FROM ingest.events USING gone
     WHERE events.project_id = $1 AND events.received_at >= $2 AND events.received_at < $3
       AND events.received_at = gone.received_at AND events.event_key = gone.event_key
       AND NOT ${isQueued('gone')}
   )
-  SELECT count(*)::int AS found, max(received_at) AS last FROM gone`
+  SELECT received_at AS at, event_key AS key FROM gone ORDER BY received_at, event_key OFFSET $5 - 1`
 
 /** When the earliest event of a project before `before` was received that does not wait for the archive. */
 export const findOldestReceipt = async (
@@ -75,22 +77,16 @@ export const findOldestReceipt = async (
 }
 
 /**
- * Deletes up to `limit` events of a project that were received in a range, the earliest first. Their ids are kept, so
- * that an event that is sent again is not stored.
- * @returns where the next batch begins; undefined when none is left
+ * Deletes up to `limit` events of a project after a place and before a time, the earliest first, without those that wait
+ * for the archive. Their ids are kept, so that an event that is sent again is not stored.
+ * @returns the place after which the next batch begins; undefined when none is left
  */
 export const deleteEventBatch = async (
   pool: Pool,
   projectId: string,
-  { from, to }: { from: Date; to: Date },
+  { after, to }: { after: EventPlace; to: Date },
   limit: number,
-): Promise<Date | undefined> => {
-  const { rows } = await pool.query<{ found: number; last: Date | null }>(DELETE_BATCH, [
-    projectId,
-    from,
-    to,
-    limit,
-  ])
-  const [batch] = rows
-  return batch?.last && batch.found === limit ? batch.last : undefined
+): Promise<EventPlace | undefined> => {
+  const { rows } = await pool.query<EventPlace>(DELETE_BATCH, [projectId, after.at, to, after.key, limit])
+  return rows[0]
 }
