@@ -11,6 +11,7 @@ import {
   claimCoupon,
   countForPool,
   countForProfile,
+  lockProfile,
   type Redeem,
   type Redemption,
   storeAttempt,
@@ -28,7 +29,6 @@ type Idempotency = Pick<IdempotentRequest, 'key' | 'requestHash'>
 
 /** How long a request waits for concurrent redemptions, in ms, before the answer is 503. */
 const LOCK_TIMEOUT_MS = 2_000
-const HOLD_PROFILE = 'SELECT FROM ingest.profiles WHERE id = $1 FOR KEY SHARE'
 
 /**
  * Redeems coupons. All changes of a redemption and its stored answer are one transaction. Locks are taken in one order:
@@ -66,7 +66,8 @@ export const createRedeemCoupon = ({
           const at = new Date(clock())
           const work = async (commitEarly?: Commit) => {
             if (!coupon) return NOT_FOUND
-            if (profileId !== null) await holdProfile(client, profileId)
+            if (profileId !== null && !(await lockProfile(client, profileId)))
+              throw storeUnavailable(undefined, 1)
             const attempt = { client, commitEarly, request, profileId, at, device, config, hidesProfile }
             return decide(coupon, attempt)
           }
@@ -85,12 +86,6 @@ export const createRedeemCoupon = ({
       }
     })
   }
-}
-
-/** Prevents the erasure of a profile until the transaction ends. @throws AppError store_unavailable if it was erased */
-const holdProfile = async (client: ClientBase, profileId: string): Promise<void> => {
-  const { rowCount } = await client.query({ name: 'hold-profile', text: HOLD_PROFILE, values: [profileId] })
-  if (rowCount === 0) throw storeUnavailable(undefined, 1)
 }
 
 type Attempt = {

@@ -30,6 +30,15 @@ export type Redemption = Omit<Redeem, 'code' | 'eventId'> & {
   relatedEventId: string | null
   redeemedAt: Date
 }
+
+const LOCK_PROFILE = 'SELECT FROM ingest.profiles WHERE id = $1 FOR KEY SHARE'
+
+/** Prevents the erasure of a profile until the transaction ends. Resolves to false if it was erased. */
+export const lockProfile = async (client: ClientBase, profileId: string): Promise<boolean> => {
+  const { rowCount } = await client.query({ name: 'lock-profile', text: LOCK_PROFILE, values: [profileId] })
+  return rowCount !== 0
+}
+
 /** The limits of a pool when its coupon is claimed. */
 type Limits = { perProfileLimit: number | null; maxRedemptions: number | null }
 

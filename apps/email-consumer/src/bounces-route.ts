@@ -3,12 +3,8 @@ import { isEmailAddress } from '@waymark/domain'
 import { type CorePlatform, keyRoute, type Route } from '@waymark/service-kit'
 import type { ClientBase } from 'pg'
 import { deliveryOfMessageId } from './compose-mail.ts'
+import { markBounced } from './delivery-queries.ts'
 import { suppress } from './suppression-queries.ts'
-
-const MARK = `
-  UPDATE email.deliveries d SET status = 'bounced', reason = given.reason
-  FROM unnest($2::uuid[], $3::text[]) AS given (id, reason)
-  WHERE d.id = given.id AND d.project_id = $1 AND d.status IN ('sent', 'unconfirmed')`
 
 /** Receives bounces and complaints, and suppresses their addresses unless the bounce is soft. */
 export const bouncesRoute = ({ db, apiKeys }: Pick<CorePlatform, 'db' | 'apiKeys'>): Route =>
@@ -54,9 +50,7 @@ const mark = async (client: ClientBase, projectId: string, bounces: readonly Bou
     const id = messageId === undefined ? undefined : deliveryOfMessageId(messageId)
     if (id !== undefined && type !== 'complaint') named.set(id, storable(reason))
   }
-  if (named.size === 0) return 0
-  const { rowCount } = await client.query(MARK, [projectId, [...named.keys()], [...named.values()]])
-  return rowCount ?? 0
+  return markBounced(client, projectId, named)
 }
 
 // PostgreSQL cannot store U+0000.

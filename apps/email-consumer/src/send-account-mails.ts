@@ -1,48 +1,32 @@
 import type { AccountMailKind, Log } from '@waymark/contracts'
 import { generateToken } from '@waymark/domain'
 import type { Pool } from 'pg'
+import { claimAccountMail, finishAccountMail } from './account-mail-queries.ts'
 import { createSendQueuedMails } from './send-queued-mails.ts'
 import type { MailTransport } from './transport.ts'
 
 type Deps = { pool: Pool; transport: MailTransport; from: string; publicUrl: string; log: Log }
-type Claimed = { id: string; kind: AccountMailKind; recipient: string; created_at: Date; attempts: number }
-
-// A claim lasts five minutes, longer with each attempt. An attempt makes the link of the previous one invalid.
-const CLAIM = `
-  UPDATE email.account_mails SET
-    token_hash = CASE WHEN kind IN ('reset_password', 'verify_email') THEN $1::bytea END,
-    token_expires_at = now() + CASE kind
-      WHEN 'reset_password' THEN interval '1 hour' WHEN 'verify_email' THEN interval '24 hours' END,
-    mail_attempts = mail_attempts + 1, mail_due_at = now() + (mail_attempts + 1) * interval '5 minutes'
-  WHERE id = (
-    SELECT id FROM email.account_mails WHERE mail_due_at <= now()
-    ORDER BY mail_due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-  RETURNING id, kind, recipient, created_at, mail_attempts AS attempts`
-const DONE = 'UPDATE email.account_mails SET mail_due_at = NULL WHERE id = $1 AND mail_attempts = $2'
 
 /** Sends the emails to users about their account, until none is due or the signal aborts. */
 export const createSendAccountMails = ({ pool, transport, from, publicUrl, log }: Deps) =>
   createSendQueuedMails({ transport, from, log }, async () => {
     const { token, hash } = generateToken()
-    const { rows } = await pool.query<Claimed>(CLAIM, [hash])
-    const [claimed] = rows
+    const claimed = await claimAccountMail(pool, hash)
     if (!claimed) return undefined
-    const { id, kind, recipient, attempts, created_at } = claimed
+    const { id, kind, recipient, attempts, createdAt } = claimed
     return {
       id,
       recipient,
       attempts,
-      message: messages[kind]({ recipient, token, at: created_at, pages: `${publicUrl}/console` }),
-      finish: async () => {
-        await pool.query(DONE, [id, attempts])
-      },
+      message: messages[kind]({ recipient, token, at: createdAt, pages: `${publicUrl}/console` }),
+      finish: () => finishAccountMail(pool, id, attempts),
     }
   })
 
-type Asked = { recipient: string; token: string; at: Date; pages: string }
+type MailValues = { recipient: string; token: string; at: Date; pages: string }
 
 // The texts contain nothing that the user chose except the address, because the mailbox may be a stranger's.
-const messages: Record<AccountMailKind, (asked: Asked) => { subject: string; text: string }> = {
+const messages: Record<AccountMailKind, (values: MailValues) => { subject: string; text: string }> = {
   reset_password: ({ recipient, token, pages }) => ({
     subject: 'Reset your Waymark password',
     text: `Somebody asked to reset the password of the Waymark account ${recipient}.

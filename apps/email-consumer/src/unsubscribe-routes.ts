@@ -2,25 +2,17 @@ import { AppError, showUnsubscribe, unsubscribe } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
 import { deliveryOfToken } from '@waymark/domain'
 import { type HttpRequest, type Route, route } from '@waymark/service-kit'
+import { findRecipient, type Recipient } from './delivery-queries.ts'
 import { pageReply } from './page-reply.ts'
 import { suppress } from './suppression-queries.ts'
 
 type Deps = { db: Database; secrets: readonly string[] }
-type Recipient = { projectId: string; project: string; address: string }
-
-const FIND = `
-  SELECT d.project_id AS "projectId", p.name AS project, d.recipient AS address
-  FROM email.deliveries d JOIN core.projects p ON p.id = d.project_id
-  WHERE d.id = $1 AND d.recipient IS NOT NULL`
 
 /** The unsubscribe link of every email: a confirmation page, and the request that unsubscribes. */
 export const unsubscribeRoutes = ({ db, secrets }: Deps): Route[] => {
   const recipientOf = async ({ params }: HttpRequest): Promise<Recipient> => {
     const deliveryId = deliveryOfToken(params.token ?? '', secrets)
-    const { rows } = deliveryId
-      ? await db.pool.query<Recipient>({ name: 'find-recipient', text: FIND, values: [deliveryId] })
-      : { rows: [] }
-    const [recipient] = rows
+    const recipient = deliveryId && (await findRecipient(db.pool, deliveryId))
     if (!recipient) throw new AppError('not_found', 'The link is not valid')
     return recipient
   }

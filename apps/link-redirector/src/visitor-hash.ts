@@ -1,15 +1,10 @@
 import { hash, randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
+import { shareSalts } from './visitor-salt-queries.ts'
 
 const DAY_MS = 24 * 60 * 60_000
 const HASH_LENGTH = 22
-
-const SHARE = `
-  WITH offered AS (SELECT * FROM unnest($1::date[], $2::text[]) AS given (day, salt)), kept AS (
-    INSERT INTO link.visitor_salts (day, salt) SELECT day, salt FROM offered ON CONFLICT DO NOTHING RETURNING day, salt
-  )
-  SELECT day::text, salt FROM kept UNION ALL SELECT s.day::text, s.salt FROM link.visitor_salts s JOIN offered USING (day)`
 
 /**
  * Distinguishes the visitors of a day without identifying them: hashes address and user agent with the day's salt, which
@@ -31,8 +26,8 @@ export const createVisitorHash = ({ pool, now }: { pool: Pool; now: () => number
     shareSalts: async (): Promise<void> => {
       const days = [dayOf(now()), dayOf(now() + DAY_MS)].filter((day) => !shared.has(day))
       if (days.length === 0) return
-      const { rows } = await pool.query<{ day: string; salt: string }>(SHARE, [days, days.map(saltOf)])
-      for (const { day, salt } of rows) {
+      const offered = days.map((day) => ({ day, salt: saltOf(day) }))
+      for (const { day, salt } of await shareSalts(pool, offered)) {
         salts.set(day, salt)
         shared.add(day)
       }

@@ -2,6 +2,8 @@ import { AppError } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import type { Config } from '@waymark/service-kit'
 import { quotasConfig } from './config.ts'
+import { readConfigurationBytes } from './configuration-queries.ts'
+import { lockName } from './lock-queries.ts'
 
 /** The quotas of a project or tenant. */
 export type Quotas = Config<typeof quotasConfig>
@@ -30,12 +32,11 @@ type Transaction = Pick<Prisma.TransactionClient, '$executeRaw' | '$queryRaw'>
  * Serializes creations that count against one quota of a project or tenant until the transaction ends, so that the count
  * stays correct.
  */
-export const lockQuota = async (tx: Transaction, ownerId: string, quotaName: keyof Quotas): Promise<void> => {
-  await tx.$executeRaw`SELECT pg_advisory_xact_lock(hashtextextended(${lockName(ownerId, quotaName)}, 0))`
-}
+export const lockQuota = (tx: Transaction, ownerId: string, quotaName: keyof Quotas): Promise<void> =>
+  lockName(tx, quotaLock(ownerId, quotaName))
 
-/** The name that is hashed for the advisory lock of a quota. */
-export const lockName = (ownerId: string, quotaName: keyof Quotas): string => `quota:${quotaName}:${ownerId}`
+/** The name of the advisory lock of a quota. */
+export const quotaLock = (ownerId: string, quotaName: keyof Quotas): string => `quota:${quotaName}:${ownerId}`
 
 /**
  * @param count the number with what is to be created
@@ -71,15 +72,5 @@ export const requireConfigurationFits = async (
   quotas: Quotas,
 ): Promise<void> => {
   await lockQuota(tx, projectId, 'configurationBytes')
-  const [sum] = await tx.$queryRaw<{ bytes: number }[]>`
-    SELECT coalesce(sum(octet_length(part::text)), 0)::float8 AS bytes FROM (
-      SELECT schema FROM core.event_definitions WHERE project_id = ${projectId}::uuid AND archived_at IS NULL
-      UNION ALL
-      SELECT filter FROM core.metering_selectors WHERE project_id = ${projectId}::uuid AND archived_at IS NULL
-      UNION ALL
-      SELECT filter FROM email.triggers WHERE project_id = ${projectId}::uuid AND status <> 'archived'
-      UNION ALL
-      SELECT definition FROM decision.decisions WHERE project_id = ${projectId}::uuid
-    ) AS parts (part)`
-  requireWithinQuota(quotas, 'configurationBytes', sum?.bytes ?? 0)
+  requireWithinQuota(quotas, 'configurationBytes', await readConfigurationBytes(tx, projectId))
 }

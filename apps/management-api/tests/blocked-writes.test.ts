@@ -1,6 +1,6 @@
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { lockName } from '../src/quotas.ts'
+import { quotaLock } from '../src/quotas.ts'
 import { type Browser, type Management, startManagement } from './start-management.ts'
 
 describe.skipIf(!services)('a write that waits for a lock', () => {
@@ -37,7 +37,7 @@ describe.skipIf(!services)('a write that waits for a lock', () => {
     ['metering-selectors', 'meteringSelectors', { eventName: 'order' }],
     ['coupon-pools', 'couponCodes', { name: 'Summer', kind: 'unique', discount: { type: 'free_shipping' } }],
   ] as const)('answers 503 and creates nothing once the lock is released: %s', async (path, quota, body) => {
-    const lock = lockName(projectId, quota)
+    const lock = quotaLock(projectId, quota)
     expect(await whileLocked(QUOTA, lock, () => ask('POST', path, body))).toMatchObject({ status: 503 })
     // It gets the lock after the previous transaction, if that still waits.
     expect((await ask('POST', path, body)).status).toBe(201)

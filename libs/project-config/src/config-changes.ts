@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '@waymark/contracts'
 import pTimeout from 'p-timeout'
 import type { Pool } from 'pg'
+import { type ChangesQuery, CONFIG_CHANGES, readRecentChanges } from './config-change-queries.ts'
 
 /** How far back each poll looks, in ms, because a transaction may commit late. */
 const OVERLAP_MS = 10_000
@@ -13,26 +14,6 @@ const MAX_AGE_MS = 60_000
 const REFRESH_TIMEOUT_MS = 1_000
 /** Minimum interval of polls that requests cause, in ms. */
 const REQUESTED_POLL_INTERVAL_MS = 100
-
-/** Selects `change_id` and `subject` of the changes within the last `$1` ms. */
-export type ChangesQuery = { name: string; text: string }
-
-const CONFIG_CHANGES: ChangesQuery = {
-  name: 'config-changes',
-  text: `
-    SELECT id::text AS change_id, project_id::text AS subject FROM core.config_changes
-    WHERE changed_at > now() - $1 * interval '1 millisecond'`,
-}
-
-// The version is the time of the database in microseconds. A poll sees all changes that were committed before it.
-const withVersion = (text: string): string => `
-  SELECT (extract(epoch FROM now()) * 1000000)::bigint::text AS version, changes.*
-  FROM (VALUES (1)) AS one LEFT JOIN (${text}) AS changes ON true`
-
-type Row = { version?: string } & (
-  | { change_id: string; subject: string }
-  | { change_id: null; subject: null }
-)
 
 type ChangeNoticesDeps = {
   pool: Pool
@@ -49,7 +30,6 @@ export const createConfigChanges = (deps: Pick<ChangeNoticesDeps, 'pool' | 'log'
 
 /** Recent changes of subjects, by polling the database. Call `poll` once a second. */
 export const createChangeNotices = ({ pool, log, now, query, maxAgeMs }: ChangeNoticesDeps) => {
-  const statement = { name: query.name, text: withVersion(query.text), values: [OVERLAP_MS] }
   const changedAt = new Map<string, number>()
   let known = new Set<string>()
   let version = 0
@@ -63,19 +43,16 @@ export const createChangeNotices = ({ pool, log, now, query, maxAgeMs }: ChangeN
 
   const readChanges = async (): Promise<void> => {
     const startedAt = now()
-    const { rows } = await pool.query<Row>(statement)
+    const read = await readRecentChanges(pool, query, OVERLAP_MS)
     const seenAt = now()
-    const changes = rows.flatMap(({ change_id, subject }) =>
-      change_id === null ? [] : { change_id, subject },
-    )
-    for (const { change_id, subject } of changes) if (!known.has(change_id)) changedAt.set(subject, seenAt)
-    known = new Set(changes.map(({ change_id }) => change_id))
+    for (const { id, subject } of read.changes) if (!known.has(id)) changedAt.set(subject, seenAt)
+    known = new Set(read.changes.map(({ id }) => id))
     for (const [subject, at] of changedAt) if (seenAt - at > maxAgeMs) changedAt.delete(subject)
     if (startedAt - polledAt > TRUSTED_MS) gapEndedAt = seenAt
     if (polledAt === Number.NEGATIVE_INFINITY)
       log.debug({ query: query.name }, 'First poll for changes succeeded')
     polledAt = startedAt
-    version = Number(rows[0]?.version ?? 0)
+    version = read.version
   }
 
   /** Polls one at a time. A call during a poll gets the next one, which sees everything that is committed by now. */

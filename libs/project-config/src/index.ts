@@ -1,7 +1,7 @@
 export { type ApiKey, type ApiKeys, createApiKeys } from './api-keys.ts'
+export type { ChangesQuery } from './config-change-queries.ts'
 export {
   type ChangeNotices,
-  type ChangesQuery,
   createChangeNotices,
   createConfigChanges,
 } from './config-changes.ts'

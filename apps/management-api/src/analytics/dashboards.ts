@@ -9,12 +9,14 @@ import type { Prisma } from '@waymark/database'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
-import { lockRow } from '../http/row-lock-queries.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { lockQuota, requireWithinQuota } from '../quotas.ts'
+import { lockInsights } from './dashboard-queries.ts'
 
 type Dashboard = Prisma.DashboardGetPayload<object>
+
 /** Dashboards of insights. */
 export const dashboardRoutes = ({ projectRoute, db, clock, quotas }: ManagementDeps): Route[] => [
   projectRoute(createDashboard, async ({ projectId, body }) => {
@@ -70,10 +72,7 @@ const requireInsights = async (
   projectId: string,
   ids: readonly string[],
 ): Promise<void> => {
-  const found = await tx.$queryRaw<{ id: string }[]>`
-    SELECT id FROM core.insights WHERE project_id = ${projectId}::uuid AND id = ANY (${ids}::uuid[])
-    ORDER BY id FOR KEY SHARE`
-  const known = new Set(found.map(({ id }) => id))
+  const known = new Set(await lockInsights(tx, projectId, ids))
   const place = ids.findIndex((id) => !known.has(id.toLowerCase()))
   if (place >= 0)
     throw unprocessable(

@@ -17,10 +17,11 @@ import type { Prisma } from '@waymark/database'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
-import { lockRow } from '../http/row-lock-queries.ts'
 import { invalid, requireFound, requireId, unfit, unprocessable } from '../http/validation.ts'
+import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { lockQuota, requireWithinQuota } from '../quotas.ts'
+import { removeFromDashboards } from './dashboard-queries.ts'
 import { readFunnel } from './funnel.ts'
 import { readPaths } from './paths.ts'
 import { readRetention } from './retention.ts'
@@ -28,6 +29,7 @@ import { timeText } from './time-range.ts'
 import { readTrends } from './trends.ts'
 
 type Insight = Prisma.InsightGetPayload<object>
+
 /** Saved queries. */
 export const insightRoutes = ({ projectRoute, db, clock, quotas }: ManagementDeps): Route[] => {
   const find = async (projectId: string, id: string): Promise<Insight> =>
@@ -69,10 +71,7 @@ export const insightRoutes = ({ projectRoute, db, clock, quotas }: ManagementDep
       await db.prisma.$transaction(async (tx) => {
         requireMatch(view(await lockInsight(tx, projectId, id)))
         await tx.insight.delete({ where: { id } })
-        await tx.$executeRaw`
-          UPDATE core.dashboards SET insight_ids = array_remove(insight_ids, ${id}::uuid), version = version + 1,
-            updated_at = ${new Date(clock())}
-          WHERE project_id = ${projectId}::uuid AND ${id}::uuid = ANY (insight_ids)`
+        await removeFromDashboards(tx, projectId, id, new Date(clock()))
       })
       return { status: 204 }
     }),

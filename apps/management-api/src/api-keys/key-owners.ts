@@ -3,14 +3,14 @@ import type { Prisma } from '@waymark/database'
 import { roleAllows, scopeAllows, scopesOfRole } from '@waymark/domain'
 import { roleOf } from '../accounts/read-account.ts'
 import type { Actor } from '../http/project-route.ts'
+import { lockRow } from '../lock-queries.ts'
 
 type Transaction = Prisma.TransactionClient
 type Owned = { projectId: string; userId: string }
 
 /** Serializes changes of a project's members and keys, so that a member who is being removed cannot create a key. */
-export const lockProjectMembers = async (tx: Transaction, projectId: string): Promise<void> => {
-  await tx.$queryRaw`SELECT 1 FROM core.projects WHERE id = ${projectId}::uuid FOR NO KEY UPDATE`
-}
+export const lockProjectMembers = (tx: Transaction, projectId: string): Promise<void> =>
+  lockRow(tx, 'core.projects', projectId, 'NO KEY UPDATE')
 
 /**
  * The owner of what an actor creates: the user, or the owner of the key, which may be null. Locks the members and keys

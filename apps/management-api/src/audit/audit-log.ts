@@ -1,6 +1,6 @@
 import type { Platform } from '@waymark/service-kit'
-import { v7 as uuidv7 } from 'uuid'
 import type { Client } from '../http/request-parts.ts'
+import { insertAuditEntries, readProjectIds } from './audit-log-queries.ts'
 
 /** Who acted; `accessTokenId` is that of the personal access token of a user who sent one. */
 type Actor = { kind: 'user' | 'key'; id: string; accessTokenId?: string | null }
@@ -19,39 +19,21 @@ type AuditEntry = {
 const MAX_FIELDS = 50
 const MAX_LENGTH = 200
 
-const INSERT = `
-  INSERT INTO core.audit_log
-    (id, project_id, actor_kind, actor_id, access_token_id, operation, resource_id, fields, network, request_id, at)
-  SELECT * FROM unnest($1::uuid[], $2::uuid[]) AS entry (id, project_id)
-  CROSS JOIN (VALUES ($3, $4::uuid, $5::uuid, $6, $7, $8::text[], $9, $10, $11::timestamptz)) AS what`
-
-const PROJECTS = `
-  SELECT m.project_id FROM core.project_members m JOIN core.projects p ON p.id = m.project_id
-  WHERE m.user_id = $1 AND p.archived_at IS NULL ORDER BY m.project_id`
-
 /**
  * Records who did what, after the change and before the answer. An entry that cannot be stored goes to the log of the
  * process and does not change the answer.
  */
 export const createAuditLog = ({ db: { pool }, clock, log }: Pick<Platform, 'db' | 'clock' | 'log'>) => {
-  const write = async (projectIds: readonly string[], entry: AuditEntry): Promise<void> => {
+  const write = (projectIds: readonly string[], entry: AuditEntry): Promise<void> => {
     const { actor, operation, resourceId = null, body, client } = entry
-    await pool.query({
-      name: 'write-audit-log',
-      text: INSERT,
-      values: [
-        projectIds.map(() => uuidv7()),
-        projectIds,
-        actor.kind,
-        actor.id,
-        actor.accessTokenId ?? null,
-        operation,
-        resourceId?.slice(0, MAX_LENGTH) ?? null,
-        fieldsOf(body),
-        client.network,
-        client.requestId,
-        new Date(clock()),
-      ],
+    return insertAuditEntries(pool, projectIds, {
+      actor,
+      operation,
+      resourceId: resourceId?.slice(0, MAX_LENGTH) ?? null,
+      fields: fieldsOf(body),
+      network: client.network,
+      requestId: client.requestId,
+      at: new Date(clock()),
     })
   }
   const orLog = async (entry: AuditEntry, writing: Promise<void>): Promise<void> => {
@@ -78,12 +60,8 @@ export const createAuditLog = ({ db: { pool }, clock, log }: Pick<Platform, 'db'
       const { accessTokenId = null, ...rest } = entry
       const whole = { ...rest, actor: { kind: 'user' as const, id: userId, accessTokenId } }
       const writing = async () => {
-        const { rows } = await pool.query<{ project_id: string }>(PROJECTS, [userId])
-        if (rows.length > 0)
-          await write(
-            rows.map(({ project_id }) => project_id),
-            whole,
-          )
+        const projectIds = await readProjectIds(pool, userId)
+        if (projectIds.length > 0) await write(projectIds, whole)
       }
       return orLog(whole, writing())
     },

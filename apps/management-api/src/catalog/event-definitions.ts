@@ -12,10 +12,11 @@ import type { Database, Prisma } from '@waymark/database'
 import { extendDeadlineDuring, type HttpRequest, type Route, SCHEMA_CHECK_MS } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
-import { lockRow } from '../http/row-lock-queries.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { lockQuota, type Quotas, requireConfigurationFits, requireWithinQuota } from '../quotas.ts'
+import { lockDefinitionOf } from './catalog-queries.ts'
 import { inferSchemaOf } from './infer-schema-of.ts'
 
 type Definition = Prisma.EventDefinitionGetPayload<object>
@@ -111,8 +112,7 @@ const create = (
       schema: schema as Prisma.InputJsonObject,
       archivedAt: null,
     }
-    await tx.$queryRaw`
-      SELECT 1 FROM core.event_definitions WHERE project_id = ${projectId}::uuid AND name = ${name} FOR UPDATE`
+    await lockDefinitionOf(tx, projectId, name)
     const archived = await tx.eventDefinition.findFirst({
       where: { projectId, name, archivedAt: { not: null } },
     })

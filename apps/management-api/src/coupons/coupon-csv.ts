@@ -1,12 +1,5 @@
 import { Readable } from 'node:stream'
-import {
-  AppError,
-  type CouponStatus,
-  exportCoupons,
-  importCoupons,
-  MAX_POOL_SIZE,
-  MAX_REPORTED_LINES,
-} from '@waymark/contracts'
+import { AppError, exportCoupons, importCoupons, MAX_POOL_SIZE, MAX_REPORTED_LINES } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
 import { displayCode, normalizeCode } from '@waymark/domain'
 import { csvField } from '@waymark/event-files'
@@ -18,6 +11,13 @@ import { limitConcurrency } from '../http/limit-concurrency.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { type Quotas, requireWithinQuota } from '../quotas.ts'
+import {
+  type ExportedCoupon,
+  growPool,
+  lockPoolSize,
+  markPoolReady,
+  readCouponsAfter,
+} from './coupon-csv-queries.ts'
 import { lockCouponQuotas } from './coupon-pool-queries.ts'
 
 /** Exports that run at once, in this process. */
@@ -52,24 +52,7 @@ export const couponCsvRoutes = ({ projectRoute, db, quotas, tenantOf }: Manageme
 
 /** Coupons per read or write. */
 const CHUNK = 5_000
-const NONE = '00000000-0000-0000-0000-000000000000'
 const HEADER = 'code,status,assignedProfileId,redeemedAt,revokedAt,createdAt\n'
-
-// Ids never change, so every coupon is exported once, and no transaction stays open while a client reads.
-const NEXT = `
-  SELECT id, code, display, status, assigned_profile_id, redeemed_at, revoked_at, created_at FROM coupon.coupons
-  WHERE pool_id = $1 AND id > $2 ORDER BY id NULLS FIRST LIMIT ${CHUNK}`
-
-type Row = {
-  id: string
-  code: string
-  display: string | null
-  status: CouponStatus
-  assigned_profile_id: string | null
-  redeemed_at: Date | null
-  revoked_at: Date | null
-  created_at: Date
-}
 
 /** All coupons of a pool as CSV. Each chunk is read when the one before has been sent. */
 export async function* exportCodes(
@@ -77,16 +60,15 @@ export async function* exportCodes(
   { id: poolId, prefix }: { id: string; prefix: string },
 ): AsyncGenerator<string> {
   yield HEADER
-  for (let last = NONE; ; ) {
-    const { rows } = await db.query<Row>({ name: 'export-coupons', text: NEXT, values: [poolId, last] })
-    if (rows.length > 0) yield rows.map((row) => lineOf(row, prefix)).join('')
-    const end = rows.at(-1)
-    if (!end || rows.length < CHUNK) return
-    last = end.id
+  for (let last: string | undefined; ; ) {
+    const coupons = await readCouponsAfter(db, poolId, last, CHUNK)
+    if (coupons.length > 0) yield coupons.map((coupon) => lineOf(coupon, prefix)).join('')
+    last = coupons.at(-1)?.id
+    if (last === undefined || coupons.length < CHUNK) return
   }
 }
 
-const lineOf = (row: Row, prefix: string): string => {
+const lineOf = (row: ExportedCoupon, prefix: string): string => {
   const times = [row.redeemed_at, row.revoked_at, row.created_at].map((time) => time?.toISOString() ?? '')
   return `${[displayCode(row, prefix), row.status, row.assigned_profile_id ?? '', ...times].map(csvField).join(',')}\n`
 }
@@ -102,15 +84,6 @@ const MAX_LINE_LENGTH = 64 * 1024
 const SAMPLE_LENGTH = 80
 /** Bytes of CSV that are parsed at once: up to two thousand lines, which take about ten milliseconds. */
 const PIECE_BYTES = 4 * 1024
-
-// Like the generator, an import locks the pool's row before it writes coupons.
-const LOCK = `
-  SELECT size FROM coupon.pools WHERE id = $1 AND status <> 'archived' FOR NO KEY UPDATE`
-const GROW = `
-  UPDATE coupon.pools SET size = size + $2, generated = generated + $2, updated_at = now() WHERE id = $1`
-const READY = `
-  UPDATE coupon.pools SET status = 'ready', updated_at = now()
-  WHERE id = $1 AND status IN ('draft', 'failed') AND generated > 0 AND generated = size`
 
 /**
  * Imports codes from CSV as it arrives, one transaction and at most `CHUNK` codes in memory at a time. If the stream
@@ -156,7 +129,7 @@ export const importCodes = async (
     }
   }
   await store(chunk)
-  await db.pool.query(READY, [pool.id])
+  await markPoolReady(db.pool, pool.id)
   result.errors.sort((a, b) => a.line - b.line)
   return result
 }
@@ -170,15 +143,14 @@ const insertChunk = (
   db.transaction(async (client) => {
     if (lines.length === 0) return []
     const used = await lockCouponQuotas(client, pool.projectId)
-    const { rows } = await client.query<{ size: number }>(LOCK, [pool.id])
-    const [locked] = rows
-    if (!locked) throw new AppError('unprocessable', 'The pool was archived meanwhile')
-    if (locked.size + lines.length > MAX_POOL_SIZE)
+    const size = await lockPoolSize(client, pool.id)
+    if (size === undefined) throw new AppError('unprocessable', 'The pool was archived meanwhile')
+    if (size + lines.length > MAX_POOL_SIZE)
       throw new AppError('unprocessable', `A pool holds at most ${MAX_POOL_SIZE} codes`)
     const codes = lines.map(({ code, text }) => ({ code, display: text }))
     const inserted = await insertCoupons(client, pool, codes)
     requireWithinQuota(quotas, 'couponCodes', used.codes + inserted.length)
-    await client.query(GROW, [pool.id, inserted.length])
+    await growPool(client, pool.id, inserted.length)
     return inserted
   })
 

@@ -4,7 +4,7 @@ import type { ClientBase } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { unprocessable } from '../http/validation.ts'
 import { writeTransaction } from '../http/write-transaction.ts'
-import { lockName, lockQuota, type Quotas, requireWithinQuota } from '../quotas.ts'
+import { lockQuota, type Quotas, quotaLock, requireWithinQuota } from '../quotas.ts'
 import type { PoolValues } from './coupon-pool-values.ts'
 
 const CREATE = `
@@ -60,7 +60,7 @@ export const lockCouponQuotas = async (
   client: Pick<ClientBase, 'query'>,
   projectId: string,
 ): Promise<{ pools: number; codes: number }> => {
-  await client.query(LOCK, [lockName(projectId, 'couponCodes')])
+  await client.query(LOCK, [quotaLock(projectId, 'couponCodes')])
   const { rows } = await client.query<{ pools: number; codes: string }>(USED, [projectId])
   return { pools: rows[0]?.pools ?? 0, codes: Number(rows[0]?.codes ?? 0) }
 }

@@ -16,6 +16,7 @@ import type { Route } from '@waymark/service-kit'
 import { pageOf } from '../http/page.ts'
 import type { ProjectRequest } from '../http/project-route.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { requireWithinQuota } from '../quotas.ts'
 import { createPool, lockCodeQuota } from './coupon-pool-queries.ts'
@@ -65,8 +66,7 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
     db.prisma.$transaction(async (tx) => {
       // Always locked before the row of the pool.
       const codes = adds ? await lockCodeQuota(tx, projectId) : 0
-      await tx.$queryRaw`
-        SELECT 1 FROM coupon.pools WHERE id = ${requireId(id)}::uuid AND project_id = ${projectId}::uuid FOR NO KEY UPDATE`
+      await lockRow(tx, 'coupon.pools', id, 'NO KEY UPDATE')
       const pool = requireFound(
         await tx.couponPool.findFirst({ where: { id, projectId }, include: withCount }),
       )

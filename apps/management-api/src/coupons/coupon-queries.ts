@@ -1,5 +1,5 @@
 import type { CouponQuery, CouponStatus, Revocation } from '@waymark/contracts'
-import type { Database } from '@waymark/database'
+import type { Database, Prisma } from '@waymark/database'
 import { displayCode, normalizeCode, normalizeCodePrefix } from '@waymark/domain'
 import type { Pool } from 'pg'
 import { decodeCursor, encodeCursor, unusableCursor } from '../http/page.ts'
@@ -98,6 +98,14 @@ const revoke = (condition: string) => `
   )
   UPDATE coupon.coupons c SET status = 'revoked', revoked_at = now() FROM chosen
   WHERE c.id = chosen.id AND c.status IN ('available', 'assigned')`
+
+/** Revokes a coupon that the transaction has locked. */
+export const revokeCoupon = async (
+  tx: Pick<Prisma.TransactionClient, '$executeRaw'>,
+  id: string,
+): Promise<void> => {
+  await tx.$executeRaw`UPDATE coupon.coupons SET status = 'revoked', revoked_at = now() WHERE id = ${id}::uuid`
+}
 
 /**
  * Revokes coupons that are not redeemed, at most `CHUNK` per statement, and resolves to how many.

@@ -8,8 +8,9 @@ import type { Prisma } from '@waymark/database'
 import { displayCode } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
-import { listCoupons, revokeCoupons } from './coupon-queries.ts'
+import { listCoupons, revokeCoupon, revokeCoupons } from './coupon-queries.ts'
 import { viewRedemption } from './redemptions.ts'
 
 const HISTORY = 100
@@ -24,14 +25,12 @@ export const couponRoutes = ({ projectRoute, db }: ManagementDeps): Route[] => [
   })),
   projectRoute(updateCoupon, async ({ projectId, id, requireMatch }) =>
     db.prisma.$transaction(async (tx) => {
-      await tx.$queryRaw`SELECT 1 FROM coupon.coupons WHERE id = ${requireId(id)}::uuid FOR NO KEY UPDATE`
+      await lockRow(tx, 'coupon.coupons', id, 'NO KEY UPDATE')
       const found = await findCoupon(tx, projectId, id)
       requireMatch(await withHistory(tx, found))
       if (found.status === 'redeemed')
         throw unprocessable('status', 'redeemed', 'cannot change: the coupon was already redeemed')
-      if (found.status !== 'revoked')
-        await tx.$executeRaw`
-          UPDATE coupon.coupons SET status = 'revoked', revoked_at = now() WHERE id = ${id}::uuid`
+      if (found.status !== 'revoked') await revokeCoupon(tx, id)
       const body = await findCoupon(tx, projectId, id)
       return { body, version: await withHistory(tx, body) }
     }),

@@ -11,6 +11,7 @@ import { type DecisionWarning, decisionProblems, reshufflesOf, writeDecision } f
 import { v7 as uuidv7 } from 'uuid'
 import type { Actor } from '../http/project-route.ts'
 import { requireFound, unprocessable } from '../http/validation.ts'
+import { lockName } from '../lock-queries.ts'
 import { type Quotas, requireConfigurationFits, requireWithinQuota } from '../quotas.ts'
 
 /** A stored decision. */
@@ -108,9 +109,8 @@ const generated = {
 }
 
 // Decisions depend on each other: two changes that are valid alone may be invalid together, so they are serialized.
-const lockDecisions = async (tx: Transaction, projectId: string): Promise<void> => {
-  await tx.$executeRaw`SELECT pg_advisory_xact_lock(hashtextextended('decisions:' || ${projectId}, 0))`
-}
+const lockDecisions = (tx: Transaction, projectId: string): Promise<void> =>
+  lockName(tx, `decisions:${projectId}`)
 
 const othersIn = async (tx: Transaction, projectId: string, key: string): Promise<Decision[]> => {
   const rows = await tx.decision.findMany({

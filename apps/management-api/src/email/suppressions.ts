@@ -4,8 +4,8 @@ import { comparableAddress, isEmailAddress } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
-import { lockRow } from '../http/row-lock-queries.ts'
 import { requireFound, unprocessable } from '../http/validation.ts'
+import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 
 type Suppression = Prisma.EmailSuppressionGetPayload<object>

@@ -100,3 +100,16 @@ export const countDeadLetters = async (pool: Pool, query: DeadLetterQuery, max: 
   )
   return rows[0]?.n ?? 0
 }
+
+const MARK = `
+  UPDATE ingest.dead_letters SET replayed_at = $1
+  WHERE consumer_group = $2 AND topic = $3 AND "partition" = $4 AND "offset" = $5::bigint`
+
+/** Stores when a dead letter was published again. */
+export const markReplayed = async (
+  pool: Pool,
+  { consumer_group, topic, partition, offset }: DeadLetterRow,
+  at: Date,
+): Promise<void> => {
+  await pool.query(MARK, [at, consumer_group, topic, partition, offset])
+}

@@ -10,6 +10,7 @@ import {
   type DeadLetterQuery,
   type DeadLetterRow,
   deadLetterId,
+  markReplayed,
   placeOf,
   readDeadLetters,
 } from './dead-letter-queries.ts'
@@ -19,10 +20,6 @@ import { MAX_REMAINING, replayMany } from './replay-many.ts'
 const MAX_INT = 2 ** 31 - 1
 const ID = /^([^\n\0]+)\n([^\n\0]+)\n(\d{1,10})\n(\d{1,18})$/
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
-
-const MARK = `
-  UPDATE ingest.dead_letters SET replayed_at = $1
-  WHERE consumer_group = $2 AND topic = $3 AND "partition" = $4 AND "offset" = $5::bigint`
 
 /** Records of a project that a consumer could not process, and their replay. */
 export const deadLetterRoutes = ({ projectRoute, db, bus, clock }: ManagementDeps): Route[] => {
@@ -36,8 +33,7 @@ export const deadLetterRoutes = ({ projectRoute, db, bus, clock }: ManagementDep
     // Every group reads it again; those that have processed it drop the repeat.
     await publishOrRefuse(bus.publish(topic, [{ key: letter.key ?? projectId, value }]))
     letter.replayed_at = new Date(clock())
-    const { replayed_at, consumer_group, partition, offset } = letter
-    await db.pool.query(MARK, [replayed_at, consumer_group, letter.topic, partition, offset])
+    await markReplayed(db.pool, letter, letter.replayed_at)
     return 'sent'
   }
 

@@ -12,7 +12,8 @@ import type { Pool } from 'pg'
 import { limitConcurrency } from '../http/limit-concurrency.ts'
 import { createReadSize } from '../http/read-size.ts'
 import type { ManagementDeps } from '../management-deps.ts'
-import { cursorOf, formatCursor, type PlacedEventQuery, placeQuery, readEvents } from './events.ts'
+import { cursorOf, type PlacedEventQuery, readEvents } from './event-queries.ts'
+import { formatCursor, placeQuery } from './events.ts'
 
 /** Exports that run at once, in this process. */
 const EXPORT_LIMITS = { perProject: 2, perTenant: 4, total: 8 }

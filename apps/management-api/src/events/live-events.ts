@@ -8,7 +8,7 @@ import {
   readNewestPlaces,
   type SkippedEvents,
   skippedEvents,
-} from './events.ts'
+} from './event-queries.ts'
 
 /** Pause between two polls of a query, in ms. */
 const LOOK_MS = 700

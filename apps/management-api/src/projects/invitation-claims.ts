@@ -3,6 +3,7 @@ import type { Prisma } from '@waymark/database'
 import { hashToken, strongerRole } from '@waymark/domain'
 import type { Platform } from '@waymark/service-kit'
 import { roleOf } from '../accounts/read-account.ts'
+import { lockRow } from '../lock-queries.ts'
 
 type Invitation = Prisma.InvitationGetPayload<object>
 
@@ -28,14 +29,14 @@ export const createInvitationClaims = ({ db, clock }: Pick<Platform, 'db' | 'clo
 
   /** Marks an invitation as accepted, once. @throws AppError not_found when it can no longer be accepted */
   claim: async (tx: Prisma.TransactionClient, { id, projectId }: Invitation): Promise<void> => {
-    const [project] = await tx.$queryRaw<{ archived_at: Date | null }[]>`
-      SELECT archived_at FROM core.projects WHERE id = ${projectId}::uuid FOR NO KEY UPDATE`
+    await lockRow(tx, 'core.projects', projectId, 'NO KEY UPDATE')
+    const project = await tx.project.findUnique({ where: { id: projectId }, select: { archivedAt: true } })
     // The second of two concurrent acceptances waits for the row and then finds it accepted.
     const { count } = await tx.invitation.updateMany({
       where: { id, acceptedAt: null, revokedAt: null },
       data: { acceptedAt: new Date(clock()) },
     })
-    if (count === 0 || project?.archived_at !== null) throw notOpen()
+    if (count === 0 || project?.archivedAt !== null) throw notOpen()
   },
 
   /** Makes a user a member with the role of the invitation, unless their role is already stronger. */

@@ -14,8 +14,8 @@ import { findTenants, projectView, roleOf, withinProjects } from '../accounts/re
 import { actorOf } from '../accounts/session-queries.ts'
 import { pageOf } from '../http/page.ts'
 import { type Actor, lacksRole } from '../http/project-route.ts'
-import { lockRow } from '../http/row-lock-queries.ts'
 import { requireFound } from '../http/validation.ts'
+import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { lockQuota, requireWithinQuota } from '../quotas.ts'
 
@@ -34,7 +34,7 @@ export const projectRoutes = ({
       throw new AppError('forbidden', 'This access token is limited to projects and cannot create one')
     const project = await db.prisma.$transaction(async (tx) => {
       // Two concurrent first projects must not create two tenants.
-      await tx.$queryRaw`SELECT 1 FROM core.users WHERE id = ${user.id}::uuid FOR NO KEY UPDATE`
+      await lockRow(tx, 'core.users', user.id, 'NO KEY UPDATE')
       const tenants = await findTenants(tx, user.id)
       const wanted = body.tenantId ?? tenants.find(({ owned }) => owned)?.id
       if (wanted === undefined) return createTenant(tx, user.id, user.name, body.name)

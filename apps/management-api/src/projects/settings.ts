@@ -3,6 +3,7 @@ import type { Prisma } from '@waymark/database'
 import { generateIdentitySecret } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
 import { requireFound } from '../http/validation.ts'
+import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 
 /**
@@ -17,9 +18,9 @@ export const settingsRoutes = ({ projectRoute, db, clock, configChanges }: Manag
   projectRoute(updateSettings, async ({ projectId, body: change, requireMatch }) => {
     const settings = await db.prisma.$transaction(async (tx) => {
       // Without the lock, two patches of different settings could overwrite each other.
-      const [project] = await tx.$queryRaw<{ settings: Prisma.JsonObject }[]>`
-          SELECT settings FROM core.projects WHERE id = ${projectId}::uuid FOR UPDATE`
-      const current = requireFound(project).settings
+      await lockRow(tx, 'core.projects', projectId)
+      const project = requireFound(await tx.project.findUnique({ where: { id: projectId } }))
+      const current = project.settings as Prisma.JsonObject
       requireMatch(current)
       const merged = withoutNulls({ ...current, ...change }) as Prisma.InputJsonObject
       await tx.project.update({

@@ -3,51 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '@waymark/contracts'
 import pg from 'pg'
 import { BusUnavailableError } from '../port.ts'
-
-type AppendedRecord = {
-  topic: string
-  partition: number
-  key: string
-  value: string
-  headers: Record<string, string> | undefined
-}
+import { type AppendedRecord, insertRecords, lockLog, type PartitionEnd, readEnds } from './log-queries.ts'
 
 type Pending = { records: readonly AppendedRecord[]; resolve: () => void; reject: (error: Error) => void }
 
-// An arbitrary number: the log of a database has one appender.
-const APPENDER_LOCK = 7_390_121_465
 const MAX_ROWS_PER_COMMIT = 5_000
 const WRITE_DEADLINE_MS = 4_000
 // Longer, because the database cache may be cold at the start.
 const OPEN_DEADLINE_MS = 60_000
 const DISCONNECT_TIMEOUT_MS = 500
-
-const INSERT = `
-  INSERT INTO bus.log (topic, "partition", "offset", key, value, headers, at)
-  SELECT *, now() FROM unnest($1::text[], $2::int[], $3::bigint[], $4::text[], $5::text[], $6::jsonb[])`
-
-// A loose index scan: one index lookup for each partition. The offsets of the groups count too, because retention may
-// have deleted all rows of a partition.
-const ENDS = `
-  WITH RECURSIVE slots AS (
-    (SELECT topic, "partition" FROM bus.log ORDER BY topic, "partition" LIMIT 1)
-    UNION ALL
-    SELECT following.* FROM slots CROSS JOIN LATERAL (
-      SELECT topic, "partition" FROM bus.log WHERE (topic, "partition") > (slots.topic, slots."partition")
-      ORDER BY topic, "partition" LIMIT 1
-    ) AS following
-  )
-  SELECT topic, "partition", max("end")::text AS "end" FROM (
-    SELECT topic, "partition", last."offset" + 1 AS "end" FROM slots CROSS JOIN LATERAL (
-      SELECT "offset" FROM bus.log WHERE log.topic = slots.topic AND log."partition" = slots."partition"
-      ORDER BY "offset" DESC LIMIT 1
-    ) AS last
-    UNION ALL
-    SELECT topic, "partition", next FROM bus.log_offsets
-  ) AS known GROUP BY topic, "partition"`
-
-/** `end` is one past the last committed offset. */
-type PartitionEnd = { topic: string; partition: number; end: bigint }
 
 /**
  * The only writer of the embedded log. It assigns offsets, and advances the end of a partition only after the commit, so
@@ -76,14 +40,9 @@ export const createAppender = (databaseUrl: string, log: Log) => {
     })
     await fresh.connect()
     try {
-      const { rows } = await fresh.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [
-        APPENDER_LOCK,
-      ])
-      if (!rows[0]?.locked) throw new BusUnavailableError('another process writes to this log')
-      // A variable, because the types of pg do not declare this option of a query.
-      const readEnds = { text: ENDS, query_timeout: readEndsWithinMs }
-      const found = await fresh.query<{ topic: string; partition: number; end: string }>(readEnds)
-      for (const row of found.rows) advance(row.topic, row.partition, BigInt(row.end))
+      if (!(await lockLog(fresh))) throw new BusUnavailableError('another process writes to this log')
+      for (const { topic, partition, end } of await readEnds(fresh, readEndsWithinMs))
+        advance(topic, partition, end)
     } catch (error) {
       await fresh.end().catch(() => {})
       throw error
@@ -112,24 +71,13 @@ export const createAppender = (databaseUrl: string, log: Log) => {
   const insert = async (records: AppendedRecord[]): Promise<void> => {
     const connection = await connect()
     const upcoming = new Map<string, bigint>()
-    const offsets = records.map(({ topic, partition }) => {
-      const slot = `${topic}/${partition}`
-      const offset = upcoming.get(slot) ?? endOf(topic, partition)
+    const placed = records.map((record) => {
+      const slot = `${record.topic}/${record.partition}`
+      const offset = upcoming.get(slot) ?? endOf(record.topic, record.partition)
       upcoming.set(slot, offset + 1n)
-      return offset.toString()
+      return { ...record, offset }
     })
-    await connection.query({
-      name: 'append',
-      text: INSERT,
-      values: [
-        records.map(({ topic }) => topic),
-        records.map(({ partition }) => partition),
-        offsets,
-        records.map(({ key }) => key),
-        records.map(({ value }) => value),
-        records.map(({ headers }) => (headers ? JSON.stringify(headers) : null)),
-      ],
-    })
+    await insertRecords(connection, placed)
     for (const record of records) {
       const slot = `${record.topic}/${record.partition}`
       advance(record.topic, record.partition, upcoming.get(slot) ?? 0n)

@@ -1,27 +1,13 @@
 import type { Log } from '@waymark/contracts'
 import type { Pool } from 'pg'
-import { backOff, type Deliver, type RawRecord } from '../delivery.ts'
+import { backOff, type Deliver } from '../delivery.ts'
 import type { Consumer } from '../port.ts'
 import type { Appender } from './appender.ts'
 import type { GroupMembers } from './group-members.ts'
-
-type Row = { offset: string; key: string; value: string; headers: Record<string, string> | null }
+import { commitOffset, readOffset, readRecords } from './log-queries.ts'
 
 /** A batch ends with the row that exceeds this size. */
 const MAX_BATCH_BYTES = 4 * 1024 * 1024
-
-const READ = `
-  SELECT "offset", key, value, headers FROM (
-    SELECT *, sum(octet_length(value)) OVER (ORDER BY "offset") - octet_length(value) AS bytes_before FROM (
-      SELECT "offset", key, value, headers FROM bus.log
-      WHERE topic = $1 AND "partition" = $2 AND "offset" >= $3 AND "offset" < $4
-      ORDER BY "offset" LIMIT $5
-    ) AS page
-  ) AS sized WHERE bytes_before < $6 ORDER BY "offset"`
-
-const COMMIT = `
-  INSERT INTO bus.log_offsets (consumer_group, topic, "partition", next) VALUES ($1, $2, $3, $4)
-  ON CONFLICT (consumer_group, topic, "partition") DO UPDATE SET next = excluded.next`
 
 /** Consumes one topic of the embedded log for one group. Members of a group share its partitions. */
 export const createEmbeddedConsumer = (
@@ -35,32 +21,6 @@ export const createEmbeddedConsumer = (
   { group, topic, maxBatchRecords }: { group: string; topic: string; maxBatchRecords: number },
 ): Consumer => {
   const running = new Map<number, { stop: AbortController; done: Promise<void> }>()
-
-  const readFrom = async (partition: number, from: bigint, to: bigint): Promise<RawRecord[]> => {
-    const { rows } = await pool.query<Row>({
-      name: 'read-log',
-      text: READ,
-      values: [topic, partition, from.toString(), to.toString(), maxBatchRecords, MAX_BATCH_BYTES],
-    })
-    return rows.map(({ offset, key, value, headers }) => ({
-      partition,
-      offset: BigInt(offset),
-      key,
-      value: Buffer.from(value),
-      headers: headers ?? {},
-    }))
-  }
-
-  const committedOffset = async (partition: number): Promise<bigint> => {
-    const { rows } = await pool.query<{ next: string }>(
-      'SELECT next::text FROM bus.log_offsets WHERE consumer_group = $1 AND topic = $2 AND "partition" = $3',
-      [group, topic, partition],
-    )
-    return BigInt(rows[0]?.next ?? 0)
-  }
-
-  const commit = (partition: number, next: bigint) =>
-    pool.query({ name: 'commit-offset', text: COMMIT, values: [group, topic, partition, next.toString()] })
 
   const waitForMore = (partition: number, from: bigint, signal: AbortSignal): Promise<void> =>
     new Promise((resolve) => {
@@ -78,13 +38,17 @@ export const createEmbeddedConsumer = (
     let position: bigint | undefined
     for (let attempt = 1; !signal.aborted; ) {
       try {
-        position ??= await committedOffset(partition)
+        position ??= await readOffset(pool, { group, topic, partition })
         const end = appender.endOf(topic, partition)
-        const records = await readFrom(partition, position, end)
+        const records = await readRecords(
+          pool,
+          { topic, partition, from: position, to: end },
+          { records: maxBatchRecords, bytes: MAX_BATCH_BYTES },
+        )
         const last = records.at(-1)
         if (last) {
           await deliver(records, signal)
-          await commit(partition, last.offset + 1n)
+          await commitOffset(pool, { group, topic, partition }, last.offset + 1n)
           position = last.offset + 1n
         } else {
           // The records before the end were deleted. Waiting at `position` would return at once.

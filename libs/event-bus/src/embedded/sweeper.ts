@@ -1,6 +1,7 @@
 import { type Log, topics } from '@waymark/contracts'
 import type { Pool } from 'pg'
 import type { Appender } from './appender.ts'
+import { deleteOldRecords, readLowestOffsets } from './log-queries.ts'
 
 const SWEEP_INTERVAL_MS = 60_000
 /** Most records that one statement reads and deletes. */
@@ -10,18 +11,6 @@ const KEEP_READ_MS = 24 * 60 * 60 * 1000
 const RETENTION_MS = new Map(topics.map(({ name, retentionMs }) => [name, retentionMs]))
 // Topics of another version of Waymark may hold personal data too.
 const UNKNOWN_RETENTION_MS = Math.max(...RETENTION_MS.values())
-
-const READ_BY_ALL = `
-  SELECT topic, "partition", min(next)::text AS next FROM bus.log_offsets GROUP BY topic, "partition"`
-
-// The limit is inside the age filter; outside, the scan would read all younger records. `ARRAY` keeps the planner from
-// joining the subquery with the whole table.
-const SWEEP = `
-  DELETE FROM bus.log WHERE topic = $1 AND "partition" = $2 AND "offset" = ANY (ARRAY(
-    SELECT "offset" FROM (
-      SELECT "offset", at FROM bus.log WHERE topic = $1 AND "partition" = $2 AND "offset" < $3
-      ORDER BY "offset" LIMIT $4
-    ) AS oldest WHERE at < now() - $5 * interval '1 millisecond'))`
 
 /**
  * Deletes old records every minute: those older than a day that every group has read, and for a topic without groups
@@ -44,25 +33,24 @@ export const startSweeper = ({
   const sweepPartition = async (
     topic: string,
     partition: number,
-    { before, keepMs }: { before: string; keepMs: number },
+    { before, keepMs }: { before: bigint; keepMs: number },
   ): Promise<void> => {
-    let deleted: number | null
+    let deleted: number
     do {
-      const result = await pool.query(SWEEP, [topic, partition, before, SWEEP_ROWS, keepMs])
-      deleted = result.rowCount
+      deleted = await deleteOldRecords(pool, { topic, partition, before, keepMs }, SWEEP_ROWS)
     } while (deleted === SWEEP_ROWS && !stopped)
   }
 
   const sweep = async (): Promise<void> => {
-    const { rows } = await pool.query<{ topic: string; partition: number; next: string }>(READ_BY_ALL)
-    const hasGroups = (topic: string) => hasMembers(topic) || rows.some((row) => row.topic === topic)
+    const offsets = await readLowestOffsets(pool)
+    const hasGroups = (topic: string) => hasMembers(topic) || offsets.some((row) => row.topic === topic)
     for (const { topic, partition, end } of appender.ends()) {
       if (hasGroups(topic)) {
-        const read = rows.find((row) => row.topic === topic && row.partition === partition)
+        const read = offsets.find((row) => row.topic === topic && row.partition === partition)
         if (read) await sweepPartition(topic, partition, { before: read.next, keepMs: KEEP_READ_MS })
       } else {
         const keepMs = RETENTION_MS.get(topic) ?? UNKNOWN_RETENTION_MS
-        await sweepPartition(topic, partition, { before: end.toString(), keepMs })
+        await sweepPartition(topic, partition, { before: end, keepMs })
       }
     }
   }

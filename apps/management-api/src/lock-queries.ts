@@ -1,0 +1,37 @@
+import { Prisma } from '@waymark/database'
+import { requireId } from './http/validation.ts'
+
+type Transaction = Pick<Prisma.TransactionClient, '$executeRaw' | '$queryRaw'>
+
+type Table =
+  | 'core.api_keys'
+  | 'core.dashboards'
+  | 'core.event_definitions'
+  | 'core.insights'
+  | 'core.projects'
+  | 'core.users'
+  | 'coupon.coupons'
+  | 'coupon.pools'
+  | 'email.senders'
+  | 'email.suppressions'
+  | 'email.triggers'
+  | 'webhook.webhooks'
+
+/**
+ * Locks a row until the transaction ends, if it exists. `NO KEY UPDATE` lets others insert rows that refer to it.
+ * @throws AppError not_found when `id` is not a UUID
+ */
+export const lockRow = async (
+  tx: Pick<Transaction, '$queryRaw'>,
+  table: Table,
+  id: string,
+  strength: 'UPDATE' | 'NO KEY UPDATE' = 'UPDATE',
+): Promise<void> => {
+  await tx.$queryRaw`
+    SELECT 1 FROM ${Prisma.raw(table)} WHERE id = ${requireId(id)}::uuid FOR ${Prisma.raw(strength)}`
+}
+
+/** Takes the advisory lock of a name until the transaction ends. */
+export const lockName = async (tx: Pick<Transaction, '$executeRaw'>, name: string): Promise<void> => {
+  await tx.$executeRaw`SELECT pg_advisory_xact_lock(hashtextextended(${name}, 0))`
+}
