@@ -90,7 +90,7 @@ describe('an identify without PostgreSQL', () => {
     await expect(identify(SENDER, request, { mustBeApplied: false })).rejects.toMatchObject(unavailable)
   })
 
-  it('does not hide a bug', async () => {
+  it('does not hide an internal error', async () => {
     const dbFault = new TypeError('a bug')
     const { identify, queued } = setUp({ dbFault })
     await expect(identify(SENDER, request, { mustBeApplied: false })).rejects.toBe(dbFault)

@@ -322,7 +322,7 @@ describe.skipIf(!services)('a personal access token', () => {
     expect(await listed(browser)).toEqual([])
   })
 
-  it('is not created for a project of others, with the same answer as for one that does not exist', async () => {
+  it('is not created for a foreign project, with the same answer as for a missing one', async () => {
     const { browser } = await register()
     const other = await register()
     const answerFor = async (id: string) => {

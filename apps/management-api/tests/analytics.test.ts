@@ -207,7 +207,7 @@ describe.skipIf(!services)('analytics over HTTP', () => {
     expect(refused.body.error).toContain(field)
   })
 
-  it(`takes a body of ${MAX_QUERY_BYTES} bytes and no more`, async () => {
+  it(`accepts a body of ${MAX_QUERY_BYTES} bytes and no more`, async () => {
     const post = (body: string) => world.manage('POST', 'analytics/trends', JSON.parse(body))
     expect((await post(bytes(MAX_QUERY_BYTES))).status).toBe(200)
     const padded = { ...trends, timeZone: 'x'.repeat(MAX_QUERY_BYTES) }
@@ -233,7 +233,7 @@ describe.skipIf(!services)('analytics over HTTP', () => {
     'tab\tand\nline',
     'x'.repeat(480),
   ]
-  it.each(hostile)('reads the property %j as what it is called', async (key) => {
+  it.each(hostile)('reads the property %j by its exact name', async (key) => {
     const eventName = `hostile ${hostile.indexOf(key)}`
     const at = daysOn(0.5)
     const stored = anEnrichedEvent({
@@ -271,7 +271,7 @@ describe.skipIf(!services)('analytics over HTTP', () => {
     expect(values).toMatchObject({ status: 422, body: { errors: [{ field: 'property' }] } })
   })
 
-  it('takes lone surrogates as events have them', async () => {
+  it('reads lone surrogates like events', async () => {
     expect((await ask('trends', filtered({ ...filter, value: '\ud800' }))).status).toBe(200)
   })
 
@@ -377,7 +377,7 @@ describe.skipIf(!services)('questions whose client disconnects', () => {
     await file?.close()
   })
 
-  it('stop in the store, and leave their places to the next', async () => {
+  it('stop in the store, and free their slots', async () => {
     const { account } = await management.register()
     const projectId = account.projects[0]?.id ?? ''
     const headers = { 'X-API-Key': await management.key(projectId), 'Content-Type': 'application/json' }

@@ -86,7 +86,7 @@ describe.skipIf(!services)('an account', () => {
       ])
     })
 
-    it('takes a token once, also twice more, at once and from other browsers', async () => {
+    it('accepts a token once, also under concurrency and from other browsers', async () => {
       const { email } = await register()
       const token = await requestReset(email)
       const stranger = await management.register()
@@ -102,7 +102,7 @@ describe.skipIf(!services)('an account', () => {
       expect(await mailsTo(email, 'password_changed')).toHaveLength(1)
     })
 
-    it('takes a token for 1 hour', async () => {
+    it('accepts a token for 1 hour', async () => {
       const { email } = await register()
       const token = await requestReset(email)
       try {
@@ -115,7 +115,7 @@ describe.skipIf(!services)('an account', () => {
       }
     })
 
-    it('takes only the tokens of its own kind', async () => {
+    it('accepts only tokens of its own kind', async () => {
       const { email } = await register()
       const token = await deliver(email, 'verify_email')
       for (const wrong of [token, '', 'x', 'A'.repeat(43), 'A'.repeat(200)])

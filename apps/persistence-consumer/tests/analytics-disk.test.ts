@@ -143,7 +143,7 @@ describe.skipIf(!services || !canMount)('persistence-consumer with the analytics
     expect(await countIn('ingest.dead_letters')).toBe(0)
   }
 
-  it('loses nothing and stores nothing twice when the disk turns read-only under it', async () => {
+  it('loses nothing and stores nothing twice when the disk becomes read-only', async () => {
     const world = await startWorld()
     const { disk, publish, inAnalytics, ask, restart } = world
     await publish(500)

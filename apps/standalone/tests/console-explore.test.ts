@@ -96,7 +96,7 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
       )
       .toEqual(expected)
 
-  it('says how to send an event to a project that has none', async () => {
+  it('shows how to send the first event', async () => {
     await link('Explore').click()
     await page.getByRole('heading', { level: 1, name: 'Explore' }).waitFor()
     await link('Funnel').click()
@@ -129,7 +129,7 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
     await expectRows('Totals', ['blue 2', 'all others 2'])
   })
 
-  it('leads from a value to its people, and to one of them', async () => {
+  it('opens the people of a value, and one of them', async () => {
     await table('Totals').getByRole('button', { name: '2, show the people' }).first().click()
     const sheet = page.getByRole('dialog', { name: 'blue' })
     await sheet.getByRole('link', { name: 'cyd' }).waitFor()
@@ -138,7 +138,7 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
     await page.getByText('order_placed').first().waitFor()
   })
 
-  it('leads from a point of the chart to its people', async () => {
+  it('opens the people of a point of the chart', async () => {
     await page.goto(`${project}/explore?series=[{"eventName":"product_viewed","metric":"people"}]`)
     const plot = page.getByRole('figure').locator('.u-over')
     const { width = 0 } = (await plot.boundingBox()) ?? {}
@@ -170,7 +170,7 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
     await expectRows('Totals', ['Sum of properties.total of order_placed 59.5 0 –'])
   })
 
-  it('shows how many people take one step after another', async () => {
+  it('shows a funnel', async () => {
     await page.goto(`${project}/explore`)
     await link('Funnel').click()
     await pick(group('Step 1').getByLabel('Event'), 'product_viewed')
@@ -226,7 +226,7 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
     await expectRows('Steps', ['1. product_viewed 4 100% 100% –', '2. cart_filled 3 75% 75% 5 mins'])
   })
 
-  it('shows who comes back', async () => {
+  it('shows retention', async () => {
     await page.goto(`${project}/explore/retention`)
     await pick(page.getByLabel('They begin with'), 'product_viewed')
     await pick(page.getByLabel('They come back for'), 'product_viewed')
@@ -242,7 +242,7 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
     await page.keyboard.press('Escape')
   })
 
-  it('shows the ways that people take', async () => {
+  it('shows paths', async () => {
     await page.goto(`${project}/explore/paths`)
     await expectRows('Ways', ['1 product_viewed cart_filled 3', '2 cart_filled order_placed 2'])
     await pick(page.getByLabel('Beginning with'), 'cart_filled')

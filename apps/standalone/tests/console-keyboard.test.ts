@@ -164,7 +164,7 @@ describe.skipIf(CHROMIUM === undefined)('the console by keyboard alone', () => {
     await heading('by-keyboard')
   })
 
-  it('makes a pool', async () => {
+  it('creates a pool', async () => {
     await command('Create a coupon pool')
     const dialog = page.getByRole('dialog', { name: 'Create pool' })
     await type(dialog.getByLabel('Name'), 'Keyboard')
@@ -174,7 +174,7 @@ describe.skipIf(CHROMIUM === undefined)('the console by keyboard alone', () => {
     await page.getByText('ready', { exact: true }).waitFor()
   })
 
-  it('starts a decision and sees a preview', async () => {
+  it('creates a decision and shows its preview', async () => {
     await command('Create a decision')
     await heading('New decision')
     await type(page.getByLabel('Key'), 'by-keyboard')
@@ -201,7 +201,7 @@ describe.skipIf(CHROMIUM === undefined)('the console by keyboard alone', () => {
       .toBe(true)
   })
 
-  it('goes back through the filters of a page, and reads once for what is typed', async () => {
+  it('goes back through the filters of a page, and sends one request for typed text', async () => {
     await command('Links')
     await heading('Links')
     const asked: string[] = []
@@ -216,7 +216,7 @@ describe.skipIf(CHROMIUM === undefined)('the console by keyboard alone', () => {
     await expect.poll(() => page.getByRole('searchbox', { name: 'Search' }).inputValue()).toBe('')
   })
 
-  it('previews an email once for what is typed, and tries again after an error', async () => {
+  it('previews an email once for typed text, and retries after an error', async () => {
     await page.goto(`${baseUrl}/console/p/${waymark.projectId}/email/new`)
     await loaded(page)
     const frame = page.frameLocator('iframe[title=Email]')

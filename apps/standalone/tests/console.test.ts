@@ -22,7 +22,7 @@ import {
 const run = promisify(execFile)
 const DIST = path.resolve(import.meta.dirname, '../../console/dist')
 const MAX_FIRST_LOAD_BYTES = 250_000
-it.runIf(CHROMIUM === undefined && process.env.CI)('has a Chromium in CI', () => {
+it.runIf(CHROMIUM === undefined && process.env.CI)('finds Chromium in CI', () => {
   expect.fail('No Chromium is installed: run apt-get install chromium')
 })
 
@@ -53,7 +53,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await page.getByRole('heading', { level: 1, name: title }).waitFor()
   }
 
-  it('leads from signing up to the first event', async () => {
+  it('guides from the registration to the first event', async () => {
     await page.goto(baseUrl)
     await page.getByRole('link', { name: 'Sign up' }).click()
     await signUp(page)
@@ -79,7 +79,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await open('/live', 'Live')
   })
 
-  it('says what arrived too fast to be shown', async () => {
+  it('reports events that it left out', async () => {
     const gap = { dropped: 1_234, from: '2026-11-21T04:00:00.000Z', to: '2026-11-21T04:00:01.000Z' }
     const body = `retry: 600000\nevent: gap\ndata: ${JSON.stringify(gap)}\n\n`
     await page.route('**/events/stream*', (route) =>
@@ -90,7 +90,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await page.unroute('**/events/stream*')
   })
 
-  it('shows events as they arrive, and asks for none while it is paused', async () => {
+  it('shows events as they arrive, and requests none while it is paused', async () => {
     const key = /wm_pub_\w+/.exec(await page.evaluate<string>('JSON.stringify(sessionStorage)'))?.[0] ?? ''
     const send = (eventName: string) =>
       fetch(`${baseUrl}/api/v1/t`, {
@@ -141,7 +141,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await page.getByLabel('Event name').fill('')
   })
 
-  it('creates a link that leads to its destination', async () => {
+  it('creates a link that redirects to its destination', async () => {
     await open('/links', 'Links')
     await button('Create link').first().click()
     const dialog = page.getByRole('dialog')
@@ -164,7 +164,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await page.getByText('ready', { exact: true }).waitFor()
   })
 
-  it('creates a decision and shows who gets what', async () => {
+  it('creates a decision and shows its results', async () => {
     await open('/decisions/new', 'New decision')
     await page.getByLabel('Key').fill('free-shipping')
     await button('Save decision').click()
@@ -321,7 +321,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor()
   })
 
-  it('goes to a page by keyboard', async () => {
+  it('opens a page by keyboard', async () => {
     await open('', 'Home')
     await page.keyboard.press('Control+k')
     await page.getByRole('dialog').getByRole('combobox').fill('Coup')
@@ -360,7 +360,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(320)
   })
 
-  it('returns in every tab to its page when the user signs in again', async () => {
+  it('returns to its page in every tab after a new sign-in', async () => {
     await page.setViewportSize({ width: 1280, height: 800 })
     await open('/links?q=autumn', 'Links')
     const tab = await page.context().newPage()

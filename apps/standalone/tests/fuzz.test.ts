@@ -35,7 +35,7 @@ const complaintAbout = ({ answers }: Operation, { status, type, text }: RawAnswe
   return typeof error === 'string' ? undefined : 'does not say what is wrong'
 }
 
-describe.skipIf(!services)(`whatever is sent, nothing breaks (FUZZ_SEED=${SEED})`, () => {
+describe.skipIf(!services)(`invalid requests (FUZZ_SEED=${SEED})`, () => {
   describe.each(tags)('%s', (tag) => {
     let world: World
     let sender: ReturnType<typeof createSender>

@@ -209,7 +209,7 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
     })
   })
 
-  describe('what follows from a click', () => {
+  describe('the results of a click', () => {
     const statsOf = async (id: string) => (await manage('GET', `links/${id}/stats`)).body
     const attributedTo = async (id: string) =>
       (await statsOf(id)).conversions as { firstTouch: Attributed; lastTouch: Attributed }

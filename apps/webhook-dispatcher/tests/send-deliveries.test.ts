@@ -161,7 +161,7 @@ describe.skipIf(!services)('sending to webhooks', () => {
     expect(await isDone(id)).toBe(true)
   })
 
-  it('goes on with a person after a failed delivery, which is repeated later', async () => {
+  it('continues with a person after a failed delivery, which is repeated later', async () => {
     const person = uuidv7()
     const { id, ids } = await endpoint((response, { payload }) =>
       payload.data.n === 1 && ids().length === 2 ? status(500)(response, {} as never) : void response.end(),
@@ -214,7 +214,7 @@ describe.skipIf(!services)('sending to webhooks', () => {
     })
   })
 
-  it('sends nothing to a paused webhook but tests, each once', async () => {
+  it('sends only tests to a paused webhook, each once', async () => {
     const { id, ids, answerWith } = await endpoint()
     await harness.db.prisma.webhook.update({ where: { id }, data: { status: 'paused' } })
     await harness.enqueue(id, withoutPerson(3))
@@ -228,7 +228,7 @@ describe.skipIf(!services)('sending to webhooks', () => {
     expect(await harness.webhook(id)).toMatchObject({ failures: 0 })
   })
 
-  it('tries a failing endpoint with one delivery at a time, and goes on when it works', async () => {
+  it('sends one delivery at a time to a failing endpoint, and more when it works again', async () => {
     const { id, ids, answerWith, mostOpen } = await endpoint(status(503))
     await harness.enqueue(id, withoutPerson(40))
     const sender = harness.openSender({ connectionsPerEndpoint: 1 })
@@ -251,7 +251,7 @@ describe.skipIf(!services)('sending to webhooks', () => {
     expect(await harness.webhook(id)).toMatchObject({ failures: 0, blocked_until: null })
   })
 
-  it('delays no endpoint because of a dead one with 100,000 waiting deliveries', async () => {
+  it('delays no endpoint because of a failing one with 100,000 waiting deliveries', async () => {
     const dead = await endpoint(hang)
     const healthy = await endpoint()
     await harness.db.pool.query(
@@ -291,7 +291,7 @@ describe.skipIf(!services)('sending to webhooks', () => {
     ])
   })
 
-  it('leaves an archived project alone', async () => {
+  it('sends nothing for an archived project', async () => {
     const projectId = await harness.newProject()
     const receiver = await startReceiver()
     receivers.push(receiver)

@@ -67,7 +67,7 @@ describe('analytics in DuckDB', () => {
     await second.close()
   })
 
-  it.skipIf(!canMount)('goes on by itself after its disk was full, each event stored once', async () => {
+  it.skipIf(!canMount)('recovers after its disk was full, with each event stored once', async () => {
     const disk = await smallDisk(18)
     const store = await openDuckDBStore({ path: join(disk.path, 'analytics.duckdb'), ...LIMITS })
     onTestFinished(() => store.close())
@@ -99,7 +99,7 @@ describe('analytics in DuckDB', () => {
     expect(await stored()).toBe((batches + 2) * 500)
   })
 
-  it.skipIf(!canMount)('names a read-only disk when it is opened, and loses nothing', async () => {
+  it.skipIf(!canMount)('reports a read-only disk when it is opened, and loses nothing', async () => {
     const disk = await smallDisk(50)
     const path = join(disk.path, 'analytics.duckdb')
     const first = await openDuckDBStore({ path, ...LIMITS })

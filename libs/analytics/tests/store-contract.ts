@@ -321,7 +321,7 @@ export const describeAnalyticsStore = (
   open: () => Promise<AnalyticsStore>,
   { runs }: { runs: number },
 ): void => {
-  it('answers every question as the reference does, after any writes, merges, repeats and erasures', async () => {
+  it('answers every query like the reference, after any writes, merges, repeats and erasures', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(changeArbitrary, { minLength: 1, maxLength: 8 }),
@@ -341,7 +341,7 @@ export const describeAnalyticsStore = (
       { numRuns: runs, endOnFailure: true },
     )
   })
-  it('reads hostile names and values as the reference does', async () => {
+  it('reads unusual names and values like the reference', async () => {
     const [store, reference] = [await open(), createReferenceStore()]
     const keys = [
       '"',
@@ -427,7 +427,7 @@ export const describeAnalyticsStore = (
     await store.close()
   })
 
-  it('keeps what was stored first when an event is repeated with other conversions', async () => {
+  it('keeps the first version when an event is repeated with other conversions', async () => {
     const store = await open()
     const claim = (n: number, amount: number) => ({
       selectorId: SELECTOR(n),

@@ -70,7 +70,7 @@ const setUp = (handle: Handle, rest: Partial<Subscription<Letter>> = {}) => {
 const deadOffsets = (letters: DeadLetter[]) => letters.map(({ offset }) => Number(offset))
 
 describe('delivery', () => {
-  it('hands over what was decoded, with where it came from', async () => {
+  it('passes decoded records with their partition and offset', async () => {
     const deliveries: unknown[] = []
     const { deliver } = setUp(() => undefined, {
       handle: async (batch) => {
@@ -91,20 +91,20 @@ describe('delivery', () => {
     ])
   })
 
-  it('hands over no more at once than was asked for, in order', async () => {
+  it('passes at most the requested number of records at once, in order', async () => {
     const { deliver, calls } = setUp(() => undefined, { maxBatchRecords: 2 })
     await deliver(records(5))
     expect(calls).toEqual([[0, 1], [2, 3], [4]])
   })
 
-  it('hands over 500 at once unless told otherwise', async () => {
+  it('passes 500 records at once by default', async () => {
     const { deliver, calls } = setUp(() => undefined)
     await deliver(records(501))
     expect(calls.map(({ length }) => length)).toEqual([500, 1])
   })
 })
 
-describe('a record that does not decode', () => {
+describe('a record that cannot be decoded', () => {
   it.each([
     ['not JSON', 'is not JSON'],
     ['', 'is not JSON'],
@@ -132,7 +132,7 @@ describe('a record that does not decode', () => {
     expect(deadLetters.validator.check(letters[0])).toBeUndefined()
   })
 
-  it('is kept byte for byte, whatever its bytes', async () => {
+  it('is stored byte for byte', async () => {
     const { deliver, letters, calls } = setUp(() => undefined)
     const value = Buffer.from([0xff, 0x00, 0xed, 0xa0, 0x80, 0x7b])
     await deliver([{ ...raw(1), value }])
@@ -140,7 +140,7 @@ describe('a record that does not decode', () => {
     expect(calls).toEqual([])
   })
 
-  it('leaves a dead letter that the topic takes, whatever came, and tells what is missing', async () => {
+  it('becomes a valid dead letter of limited size, which says what was cut off', async () => {
     const { deliver, letters } = setUp(() => undefined)
     const headers = Object.fromEntries(
       Array.from({ length: 400 }, (_, n) => [`h${n}`, '\u0001'.repeat(10_000)]),
@@ -152,7 +152,7 @@ describe('a record that does not decode', () => {
     expect(letter?.reason).toBe('is not JSON (only the first 2800000 of 4194304 bytes are kept)')
   })
 
-  it('leaves a dead letter that can be stored, although PostgreSQL holds no U+0000', async () => {
+  it('becomes a dead letter without U+0000, which PostgreSQL cannot store', async () => {
     const { deliver, letters } = setUp(() => [{ kind: 'dead', reason: 'why\0' }])
     await deliver([{ ...raw(1), key: 'a\0b', headers: { 'h\0': 'v\0', ['__proto__']: 'own' } }])
     expect(letters).toMatchObject([{ key: 'a\uFFFDb', reason: 'why\uFFFD' }])
@@ -215,7 +215,7 @@ describe('a failure of a dependency', () => {
   })
 })
 
-describe('a record that the store refuses', () => {
+describe('a record that the store rejects', () => {
   it.each([
     [1, [0]],
     [2, [1]],
@@ -237,7 +237,7 @@ describe('a record that the store refuses', () => {
     expect(handled).toEqual(innocent)
   })
 
-  it('is dead for a reason that does not quote it', async () => {
+  it('becomes a dead letter with a reason that does not contain the record', async () => {
     const { deliver, letters, log } = setUp(() => {
       throw databaseError('23505')
     })
@@ -246,7 +246,7 @@ describe('a record that the store refuses', () => {
     expect(log.lines).toMatchObject([{ level: 'error', details: { offset: '0', partition: 3 } }])
   })
 
-  it('waits until the dead letters take it', async () => {
+  it('waits until its dead letter is published', async () => {
     const { deliver, letters, faults } = setUp(() => {
       throw databaseError('22003')
     })
@@ -255,7 +255,7 @@ describe('a record that the store refuses', () => {
     expect(deadOffsets(letters)).toEqual([0])
   })
 
-  it('does not keep others back that a bug fails on: they are dead as well', async () => {
+  it('does not block other records of the batch, also when a bug fails on each', async () => {
     const { deliver, handled, letters } = setUp((ids) => {
       if (ids.includes(0)) throw databaseError('22003')
       if (ids.includes(2)) throw new TypeError('a bug')
@@ -275,7 +275,7 @@ describe('a record of a trace', () => {
   const traceparent = `00-${traceId}-00f067aa0ba902b7-01`
   const traced = { ...raw(0), headers: { traceparent } }
 
-  it('names it in whatever the log says of the record', async () => {
+  it('is named in the log lines about the record', async () => {
     const { deliver, log } = setUp((_, call) => {
       if (call === 1) throw databaseError('57P01')
       return [
@@ -291,7 +291,7 @@ describe('a record of a trace', () => {
     ])
   })
 
-  it('leaves a dead letter that belongs to it as well', async () => {
+  it('includes the dead letter of the record', async () => {
     const published: OutgoingRecord<unknown>[] = []
     const publishDeadLetters = deadLettersTo({
       publish: async (_topic, letters) => void published.push(...letters),
@@ -304,7 +304,7 @@ describe('a record of a trace', () => {
 })
 
 describe('an outcome', () => {
-  it('says what becomes of each record', async () => {
+  it('reports the result of each record', async () => {
     const { deliver, letters, log } = setUp(() => [
       { kind: 'done' },
       { kind: 'drop', reason: 'seen before' },
@@ -317,7 +317,7 @@ describe('an outcome', () => {
     ])
   })
 
-  it('belongs to its record also beside one that did not decode', async () => {
+  it('belongs to its record also after one that could not be decoded', async () => {
     const { deliver, letters } = setUp((ids) =>
       ids.map((id) => (id === 2 ? { kind: 'dead', reason: 'two' } : { kind: 'done' })),
     )

@@ -87,7 +87,7 @@ describe.skipIf(!services)('sweeping the log in PostgreSQL', () => {
     return kept()
   }
 
-  it('forgets records of a topic without groups once its retention is over', async () => {
+  it('deletes records of a topic without groups after its retention', async () => {
     const database = await createLogDatabase()
     const ages = [8 * DAY_MS, 7 * DAY_MS + HOUR_MS, 7 * DAY_MS - HOUR_MS, 0]
     await database.fill(couponsRedeemed.name, 0, ages)
@@ -125,7 +125,7 @@ describe.skipIf(!services)('sweeping the log in PostgreSQL', () => {
     },
   )
 
-  it('keeps what a group that has never read anything is subscribed to', async () => {
+  it('keeps records of a topic that a new group has subscribed to', async () => {
     const database = await createLogDatabase()
     await database.fill(enrichedEvents.name, 0, [30 * DAY_MS])
     await database.fill(rejectedEvents.name, 0, [30 * DAY_MS])
@@ -134,13 +134,13 @@ describe.skipIf(!services)('sweeping the log in PostgreSQL', () => {
     expect(kept).toEqual(['events.enriched.v1/0/0'])
   })
 
-  it('forgets everything that is due in one sweep, however much', async () => {
+  it('deletes everything that is due in one run', async () => {
     const database = await createLogDatabase()
     await database.fill(rejectedEvents.name, 0, [...Array(2_500).fill(8 * DAY_MS), HOUR_MS])
     expect(await sweepTo(1, database)).toEqual(['ingest.rejected.v1/0/2500'])
   })
 
-  it('lets a group that comes later wait at the end of what is forgotten', async () => {
+  it('lets a later group start after the deleted records', async () => {
     const { url, pool, commit } = await createLogDatabase()
     const partition = partitionOf(Buffer.from('ann'), PARTITIONS)
     await commit('earlier', numbered.name, partition, 100)
@@ -247,7 +247,7 @@ describe.skipIf(!services)('the event bus as a log in PostgreSQL', () => {
     await database.drop()
   })
 
-  it('goes on after its connection was cut, and rejects what may be lost', async () => {
+  it('continues after its connection broke, and rejects records that may be lost', async () => {
     const database = await createTestDatabase()
     const pool = openPool(database.url)
     const bus = await openEmbeddedEventBus({ databaseUrl: database.url, pool }, busDeps())

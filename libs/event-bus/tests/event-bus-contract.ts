@@ -86,7 +86,7 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
     }
   })
 
-  it('delivers again what was not finished before a consumer ended, and nothing else', async () => {
+  it('redelivers exactly the records that a stopped consumer had not finished', async () => {
     const harness = await startHarness()
     const first = await openBus(harness)
     await first.publish(numbered, [record('ann', 1)])
@@ -143,7 +143,7 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
     expect(await bus.readLag([])).toEqual([])
   })
 
-  it('tries again while a dependency is away, without losing or overtaking', async () => {
+  it('retries while a dependency is unavailable, in order and without loss', async () => {
     const bus = await openBus(await startHarness())
     const seen: number[] = []
     let failures = 3
@@ -165,7 +165,7 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
     expect(seen).toEqual(range(5))
   })
 
-  it('dead-letters what cannot be read or stored, with the reason, and goes on', async () => {
+  it('writes dead letters for records that cannot be read or stored, and continues', async () => {
     const harness = await startHarness()
     await harness.publishRaw(numbered.name, 'ann', 'not json')
     await harness.publishRaw(numbered.name, 'ann', '{"n":"not a number","person":"ann"}')
@@ -213,7 +213,7 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
     expect(Buffer.from(unreadable?.value ?? '', 'base64').toString()).toBe('not json')
   })
 
-  it('shares partitions in a group: never two at once on one key, nothing lost when members come and go', async () => {
+  it('shares partitions in a group: one member per key at a time, and no loss when members join and leave', async () => {
     const bus = await openBus(await startHarness())
     const seen = new Map<string, number[]>()
     const busy = new Set<string>()
@@ -265,7 +265,7 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
     }
   })
 
-  it('hands over no more than one batch per partition while a handler is busy', async () => {
+  it('passes one batch per partition at a time', async () => {
     const bus = await openBus(await startHarness())
     const batches = new Map<number, number>()
     let release = () => {}
@@ -300,7 +300,7 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
     expect(handled).toEqual(new Set(range(4_000)))
   })
 
-  it('keeps the order of concurrent publishers and answers each', async () => {
+  it('keeps the order of concurrent publishers and resolves each', async () => {
     const bus = await openBus(await startHarness())
     const seen: Numbered[] = []
     await collect(bus, 'group', seen)

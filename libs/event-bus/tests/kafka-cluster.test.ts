@@ -14,7 +14,7 @@ import { BusUnavailableError, type EventBus } from '../src/port.ts'
 import { busDeps } from './bus-deps.ts'
 import { numbered } from './event-bus-contract.ts'
 
-describe.skipIf(!services)('three brokers, of which one at a time goes away under load', () => {
+describe.skipIf(!services)('three brokers, of which one at a time fails under load', () => {
   let cluster: Awaited<ReturnType<typeof startKafkaCluster>>
   let bus: EventBus
   const seen = new Set<number>()
@@ -74,7 +74,7 @@ describe.skipIf(!services)('three brokers, of which one at a time goes away unde
   const allSeen = (numbers: readonly number[]) =>
     eventually('everything acknowledged is delivered', () => numbers.every((n) => seen.has(n)))
 
-  it('delivers what it acknowledged when each is killed and started again', async () => {
+  it('delivers acknowledged records when each is killed and restarted', async () => {
     const load = startLoad()
     for (const container of cluster.containers) {
       await sleep(1_000)
@@ -91,7 +91,7 @@ describe.skipIf(!services)('three brokers, of which one at a time goes away unde
     )
   })
 
-  it('takes every key again when one hangs and the others lead its partitions, and loses nothing', async () => {
+  it('accepts every key again when the others lead the partitions of a hung broker, without loss', async () => {
     const load = startLoad()
     await sleep(1_000)
     const [frozen] = cluster.containers

@@ -51,7 +51,7 @@ describe.skipIf(!services)('the event bus on Kafka', () => {
     await expect(create()).resolves.toBeUndefined()
   })
 
-  it("tells how far a group is behind on each partition, until the partition is another consumer's", async () => {
+  it("reports the lag of a group on each partition, until the partition is another consumer's", async () => {
     const own = options()
     await ensureKafkaTopics(own, [numbered], { partitions: 2, replication: 1 }, createMemoryLog())
     const open = () => {
@@ -88,7 +88,7 @@ describe.skipIf(!services)('the event bus on Kafka', () => {
     { what: 'refuses connections', listens: false },
     { what: 'hangs', listens: true },
   ])('beside a broker that $what', ({ listens }) => {
-    it('begins with another one', async () => {
+    it('starts with another one', async () => {
       const server = createServer((socket) => void socket.on('error', () => {}).resume())
       server.listen(0)
       await once(server, 'listening')
@@ -137,8 +137,8 @@ describe.skipIf(!services)('the event bus on Kafka', () => {
   })
 })
 
-describe.skipIf(!services)('Kafka behind a network that breaks every connection for a moment', () => {
-  it('is left without a connection when a consumer stops', async () => {
+describe.skipIf(!services)('Kafka behind a network that breaks every connection briefly', () => {
+  it('has no connection after a consumer has stopped', async () => {
     const port = await freePort()
     const proxy = await startTcpProxy(`tcp://localhost:${port}`)
     onTestFinished(() => proxy.stop())

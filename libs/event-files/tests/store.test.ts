@@ -39,7 +39,7 @@ const behavesAsStore = (open: () => FileStore | Promise<FileStore>, folder: () =
     store.close()
   })
 
-  it('has no file that was removed or never written', async () => {
+  it('does not find a file that was removed or never written', async () => {
     const store = await open()
     await store.put('removed', pieces(1, 1), never)
     await store.remove('removed')
@@ -48,7 +48,7 @@ const behavesAsStore = (open: () => FileStore | Promise<FileStore>, folder: () =
     store.close()
   })
 
-  it('shows no file whose content failed', async () => {
+  it('lists no file whose content could not be read', async () => {
     const store = await open()
     async function* broken(): AsyncGenerator<Uint8Array> {
       yield* pieces(9, 1024 * 1024)
@@ -129,7 +129,7 @@ describe.skipIf(!existsSync(VERSITYGW))('a store in a bucket', () => {
     })
   behavesAsStore(open, () => path.join(folder, 'archive/waymark'))
 
-  it('refuses with another secret, and fails while the server is away', async () => {
+  it('fails with another secret, and while the server is unavailable', async () => {
     const refused = await open({ secretAccessKey: 'other' })
     await expect(refused.put('a', pieces(1, 1), never)).rejects.toThrow()
     const away = await open({ endpoint: `http://127.0.0.1:${await freePort()}` })

@@ -102,7 +102,7 @@ beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 describe('a batching producer', () => {
-  it('gathers what comes at the same time into one send', async () => {
+  it('combines records that are published at the same time into one request', async () => {
     const { publish, sends, acknowledgeAll } = setUp()
     const publications = [publish(record(0, 'a')), publish(record(1, 'b'), record(0, 'c'))]
     expect(sends).toEqual([])
@@ -112,7 +112,7 @@ describe('a batching producer', () => {
     expect(publications.map(({ state }) => state)).toEqual(['done', 'done'])
   })
 
-  it('has one send in flight, and sends at once what came meanwhile', async () => {
+  it('has one request in flight, and sends later records when it ends', async () => {
     const { publish, sends, acknowledgeAll } = setUp()
     publish(record(0, 'a'))
     await pass(2)
@@ -124,7 +124,7 @@ describe('a batching producer', () => {
     expect(sends.slice(1)).toEqual([[record(1, 'b'), record(0, 'c')]])
   })
 
-  it('settles each request by its own partitions', async () => {
+  it('resolves each request by its own partitions', async () => {
     const { publish, acknowledge, acknowledgeAll, sends } = setUp()
     const [first, second, both] = [
       publish(record(0, 'a')),
@@ -140,7 +140,7 @@ describe('a batching producer', () => {
     expect([second.state, both.state]).toEqual(['done', 'done'])
   })
 
-  it('sends again what was not acknowledged, before newer records of its partition', async () => {
+  it('repeats unacknowledged records before newer records of their partition', async () => {
     const { publish, sends, acknowledge } = setUp()
     publish(record(0, 'a'), record(1, 'b1'), record(1, 'b2'))
     await pass(2)
@@ -170,7 +170,7 @@ describe('a batching producer', () => {
     expect(publication.state).toBe('done')
   })
 
-  it('tries again after a send that failed, with ever longer pauses up to half a second', async () => {
+  it('retries a failed request after growing pauses of up to half a second', async () => {
     const { publish, sends, fail, acknowledgeAll } = setUp()
     const publication = publish(record(0, 'a'), record(0, 'b'))
     await pass(2)
@@ -193,7 +193,7 @@ describe('a batching producer', () => {
     expect(sends[0]).toEqual([{ ...record(0, 'a'), headers: { trace: '1' } }])
   })
 
-  it('sends to one leader while another hangs, and to the new leader what the old one did not take', async () => {
+  it('sends to one leader while another hangs, and to a new leader what the old one did not store', async () => {
     const { publish, sends, acknowledgeAll, fail, lead } = setUp()
     lead([1, 2])
     const [stuck, quick] = [publish(record(0, 'a')), publish(record(1, 'b'))]
@@ -214,7 +214,7 @@ describe('a batching producer', () => {
     expect(sends.slice(4)).toEqual([[record(0, 'c')]])
   })
 
-  it('has nothing to do for no records', async () => {
+  it('resolves at once without records', async () => {
     const { publish, sends } = setUp()
     const publication = publish()
     await pass(1_000)
@@ -237,7 +237,7 @@ describe('a batch', () => {
     expect(sends.flatMap((sent) => valuesIn(0, sent)).map((value) => value[0])).toEqual(['x', 'y'])
   })
 
-  it('takes a record by itself that is larger than a batch', async () => {
+  it('contains a single record that is larger than the limit', async () => {
     const { publish, sends, acknowledgeAll } = setUp()
     const large = record(0, 'x'.repeat(5_000))
     publish(record(0, 'a'), large, record(0, 'b'))
@@ -250,7 +250,7 @@ describe('a batch', () => {
 })
 
 describe('the deadline', () => {
-  it('passes with a KafkaUnavailableError, also while a send hangs', async () => {
+  it('rejects with a KafkaUnavailableError, also while a request hangs', async () => {
     const { publish } = setUp()
     const publication = publish(record(0, 'a'))
     await pass(DEADLINE_MS - 1)
@@ -259,7 +259,7 @@ describe('the deadline', () => {
     expect(publication.error).toBeInstanceOf(KafkaUnavailableError)
   })
 
-  it('is each request’s own', async () => {
+  it('is separate for each request', async () => {
     const { publish, acknowledgeAll, fail } = setUp()
     const early = publish(record(0, 'a'))
     await pass(DEADLINE_MS - 100)
@@ -272,7 +272,7 @@ describe('the deadline', () => {
     expect(late.state).toBe('done')
   })
 
-  it('ends the attempts: what nobody waits for any more is not sent', async () => {
+  it('ends the attempts: expired records are not sent', async () => {
     const { publish, sends, fail, acknowledgeAll } = setUp()
     publish(record(0, 'a'))
     await pass(DEADLINE_MS)
@@ -286,7 +286,7 @@ describe('the deadline', () => {
     expect(next.state).toBe('done')
   })
 
-  it('fails a request of which one partition is acknowledged and the other is not', async () => {
+  it('fails a request of which only one partition is acknowledged', async () => {
     const { publish, acknowledge, sends } = setUp()
     const publication = publish(record(0, 'a'), record(1, 'b'))
     for (let index = 0; publication.state === 'open'; index++) {
@@ -299,7 +299,7 @@ describe('the deadline', () => {
 })
 
 describe('drain', () => {
-  it('sends at once and resolves when all is settled', async () => {
+  it('sends at once and resolves when all requests have ended', async () => {
     const { producer, publish, sends, acknowledgeAll, fail } = setUp()
     publish(record(0, 'a'))
     let drained = false
@@ -315,7 +315,7 @@ describe('drain', () => {
     expect(drained).toBe(true)
   })
 
-  it('resolves at the deadline when the brokers stay away', async () => {
+  it('resolves at the deadline when the brokers stay unavailable', async () => {
     const producer = createBatchingProducer(
       () => Promise.reject(new Error('no broker')),
       options,
@@ -330,7 +330,7 @@ describe('drain', () => {
     await drained
   })
 
-  it('has nothing to wait for when nothing was published', async () => {
+  it('resolves at once when nothing was published', async () => {
     await setUp().producer.drain()
   })
 })
@@ -348,8 +348,8 @@ const publication = fc.record({
   leaders: fc.array(fc.nat(1), { minLength: 3, maxLength: 3 }),
 })
 
-describe('whatever the brokers do', () => {
-  it('what is resolved was acknowledged, first deliveries keep their order, and everything settles', async () => {
+describe('any behavior of the brokers', () => {
+  it('leads to resolved requests that were acknowledged, first deliveries in order, and an end of each request', async () => {
     const script = fc.record({
       fates: fc.array(fate, { maxLength: 12 }),
       publications: fc.array(publication, { minLength: 1, maxLength: 12 }),

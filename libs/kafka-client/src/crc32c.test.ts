@@ -12,7 +12,7 @@ it('is that of RFC 3720', () => {
   expect(crc32c(Buffer.alloc(32))).toBe(0x8a9136aa)
 })
 
-it('agrees with another implementation about any bytes', () => {
+it('equals another implementation for any bytes', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => {
       expect(crc32c(bytes)).toBe(byKafkajs(bytes))

@@ -46,7 +46,7 @@ const setUp = ({ maxInFlightRequests = 100 } = {}) => {
   return { queue, outcomes, send, answer }
 }
 
-it('wakes nobody while nothing is asked, nor for long after an answer', () => {
+it('starts no timer without requests, and keeps none long after a response', () => {
   const { send, answer } = setUp()
   expect(vi.getTimerCount()).toBe(0)
   answer(send())
@@ -54,7 +54,7 @@ it('wakes nobody while nothing is asked, nor for long after an answer', () => {
   expect(vi.getTimerCount()).toBe(0)
 })
 
-it('gives a request up when its time is over, and not before', () => {
+it('fails a request at its timeout, and not before', () => {
   const { outcomes, send } = setUp()
   const first = send()
   vi.advanceTimersByTime(600)
@@ -70,7 +70,7 @@ it('gives a request up when its time is over, and not before', () => {
   expect(vi.getTimerCount()).toBe(0)
 })
 
-it('does not wait for one that may take longer', () => {
+it('does not wait for a request with a longer timeout', () => {
   const { outcomes, send } = setUp()
   const patient = send(60_000)
   const hasty = send()
@@ -80,7 +80,7 @@ it('does not wait for one that may take longer', () => {
   expect(outcomes[patient]).toBe('timed out')
 })
 
-it('times a request from when it is sent, which may be when another has been given up', () => {
+it('measures the timeout from sending, which may follow the timeout of another request', () => {
   const { outcomes, send } = setUp({ maxInFlightRequests: 1 })
   const [first, second] = [send(), send()]
   vi.advanceTimersByTime(1_999)
@@ -89,7 +89,7 @@ it('times a request from when it is sent, which may be when another has been giv
   expect(outcomes[second]).toBe('timed out')
 })
 
-it('looks at nothing once the connection has ended, and again after the next', () => {
+it('checks nothing after the connection has ended, and again after the next one', () => {
   const { queue, outcomes, send } = setUp()
   send()
   queue.destroy()

@@ -91,7 +91,7 @@ describe('a record batch', () => {
     expect(await decode(await encodeRecordBatch(records, ZSTD))).toEqual(records)
   })
 
-  it('is never larger than allowed, unless a record is by itself', async () => {
+  it('never exceeds the limit, except with a single record', async () => {
     const records = fc.array(fc.record({ key: text(20), value: text(400) }), { minLength: 1, maxLength: 50 })
     await fc.assert(
       fc.asyncProperty(records, async (all) => {
@@ -105,7 +105,7 @@ describe('a record batch', () => {
     )
   })
 
-  it('takes a record as long as it could have room, and by itself any', () => {
+  it('accepts a record while there may be room, and any single record', () => {
     const ofLength = (length: number) => ({ key: '', value: 'x'.repeat(length) })
     // 61 bytes before the records, up to 32 for each record, and three per UTF-16 unit.
     const limit = 61 + 3 + 32 + 3 * 100
@@ -119,7 +119,7 @@ describe('a record batch', () => {
     expect(appendTo(createRecordBatches(10)(), ofLength(5_000))).toBe(true)
   })
 
-  it('is the same when it is finished again, for another attempt', async () => {
+  it('is identical when it is finished again for another attempt', async () => {
     const batch = newBatch()
     appendTo(batch, { key: 'k', value: 'x'.repeat(10_000) })
     for (const compression of [undefined, ZSTD]) {
@@ -128,7 +128,7 @@ describe('a record batch', () => {
     }
   })
 
-  it('is left as it is after a second attempt, since the first may still be on its way', async () => {
+  it('is not reused after a second attempt, because the first may still be in flight', async () => {
     const batches = createRecordBatches(10_000)
     const finishAndRelease = async (attempts: number): Promise<Buffer> => {
       const batch = batches()
@@ -147,7 +147,7 @@ describe('a record batch', () => {
     expect(isUsedAgain(await finishAndRelease(2))).toBe(false)
   })
 
-  it('leaves no more than 16 MiB of memory for later ones', async () => {
+  it('keeps at most 16 MiB of memory for later batches', async () => {
     const batches = createRecordBatches(2_000_000)
     const open = async () => {
       const batch = batches()
@@ -162,7 +162,7 @@ describe('a record batch', () => {
     expect(second.filter(({ memory }) => released.has(memory))).toHaveLength(16)
   })
 
-  it('holds nothing of the batch whose memory it got', async () => {
+  it('contains nothing of the batch whose memory it reuses', async () => {
     const batches = createRecordBatches(1_000_000)
     for (const count of [500, 3, 70_000, 1, 200]) {
       const batch = batches()

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { zstd } from './zstd-codec.ts'
 
 describe('zstd', () => {
-  it('makes a frame of its own of each input', () => {
+  it('compresses each input to a separate frame', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 2_000 })), (inputs) => {
         const frames = inputs.map((input) => zstd(Buffer.from(input)))
@@ -15,13 +15,13 @@ describe('zstd', () => {
     )
   })
 
-  it('takes what is larger than the room for what comes out', () => {
+  it('compresses input that exceeds the initial output buffer', () => {
     const noise = crypto.getRandomValues(Buffer.alloc(60_000))
     const input = Buffer.concat([noise, noise.toReversed(), noise.map((byte) => byte ^ 1)])
     expect(zstdDecompressSync(zstd(input)).equals(input)).toBe(true)
   })
 
-  it('goes on after it failed', () => {
+  it('works again after a failure', () => {
     expect(() => zstd(undefined as never)).toThrow('zlib')
     expect(zstdDecompressSync(zstd(Buffer.from('once more'))).toString()).toBe('once more')
   })

@@ -239,7 +239,7 @@ describe.skipIf(!services)('the archive', () => {
     await expectArchived(batch)
   })
 
-  it('has each event once when a process is overtaken while it writes', async () => {
+  it('has each event once when another process takes over a file that is being written', async () => {
     const batch = events(300)
     await write(batch)
     const [reached, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -267,7 +267,7 @@ describe.skipIf(!services)('the archive', () => {
     await expectArchived(batches.flat())
   })
 
-  it('catches up after the store was away', async () => {
+  it('writes the missed files after the store was unavailable', async () => {
     const batch = events(10)
     await write(batch)
     const away: FileStore = { ...store, put: async () => Promise.reject(new Error('no connection')) }
@@ -350,7 +350,7 @@ describe.skipIf(!services)('the archive', () => {
     await expectArchived(kept)
   })
 
-  it('holds back the retention until its manifest is written, also of late events', async () => {
+  it('keeps the retention from removing events until their manifest is written, also late ones', async () => {
     const batch = events(10)
     await write(batch)
     const archivedUntil = createArchivedUntil(db.pool)

@@ -75,7 +75,7 @@ describe.skipIf(!services)('assigning coupons', () => {
   const setStatus = (id: string, status: CouponStatus) =>
     db.prisma.coupon.update({ where: { id }, data: { status } })
 
-  it('gives each of 100 people another coupon, whichever process they ask', async () => {
+  it('assigns a different coupon to each of 100 people, over several processes', async () => {
     const poolId = await aPool(100)
     const coupons = await Promise.all(
       Array.from({ length: 100 }, (_, n) =>
@@ -86,7 +86,7 @@ describe.skipIf(!services)('assigning coupons', () => {
     expect(await assign(poolId, await aProfile())).toEqual({ reason: 'exhausted' })
   })
 
-  it('gives one person one coupon, also when asked 50 times at once and there is only one', async () => {
+  it('assigns one coupon to a person for 50 concurrent requests, also if it is the only one', async () => {
     const poolId = await aPool(1)
     const profileId = await aProfile()
     const coupons = await Promise.all(
@@ -96,7 +96,7 @@ describe.skipIf(!services)('assigning coupons', () => {
     expect(await db.prisma.coupon.count({ where: { poolId, status: 'assigned' } })).toBe(1)
   })
 
-  it('gives nobody a coupon who has been erased', async () => {
+  it('assigns no coupon to an erased person', async () => {
     const poolId = await aPool(1)
     const profileId = await aProfile()
     const erased = await eraseProfile({ db, now: Date.now }, { projectId, profileId })
@@ -106,7 +106,7 @@ describe.skipIf(!services)('assigning coupons', () => {
     expect(await assign(poolId, await aProfile())).toHaveProperty('code')
   })
 
-  it('keeps to it when the coupon was redeemed, and shows none that was revoked', async () => {
+  it('returns a redeemed coupon again, and not a revoked one', async () => {
     const poolId = await aPool(5)
     const profileId = await aProfile()
     const { couponId } = await assigned(poolId, profileId)
@@ -116,7 +116,7 @@ describe.skipIf(!services)('assigning coupons', () => {
     expect(await assign(poolId, profileId)).toEqual({ reason: 'revoked' })
   })
 
-  it('lets a user keep what the visitor was given', async () => {
+  it('assigns the visitor’s coupon to the user after a login', async () => {
     const poolId = await aPool(5)
     const profileOf = async (visitorId: string | null, userId: string | null) =>
       (await resolveProfiles(db.pool, [{ projectId, visitorId, userId }]))[0] ?? ''
@@ -128,7 +128,7 @@ describe.skipIf(!services)('assigning coupons', () => {
     expect(await db.prisma.coupon.count({ where: { poolId, status: 'assigned' } })).toBe(1)
   })
 
-  it('gives the code of a shared pool to everybody, until its redemptions are used up', async () => {
+  it('returns the code of a shared pool to everybody until its limit of redemptions', async () => {
     const poolId = await aPool(1, { kind: 'shared', maxRedemptions: 2 })
     const [a, b] = [await assigned(poolId, await aProfile()), await assigned(poolId, await aProfile())]
     expect(a).toEqual(b)
@@ -136,7 +136,7 @@ describe.skipIf(!services)('assigning coupons', () => {
     expect(await assign(poolId, await aProfile())).toEqual({ reason: 'exhausted' })
   })
 
-  it('says why there is none', async () => {
+  it('returns the reason why there is none', async () => {
     expect(await assign(await aPool(1, { status: 'generating' }), uuidv7())).toEqual({
       reason: 'pool_not_ready',
     })

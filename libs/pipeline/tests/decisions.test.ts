@@ -60,7 +60,7 @@ describe.skipIf(!services)('decisions in the database', () => {
   const sumOf = (counts: { event: string; n: number }[] | undefined, event: string) =>
     (counts ?? []).reduce((sum, count) => (count.event === event ? sum + count.n : sum), 0)
 
-  it('counts an event once, however often and by how many it is stored, and only events that are asked about', async () => {
+  it('counts an event once under repeats and concurrency, and only events that decisions use', async () => {
     const visitorId = randomUUID()
     const profileId = await profileOf(visitorId)
     const events = ['order.placed', 'order.placed', 'seen', 'other'].map((name) =>
@@ -71,7 +71,7 @@ describe.skipIf(!services)('decisions in the database', () => {
     expect(['order.placed', 'seen', 'other'].map((name) => sumOf(person?.counts, name))).toEqual([2, 1, 0])
   })
 
-  it('counts for the user what was done before the login, and by the visitor since', async () => {
+  it('counts the visitor’s events for the user, before and after the login', async () => {
     const [visitorId, userId] = [randomUUID(), randomUUID()]
     const visitors = await profileOf(visitorId)
     await store([anEvent(visitorId, visitors, 'seen')])
@@ -91,7 +91,7 @@ describe.skipIf(!services)('decisions in the database', () => {
     expect(await find('visitor', visitorId)).toEqual(person)
   })
 
-  it('finds people in the order in which they are wanted, unknown ones too', async () => {
+  it('returns people in the requested order, including unknown ones', async () => {
     const visitorId = randomUUID()
     await profileOf(visitorId)
     const wanted = ['nobody', visitorId, visitorId, 'nobody else'].map((value) => ({
@@ -105,7 +105,7 @@ describe.skipIf(!services)('decisions in the database', () => {
     expect(await findPeople(db.pool, [])).toEqual([])
   })
 
-  it('forgets counts that are too old to be asked about, and neither stores nor reads them', async () => {
+  it('deletes counts that are too old, and neither stores nor reads them', async () => {
     const visitorId = randomUUID()
     const profileId = await profileOf(visitorId)
     const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString()
@@ -142,7 +142,7 @@ describe.skipIf(!services)('decisions in the database', () => {
       )
     ).rows
 
-  it('stores an exposure once a day, the first one, in whichever order and however often they come', async () => {
+  it('stores the first exposure of a day, for any order and repetition', async () => {
     const profileId = await profileOf(randomUUID())
     const at = (exposedAt: string, variant = 'on') => anExposure({ profileId, variant, exposedAt })
     const exposures = [
@@ -173,7 +173,7 @@ describe.skipIf(!services)('decisions in the database', () => {
     ])
   })
 
-  it('stores who was erased since their profile was looked up under the new one', async () => {
+  it('stores a person who was erased since the look-up under the new profile', async () => {
     const [visitorId, id] = [randomUUID(), randomUUID()]
     const profileId = await profileOf(visitorId)
     await eraseProfile({ db, now: () => Date.now() - 1_000 }, { projectId, profileId })
@@ -184,7 +184,7 @@ describe.skipIf(!services)('decisions in the database', () => {
     expect(await exposedIn(id)).toMatchObject([{ profile_id: successor }])
   })
 
-  it('stores who had no profile under the one that their id belongs to by then', async () => {
+  it('stores a person without a profile under the profile that their id has by then', async () => {
     const [visitorId, userId, stranger, id] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()]
     const [users] = await resolveProfiles(db.pool, [{ projectId, visitorId: null, userId }])
     await identify(visitorId, userId)

@@ -37,7 +37,7 @@ describe.skipIf(!services)('storing events', () => {
     expect(await countOf('twice')).toBe(1)
   })
 
-  it('tells the arrival that is stored from others of the same id', async () => {
+  it('distinguishes the stored event from others of the same id', async () => {
     const stored = anEnrichedEvent({ event: { eventId: 'arrival' } })
     const later = { ...stored, receivedAt: new Date(Date.parse(stored.receivedAt) + 1).toISOString() }
     const elsewhen = { ...stored, timestamp: '2024-01-01T00:00:00.000Z' }
@@ -48,7 +48,7 @@ describe.skipIf(!services)('storing events', () => {
     ).toEqual([stored])
   })
 
-  it('keeps the same id of two projects apart', async () => {
+  it('separates the same id of two projects', async () => {
     const one = anEnrichedEvent({ event: { eventId: 'shared' } })
     const two = anEnrichedEvent({
       event: { eventId: 'shared' },
@@ -57,7 +57,7 @@ describe.skipIf(!services)('storing events', () => {
     expect(await store(one, two)).toBe(2)
   })
 
-  it('stores once when many writers have the same events in any order', async () => {
+  it('stores each event once when many writers have the same events in any order', async () => {
     const events = Array.from({ length: 200 }, (_, n) =>
       anEnrichedEvent({ event: { eventId: `contended-${n}` } }),
     )
@@ -66,13 +66,13 @@ describe.skipIf(!services)('storing events', () => {
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(200)
   })
 
-  it('makes the partition that an old backlog needs', async () => {
+  it('creates the partition that old events need', async () => {
     const old = anEnrichedEvent({ event: { eventId: 'old' }, receivedAt: '2023-07-15T12:00:00.000Z' })
     await createEventPartitions(db).ensureFor([old])
     expect(await store(old)).toBe(1)
   })
 
-  it('takes whatever JSON holds', async () => {
+  it('stores any JSON', async () => {
     const properties = {
       __proto__: undefined,
       text: 'q"\\,{}',

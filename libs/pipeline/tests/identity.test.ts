@@ -70,21 +70,21 @@ describe.skipIf(!services)('identities and profiles', () => {
   const profileOf = (id: string) => db.prisma.profile.findUniqueOrThrow({ where: { id } })
   const traitsOf = async (id: string) => (await profileOf(id)).traits
 
-  it('creates a visitor’s profile at first sight and finds it again', async () => {
+  it('creates a visitor’s profile with the first event and finds it again', async () => {
     const id = await resolve('v')
     expect(id).toBe(profileIdOf(identityOf('visitor', 'v')))
     expect(await resolve('v')).toBe(id)
     expect(await profileOf(id ?? '')).toMatchObject({ bucketingId: 'v', userId: null, traits: {} })
   })
 
-  it('takes an event for the user’s when it names both, and links nobody by it', async () => {
+  it('assigns an event with both ids to the user, and links nothing', async () => {
     const user = await resolve('v', 'u')
     expect(user).toBe(profileIdOf(identityOf('user', 'u')))
     expect(await profileOf(user ?? '')).toMatchObject({ bucketingId: 'u', userId: 'u' })
     expect(await resolve('v')).not.toBe(user)
   })
 
-  it('answers a batch in its order, with nobody for events that name nobody', async () => {
+  it('returns profiles in the order of the batch, and none for events without ids', async () => {
     const people = [
       { projectId, visitorId: 'a', userId: null },
       { projectId, visitorId: null, userId: null },
@@ -99,14 +99,14 @@ describe.skipIf(!services)('identities and profiles', () => {
     expect(await resolveProfiles(db.pool, [])).toEqual([])
   })
 
-  it('makes one profile of two new ids', async () => {
+  it('creates one profile for two new ids', async () => {
     const id = await identify('v', 'u', { traits: { email: 'a@b.c', plan: null } })
     expect(await resolve('v')).toBe(id)
     expect(await resolve(null, 'u')).toBe(id)
     expect(await profileOf(id)).toMatchObject({ bucketingId: 'v', userId: 'u', traits: { email: 'a@b.c' } })
   })
 
-  it('gives a new user the anonymous profile with all it has', async () => {
+  it('turns the anonymous profile into that of a new user', async () => {
     const { profileId } = await write('visitor', 'v', { plan: 'trial' })
     expect(await identify('v', 'u', { traits: { name: 'Ann' } })).toBe(profileId)
     expect(await profileOf(profileId)).toMatchObject({
@@ -116,7 +116,7 @@ describe.skipIf(!services)('identities and profiles', () => {
     })
   })
 
-  it('publishes what it changed, also of a profile that an event has created and that gets no trait', async () => {
+  it('publishes changed profiles, also one that an event created and that gets no trait', async () => {
     await resolve('v')
     const id = await identify('v', 'u')
     const { rows } = await db.pool.query<{ value: string }>(
@@ -128,7 +128,7 @@ describe.skipIf(!services)('identities and profiles', () => {
     expect(published).toMatchObject({ profileId: id, version: 1 })
   })
 
-  it('merges the anonymous profile into the user’s, whose own traits win', async () => {
+  it('merges the anonymous profile into the user’s, and prefers the user’s own traits', async () => {
     const user = await write('user', 'u', { plan: 'paid', city: null }, 1)
     const visitor = await write('visitor', 'v', { plan: 'trial', city: 'Bern', theme: 'dark' }, 2)
     expect(await identify('v', 'u', { minute: 3 })).toBe(user.profileId)
@@ -149,14 +149,14 @@ describe.skipIf(!services)('identities and profiles', () => {
     expect(await traitsOf(user.profileId)).toMatchObject({ plan: 'free' })
   })
 
-  it('has a second device join the user', async () => {
+  it('links a second device to the user', async () => {
     const id = await identify('phone', 'u', { traits: { plan: 'free' } })
     expect(await identify('laptop', 'u')).toBe(id)
     expect(await resolve('laptop')).toBe(id)
     expect(await profileOf(id)).toMatchObject({ bucketingId: 'phone', traits: { plan: 'free' } })
   })
 
-  it('moves a visitor who logs in as somebody else from then on, and leaves the history', async () => {
+  it('links a visitor to another user from the next login on, and keeps the history', async () => {
     const first = await identify('v', 'ann', { traits: { name: 'Ann' }, minute: 1 })
     const second = await identify('v', 'bob', { traits: { name: 'Bob' }, minute: 2 })
     expect(second).not.toBe(first)
@@ -168,7 +168,7 @@ describe.skipIf(!services)('identities and profiles', () => {
     expect(await resolve('v')).toBe(first)
   })
 
-  it('does not move a visitor back for an identify that comes late, and keeps its traits', async () => {
+  it('does not link a visitor back by a late identify call, and applies its traits', async () => {
     const bob = await identify('v', 'bob', { minute: 2 })
     const ann = await identify('v', 'ann', { minute: 1, traits: { name: 'Ann' } })
     expect(await resolve('v')).toBe(bob)
@@ -176,7 +176,7 @@ describe.skipIf(!services)('identities and profiles', () => {
     expect(await profileOf(ann)).toMatchObject({ userId: 'ann', bucketingId: 'ann' })
   })
 
-  it('is the same applied twice', async () => {
+  it('changes nothing when it is repeated', async () => {
     await resolve('v')
     const once = record('v', 'u', { traits: { plan: 'free', city: null }, minute: 1 })
     const id = (await applyIdentify(db, once))?.profileId ?? ''
@@ -186,7 +186,7 @@ describe.skipIf(!services)('identities and profiles', () => {
     expect(second).toEqual(first)
   })
 
-  it('lets the last write of a trait count, in whatever order writes are applied', async () => {
+  it('keeps the last write of a trait, for any order of application', async () => {
     const writes = [
       record('v', 'u', { traits: { plan: 'free', city: 'Bern' }, minute: 1 }),
       record('v', 'u', { traits: { plan: 'paid' }, minute: 3 }),
@@ -197,7 +197,7 @@ describe.skipIf(!services)('identities and profiles', () => {
     expect(await traitsOf(id)).toEqual({ plan: 'paid' })
   })
 
-  it('keeps an email that a verified write set, in whatever order writes come', async () => {
+  it('keeps an email that a verified write set, for any order of writes', async () => {
     const set = { traits: { email: 'ann@example.com' }, verified: true }
     const forged = { traits: { email: 'eve@example.com', plan: 'x' } }
     const first = await identify('v', 'u', { ...set, minute: 1 })
@@ -213,7 +213,7 @@ describe.skipIf(!services)('identities and profiles', () => {
     expect(await traitsOf(second)).toEqual({ email: 'ann@example.com', plan: 'x' })
   })
 
-  it('counts what was stored before it was recorded who wrote it as verified', async () => {
+  it('treats traits without a recorded writer as verified', async () => {
     const id = await resolve('v', 'u')
     await db.pool.query(
       `UPDATE ingest.profiles SET traits = '{"email":"ann@example.com"}',
@@ -230,7 +230,7 @@ describe.skipIf(!services)('identities and profiles', () => {
   describe('of a profile that is full', () => {
     const filler = 'x'.repeat(65_536 - '{"a":""}'.length)
 
-    it('leaves the traits of a queued identify out, and links all the same', async () => {
+    it('drops the traits of a queued identify, and links the ids', async () => {
       await write('user', 'u', { a: filler })
       const late = record('v', 'u', { traits: { b: 1, c: 2 }, minute: 1 })
       const { profileId = '', leftOutKeys } = (await applyIdentify(db, late)) ?? {}
@@ -239,20 +239,20 @@ describe.skipIf(!services)('identities and profiles', () => {
       expect(await traitsOf(profileId)).toEqual({ a: filler })
     })
 
-    it('refuses them as a whole where they must fit', async () => {
+    it('refuses all traits of a write that must be applied completely', async () => {
       await write('user', 'u', { a: filler })
       const refused = applyIdentify(db, record('v', 'u', { traits: { b: 1 } }), { mustFit: true })
       await expect(refused).rejects.toMatchObject({ code: 'bad_request' })
       expect(await db.prisma.identity.count({ where: { projectId, value: 'v' } })).toBe(0)
     })
 
-    it('refuses one byte too many, and takes what makes it smaller', async () => {
+    it('refuses one byte too many, and accepts a write that reduces the size', async () => {
       await write('user', 'u', { a: filler })
       await expect(write('user', 'u', { a: `${filler}x` }, 1)).rejects.toMatchObject({ code: 'bad_request' })
       expect(await write('user', 'u', { a: 1, b: filler.slice(10) }, 2)).toMatchObject({ droppedKeys: [] })
     })
 
-    it('keeps the limit when many write at once', async () => {
+    it('enforces the limit under concurrent writes', async () => {
       const writes = Array.from({ length: 12 }, (_, n) =>
         write('user', 'u', { [`t${n}`]: 'x'.repeat(8_000) }),
       )
@@ -263,7 +263,7 @@ describe.skipIf(!services)('identities and profiles', () => {
     })
   })
 
-  it('takes whatever JSON a trait holds', async () => {
+  it('stores any JSON as a trait', async () => {
     const traits = {
       toString: 'x',
       text: 'q"\\,{}',
@@ -298,14 +298,14 @@ describe.skipIf(!services)('identities and profiles', () => {
       return [firstTouch, lastTouch].map((touch) => (touch as { eventId: string } | null)?.eventId)
     }
 
-    it('are the first and the last, whatever order events come in', async () => {
+    it('are the first and the last, for any order of events', async () => {
       const id = (await resolve('v')) ?? ''
       await store(eventOf(id, 'b', 2), eventOf(id, 'c', 3))
       await store(eventOf(id, 'a', 1), eventOf(id, 'direct', 0, null), eventOf(id, 'late', 9, null))
       expect(await touchesOf(id)).toEqual(['a', 'c'])
     })
 
-    it('go with the profile when it is merged, and to the user when they come afterwards', async () => {
+    it('are moved when the profile is merged, and belong to the user afterwards', async () => {
       const user = (await resolve(null, 'u')) ?? ''
       const visitor = (await resolve('v')) ?? ''
       await store(eventOf(visitor, 'b', 2), eventOf(user, 'c', 3))
@@ -316,7 +316,7 @@ describe.skipIf(!services)('identities and profiles', () => {
       expect(await touchesOf(visitor)).toEqual([undefined, undefined])
     })
 
-    it('are not lost when profiles are merged meanwhile', async () => {
+    it('are kept when profiles are merged concurrently', async () => {
       const visitors = await Promise.all(Array.from({ length: 30 }, (_, n) => resolve(`v${n}`)))
       const user = (await resolve(null, 'u')) ?? ''
       await Promise.all(
@@ -329,7 +329,7 @@ describe.skipIf(!services)('identities and profiles', () => {
     })
   })
 
-  it('ends consistent after 200 identifies of few visitors and users at once, events in between', async () => {
+  it('is consistent after 200 concurrent identify calls and events of few visitors and users', async () => {
     const random = (count: number) => Math.floor(Math.random() * count)
     const identifies = Array.from({ length: 200 }, (_, n) =>
       record(`v${random(12)}`, `u${random(8)}`, { minute: random(50), traits: { [`t${random(20)}`]: n } }),

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createIngestQueue } from '../src/outbox/ingest-queue.ts'
 import { createOutboxRelay } from '../src/outbox/outbox-relay.ts'
 
-describe.skipIf(!services)('the way into the queue', () => {
+describe.skipIf(!services)('queueing records', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>
   let db: ReturnType<typeof openDatabase>
 
@@ -50,7 +50,7 @@ describe.skipIf(!services)('the way into the queue', () => {
     return { world, queue, send, sendMetering, relay }
   }
 
-  it('spools while the bus is away, and lets nothing overtake what is in the spool', async () => {
+  it('spools while the bus is unavailable, and keeps the order of spooled records', async () => {
     const { world, queue, send, relay } = setUp()
     await send('before')
     world.away = true
@@ -67,14 +67,14 @@ describe.skipIf(!services)('the way into the queue', () => {
     expect(world.published).toEqual(['before', 'during-1', 'during-2', 'after-1', 'after-2'])
   })
 
-  it('waits for the bus once, not with every request', async () => {
+  it('waits for an unavailable bus once, and not in every request', async () => {
     const { world, send } = setUp()
     world.away = true
     for (const key of ['a', 'b', 'c']) await send(key)
     expect(world.attempts).toBe(1)
   })
 
-  it('never spools conversions, and does not even try while the bus has just failed', async () => {
+  it('never spools conversions, and refuses them at once after a failure of the bus', async () => {
     const { world, sendMetering, relay } = setUp()
     world.away = true
     await expect(sendMetering('order')).rejects.toThrow(BusUnavailableError)
@@ -87,7 +87,7 @@ describe.skipIf(!services)('the way into the queue', () => {
     expect(await relay()).toBe(0)
   })
 
-  it('passes by a spool that others fill, for conversions', async () => {
+  it('publishes conversions while other records are spooled', async () => {
     const { world, queue, send, sendMetering } = setUp()
     world.away = true
     await send('spooled')
@@ -98,7 +98,7 @@ describe.skipIf(!services)('the way into the queue', () => {
     expect(world.published).toEqual(['order'])
   })
 
-  it('goes past the spool again under load, in order, when the relay has caught up', async () => {
+  it('publishes directly and in order again when the relay has caught up under load', async () => {
     const { world, queue, send, relay } = setUp()
     let going = true
     const senders = Array.from({ length: 8 }, async (_, sender) => {
@@ -139,7 +139,7 @@ describe.skipIf(!services)('the way into the queue', () => {
     }
   })
 
-  it('publishes what the spool does not take, when it is only the spool that is away', async () => {
+  it('publishes records when only the spool is unavailable', async () => {
     const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
     const spoolDb = { ...db }
     const { world, send } = setUp(spoolDb)
@@ -152,7 +152,7 @@ describe.skipIf(!services)('the way into the queue', () => {
     expect(world.published).toEqual(['published'])
   })
 
-  it('waits no longer than 2 s for a spool that hangs, and not with every request', async () => {
+  it('waits at most 2 s for a hung spool, and not in every request', async () => {
     const spoolDb = { ...db }
     const { world, send } = setUp(spoolDb)
     world.away = true
@@ -166,7 +166,7 @@ describe.skipIf(!services)('the way into the queue', () => {
     expect(world.published).toHaveLength(5)
   })
 
-  it('refuses when neither the bus nor the spool takes a record', async () => {
+  it('rejects when neither the bus nor the spool accepts a record', async () => {
     const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
     const { world, send } = setUp({ ...db, transaction: () => Promise.reject(refused) })
     world.away = true

@@ -54,7 +54,7 @@ describe.skipIf(!services)('short links', () => {
   const store = (clicks: LinkClick[]) => storeClicks(db.pool, clicks, describeUserAgent)
 
   describe('storing clicks', () => {
-    it('counts each once, whoever delivers it again: within a batch, in another, or at the same moment', async () => {
+    it('counts each once when it is repeated in a batch, later or concurrently', async () => {
       const { id } = await addLink()
       const clicks = Array.from({ length: 300 }, (_, n) => aClick(id, { visitor: `v${n % 10}` }))
       const batches = Array.from({ length: 8 }, (_, n) => [...clicks.slice(n * 20), ...clicks.slice(0, 200)])
@@ -75,7 +75,7 @@ describe.skipIf(!services)('short links', () => {
       ])
     })
 
-    it('keeps bots and prefetches apart, and counts a visitor again on another day', async () => {
+    it('counts bots and prefetches separately, and a visitor again on another day', async () => {
       const { id } = await addLink()
       await store([aClick(id, { bot: true }), aClick(id, { prefetch: true, visitor: null })])
       await store([aClick(id), aClick(id, { clickedAt: '2026-11-21T00:00:00.000Z' }), aClick(id)])
@@ -92,7 +92,7 @@ describe.skipIf(!services)('short links', () => {
     const about = (event: Partial<IngestRecord['event']>, projectId = ours) =>
       anIngestRecord({ projectId, event })
 
-    it('knows the click before it is stored, the id and the code, of the own project only', async () => {
+    it('finds it by click, id and code, also before the click is stored, in its own project only', async () => {
       const resolveLinks = createResolveLinks(db)
       const [mine, foreign] = [await addLink(), await addLink(theirs)]
       const clickId = newClickId(mine.id, Date.now())
@@ -123,7 +123,7 @@ describe.skipIf(!services)('short links', () => {
       ])
     })
 
-    it('asks once for what it knows, and finds a link that was made after somebody asked', async () => {
+    it('reads a known link once, and finds a link that was created after a miss', async () => {
       let queries = 0
       let now = 1_000
       const pool = Object.create(db.pool, {
@@ -197,7 +197,7 @@ describe.skipIf(!services)('short links', () => {
           [touch, currency, conversions, BigInt(revenue.toFixed())] as const,
       )
 
-    it('knows touches of the same batch, and only those before the conversion', async () => {
+    it('uses touches of the same batch, and only those before the conversion', async () => {
       const [a, b] = [await addLink(), await addLink()]
       const visitor = uuidv7()
       await arrive(landed(visitor, a.id, 1), ordered(visitor, 2), landed(visitor, b.id, 3))
@@ -213,7 +213,7 @@ describe.skipIf(!services)('short links', () => {
       ])
     })
 
-    it('counts nothing when the batch is delivered again', async () => {
+    it('counts nothing for a repeated batch', async () => {
       const link = await addLink()
       const visitor = uuidv7()
       const batch = [landed(visitor, link.id, 1), ordered(visitor, 2)]
@@ -225,7 +225,7 @@ describe.skipIf(!services)('short links', () => {
       ])
     })
 
-    it('keeps to the window that the project has set', async () => {
+    it('uses the window of the project', async () => {
       const link = await addLink()
       const visitor = uuidv7()
       const settings = { links: { attributionWindowDays: 1 } }
@@ -242,7 +242,7 @@ describe.skipIf(!services)('short links', () => {
       ])
     })
 
-    it('comes to the same in whatever order events arrive, also at the same moment', async () => {
+    it('has the same result for any order of events, also under concurrency', async () => {
       const [a, b] = [await addLink(), await addLink()]
       const visitors = Array.from({ length: 24 }, () => uuidv7())
       await Promise.all(
@@ -273,7 +273,7 @@ describe.skipIf(!services)('short links', () => {
         })
     })
 
-    it('reaches back to what a person bought before they were known to be the visitor who came by the link', async () => {
+    it('attributes earlier purchases of a user when the visitor of the link is identified', async () => {
       const link = await addLink()
       const [visitor, user] = [uuidv7(), uuidv7()]
       const bought = anIngestRecord({
@@ -295,7 +295,7 @@ describe.skipIf(!services)('short links', () => {
       ])
     })
 
-    it('counts a purchase once when links that led to it before and after a merge are learned together, and later', async () => {
+    it('counts a purchase once when links from before and after a merge arrive together or later', async () => {
       const [a, b] = [await addLink(), await addLink()]
       const [visitor, user] = [uuidv7(), uuidv7()]
       await enrich([anIngestRecord({ projectId: ours, event: { visitorId: null, userId: user } })])
@@ -308,7 +308,7 @@ describe.skipIf(!services)('short links', () => {
       expect(await countsOf(b.id)).toEqual([['last', 'EUR', 1n, 10n]])
     })
 
-    it('counts on for the first link when as many others are learned as a profile remembers', async () => {
+    it('keeps the first link when a profile reaches its maximum of links', async () => {
       const [a, b] = [await addLink(), await addLink()]
       const visitor = uuidv7()
       await arrive(landed(visitor, a.id, 1), ordered(visitor, 40))
@@ -317,7 +317,7 @@ describe.skipIf(!services)('short links', () => {
       expect(await countsOf(b.id)).toEqual([['last', 'EUR', 1n, 10n]])
     })
 
-    it('counts amounts whose sum is more than 64 bits hold', async () => {
+    it('counts amounts whose sum exceeds 64 bits', async () => {
       const link = await addLink()
       const bought = Array.from({ length: 1_100 }, (_, n) => {
         const visitor = uuidv7()
@@ -329,7 +329,7 @@ describe.skipIf(!services)('short links', () => {
       expect(revenue).toBe(1_100n * BigInt(Number.MAX_SAFE_INTEGER) - (1_099n * 1_100n) / 2n)
     })
 
-    it('never counts for a link of another project', async () => {
+    it('counts nothing for a link of another project', async () => {
       const foreign = await addLink(theirs)
       const visitor = uuidv7()
       await arrive(landed(visitor, foreign.id, 1), ordered(visitor, 2))

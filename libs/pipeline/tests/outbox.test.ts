@@ -47,7 +47,7 @@ describe.skipIf(!services)('the outbox', () => {
     return rows[0]?.n ?? -1
   }
 
-  it('publishes a lane in order and keeps nothing of it', async () => {
+  it('publishes a lane in order and deletes it', async () => {
     await add('lane', 'a', 'b')
     await add('lane', 'c')
     const { bus, published } = recordingBus()
@@ -56,7 +56,7 @@ describe.skipIf(!services)('the outbox', () => {
     expect(await waiting()).toBe(0)
   })
 
-  it('publishes what belongs to several topics topic by topic, each in order', async () => {
+  it('publishes records of several topics, each topic in order', async () => {
     for (const n of [1, 2, 3])
       await db.transaction((client) =>
         client.query(
@@ -81,7 +81,7 @@ describe.skipIf(!services)('the outbox', () => {
     ])
   })
 
-  it('tells how much waits in it, and for how long', async () => {
+  it('reports its number of records and the age of the oldest', async () => {
     expect(await readOutboxDepth(db)).toEqual({ records: 0, oldestSeconds: 0 })
     await add('lane', 'a', 'b')
     await db.pool.query("UPDATE ingest.outbox SET created_at = now() - interval '90 s' WHERE key = 'a'")
@@ -91,7 +91,7 @@ describe.skipIf(!services)('the outbox', () => {
     expect(oldestSeconds).toBeLessThan(120)
   })
 
-  it('publishes nothing of a transaction that was rolled back', async () => {
+  it('publishes nothing from a transaction that was rolled back', async () => {
     await db
       .transaction(async (client) => {
         await addToOutbox(client, 'lane', enrichedEvents, [{ key: 'a', value: anEnrichedEvent() }])
@@ -101,7 +101,7 @@ describe.skipIf(!services)('the outbox', () => {
     expect(await waiting()).toBe(0)
   })
 
-  it('keeps everything while the bus is away', async () => {
+  it('keeps everything while the bus is unavailable', async () => {
     await add('lane', 'a')
     const away = {
       ...recordingBus().bus,
@@ -113,7 +113,7 @@ describe.skipIf(!services)('the outbox', () => {
     expect(await waiting()).toBe(1)
   })
 
-  it('publishes the other lanes to their end when one fails', async () => {
+  it('publishes all other lanes when one fails', async () => {
     await db.transaction((client) =>
       client.query(
         outboxStatement('broken', [{ topic: deadLetters, records: [{ key: 'stays', value: {} }] }]),
@@ -141,7 +141,7 @@ describe.skipIf(!services)('the outbox', () => {
     )
   })
 
-  it('takes a batch of each lane in turn', async () => {
+  it('publishes a batch of each lane in turn', async () => {
     await add('long', ...manyKeys)
     for (const lane of ['a', 'b', 'y', 'z']) await add(lane, lane)
     const { bus, published } = recordingBus()
@@ -150,7 +150,7 @@ describe.skipIf(!services)('the outbox', () => {
     expect(published.filter((key) => key < 'a')).toEqual(manyKeys)
   })
 
-  it('looks for new lanes before a long one has come to its end', async () => {
+  it('finds new lanes before a long one is published', async () => {
     await add('long', ...manyKeys)
     const { bus, published } = recordingBus()
     const relay = createOutboxRelay({ db, bus, log: createMemoryLog(), turnsPerRun: 1 })

@@ -141,7 +141,7 @@ describe.skipIf(!services)('the retention of projects', () => {
     expect(await inAnalytics(projectId)).toBe(2)
   })
 
-  it('follows a change of the setting at once, else waits for its interval', async () => {
+  it('applies a change of the setting at once, and otherwise waits for its interval', async () => {
     const projectId = await newProject()
     await write([-9, -5, -3].map((days) => anEvent(projectId, today + days * DAY_MS)))
     const left = async () => (await idsIn('ingest.events', projectId)).length
@@ -158,7 +158,7 @@ describe.skipIf(!services)('the retention of projects', () => {
     expect(await left()).toBe(0)
   })
 
-  it('is the work of one process at a time', async () => {
+  it('runs in one process at a time', async () => {
     const projectId = await newProject()
     await write([anEvent(projectId, today - 9 * DAY_MS)])
     await setRetention(projectId, 1)
@@ -174,7 +174,7 @@ describe.skipIf(!services)('the retention of projects', () => {
     expect(calls).toBe(2)
   })
 
-  it('goes on where it stopped: after an abort, and after the analytics store was away', async () => {
+  it('continues after an abort, and after the analytics store was unavailable', async () => {
     const [projectId, other] = [await newProject(), await newProject()]
     const times = [-9, -9, -9, -9, -8, -7]
     for (const id of [projectId, other]) await write(times.map((days) => anEvent(id, today + days * DAY_MS)))

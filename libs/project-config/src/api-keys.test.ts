@@ -105,7 +105,7 @@ const setUpOne = async (row: Partial<typeof storedRow> = {}) => {
 }
 
 describe('an API key', () => {
-  it('is recognised', async () => {
+  it('is recognized', async () => {
     const { process } = await setUpOne()
     expect(await process.authenticate(key)).toMatchObject(recognised)
   })
@@ -131,12 +131,12 @@ describe('an API key', () => {
     expect(await process.authenticate(key)).toBeUndefined()
   })
 
-  it.each([null, 6_000])('says how many requests a minute it has of its own: %s', async (own) => {
+  it.each([null, 6_000])('has its own limit of requests a minute: %s', async (own) => {
     const { process } = await setUpOne({ requests_per_minute: own })
     expect(await process.authenticate(key)).toMatchObject({ requestsPerMinute: own })
   })
 
-  it('expires on time, also while it is remembered', async () => {
+  it('expires on time, also while it is cached', async () => {
     const { world, process } = await setUpOne({ expires_at: new Date('2026-11-21T04:00:01Z') })
     world.now = Date.parse('2026-11-21T04:00:00.999Z')
     expect(await process.authenticate(key)).toMatchObject(recognised)
@@ -157,7 +157,7 @@ describe('a revoked key', () => {
     for (const process of processes) expect(await process.authenticate(key)).toBeUndefined()
   })
 
-  it('stays refused while the stores are away', async () => {
+  it('stays refused while the stores are unavailable', async () => {
     const { world, process } = await setUpOne({ revoked_at: new Date(0) })
     await process.authenticate(key)
     process.databaseAway = world.cacheAway = true
@@ -179,7 +179,7 @@ describe('a revoked key', () => {
     },
   )
 
-  it('is refused 5 s after one failed look-up made us trust an old copy', async () => {
+  it('is refused 5 s after a failed look-up let an old copy be used', async () => {
     const { world, startProcess } = setUp()
     await (await startProcess()).authenticate(key)
     world.revoke()
@@ -192,7 +192,7 @@ describe('a revoked key', () => {
     expect(await process.authenticate(key)).toBeUndefined()
   })
 
-  it('is refused whenever the database can be asked, whatever happened before', async () => {
+  it('is refused whenever the database answers, after any sequence of failures', async () => {
     const step = fc.record({
       afterMs: fc.constantFrom(1, 300, 999, 1_000, 2_500, 12_000, 70_000),
       asked: fc.nat(1),
@@ -228,7 +228,7 @@ describe('a revoked key', () => {
 })
 
 describe('the database', () => {
-  it('is asked again about a known key after a minute, or when its project changed', async () => {
+  it('is read again for a cached key after a minute, or when its project has changed', async () => {
     const { world, process } = await setUpOne()
     await process.authenticate(key)
     await world.wait(MINUTE_MS - 1)
@@ -245,7 +245,7 @@ describe('the database', () => {
     expect(process.queries).toBe(3)
   })
 
-  it('is asked about an unknown key once in 2 s, so that a new key works soon', async () => {
+  it('is read for an unknown key once in 2 s, so that a new key works soon', async () => {
     const { world, process } = await setUpOne()
     world.rows.clear()
     expect(await process.authenticate(key)).toBeUndefined()
@@ -257,13 +257,13 @@ describe('the database', () => {
     expect(await process.authenticate(key)).toMatchObject(recognised)
   })
 
-  it('alone answers for unknown keys: the shared cache is not filled with what anybody invents', async () => {
+  it('is the only store for unknown keys: invented keys do not fill the shared cache', async () => {
     const { world, process } = await setUpOne()
     await process.authenticate(unknownKey)
     expect(world.cached.size).toBe(0)
   })
 
-  it('is asked once by requests that come together', async () => {
+  it('is read once for concurrent requests', async () => {
     const { process } = await setUpOne()
     const gate = Promise.withResolvers<void>()
     process.before = gate.promise
@@ -274,8 +274,8 @@ describe('the database', () => {
   })
 })
 
-describe('while no store answers', () => {
-  it('a key that was valid is trusted for 5 minutes, and not a millisecond more', async () => {
+describe('while no store responds', () => {
+  it('accepts a key that was valid for 5 minutes, and not a millisecond more', async () => {
     const { world, process } = await setUpOne()
     await process.authenticate(key)
     process.databaseAway = world.cacheAway = true
@@ -285,7 +285,7 @@ describe('while no store answers', () => {
     await expect(process.authenticate(key)).rejects.toThrow(unavailable)
   })
 
-  it('the database is not asked about a known key, so that no request waits for it', async () => {
+  it('does not read a cached key from the database, so that no request waits', async () => {
     const { world, process } = await setUpOne()
     await process.authenticate(key)
     process.databaseAway = true
@@ -300,7 +300,7 @@ describe('while no store answers', () => {
     expect(process.queries).toBe(2)
   })
 
-  it('the database is asked at most once a second about a key that is known from a copy', async () => {
+  it('reads a key that a copy has from the database at most once a second', async () => {
     const { world, startProcess } = setUp()
     await (await startProcess()).authenticate(key)
     const process = await startProcess()
@@ -313,7 +313,7 @@ describe('while no store answers', () => {
     expect(process.queries).toBeLessThanOrEqual(3)
   })
 
-  it('an unknown key is not refused: nobody can tell', async () => {
+  it('does not refuse an unknown key, because its validity is unknown', async () => {
     const { world, process } = await setUpOne()
     await process.authenticate(unknownKey)
     process.databaseAway = true
@@ -322,7 +322,7 @@ describe('while no store answers', () => {
     await expect(process.authenticate(key)).rejects.toThrow(unavailable)
   })
 
-  it('a wrong secret is refused all the same', async () => {
+  it('refuses a wrong secret', async () => {
     const other = generateApiKey('sec').secretHash.toString('base64')
     const { world, process } = await setUpOne({ secret_hash: other })
     await process.authenticate(key)
@@ -331,7 +331,7 @@ describe('while no store answers', () => {
     expect(await process.authenticate(key)).toBeUndefined()
   })
 
-  it('requests that come together fail together, and the next asks again', async () => {
+  it('fails concurrent requests together, and reads again for the next', async () => {
     const { process } = await setUpOne()
     process.databaseAway = true
     const attempts = await Promise.allSettled(Array.from({ length: 5 }, () => process.authenticate(key)))

@@ -63,7 +63,7 @@ const gate = () => {
 }
 
 describe('a change of the configuration', () => {
-  it('counts in its process as soon as it was refreshed, and is read once', async () => {
+  it('applies in its process after a refresh, and is read once', async () => {
     const { world, changes, get } = setUp()
     await changes.poll()
     expect(await get()).toBe('old')
@@ -74,7 +74,7 @@ describe('a change of the configuration', () => {
     expect(world.reads).toBe(2)
   })
 
-  it('counts although a poll began before it', async () => {
+  it('applies although a poll began before it', async () => {
     const { world, changes, get } = setUp()
     await changes.poll()
     await get()
@@ -89,7 +89,7 @@ describe('a change of the configuration', () => {
     expect(await late).toBe('new')
   })
 
-  it('counts although a read began before it', async () => {
+  it('applies although a read began before it', async () => {
     const { world, changes, get } = setUp()
     await changes.poll()
     const { closed, open } = gate()
@@ -104,7 +104,7 @@ describe('a change of the configuration', () => {
     expect(await late).toBe('new')
   })
 
-  it('counts in another process when its version is asked for', async () => {
+  it('applies in another process when its version is requested', async () => {
     const one = setUp()
     await one.changes.poll()
     const version = `${await one.changes.refresh()}`
@@ -116,7 +116,7 @@ describe('a change of the configuration', () => {
     expect(await other.get()).toBe('new')
   })
 
-  it('is not looked for when the version is known already', async () => {
+  it('is not polled for when the version is known', async () => {
     const { world, changes } = setUp()
     const version = `${await changes.refresh()}`
     for (const known of [version, '0', '1']) await changes.catchUp(known)
@@ -133,7 +133,7 @@ describe('a change of the configuration', () => {
     },
   )
 
-  it('keeps nobody waiting while the database is away', async () => {
+  it('delays no request while the database is unavailable', async () => {
     const { world, changes, get } = setUp()
     await changes.poll()
     await get()
@@ -143,7 +143,7 @@ describe('a change of the configuration', () => {
     expect(await get()).toBe('old')
   })
 
-  it('trusts nothing that was read before a refresh that failed', async () => {
+  it('invalidates what was read before a failed refresh', async () => {
     const { world, changes, get } = setUp()
     await changes.poll()
     expect(await get()).toBe('old')

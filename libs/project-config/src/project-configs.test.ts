@@ -30,7 +30,7 @@ const configBy = async (text: string) => {
 }
 
 describe('a copy of a configuration', () => {
-  it('counts while the database is away', async () => {
+  it('is used while the database is unavailable', async () => {
     const config = await configBy(JSON.stringify(snapshot))
     expect(config.settings).toEqual(snapshot.settings)
     expect(config.checkFor('order')?.({})).toHaveLength(1)
@@ -53,7 +53,7 @@ describe('a copy of a configuration', () => {
     expect((await configBy(JSON.stringify({ ...snapshot, settings }))).settings).toEqual(snapshot.settings)
   })
 
-  it('loses what cannot be compiled, and nothing else', async () => {
+  it('omits only parts that cannot be compiled', async () => {
     const decision = { id: 'd', key: 'banner', status: 'active', version: 1, definition: {} }
     const config = await configBy(
       JSON.stringify({ ...snapshot, decisions: [decision], definitions: { order: { type: 'no such' } } }),
@@ -64,7 +64,7 @@ describe('a copy of a configuration', () => {
 })
 
 describe('the current configuration', () => {
-  it('is never outdated, also when reading it again fails at first', async () => {
+  it('is never outdated, also after a failed read', async () => {
     const row = (hasNew: boolean) => ({ rows: [{ ...snapshot, definitions: hasNew ? { refund: {} } : {} }] })
     const refuse = async () => Promise.reject(new Error('away'))
     const answers = [async () => row(false), refuse, async () => row(true)]
@@ -76,7 +76,7 @@ describe('the current configuration', () => {
     expect((await configs.getCurrent(PROJECT)).hasDefinitions).toBe(true)
   })
 
-  it('is an error while the database is away', async () => {
+  it('is an error while the database is unavailable', async () => {
     let reads = 0
     const query = async () => {
       if (reads++ === 0) return { rows: [snapshot] }
@@ -118,7 +118,7 @@ describe('compiled parts of a configuration', () => {
     return { log, read: () => configs.get(PROJECT) }
   }
 
-  it('are those of the configuration before where they have not changed', async () => {
+  it('are reused from the previous configuration if they have not changed', async () => {
     const { read } = readEachOf(
       { definitions: { a: { required: ['x'] }, b: { required: ['x'] }, c: { required: ['x'] } } },
       { definitions: { a: { required: ['x'] }, b: { required: ['y'] } } },
@@ -133,7 +133,7 @@ describe('compiled parts of a configuration', () => {
     expect(after.checkFor('c')).toBeUndefined()
   })
 
-  it('are prepared one in a turn of the event loop', async () => {
+  it('are compiled one per turn of the event loop', async () => {
     const { read } = readEachOf({
       selectors: [selector('1'), selector('2')],
       triggers: [trigger],
@@ -151,7 +151,7 @@ describe('compiled parts of a configuration', () => {
     expect(config.triggersFor('order')).toHaveLength(1)
   })
 
-  it('are tried once when they cannot be compiled', async () => {
+  it('are compiled only once when that fails', async () => {
     const { log, read } = readEachOf({ definitions: { order: { type: 'no such' } } })
     const config = await read()
     await config.prepare('ingestion', ['order'], { isOver: () => false, next: async () => {} })
@@ -168,7 +168,7 @@ describe('compiling once', () => {
     return { compile, once: createCompileOnce<Part, object>(compile, { sizeOf: () => 9, maxSize }) }
   }
 
-  it('knows a part again by its content', () => {
+  it('identifies a part by its content', () => {
     const { compile, once } = setUp(100)
     const first = once({ name: 'a' })
     expect(once({ name: 'a' })).toBe(first)
@@ -176,7 +176,7 @@ describe('compiling once', () => {
     expect(compile).toHaveBeenCalledTimes(2)
   })
 
-  it('forgets what was used longest ago when the sizes exceed their limit', () => {
+  it('evicts the least recently used parts when their size exceeds the limit', () => {
     const { compile, once } = setUp(20)
     once({ name: 'a' })
     once({ name: 'b' })
@@ -189,7 +189,7 @@ describe('compiling once', () => {
     expect(compile).toHaveBeenCalledTimes(4)
   })
 
-  it('compiles again what failed', () => {
+  it('compiles a failed part again', () => {
     const compile = vi.fn((_part: Part): object => {
       throw new Error('unusable')
     })

@@ -40,7 +40,7 @@ describe.skipIf(!services)('when a key was used last', () => {
   const usedAt = async (id: string) =>
     (await db.prisma.apiKey.findUniqueOrThrow({ where: { id } })).lastUsedAt?.getTime()
 
-  it('is written in one statement however many requests there were, and only when there were any', async () => {
+  it('is written in one statement for any number of requests, and only after requests', async () => {
     let statements = 0
     const usage = createKeyUsage({
       query: (statement) => {
@@ -56,7 +56,7 @@ describe.skipIf(!services)('when a key was used last', () => {
     expect([await usedAt(one), await usedAt(two)]).toEqual([999, 1_000])
   })
 
-  it('is the latest that any process knows of, whichever writes first', async () => {
+  it('is the latest time of all processes, for any order of writes', async () => {
     const processes = Array.from({ length: 8 }, () => createKeyUsage(db.pool))
     const shuffled = () => [...ids].sort(() => Math.random() - 0.5)
     processes.forEach((usage, n) => {
@@ -66,7 +66,7 @@ describe.skipIf(!services)('when a key was used last', () => {
     for (const id of ids) expect(await usedAt(id)).toBe(10_007)
   })
 
-  it('is not lost while the database is away', async () => {
+  it('is kept while the database is unavailable', async () => {
     let away = true
     const [id = ''] = ids
     const usage = createKeyUsage({

@@ -35,7 +35,7 @@ describe.skipIf(!services)('a project with a thousand event definitions', () => 
     await database.drop()
   })
 
-  it('reads them once, compiles only what events need, and that once', async () => {
+  it('reads them once, and compiles each that events need once', async () => {
     let queries = 0
     const pool = new Proxy(db.pool, {
       get: (target, name) => {

@@ -35,7 +35,7 @@ describe('readConfig', () => {
     })
   })
 
-  it('turns text into what the schema wants', () => {
+  it('converts text to the types of the schema', () => {
     const env = { PORT: '0', STORE_URL: '5432', STORE_REPLICAS: 'a, b ,c', STORE_SAFE: 'false' }
     expect(readConfig(spec, env)).toEqual({
       port: 0,
@@ -43,7 +43,7 @@ describe('readConfig', () => {
     })
   })
 
-  it('takes an empty variable for unset', () => {
+  it('treats an empty variable as unset', () => {
     for (const port of ['', ' ']) expect(readConfig(spec, { ...required, PORT: port }).port).toBe(8080)
     expect(problemsIn({ STORE_URL: '' })).toContain('STORE_URL is required')
   })
@@ -52,26 +52,26 @@ describe('readConfig', () => {
     expect(problemsIn({ ...required, PORT: port })).toMatch(/^ {2}PORT must be/m)
   })
 
-  it('names every bad variable at once', () => {
+  it('reports all invalid variables at once', () => {
     const problems = problemsIn({ PORT: 'http', STORE_SAFE: 'maybe' })
     for (const name of ['PORT', 'STORE_URL', 'STORE_SAFE']) expect(problems).toContain(name)
     expect(problems).not.toContain('STORE_REPLICAS')
   })
 
-  it('never tells a value, which may be a password', () => {
+  it('never reports a value, which may be a password', () => {
     const secret = 'hunter2'
     const union = { mode: variable('MODE', Type.Union([Type.Literal('a'), Type.Literal('b')])) }
     expect(problemsIn({ PORT: secret, STORE_SAFE: secret })).not.toContain(secret)
     expect(() => readConfig(union, { MODE: secret })).toThrow(/^(?!.*hunter2).*MODE/s)
   })
 
-  it('gives what nobody can change', () => {
+  it('returns a frozen object', () => {
     const config = readConfig(spec, required)
     expect(() => Object.assign(config, { port: 1 })).toThrow(TypeError)
     expect(() => Object.assign(config.store, { url: 'other' })).toThrow(TypeError)
   })
 
-  it('throws nothing but a ConfigError, whatever the environment', () => {
+  it('throws only ConfigErrors, for any environment', () => {
     const value = fc.oneof(fc.string({ unit: 'binary' }), fc.integer().map(String))
     const env = fc.record(
       { PORT: value, STORE_URL: value, STORE_REPLICAS: value, STORE_SAFE: value },
@@ -87,7 +87,7 @@ describe('readConfig', () => {
 })
 
 describe('the variables of a service', () => {
-  it('need no more than the addresses of the stores', () => {
+  it('require only the addresses of the stores', () => {
     const env = {
       DATABASE_URL: 'postgres://db',
       REDIS_URL: 'redis://cache',
@@ -98,7 +98,7 @@ describe('the variables of a service', () => {
     expect(config.http).toMatchObject({ port: 8081, trustedProxies: 0 })
   })
 
-  it('are all named when they are missing', () => {
+  it('are all reported when they are missing', () => {
     expect(() => readConfig({ platform: platformConfig }, {})).toThrow(
       /DATABASE_URL is required\n.*REDIS_URL is required\n.*KAFKA_BROKERS is required/,
     )
@@ -128,7 +128,7 @@ describe('a variable with _FILE after its name', () => {
     expect(readConfig(spec, { ...required, STORE_URL_FILE: '' }).store.url).toBe('postgres://db')
   })
 
-  it('is refused beside the variable itself', () => {
+  it('is refused together with the variable itself', () => {
     expect(problemsIn({ ...required, STORE_URL_FILE: file('x') })).toContain(
       'STORE_URL and STORE_URL_FILE are both set: unset one of them',
     )
@@ -144,7 +144,7 @@ describe('a variable with _FILE after its name', () => {
     expect(problems).not.toContain('hunter2')
   })
 
-  it('is not read for a variable of that very name', () => {
+  it('is not read for a variable whose own name ends with _FILE', () => {
     const files = {
       ca: variable('CA', Type.String({ default: '' })),
       caFile: variable('CA_FILE', Type.String({ default: '' })),

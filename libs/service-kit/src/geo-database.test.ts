@@ -21,14 +21,14 @@ describe('a database of addresses', () => {
     await rm(folder, { recursive: true })
   })
 
-  it('tells countries and cities, of both kinds of addresses', async () => {
+  it('returns country and city of IPv4 and IPv6 addresses', async () => {
     const locate = await opened(placesFile)
     expect(locate('203.0.113.7')).toEqual({ country: 'SE', city: 'Linköping' })
     expect(locate('::ffff:203.0.113.7')).toEqual({ country: 'SE', city: 'Linköping' })
     expect(locate('2001:db8::1')).toEqual({ country: 'BR', city: 'Recife' })
   })
 
-  it('tells the country alone where it knows no more', async () => {
+  it('returns only the country if it has no city', async () => {
     expect((await opened(placesFile))('198.51.100.9')).toEqual({ country: 'JP', city: null })
   })
 
@@ -40,12 +40,12 @@ describe('a database of addresses', () => {
     expect((await opened(''))('203.0.113.7')).toEqual(NOWHERE)
   })
 
-  it('must exist and be of its format when it is named', async () => {
+  it('must exist and have the right format if it is configured', async () => {
     await expect(opened(path.join(folder, 'missing.mmdb'))).rejects.toThrow()
     await writeFile(path.join(folder, 'text.mmdb'), 'not a database')
     await expect(opened(path.join(folder, 'text.mmdb'))).rejects.toThrow()
   })
-  it('goes on with what it knows while its file is half written, and takes the whole one', async () => {
+  it('keeps the loaded data while its file is incomplete, and then loads the complete file', async () => {
     const places = await readFile(placesFile)
     const replacement = Buffer.from(places.toString('latin1').replaceAll('SE', 'NO'), 'latin1')
     const file = path.join(folder, 'replaced.mmdb')

@@ -6,7 +6,7 @@ const busy = (ms: number) => {
 }
 
 describe('turns of the event loop', () => {
-  it('are over after ten milliseconds, and begin anew', async () => {
+  it('end after ten milliseconds, and start again', async () => {
     const turns = new LoopTurns()
     expect(turns.isOver()).toBe(false)
     busy(11)
@@ -15,7 +15,7 @@ describe('turns of the event loop', () => {
     expect(turns.isOver()).toBe(false)
   })
 
-  it('go to one of all works at a time', async () => {
+  it('belong to one task at a time', async () => {
     const order: string[] = []
     const work = async (name: string) => {
       const turns = new LoopTurns()

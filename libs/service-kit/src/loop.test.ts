@@ -33,7 +33,7 @@ describe('everyMs', () => {
     await loop.stop()
   })
 
-  it('goes on after a run that failed, and logs it', async () => {
+  it('continues after a failed run, and logs it', async () => {
     const { loop, log } = await runTimes(2, everyMillisecond, async (time) => {
       if (time === 1) throw new Error('no database')
     })
@@ -43,7 +43,7 @@ describe('everyMs', () => {
     ])
   })
 
-  it('stops within its pause', async () => {
+  it('stops during its pause', async () => {
     const { loop, timesRun } = await runTimes(1, everyHour, async () => {})
     await loop.stop()
     expect(timesRun()).toBe(1)
@@ -64,7 +64,7 @@ describe('everyMs', () => {
 })
 
 describe('drain', () => {
-  it('makes no pause until a batch is empty', async () => {
+  it('does not pause until a batch is empty', async () => {
     const { loop, timesRun } = await runTimes(
       3,
       (takeBatch: (signal: AbortSignal) => Promise<number>) => drain('work', AN_HOUR_MS, takeBatch),
@@ -76,7 +76,7 @@ describe('drain', () => {
 })
 
 describe('untilStopped', () => {
-  it('restarts a run that failed, and ends with the one that the signal stops', async () => {
+  it('restarts a failed run, and ends when the signal aborts', async () => {
     const { loop, timesRun } = await runTimes(
       2,
       (run: (signal: AbortSignal) => Promise<void>) => untilStopped('work', run),

@@ -4,7 +4,7 @@ import { retryFor } from './retry-for.ts'
 
 const options = { what: 'it', log: createMemoryLog() }
 
-it('tries again within its time', async () => {
+it('retries within its time', async () => {
   let tries = 0
   const run = async () => {
     tries++
@@ -15,7 +15,7 @@ it('tries again within its time', async () => {
   expect(tries).toBe(2)
 })
 
-it('tries once when there is no time', async () => {
+it('runs once when there is no time', async () => {
   let tries = 0
   const run = async () => {
     tries++
@@ -25,7 +25,7 @@ it('tries once when there is no time', async () => {
   expect(tries).toBe(1)
 })
 
-it('is ended by its signal', async () => {
+it('ends when its signal aborts', async () => {
   const ending = new AbortController()
   const run = async () => {
     ending.abort()

@@ -31,7 +31,7 @@ const run = async (body: string, level = 'silent', flags: string[] = []) => {
 }
 
 describe('a service', () => {
-  it('is undone at a SIGTERM and ends with 0', async () => {
+  it('is shut down by a SIGTERM and exits with 0', async () => {
     const { code, output } = await run(`
       scope.onStop('first', async () => say('first undone'))
       scope.onStop('second', async () => say('second undone'))
@@ -40,7 +40,7 @@ describe('a service', () => {
     expect(code).toBe(0)
   })
 
-  it('ends with 0 when signals arrive until it has ended', async () => {
+  it('exits with 0 when signals arrive until it has ended', async () => {
     const { code, output } = await run(`
       scope.onStop('part', async () => say('undone'))
       say('repeatedly')`)
@@ -48,7 +48,7 @@ describe('a service', () => {
     expect(code).toBe(0)
   })
 
-  it('gives back the memory that its start took', async () => {
+  it('releases the memory of its start', async () => {
     const body = `
       const heap = () => process.memoryUsage().heapTotal / 1_048_576
       let made = Array.from({ length: 1_000_000 }, (_, n) => ({ n }))
@@ -59,7 +59,7 @@ describe('a service', () => {
     expect(output).toEqual(['true', 'true', 'now'])
   })
 
-  it('that is told to stop while it starts is undone as well', async () => {
+  it('that is stopped while it starts is shut down as well', async () => {
     const { code, output } = await run(`
       const told = new Promise((resolve) => process.once('SIGTERM', resolve))
       say('now')
@@ -70,7 +70,7 @@ describe('a service', () => {
     expect(code).toBe(0)
   })
 
-  it('that waits while it starts is not waited for', async () => {
+  it('that is stopped while its start waits does not delay the exit', async () => {
     const { code, output } = await run(`
       const { setTimeout: sleep } = await import('node:timers/promises')
       scope.onStop('part', async () => say('undone'))
@@ -80,7 +80,7 @@ describe('a service', () => {
     expect(code).toBe(1)
   })
 
-  it('whose data directory is in use says so in one line', async () => {
+  it('reports a data directory that is in use in one line', async () => {
     const { code, errors } = await run(
       `throw Object.assign(new Error('The data directory x is in use'), { code: 'DATA_DIR_IN_USE' })`,
     )
@@ -88,7 +88,7 @@ describe('a service', () => {
     expect(code).toBe(1)
   })
 
-  it('that finds its port taken says so to whoever starts it, in one line', async () => {
+  it('reports a port that is in use on standard error, in one line', async () => {
     const { code, errors } = await run(`
       const { createServer } = await import('node:net')
       const first = createServer().listen(0)
@@ -110,13 +110,13 @@ describe('a service', () => {
     expect(code).toBe(1)
   })
 
-  it('tells what is wrong with its configuration in plain text', async () => {
+  it('reports invalid configuration as plain text', async () => {
     const { code, errors } = await run("throw new ConfigError(['PORT must be integer'])")
     expect(errors).toBe('The configuration is not usable:\n  PORT must be integer\n')
     expect(code).toBe(1)
   })
 
-  it('says so when there is no such log level, and does not start', async () => {
+  it('reports an unknown log level, and does not start', async () => {
     const { code, output, errors } = await run("say('started')", 'chatty')
     expect(errors).toContain('LOG_LEVEL')
     expect(output).toEqual([''])

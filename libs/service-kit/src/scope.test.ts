@@ -2,7 +2,7 @@ import { createMemoryLog } from '@waymark/testing'
 import { expect, it } from 'vitest'
 import { createScope } from './scope.ts'
 
-it('undoes the last first, each after the other has finished', async () => {
+it('closes the last part first, one after the other', async () => {
   const scope = createScope(createMemoryLog())
   const steps: string[] = []
   for (const name of ['database', 'bus', 'http']) {
@@ -23,7 +23,7 @@ it('undoes the last first, each after the other has finished', async () => {
   ])
 })
 
-it('undoes everything although one part fails, and says which', async () => {
+it('closes all parts although one fails, and reports it', async () => {
   const log = createMemoryLog()
   const scope = createScope(log)
   const undone: string[] = []
@@ -35,7 +35,7 @@ it('undoes everything although one part fails, and says which', async () => {
   expect(log.lines.filter(({ level }) => level === 'error')).toMatchObject([{ details: { part: 'bus' } }])
 })
 
-it('undoes everything once', async () => {
+it('closes all parts once', async () => {
   const scope = createScope(createMemoryLog())
   let undone = 0
   scope.onStop('database', async () => undone++)

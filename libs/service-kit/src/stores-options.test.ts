@@ -21,21 +21,21 @@ describe('the URL of the database', () => {
     expect(urlFor({})).toBe('postgres://a:b@db:5432/waymark')
   })
 
-  it('carries credentials, whatever characters they hold', () => {
+  it('contains credentials with any characters', () => {
     const url = new URL(urlFor({ DATABASE_USERNAME: 'ada@x', DATABASE_PASSWORD: 'p/#?: %41' }))
     expect(decodeURIComponent(url.username)).toBe('ada@x')
     expect(decodeURIComponent(url.password)).toBe('p/#?: %41')
     expect(url.host).toBe('db:5432')
   })
 
-  it('carries how to encrypt, as libpq means it', () => {
+  it('contains the TLS mode with the meaning of libpq', () => {
     const env = { DATABASE_TLS_MODE: 'verify-ca', DATABASE_TLS_CA_FILE: '/tls/ca.crt' }
     expect(urlFor({ DATABASE_URL: 'postgres://db/waymark?sslmode=require', ...env })).toBe(
       'postgres://db/waymark?sslmode=verify-ca&sslrootcert=%2Ftls%2Fca.crt&uselibpqcompat=true',
     )
   })
 
-  it('must be one', () => {
+  it('must be a valid URL', () => {
     expect(() => urlFor({ DATABASE_URL: 'nonsense' })).toThrow('DATABASE_URL must be a URL')
     expect(() => urlFor({ DATABASE_TLS_MODE: 'sometimes' })).toThrow('DATABASE_TLS_MODE')
   })
@@ -45,13 +45,13 @@ describe('the options for Kafka', () => {
   const optionsFor = (env: Record<string, string>) =>
     kafkaOptions(readConfig(kafkaConfig, { KAFKA_BROKERS: 'one:9092,two:9092', ...env }))
 
-  it('neither encrypt nor sign in unless told to', () => {
+  it('neither encrypt nor authenticate by default', () => {
     expect(optionsFor({})).not.toHaveProperty('tls')
     expect(optionsFor({})).not.toHaveProperty('sasl')
     expect(optionsFor({ KAFKA_TLS: 'true' }).tls).toEqual({})
   })
 
-  it('hold certificates and credentials', async () => {
+  it('contain certificates and credentials', async () => {
     const options = optionsFor({
       KAFKA_TLS: 'true',
       KAFKA_TLS_CA_FILE: await file('ca'),
@@ -65,7 +65,7 @@ describe('the options for Kafka', () => {
     expect(options.sasl).toEqual({ mechanism: 'scram-sha-512', username: 'ada', password: 'secret' })
   })
 
-  it('say what is missing, and no secret', async () => {
+  it('report what is missing, without secrets', async () => {
     expect(() => optionsFor({ KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_PASSWORD: 's3cret' })).toThrow(
       /^(?!.*s3cret).*KAFKA_SASL_USERNAME/s,
     )
@@ -81,12 +81,12 @@ describe('the options for Redis', () => {
   const optionsFor = (env: Record<string, string>) =>
     redisOptions(readConfig(redisConfig, { REDIS_URL: 'redis://cache:6379', ...env }))
 
-  it('reach one server unless told otherwise', () => {
+  it('connect to one server by default', () => {
     expect(optionsFor({})).toMatchObject({ url: 'redis://cache:6379', cluster: false, tls: {} })
     expect(optionsFor({})).not.toHaveProperty('sentinel')
   })
 
-  it('ask sentinels', () => {
+  it('use sentinels', () => {
     const env = { REDIS_SENTINELS: 'a:26379, b:26379', REDIS_SENTINEL_MASTER: 'main' }
     expect(optionsFor(env).sentinel).toEqual({
       nodes: ['a:26379', 'b:26379'],

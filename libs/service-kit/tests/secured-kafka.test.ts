@@ -20,7 +20,7 @@ import { kafkaOptions } from '../src/stores-options.ts'
 
 const LOGIN_MODULES = 'org.apache.kafka.common.security'
 
-describe.skipIf(!services)('Kafka that wants TLS, a client certificate and credentials', () => {
+describe.skipIf(!services)('Kafka that requires TLS, a client certificate and credentials', () => {
   let container: StartedTestContainer
   let certificate: Awaited<ReturnType<typeof makeCertificate>>
   let env: Record<string, string>
@@ -120,7 +120,7 @@ describe.skipIf(!services)('Kafka that wants TLS, a client certificate and crede
     await proxy.stop()
   })
 
-  it('lets nobody else in', async () => {
+  it('refuses other clients', async () => {
     const wrong = createKafkaEventBus(
       optionsFor({ KAFKA_SASL_MECHANISM: 'scram-sha-512', KAFKA_SASL_PASSWORD: 'wrong' }),
       { log: createMemoryLog(), classifyError: classifyStoreError },

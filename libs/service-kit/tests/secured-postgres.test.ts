@@ -8,7 +8,7 @@ import { databaseUrl } from '../src/stores-options.ts'
 
 const PASSWORD = 'a/secret#?'
 
-describe.skipIf(!services)('PostgreSQL that takes connections by TLS only', () => {
+describe.skipIf(!services)('PostgreSQL that requires TLS', () => {
   let container: StartedTestContainer
   let certificate: Awaited<ReturnType<typeof makeCertificate>>
   let env: Record<string, string>
@@ -58,14 +58,14 @@ describe.skipIf(!services)('PostgreSQL that takes connections by TLS only', () =
     }
   }
 
-  it('is reached by every mode that encrypts', async () => {
+  it('is connected with every encrypting mode', async () => {
     const ca = { DATABASE_TLS_CA_FILE: certificate.certFile }
     expect(await encrypted({ DATABASE_TLS_MODE: 'require' })).toBe(true)
     expect(await encrypted({ DATABASE_TLS_MODE: 'verify-ca', ...ca })).toBe(true)
     expect(await encrypted({ DATABASE_TLS_MODE: 'verify-full', ...ca })).toBe(true)
   })
 
-  it('is not reached without TLS, and not trusted without its certificate', async () => {
+  it('is refused without TLS or without its certificate', async () => {
     await expect(encrypted({})).rejects.toThrow('no encryption')
     await expect(encrypted({ DATABASE_TLS_MODE: 'verify-full' })).rejects.toThrow('self-signed')
   })

@@ -68,7 +68,7 @@ describe.skipIf(!services)('Redis that is configured by the environment', () => 
     })
     afterAll(() => certificate?.remove())
 
-    it('is reached with certificates and credentials', async () => {
+    it('is connected with certificates and credentials', async () => {
       const env = {
         REDIS_URL: `rediss://localhost:${port}`,
         REDIS_PASSWORD: PASSWORD,
@@ -79,7 +79,7 @@ describe.skipIf(!services)('Redis that is configured by the environment', () => 
       expect(await roundTrip(env)).toBe('value')
     })
 
-    it('is not trusted without its certificate', async () => {
+    it('is refused without its certificate', async () => {
       const env = { REDIS_URL: `rediss://:${encodeURIComponent(PASSWORD)}@localhost:${port}` }
       await expect(roundTrip(env)).rejects.toThrow()
     })

@@ -50,7 +50,7 @@ const named = (spans: readonly CollectedSpan[], name: string): CollectedSpan => 
 }
 
 describe('a traced process', () => {
-  it('continues the trace of a request, through the queue, and sends everything before it ends', async () => {
+  it('continues the trace of a request through the queue, and sends all spans before it exits', async () => {
     const { collector, post, said, stop } = await startTraced({
       OTEL_SERVICE_NAME: 'shop',
       OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20secret',
@@ -82,7 +82,7 @@ describe('a traced process', () => {
     expect(JSON.stringify(collector.spans)).not.toContain('hunter2')
   })
 
-  it('marks what fails, and keeps the message to itself', async () => {
+  it('marks failed spans, without the message', async () => {
     const { collector, post, said, stop } = await startTraced()
     expect((await post('fail')).status).toBe(500)
     const failed = await said('Request failed')
@@ -97,7 +97,7 @@ describe('a traced process', () => {
     expect(JSON.stringify(collector.spans)).not.toContain('hunter2')
   })
 
-  it('sends no span of a trace that is not sampled, and has its id in the log all the same', async () => {
+  it('sends no span of an unsampled trace, and logs its id', async () => {
     const { collector, post, said, stop } = await startTraced()
     await post('thing', { traceparent: traceparent('00') })
     expect(await said('in the request')).toMatchObject({ traceId: TRACE_ID })
@@ -106,7 +106,7 @@ describe('a traced process', () => {
     expect(collector.spans).toEqual([])
   })
 
-  it('leaves it to the sampler, which may ignore what callers want', async () => {
+  it('lets the sampler ignore the decision of callers', async () => {
     const { collector, post, said, stop } = await startTraced({
       OTEL_TRACES_SAMPLER: 'traceidratio',
       OTEL_TRACES_SAMPLER_ARG: '0',
@@ -146,7 +146,7 @@ describe('a traced process', () => {
 })
 
 describe('a process without a collector', () => {
-  it('logs the trace that a failed request belongs to, if its client says so', async () => {
+  it('logs the trace id that the client of a failed request sent', async () => {
     const { post, lines, said, stop } = await startTracedProcess({})
     await post('fail')
     await post('fail', { traceparent: traceparent() })
@@ -162,7 +162,7 @@ describe('a process without a collector', () => {
   })
 })
 
-it('an endpoint that is none is a fault of the configuration', async () => {
+it('an invalid endpoint is a configuration error', async () => {
   const { ended, stderr } = run({
     OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318',
     OTEL_TRACES_SAMPLER_ARG: '2',

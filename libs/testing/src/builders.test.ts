@@ -8,7 +8,7 @@ const builders = [
 ] as const
 
 describe.each(builders)('$name', ({ validator }, build) => {
-  it('takes what its builder makes, also when it has been sent', () => {
+  it('accepts what its builder creates, also after sending it', () => {
     expect(validator.check(build())).toBeUndefined()
     expect(validator.check(JSON.parse(JSON.stringify(build())))).toBeUndefined()
   })
@@ -23,7 +23,7 @@ describe.each(builders)('$name', ({ validator }, build) => {
   })
 })
 
-it('keeps what a test asks for', () => {
+it('keeps the given values', () => {
   const record = { event: { eventName: 'signed_up' }, projectId: '01900000-0000-7000-8000-00000000000a' }
   expect(anIngestRecord(record)).toMatchObject({
     ...record,

@@ -20,7 +20,7 @@ const isRunning = async (pid: string): Promise<boolean> => {
 const hasEnded = (pid: string) => eventually(`${pid} has ended`, async () => !(await isRunning(pid)))
 
 describe('a started process', () => {
-  it('ends with all that it has started', async () => {
+  it('ends together with the processes that it started', async () => {
     const { kill, stdout } = start('sh', PARENT)
     const pid = await lineOf(stdout)
     expect(await isRunning(pid)).toBe(true)
@@ -28,7 +28,7 @@ describe('a started process', () => {
     await hasEnded(pid)
   })
 
-  it('leaves nothing running when it is killed by others', async () => {
+  it('leaves no process running when it is killed', async () => {
     const { child, ended, stdout } = start('sh', PARENT)
     const pid = await lineOf(stdout)
     child.kill('SIGKILL')
@@ -36,7 +36,7 @@ describe('a started process', () => {
     await hasEnded(pid)
   })
 
-  it('can leave running what it has started', async () => {
+  it('can leave its processes running', async () => {
     // A surviving process would keep the output open.
     const script = 'sleep 600 >/dev/null 2>&1 & echo $!; wait'
     const { kill, stdout } = start('sh', ['-c', script], { keepGroup: true })
@@ -64,7 +64,7 @@ describe('a started process', () => {
     await hasEnded(pid)
   })
 
-  it('keeps what it writes, apart and together', async () => {
+  it('keeps its output, separately and combined', async () => {
     const { ended, output, stderr, stdout } = start('sh', ['-c', 'echo out; echo err >&2; exit 3'])
     expect(await ended).toBe(3)
     expect([stdout(), stderr()]).toEqual(['out\n', 'err\n'])
@@ -81,7 +81,7 @@ describe('a started process', () => {
     expect(await deaf.ended).toBe(0)
   })
 
-  it('rejects for who waits for the end of a command that does not exist', async () => {
+  it('rejects when the command does not exist', async () => {
     await expect(startProcess('no-such-command', []).ended).rejects.toThrow('ENOENT')
   })
 })

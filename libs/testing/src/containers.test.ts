@@ -15,7 +15,7 @@ it('starts several servers together', async () => {
   expect(one.stop).not.toHaveBeenCalled()
 })
 
-it('stops those that started, also later, when one cannot start', async () => {
+it('stops the started ones, also later, when one fails to start', async () => {
   const [early, late] = [aContainer(), aContainer()]
   const starting = Promise.withResolvers<typeof late.started>()
   const together = startTogether(

@@ -30,7 +30,7 @@ const linesOf = (
   }
 }
 
-it('ends with the counts', () => {
+it('prints the counts at the end', () => {
   const modules = [
     aModule(undefined, [{ state: 'passed' }, { state: 'failed' }]),
     aModule({ postgresUrl: 'postgres://localhost' }, [{ state: 'skipped' }]),
@@ -38,7 +38,7 @@ it('ends with the counts', () => {
   expect(linesOf(modules, [new Error('unhandled')])).toEqual(['1 passed, 2 failed, 1 skipped\n'])
 })
 
-it('says before them what was left out without Docker, and how to run it', () => {
+it('prints before them what was skipped without Docker, and how to run it', () => {
   const skipped: Result = { state: 'skipped' }
   const modules = [
     aModule(null, [skipped, skipped, { state: 'passed' }]),
@@ -52,7 +52,7 @@ it('says before them what was left out without Docker, and how to run it', () =>
   expect(counts).toBe('1 passed, 0 failed, 4 skipped\n')
 })
 
-it('counts the files that were left out of the project', () => {
+it('counts skipped files of the project', () => {
   const leftOut = ['apps/a/tests/one.test.ts', 'libs/b/tests/one.test.ts']
   expect(linesOf([], [], { leftOut })[0]).toContain(': 2 test files and 0 tests of other files were left out')
   expect(linesOf([], [], { leftOut, project: 'unit' })).toEqual(['0 passed, 0 failed, 0 skipped\n'])

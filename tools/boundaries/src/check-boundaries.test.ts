@@ -65,7 +65,7 @@ const violationsWith = async (files: Record<string, string>) =>
   (await checkBoundaries(await makeTree({ ...SOUND, ...files }))).violations
 
 describe('the boundaries', () => {
-  it('hold in a sound tree', async () => {
+  it('report nothing for valid imports', async () => {
     const { modules, dependencies, violations } = await checkBoundaries(await makeTree(SOUND))
     expect(violations).toEqual([])
     expect(modules).toBeGreaterThanOrEqual(Object.keys(SOUND).length)
@@ -180,7 +180,7 @@ describe('the boundaries', () => {
   })
 })
 
-describe('a graph that says nothing', () => {
+describe('an incomplete graph', () => {
   const rulesOf = (violations: { rule: string }[]) => [...new Set(violations.map(({ rule }) => rule))]
 
   it.each([
@@ -218,13 +218,13 @@ describe('the program', () => {
     return { status, lines: stdout().trim().split('\n') }
   }
 
-  it('ends with 0 when all is well', async () => {
+  it('exits with 0 without violations', async () => {
     const { status, lines } = await run(SOUND)
     expect(status).toBe(0)
     expect(lines).toEqual([expect.stringMatching(/^\d+ modules, \d+ imports, 0 violations$/)])
   })
 
-  it('ends with 1 and a line for each violation', async () => {
+  it('exits with 1 and a line for each violation', async () => {
     const { status, lines } = await run({ ...SOUND, 'libs/domain/src/more.ts': "import '@waymark/cache'\n" })
     expect(status).toBe(1)
     expect(lines).toContain(

@@ -35,7 +35,7 @@ describe.skipIf(!services)('three brokers', () => {
     await cluster?.stop()
   })
 
-  it('are restarted one by one under load, and nothing is lost', async () => {
+  it('are restarted one by one under load without loss', async () => {
     const { stop } = startLoad({ name: 'rolling', send: gateway.request })
     for (const container of cluster.containers) {
       await sleep(1_000)
@@ -50,7 +50,7 @@ describe.skipIf(!services)('three brokers', () => {
     expect(slowestMs(load)).toBeLessThan(DEADLINE_MS)
   }, 300_000)
 
-  it('give the lead of partitions to each other under load, and nothing is lost', async () => {
+  it('change the leaders of partitions under load without loss', async () => {
     const kafka = await openKafka(fleet)
     const { stop } = startLoad({ name: 'leaders', send: gateway.request })
     await sleep(500)
@@ -67,7 +67,7 @@ describe.skipIf(!services)('three brokers', () => {
   }, 300_000)
 })
 
-describe.skipIf(!services)('a broker behind a bad network', () => {
+describe.skipIf(!services)('a broker behind an unreliable network', () => {
   let kafka: Awaited<ReturnType<typeof startKafka>>
   let proxy: Awaited<ReturnType<typeof startTcpProxy>>
   let fleet: Fleet

@@ -15,7 +15,7 @@ describe.skipIf(!services)('consumers', () => {
   })
   afterAll(() => fleet?.stop())
 
-  it('become three and one again under load, and nothing is lost', async () => {
+  it('are scaled to three and back to one under load without loss', async () => {
     const { stop } = startLoad({ name: 'scaled', send: pipeline.gateway.request })
     const exitCodes: (number | null)[] = []
     for (let round = 0; round < extent(1, 4); round++) {
@@ -33,7 +33,7 @@ describe.skipIf(!services)('consumers', () => {
     expect(new Set(exitCodes)).toEqual(new Set([0]))
   }, 300_000)
 
-  it('are given everything again, and store it once', async () => {
+  it('read all records again, and store each once', async () => {
     const { stop } = startLoad({ name: 'again', send: pipeline.gateway.request, batch: 5 })
     await sleep(extent(3_000, 15_000))
     const load = await stop()

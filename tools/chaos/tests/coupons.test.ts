@@ -19,7 +19,7 @@ describe.skipIf(!services)('two coupon services', () => {
   })
   afterAll(() => fleet?.stop())
 
-  it(`let one of ${AT_ONCE} win who redeem one code at once`, async () => {
+  it(`redeem a code once for ${AT_ONCE} concurrent requests`, async () => {
     for (let round = 1; round <= extent(3, 20); round++) {
       const { id, codes } = await createPool(fleet, { size: 1 })
       const answers = await Promise.all(
@@ -45,7 +45,7 @@ describe.skipIf(!services)('two coupon services', () => {
     }
   })
 
-  it(`generate a pool of ${SIZE} together, though both are killed meanwhile`, async () => {
+  it(`generate a pool of ${SIZE} together, although both are killed`, async () => {
     const { id } = await createPool(fleet, { size: SIZE, generate: true })
     const pool = () => fleet.db.prisma.couponPool.findUniqueOrThrow({ where: { id } })
     let kills = 0

@@ -8,7 +8,7 @@ import { startLoad } from './load.ts'
 
 const KILLS = extent(4, 30)
 
-describe.skipIf(!services)('a persistence that is killed at the worst moment', () => {
+describe.skipIf(!services)('persistence that is killed at critical moments', () => {
   let fleet: Fleet
   let pipeline: Awaited<ReturnType<Fleet['startPipeline']>>
   let listener: pg.Client

@@ -45,7 +45,7 @@ describe.skipIf(!services)('odd input', () => {
     return { probe: path, status: response.status, error: text, tookMs: performance.now() - begunAt }
   }
 
-  it('is stored once or refused with a reason, by every way in, and nothing behind it is lost', async () => {
+  it('is stored once or refused with a reason on every path, without loss of later events', async () => {
     const load: Load = { name: 'odd', sent: [], acknowledged: new Set(), metering: new Set(), attempts: [] }
     const answers: Awaited<ReturnType<typeof post>>[] = []
     const track = async (path: string, id: string, eventName: string, odd: string) => {
@@ -74,7 +74,7 @@ describe.skipIf(!services)('odd input', () => {
     expect(rows).toEqual([])
   })
 
-  it('ends at its limits and not one byte before', async () => {
+  it('is accepted up to each limit and refused one byte beyond', async () => {
     const traitsOf = (bytes: number): string => `{"note":"${'x'.repeat(bytes - '{"note":""}'.length)}"}`
     const about = (traits: string) => `{"visitorId":"v","userId":"limits","traits":${traits}}`
     const deepEvent = (depth: number) => `{"eventName":"deep","properties":${nested(depth)}}`
@@ -113,7 +113,7 @@ describe.skipIf(!services)('odd input', () => {
     )
   })
 
-  it('in the traits of a person neither breaks a store nor reaches a prototype', async () => {
+  it('in traits neither fails a store nor changes a prototype', async () => {
     const answers = []
     for (const [n, odd] of Object.values(properties).entries())
       answers.push(

@@ -20,7 +20,7 @@ import { broken, countAnswers, type Services, startProbes, startServices } from 
 
 type Server = 'kafka' | 'postgres' | 'redis'
 
-describe.skipIf(!services)('a server that goes away under load', () => {
+describe.skipIf(!services)('a server that fails under load', () => {
   let containers: Record<Server, string>
   let fleet: Fleet
   let all: Services

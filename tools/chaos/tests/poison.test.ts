@@ -42,7 +42,7 @@ const poisons: Record<string, { value: Buffer | null; reason: RegExp; only?: str
   '4 MB of nonsense': { value: randomBytes(4_100_000), reason: /is not JSON/, only: 'dead-letters.v1' },
 }
 
-describe.skipIf(!services)('poison in every topic', () => {
+describe.skipIf(!services)('invalid records in every topic', () => {
   let fleet: Fleet
   let gateway: Replica
   beforeAll(async () => {

@@ -93,7 +93,7 @@ describe.skipIf(!services)('a process that is killed under load', () => {
     expect(redeemed).toBeGreaterThan(KILLS)
   }, 300_000)
 
-  it('stores each click once, but for those of its last moment: link-redirector', async () => {
+  it('stores each click once, except those of its last moments: link-redirector', async () => {
     const redirector = await fleet.start('link-redirector')
     const linkId = uuidv7()
     await fleet.db.prisma.shortLink.create({

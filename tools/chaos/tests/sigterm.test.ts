@@ -67,7 +67,7 @@ describe.skipIf(!services)('SIGTERM under load', () => {
     ['management-api', () => ({ method: 'GET', path: `/api/projects/${fleet.projectId}/events` }), 200],
   ]
 
-  it.each(cases)('fails no request of a client that repeats nothing: %s', async (app, of, expected) => {
+  it.each(cases)('fails no request of a client without retries: %s', async (app, of, expected) => {
     let replicas = [await fleet.start(app), await fleet.start(app)]
     const agent = new Agent({ keepAlive: true })
     const answers: (number | string)[] = []
@@ -111,7 +111,7 @@ describe.skipIf(!services)('SIGTERM under load', () => {
     for (const replica of replicas) await replica.terminate()
   })
 
-  it('commits exactly what was handled, and nothing is lost: the consumers', async () => {
+  it('commits exactly what was processed: the consumers', async () => {
     const { gateway, enrichment, persistence } = await fleet.startPipeline()
     const kafka = await openKafka(fleet)
     const { stop } = startLoad({ name: 'terminated', send: gateway.request, batch: 5, pauseMs: 25 })

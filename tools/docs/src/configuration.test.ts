@@ -6,12 +6,12 @@ import { expect, it } from 'vitest'
 import { describeConfiguration } from './configuration.ts'
 import { allSections } from './sections.ts'
 
-it('is told on the page as it is in the code: npm run docs:config', async () => {
+it('is the same on the page and in the code: npm run docs:config', async () => {
   const page = path.resolve(import.meta.dirname, '../../../docs/configuration.md')
   expect(await readFile(page, 'utf8')).toBe(describeConfiguration(await allSections()))
 })
 
-it('tells of each variable where it is first or another, with its values and its default', () => {
+it('lists each variable with its values and default', () => {
   const port = variable('PORT', Type.Integer({ minimum: 0, maximum: 9, default: 8, description: 'Where.' }))
   const mode = variable('MODE', Type.Union([Type.Literal(''), Type.Literal('a')], { default: '' }))
   const otherMode = variable('MODE', Type.Union([Type.Literal(''), Type.Literal('a')], { default: 'a' }))

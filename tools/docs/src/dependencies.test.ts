@@ -26,11 +26,11 @@ describe('install scripts', async () => {
     runs === 'yes',
   ])
 
-  it('are each decided about in package.json, and no other', () => {
+  it('are each allowed or denied in package.json, and no others', () => {
     expect(Object.keys(allowScripts).sort()).toEqual([...new Set(withScript)].sort())
   })
 
-  it('are told on the page as they are decided, each with a reason', () => {
+  it('are listed on the page with the decision and a reason', () => {
     expect(Object.fromEntries(told)).toEqual(allowScripts)
   })
 })

@@ -49,14 +49,14 @@ const run = (args: string[] = [], env: Record<string, string> = {}): string =>
   })
 
 describe('docker-compose.yml', () => {
-  it('publishes every port on the loopback interface unless told otherwise', () => {
+  it('publishes every port on the loopback interface by default', () => {
     const ports = entries.flatMap(([, { ports = [] }]) => ports)
     expect(ports.length).toBeGreaterThan(4)
     for (const port of ports)
       expect(port).toMatch(/^(127\.0\.0\.1|\$\{WAYMARK_BIND_ADDRESS:-127\.0\.0\.1\}):/)
   })
 
-  it('holds no secret and no default for one', () => {
+  it('contains no secret and no default for one', () => {
     for (const { environment = {} } of Object.values(services)) {
       for (const [name, value] of Object.entries(environment)) {
         if (!/PASSWORD|SECRET/.test(name)) continue
@@ -67,7 +67,7 @@ describe('docker-compose.yml', () => {
     expect(text).not.toMatch(/:\/\/[^/\s]*:[^/\s@]*@/)
   })
 
-  it('mounts a secret only in the services that read it, and makes it before they start', () => {
+  it('mounts a secret only in the services that read it, and creates it before they start', () => {
     const writers = (services.secrets?.volumes ?? []).filter((volume) => volume.startsWith('secrets-'))
     for (const [name, service] of entries) {
       if (name === 'secrets') continue
@@ -83,7 +83,7 @@ describe('docker-compose.yml', () => {
     expect(services.postgres?.depends_on?.secrets?.condition).toBe('service_completed_successfully')
   })
 
-  it('names no file that secrets.sh does not make for that service', () => {
+  it('names only files that secrets.sh creates for that service', () => {
     run()
     const made = readdirSync(folder).flatMap((reader) =>
       readdirSync(path.join(folder, reader)).map((name) => `${reader}/${name}`),
@@ -96,7 +96,7 @@ describe('docker-compose.yml', () => {
 })
 
 describe('the database roles in docker-compose.yml', () => {
-  it("are one for each service, whose password the setup sets, and only the setup has the owner's", () => {
+  it("exist for each service with a password from the setup, and only the setup has the owner's", () => {
     for (const name of serviceNames) {
       const { environment = {} } = services[name] ?? {}
       const file = `/run/secrets/${name}-database-password`
@@ -115,7 +115,7 @@ describe('the database roles in docker-compose.yml', () => {
 describe('nginx.conf', () => {
   const proxy = readFileSync(path.join(ROOT, 'deploy/docker/nginx.conf'), 'utf8')
 
-  it('does not lead to /internal/', () => {
+  it('does not route /internal/', () => {
     expect(/location \/internal\/ \{([^}]*)\}/.exec(proxy)?.[1]).not.toContain('proxy_pass')
     expect(proxy).toMatch(/location \/internal\/ \{ .*return 404/)
   })
@@ -124,7 +124,7 @@ describe('nginx.conf', () => {
 describe('secrets.sh', () => {
   const secret = (reader: string, name: string) => readFileSync(path.join(folder, reader, name), 'utf8')
 
-  it('makes random secrets, the same for all who read one', () => {
+  it('creates random secrets, the same for all services that read one', () => {
     run()
     for (const reader of ['setup', 'ingest-gateway', 'persistence-consumer', 'management-api'])
       expect(secret(reader, 'clickhouse-password')).toBe(secret('clickhouse', 'clickhouse-password'))
@@ -168,13 +168,13 @@ describe('secrets.sh', () => {
     expect(secret('email-consumer', 'email-consumer-database-password')).toBe(after)
   })
 
-  it('takes what is given in the environment', () => {
+  it('uses secrets of the environment', () => {
     run([], { POSTGRES_PASSWORD: 'chosen', MAIL_SECRET: 'm'.repeat(32) })
     expect(secret('setup', 'database-password')).toBe('chosen\n')
     expect(secret('email-consumer', 'mail-secret')).toBe(`${'m'.repeat(32)}\n`)
   })
 
-  it('renews one, and keeps the last mail secret so that links in old emails work', () => {
+  it('renews a secret, and keeps the previous mail secret so that links in sent emails work', () => {
     run()
     const password = secret('postgres', 'database-password')
     const first = secret('email-consumer', 'mail-secret').trim()
@@ -267,13 +267,13 @@ esac
     )
   })
 
-  it('keeps the password of a database that is there, and takes it away from the apps', () => {
+  it('keeps the password of an existing database, and removes it from the apps', () => {
     expect(create(['waymark-connections'], 'before')).toContain('/data/DATABASE_PASSWORD')
     expect(created()['waymark-setup']?.DATABASE_PASSWORD).toBe('before')
     expect(created()['waymark-connections']).toBeUndefined()
   })
 
-  it('leaves Secrets that exist as they are', () => {
+  it('does not change existing Secrets', () => {
     expect(create(['waymark-clickhouse', 'waymark-connections', 'waymark-setup'])).not.toContain('create')
     expect(existsSync(path.join(folder, 'secrets.yaml'))).toBe(false)
   })

@@ -8,25 +8,25 @@ const service = (spec: object) => ({
   spec,
 })
 
-it('finds nothing wrong with what is right', async () => {
+it('reports nothing for a valid manifest', async () => {
   const right = service({ selector: { app: 'shop' }, ports: [{ port: 80, targetPort: 'http' }] })
   expect(await schemaProblems([right])).toEqual([])
   expect(unknownFields([right])).toEqual([])
 })
 
-it('finds a value that does not fit', async () => {
+it('reports an invalid value', async () => {
   expect(await schemaProblems([service({ ports: [{ port: 'eighty' }] })])).toEqual([
     expect.stringContaining('Service shop'),
   ])
 })
 
-it('finds a field that is misspelt', () => {
+it('reports a misspelled field', () => {
   expect(unknownFields([service({}), service({ ports: [{ port: 80, tragetPort: 'http' }] })])).toEqual([
     expect.stringMatching(/Service shop: .*tragetPort/),
   ])
 })
 
-it('finds a kind that does not exist', async () => {
+it('reports an unknown kind', async () => {
   const odd = { ...service({}), kind: 'Servise' }
   expect(await schemaProblems([odd])).toHaveLength(1)
   expect(unknownFields([odd])).not.toEqual([])

@@ -30,13 +30,13 @@ it.each(['rules.yaml', 'dashboard.json'])('%s asks for figures that are there', 
   expect([...asked].filter((figure) => !declaredFigures().has(figure))).toEqual([])
 })
 
-it('are objects that the operator knows', async () => {
+it('are objects of the operator', async () => {
   const objects = ['rules.yaml', 'pod-monitor.yaml'].map((name) => parse(textOf(name)) as KubernetesObject)
   expect(await schemaProblems(objects)).toEqual([])
   expect(unknownFields(objects)).toEqual([])
 })
 
-it('every alert says what is wrong and how bad that is', () => {
+it('every alert has a summary, a description and a severity', () => {
   type Rule = { alert: string; labels: { severity: string }; annotations: Record<string, string> }
   const { spec } = parse(textOf('rules.yaml')) as { spec: { groups: { rules: Rule[] }[] } }
   for (const { labels, annotations } of spec.groups.flatMap(({ rules }) => rules)) {

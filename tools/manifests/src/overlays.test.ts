@@ -39,19 +39,19 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
   const without = (has: (workload: Workload) => unknown) =>
     apps.filter((workload) => !has(workload)).map(({ name }) => name)
 
-  it('is what the API knows', async () => {
+  it('is valid for the API', async () => {
     expect(await schemaProblems(objects)).toEqual([])
     expect(unknownFields(objects)).toEqual([])
   })
 
-  it('has every service, by an account of its own', () => {
+  it('has every service with its own service account', () => {
     expect(apps.map(({ name }) => name).sort()).toEqual(SERVICES.toSorted())
     expect(apps.map(({ pod }) => pod.serviceAccountName).sort()).toEqual(SERVICES.toSorted())
     for (const { name, pod } of apps) expect(pod.containers[0]?.image).toMatch(`waymark/${name}:`)
     expect(named(objects, 'Job')).toEqual(expect.arrayContaining(['migrate', 'topics']))
   })
 
-  it('puts everything but the namespace into one namespace, where pods are restricted', () => {
+  it('puts all objects into one namespace with restricted pods', () => {
     const elsewhere = objects.filter(
       ({ kind, metadata }) => kind !== 'Namespace' && metadata.namespace !== 'waymark',
     )
@@ -62,14 +62,14 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
     for (const { securityContext } of containers) expect(securityContext?.readOnlyRootFilesystem).toBe(true)
   })
 
-  it('asks for resources, and bounds memory', () => {
+  it('requests resources, and limits memory', () => {
     for (const { resources } of workloads.flatMap(({ pod }) => pod.containers)) {
       expect(resources?.requests).toMatchObject({ cpu: expect.anything(), memory: expect.anything() })
       expect(resources?.limits).toMatchObject({ memory: expect.anything() })
     }
   })
 
-  it('looks at each service by three probes, of which readiness follows no store', () => {
+  it('has three probes for each service, of which readiness depends on no store', () => {
     for (const { pod } of apps) {
       const [app] = pod.containers
       expect(app?.startupProbe?.httpGet).toEqual({ path: '/readyz', port: 'http' })
@@ -78,7 +78,7 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
     }
   })
 
-  it('gives what runs on a busy node time to say that it is ready', () => {
+  it('allows for a slow start on a busy node', () => {
     const readiness = workloads
       .flatMap(({ pod }) => pod.containers)
       .flatMap((one) => one.readinessProbe ?? [])
@@ -86,7 +86,7 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
     for (const { timeoutSeconds } of readiness) expect(timeoutSeconds).toBe(5)
   })
 
-  it('updates whatever a Service leads to without a gap, and other consumers without one too many', () => {
+  it('updates what a Service routes to without downtime, and other consumers without surplus pods', () => {
     const answering = objects
       .filter(({ kind }) => kind === 'Service')
       .map(({ spec }) => (spec as { selector: Record<string, string> }).selector['app.kubernetes.io/name'])
@@ -101,12 +101,12 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
     }
   })
 
-  it('keeps one pod away at a time, and spreads them', () => {
+  it('allows one unavailable pod at a time, and spreads pods', () => {
     expect(named(objects, 'PodDisruptionBudget').sort()).toEqual(SERVICES.toSorted())
     expect(without(({ pod }) => pod.topologySpreadConstraints?.length === 2)).toEqual([])
   })
 
-  it('leaves the number of replicas to one autoscaler at most', () => {
+  it('has at most one autoscaler for each workload', () => {
     expect(without(({ replicas }) => replicas === undefined)).toEqual([])
     const byCpu = named(objects, 'HorizontalPodAutoscaler')
     const byLag = named(objects, 'ScaledObject')
@@ -115,7 +115,7 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
     expect(byLag.sort()).toEqual(overlay === 'operators' ? CONSUMERS.toSorted() : [])
   })
 
-  it('takes its configuration and secrets by reference, from what is there', () => {
+  it('refers to existing configuration and Secrets only', () => {
     const configMaps = named(objects, 'ConfigMap')
     // A password in a manifest would be the same everywhere. KEDA's Secret only configures the authentication.
     expect(named(objects, 'Secret')).toEqual(overlay === 'operators' ? ['waymark-keda'] : [])
@@ -125,7 +125,7 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
     }
   })
 
-  it('has each service sign in to the database by its own role, where there is a Secret for it', () => {
+  it('gives each service its own database role if there is a Secret for it', () => {
     for (const { name, pod } of apps) {
       const [app] = pod.containers
       for (const variable of ['DATABASE_USERNAME', 'DATABASE_PASSWORD'])
@@ -148,7 +148,7 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
       })
   })
 
-  it('mounts volumes that exist, and finds certificates in them', () => {
+  it('mounts existing volumes that contain its certificates', () => {
     const config = objects.find(({ kind }) => kind === 'ConfigMap')
     const files = Object.values((config?.data ?? {}) as Record<string, string>).filter((value) =>
       value.startsWith('/etc/'),
@@ -165,13 +165,13 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
     expect(files.length > 0).toBe(overlay !== 'local')
   })
 
-  it('lets nobody reach anybody unless a policy says so', () => {
+  it('denies all traffic that no policy allows', () => {
     const policies = objects.filter(({ kind }) => kind === 'NetworkPolicy')
     const deny = policies.find(({ metadata }) => metadata.name === 'default-deny')
     expect(deny?.spec).toEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] })
   })
 
-  it('routes every public path to a Service that is there, and none to /internal', () => {
+  it('routes every public path to an existing Service, and none to /internal', () => {
     const paths = ingressPaths(objects)
     const services = named(objects, 'Service')
     expect(paths.filter(({ backend }) => !services.includes(backend.service.name))).toEqual([])
@@ -206,7 +206,7 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
     expect(services).toContain('ingest-internal')
   })
 
-  it('takes bodies as large as the proxy of docker compose does', () => {
+  it('accepts bodies as large as the proxy of Docker Compose', () => {
     const [ingress] = objects.filter(({ kind }) => kind === 'Ingress')
     const proxy = readFileSync(path.join(ROOT, 'deploy/docker/nginx.conf'), 'utf8')
     expect(ingress?.metadata.annotations?.['nginx.ingress.kubernetes.io/proxy-body-size']).toBe(
@@ -233,7 +233,7 @@ describe.skipIf(!kustomize)('the servers of operators', () => {
     }
   }
 
-  it('run in pods that the namespace takes', () => {
+  it('run in pods that the namespace allows', () => {
     const specs = (kustomize ? render(kustomize, 'overlays/operators') : [])
       .filter(({ apiVersion, kind }) => apiVersion.startsWith('kafka.strimzi.io/') && kind !== 'KafkaUser')
       .map(({ spec }) => spec as Strimzi)
@@ -266,7 +266,7 @@ describe.skipIf(!kustomize)('the servers of operators', () => {
 describe.skipIf(!kustomize)('the component clickhouse-tls', () => {
   const objects = kustomize ? render(kustomize, 'overlays/operators') : []
 
-  it('has servers and services use the Secret waymark-clickhouse-tls', () => {
+  it('lets servers and services use the Secret waymark-clickhouse-tls', () => {
     const secret = { secretName: 'waymark-clickhouse-tls' }
     const servers = objects.find(({ kind }) => kind === 'ClickHouseInstallation')
     expect(servers?.spec).toMatchObject({

@@ -37,7 +37,7 @@ describe.skipIf(!kustomize)('the policies of the local overlay', () => {
   const objects = kustomize ? render(kustomize, 'overlays/local') : []
   const pod = podsOf(objects)
 
-  it('let every app and the setup reach the servers, and nobody else', () => {
+  it('allow only the apps and the setup to connect to the servers', () => {
     for (const [server, port] of Object.entries({
       postgres: 5432,
       redis: 6379,
@@ -56,20 +56,20 @@ describe.skipIf(!kustomize)('the policies of the local overlay', () => {
     expect(lets(objects, { from: pod('ingest-gateway'), to: pod('postgres'), port: 22 })).toBe(false)
   })
 
-  it('let names be asked for by both protocols', () => {
+  it('allow DNS by UDP and TCP', () => {
     for (const protocol of ['UDP', 'TCP'] as const)
       for (const from of [pod('ingest-gateway'), pod('migrate'), pod('kafka')])
         expect(lets(objects, { from, to: outside('kube-system'), port: 53, protocol })).toBe(true)
   })
 
-  it('let only the email consumer send mail', () => {
+  it('allow only the email consumer to send mail', () => {
     expect(lets(objects, { from: pod('email-consumer'), to: pod('mail'), port: 1025 })).toBe(true)
     expect(lets(objects, { from: pod('ingest-gateway'), to: pod('mail'), port: 1025 })).toBe(false)
     expect(lets(objects, { from: pod('email-consumer'), to: outside('internet'), port: 587 })).toBe(true)
     expect(lets(objects, { from: pod('coupon-service'), to: outside('internet'), port: 587 })).toBe(false)
   })
 
-  it('let only the webhook dispatcher reach the internet, and no private network', () => {
+  it('allow only the webhook dispatcher to connect to the internet, and not to private networks', () => {
     const reaches = (name: string, address: string): boolean =>
       lets(objects, { from: pod(name), to: { labels: {}, namespace: 'internet', address }, port: 443 })
     for (const address of ['93.184.215.14', '2606:2800:21f:cb07::1']) {
@@ -88,7 +88,7 @@ describe.skipIf(!kustomize)('the policies of the local overlay', () => {
       expect([address, reaches('webhook-dispatcher', address)]).toEqual([address, false])
   })
 
-  it('let an Ingress controller of any namespace in, and Prometheus to the figures', () => {
+  it('allow an Ingress controller of any namespace, and Prometheus to read metrics', () => {
     for (const name of PUBLIC)
       expect(lets(objects, { from: outside('traefik'), to: pod(name), port: 8080 })).toBe(true)
     for (const name of CONSUMERS)
@@ -97,7 +97,7 @@ describe.skipIf(!kustomize)('the policies of the local overlay', () => {
     expect(lets(objects, { from: outside('traefik'), to: pod('ingest-gateway'), port: 9464 })).toBe(false)
   })
 
-  it('let only the demo reach the API server', () => {
+  it('allow only the demo Job to connect to the API server', () => {
     for (const port of [443, 6443, 8443]) {
       expect(lets(objects, { from: pod('demo'), to: outside('api-server'), port })).toBe(true)
       expect(lets(objects, { from: pod('migrate'), to: outside('api-server'), port })).toBe(false)
@@ -112,7 +112,7 @@ describe.skipIf(!kustomize)('the policies of the overlay operators', () => {
   const database: End = { labels: { 'cnpg.io/cluster': 'waymark-db' } }
   const clickhouse: End = { labels: { 'app.kubernetes.io/name': 'clickhouse' } }
 
-  it('let apps, KEDA and the operators reach the servers, and servers each other', () => {
+  it('allow apps, KEDA, the operators and the servers themselves to connect to the servers', () => {
     const operator = outside('strimzi', { 'strimzi.io/kind': 'cluster-operator' })
     for (const flow of [
       { from: pod('persistence-consumer'), to: broker, port: 9093 },
@@ -140,7 +140,7 @@ describe.skipIf(!kustomize)('the policies of the overlay operators', () => {
     expect(lets(objects, { from: outside('keda'), to: database, port: 5432 })).toBe(false)
   })
 
-  it('let in the Ingress controller from its namespace only, and backfills by their label', () => {
+  it('allow the Ingress controller from its namespace only, and backfills by their label', () => {
     const to = pod('ingest-gateway')
     expect(lets(objects, { from: outside('ingress-nginx'), to, port: 8080 })).toBe(true)
     expect(lets(objects, { from: outside('elsewhere'), to, port: 8080 })).toBe(false)
@@ -165,7 +165,7 @@ describe.skipIf(!kustomize)('the component tracing', () => {
     return kustomize ? render(kustomize, path.relative(K8S, folder)) : []
   }
 
-  it('tells every process of the collector, and lets pods reach it', () => {
+  it('configures the collector in every process, and allows connections to it', () => {
     const traced = renderWithTracing()
     const from = podsOf(traced)('ingest-gateway')
     expect(lets(traced, { from, to: collector, port: 4318 })).toBe(true)

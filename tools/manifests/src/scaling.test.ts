@@ -48,7 +48,7 @@ describe.skipIf(!kustomize)('scaling', () => {
     expect(triggers.toSorted()).toEqual(subscriptions().toSorted())
   })
 
-  it('keeps two of everything that answers requests, so that one can be replaced', () => {
+  it('keeps two replicas of everything that answers requests', () => {
     const least = [
       ...byCpu.map(({ scaleTargetRef, minReplicas }) => [scaleTargetRef.name, minReplicas] as const),
       ...byLag.map(({ scaleTargetRef, minReplicaCount }) => [scaleTargetRef.name, minReplicaCount] as const),

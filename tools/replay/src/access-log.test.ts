@@ -102,7 +102,7 @@ describe('request', () => {
     expect(entry?.target).toBe(target)
   })
 
-  test('ends where its protocol does when its quotes are not escaped', () => {
+  test('ends after its protocol when its quotes are not escaped', () => {
     expect(parse(frame({ request: 'GET /?q=" 200 5 " HTTP/1.1' }))?.target).toBe('/?q=" 200 5 "')
   })
 })
@@ -140,7 +140,7 @@ describe('referrer and agent', () => {
   })
 })
 
-test('of the odd lines, only those without a frame are not understood', () => {
+test('of the odd lines, only those without the fixed fields are not parsed', () => {
   const strangers = fixtureLines.flatMap((line, index) => (parse(line) ? [] : [index + 1]))
   expect(strangers).toEqual([40, 43, 44])
 })

@@ -70,7 +70,7 @@ describe('a line over the limit', () => {
     ])
   })
 
-  test('takes no more memory than the limit, also when it never ends', async () => {
+  test('uses no more memory than the limit, also when it never ends', async () => {
     async function* endless() {
       for (let turn = 0; turn < 20_000; turn += 1) yield Buffer.alloc(64 * 1024, 'x')
     }
@@ -82,7 +82,7 @@ describe('a line over the limit', () => {
   })
 })
 
-test('a damaged file gives its readable lines, then the error', async () => {
+test('a damaged file yields its readable lines, then the error', async () => {
   const text = Array.from({ length: 20_000 }, (_, index) => `line ${index} ${Math.sin(index)}\n`).join('')
   const compressed = gzipSync(text)
   const lines: string[] = []

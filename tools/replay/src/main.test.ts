@@ -48,7 +48,7 @@ const logOf = (count: number) =>
     (_, index) => `192.0.2.${index % 250} - - [-] "GET /${index} HTTP/1.1" 200 5\n`,
   ).join('')
 
-test('sends the odd lines, once, however often and in whatever form', async () => {
+test('sends each odd line once, for repeated and compressed files', async () => {
   const server = await start()
   const options = ['--url', server.url, '--key', 'k']
   const first = await run([oddLines, ...options]).ended
@@ -73,7 +73,7 @@ test('sends the odd lines, once, however often and in whatever form', async () =
   expect(server.stored.size).toBe(292)
 })
 
-test('takes address and key from demo.json, and a path from where npm was called', async () => {
+test('reads address and key from demo.json, and resolves paths where npm was called', async () => {
   const server = await start()
   writeDemo({ baseUrl: server.url, apiKey: 'wm_sec_demo' })
   writeFileSync(join(folder, 'here.log'), logOf(3))
@@ -86,7 +86,7 @@ test('takes address and key from demo.json, and a path from where npm was called
   })
 })
 
-test('goes on where it was when the server is back at another port', async () => {
+test('continues when the server is available again on another port', async () => {
   const half = Promise.withResolvers<void>()
   const first = await start((_, turn) => {
     if (turn <= 4) return 'accept'
@@ -178,7 +178,7 @@ describe('exit code', () => {
     expect(stderr).toContain(message)
   })
 
-  test('1 when the key is refused, with what was done before', async () => {
+  test('1 when the key is refused, with the counts until then', async () => {
     const server = await start((_, turn) =>
       turn <= 1 ? 'accept' : { status: 401, body: { error: 'unauthorized' } },
     )
@@ -190,7 +190,7 @@ describe('exit code', () => {
     expect(numbers(stdout)).toMatchObject({ sent: '100', accepted: '100' })
   })
 
-  test('1 when events failed, and says why', async () => {
+  test('1 when events failed, with the reason', async () => {
     const server = await start(() => ({
       status: 400,
       body: {

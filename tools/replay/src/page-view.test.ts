@@ -21,7 +21,7 @@ const lineOf = (text: string | Uint8Array, number = 1): Line => ({
 })
 const line = lineOf('a line')
 
-test('says what the line says', () => {
+test('has the values of the line', () => {
   expect(toPageView(entry, line)).toEqual({
     eventName: 'page_view',
     eventId: eventIdOf(line),
@@ -38,7 +38,7 @@ test('says what the line says', () => {
   })
 })
 
-test('leaves out what the line does not say', () => {
+test('omits values that the line lacks', () => {
   const nothing = {
     ...entry,
     address: 'client.example.net',
@@ -116,7 +116,7 @@ test('visitor id follows address and agent', () => {
   )
 })
 
-test('an event stays below 32 KiB and well formed, however long the line', () => {
+test('an event stays below 32 KiB and well-formed for any length of the line', () => {
   const unit = fc.constantFrom('a', 'é', '"', '\u0016', '漢', '😀')
   const long = fc.tuple(unit, fc.integer({ min: 0, max: 40_000 })).map(([text, times]) => text.repeat(times))
   fc.assert(
@@ -132,7 +132,7 @@ test('an event stays below 32 KiB and well formed, however long the line', () =>
   )
 })
 
-test('any line makes an event of the shape that the server takes', () => {
+test('any line becomes an event that the server accepts', () => {
   const odd = fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes).toString('latin1'))
   fc.assert(
     fc.property(odd, odd, odd, odd, (head, request, referrer, agent) => {

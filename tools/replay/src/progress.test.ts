@@ -8,7 +8,7 @@ const outputOf = (isTTY: boolean) => {
   return { output: Object.assign(stream, { isTTY, columns: 120 }), text: () => String(stream.read() ?? '') }
 }
 
-test('off a terminal: a plain line every few seconds, and when a wait begins and ends', () => {
+test('without a terminal: a plain line every few seconds, and when a wait starts and ends', () => {
   const { output, text } = outputOf(false)
   let time = 0
   const progress = createProgress(output, 200, () => time)
@@ -25,7 +25,7 @@ test('off a terminal: a plain line every few seconds, and when a wait begins and
   progress.stop()
 })
 
-test('on a terminal: a bar that says what it waits for', () => {
+test('on a terminal: a bar that shows what it waits for', () => {
   const { output, text } = outputOf(true)
   // The bar moves the cursor, which needs a real terminal stream.
   const terminal = Object.assign(output, { cursorTo() {}, moveCursor() {}, clearLine() {} })

@@ -53,7 +53,7 @@ describe('batches', () => {
     return batches
   }
 
-  test('hold 100 events each, in order, the last one the rest', async () => {
+  test('have 100 events each, in order, and the last one the rest', async () => {
     const batches = await collect(outgoing(250))
     expect(batches.map(({ lines }) => lines.length)).toEqual([100, 100, 50])
     expect(batches.flatMap(({ lines }) => lines)).toEqual(
@@ -62,14 +62,14 @@ describe('batches', () => {
     expect(JSON.parse(batches[2]?.body ?? '').events[49].eventId).toBe('e250')
   })
 
-  test('are smaller where events are long, because a body may have 1 MiB', async () => {
+  test('are smaller for long events, because a body may have 1 MiB', async () => {
     const batches = await collect(outgoing(100, 'é'.repeat(15_000)))
     expect(batches.flatMap(({ lines }) => lines)).toHaveLength(100)
     for (const { body } of batches) expect(Buffer.byteLength(body)).toBeLessThan(1024 * 1024)
     expect(batches.length).toBeLessThan(6)
   })
 
-  test('give what came before an error, then the error', async () => {
+  test('yield the events before an error, then the error', async () => {
     async function* broken() {
       yield* outgoing(130)
       throw new Error('unexpected end of file')
@@ -109,7 +109,7 @@ test('asks for the synchronous path, below the path of the address', async () =>
   expect(server.seen[0]?.url).toBe('/behind/a/proxy/api/v1/t?sync=1')
 })
 
-test('has as many requests under way as asked for, no more', async () => {
+test('has at most the requested number of requests in flight', async () => {
   let underWay = 0
   let most = 0
   const four = Promise.withResolvers<void>()
@@ -134,7 +134,7 @@ describe('an answer that counts', () => {
     failures.length = 0
   })
 
-  test('202 with some invalid: the others are accepted, the line is named', async () => {
+  test('202 with some invalid: the others are accepted, and the line is reported', async () => {
     const server = await start(({ events }, turn) =>
       turn === 2
         ? status(202, {
@@ -151,7 +151,7 @@ describe('an answer that counts', () => {
     expect(failures).toEqual([{ line: 107, reason: 'too long' }])
   })
 
-  test('400 with a list: all of that batch failed, the next one goes on', async () => {
+  test('400 with a list: the whole batch failed, and the next one continues', async () => {
     const server = await start(({ events }, turn) =>
       turn === 1
         ? status(400, {
@@ -198,7 +198,7 @@ describe('an answer that counts', () => {
     expect(failures).toEqual([])
   })
 
-  test('a status of success over a body of failure: the body is believed', async () => {
+  test('a status of success with a body of failure: the body counts', async () => {
     const server = await start(({ events }) =>
       status(202, { accepted: 0, failed: events.length, queued: 0, processed: false }),
     )
@@ -207,7 +207,7 @@ describe('an answer that counts', () => {
 })
 
 describe('retries', () => {
-  test('429 after the time that the body or the header asks for', async () => {
+  test('429 after the time in the body or header', async () => {
     const server = await start(({ events }, turn) => {
       if (turn === 1) return status(429, { error: 'rate limited', retryAfter: 17 })
       if (turn === 2) return status(429, 'slow down', { 'Retry-After': '23' })
@@ -228,7 +228,7 @@ describe('retries', () => {
     ])
   })
 
-  test('503 and other troubles of the server, slower each time, up to 5 s', async () => {
+  test('503 and other server errors, with growing pauses up to 5 s', async () => {
     const server = await start(({ events }, turn) => {
       if (turn <= 8) return status(turn % 2 ? 503 : 500, '<html>')
       return accepted(events.length)
@@ -238,7 +238,7 @@ describe('retries', () => {
     expect(waits).toEqual([200, 400, 800, 1600, 3200, 5000, 5000, 5000])
   })
 
-  test('503 sooner than it asks, because a dependency may be back before', async () => {
+  test('503 before the requested time, because a dependency may recover earlier', async () => {
     const server = await start(({ events }, turn) =>
       turn === 1
         ? status(503, { error: 'QUEUE_UNAVAILABLE', retryAfter: 60 })
@@ -266,7 +266,7 @@ describe('retries', () => {
     expect(server.stored.size).toBe(1_000)
   })
 
-  test('until the server is back, on the same port', async () => {
+  test('until the server is available again on the same port', async () => {
     const half = Promise.withResolvers<void>()
     const first = await start((_, turn) => {
       if (turn <= 5) return 'accept'
@@ -283,7 +283,7 @@ describe('retries', () => {
     expect(second.stored.size).toBe(1_000)
   })
 
-  test('at another address and with another key, when the server is back there', async () => {
+  test('with another address and key, when the server is available there', async () => {
     const first = await start((_, turn) => (turn <= 3 ? 'accept' : 'cut'))
     let target = { url: first.url, key: 'old' }
     const second = await start(
@@ -306,7 +306,7 @@ describe('retries', () => {
     expect(waits).toBeGreaterThan(0)
   })
 
-  test('a server that is not there yet, for as long as it takes', async () => {
+  test('a server that has not started yet, without a limit', async () => {
     const probe = await start()
     await probe.close()
     let attempts = 0
@@ -321,7 +321,7 @@ describe('retries', () => {
     expect(server?.stored.size).toBe(100)
   })
 
-  test('with a key that a server got anew', async () => {
+  test('with a new key of the server', async () => {
     const server = await start(({ key }) =>
       key === 'new' ? 'accept' : status(401, { error: 'unauthorized' }),
     )
@@ -363,7 +363,7 @@ describe('stops', () => {
     expect(error.message).toBe('interrupted')
   })
 
-  test('at a refusal, also while the source has nothing to say', async () => {
+  test('at a refusal, also while the source is silent', async () => {
     const server = await start(() => status(401))
     async function* quiet() {
       yield* outgoing(100)
@@ -373,7 +373,7 @@ describe('stops', () => {
     expect(isRefusal(await failureOf(sending))).toBe(true)
   })
 
-  test('at an address that is none, instead of trying for ever', async () => {
+  test('at an invalid address, without retries', async () => {
     const error = await failureOf(send({ url: 'nonsense' }, 1))
     expect(error.message).toBe('Invalid URL')
   })

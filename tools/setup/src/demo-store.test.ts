@@ -8,7 +8,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { demoInFile, demoInSecret } from './demo-store.ts'
 
 describe('demo.json in a file', () => {
-  it('is read as it was written, by its owner only', async () => {
+  it('is read as it was written, and readable by its owner only', async () => {
     const file = path.join(await mkdtemp(path.join(tmpdir(), 'demo-')), 'demo.json')
     const store = demoInFile(file)
     expect(await store.read()).toBeUndefined()
@@ -44,7 +44,7 @@ describe('demo.json in a Secret', async () => {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const api = { url, token: 'token', namespace: 'waymark' }
 
-  it('is made once and replaced after that', async () => {
+  it('is created once and replaced afterwards', async () => {
     const store = demoInSecret('waymark-demo', api)
     expect(await store.read()).toBeUndefined()
     await store.write('{"ä":1}')
@@ -54,7 +54,7 @@ describe('demo.json in a Secret', async () => {
     expect(asked.filter((line) => line.startsWith('POST'))).toHaveLength(1)
   })
 
-  it('is an error when the service account may not', async () => {
+  it('is an error when the service account lacks the permission', async () => {
     const store = demoInSecret('waymark-demo', { ...api, token: 'wrong' })
     await expect(store.read()).rejects.toThrow('403')
     await expect(store.write('x')).rejects.toThrow('403')

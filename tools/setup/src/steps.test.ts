@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { readArguments } from './steps.ts'
 
-it('takes every step unless some are named', () => {
+it('runs every step unless some are named', () => {
   expect(readArguments([])).toEqual({ steps: new Set(['migrate', 'topics', 'demo']), newDemoKey: false })
   expect(readArguments(['topics'])).toEqual({ steps: new Set(['topics']), newDemoKey: false })
   expect(readArguments(['account'])).toEqual({ steps: new Set(['account']), newDemoKey: false })
@@ -9,6 +9,6 @@ it('takes every step unless some are named', () => {
   expect(readArguments(['--new-demo-key', 'demo'])).toEqual({ steps: new Set(['demo']), newDemoKey: true })
 })
 
-it('refuses what it does not know', () => {
+it('refuses unknown steps', () => {
   expect(() => readArguments(['topics', 'everything'])).toThrow('everything')
 })

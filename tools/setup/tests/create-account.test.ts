@@ -16,7 +16,7 @@ describe.skipIf(!services)('the account step', () => {
     await database.drop()
   })
 
-  it('makes an account that owns a project, once', async () => {
+  it('creates an account that owns a project, once', async () => {
     const created = await createAccount(db, { email: ' Ann@Shop.example ', name: 'Ann' })
     expect(created.email).toBe('ann@shop.example')
     const user = await db.prisma.user.findUniqueOrThrow({
@@ -33,7 +33,7 @@ describe.skipIf(!services)('the account step', () => {
     )
   })
 
-  it('refuses what is no address', async () => {
+  it('refuses an invalid address', async () => {
     await expect(createAccount(db, { email: '', name: 'Ann' })).rejects.toThrow('ACCOUNT_EMAIL')
   })
 })

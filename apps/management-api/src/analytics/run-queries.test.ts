@@ -24,7 +24,7 @@ describe('a query', () => {
     expect(await run(about('a'), async () => 'next')).toBe('next')
   })
 
-  it('that takes too long names a shorter time range, and counts until the store has finished', async () => {
+  it('gets an error that suggests a shorter time range, and counts until the store has finished', async () => {
     const run = createRunQuery(store, 1)
     const { promise, resolve } = Promise.withResolvers<never[]>()
     const asked: string[] = []
@@ -47,7 +47,7 @@ describe('a query', () => {
     expect(await run(about('a'), async () => 'next')).toBe('next')
   })
 
-  it('is told that it takes too long by the store as well', async () => {
+  it('gets the same error when the store reports the timeout', async () => {
     const run = createRunQuery(store)
     const failing = run(about('a'), (ask) => ask(() => Promise.reject(new QueryTimeoutError('too much'))))
     await expect(failing).rejects.toMatchObject({ code: 'store_unavailable' })

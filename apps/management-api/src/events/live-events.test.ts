@@ -9,7 +9,7 @@ const textsOf = (added: readonly { json: string }[]) => added.map(({ json }) => 
 const events = (count: number, from = 0) => Array.from({ length: count }, (_, n) => event(from + n))
 
 describe('a reader of live events', () => {
-  it('takes what has arrived, in order, once', () => {
+  it('returns new events once, in order', () => {
     const { queue, reader } = createReader(() => {})
     queue.add(events(2))
     queue.add(events(1, 2))
@@ -17,7 +17,7 @@ describe('a reader of live events', () => {
     expect(reader.take()).toEqual({ events: [], gap: undefined })
   })
 
-  it('keeps 500 events for a slow reader and counts those that it leaves out', () => {
+  it('keeps 500 events for a slow reader and counts the others', () => {
     const { queue, reader } = createReader(() => {})
     queue.add(events(500))
     queue.add(events(1, 500))
@@ -27,7 +27,7 @@ describe('a reader of live events', () => {
     })
   })
 
-  it('keeps two million characters for a slow reader, and never part of an event', () => {
+  it('keeps two million characters for a slow reader, in whole events', () => {
     const { queue, reader } = createReader(() => {})
     const large = (n: number) => event(n, `${n % 10}`.repeat(32 * 1024))
     const added = Array.from({ length: 70 }, (_, n) => large(n))

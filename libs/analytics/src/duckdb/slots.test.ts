@@ -30,7 +30,7 @@ const watch = (count: number, maxPerOwner?: number) => {
 }
 
 describe('slots', () => {
-  it('start one of another owner at once, however many one has asked for', async () => {
+  it('start a query of another owner at once, however many one owner has requested', async () => {
     const { ask, begun, end } = watch(2, 1)
     const all = ['a1', 'a2', 'a3'].map((name) => ask('a', name))
     expect(await begun()).toEqual(['a1'])
@@ -55,7 +55,7 @@ describe('slots', () => {
     await Promise.all(all)
   })
 
-  it('forget one that left before its turn', async () => {
+  it('skip a query that was aborted before its turn', async () => {
     const { ask, begun, end } = watch(1)
     const first = ask('a', 'a1')
     const leaving = new AbortController()

@@ -33,14 +33,14 @@ const golden = (topic: string) =>
   JSON.parse(readFileSync(path.join(import.meta.dirname, `../../../contracts/golden/${topic}.json`), 'utf8'))
 
 describe('enrichEvent', () => {
-  it('makes the golden record of the public stream of the golden record from the gateway', () => {
+  it('turns the golden ingest record into the golden enriched event', () => {
     const [record] = golden('ingest.records.v1')
     const [enriched] = golden('events.enriched.v1')
     const { profileId, context } = enriched
     expect(enrichEvent(record, { profileId, shortLink: context.shortLink })).toEqual(enriched)
   })
 
-  it('keeps the event and its warnings as they came', () => {
+  it('keeps the event and its warnings unchanged', () => {
     const warnings = [{ field: 'visitorId', rule: 'missing_visitor_id', message: 'visitorId is missing' }]
     const record = aRecord({ properties: { plan: 'free', list: [1, null] } }, { warnings })
     const { context, v, timestamp, profileId, ...kept } = enrichEvent(record)
@@ -57,7 +57,7 @@ describe('enrichEvent', () => {
     })
   })
 
-  it('spells out every field that the record leaves out', () => {
+  it('adds every omitted field with its default', () => {
     const [, , bare] = golden('ingest.records.v1')
     expect(enrichedEvents.validator.check(enrichEvent(bare))).toBeUndefined()
     expect(enrichEvent(bare)).toMatchObject({
@@ -76,13 +76,13 @@ describe('enrichEvent', () => {
     })
   })
 
-  it('says whose event it is, when that was looked up', () => {
+  it('has the profile when it was looked up', () => {
     const profileId = '01900000-0000-7000-8000-00000000000b'
     expect(enrichEvent(aRecord(), { profileId }).profileId).toBe(profileId)
     expect(enrichEvent(aRecord()).profileId).toBeNull()
   })
 
-  it('gives what fits its topic, the same each time, and leaves the record as it was', () => {
+  it('returns a valid record for any input, deterministically, without changing its input', () => {
     const record = aRecord({ properties: { ip: '203.0.113.77', url: '/?gclid=1' } })
     const before = structuredClone(record)
     const enriched = enrichEvent(record)
@@ -91,7 +91,7 @@ describe('enrichEvent', () => {
     expect(record).toEqual(before)
   })
 
-  it('knows nothing of the context of a bare event', () => {
+  it('has an empty context for an event without context', () => {
     const { context } = enrichEvent(aRecord())
     expect(context).toMatchObject({
       bot: false,
@@ -103,7 +103,7 @@ describe('enrichEvent', () => {
     })
   })
 
-  it('says when it happened, with the clock of the client corrected', () => {
+  it('corrects the time by the clock of the client', () => {
     const clientTimestamp = '2026-11-21T02:59:00.000Z'
     expect(enrichEvent(aRecord({ clientTimestamp })).timestamp).toBe(clientTimestamp)
     const anHourSlow = { sentAt: '2026-11-21T03:00:00.000Z' }
@@ -114,7 +114,7 @@ describe('enrichEvent', () => {
     })
   })
 
-  it('stores no complete address, wherever in the event it stands', () => {
+  it('stores no complete IP address, wherever the event contains it', () => {
     const client = { ip: '203.0.113.77', userAgent: null }
     const properties = { ip: '2001:db8:1:2::77', other: 'kept' }
     const enriched = enrichEvent(aRecord({ properties }, { client }))
@@ -138,7 +138,7 @@ describe('enrichEvent', () => {
     expect(JSON.stringify(context.clickIds)).toBe('{"__proto__":"x"}')
   })
 
-  it('describes the page, where it was found, and the device', () => {
+  it('derives page, referrer and device', () => {
     const properties = {
       url: 'https://shop.example/cart?utm_source=news&gclid=from-url&fbclid=f',
       referrer: 'https://Search.example/?q=1',
@@ -159,7 +159,7 @@ describe('enrichEvent', () => {
     expect(context.clickIds).toEqual({ gclid: 'from-event', fbclid: 'f', own: 'o' })
   })
 
-  it('asks the look-up that it is given', () => {
+  it('uses the given look-up of places', () => {
     const asked: unknown[] = []
     const agent = { bot: true, browser: 'B', browserVersion: null, os: null, osVersion: null, device: null }
     const describeUserAgent = (header: string | null) => {

@@ -37,7 +37,7 @@ describe('truncateIp', () => {
     expect(storableIp(text, 'keep')).toBeNull()
   })
 
-  it('keeps the first three bytes of an IPv4 address and nothing else', () => {
+  it('keeps only the first three bytes of an IPv4 address', () => {
     fc.assert(
       fc.property(fc.ipV4(), (address) => {
         const network = address.split('.').slice(0, 3).join('.')
@@ -56,7 +56,7 @@ describe('truncateIp', () => {
     )
   })
 
-  it('answers an address that stays as it is, or null, whatever it is given', () => {
+  it('returns null or an address that it does not truncate further, for any text', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.ipV6(), fc.ipV4Extended()), (text) => {
         const network = truncateIp(text)

@@ -34,7 +34,7 @@ describe('describePage', () => {
     })
   })
 
-  it('takes the first of a parameter that comes twice', () => {
+  it('uses the first value of a repeated parameter', () => {
     expect(describePage({ url: '/?utm_source=a&utm_source=b' }).utm.source).toBe('a')
   })
 
@@ -47,14 +47,14 @@ describe('describePage', () => {
   )
 
   // Escapes in a query decode to what the gateway has already replaced elsewhere in the event.
-  it('leaves nothing that PostgreSQL cannot hold', () => {
+  it('returns only text that PostgreSQL can store', () => {
     const { utm, clickIds } = describePage({ url: '/?utm_source=a%00b&gclid=%00&utm_term=%ED%A0%80' })
     expect(utm.source).toBe('a\uFFFDb')
     expect(clickIds.gclid).toBe('\uFFFD')
     expect(utm.term?.isWellFormed()).toBe(true)
   })
 
-  it('takes anything for a url', () => {
+  it('accepts any value as url', () => {
     const parts = fc.constantFrom(
       'https://',
       '//',

@@ -46,7 +46,7 @@ describe('describeUserAgent', () => {
     expect(browserAt(500)).toBeNull()
   })
 
-  it('answers strings that can be stored, or null, in no time, whatever it is given', () => {
+  it('quickly returns null or strings that can be stored, for any text', () => {
     const pieces = fc.constantFrom(
       'Mozilla/5.0 ',
       'Chrome/',

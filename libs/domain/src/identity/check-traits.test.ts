@@ -5,7 +5,7 @@ import { parseJson } from '../json/client-json.ts'
 import { checkTraits, traitsProblem } from './check-traits.ts'
 
 describe('traitsProblem', () => {
-  it('allows 8,192 bytes and not one more', () => {
+  it('accepts 8,192 bytes and refuses 8,193', () => {
     expect(traitsProblem({}, MAX_TRAITS_BYTES)).toBeUndefined()
     expect(traitsProblem({}, MAX_TRAITS_BYTES + 1)).toContain('8193 bytes')
   })
@@ -35,7 +35,7 @@ describe('checkTraits', () => {
     },
   )
 
-  it('drops __proto__ as JSON brings it, and no prototype changes', () => {
+  it('drops __proto__ without changing a prototype', () => {
     const sent = parseJson('{"__proto__":{"admin":true},"plan":"free"}') as Record<string, unknown>
     const { traits, droppedKeys } = checkTraits(sent)
     expect(droppedKeys).toEqual(['__proto__'])
@@ -55,7 +55,7 @@ describe('checkTraits', () => {
     for (const value of [1, true, [], {}, ['a']]) expect(droppedOf({ [name]: value })).toEqual([name])
   })
 
-  it('drops what the project denies, in the order sent', () => {
+  it('drops traits that the project denies, and lists them in the order sent', () => {
     expect(droppedOf({ ssn: '1', plan: 'free', $a: 1, email: 'a@b.c' }, ['email', 'ssn', 'other'])).toEqual([
       'ssn',
       '$a',
@@ -63,7 +63,7 @@ describe('checkTraits', () => {
     ])
   })
 
-  it('keeps or names every trait, and changes none', () => {
+  it('keeps each trait unchanged or lists it as dropped', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue()), (sent) => {
         const { traits, droppedKeys } = checkTraits(sent)

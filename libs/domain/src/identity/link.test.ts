@@ -9,7 +9,7 @@ const link = (minute: number, by = 'record'): Link => ({
 })
 
 describe('profileIdOf', () => {
-  it('is always the same, and another one for every project, kind and value', () => {
+  it('is deterministic, and differs by project, kind and value', () => {
     const ids = [
       profileIdOf({ projectId, kind: 'visitor', value: 'a' }),
       profileIdOf({ projectId, kind: 'user', value: 'a' }),
@@ -46,7 +46,7 @@ describe('planLink', () => {
     },
   )
 
-  it('ends with the same user, whatever order a visitor’s identifies come in', () => {
+  it('links a visitor to the same user for any order of its identify calls', () => {
     const identify = fc.record({ user: fc.constantFrom('u1', 'u2', 'u3'), minute: fc.nat(3), by: fc.uuid() })
     const ownerAfter = (identifies: readonly { user: string; minute: number; by: string }[]) => {
       let owner: string | undefined

@@ -5,7 +5,7 @@ import { memberSize } from './member-size.ts'
 const sizeIn = (json: string, name = 'traits') => memberSize(Buffer.from(json), name)
 
 describe('memberSize', () => {
-  it('is the length of the compact JSON when it was sent compact, whatever stands around it', () => {
+  it('is the length of the compact JSON, independent of surrounding members', () => {
     const others = fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue(), { maxKeys: 3 })
     fc.assert(
       fc.property(others, fc.jsonValue(), others, (before, traits, after) => {
@@ -22,7 +22,7 @@ describe('memberSize', () => {
     )
   })
 
-  it('counts the spaces inside, as they were sent, and none around', () => {
+  it('counts white space inside the value, and none around it', () => {
     const spaced = fc
       .array(fc.constantFrom(' ', '\t', '\n', '\r'), { maxLength: 4 })
       .map((all) => all.join(''))
@@ -54,7 +54,7 @@ describe('memberSize', () => {
     expect(sizeIn(json)).toBe(size)
   })
 
-  it('does not mind depth', () => {
+  it('works at any depth', () => {
     const depth = 500_000
     expect(sizeIn(`{"traits":${'['.repeat(depth)}${']'.repeat(depth)}}`)).toBe(2 * depth)
   })

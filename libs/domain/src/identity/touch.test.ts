@@ -45,7 +45,7 @@ describe('touchesOf', () => {
     expect(touchOf(properties)).toBeNull()
   })
 
-  it('is not fooled by a bot', () => {
+  it('ignores bots', () => {
     expect(touchesBy({ shortLinkCode: 'abc' }, 'Googlebot/2.1 (+http://www.google.com/bot.html)')).toEqual(
       noTouches,
     )

@@ -42,7 +42,7 @@ const someState = fc
   )
 
 describe('mergeTraits', () => {
-  it('does not mind order', () => {
+  it('does not depend on order', () => {
     fc.assert(
       fc.property(someState, someState, (a, b) => {
         expect(mergeTraits(a, b)).toEqual(mergeTraits(b, a))
@@ -50,7 +50,7 @@ describe('mergeTraits', () => {
     )
   })
 
-  it('does not mind grouping', () => {
+  it('does not depend on grouping', () => {
     fc.assert(
       fc.property(someState, someState, someState, (a, b, c) => {
         expect(mergeTraits(mergeTraits(a, b), c)).toEqual(mergeTraits(a, mergeTraits(b, c)))
@@ -58,7 +58,7 @@ describe('mergeTraits', () => {
     )
   })
 
-  it('does not mind repeats', () => {
+  it('does not depend on repetitions', () => {
     fc.assert(
       fc.property(someState, someState, (a, b) => {
         expect(mergeTraits(a, a)).toEqual(a)
@@ -68,7 +68,7 @@ describe('mergeTraits', () => {
     )
   })
 
-  it('survives being stored as JSON', () => {
+  it('is unchanged after storing it as JSON', () => {
     fc.assert(
       fc.property(someState, someState, (a, b) => {
         const stored: TraitState = JSON.parse(JSON.stringify(a))
@@ -81,7 +81,7 @@ describe('mergeTraits', () => {
   const paid = writtenTraits({ plan: 'paid' }, write(2))
   const unset = writtenTraits({ plan: null }, write(3))
 
-  it('lets the last write count, per trait', () => {
+  it('keeps the last write of each trait', () => {
     expect(mergeTraits(paid, free).traits).toEqual({ plan: 'paid' })
     expect(mergeTraits(free, writtenTraits({ email: 'a@b.c' }, write(0))).traits).toEqual({
       plan: 'free',
@@ -89,7 +89,7 @@ describe('mergeTraits', () => {
     })
   })
 
-  it('remembers that a trait was unset, so that an earlier write that comes late does not bring it back', () => {
+  it('does not restore an unset trait by an earlier write that arrives late', () => {
     expect(mergeTraits(paid, unset).traits).toEqual({})
     expect(mergeTraits(unset, paid).traits).toEqual({})
     expect(mergeTraits(mergeTraits(paid, unset), writtenTraits({ plan: 'free' }, write(4))).traits).toEqual({
@@ -97,25 +97,25 @@ describe('mergeTraits', () => {
     })
   })
 
-  it('lets the record decide between writes of the same moment', () => {
+  it('orders writes of the same time by their record', () => {
     const one = writtenTraits({ plan: 1 }, write(1, true, 'a'))
     const other = writtenTraits({ plan: 2 }, write(1, true, 'b'))
     expect(mergeTraits(other, one).traits).toEqual({ plan: 2 })
   })
 
-  it('lets the user’s own traits win over later ones of the anonymous visitor, also an unset one', () => {
+  it('prefers the user’s own traits, also unset ones, to later traits of the visitor', () => {
     const anonymous = writtenTraits({ plan: 'guest', city: 'Bern' }, write(9, false))
     expect(mergeTraits(anonymous, free).traits).toEqual({ plan: 'free', city: 'Bern' })
     expect(mergeTraits(anonymous, unset).traits).toEqual({ city: 'Bern' })
   })
 
-  it('compares times, not texts', () => {
+  it('compares times by value and not as text', () => {
     const earlier = writtenTraits({ plan: 'old' }, { at: '2026-11-21T05:00:00+02:00', by: 'b', own: true })
     const later = writtenTraits({ plan: 'new' }, { at: '2026-11-21T04:00:00.000Z', by: 'a', own: true })
     expect(mergeTraits(later, earlier).traits).toEqual({ plan: 'new' })
   })
 
-  it('keeps the thousand traits that were written last, in whatever order they come', () => {
+  it('keeps the thousand latest traits, for any order of writes', () => {
     const states = Array.from({ length: 12 }, (_, group) =>
       writtenTraits(
         Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`trait-${group}-${n}`, n])),
@@ -139,7 +139,7 @@ describe('protected traits', () => {
   const known = writtenTraits({ email: 'ann@example.com', plan: 'free' }, write(1))
   const forged = writtenTraits({ email: 'eve@example.com', phone: '1', plan: 'paid' }, unverified(9))
 
-  it('are not replaced by an unverified write, whenever it comes', () => {
+  it('are not replaced by an unverified write of any time', () => {
     for (const merged of [mergeTraits(known, forged), mergeTraits(forged, known)])
       expect(merged.traits).toEqual({ email: 'ann@example.com', phone: '1', plan: 'paid' })
   })
@@ -164,12 +164,12 @@ describe('protected traits', () => {
     expect(mergeTraits(forged, ofVisitor).traits.email).toBe('ann@example.com')
   })
 
-  it('are not pushed out by a thousand other traits', () => {
+  it('stay when a thousand other traits are written', () => {
     const many = Object.fromEntries(Array.from({ length: MAX_TRAITS_PER_PROFILE }, (_, n) => [`t${n}`, n]))
     expect(mergeTraits(known, writtenTraits(many, unverified(9))).traits.email).toBe('ann@example.com')
   })
 
-  it('are named for an unverified write only', () => {
+  it('are reported for unverified writes only', () => {
     const traits = { email: null, phone: '1', plan: 'x' }
     expect(protectedTraits(known, traits, { verified: false })).toEqual(['email'])
     expect(protectedTraits(known, traits, {})).toEqual([])
@@ -188,12 +188,12 @@ describe('the size of a profile', () => {
     expect(exceedsProfile(sized('a', MAX_PROFILE_TRAITS_BYTES + 1), noTraits)).toBe(true)
   })
 
-  it('may go down where it was larger before there was a limit', () => {
+  it('may decrease when a stored profile exceeds the limit', () => {
     expect(exceedsProfile(sized('a', 300_000), sized('a', 300_000))).toBe(false)
     expect(exceedsProfile(sized('a', 300_001), sized('a', 300_000))).toBe(true)
   })
 
-  it('lets a merged profile add what fits, what was written last first', () => {
+  it('adds traits of a merged profile up to the limit, the latest first', () => {
     const user = sized('own', 40_000)
     const visitor = [
       sized('old', 10_000, write(1, false)),
@@ -226,7 +226,7 @@ describe('the size of a profile', () => {
       }, noTraits),
     )
 
-  it('stays within the limit through merges, and merging all again changes nothing that fits', () => {
+  it('stays within the limit after merges, and a repeated merge changes nothing', () => {
     fc.assert(
       fc.property(state, state, (a, b) => {
         const merged = mergeTraitsThatFit(a, b)

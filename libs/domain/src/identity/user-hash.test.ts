@@ -29,7 +29,7 @@ describe('a user hash', () => {
     },
   )
 
-  it('needs a secret that nobody guesses', () => {
+  it('has a secret of at least 256 random bits', () => {
     expect(generateIdentitySecret()).toMatch(/^[\w-]{43}$/)
     expect(generateIdentitySecret()).not.toBe(generateIdentitySecret())
   })

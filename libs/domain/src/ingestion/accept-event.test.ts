@@ -40,7 +40,7 @@ const ofSize = (bytes: number, character: string) => {
 }
 
 describe('an accepted event', () => {
-  it('leaves out what is absent', () => {
+  it('omits absent fields', () => {
     expect(accept({ eventName: 'signed_up', visitorId: 'v' })).toEqual({
       accepted: true,
       warnings: [],
@@ -53,7 +53,7 @@ describe('an accepted event', () => {
     })
   })
 
-  it('keeps what was sent, and nothing that is not listed', () => {
+  it('keeps exactly the sent fields that are listed', () => {
     const sent = {
       eventId: 'order-1',
       eventName: 'ordered',
@@ -69,7 +69,7 @@ describe('an accepted event', () => {
     expect(accept({ ...sent, colour: 'red' }).event).toEqual(sent)
   })
 
-  it('takes null for absent', () => {
+  it('treats null as absent', () => {
     const { event } = accept({
       eventName: 'e',
       eventId: null,
@@ -115,7 +115,7 @@ describe('the structure of an event', () => {
     expect(refuse(ofSize(32 * 1024 + 1, character)).problem.message).toBe('is larger than 32768 bytes')
   })
 
-  it('is not measured when the request is known to be small', () => {
+  it('is not measured when the request is small', () => {
     const spared = acceptEvent(ofSize(32 * 1024 + 1, 'x'), { ...context, mayExceedSize: false })
     expect(spared.accepted).toBe(true)
   })
@@ -142,11 +142,11 @@ describe('the sample of a refused event', () => {
     expect(sampleOf({ a: 'x'.repeat(shift) + '🦩'.repeat(200) }).isWellFormed()).toBe(true)
   })
 
-  it('shows the beginning of what is nested too deep', () => {
+  it('contains the beginning of values that are nested too deeply', () => {
     expect(sampleOf(JSON.parse(nested(21)))).toContain('"eventName":"e"')
   })
 
-  it.each([0, 1])('comes with a name of at most 200 well-formed characters', (shift) => {
+  it.each([0, 1])('has a name of at most 200 well-formed characters', (shift) => {
     const { eventName } = refuse({ eventName: 'x'.repeat(shift) + '🦩'.repeat(201) })
     expect(eventName.isWellFormed()).toBe(true)
     expect(eventName.length).toBeLessThanOrEqual(200)
@@ -155,7 +155,7 @@ describe('the sample of a refused event', () => {
 })
 
 describe('the envelope of an event', () => {
-  it('draws no warning when all is well', () => {
+  it('has no warning when it is valid', () => {
     expect(warningsOf({ clientTimestamp: '2026-11-21T03:59:00+01:00' })).toEqual([])
   })
 
@@ -209,7 +209,7 @@ describe('the envelope of an event', () => {
     expect(warnings).toEqual([])
   })
 
-  it('says nothing of a user who is not named', () => {
+  it('has no warning when there is no user', () => {
     expect(warningsOf({ userId: null })).toEqual([])
     expect(warningsOf({ userId: 'u' })).toEqual([])
   })
@@ -228,14 +228,14 @@ describe('the envelope of an event', () => {
     expect(accept({ eventName: ` e${blank}`, userId: `${blank}u` }).event.userId).toBe(`${blank}u`)
   })
 
-  it('refuses ids of events that Waymark makes itself', () => {
+  it('refuses ids that are reserved for events of Waymark', () => {
     const { problem } = refuse({ eventName: 'e', eventId: 'wm:redemption:1' })
     expect(problem).toMatchObject({ field: 'eventId', rule: 'structure' })
     for (const eventId of ['wm', 'WM:1', 'redemption:1', ' wm:1'])
       expect(accept({ eventName: 'e', eventId }).event.eventId).toBe(eventId)
   })
 
-  it('warns of fields that nobody knows, and names them', () => {
+  it('warns of unknown fields by name', () => {
     const { event, warnings } = accept({ eventName: 'e', visitorId: 'v', colour: 'red', props: { a: 1 } })
     expect(warnings).toEqual([
       { field: 'colour', rule: 'unknown_field', message: expect.stringContaining('properties') },
@@ -244,7 +244,7 @@ describe('the envelope of an event', () => {
     expect(event).not.toHaveProperty('colour')
   })
 
-  it('warns of ten of them at most, by at most 64 characters of their names', () => {
+  it('warns of at most ten of them, with at most 64 characters of each name', () => {
     const unknown = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, n) => [`f${n}`, 1]))
     expect(warningsOf(unknown(10))).toHaveLength(10)
@@ -272,7 +272,7 @@ describe('the envelope of an event', () => {
     expect(warningsOf({ clientTimestamp: '0001-01-01T00:00:00Z' })).toEqual([])
   })
 
-  it('never warns of a time that is used, nor uses one that it warns of', () => {
+  it('warns of a time exactly when it does not use it', () => {
     const times = fc
       .integer({ min: -3 * DAY_MS, max: 3 * DAY_MS })
       .map((ms) => new Date(RECEIVED_AT_MS + ms).toISOString())
@@ -312,7 +312,7 @@ describe('the envelope of an event', () => {
     expect(warnings('0001-01-01T00:00:00Z', at(DAY_MS))).toEqual(['invalid_timestamp'])
   })
 
-  it.each([0, 1])('quotes a long time as well-formed text', (shift) => {
+  it.each([0, 1])('truncates a long time to well-formed text', (shift) => {
     const clientTimestamp = 'x'.repeat(shift) + '🦩'.repeat(100)
     const [warning] = accept({ eventName: 'e', visitorId: 'v', clientTimestamp }).warnings
     expect(`${warning?.actual}`.isWellFormed()).toBe(true)
@@ -333,7 +333,7 @@ const nearlyAnEvent = fc.record(
 )
 
 describe('any JSON value', () => {
-  it('is accepted as a record that fits its topic, or refused with a short sample', () => {
+  it('becomes a valid record or is refused with a short sample', () => {
     fc.assert(
       fc.property(fc.oneof(nearlyAnEvent, fc.jsonValue()), (raw) => {
         const before = JSON.stringify(raw)
@@ -359,7 +359,7 @@ describe('any JSON value', () => {
   })
 })
 
-describe('a number that no double can hold', () => {
+describe('a number beyond the range of a double', () => {
   it.each([
     '{"properties":{"total":1e999}}',
     '{"properties":{"list":[{"a":-1e999}]}}',

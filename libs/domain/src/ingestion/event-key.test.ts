@@ -5,7 +5,7 @@ import { eventKeyOf } from './event-key.ts'
 const CANONICAL_UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 describe('eventKeyOf', () => {
-  it('is the id itself when that is a UUID, in whatever case', () => {
+  it('is the id itself if it is a UUID, in upper or lower case', () => {
     fc.assert(
       fc.property(fc.uuid(), (id) => {
         expect(eventKeyOf(id)).toBe(id)
@@ -14,7 +14,7 @@ describe('eventKeyOf', () => {
     )
   })
 
-  it('is a UUID for any id, the same each time', () => {
+  it('is a UUID for any id, deterministically', () => {
     const ids = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.uuid().map((id) => `${id} `),

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { canonicalJson } from './canonical-json.ts'
 
 describe('canonicalJson', () => {
-  it('is the same whatever the order of members, at every level', () => {
+  it('does not depend on the order of members, at any level', () => {
     const one = { b: 1, a: { d: [{ y: 1, x: 2 }], c: null } }
     const other = { a: { c: null, d: [{ x: 2, y: 1 }] }, b: 1 }
     expect(canonicalJson(one)).toBe('{"a":{"c":null,"d":[{"x":2,"y":1}]},"b":1}')
@@ -22,7 +22,7 @@ describe('canonicalJson', () => {
     expect(canonicalJson(one)).not.toBe(canonicalJson(other))
   })
 
-  it('means the same as the value', () => {
+  it('parses to the same value', () => {
     fc.assert(
       fc.property(fc.json(), (json) => {
         const value: unknown = JSON.parse(json)

@@ -33,7 +33,7 @@ const stringsIn = (value: unknown): string[] => {
 }
 
 describe('parseJson', () => {
-  it('reads clean JSON as JSON.parse does', () => {
+  it('parses storable JSON like JSON.parse', () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         expect(parseJson(text)).toEqual(JSON.parse(text))
@@ -41,7 +41,7 @@ describe('parseJson', () => {
     )
   })
 
-  it('leaves nothing in keys and values that PostgreSQL or UTF-8 cannot hold', () => {
+  it('replaces what PostgreSQL or UTF-8 cannot store, in keys and values', () => {
     fc.assert(
       fc.property(dirtyJson, (value) => {
         for (const text of stringsIn(parseJson(JSON.stringify(value)))) {
@@ -76,7 +76,7 @@ describe('parseJson', () => {
     },
   )
 
-  it('survives 100,000 levels, clean or not', () => {
+  it('parses 100,000 levels, storable or not', () => {
     for (const core of ['1', '"\\u0000"']) {
       const arrays = '['.repeat(100_000) + core + ']'.repeat(100_000)
       const objects = '{"a":'.repeat(100_000) + core + '}'.repeat(100_000)
@@ -85,7 +85,7 @@ describe('parseJson', () => {
     }
   })
 
-  it('throws nothing but a SyntaxError', () => {
+  it('throws only SyntaxErrors', () => {
     const almostJson = fc.array(fc.constantFrom(...'{}[]":,\\u0d8-eE19tn \0\n'), { maxLength: 12 })
     fc.assert(
       fc.property(
@@ -109,7 +109,7 @@ describe('parseJson', () => {
 const parsed = fc.json({ maxDepth: 6 }).map((text): unknown => JSON.parse(text))
 
 describe('the extent of a JSON value', () => {
-  it('is never smaller than what is written', () => {
+  it('is never smaller than the compact JSON', () => {
     fc.assert(
       fc.property(parsed, (value) => {
         expect(extentOf(value, 20).bytesAtMost).toBeGreaterThanOrEqual(
@@ -138,12 +138,12 @@ describe('the extent of a JSON value', () => {
     expect(extentOf(value, 20).bytesAtMost).toBeGreaterThanOrEqual(Buffer.byteLength(JSON.stringify(value)))
   })
 
-  it('is small enough that an ordinary event is known to be one', () => {
+  it('does not exceed the limit for an ordinary event', () => {
     const event = { eventName: 'page_view', properties: { url: 'https://shop.example/shoes', price: 4990 } }
     expect(extentOf(event, 20).bytesAtMost).toBeLessThan(1_000)
   })
 
-  it('knows what is too deep and what is out of range', () => {
+  it('reports excess depth and numbers out of range', () => {
     fc.assert(
       fc.property(parsed, fc.nat(6), (value, maxDepth) => {
         expect(extentOf(value, maxDepth).tooDeep).toBe(isDeeperThan(value, maxDepth))
@@ -155,7 +155,7 @@ describe('the extent of a JSON value', () => {
     }
   })
 
-  it('does not go deeper than it may', () => {
+  it('stops at the maximum depth', () => {
     expect(extentOf(JSON.parse('['.repeat(100_000) + ']'.repeat(100_000)), 20).tooDeep).toBe(true)
   })
 })

@@ -19,7 +19,7 @@ describe('an API key', () => {
   })
 
   // A golden value, because issued keys must stay valid.
-  it('of old stays valid', () => {
+  it('stays valid when it was created by an earlier version', () => {
     expect(parseApiKey('wm_pub_0123456789abcdefghijklmnopqrstuvwxyzABCDEF47OtIh')).toEqual({
       kind: 'pub',
       keyId: '0123456789',
@@ -27,7 +27,7 @@ describe('an API key', () => {
     })
   })
 
-  it('is another each time', () => {
+  it('is different each time', () => {
     const keys = Array.from({ length: 100 }, () => generateApiKey('sec'))
     expect(new Set(keys.map((one) => one.keyId)).size).toBe(100)
     expect(new Set(keys.map((one) => secretOf(one.key))).size).toBe(100)
@@ -59,7 +59,7 @@ describe('an API key', () => {
     },
   )
 
-  it('is no text that happens along', () => {
+  it('is not matched by arbitrary text', () => {
     const lookalike = fc.stringMatching(/^wm_(pub|sec)_[0-9A-Za-z]{48}$/)
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), lookalike), (text) => {

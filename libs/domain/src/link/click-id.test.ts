@@ -6,7 +6,7 @@ import { clickTagOf, clickTimeOf, createClickIds, parseClickId } from './click-i
 const LINK = '01900000-0000-7000-8000-0123456789ab'
 
 describe('click ids', () => {
-  it('are UUIDv7 that tell their time and the link', () => {
+  it('are UUIDv7 that contain their time and link', () => {
     const newClickId = createClickIds()
     fc.assert(
       fc.property(fc.nat(2 ** 31 - 1), (seconds) => {
@@ -20,7 +20,7 @@ describe('click ids', () => {
     )
   })
 
-  it('are not made twice: 4,096 on one link in one ms', () => {
+  it('are unique for 4,096 clicks on one link in one ms', () => {
     const ids = new Set<string>()
     const newClickId = createClickIds()
     for (let n = 0; n < 4_096; n++) ids.add(newClickId(LINK, 1_000))
@@ -34,7 +34,7 @@ describe('click ids', () => {
     },
   )
 
-  it('are read in either case', () => {
+  it('are read in upper and lower case', () => {
     const id = createClickIds()(LINK, Date.now())
     expect(parseClickId(id.toUpperCase())).toBe(id)
   })

@@ -26,7 +26,7 @@ describe('codeProblem', () => {
 })
 
 describe('generateCode', () => {
-  it('makes codes of 7 characters that nobody mistakes, each place evenly', () => {
+  it('generates 7 unambiguous characters, uniformly distributed', () => {
     const codes = Array.from({ length: 20_000 }, generateCode)
     expect(new Set(codes).size).toBe(codes.length)
     const counts = new Map<string, number>()

@@ -51,7 +51,7 @@ describe('checkDestination', () => {
     expect(checkDestination(text)).toHaveProperty('problem')
   })
 
-  it('lets nothing pass that is not printable, absolute, without credentials and stable', () => {
+  it('accepts only printable, absolute, normalized URLs without credentials', () => {
     const fragments = fc.constantFrom(
       'https://',
       'http://',
@@ -99,12 +99,12 @@ describe('addressFor', () => {
     expect(addressFor(prepared(text), CLICK)).toBe(location)
   })
 
-  it('leaves the destination alone when there is nothing to add', () => {
+  it('does not change the destination when there is nothing to add', () => {
     const text = 'https://a.example/p%20q?x=%7E+1#top'
     expect(addressFor(prepared(text), null)).toBe(text)
   })
 
-  it('adds UTM parameters that are not there, and forwarded ones that are neither', () => {
+  it('adds missing UTM parameters, and forwarded parameters that the destination lacks', () => {
     const destination = prepared('https://a.example/?utm_source=own#f', { source: 'link', campaign: 'a&b' })
     expect(addressFor(destination, null)).toBe('https://a.example/?utm_source=own&utm_campaign=a%26b#f')
     expect(addressFor(destination, null, 'utm_campaign=c&y=1&utm_source=z&wm_click=x')).toBe(
@@ -112,7 +112,7 @@ describe('addressFor', () => {
     )
   })
 
-  it('keeps host, path and its own parameters whatever is forwarded, and lets only printable characters out', () => {
+  it('keeps host, path and its own parameters for any query, and is printable', () => {
     const destination = prepared('https://a.example/path?x=1#f', { source: 's' })
     const query = fc.oneof(
       fc.string({ unit: 'binary' }),

@@ -24,7 +24,7 @@ describe('linkClaimOf', () => {
     expect(claimOf(fields)).toEqual({ clickId: CLICK, references: [TAG] })
   })
 
-  it('takes the click before the id before the code', () => {
+  it('prefers the click to the id, and the id to the code', () => {
     expect(
       claimOf({ clickIds: { wm_click: CLICK }, shortLinkId: LINK.toUpperCase(), shortLinkCode: 'abc' }),
     ).toEqual({ clickId: CLICK, references: [TAG, { by: 'id', value: LINK }, { by: 'code', value: 'abc' }] })

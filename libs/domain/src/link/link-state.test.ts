@@ -12,7 +12,7 @@ it.each([
   expect(linkStateAt(link, at)).toBe(state)
 })
 
-it('is what its status says, whatever the time', () => {
+it('is the stored status at any time', () => {
   for (const status of ['paused', 'archived'] as const)
     for (const at of [5, 15, 25]) expect(linkStateAt({ ...link, status }, at)).toBe(status)
   expect(linkStateAt({ status: 'active', startsAt: null, expiresAt: null }, 0)).toBe('open')

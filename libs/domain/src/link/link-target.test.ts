@@ -25,7 +25,7 @@ it.each([
   expect(describeVisitor(describeUserAgent(agent), 'DE')).toEqual({ device, os, country: 'DE' })
 })
 
-it('wants everything that is named, and nothing is known of a stranger', () => {
+it('must match every named property, and an unknown visitor has none', () => {
   const visitor = { device: 'mobile', os: 'ios', country: null }
   expect(fitsTarget({ device: 'mobile' }, visitor)).toBe(true)
   expect(fitsTarget({ device: 'mobile', os: 'ios' }, visitor)).toBe(true)

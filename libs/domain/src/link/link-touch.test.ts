@@ -35,7 +35,7 @@ describe('mergeLinkTouches', () => {
     )
   })
 
-  it('counts a click once, however many pages carry it', () => {
+  it('counts a click once that several pages report', () => {
     const pages = [1, 1, 1].map((day, page) => ({ ...touchAt(day, 'click'), eventId: `page-${page}` }))
     const merged = pages.reduce<readonly LinkTouch[]>((known, one) => mergeLinkTouches(known, [one]), [])
     expect(merged).toEqual([pages[0]])

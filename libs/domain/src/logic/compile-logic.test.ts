@@ -58,7 +58,7 @@ describe('logic', () => {
     expect(() => compileLogic(logic)).toThrow()
   })
 
-  it('runs nothing of what is refused', () => {
+  it('evaluates no part of refused logic', () => {
     const logic = {
       pipe: [
         'a=(globalThis.wasRun=true)//',
@@ -74,7 +74,7 @@ describe('logic', () => {
     expect(globalThis).not.toHaveProperty('wasRun')
   })
 
-  it('reads nothing but what it was given, and never throws once it is compiled', () => {
+  it('reads only its data, and never throws after it was compiled', () => {
     const names = fc.constantFrom('a', 'b', 'a.b', '', 'length', 'at', 'name', '../a', 'call', 'link')
     const { logic } = fc.letrec((tie) => ({
       logic: fc.oneof(
@@ -104,7 +104,7 @@ describe('logic', () => {
     )
   })
 
-  it('answers as the engine does that it is built with', () => {
+  it('returns the same as the underlying engine', () => {
     const plain = new LogicEngine(undefined, { maxDepth: Number.POSITIVE_INFINITY, disableInline: true })
     // Nested comparisons are excluded: the engine's code for them overwrites a value that it still needs.
     const compared = ['if', 'and', 'or', '!', '!!', 'substr', 'merge', 'in', 'length', 'max']
@@ -183,7 +183,7 @@ describe('an evaluation is bounded', () => {
     expect(answerOf(logic)).toBe('exceeded')
   })
 
-  it('and leaves ordinary lists to ordinary logic', () => {
+  it('and not reached by logic over ordinary lists', () => {
     expect(answerOf(each({ '==': [{ var: '' }, 1] }))).toBe('holds')
     expect(answerOf({ in: ['xyz', { var: 'text' }] })).toBe('fails')
     expect(answerOf({ '>': [{ reduce: [{ var: 'items' }, { '+': [{ var: 'current' }, 1] }, 0] }, 1] })).toBe(
@@ -192,7 +192,7 @@ describe('an evaluation is bounded', () => {
     expect(answerOf(each({ and: repeated({ '!!': { var: '../../wide' } }, 4) }))).toBe('holds')
   })
 
-  it('by what is left of the budget, from which it takes what it used and no more', () => {
+  it('by the remaining budget, which it reduces by the work that it used', () => {
     const logic = compileLogic(each({ '==': [{ var: '' }, 2] }))
     const budget = new WorkBudget(MAX_STEPS * STEP_COST, 0)
     expect(logic.evaluate(data, budget)).toBe('fails')

@@ -77,7 +77,7 @@ describe('a message becomes an event', () => {
     expect(contextOf({ page: 'x', campaign: 7, locale: null })).toEqual({})
   })
 
-  it('with the context and the send time of its batch where it has none itself', () => {
+  it('with the context and the send time of its batch if it has none', () => {
     const batch = { context: { ip: '1.1.1.1', locale: 'de' }, sentAt: '2026-11-21T04:00:00Z' }
     const message = { type: 'track', event: 'e', context: { locale: 'fr' } }
     expect(read(message, batch)).toMatchObject({
@@ -104,7 +104,7 @@ describe('a message becomes an event', () => {
     },
   )
 
-  it('without an address when the client asks for that', () => {
+  it('without an IP address when the client asks for that', () => {
     const context = { ip: '0.0.0.0' }
     expect(read({ type: 'track', event: 'e', context }).event?.device.ip).toBeNull()
   })
@@ -124,7 +124,7 @@ describe('a message becomes an event', () => {
     expect(original.event?.event.clientTimestamp).toBe(clientTimestamp)
   })
 
-  it('of identify only where the project asks for it, without what it denies', () => {
+  it('of identify only if the project enables it, without denied traits', () => {
     const message = { type: 'identify', ...person, traits: { plan: 'pro', ssn: '1' } }
     expect(read(message).event).toBeUndefined()
     const settings = { identifyEvents: true, deniedTraits: ['ssn'] }
@@ -138,7 +138,7 @@ describe('a message becomes an event', () => {
 describe('ids of messages', () => {
   const idOf = (messageId: unknown) => read({ type: 'track', event: 'e', messageId }).event?.event.eventId
 
-  it('are ids of events, or hashes of what those cannot be', () => {
+  it('are ids of events, or a hash if an event cannot have the id', () => {
     expect(idOf('a'.repeat(200))).toBe('a'.repeat(200))
     expect(idOf('a'.repeat(201))).toBe(eventKeyOf(`segment:${'a'.repeat(201)}`))
     expect(idOf('two\nlines')).toBe(idOf('two\nlines'))
@@ -147,7 +147,7 @@ describe('ids of messages', () => {
     expect(idOf('')).toBeUndefined()
   })
 
-  it('never reach the key of an event that Waymark makes itself', () => {
+  it('never have the key of an event that Waymark creates', () => {
     const own = 'wm:redemption:1'
     expect(idOf(own)).not.toBe(own)
     expect(eventKeyOf(`${idOf(own)}`)).not.toBe(eventKeyOf(own))
@@ -197,7 +197,7 @@ describe('a message changes a person', () => {
     })
   })
 
-  it('of group: it writes a trait of plain values, and stores an event of all', () => {
+  it('of group: it writes a trait of the plain values, and stores an event with all values', () => {
     const traits = { plan: 'enterprise', owner: { name: 'Ada' } }
     expect(read({ type: 'group', groupId: 'acme', ...person, traits })).toMatchObject({
       problems: [],
@@ -230,7 +230,7 @@ describe('a message changes a person', () => {
     expect(large.problems).toHaveLength(1)
   })
 
-  it('of a group whose id is too long for a trait: the event has it all the same', () => {
+  it('of a group whose id is too long for a trait: only the event has it', () => {
     const fits = read({ type: 'group', userId: 'u', groupId: 'g'.repeat(57) })
     expect(fits.problems).toEqual([])
     const long = read({ type: 'group', userId: 'u', groupId: 'g'.repeat(58) })
@@ -277,7 +277,7 @@ describe('a message that is not valid says why', () => {
     expect(problemsOf({ type: 'track', event: 'e', properties: nested(19) })).toHaveLength(1)
   })
 
-  it('in the words of the protocol', () => {
+  it('with the field names of the protocol', () => {
     expect(segmentProblem({ field: 'eventName', message: 'must be a string' })).toEqual({
       field: 'event',
       rule: 'structure',
@@ -305,7 +305,7 @@ describe('a message that is not valid says why', () => {
   })
 })
 
-describe('whatever a message is', () => {
+describe('any message', () => {
   const field = fc.oneof(fc.jsonValue(), fc.string(), fc.constantFrom(null, '', 'undefined', 'u', 7))
   const names = [
     'messageId',
@@ -325,7 +325,7 @@ describe('whatever a message is', () => {
     .tuple(fc.constantFrom<SegmentCall>(...segmentCalls), fc.dictionary(fc.constantFrom(...names), field))
     .map(([type, fields]) => ({ ...fields, type }))
 
-  it('it is taken in part or says why not, and what is quarantined can be stored', () => {
+  it('it is accepted in part or has a reason, and its quarantined part can be stored', () => {
     fc.assert(
       fc.property(fc.oneof(anyMessage, fc.jsonValue()), (raw) => {
         const { event, personChange, problems, summary } = read(raw)

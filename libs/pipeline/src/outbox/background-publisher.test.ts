@@ -63,7 +63,7 @@ const setUp = ({ maxWaiting = 20_000 } = {}) => {
 }
 
 describe('the background publisher', () => {
-  it('publishes what is added, in order, gathered', async () => {
+  it('publishes added records in order, in batches', async () => {
     const { add, published } = setUp()
     for (let n = 0; n < 1_500; n++) expect(add(record(n))).toBe(true)
     await eventually('all are published', () => published.flat().length === 1_500)
@@ -71,7 +71,7 @@ describe('the background publisher', () => {
     expect(published).toHaveLength(2)
   })
 
-  it('hands records to the outbox while the bus is away', async () => {
+  it('writes records to the outbox while the bus is unavailable', async () => {
     const { add, faults, published, spooled } = setUp()
     faults.bus = away
     add(record(1))
@@ -83,7 +83,7 @@ describe('the background publisher', () => {
     expect(published).toEqual([['2']])
   })
 
-  it('keeps records in memory while the database is away as well, and drops what is too many', async () => {
+  it('keeps records in memory while the database is unavailable as well, up to a limit', async () => {
     const { add, faults, published, log } = setUp({ maxWaiting: 2 })
     Object.assign(faults, { bus: away, database: databaseAway })
     expect([add(record(1)), add(record(2)), add(record(3))]).toEqual([true, true, false])
@@ -93,7 +93,7 @@ describe('the background publisher', () => {
     expect(published).toEqual([['1', '2']])
   })
 
-  it('goes on behind records that cannot be published at all', async () => {
+  it('continues after records that cannot be published', async () => {
     const { add, faults, published, log } = setUp()
     faults.bus = new Error('a bug')
     add(record(1))
@@ -104,7 +104,7 @@ describe('the background publisher', () => {
     expect(published).toEqual([['2']])
   })
 
-  it('publishes what is left when it ends', async () => {
+  it('publishes the remaining records when it stops', async () => {
     const { add, published, end } = setUp()
     add(record(1))
     await end()

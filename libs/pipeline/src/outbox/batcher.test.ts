@@ -38,7 +38,7 @@ describe('the batcher', () => {
     expect(target.batches).toEqual([[1, 2, 3], [4]])
   })
 
-  it('adds nothing to the signal from one wait for items to the next', async () => {
+  it('leaves no listeners on the signal', async () => {
     const { batcher, target, signal } = setUp()
     for (let sent = 1; sent <= 3; sent++) {
       batcher.add(sent)
@@ -64,7 +64,7 @@ describe('the batcher', () => {
     expect(batcher.add(4)).toBe(true)
   })
 
-  it('sends a failed batch again, with what was added since', async () => {
+  it('repeats a failed batch together with later items', async () => {
     const { batcher, target } = setUp()
     target.fails = true
     batcher.add(1)
@@ -75,7 +75,7 @@ describe('the batcher', () => {
     expect(target.batches).toEqual([[1, 2]])
   })
 
-  it('sends what is left when it stops, and says how many items it could not send', async () => {
+  it('sends the remaining items when it stops, and returns how many it could not send', async () => {
     const sending = setUp({ lingerMs: 60_000 })
     sending.batcher.add(1)
     expect(await sending.stop()).toBe(0)

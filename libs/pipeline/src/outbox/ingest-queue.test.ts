@@ -47,18 +47,18 @@ const settledAfter = async (outcome: Promise<void>, ms: number): Promise<unknown
   return settled
 }
 
-it('gives up a conversion on a bus that says nothing at its deadline, and not before', async () => {
+it('rejects a conversion at its deadline, and not before, when the bus does not answer', async () => {
   const outcome = frozen().enqueueOnBus(ingestRecords, records)
   expect(await settledAfter(outcome, BUS_DEADLINE_MS - 1)).toBe('waiting')
   expect(await settledAfter(outcome, 1)).toBeInstanceOf(BusUnavailableError)
 })
 
-it('gives up an event that neither the bus nor the spool takes, and not before', async () => {
+it('rejects an event at its deadline, and not before, when neither bus nor spool accepts it', async () => {
   const outcome = frozen().enqueue(ingestRecords, records)
   expect(await settledAfter(outcome, ENQUEUE_DEADLINE_MS - 1)).toBe('waiting')
   expect(await settledAfter(outcome, 1)).toBeInstanceOf(BusUnavailableError)
 })
 
-it('gives up before the deadline of the request does', () => {
+it('rejects before the deadline of the request', () => {
   expect(BEFORE_MS + Math.max(BUS_DEADLINE_MS, ENQUEUE_DEADLINE_MS)).toBeLessThan(REQUEST_DEADLINE_MS)
 })

@@ -12,7 +12,7 @@ describe('what a project keeps', () => {
     expect(keptSince({ retentionDays: 1 }, at(now))).toBe(at(since))
   })
 
-  it('is everything without a retention', () => {
+  it('includes everything without a retention', () => {
     expect(keptSince({}, at('2026-03-10T00:00:00Z'))).toBeUndefined()
   })
 })

@@ -75,7 +75,7 @@ const ofBytes = (bytes: number) => {
   return JSON.stringify({ ...body, filling: 'x'.repeat(bytes - JSON.stringify(body).length) })
 }
 
-describe('a request of a page that can set no headers', () => {
+describe('a request of a page that cannot set headers', () => {
   it.each(['/api/v1/t', '/api/v1/t/'])('brings its key in the query or in its body: %s', async (path) => {
     const event = { eventName: 'left' }
     for (const [query, body] of [
@@ -89,7 +89,7 @@ describe('a request of a page that can set no headers', () => {
       ])
   })
 
-  it('may come from another site, with cookies, and is answered so that a browser takes it', async () => {
+  it('may come from another site with cookies, and gets headers that a browser accepts', async () => {
     const response = await post('/api/v1/t?apiKey=pub-key', '{"eventName":"left"}', {
       ...text,
       Origin: SHOP,
@@ -120,7 +120,7 @@ describe('a request of a page that can set no headers', () => {
     expect(await replyOf(await post('/api/v1/t', '{"apiKey":"pub-key"}', json))).toEqual([401, NO_KEY])
   })
 
-  it('is read up to 64 KiB to find the key, and no further', async () => {
+  it('is read up to 64 KiB to find the key', async () => {
     expect((await post('/api/v1/t', ofBytes(MAX_BEACON_BYTES))).status).toBe(202)
     expect(await replyOf(await post('/api/v1/t', ofBytes(MAX_BEACON_BYTES + 1)))).toEqual([401, NO_KEY])
     // With the key elsewhere, the limit of the route applies.
@@ -167,7 +167,7 @@ describe('a request of a page that can set no headers', () => {
     ])
   })
 
-  it('leaves no key in the log, also when it fails', async () => {
+  it('logs no key, also when it fails', async () => {
     expect((await post('/api/v1/t?apiKey=pub-key', '"bug"')).status).toBe(500)
     expect((await post('/api/v1/t', '{"apiKey":"pub-key","a":"bug"}')).status).toBe(500)
     expect(log.lines.length).toBeGreaterThan(0)
@@ -184,7 +184,7 @@ describe('a key in a header', () => {
     expect((await post('/api/v1/t', '{"a":1}', { ...json, [name]: value })).status).toBe(202)
   })
 
-  it('counts as X-API-Key where there are both, unless that is empty', async () => {
+  it('is X-API-Key if there are both, unless that is empty', async () => {
     const both = (first: string, second: string) =>
       post('/api/v1/t', '{}', { ...json, 'X-API-Key': first, Authorization: `Bearer ${second}` })
     expect((await both('nobody', 'pub-key')).status).toBe(401)
@@ -201,7 +201,7 @@ describe('a key in a header', () => {
     },
   )
 
-  it('lets a page send text with a key of its kind, and servers JSON only', async () => {
+  it('allows text with a pub key, and only JSON with a sec key', async () => {
     expect((await post('/api/v1/t', '{"a":1}', { ...text, 'X-API-Key': 'pub-key' })).status).toBe(202)
     expect((await post('/api/v1/t', '{"a":1}', { ...text, 'X-API-Key': 'sec-key' })).status).toBe(415)
   })

@@ -113,7 +113,7 @@ describe('a preflight', () => {
     },
   )
 
-  it('needs no path that exists, since the answer to the request itself says so', async () => {
+  it('is answered for paths that do not exist', async () => {
     expect((await preflight({}, '/api/v1/nowhere')).status).toBe(204)
     const response = await call({ Origin: SHOP }, { path: '/api/v1/nowhere' })
     expect(response.status).toBe(404)
@@ -127,7 +127,7 @@ describe('a preflight', () => {
     expect(response.headers.get('Cross-Origin-Resource-Policy')).toBe('same-origin')
   })
 
-  it('is not any OPTIONS', async () => {
+  it('is not every OPTIONS request', async () => {
     const response = await call({ Origin: SHOP }, { method: 'OPTIONS' })
     expect(response.status).toBe(405)
     expect(response.headers.get('Allow')).toBe('POST')
@@ -198,12 +198,12 @@ describe('a request from a page', () => {
     expect(readableFrom(response, SHOP)).toBe(true)
   })
 
-  it('with a server’s key passes, whatever its list', async () => {
+  it('passes with a sec key for any list of origins', async () => {
     expect((await call({ 'X-API-Key': 'of a server', Origin: 'https://evil.example' })).status).toBe(202)
   })
 })
 
-describe('a request from elsewhere', () => {
+describe('a request from outside of a browser', () => {
   it('has no origin, and passes with a key for the shop', async () => {
     const response = await call({ 'X-API-Key': 'for the shop' })
     expect(response.status).toBe(202)
@@ -211,7 +211,7 @@ describe('a request from elsewhere', () => {
     expect(response.headers.get('Vary')).toContain('Origin')
   })
 
-  it('with an origin is held against the list on other paths too', async () => {
+  it('with an origin is checked against the list on other paths too', async () => {
     const headers = { 'X-API-Key': 'for the shop', Origin: 'https://evil.example' }
     expect((await call(headers, { path: '/internal/t' })).status).toBe(403)
   })

@@ -133,7 +133,7 @@ const expectError = async (response: Response, status: number) => {
 }
 
 describe('a path', () => {
-  it('is answered by its route', async () => {
+  it('is handled by its route', async () => {
     const response = await fetch(`${base}/items/7%2F8?x=1`)
     expect(await response.json()).toEqual({ id: '7/8' })
     expect(response.headers.get('X-Request-Id')).toMatch(UUID)
@@ -153,7 +153,7 @@ describe('a path', () => {
     expect(await (await fetch(base + path)).json()).toBe(body)
   })
 
-  it('may come in a whole URL, as to a proxy', async () => {
+  it('may be a whole URL, as sent to a proxy', async () => {
     const client = connect(server.port)
     client.write('GET http://test/own/a?b HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n')
     expect(await text(client)).toMatch(/^HTTP\/1.1 200 [\s\S]*"of a"$/)
@@ -187,7 +187,7 @@ describe('a path', () => {
     expect(response.headers.get('Allow')).toBe(allowed)
   })
 
-  it('with a broken escape is 400', async () => {
+  it('with an invalid escape is 400', async () => {
     await expectError(await fetch(`${base}/items/%E0%A4%A`), 400)
   })
 })
@@ -209,7 +209,7 @@ it.each(['/items/%00', '/items/a%00b', '/%00'])('%s is not found: nothing is cal
   await expectError(await fetch(`${base}${path}`), 404)
 })
 
-it('answers an error as JSON that nobody keeps, whatever the answer was to be', async () => {
+it('is in an error, which is JSON that is not cached', async () => {
   const response = await fetch(`${base}/page`)
   expect(response.status).toBe(422)
   expect(response.headers.get('Content-Type')).toMatch(/^application\/json/)
@@ -253,7 +253,7 @@ describe('a JSON body', () => {
     await expectError(await send(1_048_577), 413)
   })
 
-  it('is refused one byte over the limit, its length told or not', async () => {
+  it('is refused one byte over the limit, with and without Content-Length', async () => {
     expect((await post('/echo', jsonOf(BODY_LIMIT))).status).toBe(200)
     const { error } = await expectError(await post('/echo', jsonOf(BODY_LIMIT + 1)), 413)
     expect(error).toBe(`The request body is larger than ${BODY_LIMIT} bytes`)
@@ -287,7 +287,7 @@ describe('a JSON body', () => {
     asked.destroy()
   })
 
-  it('is no bomb: ten megabytes of nothing in ten kilobytes', async () => {
+  it('is limited after decompression: ten megabytes from ten kilobytes', async () => {
     const bomb = new Uint8Array(gzipSync(Buffer.alloc(10_000_000)))
     expect(bomb.length).toBeLessThan(10_000)
     const small = new Uint8Array(gzipSync(Buffer.alloc(900_000)))
@@ -308,7 +308,7 @@ describe('a JSON body', () => {
     expect(await text(client)).toMatch(/^HTTP\/1.1 400 /)
   })
 
-  it('is not half of a compressed one', async () => {
+  it('is refused when its compressed data is incomplete', async () => {
     const half = new Uint8Array(gzipSync('{"a":1}')).slice(0, 12)
     await expectError(await post('/echo', half, { 'Content-Encoding': 'gzip' }), 400)
   })
@@ -368,13 +368,13 @@ describe('security headers', () => {
     expect(await namesOf(path)).toEqual(all)
   })
 
-  it('leave out those for pages in replies for programs', async () => {
+  it('omit those for pages in responses for programs', async () => {
     expect(await namesOf('/for-programs')).toEqual(['strict-transport-security', 'x-content-type-options'])
   })
 })
 
 describe('an error', () => {
-  it('tells management clients when to come back under the name that they know', async () => {
+  it('has the retry time of the management API in its documented field', async () => {
     const response = await fetch(`${base}/managed`)
     expect(await expectError(response, 503)).toEqual({ error: 'STORE_UNAVAILABLE', retryAfterSeconds: 5 })
     expect(response.headers.get('Retry-After')).toBe('5')
@@ -387,7 +387,7 @@ describe('an error', () => {
     expect(log.lines.some(({ level }) => level === 'error')).toBe(status >= 500)
   })
 
-  it('that nobody foresaw is logged with the request id, and told to nobody', async () => {
+  it('that is unexpected is logged with the request id, and not shown to the client', async () => {
     const response = await fetch(`${base}/bug`)
     const requestId = response.headers.get('X-Request-Id')
     expect(await expectError(response, 500)).toEqual({ error: 'Internal error' })
@@ -396,28 +396,28 @@ describe('an error', () => {
     ])
   })
 
-  it('in a header of the reply is answered like any other', async () => {
+  it('in a header of the reply is handled like any other', async () => {
     expect(await expectError(await fetch(`${base}/bad-header`), 500)).toEqual({ error: 'Internal error' })
   })
 
-  it('before the first piece of a stream is answered like any other', async () => {
+  it('before the first chunk of a stream is handled like any other', async () => {
     expect(await expectError(await fetch(`${base}/none`), 500)).toEqual({ error: 'Internal error' })
     const response = await fetch(`${base}/empty`)
     expect([response.status, await response.text()]).toEqual([200, ''])
     expect(response.headers.get('Content-Type')).toBe('text/plain')
   })
 
-  it('in the middle of an answer cuts the connection, so that half is not taken for all', async () => {
+  it('in the middle of a response closes the connection, so that a part is not mistaken for the whole', async () => {
     await expect(fetch(`${base}/half`).then((response) => response.text())).rejects.toThrow()
   })
 })
 
 describe('a guarded path', () => {
-  it('is open to a key with the scope', async () => {
+  it('is allowed with a key that has the scope', async () => {
     expect(await (await post('/guarded', '{}', { 'X-API-Key': 'writer' })).json()).toEqual(writer)
   })
 
-  it('is closed to others, with one body for all', async () => {
+  it('is forbidden without it, always with the same body', async () => {
     const bodies = await Promise.all(
       [{}, { 'X-API-Key': '' }, { 'X-API-Key': 'unknown' }].map(async (headers: Record<string, string>) =>
         expectError(await post('/guarded', '{}', headers), 401),
@@ -430,12 +430,12 @@ describe('a guarded path', () => {
     )
   })
 
-  it('names the scope that a key lacks', async () => {
+  it('reports the scope that a key lacks', async () => {
     const body = await expectError(await post('/guarded', '{}', { 'X-API-Key': 'reader' }), 403)
     expect(body).toMatchObject({ requiredScope: 'events:write' })
   })
 
-  it('is not closed because nobody can tell', async () => {
+  it('answers 503 when the key cannot be checked', async () => {
     const response = await post('/guarded', '{}', { 'X-API-Key': 'store away' })
     expect(await expectError(response, 503)).toEqual({ error: 'STORE_UNAVAILABLE', retryAfter: 5 })
     expect(response.headers.get('Retry-After')).toBe('5')
@@ -460,7 +460,7 @@ describe('a guarded path', () => {
 })
 
 describe('an app', () => {
-  it('tells whether it lives and whether it is ready', async () => {
+  it('reports liveness and readiness', async () => {
     expect((await fetch(`${base}/healthz`)).status).toBe(200)
     expect((await fetch(`${base}/readyz`)).status).toBe(200)
     ready = false
@@ -471,7 +471,7 @@ describe('an app', () => {
     ready = true
   })
 
-  it('believes as many proxies as it was told, and no client', async () => {
+  it('trusts the configured number of proxies, and no client', async () => {
     const response = await fetch(`${base}/address`, {
       headers: { 'X-Forwarded-For': '1.2.3.4, 203.0.113.77' },
     })
@@ -487,7 +487,7 @@ describe('an app', () => {
     expect(await response.json()).toEqual({ ip })
   })
 
-  it('measures each request once, by route and not by what was asked', async () => {
+  it('measures each request once, by route and not by path', async () => {
     const counted = async (): Promise<number> => {
       const found = /duration_seconds_count\{method="get",route="\/items\/{id}",status="200"\} (\d+)/.exec(
         await metrics.metrics(),

@@ -29,14 +29,14 @@ const serve = async (handler: Route['handler']): Promise<string> => {
   return `http://127.0.0.1:${server.port}/`
 }
 
-it('answers 503 when a handler never does', async () => {
+it('answers 503 when a handler does not finish', async () => {
   const url = await serve(() => never)
   const response = await fetch(url, { method: 'POST' })
   expect(response.status).toBe(503)
   expect(await response.json()).toEqual({ error: 'STORE_UNAVAILABLE', retryAfter: 30 })
 })
 
-it('says what the handler waits for when that is something else than a store, and only while it does', async () => {
+it('names what the handler waits for if that is not a store, only while it waits', async () => {
   const queueIsLate = () => new AppError('queue_unavailable', 'QUEUE_UNAVAILABLE', { retryAfter: 60 })
   const queueing = await serve((request) => answerLateWith(request, queueIsLate, never))
   const late = await fetch(queueing, { method: 'POST' })
@@ -51,7 +51,7 @@ it('says what the handler waits for when that is something else than a store, an
   expect(await later.json()).toEqual({ error: 'STORE_UNAVAILABLE', retryAfter: 30 })
 })
 
-it('keeps the connection when the handler answers or fails after that', async () => {
+it('keeps the connection when the handler finishes or fails later', async () => {
   const late: Promise<unknown>[] = []
   const url = await serve(() => {
     const isFirst = late.length === 0
@@ -68,7 +68,7 @@ it('keeps the connection when the handler answers or fails after that', async ()
   expect(late).toHaveLength(2)
 })
 
-it('lets a handler answer in time', async () => {
+it('returns the answer of a handler within its time', async () => {
   const url = await serve(async () => {
     await sleep(DEADLINE_MS / 2)
     return { body: { ok: true } }
@@ -76,7 +76,7 @@ it('lets a handler answer in time', async () => {
   expect((await fetch(url, { method: 'POST' })).status).toBe(200)
 })
 
-it('waits longer when the handler asks for it', async () => {
+it('waits longer at the request of the handler', async () => {
   const url = await serve(async (request) => {
     extendDeadline(request, 60_000)
     await sleep(3 * DEADLINE_MS)
@@ -85,7 +85,7 @@ it('waits longer when the handler asks for it', async () => {
   expect((await fetch(url, { method: 'POST' })).status).toBe(200)
 })
 
-it('answers 503 when the handler takes longer than it asked for', async () => {
+it('answers 503 when the handler exceeds its extended deadline', async () => {
   const url = await serve((request) => {
     extendDeadline(request, DEADLINE_MS)
     return never
@@ -110,7 +110,7 @@ it('does not count the time that a client takes to send', async () => {
   expect(await answered).toBe(200)
 })
 
-it('leaves work its own time, and only while it is under way', async () => {
+it('extends the deadline only while the work runs', async () => {
   const working = await serve(async (request) => {
     await extendDeadlineDuring(request, 60_000, sleep(2 * DEADLINE_MS))
     return { status: 200, body: {} }

@@ -18,14 +18,14 @@ const ask = async (port: number): Promise<string> => {
 }
 
 describe('a stopping server', () => {
-  it('does not wait for a connection that is idle', async () => {
+  it('does not wait for an idle connection', async () => {
     const server = await listen((_req, res) => void res.end('answer'), 0)
     expect(await ask(server.port)).toBe('answer')
     await server.stop()
     await expect(fetch(`http://127.0.0.1:${server.port}`)).rejects.toThrow()
   })
 
-  it('does not wait for a connection on which nothing was asked', async () => {
+  it('does not wait for a connection without a request', async () => {
     const server = await listen((_req, res) => void res.end('answer'), 0)
     const silent = connect(server.port)
     await once(silent, 'connect')
@@ -35,7 +35,7 @@ describe('a stopping server', () => {
     await once(silent, 'close')
   })
 
-  it('closes the connection of an answer without end', async () => {
+  it('closes the connection of an endless response', async () => {
     const server = await listen((req, res) => {
       closeAtStop(req)
       res.write('for ever')
@@ -48,7 +48,7 @@ describe('a stopping server', () => {
     await aborted
   })
 
-  it('answers what is under way, takes nothing new, and then closes its kept connection', async () => {
+  it('finishes requests in progress, accepts no new ones, and closes kept connections', async () => {
     const arrived = Promise.withResolvers<void>()
     const released = Promise.withResolvers<void>()
     const server = await listen(async (_req, res) => {
@@ -67,7 +67,7 @@ describe('a stopping server', () => {
 })
 
 describe('a draining server', () => {
-  it('goes on answering, on new connections and on kept ones, which end with the answer', async () => {
+  it('answers on new and kept connections, and closes each after its response', async () => {
     const server = await listen((_req, res) => void res.end('answer'), 0)
     expect(await ask(server.port)).toBe('answer')
     const stopped = server.stop({ drainMs: 1_000 })
@@ -84,13 +84,13 @@ describe('a draining server', () => {
   })
 })
 
-it('says that a port is taken', async () => {
+it('reports a port that is in use', async () => {
   const first = await listen((_req, res) => void res.end(), 0)
   await expect(listen((_req, res) => void res.end(), first.port)).rejects.toThrow('EADDRINUSE')
   await first.stop()
 })
 
-describe('what is no request', () => {
+describe('an invalid request', () => {
   const patience = { headersMs: 60_000, requestMs: 60_000, restMs: 200 }
   const impatience = { headersMs: 100, requestMs: 200, restMs: 200 }
   const handler: RequestListener = (req, res) => {
@@ -139,7 +139,7 @@ describe('what is no request', () => {
     expect(JSON.parse(body)).toEqual({ error: expect.any(String) })
   })
 
-  it('closes a connection whose client goes on sending after the answer', async () => {
+  it('closes a connection whose client continues to send after the response', async () => {
     const { head, body } = await answerTo('POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab')
     expect(head).toMatch(/^HTTP\/1.1 200 /)
     expect(body).toBe('answer')

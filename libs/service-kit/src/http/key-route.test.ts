@@ -116,7 +116,7 @@ describe('a request with a key', () => {
     expect((await post(body, headers)).status).toBe(202)
   })
 
-  it('refuses one byte too many that was not announced, and answers on', async () => {
+  it('refuses one byte too many without Content-Length, and keeps answering', async () => {
     const client = request(`${base}/api/v1/t`, {
       method: 'POST',
       headers: { 'X-API-Key': 'key', 'Content-Type': 'application/json' },

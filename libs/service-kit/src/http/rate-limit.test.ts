@@ -98,7 +98,7 @@ describe('a key route', () => {
       .map((text) => text && Number(text))
 
   describe('a limited path', () => {
-    it('tells at each answer how much is left', async () => {
+    it('reports the remaining requests with each response', async () => {
       for (const remaining of [1, 0]) {
         const response = await call()
         expect(response.status).toBe(202)
@@ -107,7 +107,7 @@ describe('a key route', () => {
       }
     })
 
-    it('answers 429 beyond the limit, and when to come back', async () => {
+    it('answers 429 beyond the limit, with the retry time', async () => {
       await statuses([{}, {}])
       const response = await call()
       expect(response.status).toBe(429)
@@ -123,7 +123,7 @@ describe('a key route', () => {
       expect(rateOf(response)).toEqual([2, 0, retryAfter])
     })
 
-    it('tells a page in a browser as well', async () => {
+    it('lets a page in a browser read these headers', async () => {
       await statuses([{}, {}])
       const response = await call({ headers: { Origin: 'https://shop.example' } })
       expect(response.status).toBe(429)
@@ -136,20 +136,20 @@ describe('a key route', () => {
       expect(await statuses([{ key: 'of no limit known' }])).toEqual([429])
     })
 
-    it('counts each project, address and bucket by itself', async () => {
+    it('counts each project, address and bucket separately', async () => {
       expect(await statuses([{}, {}, {}])).toEqual([202, 202, 429])
       expect(
         await statuses([{ key: 'large' }, { from: '203.0.113.2' }, { path: '/api/v1/other' }, {}]),
       ).toEqual([202, 202, 202, 429])
     })
 
-    it('takes the keys of a project together', async () => {
+    it('counts the keys of a project together', async () => {
       expect(await statuses([{ key: 'small' }, { key: 'small/events:write' }, { key: 'small' }])).toEqual([
         202, 202, 429,
       ])
     })
 
-    it('counts a key with a limit of its own by itself, from all addresses together', async () => {
+    it('counts a key with its own limit separately, over all addresses', async () => {
       const path = '/api/v1/decide'
       const own = (from: string) => ({ key: 'small/events:write/4', from, path })
       const addresses = ['203.0.113.1', '203.0.113.2', '203.0.113.3', '203.0.113.4', '203.0.113.5']
@@ -174,17 +174,17 @@ describe('a key route', () => {
       ).toEqual([202, 429, 202, 202, 429])
     })
 
-    it('keeps the limit per address where keys have none of their own', async () => {
+    it('applies the limit per address to keys without their own limit', async () => {
       expect(await statuses(Array(3).fill({ key: 'small/events:write/4' }))).toEqual([202, 202, 429])
     })
 
-    it('believes no address that the client made up', async () => {
+    it('ignores an address that the client invents', async () => {
       expect(
         await statuses(['1.1.1.1', '2.2.2.2', '3.3.3.3'].map((made) => ({ from: `${made}, 203.0.113.1` }))),
       ).toEqual([202, 202, 429])
     })
 
-    it('takes an IPv6 network for one client', async () => {
+    it('counts an IPv6 network as one client', async () => {
       expect(
         await statuses(
           ['2001:db8::1', '2001:db8::ffff:2', '2001:db8:0:0:3::', '2001:db8:0:1::1'].map((from) => ({
@@ -211,14 +211,14 @@ describe('a key route', () => {
       expect(await statuses([{ body: '{', from: '203.0.113.2' }])).toEqual([400])
     })
 
-    it('counts no request without a valid key, and says nothing of limits', async () => {
+    it('does not count requests without a valid key, and reports no limits to them', async () => {
       for (const key of ['', 'small/decide', '', 'small/decide']) {
         expect(rateOf(await call({ key }))).toEqual([null, null, null])
       }
       expect(rateOf(await call())).toEqual([2, 1, 60])
     })
 
-    it('reads no body of a request beyond the limit', async () => {
+    it('does not read the body of a request beyond the limit', async () => {
       await statuses([{}, {}])
       const headers = {
         'X-API-Key': 'small',

@@ -25,7 +25,7 @@ describe('answers that are ready at one moment', () => {
   }
   const askTogether = () => Promise.allSettled(Array.from({ length: CLIENTS }, (_, n) => ask(`/${n}`)))
 
-  it('go to those who asked', async () => {
+  it('are sent to the right clients', async () => {
     answerAll = (waiting) => {
       for (const res of waiting) endTogether(res, `für ${res.req.url}`)
     }
@@ -33,7 +33,7 @@ describe('answers that are ready at one moment', () => {
     expect(answers).toEqual(answers.map((_, n) => ({ status: 'fulfilled', value: `für /${n}` })))
   })
 
-  it('reach everybody else when one of them has gone', async () => {
+  it('reach all other clients when one has disconnected', async () => {
     answerAll = (waiting) => {
       for (const res of waiting) endTogether(res, `for ${res.req.url}`)
       for (const { req } of waiting) if (req.url === '/2') req.socket.destroy()
@@ -62,7 +62,7 @@ const endless = () => {
 }
 
 describe('a stream', () => {
-  it('is sent whole to a reader who takes longer than the timeout altogether, but not for one piece', async () => {
+  it('is sent completely to a client that exceeds the timeout in total, but not for one chunk', async () => {
     const taken: string[] = []
     const slow = new Writable({
       highWaterMark: 1,
@@ -105,7 +105,7 @@ describe('a stream', () => {
     server.close()
   })
 
-  it('throws what its text throws', async () => {
+  it('passes on errors of its source', async () => {
     async function* broken() {
       yield 'x'
       throw new Error('the database is away')

@@ -21,7 +21,7 @@ describe('withoutPort', () => {
     expect(withoutPort(written)).toBe(address)
   })
 
-  it('leaves every address as it is, and takes every port away', () => {
+  it('keeps the address and removes the port', () => {
     const port = fc.integer({ min: 0, max: 65_535 })
     fc.assert(
       fc.property(fc.ipV4(), fc.ipV6(), port, (v4, v6, n) => {
@@ -59,12 +59,12 @@ describe('a query', () => {
     expect(() => requireKnownQuery(operation, url)).toThrow(message)
   })
 
-  it('must not be there where none is documented', () => {
+  it('is refused where none is documented', () => {
     expect(() => requireKnownQuery({}, '/x?a=1')).toThrow('none is allowed')
     expect(() => requireKnownQuery({}, '/x')).not.toThrow()
   })
 
-  it('has its unknown parameters listed once each', () => {
+  it('reports each unknown parameter once', () => {
     const message = 'is not a known query parameter; allowed: sync, apiKey'
     expect(unknownParameters(operation, '/x?a=1&sync=1&b=2&a=3&sync=4')).toEqual([
       { field: 'a', rule: 'additionalProperties', message },
@@ -73,7 +73,7 @@ describe('a query', () => {
     expect(unknownParameters(operation, '/x?sync=1')).toEqual([])
   })
 
-  it('is read or refused without its values, whatever it is', () => {
+  it('is parsed, or refused without repeating its values, for any input', () => {
     fc.assert(
       fc.property(fc.string(), (name) => {
         try {

@@ -30,14 +30,14 @@ describe('a message renderer', () => {
     expect(message.html).toContain('<p>A&lt;b</p>')
   })
 
-  it('names the field and the line of a template that cannot be used', async () => {
+  it('reports the field and the line of an invalid template', async () => {
     renderer = createMessageRenderer()
     const failed = renderer.check('p', { subject: 's', html: '\n{{#if}' })
     await expect(failed).rejects.toThrow(TemplateError)
     await expect(failed).rejects.toMatchObject({ field: 'html', message: expect.stringContaining('line 2') })
   })
 
-  it('ends work that takes too long and goes on, without delaying this thread or other projects', async () => {
+  it('ends tasks that take too long and continues, without delaying this thread or other projects', async () => {
     renderer = createMessageRenderer({ deadlineMs: 1_000 })
     const failed = renderer.render('slow', slow, slowContext).catch((error: Error) => error)
     const templates = { subject: 's', html: '{{traits.name}}' }
@@ -51,7 +51,7 @@ describe('a message renderer', () => {
     expect(again.html).toContain('Ben')
   })
 
-  it('gives a project one thread and says when too many of its messages wait', async () => {
+  it('runs a project on one thread and refuses when too many of its messages wait', async () => {
     renderer = createMessageRenderer({ deadlineMs: 1_000 })
     const outcomes = [renderer.render('slow', slow, slowContext).catch((error: Error) => error)]
     for (let waiting = 0; waiting < 20; waiting++) {
@@ -67,7 +67,7 @@ describe('a message renderer', () => {
     expect(renderer.isBusy('slow')).toBe(false)
   })
 
-  it('can be closed when the answers of two tasks arrive at once', async () => {
+  it('can be closed when the results of two tasks arrive at once', async () => {
     renderer = createMessageRenderer()
     const first = renderer.check('p', { subject: 's', html: 'a' })
     const second = renderer.check('p', { subject: 's', html: 'b' }).catch((error: Error) => error)

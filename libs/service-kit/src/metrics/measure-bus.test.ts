@@ -38,7 +38,7 @@ const accepted = (receivedAt: string): Delivery<unknown> => ({
   headers: {},
 })
 
-it('tells the size, the age and the outcomes of batches, and the time of publishing', async () => {
+it('measures size, age and outcomes of batches, and the time of publishing', async () => {
   const registry = new Registry()
   const fake = createFakeBus()
   const bus = measureBus(fake.bus, registry, () => Date.parse('2026-11-21T10:00:10Z'))

@@ -14,7 +14,7 @@ describe('a schema checker', () => {
   let checker: SchemaChecker
   afterEach(() => checker.close())
 
-  it('accepts a usable schema and says why another one is not', async () => {
+  it('accepts a usable schema and returns the reason against another one', async () => {
     checker = createSchemaChecker()
     await checker.requireUsable('p', usable)
     await expect(checker.requireUsable('p', { type: 'text', pattern: 'a' })).rejects.toMatchObject({
@@ -23,7 +23,7 @@ describe('a schema checker', () => {
     })
   })
 
-  it('leaves this thread to others while patterns are analysed', async () => {
+  it('does not block this thread while patterns are analyzed', async () => {
     checker = createSchemaChecker()
     await checker.requireUsable('p', usable)
     let isDone = false
@@ -52,7 +52,7 @@ describe('a schema checker', () => {
     }
   })
 
-  it('ends a check that exceeds its deadline, and goes on', async () => {
+  it('ends a check that exceeds its deadline, and continues', async () => {
     checker = createSchemaChecker({ deadlineMs: 100 })
     await expect(checker.requireUsable('p', slow)).rejects.toMatchObject({
       code: 'unprocessable',
@@ -63,7 +63,7 @@ describe('a schema checker', () => {
     })
   })
 
-  it('refuses a schema of a project of which too many wait, and none of another project', async () => {
+  it('refuses a schema of a project with too many waiting, and none of another project', async () => {
     checker = createSchemaChecker({ maxWaiting: 1 })
     const first = checker.requireUsable('p', usable)
     await Promise.resolve()

@@ -71,7 +71,7 @@ const record = (headers?: Record<string, string>) => ({
   ...(headers && { headers }),
 })
 
-it('puts what is published for a request into its trace, and leaves what belongs to another one', async () => {
+it('adds the trace of a request to its published records, and keeps an existing one', async () => {
   const { bus, published, loggedByBus } = createFakeBus()
   const request = tracer.startSpan('request')
   await context.with(trace.setSpan(ROOT_CONTEXT, request), () =>
@@ -88,7 +88,7 @@ it('puts what is published for a request into its trace, and leaves what belongs
   expect(loggedByBus).toEqual([{}])
 })
 
-it('leaves alone what a loop publishes', async () => {
+it('adds no trace to records that a loop publishes', async () => {
   const { bus, published } = createFakeBus()
   const records = [record(), record({ traceparent: parent('a') })]
   await bus.publish(ingestRecords, records)
@@ -96,7 +96,7 @@ it('leaves alone what a loop publishes', async () => {
   expect(exporter.getFinishedSpans()).toEqual([])
 })
 
-it('tells of a batch in each sampled trace that it has records of', async () => {
+it('adds a span to each sampled trace of a batch', async () => {
   const { bus, deliverAll } = createFakeBus()
   const said: object[] = []
   bus.subscribe({
@@ -125,7 +125,7 @@ it('tells of a batch in each sampled trace that it has records of', async () => 
     })
 })
 
-it('begins a trace for a batch that comes without one', async () => {
+it('starts a trace for a batch without one', async () => {
   const { bus, deliverAll, published } = createFakeBus()
   bus.subscribe({
     group: 'readers',
