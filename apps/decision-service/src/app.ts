@@ -5,8 +5,8 @@ import { createDecide } from './decide.ts'
 import { decideRoute } from './decide-route.ts'
 import { createExpose } from './expose.ts'
 import { createFindPerson } from './find-person.ts'
-import { createGiveCoupon } from './give-coupon.ts'
 import { ofrepRoutes } from './ofrep-routes.ts'
+import { createAssignVariantCoupon } from './variant-coupon.ts'
 
 /** Decides which variant a person sees. */
 export const createDecisionService = (platform: CorePlatform): Service => {
@@ -21,7 +21,11 @@ export const createDecisionService = (platform: CorePlatform): Service => {
       return (await resolveProfiles(db.pool, [person]))[0] ?? null
     },
     frequencyCaps,
-    giveCoupon: createGiveCoupon({ assignCoupon: createAssignCoupon(db, clock), cache, log }),
+    assignVariantCoupon: createAssignVariantCoupon({
+      assignCoupon: createAssignCoupon(db, clock),
+      cache,
+      log,
+    }),
     expose: createExpose(publisher),
     clock,
   })

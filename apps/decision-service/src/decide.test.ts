@@ -6,7 +6,7 @@ import { createMemoryLog } from '@waymark/testing'
 import { describe, expect, it } from 'vitest'
 import { createDecide } from './decide.ts'
 import { createExpose } from './expose.ts'
-import { type AssignCoupon, createGiveCoupon } from './give-coupon.ts'
+import { type AssignCoupon, createAssignVariantCoupon } from './variant-coupon.ts'
 
 const PROJECT_ID = '01900000-0000-7000-8000-000000000001'
 const POOL = '01900000-0000-7000-8000-000000000009'
@@ -74,7 +74,7 @@ const setUp = ({ decisions, late = false, person, assignCoupon, localOnly = fals
         return { ...(await caps.consume(use)), ...(localOnly && { localOnly: true as const }) }
       },
     },
-    giveCoupon: createGiveCoupon({
+    assignVariantCoupon: createAssignVariantCoupon({
       assignCoupon:
         assignCoupon ??
         (async (_project, pool, profile) => {

@@ -15,13 +15,13 @@ import {
 import type { Person } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
 import { LoopTurns } from '@waymark/service-kit'
-import { type Asker, cappedBy, decidedBy, unknownKey } from './answers.ts'
+import { cappedResult, type DecisionSubject, resultOf, unknownKeyResult } from './decision-results.ts'
 import type { Expose } from './expose.ts'
 import type { FindPerson, FoundPerson } from './find-person.ts'
-import type { CouponAnswer, GiveCoupon } from './give-coupon.ts'
+import type { AssignVariantCoupon, CouponResult } from './variant-coupon.ts'
 
 /** The subject and the decisions of a request; at least one of the ids is set. */
-type DecisionQuestion = {
+type DecisionRequest = {
   projectId: string
   visitorId: string | null
   userId: string | null
@@ -38,13 +38,13 @@ type DecideDeps = {
   /** Creates the profile of an identity without one. */
   createProfile: (identity: Identity) => Promise<string | null>
   frequencyCaps: RateLimiter
-  giveCoupon: GiveCoupon
+  assignVariantCoupon: AssignVariantCoupon
   expose: Expose
   clock: () => number
 }
 
-/** An asker, with the key of frequency caps. */
-type CappedAsker = Asker & { capName: () => string }
+/** The subject of a decision, with the key of its frequency caps. */
+type CappedSubject = DecisionSubject & { capName: () => string }
 type Capped = { capped: boolean; localOnly: boolean }
 type ShownDecision = { decided: Decided; localOnly: boolean }
 
@@ -53,23 +53,24 @@ type ShownDecision = { decided: Decided; localOnly: boolean }
  * @throws AppError store_unavailable when the project is not cached and no store answers
  */
 export const createDecide = (deps: DecideDeps) => {
-  const { projectConfigs, findPerson, frequencyCaps, giveCoupon, createProfile, expose, clock } = deps
+  const { projectConfigs, findPerson, frequencyCaps, assignVariantCoupon, createProfile, expose, clock } =
+    deps
 
   const find = async (
-    question: DecisionQuestion,
+    request: DecisionRequest,
     countedEvents: ReadonlySet<string>,
   ): Promise<{ subject: Subject; person: Person | undefined; late: boolean }> => {
-    const { projectId, visitorId, userId } = question
-    const look = (kind: 'visitor' | 'user', value: string | null): Promise<FoundPerson> | FoundPerson =>
+    const { projectId, visitorId, userId } = request
+    const lookUp = (kind: 'visitor' | 'user', value: string | null): Promise<FoundPerson> | FoundPerson =>
       value === null ? NOBODY : findPerson({ projectId, kind, value, countedEvents })
-    const [visitor, user] = await Promise.all([look('visitor', visitorId), look('user', userId)])
-    const subject = subjectOf(question, visitor.person, user.person)
+    const [visitor, user] = await Promise.all([lookUp('visitor', visitorId), lookUp('user', userId)])
+    const subject = subjectOf(request, visitor.person, user.person)
     if (!subject) throw new Error('a decision needs a visitor or a user')
     const person = [user.person, visitor.person].find((one) => one && one.profileId === subject.profileId)
     return { subject, person, late: visitor.late || user.late }
   }
 
-  const cap = async ({ decision }: CompiledDecision, { capName }: CappedAsker): Promise<Capped> => {
+  const cap = async ({ decision }: CompiledDecision, { capName }: CappedSubject): Promise<Capped> => {
     const limit = decision.definition.frequencyCap
     if (limit === null) return NOT_CAPPED
     const use = { bucket: 'decision-cap', key: `${decision.id}:${capName()}` }
@@ -81,10 +82,12 @@ export const createDecide = (deps: DecideDeps) => {
     return { capped: !allowed, localOnly: localOnly === true }
   }
 
-  const couponFor = async (poolId: string, asker: Asker): Promise<CouponAnswer> => {
+  const couponFor = async (poolId: string, decisionSubject: DecisionSubject): Promise<CouponResult> => {
     try {
-      const profileId = asker.profileId ?? (await createProfile(asker.identity))
-      return profileId === null ? NO_COUPON : await giveCoupon(asker.projectId, poolId, profileId)
+      const profileId = decisionSubject.profileId ?? (await createProfile(decisionSubject.identity))
+      return profileId === null
+        ? NO_COUPON
+        : await assignVariantCoupon(decisionSubject.projectId, poolId, profileId)
     } catch {
       return NO_COUPON
     }
@@ -94,22 +97,22 @@ export const createDecide = (deps: DecideDeps) => {
   const show = async (
     compiled: CompiledDecision,
     choice: Choice,
-    asker: CappedAsker,
+    decisionSubject: CappedSubject,
   ): Promise<ShownDecision> => {
-    const { capped, localOnly } = choice.ruleId === null ? NOT_CAPPED : await cap(compiled, asker)
-    if (capped) return { decided: cappedBy(compiled), localOnly }
-    if (choice.eligible) expose(compiled, choice, asker)
-    const decided = decidedBy(compiled, choice)
+    const { capped, localOnly } = choice.ruleId === null ? NOT_CAPPED : await cap(compiled, decisionSubject)
+    if (capped) return { decided: cappedResult(compiled), localOnly }
+    if (choice.eligible) expose(compiled, choice, decisionSubject)
+    const decided = resultOf(compiled, choice)
     const poolId = compiled.variants.get(choice.variant)?.couponPoolId ?? null
     if (poolId === null) return { decided, localOnly }
-    const answer = choice.reason === 'DISABLED' ? NOT_DECIDING : await couponFor(poolId, asker)
-    return { decided: { ...decided, ...answer }, localOnly }
+    const coupon = choice.reason === 'DISABLED' ? NOT_DECIDING : await couponFor(poolId, decisionSubject)
+    return { decided: { ...decided, ...coupon }, localOnly }
   }
 
-  return async (question: DecisionQuestion): Promise<DecideResult> => {
-    const { projectId, which, context, shown } = question
+  return async (request: DecisionRequest): Promise<DecideResult> => {
+    const { projectId, which, context, shown } = request
     const { decisions } = await projectConfigs.get(projectId)
-    const { subject, person, late } = await find(question, decisions.countedEvents)
+    const { subject, person, late } = await find(request, decisions.countedEvents)
     const now = clock()
     const data = {
       traits: person?.traits ?? {},
@@ -118,7 +121,7 @@ export const createDecide = (deps: DecideDeps) => {
     }
     const decider = createDecider(decisions, { projectId, subject: subject.subject, data, now })
     const decidedAt = new Date(now).toISOString()
-    const asker = { ...subject, projectId, decidedAt, capName: capNameOf(subject) }
+    const decisionSubject = { ...subject, projectId, decidedAt, capName: capNameOf(subject) }
     const keys = typeof which === 'function' ? which(decisions).map(({ key }) => key) : which
     const turns = new LoopTurns()
     for (const key of decisions.withPrerequisites(keys)) {
@@ -126,19 +129,19 @@ export const createDecide = (deps: DecideDeps) => {
       decisions.get(key)
       if (turns.isOver()) await turns.next()
     }
-    const answers = await Promise.all(
+    const results = await Promise.all(
       keys.map((key) => {
         const compiled = decisions.get(key)
-        if (!compiled) return { decided: unknownKey(key), localOnly: false }
+        if (!compiled) return { decided: unknownKeyResult(key), localOnly: false }
         const choice = decider.decide(compiled)
         return shown
-          ? show(compiled, choice, asker)
-          : { decided: decidedBy(compiled, choice), localOnly: false }
+          ? show(compiled, choice, decisionSubject)
+          : { decided: resultOf(compiled, choice), localOnly: false }
       }),
     )
-    const degraded = late || decider.exceeded() || answers.some(({ localOnly }) => localOnly)
+    const degraded = late || decider.exceeded() || results.some(({ localOnly }) => localOnly)
     return {
-      decisions: answers.map(({ decided }) => decided),
+      decisions: results.map(({ decided }) => decided),
       evaluatedAt: decidedAt,
       ...(degraded && { degraded }),
     }
@@ -161,5 +164,5 @@ export type Decide = ReturnType<typeof createDecide>
 
 const NOBODY: FoundPerson = { person: undefined, late: false }
 const NOT_CAPPED: Capped = { capped: false, localOnly: false }
-const NO_COUPON: CouponAnswer = { coupon: null, couponReason: 'unavailable' }
-const NOT_DECIDING: CouponAnswer = { coupon: null, couponReason: 'disabled' }
+const NO_COUPON: CouponResult = { coupon: null, couponReason: 'unavailable' }
+const NOT_DECIDING: CouponResult = { coupon: null, couponReason: 'disabled' }

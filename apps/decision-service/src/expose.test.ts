@@ -1,7 +1,7 @@
 import type { Exposure } from '@waymark/contracts'
 import type { Choice, CompiledDecision } from '@waymark/domain'
 import { expect, it } from 'vitest'
-import type { Asker } from './answers.ts'
+import type { DecisionSubject } from './decision-results.ts'
 import { createExpose } from './expose.ts'
 
 const setUp = () => {
@@ -17,14 +17,14 @@ const setUp = () => {
   const show = (decision: string, variant: string, visitorId: string, day = '01') => {
     const compiled = { decision: { id: decision, key: decision, version: 1 } } as CompiledDecision
     const choice = { variant, reason: 'SPLIT', ruleId: 'r' } as Choice
-    const asker: Asker = {
+    const decisionSubject: DecisionSubject = {
       subject: visitorId,
       identity: { projectId: 'p', kind: 'visitor', value: visitorId },
       profileId: null,
       projectId: 'p',
       decidedAt: `2026-05-${day}T12:00:00.000Z`,
     }
-    expose(compiled, choice, asker)
+    expose(compiled, choice, decisionSubject)
   }
   const told = () =>
     published.map(({ decisionKey, variant, visitorId }) => `${decisionKey} ${variant} ${visitorId}`)

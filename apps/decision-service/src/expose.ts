@@ -2,27 +2,27 @@ import type { Exposure } from '@waymark/contracts'
 import { type Choice, type CompiledDecision, partitionKeyOf } from '@waymark/domain'
 import type { BackgroundPublisher } from '@waymark/pipeline'
 import { LRUCache } from 'lru-cache'
-import type { Asker } from './answers.ts'
+import type { DecisionSubject } from './decision-results.ts'
 
 /** The exposures of a person that were published on a day: the last variant of each decision. */
 type Published = { day: string; variants: Map<string, string> }
 
 /** Maximum number of cached exposures, of all people. */
-const MAX_REMEMBERED = 100_000
+const MAX_CACHED = 100_000
 
 /**
  * Publishes each exposure once per decision, variant, person and day (UTC), as far as this process knows. The store drops
  * repeats from other processes, and those of people who see two variants in turn.
  */
 export const createExpose = (publisher: Pick<BackgroundPublisher<Exposure>, 'add'>) => {
-  const people = new LRUCache<string, Published>({ maxSize: MAX_REMEMBERED })
-  return (compiled: CompiledDecision, choice: Choice, asker: Asker): void => {
-    const person = asker.profileId ?? asker.subject
-    const day = asker.decidedAt.slice(0, 10)
+  const people = new LRUCache<string, Published>({ maxSize: MAX_CACHED })
+  return (compiled: CompiledDecision, choice: Choice, decisionSubject: DecisionSubject): void => {
+    const person = decisionSubject.profileId ?? decisionSubject.subject
+    const day = decisionSubject.decidedAt.slice(0, 10)
     const known = people.get(person)
     const published = known?.day === day ? known : { day, variants: new Map<string, string>() }
     if (published.variants.get(compiled.decision.id) === choice.variant) return
-    const value = exposureOf(compiled, choice, asker)
+    const value = exposureOf(compiled, choice, decisionSubject)
     const key = partitionKeyOf(value.projectId, { ...value, eventId: value.subject })
     if (!publisher.add({ key, value })) return
     published.variants.set(compiled.decision.id, choice.variant)
@@ -36,7 +36,7 @@ export type Expose = ReturnType<typeof createExpose>
 const exposureOf = (
   { decision }: CompiledDecision,
   { variant, reason, ruleId }: Choice,
-  { projectId, subject, identity, profileId, decidedAt }: Asker,
+  { projectId, subject, identity, profileId, decidedAt }: DecisionSubject,
 ): Exposure => ({
   v: 1,
   projectId,

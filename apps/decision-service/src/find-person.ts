@@ -79,7 +79,7 @@ type FindPersonDeps = {
 type ToRead = { wanted: Wanted; marks: Marks; expected: string | undefined }
 
 /** A person to look for, and how old a copy of it may be, in ms. */
-type Question = { wanted: Wanted; maxAgeMs: number }
+type LookUp = { wanted: Wanted; maxAgeMs: number }
 
 /** A person could not be read. `marksKnown`: the marks were read and showed that the cached person is outdated. */
 class PersonUnavailableError extends Error {
@@ -110,7 +110,7 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
   /** Reads concurrent marks with one command; undefined when that takes too long. */
   const marksLoader = new DataLoader<readonly string[], readonly (string | undefined)[] | undefined>(
     async (groups) => {
-      const all = await answerOf(CACHE_TIMEOUT_MS, marks.read(groups.flat()))
+      const all = await resultWithin(CACHE_TIMEOUT_MS, marks.read(groups.flat()))
       let place = 0
       return groups.map((group) => {
         const start = place
@@ -128,7 +128,7 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
   }
 
   const readCopyOf = async (wanted: Wanted): Promise<Required<ReadValue<Known>> | null> => {
-    const copy = await answerOf(CACHE_TIMEOUT_MS, readCopy(cache, personCacheKey(wanted), copySchema))
+    const copy = await resultWithin(CACHE_TIMEOUT_MS, readCopy(cache, personCacheKey(wanted), copySchema))
     if (!copy) return null
     const ageMs = clock() - copy.readAt
     // A time in the future comes from a wrong clock, so the age is unknown.
@@ -165,7 +165,7 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
     }
     const reading = queryPeople(toRead, readAt)
     try {
-      const found = await answerOf(DATABASE_TIMEOUT_MS, reading)
+      const found = await resultWithin(DATABASE_TIMEOUT_MS, reading)
       if (!found) throw new Error(`The database did not answer within ${DATABASE_TIMEOUT_MS} ms`)
       failures = 0
       return found.map(([, known]) => known)
@@ -178,7 +178,7 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
     }
   }
 
-  const look = async ({ wanted, maxAgeMs }: Question) => {
+  const lookUp = async ({ wanted, maxAgeMs }: LookUp) => {
     const copy = await readCopyOf(wanted)
     const known = copy?.value ?? people.peek(personCacheKey(wanted))?.value
     const expected = known?.person?.profileId
@@ -187,9 +187,9 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
     return { wanted, expected, marks, current: isCurrent ? copy : undefined }
   }
 
-  const readBatch = async (questions: readonly Question[]): Promise<(ReadValue<Known> | Error)[]> => {
+  const readBatch = async (lookUps: readonly LookUp[]): Promise<(ReadValue<Known> | Error)[]> => {
     const startedAt = now()
-    const looks = await Promise.all(questions.map(look))
+    const looks = await Promise.all(lookUps.map(lookUp))
     const missing = looks.filter(({ current }) => current === undefined)
     const toRead = missing.map(({ wanted, expected, marks = NO_MARKS }) => ({ wanted, expected, marks }))
     const read = toRead.length === 0 ? [] : await readDatabase(toRead, startedAt)
@@ -202,10 +202,10 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
   }
 
   /** Look-ups share a read that has not begun. Later ones start another, since a change may have been answered since. */
-  const loader = new DataLoader<Question, ReadValue<Known>, string>(
-    (questions) => {
-      for (const question of questions) loader.clear(question)
-      return readBatch(questions)
+  const loader = new DataLoader<LookUp, ReadValue<Known>, string>(
+    (lookUps) => {
+      for (const request of lookUps) loader.clear(request)
+      return readBatch(lookUps)
     },
     {
       cacheKeyFn: ({ wanted, maxAgeMs }) => `${maxAgeMs}:${personCacheKey(wanted)}`,
@@ -214,9 +214,9 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
     },
   )
 
-  const people = createReadThroughCache<Known, [Question]>({
+  const people = createReadThroughCache<Known, [LookUp]>({
     name: 'people',
-    read: (_key, question) => loader.load(question),
+    read: (_key, request) => loader.load(request),
     readCopy: (_key, { wanted }) => readCopyOf(wanted),
     isCurrent: (_known, readAt) => ageOf({ readAt }) < TTL_MS,
     max: MAX_PEOPLE,
@@ -232,8 +232,8 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
   }
 
   const read = async (wanted: Wanted): Promise<FoundPerson> => {
-    const question = { wanted, maxAgeMs: TTL_MS }
-    const known = await people.getLatest(personCacheKey(wanted), question).catch(() => null)
+    const request = { wanted, maxAgeMs: TTL_MS }
+    const known = await people.getLatest(personCacheKey(wanted), request).catch(() => null)
     if (known === null) return { person: undefined, late: true }
     if (known.error !== undefined) return stale(known)
     return { person: known.value.person ?? undefined, late: isQueued(known.value.marks) }
@@ -278,8 +278,8 @@ const withoutPast = ({ profileId, bucketingId, isUsers }: KnownPerson): Person =
   counts: [],
 })
 
-/** What a store answers, or undefined when it takes longer than `ms`. */
-const answerOf = <T>(ms: number, work: Promise<T>): Promise<T | undefined> =>
+/** The result of `work`, or undefined when it takes longer than `ms`. */
+const resultWithin = <T>(ms: number, work: Promise<T>): Promise<T | undefined> =>
   new Promise((resolve, reject) => {
     // Unlike `within` of the contracts, it takes an answer that was waiting in the event loop while the process paused.
     const timer = setTimeout(() => setImmediate(resolve, undefined), ms)

@@ -117,7 +117,7 @@ export const hasAvailableCoupon = async (pool: Pool, poolId: string): Promise<bo
 }
 
 /** The cache key of the coupon of a pool that a profile has. */
-export const givenCouponKey = (projectId: string, poolId: string, profileId: string): string =>
+export const assignedCouponKey = (projectId: string, poolId: string, profileId: string): string =>
   `given-coupon:v1:${projectId}:${poolId}:${profileId}`
 
 // The code of a shared pool is not assigned.
@@ -128,7 +128,7 @@ const POOLS_GIVEN_FROM = `
     SELECT FROM coupon.assignments a WHERE a.pool_id = p.id AND a.profile_id = ANY($2)))`
 
 /** All cache keys that may hold a coupon of a person. */
-export const givenCouponKeys = async (
+export const assignedCouponKeys = async (
   { projectId, profileIds }: { projectId: string; profileIds: readonly string[] },
   { db }: { db: Pick<Database, 'pool'> },
 ): Promise<string[]> => {
@@ -136,5 +136,5 @@ export const givenCouponKeys = async (
     projectId,
     profileIds,
   ])
-  return rows.map(({ poolId, profileId }) => givenCouponKey(projectId, poolId, profileId))
+  return rows.map(({ poolId, profileId }) => assignedCouponKey(projectId, poolId, profileId))
 }

@@ -1,2 +1,2 @@
 export { type AssignedCoupon, createAssignCoupon } from './assign-coupon.ts'
-export { givenCouponKey, givenCouponKeys, insertCoupons } from './coupon-queries.ts'
+export { assignedCouponKey, assignedCouponKeys, insertCoupons } from './coupon-queries.ts'

@@ -1,6 +1,6 @@
 import { changedProfiles } from '@waymark/contracts'
 import type { ClientBase } from 'pg'
-import { givenCouponKeys } from '../coupons/index.ts'
+import { assignedCouponKeys } from '../coupons/index.ts'
 import { personCacheKey } from '../decisions/index.ts'
 import type { ErasureJob } from './erasure-job-queries.ts'
 import type { PurgeDeps } from './purge-queries.ts'
@@ -158,7 +158,7 @@ export const personalData: readonly PersonalData[] = [
     read: `SELECT a.pool_id, a.profile_id, a.coupon_id, c.code, c.status, a.assigned_at
       FROM coupon.assignments a JOIN coupon.pools p ON p.id = a.pool_id JOIN coupon.coupons c ON c.id = a.coupon_id
       WHERE p.project_id = {projectId} AND a.profile_id = ANY({profileIds})`,
-    cacheKeys: givenCouponKeys,
+    cacheKeys: assignedCouponKeys,
     // The coupon stays assigned without a profile: nobody else gets it, and its code remains valid.
     purge: `WITH gone AS (
         DELETE FROM coupon.assignments WHERE (pool_id, profile_id) IN (

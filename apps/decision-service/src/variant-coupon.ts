@@ -1,6 +1,6 @@
 import { type Cache, readCopy } from '@waymark/cache'
 import { compileValidator, type Log } from '@waymark/contracts'
-import { givenCouponKey } from '@waymark/pipeline'
+import { assignedCouponKey } from '@waymark/pipeline'
 import { LRUCache } from 'lru-cache'
 import pTimeout from 'p-timeout'
 import { type Static, Type } from 'typebox'
@@ -14,46 +14,46 @@ export type AssignCoupon = (
   profileId: string,
 ) => Promise<{ code: string; expiresAt?: Date | null } | { reason: string }>
 
-/** A coupon in the answer of a decision. */
-const GivenCoupon = Type.Object({
+/** A coupon in the result of a decision. */
+const AssignedCoupon = Type.Object({
   code: Type.String(),
   expiresAt: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
 })
-type GivenCoupon = Static<typeof GivenCoupon>
-const givenCoupon = compileValidator(GivenCoupon)
+type AssignedCoupon = Static<typeof AssignedCoupon>
+const couponValidator = compileValidator(AssignedCoupon)
 
-export type CouponAnswer = { coupon: GivenCoupon } | { coupon: null; couponReason: string }
+export type CouponResult = { coupon: AssignedCoupon } | { coupon: null; couponReason: string }
 
 const MAX_COUPONS = 50_000
-const REMEMBERED_MS = 60_000
+const TTL_MS = 60_000
 const COPY_MS = 10 * 60_000
 const DEADLINE_MS = 1_000
 
-type GiveCouponDeps = { assignCoupon: AssignCoupon; cache: Cache; log: Log }
+type VariantCouponDeps = { assignCoupon: AssignCoupon; cache: Cache; log: Log }
 
 /**
  * Assigns coupons and caches them, because decisions are requested much more often than coupons are assigned. Concurrent
  * calls for one profile share an assignment, and no call waits longer than a second.
  */
-export const createGiveCoupon = ({ assignCoupon, cache, log }: GiveCouponDeps) => {
-  const given = new LRUCache<string, GivenCoupon>({ max: MAX_COUPONS, ttl: REMEMBERED_MS })
-  const inFlight = new Map<string, Promise<CouponAnswer>>()
+export const createAssignVariantCoupon = ({ assignCoupon, cache, log }: VariantCouponDeps) => {
+  const coupons = new LRUCache<string, AssignedCoupon>({ max: MAX_COUPONS, ttl: TTL_MS })
+  const inFlight = new Map<string, Promise<CouponResult>>()
 
   const assign = async (
     name: string,
     projectId: string,
     poolId: string,
     profileId: string,
-  ): Promise<CouponAnswer> => {
-    const copy = await readCopy(cache, name, givenCoupon)
+  ): Promise<CouponResult> => {
+    const copy = await readCopy(cache, name, couponValidator)
     if (copy !== undefined) {
-      given.set(name, copy)
+      coupons.set(name, copy)
       return { coupon: copy }
     }
-    const answer = await assignCoupon(projectId, poolId, profileId)
-    if ('reason' in answer) return { coupon: null, couponReason: answer.reason }
-    const coupon = { code: answer.code, expiresAt: answer.expiresAt?.toISOString() ?? null }
-    given.set(name, coupon)
+    const assigned = await assignCoupon(projectId, poolId, profileId)
+    if ('reason' in assigned) return { coupon: null, couponReason: assigned.reason }
+    const coupon = { code: assigned.code, expiresAt: assigned.expiresAt?.toISOString() ?? null }
+    coupons.set(name, coupon)
     void cache.set(name, JSON.stringify(coupon), COPY_MS)
     return { coupon }
   }
@@ -63,11 +63,11 @@ export const createGiveCoupon = ({ assignCoupon, cache, log }: GiveCouponDeps) =
     projectId: string,
     poolId: string,
     profileId: string,
-  ): Promise<CouponAnswer> => {
+  ): Promise<CouponResult> => {
     const known = inFlight.get(name)
     if (known !== undefined) return known
     const fresh = assign(name, projectId, poolId, profileId)
-      .catch((error: unknown): CouponAnswer => {
+      .catch((error: unknown): CouponResult => {
         log.warn({ err: error, poolId }, 'Coupon could not be assigned')
         return UNAVAILABLE
       })
@@ -76,9 +76,9 @@ export const createGiveCoupon = ({ assignCoupon, cache, log }: GiveCouponDeps) =
     return fresh
   }
 
-  return async (projectId: string, poolId: string, profileId: string): Promise<CouponAnswer> => {
-    const name = givenCouponKey(projectId, poolId, profileId)
-    const known = given.get(name)
+  return async (projectId: string, poolId: string, profileId: string): Promise<CouponResult> => {
+    const name = assignedCouponKey(projectId, poolId, profileId)
+    const known = coupons.get(name)
     if (known) return { coupon: known }
     return pTimeout(assignOnce(name, projectId, poolId, profileId), {
       milliseconds: DEADLINE_MS,
@@ -87,6 +87,6 @@ export const createGiveCoupon = ({ assignCoupon, cache, log }: GiveCouponDeps) =
   }
 }
 
-export type GiveCoupon = ReturnType<typeof createGiveCoupon>
+export type AssignVariantCoupon = ReturnType<typeof createAssignVariantCoupon>
 
-const UNAVAILABLE: CouponAnswer = { coupon: null, couponReason: 'unavailable' }
+const UNAVAILABLE: CouponResult = { coupon: null, couponReason: 'unavailable' }

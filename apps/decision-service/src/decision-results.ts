@@ -2,10 +2,10 @@ import type { Decided } from '@waymark/contracts'
 import type { Choice, CompiledDecision, Subject } from '@waymark/domain'
 
 /** The subject of a decision, and its time (RFC 3339). */
-export type Asker = Subject & { projectId: string; decidedAt: string }
+export type DecisionSubject = Subject & { projectId: string; decidedAt: string }
 
-/** The answer for a choice. */
-export const decidedBy = (
+/** The result of a choice. */
+export const resultOf = (
   { decision }: CompiledDecision,
   { variant, value, reason, ruleId }: Choice,
 ): Decided => ({
@@ -17,8 +17,8 @@ export const decidedBy = (
   decisionId: decision.id,
 })
 
-/** The answer for a subject that has reached the frequency cap. */
-export const cappedBy = ({ decision, variants }: CompiledDecision): Decided => {
+/** The result of a subject that has reached the frequency cap. */
+export const cappedResult = ({ decision, variants }: CompiledDecision): Decided => {
   const { fallbackVariant } = decision.definition
   const fallback = variants.get(fallbackVariant)
   return {
@@ -32,8 +32,8 @@ export const cappedBy = ({ decision, variants }: CompiledDecision): Decided => {
   }
 }
 
-/** The answer for an unknown key. */
-export const unknownKey = (key: string): Decided => ({
+/** The result of an unknown key. */
+export const unknownKeyResult = (key: string): Decided => ({
   key,
   variant: null,
   value: null,
