@@ -5,7 +5,7 @@ import type { Pool } from 'pg'
 import { createEventConditions } from './event-condition-queries.ts'
 
 /** Events that one statement examines. */
-const EVENTS_PER_LOOK = 5_000
+const EVENTS_PER_STATEMENT = 5_000
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /** Where a page ended. */
@@ -119,7 +119,7 @@ export const readEventsAt = async (
 }
 
 /**
- * Reads at most `take` matching events, and examines at most `EVENTS_PER_LOOK`. `next` is where to continue, undefined at
+ * Reads at most `take` matching events, and examines at most `EVENTS_PER_STATEMENT`. `next` is where to continue, undefined at
  * the end of the list.
  */
 export const readEvents = async (
@@ -145,10 +145,10 @@ export const readEvents = async (
     const last = rows.at(-1)
     return { events: rows, next: rows.length < take || !last ? undefined : cursorOf(last) }
   }
-  const { rows } = await pool.query<EventRow & { looked_at: number; last_at: Date; last_key: string }>(
-    `WITH listed AS MATERIALIZED (${list(EVENTS_PER_LOOK)}),
+  const { rows } = await pool.query<EventRow & { examined: number; last_at: Date; last_key: string }>(
+    `WITH listed AS MATERIALIZED (${list(EVENTS_PER_STATEMENT)}),
      last AS (
-       SELECT (SELECT count(*)::int FROM listed) AS looked_at, received_at AS last_at, event_key AS last_key
+       SELECT (SELECT count(*)::int FROM listed) AS examined, received_at AS last_at, event_key AS last_key
        FROM listed ORDER BY received_at, event_key LIMIT 1
      ),
      found AS (
@@ -165,7 +165,7 @@ export const readEvents = async (
   const last = events.at(-1)
   if (last && events.length === take) return { events, next: cursorOf(last) }
   const next = { receivedAt: first.last_at, eventKey: first.last_key }
-  return { events, next: first.looked_at < EVENTS_PER_LOOK ? undefined : next }
+  return { events, next: first.examined < EVENTS_PER_STATEMENT ? undefined : next }
 }
 
 export const cursorOf = (row: EventRow): EventCursor => ({

@@ -11,7 +11,7 @@ import { cursorOf, type EventCursor, type PlacedEventQuery, readEvents } from '.
 export const eventsRoute = ({ projectRoute, db: { pool }, steadyClock }: ManagementDeps): Route =>
   projectRoute(listEvents, async ({ projectId, query }) => {
     const placed = placeQuery(query)
-    const end = steadyClock() + LOOK_MS
+    const end = steadyClock() + SEARCH_MS
     let stoppedAt: EventCursor | undefined
     const { data, last } = await fillPage(query.limit, eventView, async (previous, take) => {
       const found: EventRow[] = []
@@ -29,7 +29,7 @@ export const eventsRoute = ({ projectRoute, db: { pool }, steadyClock }: Managem
   })
 
 /** How long a page is searched for matching events, in ms. */
-const LOOK_MS = 2_000
+const SEARCH_MS = 2_000
 
 const CURSOR = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)_([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$/
 

@@ -11,7 +11,7 @@ import {
 } from './event-queries.ts'
 
 /** Pause between two polls of a query, in ms. */
-const LOOK_MS = 700
+const POLL_INTERVAL_MS = 700
 /** The number of newest events that a poll compares with the previous poll. */
 const NEWEST = 200
 /** Most places that are remembered while polls fail. The count of skipped events is too low when there are more. */
@@ -105,19 +105,19 @@ const createTail = (
     isUncounted = false
     known = newest
   }
-  const goOn = async (): Promise<void> => {
+  const pollAgain = async (): Promise<void> => {
     try {
       await look()
     } catch (error) {
-      log.debug({ err: error, projectId }, 'Looking for live events failed; trying again')
+      log.debug({ err: error, projectId }, 'Live events could not be read; retrying')
     }
-    timer = readers.size > 0 ? setTimeout(() => void goOn(), LOOK_MS) : undefined
+    timer = readers.size > 0 ? setTimeout(() => void pollAgain(), POLL_INTERVAL_MS) : undefined
     if (!timer) onIdle()
   }
   let first: Promise<void> | undefined
   const begin = (): Promise<void> => {
     first ??= look().then(() => {
-      timer = setTimeout(() => void goOn(), LOOK_MS)
+      timer = setTimeout(() => void pollAgain(), POLL_INTERVAL_MS)
     })
     return first
   }
