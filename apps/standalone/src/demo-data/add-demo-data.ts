@@ -9,6 +9,7 @@ import {
 } from '@waymark/project-config'
 import type { Platform, Scope } from '@waymark/service-kit'
 import type { Demo } from '../demo-file.ts'
+import { hasEvents } from './demo-event-queries.ts'
 import { createDemoRecords } from './records.ts'
 import { resources } from './resources.ts'
 import { createShoppers } from './shop.ts'
@@ -142,13 +143,6 @@ const begin = async (db: Deps['db'], projectId: string, now: number): Promise<De
   }
   await beginDemoData(db, data)
   return { ...data, resources: {}, completedAt: null, removedAt: null }
-}
-
-const hasEvents = async ({ pool }: Deps['db'], projectId: string): Promise<boolean> => {
-  const { rowCount } = await pool.query('SELECT FROM ingest.events WHERE project_id = $1 LIMIT 1', [
-    projectId,
-  ])
-  return rowCount !== 0
 }
 
 type Api = ReturnType<typeof createApi>

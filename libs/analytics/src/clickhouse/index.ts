@@ -9,7 +9,7 @@ import {
 } from '../store.ts'
 import { clickhouseDialect } from './dialect.ts'
 import { type ClickHouseLayout, migrationsOf } from './schema.ts'
-import { createWrites } from './writes.ts'
+import { createWrites } from './write-queries.ts'
 
 export type ClickHouseOptions = {
   /** The URL of the HTTP interface with credentials: `https://waymark:secret@clickhouse:8443`. */

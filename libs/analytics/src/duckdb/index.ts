@@ -2,7 +2,7 @@ import { createQueries } from '../sql/queries.ts'
 import type { AnalyticsStore } from '../store.ts'
 import { duckdbDialect } from './dialect.ts'
 import { type DuckDBFile, type DuckDBOptions, openDuckDBFile } from './file.ts'
-import { createWrites } from './writes.ts'
+import { createWrites } from './write-queries.ts'
 
 export { type DuckDBFile, openDuckDBFile } from './file.ts'
 

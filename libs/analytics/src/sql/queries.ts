@@ -1,11 +1,11 @@
 import type { AnalyticsQueries, AnalyticsStore } from '../store.ts'
 import type { Database } from './dialect.ts'
-import { measureFunnel } from './funnel.ts'
-import { measurePaths } from './paths.ts'
-import { findProfiles } from './profiles.ts'
-import { listProperties, listPropertyValues } from './properties.ts'
-import { measureRetention } from './retention.ts'
-import { measureTrend } from './trend.ts'
+import { measureFunnel } from './funnel-queries.ts'
+import { measurePaths } from './path-queries.ts'
+import { findProfiles } from './profile-queries.ts'
+import { listProperties, listPropertyValues } from './property-queries.ts'
+import { measureRetention } from './retention-queries.ts'
+import { measureTrend } from './trend-queries.ts'
 
 /** The queries of the store, the same for both databases. */
 export const createQueries = (

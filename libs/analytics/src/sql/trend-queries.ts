@@ -1,7 +1,7 @@
 import type { TrendMetric, TrendQuery, TrendRow } from '../store.ts'
-import { createConditions, needsTraits } from './conditions.ts'
+import { createConditions, needsTraits } from './condition-queries.ts'
 import type { Database, Dialect } from './dialect.ts'
-import { eventsFrom, labelledRows, PERSON } from './tables.ts'
+import { eventsFrom, labelledRows, PERSON } from './table-queries.ts'
 
 type Metric = {
   /** The counted or summed value of an event or conversion; by default that of the number property. */

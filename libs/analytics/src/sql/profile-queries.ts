@@ -1,6 +1,6 @@
 import type { PropertyRef } from '@waymark/domain'
 import type { ProfilesQuery } from '../store.ts'
-import { createConditions } from './conditions.ts'
+import { createConditions } from './condition-queries.ts'
 import type { Database } from './dialect.ts'
 
 const EMAIL: PropertyRef = { source: 'traits', path: ['email'] }

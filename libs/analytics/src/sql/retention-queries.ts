@@ -1,6 +1,6 @@
 import type { RetentionQuery, RetentionRow } from '../store.ts'
 import type { Database } from './dialect.ts'
-import { eventsFrom, PERSON } from './tables.ts'
+import { eventsFrom, PERSON } from './table-queries.ts'
 
 type Row = Record<'cohort' | 'people', bigint | number> & { period: bigint | number | null }
 

@@ -1,6 +1,6 @@
 import type { PathRow, PathsQuery } from '../store.ts'
 import type { Database } from './dialect.ts'
-import { eventsFrom, PERSON } from './tables.ts'
+import { eventsFrom, PERSON } from './table-queries.ts'
 
 type Row = Omit<PathRow, 'people' | 'step'> & Record<'step' | 'people', bigint | number>
 

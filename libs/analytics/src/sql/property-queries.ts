@@ -1,8 +1,8 @@
 import { SAMPLED_EVENTS } from '@waymark/contracts'
 import type { PropertiesQuery, PropertyRow, PropertyValueRow, PropertyValuesQuery } from '../store.ts'
-import { createConditions, needsTraits } from './conditions.ts'
+import { createConditions, needsTraits } from './condition-queries.ts'
 import type { Database } from './dialect.ts'
-import { eventsFrom } from './tables.ts'
+import { eventsFrom } from './table-queries.ts'
 
 type Row = { key: string; types: PropertyRow['types']; share: number; last_seen: bigint | number }
 

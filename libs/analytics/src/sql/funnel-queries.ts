@@ -1,7 +1,7 @@
 import type { FunnelQuery, FunnelRow } from '../store.ts'
-import { createConditions, needsTraits } from './conditions.ts'
+import { createConditions, needsTraits } from './condition-queries.ts'
 import type { Database, Dialect, Parameters } from './dialect.ts'
-import { eventsFrom, labelledRows, PERSON } from './tables.ts'
+import { eventsFrom, labelledRows, PERSON } from './table-queries.ts'
 
 /** The time of a step that does not happen, in ms: later than any event, even after an addition. */
 const NEVER = 1e15
