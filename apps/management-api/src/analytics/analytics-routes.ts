@@ -26,7 +26,9 @@ export const analyticsRoutes = ({ projectRoute, runQuery: run, clock }: Manageme
     async ({ projectId, request, body }) => {
       const plan = readTrends(body)
       return {
-        body: await run({ projectId, request, ...plan.period }, (ask) => answerTrends(ask, projectId, plan)),
+        body: await run({ projectId, request, ...plan.period }, (queryStore) =>
+          answerTrends(queryStore, projectId, plan),
+        ),
       }
     },
     BODY,
@@ -36,7 +38,9 @@ export const analyticsRoutes = ({ projectRoute, runQuery: run, clock }: Manageme
     async ({ projectId, request, body }) => {
       const query = readFunnel(body)
       return {
-        body: await run({ projectId, request, ...query }, (ask) => answerFunnel(ask, projectId, query)),
+        body: await run({ projectId, request, ...query }, (queryStore) =>
+          answerFunnel(queryStore, projectId, query),
+        ),
       }
     },
     BODY,
@@ -46,7 +50,9 @@ export const analyticsRoutes = ({ projectRoute, runQuery: run, clock }: Manageme
     async ({ projectId, request, body }) => {
       const query = readRetention(body)
       return {
-        body: await run({ projectId, request, ...query }, (ask) => answerRetention(ask, projectId, query)),
+        body: await run({ projectId, request, ...query }, (queryStore) =>
+          answerRetention(queryStore, projectId, query),
+        ),
       }
     },
     BODY,
@@ -56,14 +62,18 @@ export const analyticsRoutes = ({ projectRoute, runQuery: run, clock }: Manageme
     async ({ projectId, request, body }) => {
       const query = readPaths(body)
       return {
-        body: await run({ projectId, request, ...query }, (ask) => answerPaths(ask, projectId, query)),
+        body: await run({ projectId, request, ...query }, (queryStore) =>
+          answerPaths(queryStore, projectId, query),
+        ),
       }
     },
     BODY,
   ),
   projectRoute(listProperties, async ({ projectId, request, query: { eventName, limit, ...times } }) => {
     const query = { projectId, ...readOptionalRange(times, clock()), eventName, limit }
-    const rows = await run({ ...query, request }, (ask) => ask((store) => store.listProperties(query)))
+    const rows = await run({ ...query, request }, (queryStore) =>
+      queryStore((store) => store.listProperties(query)),
+    )
     return {
       body: {
         data: rows.map(({ key, types, share, lastSeen }) => ({
@@ -73,14 +83,16 @@ export const analyticsRoutes = ({ projectRoute, runQuery: run, clock }: Manageme
       },
     }
   }),
-  projectRoute(listPropertyValues, async ({ projectId, request, query: asked }) => {
-    const { property, q, eventName, limit, ...times } = asked
+  projectRoute(listPropertyValues, async ({ projectId, request, query: parameters }) => {
+    const { property, q, eventName, limit, ...times } = parameters
     const query = {
       ...{ projectId, ...readOptionalRange(times, clock()), eventName, limit },
       property: readProperty('property', property),
       contains: q,
     }
-    const data = await run({ ...query, request }, (ask) => ask((store) => store.listPropertyValues(query)))
+    const data = await run({ ...query, request }, (queryStore) =>
+      queryStore((store) => store.listPropertyValues(query)),
+    )
     return { body: { data } }
   }),
 ]

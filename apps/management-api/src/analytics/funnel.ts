@@ -1,7 +1,7 @@
 import type { FunnelQuery, FunnelRow } from '@waymark/analytics'
 import { DEFAULT_ANALYTICS_GROUPS, type FunnelRequest, type FunnelView } from '@waymark/contracts'
 import { readFilters, readProperty, requireFewValues } from './read-filters.ts'
-import type { Ask } from './run-queries.ts'
+import type { QueryStore } from './run-queries.ts'
 import { readRange } from './time-range.ts'
 
 /** Reads a funnel query. @throws AppError unprocessable with the invalid field */
@@ -26,15 +26,15 @@ export const readFunnel = (request: FunnelRequest): Omit<FunnelQuery, 'projectId
 
 /** Runs a funnel query. The medians of all people do not follow from those of groups, so both are queried. */
 export const answerFunnel = async (
-  ask: Ask,
+  queryStore: QueryStore,
   projectId: string,
   query: Omit<FunnelQuery, 'projectId'>,
 ): Promise<FunnelView> => {
   const names = query.steps.map(({ eventName }) => eventName)
-  const all = await ask((store) => store.measureFunnel({ projectId, ...query, breakdown: undefined }))
+  const all = await queryStore((store) => store.measureFunnel({ projectId, ...query, breakdown: undefined }))
   const steps = stepsOf(names, all)
   if (query.breakdown === undefined) return { steps }
-  const rows = await ask((store) => store.measureFunnel({ projectId, ...query }))
+  const rows = await queryStore((store) => store.measureFunnel({ projectId, ...query }))
   const groups = [
     ...Map.groupBy(rows, ({ group, other }) => JSON.stringify([group, other])).values(),
   ].flatMap((own) =>

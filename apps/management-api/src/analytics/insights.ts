@@ -36,12 +36,12 @@ export const insightRoutes = ({ projectRoute, db, clock, quotas }: ManagementDep
     requireFound(await db.prisma.insight.findFirst({ where: { id: requireId(id), projectId } }))
 
   return [
-    projectRoute(createInsight, async ({ projectId, body: { name, ...question } }) => {
-      const query = requireUsableQuery(question.kind, question.query)
+    projectRoute(createInsight, async ({ projectId, body: { name, ...given } }) => {
+      const query = requireUsableQuery(given.kind, given.query)
       const insight = await db.prisma.$transaction(async (tx) => {
         await lockQuota(tx, projectId, 'insights')
         requireWithinQuota(quotas, 'insights', (await tx.insight.count({ where: { projectId } })) + 1)
-        return tx.insight.create({ data: { id: uuidv7(), projectId, name, kind: question.kind, query } })
+        return tx.insight.create({ data: { id: uuidv7(), projectId, name, kind: given.kind, query } })
       })
       return { status: 201, body: view(insight) }
     }),
@@ -53,13 +53,13 @@ export const insightRoutes = ({ projectRoute, db, clock, quotas }: ManagementDep
       const updated = await db.prisma.$transaction(async (tx) => {
         const found = await lockInsight(tx, projectId, id)
         requireMatch(view(found))
-        const isAsked = kind !== undefined || query !== undefined
-        const question = { kind: kind ?? (found.kind as InsightKind), query: query ?? found.query }
+        const changesQuery = kind !== undefined || query !== undefined
+        const given = { kind: kind ?? (found.kind as InsightKind), query: query ?? found.query }
         return tx.insight.update({
           where: { id },
           data: {
             ...(name !== undefined && { name }),
-            ...(isAsked && { kind: question.kind, query: requireUsableQuery(question.kind, question.query) }),
+            ...(changesQuery && { kind: given.kind, query: requireUsableQuery(given.kind, given.query) }),
             version: { increment: 1 },
             updatedAt: new Date(clock()),
           },

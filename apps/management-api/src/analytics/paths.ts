@@ -1,6 +1,6 @@
 import type { PathsQuery } from '@waymark/analytics'
 import type { PathsRequest, PathsView } from '@waymark/contracts'
-import type { Ask } from './run-queries.ts'
+import type { QueryStore } from './run-queries.ts'
 import { readRange } from './time-range.ts'
 
 /** Reads a paths query. @throws AppError unprocessable with the invalid field */
@@ -11,11 +11,11 @@ export const readPaths = (request: PathsRequest): Omit<PathsQuery, 'projectId'> 
 
 /** Runs a paths query. */
 export const answerPaths = async (
-  ask: Ask,
+  queryStore: QueryStore,
   projectId: string,
   query: Omit<PathsQuery, 'projectId'>,
 ): Promise<PathsView> => {
-  const rows = await ask((store) => store.measurePaths({ projectId, ...query }))
+  const rows = await queryStore((store) => store.measurePaths({ projectId, ...query }))
   const nodes = new Map<string, PathsView['nodes'][number]>()
   const nodeAt = (step: number, name: string): string => {
     const id = `${step}:${name}`

@@ -1,6 +1,6 @@
 import type { RetentionQuery } from '@waymark/analytics'
 import { MAX_RETENTION_COHORTS, type RetentionRequest, type RetentionView } from '@waymark/contracts'
-import type { Ask } from './run-queries.ts'
+import type { QueryStore } from './run-queries.ts'
 import { bucketsAfter, readBuckets, readRange, readTimeZone, timeText } from './time-range.ts'
 
 /** Reads a retention query. @throws AppError unprocessable with the invalid field */
@@ -19,11 +19,11 @@ export const readRetention = (request: RetentionRequest): Omit<RetentionQuery, '
 
 /** Runs a retention query. */
 export const answerRetention = async (
-  ask: Ask,
+  queryStore: QueryStore,
   projectId: string,
   query: Omit<RetentionQuery, 'projectId'>,
 ): Promise<RetentionView> => {
-  const rows = await ask((store) => store.measureRetention({ projectId, ...query }))
+  const rows = await queryStore((store) => store.measureRetention({ projectId, ...query }))
   const cohorts = query.bounds.slice(0, query.cohorts).map((at) => ({
     at: timeText(at),
     size: 0,

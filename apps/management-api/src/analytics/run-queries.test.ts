@@ -29,9 +29,9 @@ describe('a query', () => {
     const { promise, resolve } = Promise.withResolvers<never[]>()
     const asked: string[] = []
     const slow = () =>
-      run(about('a'), async (ask) => {
-        await ask(() => promise)
-        await ask(async () => asked.push('second'))
+      run(about('a'), async (queryStore) => {
+        await queryStore(() => promise)
+        await queryStore(async () => asked.push('second'))
       })
     const late = Array.from({ length: MAX_QUERIES_PER_PROJECT }, slow)
     for (const query of late)
@@ -49,7 +49,9 @@ describe('a query', () => {
 
   it('gets the same error when the store reports the timeout', async () => {
     const run = createRunQuery(store)
-    const failing = run(about('a'), (ask) => ask(() => Promise.reject(new QueryTimeoutError('too much'))))
+    const failing = run(about('a'), (queryStore) =>
+      queryStore(() => Promise.reject(new QueryTimeoutError('too much'))),
+    )
     await expect(failing).rejects.toMatchObject({ code: 'store_unavailable' })
   })
 
@@ -66,6 +68,8 @@ describe('a query', () => {
   it('passes other errors on', async () => {
     const run = createRunQuery(store)
     await expect(run(about('a'), () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
-    expect(await run(about('a'), (ask) => ask((of) => of.listProperties({} as never)))).toEqual([])
+    expect(await run(about('a'), (queryStore) => queryStore((of) => of.listProperties({} as never)))).toEqual(
+      [],
+    )
   })
 })

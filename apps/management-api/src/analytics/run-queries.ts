@@ -8,17 +8,17 @@ import { AppError, MAX_QUERIES_PER_PROJECT, QUERY_TIMEOUT_MS } from '@waymark/co
 import { disconnectSignal, type HttpRequest } from '@waymark/service-kit'
 import { timeText } from './time-range.ts'
 
-/** How long to wait before the same is asked again, in s. */
+/** Retry time of a query that was refused, in s. */
 const BUSY_RETRY_S = 1
 const LATE_RETRY_S = 10
 const AWAY_RETRY_S = 30
 
 /** Runs one query. @throws QueryTimeoutError when there is no time left */
-export type Ask = <T>(question: (store: AnalyticsQueries) => Promise<T>) => Promise<T>
+export type QueryStore = <T>(query: (store: AnalyticsQueries) => Promise<T>) => Promise<T>
 
 type MaybeRange = { from?: number | undefined; to?: number | undefined }
 
-/** Answers a query about a project by asking the store one thing after another. */
+/** Answers a request about a project by one or more queries of the store. */
 export type RunQuery = <T>(
   about: MaybeRange & {
     projectId: string
@@ -26,7 +26,7 @@ export type RunQuery = <T>(
     /** Less than what a query may take otherwise. */
     timeoutMs?: number
   },
-  answer: (ask: Ask) => Promise<T>,
+  answer: (queryStore: QueryStore) => Promise<T>,
 ) => Promise<T>
 
 /**
@@ -58,11 +58,11 @@ export const createRunQuery = (
       stop.addEventListener('abort', () => reject(stop.reason))
     })
     const queries = store.queriesUntil(stop)
-    const ask: Ask = async (question) => {
+    const queryStore: QueryStore = async (query) => {
       stop.throwIfAborted()
-      return question(queries)
+      return query(queries)
     }
-    const answering = answer(ask).finally(end)
+    const answering = answer(queryStore).finally(end)
     try {
       return await Promise.race([answering, stopped])
     } catch (error) {

@@ -10,7 +10,7 @@ import {
 import { unprocessable } from '../http/validation.ts'
 import { groupRows } from './group-rows.ts'
 import { readFilters, readProperty, requireFewValues } from './read-filters.ts'
-import type { Ask } from './run-queries.ts'
+import type { QueryStore } from './run-queries.ts'
 import { readBuckets, readRange, readTimeZone, timeText } from './time-range.ts'
 
 type SeriesRequest = TrendsRequest['series'][number]
@@ -81,18 +81,20 @@ const requireFewNumbers = (series: number, groups: number, buckets: number): voi
 
 /** Runs a trend query. */
 export const answerTrends = async (
-  ask: Ask,
+  queryStore: QueryStore,
   projectId: string,
   { period, previous, series }: TrendsPlan,
 ): Promise<TrendsView> => {
   const found: Series[] = []
   for (const [place, { request, query }] of series.entries()) {
-    const rows = await ask((store) => store.measureTrend({ projectId, ...period, ...query }))
+    const rows = await queryStore((store) => store.measureTrend({ projectId, ...period, ...query }))
     const groups = new Set(rows.filter(({ other }) => !other).map(({ group }) => group))
     // The groups of the current period, although others were greater in the previous one.
     const earlier =
       previous &&
-      (await ask((store) => store.measureTrend({ projectId, ...previous, ...query, groups: [...groups] })))
+      (await queryStore((store) =>
+        store.measureTrend({ projectId, ...previous, ...query, groups: [...groups] }),
+      ))
     const identity = { series: place, eventName: request.eventName ?? null, metric: request.metric }
     const groupedRows = groupRows(rows, {
       buckets: period.buckets.length,

@@ -42,7 +42,9 @@ export const profileRoutes = ({
     if (isSearch(query)) {
       const search = placeSearch(query)
       const about = { projectId, request, timeoutMs: SEARCH_TIMEOUT_MS }
-      return { body: await runQuery(about, (ask) => searchProfiles(db.pool, ask, projectId, search)) }
+      return {
+        body: await runQuery(about, (queryStore) => searchProfiles(db.pool, queryStore, projectId, search)),
+      }
     }
     const data = await findProfileOf(db.pool, { projectId, ...parseProfileQuery(query) })
     return { body: { data, nextCursor: null } }

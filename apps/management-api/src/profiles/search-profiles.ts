@@ -2,7 +2,7 @@ import type { ProfileQuery, ProfileView } from '@waymark/contracts'
 import { type EventFilter, fulfils, type PropertyRef } from '@waymark/domain'
 import type { Pool } from 'pg'
 import { readFiltersOfQuery } from '../analytics/read-filters.ts'
-import type { Ask } from '../analytics/run-queries.ts'
+import type { QueryStore } from '../analytics/run-queries.ts'
 import { encodeCursor, fillPage, parseIdCursor } from '../http/page.ts'
 import { UUID, unprocessable } from '../http/validation.ts'
 import { findProfileOf, readProfile, readProfiles } from './profile-queries.ts'
@@ -43,7 +43,7 @@ export const placeSearch = ({ search, filters, cursor, limit }: ProfileQuery): P
  */
 export const searchProfiles = async (
   pool: Pool,
-  ask: Ask,
+  queryStore: QueryStore,
   projectId: string,
   { search, filters, below, limit }: ProfileSearch,
 ): Promise<{ data: ProfileView[]; nextCursor: string | null }> => {
@@ -55,7 +55,9 @@ export const searchProfiles = async (
   const ids =
     wanted === 0
       ? []
-      : await ask((store) => store.findProfiles({ projectId, filters, email: search, below, limit: wanted }))
+      : await queryStore((store) =>
+          store.findProfiles({ projectId, filters, email: search, below, limit: wanted }),
+        )
   const isNamed = (id: string): boolean => named.some((profile) => profile.id === id)
   const begins = (traits: ProfileView['traits']): boolean =>
     search === undefined || `${traits.email}`.toLowerCase().startsWith(search.toLowerCase())

@@ -32,8 +32,8 @@ export const statsRoutes = ({ projectRoute, runQuery, clock }: ManagementDeps): 
   projectRoute(getStats, async ({ projectId, request, query }) => {
     const { metric, interval, groupBy, eventName, includeBots } = query
     const { from, to, buckets } = placeInTime(query, clock())
-    const rows = await runQuery({ projectId, request, from, to }, (ask) =>
-      ask((store) =>
+    const rows = await runQuery({ projectId, request, from, to }, (queryStore) =>
+      queryStore((store) =>
         store.measureTrend({
           ...{ projectId, metric, eventName, includeBots, from, to, buckets },
           filters: [],

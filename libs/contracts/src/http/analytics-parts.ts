@@ -115,7 +115,7 @@ export const Groups = Type.Optional(
   Type.Integer({
     minimum: 1,
     maximum: MAX_ANALYTICS_GROUPS,
-    description: `Groups of the breakdown that are told apart, the greatest first; ${DEFAULT_ANALYTICS_GROUPS} unless given. All others are one.`,
+    description: `Groups of the breakdown, the largest first; ${DEFAULT_ANALYTICS_GROUPS} unless given. All others form one group.`,
   }),
 )
 

@@ -294,10 +294,10 @@ const PropertyValuesView = Type.Object({
 const tag = 'Analytics'
 const at = (resource: string) => `/api/projects/{projectId}/analytics/${resource}`
 const access = { by: 'project', role: 'viewer' } as const
-const question = { takesLong: true, readOnly: true, method: 'post', tag, access } as const
+const analyticsQuery = { takesLong: true, readOnly: true, method: 'post', tag, access } as const
 
 export const measureTrends = defineOperation({
-  ...question,
+  ...analyticsQuery,
   id: 'measureTrends',
   path: at('trends'),
   summary: 'Measure events, people, conversions or a property over time',
@@ -307,7 +307,7 @@ export const measureTrends = defineOperation({
 })
 
 export const measureFunnel = defineOperation({
-  ...question,
+  ...analyticsQuery,
   id: 'measureFunnel',
   path: at('funnel'),
   summary: 'Count the people who take one step after another',
@@ -317,7 +317,7 @@ export const measureFunnel = defineOperation({
 })
 
 export const measureRetention = defineOperation({
-  ...question,
+  ...analyticsQuery,
   id: 'measureRetention',
   path: at('retention'),
   summary: 'Count the people who come back',
@@ -327,7 +327,7 @@ export const measureRetention = defineOperation({
 })
 
 export const measurePaths = defineOperation({
-  ...question,
+  ...analyticsQuery,
   id: 'measurePaths',
   path: at('paths'),
   summary: 'Count the ways that people take within a session',

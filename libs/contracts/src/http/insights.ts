@@ -67,7 +67,7 @@ export const createInsight = defineOperation({
   method: 'post',
   path: insights,
   tag,
-  summary: 'Save a question',
+  summary: 'Save a query',
   access: editor,
   body: NewInsight,
   answers: { 201: insight },
