@@ -11,7 +11,8 @@ export type BucketPurpose = 'holdout' | 'exclusion' | `rollout:${string}` | `spl
  * UTF-8 bytes of `salt:key:purpose:subject`, modulo 10,000. `docs/bucketing-vectors.json` has examples.
  */
 export const bucketOf = (salt: string, key: string, purpose: BucketPurpose, subject: string): number =>
-  murmurhash.v3(`${salt}:${key}:${purpose}:${subject}`, 0) % BUCKETS
+  // The library encodes a string three times slower than it hashes it.
+  murmurhash.v3(Buffer.from(`${salt}:${key}:${purpose}:${subject}`), 0) % BUCKETS
 
 /** The number of buckets of a percentage. It is an integer for steps of 0.01 percent. */
 export const bucketsIn = (percentage: number): number => Math.round(percentage * (BUCKETS / 100))

@@ -43,11 +43,10 @@ const longestTextIn = (value: unknown): number => {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 0
   let longest = 0
-  if (Array.isArray(value)) for (const item of value) longest = Math.max(longest, longestTextIn(item))
-  else for (const name in value) longest = Math.max(longest, longestTextIn((value as Values)[name]))
+  for (const item of Array.isArray(value) ? value : Object.values(value))
+    longest = Math.max(longest, longestTextIn(item))
   return longest
 }
-type Values = Record<string, unknown>
 
 /** Compiled logic. */
 export type CompiledLogic = {
