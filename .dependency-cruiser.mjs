@@ -34,14 +34,14 @@ export default {
       to: { circular: true },
     },
     {
-      name: 'apps-stand-alone',
+      name: 'apps-are-not-imported',
       comment: 'Nothing imports an app, except the one that runs them all.',
       severity: 'error',
       from: { path: '^(?:apps|libs|tools)/([^/]+)/', pathNot: '^apps/standalone/' },
       to: { path: '^apps/', pathNot: '^apps/$1/' },
     },
     {
-      name: 'adapters-stand-apart',
+      name: 'adapters-do-not-import-each-other',
       severity: 'error',
       from: { path: '^libs/(event-bus|cache|analytics|event-files)/', pathNot: TESTS },
       to: { path: '^libs/(event-bus|cache|analytics|event-files)/', pathNot: '^libs/$1/' },
@@ -58,7 +58,7 @@ export default {
       },
     },
     {
-      name: 'packages-are-entered-by-their-front-door',
+      name: 'packages-are-imported-by-their-index',
       comment: 'A lib by its index, an app by its app.ts; nothing imports a tool.',
       severity: 'error',
       from: { path: '^(apps|libs|tools)/([^/]+)/' },
@@ -75,7 +75,7 @@ export default {
       },
     },
     {
-      name: 'pipeline-folders-are-entered-by-their-index',
+      name: 'pipeline-folders-are-imported-by-their-index',
       severity: 'error',
       from: { path: '^libs/pipeline/src/([^/]+)' },
       to: {
@@ -84,7 +84,7 @@ export default {
       },
     },
     {
-      name: 'testing-is-for-tests',
+      name: 'only-tests-import-testing',
       severity: 'error',
       from: { path: '^(apps|libs|tools)/', pathNot: [TESTS, '^tools/bench/'] },
       to: { path: '^libs/testing/' },

@@ -161,11 +161,11 @@ describe.skipIf(!services)('deciding while a store is unavailable', () => {
   })
 
   it('decides without Kafka, and publishes exposures later', async () => {
-    await addDecision('told')
+    await addDecision('shown')
     const goOn = await pauseServer(kafka)
     try {
       const visitorId = randomUUID()
-      expect(await decide({ visitorId }, ['told'])).toMatchObject({ decisions: [{ reason: 'SPLIT' }] })
+      expect(await decide({ visitorId }, ['shown'])).toMatchObject({ decisions: [{ reason: 'SPLIT' }] })
       const spooled = async () => {
         const { rows } = await platform.db.pool.query<{ value: string }>(
           'SELECT value FROM ingest.outbox WHERE topic = $1',

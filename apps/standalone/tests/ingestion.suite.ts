@@ -325,7 +325,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
       queued: 0,
       processed: true,
     })
-    const told = (index: number, eventName: string, id: string) => ({
+    const warningOf = (index: number, eventName: string, id: string) => ({
       index,
       eventName,
       errors: [expect.objectContaining({ field: 'eventId', rule: 'duplicate_event_id', actual: id })],
@@ -342,7 +342,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
       200,
       {
         ...{ accepted: 1, failed: 2, queued: 0, processed: true },
-        errors: [told(0, 'second', eventId), told(2, 'third', own)],
+        errors: [warningOf(0, 'second', eventId), warningOf(2, 'third', own)],
       },
     ])
     for (const id of [eventId, own]) expect(await stored(id)).toMatchObject({ eventName: 'first' })

@@ -56,10 +56,10 @@ describe.skipIf(!services)('the event bus on Kafka', () => {
     await ensureKafkaTopics(own, [numbered], { partitions: 2, replication: 1 }, createMemoryLog())
     const open = () => {
       const lag = new Map<number, number | undefined>()
-      const told: number[] = []
+      const reported: number[] = []
       const onLag = ({ partition }: { partition: number }, records: number | undefined): void => {
         lag.set(partition, records)
-        if (records !== undefined) told.push(records)
+        if (records !== undefined) reported.push(records)
       }
       const bus = createKafkaEventBus({ ...own, onLag }, busDeps())
       const consumer = bus.subscribe({ group: 'test', topic: numbered, handle: async () => undefined })
@@ -67,7 +67,7 @@ describe.skipIf(!services)('the event bus on Kafka', () => {
         await consumer.stop()
         await bus.close()
       }
-      return { lag, told, bus, consumer, close }
+      return { lag, reported, bus, consumer, close }
     }
     const first = open()
     const records = Array.from({ length: 20 }, (_, n) => ({ key: `${n}`, value: { n, person: `${n}` } }))
@@ -75,7 +75,7 @@ describe.skipIf(!services)('the event bus on Kafka', () => {
     await first.consumer.start()
     await eventually('both are handled', () => first.lag.get(0) === 0 && first.lag.get(1) === 0)
     // The number of waiting records when the first batches arrived.
-    expect(Math.max(...first.told)).toBeGreaterThan(0)
+    expect(Math.max(...first.reported)).toBeGreaterThan(0)
 
     const second = open()
     await second.consumer.start()

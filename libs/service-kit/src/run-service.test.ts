@@ -61,9 +61,9 @@ describe('a service', () => {
 
   it('that is stopped while it starts is shut down as well', async () => {
     const { code, output } = await run(`
-      const told = new Promise((resolve) => process.once('SIGTERM', resolve))
+      const signaled = new Promise((resolve) => process.once('SIGTERM', resolve))
       say('now')
-      await told
+      await signaled
       const server = setInterval(() => {}, 1_000)
       scope.onStop('server', async () => { clearInterval(server); say('undone') })`)
     expect(output).toEqual(['now', 'undone'])

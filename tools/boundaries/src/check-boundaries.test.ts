@@ -74,20 +74,20 @@ describe('the boundaries', () => {
 
   const from = (file: string, imported: string) => ({ [file]: `${SOUND[file] ?? ''}import '${imported}'\n` })
   it.each([
-    ['a lib that imports an app', 'libs/pipeline/src/more.ts', '@waymark/gateway', 'apps-stand-alone'],
-    ['an app that imports another', 'apps/gateway/src/more.ts', '@waymark/console', 'apps-stand-alone'],
-    ['a tool that imports an app', 'tools/setup/src/more.ts', '@waymark/console', 'apps-stand-alone'],
+    ['a lib that imports an app', 'libs/pipeline/src/more.ts', '@waymark/gateway', 'apps-are-not-imported'],
+    ['an app that imports another', 'apps/gateway/src/more.ts', '@waymark/console', 'apps-are-not-imported'],
+    ['a tool that imports an app', 'tools/setup/src/more.ts', '@waymark/console', 'apps-are-not-imported'],
     [
       'an app that imports a tool',
       'apps/gateway/src/more.ts',
       '@waymark/setup',
-      'packages-are-entered-by-their-front-door',
+      'packages-are-imported-by-their-index',
     ],
     [
       'a folder of the pipeline that imports a file of another',
       'libs/pipeline/src/links/more.ts',
       '../events/event-queries.ts',
-      'pipeline-folders-are-entered-by-their-index',
+      'pipeline-folders-are-imported-by-their-index',
     ],
     [
       'the domain on the database',
@@ -119,18 +119,23 @@ describe('the boundaries', () => {
       '@waymark/service-kit',
       'pipeline-imports-no-layer-above',
     ],
-    ['an adapter on another', 'libs/event-bus/src/more.ts', '@waymark/cache', 'adapters-stand-apart'],
+    [
+      'an adapter on another',
+      'libs/event-bus/src/more.ts',
+      '@waymark/cache',
+      'adapters-do-not-import-each-other',
+    ],
     [
       'a file of another lib',
       'apps/gateway/src/more.ts',
       '../../../libs/contracts/src/topics.ts',
-      'packages-are-entered-by-their-front-door',
+      'packages-are-imported-by-their-index',
     ],
     [
       'a file of another app',
       'apps/standalone/src/more.ts',
       '../../gateway/src/track.ts',
-      'packages-are-entered-by-their-front-door',
+      'packages-are-imported-by-their-index',
     ],
     [
       'a file of another lib by its name',
@@ -138,8 +143,8 @@ describe('the boundaries', () => {
       '@waymark/contracts/src/topics.ts',
       'no-unresolvable',
     ],
-    ['testing outside of tests', 'apps/gateway/src/more.ts', '@waymark/testing', 'testing-is-for-tests'],
-    ['testing in a tool', 'tools/setup/src/more.ts', '@waymark/testing', 'testing-is-for-tests'],
+    ['testing outside of tests', 'apps/gateway/src/more.ts', '@waymark/testing', 'only-tests-import-testing'],
+    ['testing in a tool', 'tools/setup/src/more.ts', '@waymark/testing', 'only-tests-import-testing'],
     ['a file system in the domain', 'libs/domain/src/more.ts', 'node:fs', 'domain-and-contracts-do-no-io'],
     ['promises of a file system', 'libs/domain/src/more.ts', 'fs/promises', 'domain-and-contracts-do-no-io'],
     ['a network in contracts', 'libs/contracts/src/more.ts', 'node:net', 'domain-and-contracts-do-no-io'],
@@ -188,7 +193,7 @@ describe('an incomplete graph', () => {
     ['without imports', { 'apps/gateway/src/app.ts': '', 'libs/domain/src/index.ts': '' }],
   ])('fails: %s', async (_, files: Record<string, string>) => {
     const { violations } = await checkBoundaries(await makeTree(files))
-    expect(rulesOf(violations)).toEqual(['graph-is-whole'])
+    expect(rulesOf(violations)).toEqual(['graph-is-complete'])
   })
 
   it.each([
@@ -200,13 +205,13 @@ describe('an incomplete graph', () => {
       ([file, text]) => [file, silenced.test(file) ? '' : text] as const,
     )
     const { violations } = await checkBoundaries(await makeTree(Object.fromEntries(files)))
-    expect(rulesOf(violations)).toEqual(['graph-is-whole'])
+    expect(rulesOf(violations)).toEqual(['graph-is-complete'])
   })
 
   it('fails when names of packages cannot be resolved', async () => {
     const root = await makeTree(SOUND)
     await rm(path.join(root, 'node_modules/@waymark'), { recursive: true })
-    expect(rulesOf((await checkBoundaries(root)).violations)).toContain('graph-is-whole')
+    expect(rulesOf((await checkBoundaries(root)).violations)).toContain('graph-is-complete')
   })
 })
 

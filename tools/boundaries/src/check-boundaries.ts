@@ -20,7 +20,7 @@ const EXPECTED: { from: RegExp; to: RegExp }[] = [
 
 /**
  * Checks the imports below `rootDir` by the rules in its `.dependency-cruiser.mjs`. A graph without imports that must
- * exist violates `graph-is-whole`.
+ * exist violates `graph-is-complete`.
  */
 export const checkBoundaries = async (rootDir: string): Promise<BoundaryReport> => {
   const rules = await extractOptions(path.join(rootDir, '.dependency-cruiser.mjs'))
@@ -50,7 +50,7 @@ const missingFrom = (modules: IModule[]): Violation[] => {
         from.test(source) && dependencies.some(({ resolved }: IDependency) => to.test(resolved)),
     )
   return EXPECTED.filter((edge) => !isThere(edge)).map(({ from, to }) => ({
-    rule: 'graph-is-whole',
+    rule: 'graph-is-complete',
     from: `nothing in ${from.source}`,
     to: to.source,
   }))

@@ -97,7 +97,7 @@ describe('events that no poll has read', () => {
     ['the count again and again', COUNT, [1, 2, 3]],
     ['the first read', READ, [1]],
     ['a read after another', READ, [2]],
-  ])('are told though %s fails', async (_what, statement, failing) => {
+  ])('are reported although %s fails', async (_what, statement, failing) => {
     let calls = 0
     const { pool, stored } = createEvents((text) => {
       if (text.includes(statement) && failing.includes(++calls)) throw new Error('away')

@@ -32,7 +32,7 @@ describe('touchesOf', () => {
     ['a click id of the body', {}, { clickIds: { own: '1' } }],
     ['a short link', {}, { shortLinkCode: 'abc' }],
     ['another site', { url: 'https://shop.example/', referrer: 'https://www.google.com/' }, {}],
-    ['another site, on a page that is not told', { referrer: 'https://www.google.com/' }, {}],
+    ['another site, on an unknown page', { referrer: 'https://www.google.com/' }, {}],
   ])('tells of %s', (_what, properties, event) => {
     expect(touchOf(properties, event)).toMatchObject({ eventId: 'e' })
   })
