@@ -65,7 +65,7 @@ export const createDecide = (deps: DecideDeps) => {
       value === null ? NOBODY : findPerson({ projectId, kind, value, countedEvents })
     const [visitor, user] = await Promise.all([lookUp('visitor', visitorId), lookUp('user', userId)])
     const subject = subjectOf(request, visitor.person, user.person)
-    if (!subject) throw new Error('a decision needs a visitor or a user')
+    if (!subject) throw new Error('A decision needs a visitor or a user')
     const person = [user.person, visitor.person].find((one) => one && one.profileId === subject.profileId)
     return { subject, person, late: visitor.late || user.late }
   }

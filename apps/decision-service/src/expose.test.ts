@@ -26,31 +26,31 @@ const setUp = () => {
     }
     expose(compiled, choice, decisionSubject)
   }
-  const published = () =>
+  const publishedNames = () =>
     published.map(({ decisionKey, variant, visitorId }) => `${decisionKey} ${variant} ${visitorId}`)
-  return { show, published, world }
+  return { show, publishedNames, world }
 }
 
 it('publishes a decision once per day and person, and again for another variant or day', () => {
-  const { show, published } = setUp()
+  const { show, publishedNames } = setUp()
   for (let n = 0; n < 2; n++) {
     show('a', 'on', 'v')
     show('b', 'on', 'v')
     show('a', 'on', 'w')
   }
-  expect(published()).toEqual(['a on v', 'b on v', 'a on w'])
+  expect(publishedNames()).toEqual(['a on v', 'b on v', 'a on w'])
   show('a', 'off', 'v')
   show('b', 'on', 'v')
-  expect(published().slice(3)).toEqual(['a off v'])
+  expect(publishedNames().slice(3)).toEqual(['a off v'])
   for (let n = 0; n < 2; n++) show('b', 'on', 'v', '02')
-  expect(published().slice(4)).toEqual(['b on v'])
+  expect(publishedNames().slice(4)).toEqual(['b on v'])
 })
 
 it('publishes again after a failure', () => {
-  const { show, published, world } = setUp()
+  const { show, publishedNames, world } = setUp()
   world.takes = false
   show('a', 'on', 'v')
   world.takes = true
   show('a', 'on', 'v')
-  expect(published()).toEqual(['a on v'])
+  expect(publishedNames()).toEqual(['a on v'])
 })

@@ -152,7 +152,7 @@ export const verifyUser = (
       throw new AppError('forbidden', MISSING)
     return keyKind === 'sec'
   }
-  if (identitySecret === undefined) throw storeUnavailable(new Error('the identity secret cannot be read'))
+  if (identitySecret === undefined) throw storeUnavailable(new Error('The identity secret could not be read'))
   if (identitySecret === null || !isUserHash(userHash, userId, identitySecret))
     throw new AppError('forbidden', WRONG)
   return true

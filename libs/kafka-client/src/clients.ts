@@ -101,7 +101,7 @@ const createSockets = () => {
     socketFactory,
     /** Closes all open sockets. With an error, because kafkajs does not notice a close without one. */
     closeAll: (): void => {
-      for (const socket of open) socket.destroy(new Error('the client is closed'))
+      for (const socket of open) socket.destroy(new Error('The Kafka client is closed'))
     },
   }
 }

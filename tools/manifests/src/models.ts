@@ -32,7 +32,7 @@ export const schemaProblems = async (objects: readonly KubernetesObject[]): Prom
     try {
       const exported = (await import(module)) as Record<string, new (data: object) => Validated>
       const Model = exported[object.kind]
-      if (!Model) throw new Error('is of no kind that is known')
+      if (!Model) throw new Error('has an unknown kind')
       new Model(object).validate()
     } catch (error) {
       problems.push(

@@ -181,7 +181,7 @@ export const storeLink = async (client: Queries, id: string, values: StoredValue
     JSON.stringify(values.targets),
   ])
   const [row] = rows
-  if (!row) throw new Error('the locked link is gone')
+  if (!row) throw new Error('The locked link does not exist')
   return row
 }
 

@@ -52,7 +52,7 @@ export const linkRoutes = ({
   return [
     projectRoute(createLink, async ({ projectId, body }) => {
       const [created] = await create(projectId, [body])
-      if (!created) throw new Error('no result for a link')
+      if (!created) throw new Error('A link of the request has no result')
       if (created.status === 'failed') throw invalid(created.errors)
       return { status: created.status === 'created' ? 201 : 200, body: view(created.row) }
     }),
@@ -122,7 +122,7 @@ const createMany = async (
     const problem = problems.get(index)
     if (problem) return { index, status: 'failed', errors: [problem] }
     const creation = creations.next().value
-    if (!creation) throw new Error('no result for a link')
+    if (!creation) throw new Error('A link of the request has no result')
     return creation.status === 'failed'
       ? { index, status: 'failed', errors: creation.errors }
       : { index, status: creation.status, link: view(creation.row) }

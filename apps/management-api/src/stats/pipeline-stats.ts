@@ -46,7 +46,7 @@ export const pipelineStatsRoute = ({ projectRoute, bus, db, log }: ManagementDep
       db.prisma.rejectedEvent.count({ where: { projectId, replayedAt: null }, take: MAX_COUNTED_FAILURES }),
       countDeadLetters(db.pool, { projectId, open: true }, MAX_COUNTED_FAILURES),
     ])
-    if (!shared) throw new Error('the state of the pipeline has no value')
+    if (!shared) throw new Error('The state of the pipeline could not be read')
     const body: PipelineStatsView = { ...shared.value, rejectedEvents, deadLetters }
     return { body }
   })

@@ -160,7 +160,7 @@ const openReopening = async (options: DuckDBOptions) => {
     }
   }
   const acquire = async (): Promise<Connections> => {
-    if (isBroken) throw new Error('FATAL Error: the file is being closed to be opened again')
+    if (isBroken) throw new Error('FATAL Error: the file is being reopened')
     if (connections) return connections
     reopening ??= reopen()
     return reopening

@@ -41,7 +41,7 @@ export const hashPassword = async (password: string): Promise<string> => {
  */
 export const verifyPassword = async (password: string, hash: string): Promise<boolean> => {
   const [, memory, passes, lanes, nonce, tag] = PHC.exec(hash) ?? []
-  if (!nonce || !tag) throw new Error('a stored password hash is not in the form of argon2id')
+  if (!nonce || !tag) throw new Error('A stored password hash is not in the format of argon2id')
   const expected = Buffer.from(tag, 'base64')
   const actual = await argon2Async('argon2id', {
     message: messageOf(password),

@@ -40,7 +40,7 @@ export const createAppender = (databaseUrl: string, log: Log) => {
     })
     await fresh.connect()
     try {
-      if (!(await lockLog(fresh))) throw new BusUnavailableError('another process writes to this log')
+      if (!(await lockLog(fresh))) throw new BusUnavailableError('Another process writes to this event log')
       for (const { topic, partition, end } of await readEnds(fresh, readEndsWithinMs))
         advance(topic, partition, end)
     } catch (error) {
@@ -103,7 +103,7 @@ export const createAppender = (databaseUrl: string, log: Log) => {
         // Whether it was committed is unknown, so the next connection reads the ends again.
         await disconnect()
         for (const { reject } of batch)
-          reject(new BusUnavailableError('the log could not be written', { cause: error }))
+          reject(new BusUnavailableError('The event log could not be written', { cause: error }))
       }
     }
   }
@@ -124,7 +124,7 @@ export const createAppender = (databaseUrl: string, log: Log) => {
     /** Resolves when the records are committed. @throws BusUnavailableError when that failed or is unknown */
     append: (records: readonly AppendedRecord[]): Promise<void> =>
       new Promise((resolve, reject) => {
-        if (closed) return reject(new BusUnavailableError('the log is closed'))
+        if (closed) return reject(new BusUnavailableError('The event log is closed'))
         queue.push({ records, resolve, reject })
         write()
       }),

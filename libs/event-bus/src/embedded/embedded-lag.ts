@@ -13,7 +13,7 @@ export const createReadEmbeddedLag =
       ends.filter(({ topic }) => topic === name).map((end) => ({ ...end, group, place })),
     )
     const records = await readLag(pool, asked).catch((error) => {
-      throw new BusUnavailableError('the lag could not be read from the log', { cause: error })
+      throw new BusUnavailableError('The lag could not be read from the event log', { cause: error })
     })
     return groups.map(({ group, topic }, place) => ({
       group,

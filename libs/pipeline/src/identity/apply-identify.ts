@@ -55,7 +55,7 @@ export const identitiesOf = ({ projectId, visitorId, userId }: IdentifyRecord): 
 ]
 
 /** Thrown to roll back the transaction. */
-const ERASED = new Error('the person has been erased')
+const ERASED = new Error('The person was erased')
 
 const applyUnlessErased = (
   db: Pick<Database, 'transaction'>,

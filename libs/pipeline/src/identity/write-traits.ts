@@ -40,10 +40,10 @@ export const writeTraits = (
   retryConflicts(() =>
     db.transaction(async (client) => {
       const [identity] = await lockIdentities(client, [person])
-      if (!identity) throw new Error('no identity was locked')
+      if (!identity) throw new Error('No identity was locked')
       const erased = await findErased(client, [{ ...person, receivedAt, people: [person] }])
       // Received just before the erasure. A repeated request writes to the new profile.
-      if (erased.size > 0) throw storeUnavailable(new Error('the person has just been erased'))
+      if (erased.size > 0) throw storeUnavailable(new Error('The person was erased during the request'))
       const [known = newProfile(identity)] = await lockProfiles(client, [identity.profileId])
       const write = { at: receivedAt, by: id, own: known.userId !== null, ...(!verified && UNVERIFIED) }
       const { kept, droppedKeys } = withoutProtected(known.traits, traits, write)

@@ -78,7 +78,8 @@ export const createIngestQueue = ({
   const beingSpooled = new Set<Promise<void>>()
 
   const publish = async (topic: Topic<unknown>, records: readonly SerializedRecord[]): Promise<void> => {
-    if (now() < busRetryAt) throw new BusUnavailableError('the bus has just failed')
+    if (now() < busRetryAt)
+      throw new BusUnavailableError('The event bus failed shortly before; waiting before the next attempt')
     try {
       await within(BUS_DEADLINE_MS, bus.publishSerialized(topic, records), notInTime)
     } catch (error) {
@@ -88,8 +89,9 @@ export const createIngestQueue = ({
   }
 
   const insert = async (topic: Topic<unknown>, records: readonly SerializedRecord[]): Promise<void> => {
-    if (spooled > MAX_SPOOLED) throw new BusUnavailableError('the spool is full')
-    if (now() < spoolRetryAt) throw new BusUnavailableError('the spool has just failed')
+    if (spooled > MAX_SPOOLED) throw new BusUnavailableError('The spool is full')
+    if (now() < spoolRetryAt)
+      throw new BusUnavailableError('The spool failed shortly before; waiting before the next attempt')
     const inserting = db.transaction((client) => addSerializedToOutbox(client, lane, topic, records))
     beingSpooled.add(inserting)
     // If it commits after the deadline, the records are published twice; consumers drop repeats.
@@ -99,7 +101,7 @@ export const createIngestQueue = ({
     } catch (error) {
       if (!isTransient(error) && !(error instanceof TimeoutError)) throw error
       spoolRetryAt = now() + RETRY_COOLDOWN_MS
-      throw new BusUnavailableError('the spool does not answer', { cause: error })
+      throw new BusUnavailableError('The spool does not respond', { cause: error })
     }
   }
 
@@ -184,4 +186,4 @@ export const createIngestQueue = ({
 }
 
 /** The records may still arrive. */
-const notInTime = (): Error => new BusUnavailableError('the queue did not take the records in time')
+const notInTime = (): Error => new BusUnavailableError('The queue did not accept the records in time')
