@@ -48,7 +48,7 @@ const behavesAsStore = (open: () => FileStore | Promise<FileStore>, folder: () =
     store.close()
   })
 
-  it('lists no file whose content could not be read', async () => {
+  it('stores no file whose content fails to be read completely', async () => {
     const store = await open()
     async function* broken(): AsyncGenerator<Uint8Array> {
       yield* pieces(9, 1024 * 1024)

@@ -121,7 +121,7 @@ const run = async (options: Options): Promise<void> => {
   } else if (report.error) {
     throw report.error
   } else if (report.lines > 0 && report.skipped === report.lines) {
-    throw new Error('No line is in the common or combined log format')
+    throw new Error('no line is in the common or combined log format')
   } else if (report.failed > 0) {
     process.exitCode = 1
   }
