@@ -10,7 +10,7 @@ const POSITIVE = 0x7fffffff
 
 /** The partition of a key as Kafka's Java client computes it: murmur2 of its bytes, modulo `partitions`. */
 export const partitionOf = (key: Uint8Array, partitions: number): number =>
-  (murmurhash.v2(Buffer.from(key), KAFKA_SEED) & POSITIVE) % partitions
+  (murmurhash.v2(key, KAFKA_SEED) & POSITIVE) % partitions
 
 const UNKNOWN = -1
 
