@@ -144,7 +144,7 @@ describe('deciding', () => {
 describe('a frequency cap', () => {
   const capped = aDecision('1', { frequencyCap: { count: 2, windowSeconds: 60 } })
 
-  it('allows the configured number, and then gives the fallback variant', async () => {
+  it('allows the configured number, and then returns the fallback variant', async () => {
     const { ask } = setUp({ decisions: [capped] })
     const reasons: string[] = []
     for (let n = 0; n < 3; n++) reasons.push((await ask(['1'])).decisions[0]?.reason ?? '')
@@ -199,7 +199,7 @@ describe('a frequency cap', () => {
 describe('a variant with a coupon pool', () => {
   const gift = aDecision('1', { rules: giving('gift') })
 
-  it('gives a person one code, even for concurrent requests', async () => {
+  it('assigns one code to a person, even for concurrent requests', async () => {
     const { ask, assigned } = setUp({ decisions: [gift] })
     const answers = await Promise.all(Array.from({ length: 20 }, () => ask(['1'])))
     const codes = answers.map(({ decisions }) => decisions[0]?.coupon?.code)
@@ -219,7 +219,7 @@ describe('a variant with a coupon pool', () => {
     ['when there is none left', async () => ({ reason: 'exhausted' }), 'exhausted'],
     ['when it cannot be assigned', () => Promise.reject(new Error('away')), 'unavailable'],
     ['when that takes too long', () => new Promise(() => {}), 'unavailable'],
-  ])('gives the reason when there is none: %s', async (_when, assignCoupon, couponReason) => {
+  ])('returns the reason when there is none: %s', async (_when, assignCoupon, couponReason) => {
     const { ask } = setUp({ decisions: [gift], assignCoupon })
     expect((await ask(['1'])).decisions[0]).toMatchObject({ variant: 'gift', coupon: null, couponReason })
   })

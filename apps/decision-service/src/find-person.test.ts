@@ -189,7 +189,7 @@ describe('finding people', () => {
   it.each([
     ['fast', HOUR_MS],
     ['slow', -HOUR_MS],
-  ])('shares its reads even if its clock was an hour %s at its start', async (_which, startedAhead) => {
+  ])('shares its reads with a clock that was an hour %s at its start', async (_which, startedAhead) => {
     const { find, cache } = setUp(undefined, { startedAhead })
     await find('a')
     const other = setUp(cache, { startedAhead: -startedAhead })

@@ -104,7 +104,7 @@ describe('OFREP', () => {
     })
   })
 
-  it('gives the server SDK the protocol’s error codes', async () => {
+  it('returns the protocol’s error codes to the server SDK', async () => {
     const headers: [string, string][] = [['X-API-Key', waymark.apiKey]]
     await Server.setProviderAndWait('errors', new OFREPProvider({ baseUrl, headers }))
     const client = Server.getClient('errors')

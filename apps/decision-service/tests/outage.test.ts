@@ -30,7 +30,7 @@ type Answer = { decisions: { variant: string; reason: string }[]; degraded?: tru
 /** Longer than any decision may take during an outage, on a slow machine. */
 const PATIENCE_MS = 3_000
 
-describe.skipIf(!services)('deciding while a store is unavailable', () => {
+describe.skipIf(!services)('decisions while a store is unavailable', () => {
   const servers: Server[] = []
   const stops: (() => Promise<unknown>)[] = []
   let platform: CorePlatform

@@ -11,7 +11,7 @@ const parts = {
 }
 
 describe('composeMail', () => {
-  it('gives a delivery the same Message-ID each time, and finds the delivery by it', async () => {
+  it('uses the same Message-ID for each attempt of a delivery, and finds the delivery by it', async () => {
     const messageIdOf = async () =>
       /^Message-ID: (.+)\r$/m.exec((await composeMail(parts)).raw.toString())?.[1]
     const messageId = await messageIdOf()
@@ -31,7 +31,7 @@ describe('composeMail', () => {
     )
   })
 
-  it('has exactly one recipient, whatever the headers contain', async () => {
+  it('has exactly one recipient for any headers', async () => {
     const { envelope } = await composeMail(parts)
     expect(envelope).toEqual({ from: 'hello@shop.example', to: 'ann@example.com' })
   })

@@ -38,7 +38,7 @@ describe('parseIdentify', () => {
     ],
     ['traits are nested deeper than 2 levels', { ...people, traits: { a: { b: {} } } }],
     ['The body must be an object; got null', null],
-  ])('says that %s', (message, body) => {
+  ])('reports that %s', (message, body) => {
     expect(messageOf(() => parse(body))).toBe(message)
   })
 
@@ -69,7 +69,7 @@ describe('parseProfileWrite', () => {
     [{ userId: 'u' }, 'user', 'u'],
     [{ visitorId: 'v', userId: null }, 'visitor', 'v'],
     [people, 'user', 'u'],
-  ])('means by %j the %s', (ids, kind, value) => {
+  ])('reads %j as the %s', (ids, kind, value) => {
     expect(parseProfile({ ...ids, traits: { a: 1 } })).toEqual({
       kind,
       value,
@@ -82,7 +82,7 @@ describe('parseProfileWrite', () => {
     ['userId or visitorId is required', { traits: {} }],
     ['traits is required', { userId: 'u' }],
     ['traits must be an object; got null', { userId: 'u', traits: null }],
-  ])('says that %s', (message, body) => {
+  ])('reports that %s', (message, body) => {
     expect(messageOf(() => parseProfile(body))).toBe(message)
   })
 })

@@ -81,7 +81,7 @@ describe('parseTrackRequest', () => {
     },
   )
 
-  it('takes a send time of null for a missing one', () => {
+  it('treats a send time of null as missing', () => {
     expect(parseTrackRequest({ events: [event], sentAt: null })).toEqual({ rawEvents: [event], sentAt: null })
   })
 

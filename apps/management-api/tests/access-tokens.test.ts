@@ -351,7 +351,7 @@ describe.skipIf(!services)('a personal access token', () => {
     expect((await create(browser, { expiresAt: inMs(366 * DAY_MS - 1_000) })).status).toBe(201)
   })
 
-  it('survives the end of all other sessions, which ends the sessions', async () => {
+  it('stays valid when the user ends all other sessions', async () => {
     const { browser, email, projectId } = await register()
     const { token } = await created(browser)
     const phone = management.browser()

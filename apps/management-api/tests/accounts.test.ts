@@ -251,7 +251,7 @@ describe.skipIf(!services)('accounts', () => {
       }
     })
 
-    it('survives a password change only where that was made', async () => {
+    it('stays valid after a password change only where that was made', async () => {
       const one = await management.register()
       const other = management.browser()
       const { email } = one.account.user

@@ -199,7 +199,7 @@ describe.skipIf(!services)('analytics over HTTP', () => {
     ],
     ['paths', { ...paths, depth: MAX_PATH_DEPTH }, { ...paths, depth: MAX_PATH_DEPTH + 1 }, 'depth'],
     ['paths', { ...paths, limit: MAX_PATH_LINKS }, { ...paths, limit: MAX_PATH_LINKS + 1 }, 'limit'],
-  ])('takes %s at a limit and refuses it beyond (%#)', async (kind, good, wrong, field) => {
+  ])('accepts %s at a limit and refuses it beyond (%#)', async (kind, good, wrong, field) => {
     const taken = await ask(kind, good)
     expect([taken.status, taken.body.error]).toEqual([200, undefined])
     const refused = await ask(kind, wrong)
@@ -300,7 +300,7 @@ describe.skipIf(!services)('analytics over HTTP', () => {
   })
 })
 
-describe.skipIf(!services)('queries at a time', () => {
+describe.skipIf(!services)('concurrent queries', () => {
   let management: Management
   const waiting: (() => void)[] = []
   beforeAll(async () => {
@@ -348,7 +348,7 @@ describe.skipIf(!services)('queries at a time', () => {
   })
 })
 
-describe.skipIf(!services)('questions whose client disconnects', () => {
+describe.skipIf(!services)('queries whose client disconnects', () => {
   let management: Management
   let file: DuckDBFile
   let asked = 0
@@ -400,7 +400,7 @@ describe.skipIf(!services)('questions whose client disconnects', () => {
   })
 })
 
-describe.skipIf(!services)('questions while the analytics store is away', () => {
+describe.skipIf(!services)('queries while the analytics store is unavailable', () => {
   let management: Management
   let store: AnalyticsStore
   beforeAll(async () => {

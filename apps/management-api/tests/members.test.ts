@@ -268,7 +268,7 @@ describe.skipIf(!services)('projects and their members', () => {
           expect((await owner.request('DELETE', path)).status).toBe(204)
         },
       ],
-    ])('is useless when it is %s', async (_what, spoil) => {
+    ])('is refused when it is %s', async (_what, spoil) => {
       try {
         const { owner, path } = await anOwner()
         const invitation = await invite(owner, path, 'viewer')

@@ -321,7 +321,7 @@ describe.skipIf(!services)('a request for a password reset', () => {
     expect(await rowsOf(unknown)).toEqual([])
   })
 
-  it('gets at most 5 emails per hour and account, without an answer that tells or limits the owner', async () => {
+  it('gets at most 5 emails per hour and account, without revealing or limiting it', async () => {
     const owner = await management.register()
     const known = owner.account.user.email
     const queued = async () =>

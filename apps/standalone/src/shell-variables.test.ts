@@ -76,7 +76,7 @@ describe('npm run demo:env', () => {
       JSON.stringify({ ...demo, publicKey: undefined }),
       /no text in the field publicKey/,
     ],
-  ])('prints nothing to evaluate when the file %s', (_what, args, input, message) => {
+  ])('prints no commands when the file %s', (_what, args, input, message) => {
     const { status, stdout, stderr } = run(args, {}, input)
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
     expect(stderr).toMatch(message)

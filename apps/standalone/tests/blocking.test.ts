@@ -89,7 +89,7 @@ const distinct = (count: number, start = 0) => numbered(count, (n) => `k${start 
 
 const wide = Object.fromEntries(Array.from({ length: 2_400 }, (_, n) => [`p${n}`, 1]))
 
-describe.skipIf(!services)('work of a project does not block other requests', () => {
+describe.skipIf(!services)('requests of a project do not block others', () => {
   let world: World
   let owner: Call
   let key: string

@@ -158,7 +158,7 @@ export const describeSegment = (start: () => Promise<Constellation>): void => {
     expect((await waymark.request('/v1/track')).status).toBe(405)
   })
 
-  it('takes the key from Basic, a bearer token, the query and the body, and else answers 401', async () => {
+  it('reads the key from Basic, a bearer token, the query or the body, and answers 401 otherwise', async () => {
     const none = { Authorization: '' }
     const { apiKey } = waymark
     await accepted('/v1/track', message(), { Authorization: `Bearer ${apiKey}` })
@@ -196,7 +196,7 @@ export const describeSegment = (start: () => Promise<Constellation>): void => {
     expect(preflight.headers.get('Access-Control-Allow-Headers')).toMatch(/AnonymousId.*X-Retry-Count/)
   })
 
-  it('answers the settings that the browser SDK asks for, with its own address', async () => {
+  it('answers the settings of the browser SDK with its own address', async () => {
     const response = await waymark.request(`/v1/projects/${waymark.apiKey}/settings`, {
       headers: { Origin: 'https://shop.example' },
     })
@@ -211,7 +211,7 @@ export const describeSegment = (start: () => Promise<Constellation>): void => {
     expect((await waymark.request('/v1/projects/unknown/settings')).status).toBe(401)
   })
 
-  it('stores a message once, whatever is repeated', async () => {
+  it('stores a message once under any repetition', async () => {
     const one = message({ messageId: 'x'.repeat(150) + randomUUID() + 'y'.repeat(100) })
     const group = message({ type: 'group', groupId: 'acme', userId: randomUUID() })
     for (const path of ['/v1/batch', '/v1/batch', '/batch'])
@@ -240,7 +240,7 @@ export const describeSegment = (start: () => Promise<Constellation>): void => {
     expect(await find('events', `eventId=${identify.messageId}`)).toEqual([])
   })
 
-  it('stores an event identify where the project asks for it, without denied traits', async () => {
+  it('stores an event identify if the project enables it, without denied traits', async () => {
     const settings = { identifyEvents: true, deniedTraits: ['ssn'] }
     expect((await manage('PATCH', 'settings', settings)).status).toBe(200)
     await eventually('the setting is known', async () => {
@@ -260,7 +260,7 @@ export const describeSegment = (start: () => Promise<Constellation>): void => {
     expect((await manage('PATCH', 'settings', { identifyEvents: null, deniedTraits: null })).status).toBe(200)
   })
 
-  it('writes traits of one id alone, of groups, and links by alias', async () => {
+  it('writes traits of a single id and of groups, and links by alias', async () => {
     const [anonymousId, userId] = [randomUUID(), randomUUID()]
     const group = message({ type: 'group', userId, groupId: 'acme', traits: { seats: 5 } })
     await accepted('/v1/batch', {
@@ -353,7 +353,7 @@ export const describeSegment = (start: () => Promise<Constellation>): void => {
     expect(conversions).toHaveLength(1)
   })
 
-  it('takes 500 KiB and messages of 32 KiB, and not one byte more', async () => {
+  it('accepts 500 KiB and messages of 32 KiB, and not one byte more', async () => {
     const padded = (bytes: number, wrap: (one: Json) => unknown = (one) => one): [Json, string] => {
       const one = message({ properties: { a: '' } })
       const size = Buffer.byteLength(JSON.stringify(wrap(one)))
@@ -380,7 +380,7 @@ export const describeSegment = (start: () => Promise<Constellation>): void => {
     expect((await send('/v1/batch', '{"batch":[')).status).toBe(400)
   })
 
-  it('takes 2,500 messages of one person in a batch', async () => {
+  it('accepts 2,500 messages of one person in a batch', async () => {
     const anonymousId = randomUUID()
     const batch = Array.from({ length: 2_500 }, (_, n) => ({
       type: 'track',

@@ -266,7 +266,7 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
       expect(await attributedTo(last.id)).toEqual({ firstTouch: none, lastTouch: once })
     })
 
-    it.each([false, true])('takes the link by id, by code and by clickIds (sync: %s)', async (sync) => {
+    it.each([false, true])('accepts the link by id, by code and by clickIds (sync: %s)', async (sync) => {
       const link = await create({ campaign: 'autumn' })
       const wm_click = (await click(link.code)).searchParams.get('wm_click')
       const ways = [{ shortLinkId: link.id }, { shortLinkCode: link.code }, { clickIds: { wm_click } }]

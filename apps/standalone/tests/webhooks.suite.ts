@@ -83,7 +83,7 @@ export const describeWebhooks = (start: () => Promise<Constellation>): void => {
     })
   })
 
-  it('keeps a failed delivery, and sends it again when asked', async () => {
+  it('keeps a failed delivery, and sends it again on request', async () => {
     const eventName = `failed-${randomUUID()}`
     const { id, secret } = await newWebhook({ eventNames: [eventName] })
     answer = 500

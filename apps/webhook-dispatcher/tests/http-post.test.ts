@@ -84,7 +84,7 @@ describe('a request to an endpoint', () => {
     '0177.0.0.1',
     '127.1',
     '0.0.0.0',
-  ])('is refused to the address %s, which needs no look-up', async (host) => {
+  ])('is refused for the address %s without a DNS look-up', async (host) => {
     const { port, received } = await start()
     const resolveHost = async () => {
       throw new Error('an address is not looked up')

@@ -129,7 +129,7 @@ describe.skipIf(!services)('sending to webhooks', () => {
     ['redirects', status(302, { Location: 'http://localhost:1/' }), 302, /redirects are not followed/],
     ['resets the connection', reset, null, /ECONNRESET/],
     ['hangs', hang, null, /no answer within 0.3 s/],
-  ])('tries again when the endpoint %s', async (_, answer, responseStatus, error) => {
+  ])('retries when the endpoint %s', async (_, answer, responseStatus, error) => {
     const { id, ids, answerWith } = await endpoint(answer)
     const [deliveryId] = await harness.enqueue(id, [null])
     await harness.openSender({ timeoutMs: 300, retry: LATER }).send()

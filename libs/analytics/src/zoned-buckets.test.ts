@@ -71,7 +71,7 @@ describe('zonedBuckets', () => {
     ])
   })
 
-  it('gives as many buckets as allowed and no more', () => {
+  it('returns at most the allowed number of buckets', () => {
     const days = (max: number) => zonedBuckets('day', 'UTC', at('2026-01-01'), at('2026-01-04'), max)
     expect(days(3)).toHaveLength(3)
     expect(days(2)).toBeUndefined()
@@ -110,7 +110,7 @@ describe('zonedBuckets', () => {
 })
 
 describe('isTimeZone', () => {
-  it.each(['UTC', 'Europe/Berlin', 'America/New_York'])('takes %s', (name) => {
+  it.each(['UTC', 'Europe/Berlin', 'America/New_York'])('accepts %s', (name) => {
     expect(isTimeZone(name)).toBe(true)
   })
   it.each(['', 'Berlin', '+01:00', "UTC'; --"])('refuses %j', (name) => {

@@ -108,7 +108,7 @@ describe('a read-through cache', () => {
     expect(await get()).toEqual({ n: 1 })
   })
 
-  it('remembers for 2 s that there is no value', async () => {
+  it('caches for 2 s that there is no value', async () => {
     const { store, read, get } = setUp()
     store.stored = null
     expect(await get()).toBeUndefined()
@@ -120,7 +120,7 @@ describe('a read-through cache', () => {
     expect(await get()).toEqual({ n: 1 })
   })
 
-  it('forgets a value that no longer exists', async () => {
+  it('removes a value that no longer exists', async () => {
     const { store, get } = setUp()
     await get()
     store.stored = null

@@ -12,7 +12,7 @@ const known = {
 }
 
 describe('stored settings', () => {
-  it('are read as they are when this version knows them', () => {
+  it('are read unchanged when this version knows them', () => {
     expect(knownSettings(known)).toEqual(known)
     expect(knownSettings({})).toEqual({})
   })
@@ -27,7 +27,7 @@ describe('stored settings', () => {
       { ...known, ingestValidation: { mode: 'quarantine', rejectUnknownEvents: true } },
       { ...known, ingestValidation: { rejectUnknownEvents: true } },
     ],
-  ])('lose nothing but an unknown %s', (_what, stored, expected) => {
+  ])('omit only an unknown %s', (_what, stored, expected) => {
     expect(knownSettings(stored)).toEqual(expected)
   })
 

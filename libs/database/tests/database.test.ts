@@ -104,7 +104,7 @@ describe.skipIf(!services)('the database', () => {
     expect(await pidOf(db.pool)).toBe(before)
   })
 
-  it('survives a broken connection in a transaction, and does not reuse it', async () => {
+  it('continues after a broken connection in a transaction, and does not reuse it', async () => {
     let before: number | undefined
     const broken = db.transaction(async (client) => {
       before = await pidOf(client)
@@ -117,7 +117,7 @@ describe.skipIf(!services)('the database', () => {
     expect(await pidOf(db.pool)).not.toBe(before)
   })
 
-  it('survives broken idle connections, and reports them', async () => {
+  it('continues after broken idle connections, and reports them', async () => {
     await cut(await pidOf(db.pool))
     await expect.poll(() => idleErrors.length).toBe(1)
     expect(isTransient(idleErrors[0])).toBe(true)

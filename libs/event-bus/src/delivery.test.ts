@@ -173,7 +173,7 @@ describe('a failure of a dependency', () => {
     ['a wrong password', databaseError('28P01')],
     ['a missing table', databaseError('42P01')],
     ['the bus', new BusUnavailableError('no leader')],
-  ])('is waited out, and nothing is lost or dead: %s', async (_, fault) => {
+  ])('is retried until it ends, without loss or dead letters: %s', async (_, fault) => {
     const { deliver, calls, letters } = setUp((_ids, call) => {
       if (call <= 2) throw fault
       return undefined
@@ -188,7 +188,7 @@ describe('a failure of a dependency', () => {
   })
 
   it.each(['57P01', '28P01', '42P01'])(
-    'in the midst of a search does not make the innocent culprits: %s',
+    'during the search for the invalid record does not blame others: %s',
     async (code) => {
       const { deliver, handled, letters } = setUp((ids, call) => {
         if (call >= 2 && call <= 4) throw databaseError(code)
@@ -201,7 +201,7 @@ describe('a failure of a dependency', () => {
     },
   )
 
-  it.each(['handling', 'publishing dead letters'])('is not waited out after a stop: %s', async (what) => {
+  it.each(['handling', 'publishing dead letters'])('does not delay a stop: %s', async (what) => {
     const inHandling = what === 'handling'
     const { deliver, stop, faults, log } = setUp(() => {
       if (inHandling) throw databaseError('57P01')
@@ -225,7 +225,7 @@ describe('a record that the store rejects', () => {
     [9, [0, 4, 8]],
     [5, [0, 1, 2, 3, 4]],
     [500, [123]],
-  ])('is found among %i and alone goes to the dead letters: %j', async (count, culprits) => {
+  ])('is found among %i and is the only dead letter: %j', async (count, culprits) => {
     const { deliver, handled, letters } = setUp((ids) => {
       if (ids.some((id) => culprits.includes(id))) throw databaseError('22003')
       return undefined

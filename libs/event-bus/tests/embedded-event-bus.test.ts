@@ -207,7 +207,7 @@ describe.skipIf(!services)('opening the log in PostgreSQL', () => {
     ['one record', 1, 0],
     ['records alone', 500, 0],
     ['records and groups', 500, 40],
-  ])('learns where every partition ends from %s', async (_, records, offsets) => {
+  ])('reads the end of every partition from %s', async (_, records, offsets) => {
     const { url, pool } = await createLogDatabase()
     const anySlot = `(ARRAY['a', 'a.v1', 'a/1', 'A', 'ab', '\u00fc', ''])[1 + floor(random() * 7)::int], floor(random() * 6)::int`
     await pool.query(

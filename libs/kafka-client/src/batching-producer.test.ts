@@ -158,7 +158,7 @@ describe('a batching producer', () => {
     ['lacks the partition', acknowledged(7)],
     ['is empty', []],
     ['holds an error', [{ topicName: 't', partition: 0, errorCode: 6 }]],
-  ])('takes no answer for success that %s', async (_, answer) => {
+  ])('does not accept an answer that %s', async (_, answer) => {
     const { publish, sends, answer: respond, acknowledgeAll } = setUp()
     const publication = publish(record(0, 'a'))
     await pass(2)
@@ -227,7 +227,7 @@ describe('a batch', () => {
   it.each([
     [500, 2],
     [501, 1],
-  ])('with room for 1,000 characters takes of records of %i %i at once', async (characters, held) => {
+  ])('with 1,000 characters left accepts, of records of %i, %i at once', async (characters, held) => {
     const { publish, sends, acknowledgeAll } = setUp()
     publish(record(0, 'x'.repeat(characters)), record(0, 'y'.repeat(characters)), record(1, 'z'))
     await pass(2)

@@ -289,7 +289,7 @@ describe.skipIf(!services)('the archive', () => {
     await expectArchived(batch)
   })
 
-  it('goes on with other projects while the files of one fail', async () => {
+  it('continues with other projects while the files of one fail', async () => {
     const other = await addProject()
     const [poisoned, healthy] = [events(10), events(10, HOUR + HOUR_MS, other)]
     await write([...poisoned, ...events(10, HOUR + HOUR_MS), ...healthy])
@@ -315,7 +315,7 @@ describe.skipIf(!services)('the archive', () => {
     expect(await isQueueEmpty()).toBe(true)
   })
 
-  it('gives a file back at once, and not as a failure, when its process stops', async () => {
+  it('releases a file at once, and not as a failure, when its process stops', async () => {
     const batch = events(10)
     await write(batch)
     const stopping = new AbortController()

@@ -32,9 +32,12 @@ describe('a database of addresses', () => {
     expect((await opened(placesFile))('198.51.100.9')).toEqual({ country: 'JP', city: null })
   })
 
-  it.each([null, '', 'nonsense', '192.0.2.1', '10.0.0.1', '1.2.3.4.5'])('knows nothing of %j', async (ip) => {
-    expect((await opened(placesFile))(ip)).toEqual(NOWHERE)
-  })
+  it.each([null, '', 'nonsense', '192.0.2.1', '10.0.0.1', '1.2.3.4.5'])(
+    'returns nothing for %j',
+    async (ip) => {
+      expect((await opened(placesFile))(ip)).toEqual(NOWHERE)
+    },
+  )
 
   it('is optional', async () => {
     expect((await opened(''))('203.0.113.7')).toEqual(NOWHERE)

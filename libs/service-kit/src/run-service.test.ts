@@ -103,8 +103,8 @@ describe('a service', () => {
   it.each([
     ['fails to start', "throw new Error('no database')"],
     ['fails later', "setImmediate(() => { throw new Error('a bug') })"],
-    ['forgets a promise', "setImmediate(() => void Promise.reject(new Error('a bug')))"],
-  ])('that %s is undone and ends with 1', async (_, body) => {
+    ['rejects a promise without a handler', "setImmediate(() => void Promise.reject(new Error('a bug')))"],
+  ])('that %s is shut down and exits with 1', async (_, body) => {
     const { code, output } = await run(`scope.onStop('part', async () => say('undone')); ${body}`)
     expect(output).toEqual(['undone'])
     expect(code).toBe(1)

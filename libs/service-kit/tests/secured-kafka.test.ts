@@ -88,7 +88,7 @@ describe.skipIf(!services)('Kafka that requires TLS, a client certificate and cr
     clientId: 'test',
   })
 
-  it.for(['plain', 'scram-sha-256', 'scram-sha-512'])('carries records for %s', async (mechanism) => {
+  it.for(['plain', 'scram-sha-256', 'scram-sha-512'])('delivers records with %s', async (mechanism) => {
     const options = optionsFor({ KAFKA_SASL_MECHANISM: mechanism, KAFKA_TOPIC_PREFIX: `${mechanism}.` })
     const log = createMemoryLog()
     await ensureKafkaTopics(options, [ingestRecords], { partitions: 1, replication: 1 }, log)

@@ -127,7 +127,7 @@ describe('a traced process', () => {
         return collector.url
       },
     ],
-  ])('answers as ever and ends in time while the collector %s', async (_, urlOf) => {
+  ])('answers normally and exits in time while the collector %s', async (_, urlOf) => {
     const { post, said, stop, lines } = await startTracedProcess({
       OTEL_EXPORTER_OTLP_ENDPOINT: await urlOf(),
     })

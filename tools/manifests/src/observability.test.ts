@@ -24,7 +24,7 @@ const declaredFigures = (): Set<string> => {
   )
 }
 
-it.each(['rules.yaml', 'dashboard.json'])('%s asks for figures that are there', (name) => {
+it.each(['rules.yaml', 'dashboard.json'])('%s uses existing metrics', (name) => {
   const asked = new Set(textOf(name).match(/\bwaymark_[a-z_]+/g))
   expect(asked.size).toBeGreaterThan(5)
   expect([...asked].filter((figure) => !declaredFigures().has(figure))).toEqual([])

@@ -95,7 +95,7 @@ test('a damaged file yields its readable lines, then the error', async () => {
   expect(text.startsWith(lines.slice(0, -1).join('\n'))).toBe(true)
 })
 
-test.each([[false], [true]])('tells how far it has read (compressed: %s)', async (compressed) => {
+test.each([[false], [true]])('reports how far it has read (compressed: %s)', async (compressed) => {
   const text = Array.from({ length: 50_000 }, (_, index) => `line ${index} ${Math.sin(index)}\n`).join('')
   const bytes = compressed ? gzipSync(text) : Buffer.from(text)
   const told: number[] = []

@@ -103,7 +103,7 @@ test('sends nothing for nothing', async () => {
   expect(server.seen).toEqual([])
 })
 
-test('asks for the synchronous path, below the path of the address', async () => {
+test('requests the synchronous path, below the path of the address', async () => {
   const server = await start(({ events }) => status(200, { accepted: events.length, failed: 0, queued: 0 }))
   await send({ url: `${server.url}/behind/a/proxy/` }, 1, { sync: true })
   expect(server.seen[0]?.url).toBe('/behind/a/proxy/api/v1/t?sync=1')

@@ -24,7 +24,7 @@ describe('the form of a decision', () => {
     ],
   }
 
-  it('survives a round trip through the form', () => {
+  it('is unchanged after a round trip through the form', () => {
     const decision = {
       ...body,
       key: 'sale',

@@ -50,13 +50,13 @@ const retention: Queries['retention'] = {
 }
 const paths: Queries['paths'] = { startEvent: 'a', endEvent: 'b', depth: 6, limit: 10 }
 
-describe('a question in a URL', () => {
+describe('a query in a URL', () => {
   it.each([
     ['trends', trends],
     ['funnel', funnel],
     ['retention', retention],
     ['paths', paths],
-  ] as const)('survives a round trip: %s', (kind, query) => {
+  ] as const)('is unchanged after a round trip: %s', (kind, query) => {
     expect(parseQuestion(kind, formatQuestion(kind, query as never), RANGE)).toEqual(query)
     expect(readSaved(kind, toSaved(kind, query as never, RANGE))).toMatchObject({ query, range: undefined })
   })
@@ -76,7 +76,7 @@ describe('a question in a URL', () => {
     ],
     ['another shape', { series: '{"metric":"events"}' }],
     ['series without a metric', { series: '[{"metric":"toString"},null,7]' }],
-  ])('defaults to a new question for %s', (_what, search) => {
+  ])('defaults to a new query for %s', (_what, search) => {
     expect(parseQuestion('trends', search, RANGE)).toEqual({
       series: [{ metric: 'events' }],
       interval: 'day',
@@ -94,7 +94,7 @@ describe('a question in a URL', () => {
   })
 })
 
-describe('the query of a question', () => {
+describe('the query of a form', () => {
   it('omits incomplete filters', () => {
     const filters = [
       { property: '', op: 'eq' as const, value: 'x' },
@@ -112,14 +112,14 @@ describe('the query of a question', () => {
     ])
   })
 
-  it('is undefined while the question is incomplete', () => {
+  it('is undefined while the form is incomplete', () => {
     expect(askableQuery('funnel', { steps: [{ eventName: 'a' }], windowSeconds: 1 })).toBeUndefined()
     expect(askableQuery('retention', { ...retention, returnEvent: '' })).toBeUndefined()
     expect(askableQuery('trends', { series: [{ metric: 'sum' }], interval: 'day' })).toBeUndefined()
   })
 })
 
-describe('a saved question', () => {
+describe('a saved query', () => {
   const between = { from: '2026-01-01T00:00:00.000Z', to: '2026-02-01T00:00:00.000Z' }
 
   it('keeps an absolute range', () => {

@@ -13,7 +13,7 @@ describe('a time range', () => {
     expect(resolveRange({ preset }, 'Europe/Berlin', NOW)).toEqual({ from, to: new Date(NOW).toISOString() })
   })
 
-  it('survives a round trip through the URL', () => {
+  it('is unchanged after a round trip through the URL', () => {
     const between = { from: '2026-01-01T00:00:00.000Z', to: '2026-01-02T00:00:00.000Z' }
     expect(parseRange(formatRange({ preset: '90d' }))).toEqual({ preset: '90d' })
     expect(parseRange(formatRange(between))).toEqual(between)

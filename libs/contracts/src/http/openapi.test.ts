@@ -66,7 +66,7 @@ describe('the OpenAPI document', () => {
     expect(schema).toMatchObject({ anyOf: [{ required: ['eventName'] }, { required: ['events'] }] })
   })
 
-  it('gives every body a schema', () => {
+  it('has a schema for every body', () => {
     const bodies = operations
       .map(({ method, path }) => described(method, path))
       .flatMap(({ requestBody, responses }) => [requestBody ?? {}, ...Object.values(responses)])

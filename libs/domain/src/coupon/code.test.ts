@@ -153,7 +153,7 @@ describe('a code space', () => {
     })
   })
 
-  it('is refused when the number of codes makes it too dense', () => {
+  it('is refused when it is too small for the number of codes', () => {
     const dense = { alphabet: ALL.slice(0, 32), length: 13 }
     expect(guessabilityProblems(dense, 2 ** 24)).toEqual([])
     expect(guessabilityProblems(dense, 2 ** 24 + 1_000_000)).toMatchObject([{ actual: 60 }])

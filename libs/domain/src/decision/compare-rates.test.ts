@@ -51,7 +51,7 @@ describe('a comparison', () => {
     expect(compareRates(group, control).pValue).toBeCloseTo(pValue, 4)
   })
 
-  it('tells how much higher the rate is', () => {
+  it('returns how much higher the rate is', () => {
     const { lift, difference } = compareRates({ converted: 15, people: 100 }, { converted: 10, people: 100 })
     expect(lift).toBeCloseTo(0.5, 10)
     expect(difference).toBeCloseTo(0.05, 10)

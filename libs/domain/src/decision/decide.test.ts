@@ -82,7 +82,7 @@ describe('a decision', () => {
     })
   })
 
-  it('gives the fallback variant when no rule applies', () => {
+  it('returns the fallback variant when no rule applies', () => {
     const nobody = { '==': [1, 2] }
     expect(choose({ rules: [] })).toMatchObject({ variant: 'off', value: 0, reason: 'DEFAULT', ruleId: null })
     expect(choose({ rules: [rule({ condition: nobody })] })).toMatchObject({
@@ -113,9 +113,12 @@ describe('a decision', () => {
     expect(reason).toBe(applies ? 'TARGETING_MATCH' : 'DEFAULT')
   })
 
-  it.each(['draft', 'paused', 'archived'] as const)('gives the fallback variant while it is %s', (status) => {
-    expect(deciderOf([decision({ status })]).decide()).toMatchObject({ variant: 'off', reason: 'DISABLED' })
-  })
+  it.each(['draft', 'paused', 'archived'] as const)(
+    'returns the fallback variant while it is %s',
+    (status) => {
+      expect(deciderOf([decision({ status })]).decide()).toMatchObject({ variant: 'off', reason: 'DISABLED' })
+    },
+  )
 
   it.each([
     ['before it begins', { startsAt: '2026-11-21T12:00:00.001Z', endsAt: null }, 'DISABLED'],
@@ -178,7 +181,7 @@ describe('an exclusion group', () => {
   const first = decision({ key: 'a' }, { exclusionGroup: { name: 'g', from: 0, to: 30 } })
   const second = decision({ key: 'b' }, { exclusionGroup: { name: 'g', from: 30, to: 100 } })
 
-  it('admits everybody to one of its decisions, and nobody to two', () => {
+  it('includes each person in exactly one of its decisions', () => {
     const both = people(5_000).map((subject) => {
       const { decide } = deciderOf([first, second], subject)
       return [decide('a'), decide('b')].map(({ reason }) => reason === 'TARGETING_MATCH')

@@ -53,7 +53,7 @@ describe('counts', () => {
     [7, 7],
     [8, 15],
     [90, 15],
-  ])('of %d days are of today and the days before', (window, n) => {
+  ])('of %d days include today and the previous days', (window, n) => {
     expect(countsOf([{ event: 'order', days: window }], days, now)).toEqual({ order: { [`${window}d`]: n } })
   })
 

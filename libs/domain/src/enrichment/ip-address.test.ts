@@ -13,7 +13,7 @@ describe('truncateIp', () => {
     ['::ffff:203.0.113.77', '203.0.113.0'],
     ['::ffff:cb00:714d', '203.0.113.0'],
     ['fe80::1%eth0', 'fe80::'],
-  ])('makes %s %s', (address, network) => {
+  ])('returns for %s %s', (address, network) => {
     expect(truncateIp(address)).toBe(network)
   })
 
@@ -32,7 +32,7 @@ describe('truncateIp', () => {
     '0313.0.0161.0115',
     '203.0.113.77, 10.0.0.1',
     ' 203.0.113.77',
-  ])('knows no address in %j', (text) => {
+  ])('finds no address in %j', (text) => {
     expect(truncateIp(text)).toBeNull()
     expect(storableIp(text, 'keep')).toBeNull()
   })
@@ -89,7 +89,7 @@ describe('clientNetworkOf', () => {
     ['', ''],
     ['203.0.113.77:443', '203.0.113.77:443'],
     ['x'.repeat(100), 'x'.repeat(64)],
-  ])('makes %s %s', (address, network) => {
+  ])('returns for %s %s', (address, network) => {
     expect(clientNetworkOf(address)).toBe(network)
   })
 })

@@ -20,7 +20,7 @@ const IPAD =
 const GOOGLEBOT = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
 
 describe('describeUserAgent', () => {
-  it.each([null, '', '   '])('knows nothing of %j, and takes it for no bot', (header) => {
+  it.each([null, '', '   '])('returns nothing for %j, which is no bot', (header) => {
     expect(describeUserAgent(header)).toEqual(UNKNOWN)
   })
 

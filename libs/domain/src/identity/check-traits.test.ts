@@ -50,7 +50,7 @@ describe('checkTraits', () => {
     },
   )
 
-  it.each(['email', 'phone', 'name', 'locale', 'timezone'])('wants %s to be a string or null', (name) => {
+  it.each(['email', 'phone', 'name', 'locale', 'timezone'])('requires %s to be a string or null', (name) => {
     for (const value of ['', 'text', null]) expect(droppedOf({ [name]: value })).toEqual([])
     for (const value of [1, true, [], {}, ['a']]) expect(droppedOf({ [name]: value })).toEqual([name])
   })

@@ -33,7 +33,7 @@ describe('touchesOf', () => {
     ['a short link', {}, { shortLinkCode: 'abc' }],
     ['another site', { url: 'https://shop.example/', referrer: 'https://www.google.com/' }, {}],
     ['another site, on an unknown page', { referrer: 'https://www.google.com/' }, {}],
-  ])('tells of %s', (_what, properties, event) => {
+  ])('finds %s', (_what, properties, event) => {
     expect(touchOf(properties, event)).toMatchObject({ eventId: 'e' })
   })
 
@@ -41,7 +41,7 @@ describe('touchesOf', () => {
     ['nothing', {}],
     ['a page by itself', { url: 'https://shop.example/shoes' }],
     ['the page before', { url: 'https://shop.example/b', referrer: 'https://shop.example/a' }],
-  ])('tells nothing by %s', (_what, properties) => {
+  ])('finds nothing in %s', (_what, properties) => {
     expect(touchOf(properties)).toBeNull()
   })
 

@@ -100,7 +100,7 @@ describe('the structure of an event', () => {
     ['event', '', 'must be an object; got "event"'],
     [null, '', 'must be an object; got null'],
     [[], '', 'must be an object; got an empty array'],
-  ])('is wrong in %j', (raw, field, message) => {
+  ])('is invalid in %j', (raw, field, message) => {
     expect(refuse(raw).problem).toEqual({ field, rule: 'structure', message })
   })
 
@@ -120,7 +120,7 @@ describe('the structure of an event', () => {
     expect(spared.accepted).toBe(true)
   })
 
-  it.each(['[', '{"a":'])('may be 100,000 levels of %s without harm', (open) => {
+  it.each(['[', '{"a":'])('may have 100,000 levels of %s', (open) => {
     const close = open === '[' ? ']' : '}'
     const deep = open.repeat(100_000) + (open === '[' ? '' : '1') + close.repeat(100_000)
     for (const text of [deep, `{"eventName":"deep","properties":{"a":${deep}}}`]) {
@@ -172,7 +172,7 @@ describe('the envelope of an event', () => {
     },
   )
 
-  it.each(['', 'undefined', 'null', 'NaN', '[object Object]'])('takes the user %j for missing', (userId) => {
+  it.each(['', 'undefined', 'null', 'NaN', '[object Object]'])('treats the user %j as missing', (userId) => {
     const { event, warnings } = accept({ eventName: 'e', visitorId: 'v', userId })
     expect(event).not.toHaveProperty('userId')
     expect(warnings).toEqual([
@@ -257,7 +257,7 @@ describe('the envelope of an event', () => {
     )
   })
 
-  it.each(['0', 'nan', 'Undefined', 'false'])('takes the visitor %j for a visitor', (visitorId) => {
+  it.each(['0', 'nan', 'Undefined', 'false'])('treats the visitor %j as a visitor', (visitorId) => {
     expect(accept({ eventName: 'e', visitorId }).event.visitorId).toBe(visitorId)
   })
 

@@ -89,7 +89,7 @@ describe('ingestRecordOf', () => {
     ['backfill', false],
     ['warnings', null],
     ['projectId', 'project-1'],
-  ])('makes records that may not have %s = %j', (field, value) => {
+  ])('returns records in which %s = %j is not allowed', (field, value) => {
     expect(ingestRecords.validator.check({ ...recordOf(), [field]: value })?.field).toBe(field)
   })
 })

@@ -234,7 +234,7 @@ describe('weightOf', () => {
     expect(weightOf({ a: [1, null, true], b: {}, c: 'x'.repeat(64) })).toBe(1 + 1 + 3 + 1 + 3)
   })
 
-  it('is at most half of what the value takes as JSON', () => {
+  it('is at most half of the size as JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(weightOf(value)).toBeLessThanOrEqual((Buffer.byteLength(JSON.stringify(value)) + 1) / 2)

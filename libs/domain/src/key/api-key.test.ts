@@ -8,7 +8,7 @@ const CHARACTERS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 const secretOf = (text: string) => parseApiKey(text)?.secret ?? ''
 
 describe('an API key', () => {
-  it.each(['pub', 'sec'] as const)('of kind %s can be taken apart', (kind) => {
+  it.each(['pub', 'sec'] as const)('of kind %s can be parsed', (kind) => {
     const generated = generateApiKey(kind)
     expect(generated.key).toMatch(/^wm_(pub|sec)_[0-9A-Za-z]{48}$/)
     expect(parseApiKey(generated.key)).toEqual({

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { codeProblem, generateCode, LINK_CODE } from './code.ts'
 
 describe('codeProblem', () => {
-  it.each(['abc', 'A_b-9', 'x'.repeat(64), 'spring-sale', 'class-pass', '_a_'])('takes %s', (code) => {
+  it.each(['abc', 'A_b-9', 'x'.repeat(64), 'spring-sale', 'class-pass', '_a_'])('accepts %s', (code) => {
     expect(codeProblem(code)).toBeUndefined()
   })
 

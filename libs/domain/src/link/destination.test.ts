@@ -19,7 +19,7 @@ describe('checkDestination', () => {
     ['https://example.com/a/../b', 'https://example.com/b'],
     ['https://[::1]:8080/', 'https://[::1]:8080/'],
     [`https://e.example/${'x'.repeat(2_030)}`, `https://e.example/${'x'.repeat(2_030)}`],
-  ])('normalises %s', (text, url) => {
+  ])('normalizes %s', (text, url) => {
     expect(checkDestination(text)).toEqual({ url })
   })
 

@@ -36,7 +36,7 @@ describe('linkClaimOf', () => {
     ['another parameter', { properties: { url: `https://a.example/?xwm_click=${CLICK}` } }],
     ['a longer value', { properties: { url: `https://a.example/?wm_click=${CLICK}0` } }],
     ['a page that is no text', { properties: { url: { wm_click: CLICK } } }],
-  ])('sees no claim in %s', (_what, fields) => {
+  ])('finds no link in %s', (_what, fields) => {
     expect(claimOf(fields)).toBeNull()
   })
 })

@@ -239,7 +239,7 @@ describe('a message changes a person', () => {
   })
 })
 
-describe('a message that is not valid says why', () => {
+describe('an invalid message has a reason', () => {
   it.each<[unknown, string | RegExp]>([
     [null, 'must be an object'],
     [['track'], 'must be an object'],

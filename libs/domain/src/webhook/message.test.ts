@@ -100,7 +100,7 @@ describe('a webhook', () => {
     expect(matching({ projectId: SELECTOR })).toEqual([])
   })
 
-  it('gets events of its names only, and clicks whatever their names', () => {
+  it('gets events of its names only, and all clicks', () => {
     expect(matching({ eventNames: ['order_placed'] })).toEqual(['event', 'conversion'])
     expect(matching({ eventNames: ['other'] })).toEqual([])
     expect(matching({ eventNames: ['other'] }, [linkClickMessage(aClick)])).toEqual(['link.clicked'])

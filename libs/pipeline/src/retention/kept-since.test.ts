@@ -8,7 +8,7 @@ describe('what a project keeps', () => {
     ['2026-03-10T00:00:00.000Z', '2026-03-09T00:00:00Z'],
     ['2026-03-10T23:59:59.999Z', '2026-03-09T00:00:00Z'],
     ['2026-03-11T00:00:00.000Z', '2026-03-10T00:00:00Z'],
-  ])('begins with a whole day: with one day at %s it is %s', (now, since) => {
+  ])('starts with a whole day: with one day at %s it is %s', (now, since) => {
     expect(keptSince({ retentionDays: 1 }, at(now))).toBe(at(since))
   })
 

@@ -76,7 +76,7 @@ const ofBytes = (bytes: number) => {
 }
 
 describe('a request of a page that cannot set headers', () => {
-  it.each(['/api/v1/t', '/api/v1/t/'])('brings its key in the query or in its body: %s', async (path) => {
+  it.each(['/api/v1/t', '/api/v1/t/'])('has its key in the query or in its body: %s', async (path) => {
     const event = { eventName: 'left' }
     for (const [query, body] of [
       ['?apiKey=pub-key', event],
@@ -144,7 +144,7 @@ describe('a request of a page that cannot set headers', () => {
     ['?apiKey=sec-key', '{"eventName":"left"}', text],
     ['?apiKey=sec-key', '{"eventName":"left"}', json],
     ['', '{"apiKey":"sec-key"}', text],
-  ])('never uses a key of a server: %s %s', async (query, body, headers) => {
+  ])('never uses a sec key: %s %s', async (query, body, headers) => {
     expect(await replyOf(await post(`/api/v1/t${query}`, body, headers))).toEqual([
       403,
       { error: 'A key of kind sec is only taken as X-API-Key or as Authorization: Bearer' },
@@ -180,7 +180,7 @@ describe('a key in a header', () => {
     ['X-API-Key', 'pub-key'],
     ['Authorization', 'Bearer pub-key'],
     ['Authorization', 'bearer  sec-key'],
-  ])('is taken as %s: %s', async (name, value) => {
+  ])('is parsed as %s: %s', async (name, value) => {
     expect((await post('/api/v1/t', '{"a":1}', { ...json, [name]: value })).status).toBe(202)
   })
 

@@ -149,7 +149,7 @@ describe('a path', () => {
     ['/own/whole1', 'of whole1'],
     ['/own/a?b=/c/#d', 'of a'],
     [`/own/${'x'.repeat(2_000)}`, `of ${'x'.repeat(2_000)}`],
-  ])('is found by its parts, whatever its capitals: %s', async (path, body) => {
+  ])('is found by its parts, in upper and lower case: %s', async (path, body) => {
     expect(await (await fetch(base + path)).json()).toBe(body)
   })
 
@@ -196,7 +196,7 @@ describe('a request id', () => {
   const idFor = async (given: string) =>
     (await fetch(`${base}/healthz`, { headers: { 'X-Request-Id': given } })).headers.get('X-Request-Id')
 
-  it.each(['abc-1', 'a'.repeat(100), 'trace:1.2_3'])('is kept: %s', async (given) => {
+  it.each(['abc-1', 'a'.repeat(100), 'trace:1.2_3'])('is unchanged: %s', async (given) => {
     expect(await idFor(given)).toBe(given)
   })
 
@@ -205,7 +205,7 @@ describe('a request id', () => {
   })
 })
 
-it.each(['/items/%00', '/items/a%00b', '/%00'])('%s is not found: nothing is called so', async (path) => {
+it.each(['/items/%00', '/items/a%00b', '/%00'])('%s is not found: unknown name', async (path) => {
   await expectError(await fetch(`${base}${path}`), 404)
 })
 
@@ -226,7 +226,7 @@ describe('a JSON body', () => {
     ['gzip', gzipSync],
     ['deflate', deflateSync],
     ['br', brotliCompressSync],
-  ])('may be compressed by %s, and its size is what it inflates to', async (encoding, compress) => {
+  ])('may be compressed by %s, and is measured after decompression', async (encoding, compress) => {
     const response = await post('/echo', new Uint8Array(compress(jsonOf(BODY_LIMIT))), {
       'Content-Encoding': encoding,
     })
@@ -244,7 +244,7 @@ describe('a JSON body', () => {
       'br',
       (text: string) => brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }),
     ],
-  ])('may have 1 MiB and no byte more, sent %s', async (_how, encoding, encode) => {
+  ])('may have at most 1 MiB, sent %s', async (_how, encoding, encode) => {
     const send = (bytes: number) =>
       post('/large', new Uint8Array(encode(jsonOf(bytes))), encoding ? { 'Content-Encoding': encoding } : {})
     const largest = await send(1_048_576)
@@ -300,7 +300,7 @@ describe('a JSON body', () => {
     await expectError(await post('/echo', text), 400)
   })
 
-  it.each([[], ['Content-Encoding: gzip']])('is not missing without a word about it', async (...more) => {
+  it.each([[], ['Content-Encoding: gzip']])('is not missing silently', async (...more) => {
     // Clients in Node.js always send a length.
     const client = connect(server.port)
     const headers = ['Host: test', 'Content-Type: application/json', 'Connection: close', ...more]
@@ -364,7 +364,7 @@ describe('security headers', () => {
     '/fail/conflict',
     '/for-programs?fail',
     '/for-programs?shown',
-  ])('are those for pages too: %s', async (path) => {
+  ])('include those for pages: %s', async (path) => {
     expect(await namesOf(path)).toEqual(all)
   })
 
@@ -482,7 +482,7 @@ describe('an app', () => {
     ['203.0.113.77:4711', '203.0.113.77'],
     ['1.2.3.4, [2001:db8::7]:80', '2001:db8::7'],
     ['[::1]', '::1'],
-  ])('takes a client behind %s for %s, without its port', async (forwarded, ip) => {
+  ])('reads the client behind %s as %s, without its port', async (forwarded, ip) => {
     const response = await fetch(`${base}/address`, { headers: { 'X-Forwarded-For': forwarded } })
     expect(await response.json()).toEqual({ ip })
   })

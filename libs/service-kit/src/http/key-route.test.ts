@@ -79,7 +79,7 @@ describe('a key route', () => {
     expect(response.headers.get('RateLimit-Limit')).toBe('1000')
   })
 
-  it.each(['a', 'ÿ', 'Größe', '靴', '👟'])('answers %s in as many bytes as it says', async (value) => {
+  it.each(['a', 'ÿ', 'Größe', '靴', '👟'])('answers %s with the right Content-Length', async (value) => {
     const response = await post(JSON.stringify(value))
     const bytes = Buffer.from(await response.arrayBuffer())
     expect(JSON.parse(bytes.toString())).toMatchObject({ value })
@@ -112,7 +112,7 @@ describe('a request with a key', () => {
   it.each([
     ['plain', jsonOf(BODY_LIMIT), {}],
     ['compressed', gzipSync(jsonOf(BODY_LIMIT)), { 'Content-Encoding': 'gzip' }],
-  ])('takes as much as is allowed, %s', async (_name, body, headers) => {
+  ])('accepts as much as is allowed, %s', async (_name, body, headers) => {
     expect((await post(body, headers)).status).toBe(202)
   })
 

@@ -78,7 +78,7 @@ describe('a stream', () => {
     expect(taken.join('')).toBe(Array.from({ length: 100 }, (_, n) => `${n},`).join(''))
   })
 
-  it.each(['a piece', 'the end'])('disconnects a reader who does not take %s', async (what) => {
+  it.each(['a piece', 'the end'])('disconnects a client that does not read %s', async (what) => {
     const stalled = new Writable({ highWaterMark: 1, write: () => {} })
     const { state, text } = endless()
     async function* one() {

@@ -17,7 +17,7 @@ describe('withoutPort', () => {
     ['1.2.3.4:', '1.2.3.4:'],
     ['1.2.3.4:123456', '1.2.3.4:123456'],
     ['', ''],
-  ])('makes of %j the address %j', (written, address) => {
+  ])('builds from %j the address %j', (written, address) => {
     expect(withoutPort(written)).toBe(address)
   })
 
