@@ -23,7 +23,7 @@ const FORGET = `
     SELECT project_id, key FROM coupon.idempotency_keys WHERE created_at < $1 ORDER BY created_at LIMIT ${FORGET_ROWS}
     FOR UPDATE SKIP LOCKED)`
 
-type Kept = { request_hash: string; status: number; body: string }
+type StoredAnswer = { request_hash: string; status: number; body: string }
 
 /**
  * Answers a request once per key and commits the transaction of `client`, with the changes of `work` and its answer. A
@@ -50,7 +50,11 @@ export const answerOnce = async (
     await Promise.all([kept, commit()])
     return { status, body, replayed: false }
   }
-  const { rows } = await client.query<Kept>({ name: 'recall-answer', text: RECALL, values: [projectId, key] })
+  const { rows } = await client.query<StoredAnswer>({
+    name: 'recall-answer',
+    text: RECALL,
+    values: [projectId, key],
+  })
   const [kept] = rows
   // Deleted between the two statements, so the client may retry.
   if (!kept) throw storeUnavailable(undefined, 1)

@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import { createMemoryCache, createMemoryMarks, type SharedMarks } from '@waymark/cache'
-import { createPersonChanges, type Wanted } from '@waymark/pipeline'
+import { createPersonChanges, type WantedPerson } from '@waymark/pipeline'
 import { createMemoryLog, eventually } from '@waymark/testing'
 import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { createFindPerson } from './find-person.ts'
 
-const wanted = (value: string): Wanted => ({
+const wanted = (value: string): WantedPerson => ({
   projectId: '01900000-0000-7000-8000-000000000001',
   kind: 'visitor',
   value,

@@ -15,7 +15,7 @@ import {
   type Person,
   personCacheKey,
   profileMark,
-  type Wanted,
+  type WantedPerson,
 } from '@waymark/pipeline'
 import DataLoader from 'dataloader'
 import type { Pool } from 'pg'
@@ -24,12 +24,12 @@ import { type Static, Type } from 'typebox'
 /** A person, if known. `late`: the stores did not answer in time, or a change of the person is still queued. */
 export type FoundPerson = { person: Person | undefined; late: boolean }
 /** Finds the person that an identity belongs to, within about 100 ms. Never rejects. */
-export type FindPerson = (wanted: Wanted) => Promise<FoundPerson>
+export type FindPerson = (wanted: WantedPerson) => Promise<FoundPerson>
 
 /** The change marks on an identity and on its profile, `null` for none. */
 type Marks = { identity: string | null; profile: string | null }
 /** A person as read, `null` for an unknown identity, and the marks that were set before the read. */
-type Known = { person: Person | null; marks: Marks }
+type ReadPerson = { person: Person | null; marks: Marks }
 
 const NullableString = Type.Unsafe<string | null>({ type: ['string', 'null'] })
 /** The copy of a person in the shared cache; `readAt` in ms since the epoch. */
@@ -76,10 +76,10 @@ type FindPersonDeps = {
 }
 
 /** A person to read from the database, the marks on it, and the profile whose mark was read. */
-type ToRead = { wanted: Wanted; marks: Marks; expected: string | undefined }
+type ToRead = { wanted: WantedPerson; marks: Marks; expected: string | undefined }
 
 /** A person to look for, and how old a copy of it may be, in ms. */
-type LookUp = { wanted: Wanted; maxAgeMs: number }
+type LookUp = { wanted: WantedPerson; maxAgeMs: number }
 
 /** A person could not be read. `marksKnown`: the marks were read and showed that the cached person is outdated. */
 class PersonUnavailableError extends Error {
@@ -127,7 +127,7 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
     return found && { identity: found[0] ?? null, profile: found[1] ?? null }
   }
 
-  const readCopyOf = async (wanted: Wanted): Promise<Required<ReadValue<Known>> | null> => {
+  const readCopyOf = async (wanted: WantedPerson): Promise<Required<ReadValue<ReadPerson>> | null> => {
     const copy = await resultWithin(CACHE_TIMEOUT_MS, readCopy(cache, personCacheKey(wanted), copySchema))
     if (!copy) return null
     const ageMs = clock() - copy.readAt
@@ -135,14 +135,17 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
     const readAt = ageMs < 0 ? Number.NEGATIVE_INFINITY : now() - ageMs
     return { value: { person: copy.person, marks: copy.marks }, readAt }
   }
-  const leaveCopy = (wanted: Wanted, { person, marks }: Known, readAt: number): void => {
+  const shareCopy = (wanted: WantedPerson, { person, marks }: ReadPerson, readAt: number): void => {
     // An unknown identity may be known in a moment.
     if (!person) return
     const copy: Copy = { person, readAt: clock() - (now() - readAt), marks }
     void cache.set(personCacheKey(wanted), JSON.stringify(copy), COPY_TTL_MS)
   }
 
-  const queryPeople = async (toRead: readonly ToRead[], readAt: number): Promise<[Wanted, Known][]> => {
+  const queryPeople = async (
+    toRead: readonly ToRead[],
+    readAt: number,
+  ): Promise<[WantedPerson, ReadPerson][]> => {
     const found = await findPeople(
       pool,
       toRead.map(({ wanted }) => wanted),
@@ -152,15 +155,18 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
       // The mark of an unexpected profile was not read. If it has one, the person is read again.
       const profile = person !== null && person.profileId === expected ? marks.profile : null
       const known = { person, marks: { identity: marks.identity, profile } }
-      leaveCopy(wanted, known, readAt)
+      shareCopy(wanted, known, readAt)
       return [wanted, known]
     })
   }
 
   /** Undefined when the database is cooling down, fails or is late. A late result is cached all the same. */
-  const readDatabase = async (toRead: readonly ToRead[], readAt: number): Promise<Known[] | undefined> => {
+  const readDatabase = async (
+    toRead: readonly ToRead[],
+    readAt: number,
+  ): Promise<ReadPerson[] | undefined> => {
     if (now() < retryAt) return undefined
-    const cacheAll = (found: [Wanted, Known][]): void => {
+    const cacheAll = (found: [WantedPerson, ReadPerson][]): void => {
       for (const [wanted, known] of found) people.set(personCacheKey(wanted), known, readAt)
     }
     const reading = queryPeople(toRead, readAt)
@@ -187,7 +193,7 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
     return { wanted, expected, marks, current: isCurrent ? copy : undefined }
   }
 
-  const readBatch = async (lookUps: readonly LookUp[]): Promise<(ReadValue<Known> | Error)[]> => {
+  const readBatch = async (lookUps: readonly LookUp[]): Promise<(ReadValue<ReadPerson> | Error)[]> => {
     const startedAt = now()
     const looks = await Promise.all(lookUps.map(lookUp))
     const missing = looks.filter(({ current }) => current === undefined)
@@ -202,7 +208,7 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
   }
 
   /** Look-ups share a read that has not begun. Later ones start another, since a change may have been answered since. */
-  const loader = new DataLoader<LookUp, ReadValue<Known>, string>(
+  const loader = new DataLoader<LookUp, ReadValue<ReadPerson>, string>(
     (lookUps) => {
       for (const request of lookUps) loader.clear(request)
       return readBatch(lookUps)
@@ -214,7 +220,7 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
     },
   )
 
-  const people = createReadThroughCache<Known, [LookUp]>({
+  const people = createReadThroughCache<ReadPerson, [LookUp]>({
     name: 'people',
     read: (_key, request) => loader.load(request),
     readCopy: (_key, { wanted }) => readCopyOf(wanted),
@@ -224,14 +230,14 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
   })
 
   /** What may be said of a person that could not be read. */
-  const stale = ({ value: { person }, readAt, error }: CachedValue<Known>): FoundPerson => {
+  const stale = ({ value: { person }, readAt, error }: CachedValue<ReadPerson>): FoundPerson => {
     if (!person) return { person: undefined, late: true }
     const marksKnown = !(error instanceof PersonUnavailableError) || error.marksKnown
     const maybeCurrent = !marksKnown && ageOf({ readAt }) < TTL_MS
     return { person: maybeCurrent ? person : withoutPast(person), late: true }
   }
 
-  const read = async (wanted: Wanted): Promise<FoundPerson> => {
+  const read = async (wanted: WantedPerson): Promise<FoundPerson> => {
     const request = { wanted, maxAgeMs: TTL_MS }
     const known = await people.getLatest(personCacheKey(wanted), request).catch(() => null)
     if (known === null) return { person: undefined, late: true }
@@ -239,13 +245,13 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
     return { person: known.value.person ?? undefined, late: isQueued(known.value.marks) }
   }
 
-  const toRefresh = new Map<string, Wanted>()
+  const toRefresh = new Map<string, WantedPerson>()
   const refreshAll = (): void => {
     for (const [key, wanted] of toRefresh)
       people.getLatest(key, { wanted, maxAgeMs: REFRESH_AHEAD_MS }).catch(() => {})
     toRefresh.clear()
   }
-  const refreshSoon = (wanted: Wanted): void => {
+  const refreshSoon = (wanted: WantedPerson): void => {
     if (toRefresh.size === 0) setTimeout(refreshAll, REFRESH_LINGER_MS)
     toRefresh.set(personCacheKey(wanted), wanted)
   }

@@ -9,7 +9,7 @@ import {
   type RuleOutcome,
   subjectOf,
 } from '@waymark/domain'
-import { findPeople, type Wanted } from '@waymark/pipeline'
+import { findPeople, type WantedPerson } from '@waymark/pipeline'
 import { LoopTurns, type Route } from '@waymark/service-kit'
 import { requireFound, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
@@ -37,7 +37,7 @@ export const decisionPreviewRoute = ({ projectRoute, db, clock }: ManagementDeps
         ? []
         : [{ projectId, kind: 'visitor', value: visitorId, countedEvents } as const]),
       ...(userId === null ? [] : [{ projectId, kind: 'user', value: userId, countedEvents } as const]),
-    ] satisfies Wanted[]
+    ] satisfies WantedPerson[]
     const people = await findPeople(db.pool, wanted)
     const knownAs = (kind: 'visitor' | 'user') => people[wanted.findIndex((one) => one.kind === kind)]
     const ids = { projectId, visitorId, userId }

@@ -106,9 +106,9 @@ export const decisionRoutes = ({ projectRoute, db, quotas }: ManagementDeps): Ro
   ]
 }
 
-type Asked = Pick<ProjectRequest, 'projectId' | 'actor' | 'key' | 'requireMatch'>
+type DecisionChange = Pick<ProjectRequest, 'projectId' | 'actor' | 'key' | 'requireMatch'>
 
-const refOf = ({ projectId, actor, key, requireMatch }: Asked) => ({
+const refOf = ({ projectId, actor, key, requireMatch }: DecisionChange) => ({
   projectId,
   actor,
   key,

@@ -72,7 +72,7 @@ const createTail = (
   let isUncounted = false
   let timer: NodeJS.Timeout | undefined
 
-  const look = async (): Promise<void> => {
+  const poll = async (): Promise<void> => {
     const asked = { ...query, filters: [] }
     const newest = await readNewestPlaces(pool, projectId, asked, NEWEST)
     const fresh = known ? newIn(newest, known) : []
@@ -107,7 +107,7 @@ const createTail = (
   }
   const pollAgain = async (): Promise<void> => {
     try {
-      await look()
+      await poll()
     } catch (error) {
       log.debug({ err: error, projectId }, 'Live events could not be read; retrying')
     }
@@ -115,8 +115,8 @@ const createTail = (
     if (!timer) onIdle()
   }
   let first: Promise<void> | undefined
-  const begin = (): Promise<void> => {
-    first ??= look().then(() => {
+  const startPolling = (): Promise<void> => {
+    first ??= poll().then(() => {
       timer = setTimeout(() => void pollAgain(), POLL_INTERVAL_MS)
     })
     return first
@@ -127,7 +127,7 @@ const createTail = (
       const { queue, reader } = createReader(() => readers.delete(queue))
       readers.add(queue)
       try {
-        await begin()
+        await startPolling()
       } catch (error) {
         reader.close()
         if (readers.size === 0) onIdle()

@@ -62,7 +62,7 @@ export const searchProfiles = async (
   const begins = (traits: ProfileView['traits']): boolean =>
     search === undefined || `${traits.email}`.toLowerCase().startsWith(search.toLowerCase())
   // Not all ids lead to a profile, but each leads the cursor on.
-  const { data, last } = await fillPage<Found, ProfileView | null>(
+  const { data, last } = await fillPage<FoundProfile, ProfileView | null>(
     ids.length,
     ({ profile }) => profile,
     async (previous, take) => {
@@ -83,7 +83,7 @@ export const searchProfiles = async (
   }
 }
 
-type Found = { id: string; profile: ProfileView | null }
+type FoundProfile = { id: string; profile: ProfileView | null }
 
 const traitOf = (traits: ProfileView['traits'], ref: PropertyRef): unknown => {
   if (ref.source !== 'traits') return undefined

@@ -3,9 +3,9 @@ import { bulkColumns } from '@waymark/database'
 import type { ClientBase, Pool } from 'pg'
 import { resolveProfiles } from '../identity/index.ts'
 
-type Known = Exposure & { profileId: string }
+type KnownExposure = Exposure & { profileId: string }
 
-const columns = bulkColumns<Known>([
+const columns = bulkColumns<KnownExposure>([
   { name: 'decision_id', type: 'uuid', of: ({ decisionId }) => decisionId },
   { name: 'variant', type: 'text', of: ({ variant }) => variant },
   { name: 'profile_id', type: 'uuid', of: ({ profileId }) => profileId },
@@ -41,7 +41,7 @@ export const storeExposures = async (
   const unknown = exposures.filter((exposure) => profileIn(exposure) === null)
   const found = unknown.length > 0 ? await resolveProfiles(client, unknown.map(asPerson)) : []
   const profileOf = new Map(unknown.map((exposure, index) => [exposure, found[index] ?? null]))
-  const known = exposures.flatMap((exposure): Known[] => {
+  const known = exposures.flatMap((exposure): KnownExposure[] => {
     const profileId = profileIn(exposure) ?? profileOf.get(exposure) ?? null
     return profileId === null ? [] : [{ ...exposure, profileId }]
   })

@@ -1,3 +1,3 @@
 export { type CountedEvents, forgetOldCounts, storeCounts } from './count-queries.ts'
 export { storeExposures } from './exposure-queries.ts'
-export { findPeople, type Person, personCacheKey, type Wanted } from './person-queries.ts'
+export { findPeople, type Person, personCacheKey, type WantedPerson } from './person-queries.ts'

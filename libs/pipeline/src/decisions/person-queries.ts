@@ -6,7 +6,7 @@ import type { ClientBase, Pool } from 'pg'
 export type Person = KnownPerson & { traits: Record<string, unknown>; counts: DayCount[] }
 
 /** A person to find, and the events whose counts are read. */
-export type Wanted = Identity & { countedEvents: ReadonlySet<string> }
+export type WantedPerson = Identity & { countedEvents: ReadonlySet<string> }
 
 type Row = {
   place: number
@@ -21,7 +21,7 @@ type Row = {
 export const personCacheKey = ({ projectId, kind, value }: Identity): string =>
   `person:v2:${projectId}:${kind}:${value}`
 
-const columns = bulkColumns<Wanted & { place: number }>([
+const columns = bulkColumns<WantedPerson & { place: number }>([
   { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
   { name: 'kind', type: 'text', of: ({ kind }) => kind },
   { name: 'value', type: 'text', of: ({ value }) => value },
@@ -46,7 +46,7 @@ const FIND = `
 /** Reads the people of identities, in their order, in one statement. `undefined` for unknown ones. */
 export const findPeople = async (
   db: Pool | ClientBase,
-  wanted: readonly Wanted[],
+  wanted: readonly WantedPerson[],
 ): Promise<(Person | undefined)[]> => {
   const { rows } = await db.query<Row>({
     name: 'find-people',

@@ -125,7 +125,7 @@ const applyUnlessErased = (
     }),
   )
 
-type Known = {
+type LockedProfiles = {
   visitorProfile: Profile | undefined
   userProfile: Profile | undefined
   visitor: LockedIdentity
@@ -133,7 +133,10 @@ type Known = {
 }
 
 /** The user's profile after the plan, without the traits of a profile that is merged into it. */
-const linkProfiles = (plan: LinkPlan, { visitorProfile, userProfile, visitor, user }: Known): Profile => {
+const linkProfiles = (
+  plan: LinkPlan,
+  { visitorProfile, userProfile, visitor, user }: LockedProfiles,
+): Profile => {
   if (plan === 'create' || (plan === 'attach' && visitorProfile))
     return { ...(visitorProfile ?? newProfile(visitor)), userId: user.value }
   const profile = userProfile ?? newProfile(user)

@@ -78,7 +78,7 @@ type PersonRef = {
   receivedAt?: string
 }
 
-type Wanted = Identity & { receivedAt: string | null }
+type NewIdentity = Identity & { receivedAt: string | null }
 
 type KnownRow = { project_id: string; kind: IdentityKind; value: string; profile_id: string }
 
@@ -87,7 +87,7 @@ const keys = bulkColumns<Identity>([
   { name: 'kind', type: 'text', of: ({ kind }) => kind },
   { name: 'value', type: 'text', of: ({ value }) => value },
 ])
-const createColumns = bulkColumns<Wanted>([
+const createColumns = bulkColumns<NewIdentity>([
   { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
   { name: 'kind', type: 'text', of: ({ kind }) => kind },
   { name: 'value', type: 'text', of: ({ value }) => value },
@@ -126,7 +126,7 @@ export const resolveProfiles = async (
   db: Pool | ClientBase,
   people: readonly PersonRef[],
 ): Promise<(string | null)[]> => {
-  const wanted = new Map<string, Wanted>()
+  const wanted = new Map<string, NewIdentity>()
   for (const person of people) {
     const identity = identityIn(person)
     if (!identity) continue
