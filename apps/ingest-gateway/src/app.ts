@@ -18,7 +18,7 @@ export const createIngestGateway = (platform: Platform): Service => {
   const processSync = createSyncProcessor({ db, analytics, projectConfigs, locate })
   const intake = createIntake({ projectConfigs, cache, clock })
   const trackEvents = createTrackEvents({ intake, queue, processSync })
-  const { identify, writeProfile } = createIdentify({
+  const { identify, writeProfile, changePeople } = createIdentify({
     db,
     queue,
     projectConfigs,
@@ -27,8 +27,7 @@ export const createIngestGateway = (platform: Platform): Service => {
   })
   const collectMessages = createCollectMessages({
     projectConfigs,
-    identify,
-    writeProfile,
+    changePeople,
     trackEvents,
     clock,
   })

@@ -1,4 +1,4 @@
-import { AppError, MAX_EVENT_BYTES, type RejectedEvent, type ValidationItem } from '@waymark/contracts'
+import { MAX_EVENT_BYTES, type RejectedEvent, type ValidationItem } from '@waymark/contracts'
 import {
   readSegmentMessage,
   type SegmentCall,
@@ -8,9 +8,8 @@ import {
 } from '@waymark/domain'
 import type { ProjectConfigs } from '@waymark/project-config'
 import { LoopTurns } from '@waymark/service-kit'
-import pLimit from 'p-limit'
 import { v7 as uuidv7 } from 'uuid'
-import type { createIdentify, Sender as Identifier } from './identify.ts'
+import type { Change, createIdentify, Sender as Identifier } from './identify.ts'
 import { eventConfigOf, type IntakeOptions, type Sender } from './intake.ts'
 import type { createTrackEvents } from './track-events.ts'
 
@@ -25,7 +24,7 @@ type MessageOptions = IntakeOptions & {
   onPersonChanges: (count: number) => void
 }
 
-type Deps = ReturnType<typeof createIdentify> & {
+type Deps = Pick<ReturnType<typeof createIdentify>, 'changePeople'> & {
   projectConfigs: ProjectConfigs
   trackEvents: ReturnType<typeof createTrackEvents>
   clock: () => number
@@ -34,41 +33,18 @@ type Deps = ReturnType<typeof createIdentify> & {
 /** A message that is being collected. `isRefused`: nothing of it is stored. */
 type Collected = SegmentMessage & { isRefused: boolean }
 
-/** Changes of different people that are made at once: each holds a connection to the database. */
-const CONCURRENT_CHANGES = 4
 /** Refused messages of one request that are quarantined. A body of 500 KiB could hold 100,000 of them. */
 const MAX_REFUSED = 1_000
 
-/** Accepts messages of Segment's protocol: writes the people in them, and puts their events into the queue. */
-export const createCollectMessages = ({
-  projectConfigs,
-  identify,
-  writeProfile,
-  trackEvents,
-  clock,
-}: Deps) => {
-  const changePerson = async (
-    { projectId, keyKind }: Identifier,
-    { visitorId, userId, links, traits, userHash }: SegmentPersonChange,
-  ): Promise<void> => {
-    const sender = { projectId, keyKind }
-    if (links && visitorId !== null && userId !== null) {
-      await identify(sender, { visitorId, userId, traits, userHash }, { mustBeApplied: false })
-      return
-    }
-    const person =
-      userId === null
-        ? { kind: 'visitor' as const, value: `${visitorId}`, userHash: null }
-        : { kind: 'user' as const, value: userId, userHash }
-    await writeProfile(sender, { ...person, traits })
-  }
-
-  /**
-   * Resolves when the people are written and the events are durable. A message that is not valid is quarantined. People
-   * are written first, so that events see them.
-   * @throws AppError queue_unavailable or store_unavailable; the request can then be repeated as a whole
-   */
-  return async (request: MessageRequest, sender: MessageSender, options: MessageOptions): Promise<void> => {
+/**
+ * Accepts messages of Segment's protocol: writes the people in them, and puts their events into the queue. Resolves when
+ * the people are written and the events are durable. A message that is not valid is quarantined. People are written
+ * first, so that events see them.
+ * @throws AppError queue_unavailable or store_unavailable; the request can then be repeated as a whole
+ */
+export const createCollectMessages =
+  ({ projectConfigs, changePeople, trackEvents, clock }: Deps) =>
+  async (request: MessageRequest, sender: MessageSender, options: MessageOptions): Promise<void> => {
     const { settings } = await eventConfigOf(projectConfigs, sender.projectId)
     const quarantine = createQuarantine(sender.projectId, clock)
     const turns = new LoopTurns()
@@ -81,25 +57,19 @@ export const createCollectMessages = ({
       if (message.personChange || message.event) collected.push({ ...message, isRefused: false })
     }
 
-    const change = async (message: Collected): Promise<void> => {
-      if (!message.personChange) return
-      try {
-        await changePerson(sender, message.personChange)
-      } catch (error) {
-        if (!isRefusal(error)) throw error
+    const changing = collected.flatMap((message) =>
+      message.personChange ? [{ message, change: personOf(message.personChange) }] : [],
+    )
+    options.onPersonChanges(changing.length)
+    await changePeople(
+      sender,
+      changing.map(({ change }) => change),
+      (place, error) => {
+        const message = changing[place]?.message
+        if (!message) return
         message.isRefused = true
         quarantine.add(message, [{ field: '', rule: 'structure', message: error.message }])
-      }
-    }
-    const changes = collected.filter(({ personChange }) => personChange !== undefined)
-    options.onPersonChanges(changes.length)
-    const limit = pLimit(CONCURRENT_CHANGES)
-    await Promise.all(
-      byPerson(changes).map((ofPerson) =>
-        limit(async () => {
-          for (const message of ofPerson) await change(message)
-        }),
-      ),
+      },
     )
 
     const events = collected.flatMap((message) =>
@@ -120,7 +90,6 @@ export const createCollectMessages = ({
     if (rawEvents.length === 0 && quarantine.isEmpty()) return
     await trackEvents.enqueue({ rawEvents, sentAt: null, messages, refused: quarantine.all }, sender, options)
   }
-}
 
 /** The messages of a body, and what it says about all of them. A body that is not a batch is one message. */
 const messagesIn = ({ body, call }: MessageRequest, bodyBytes: number) => {
@@ -131,29 +100,11 @@ const messagesIn = ({ body, call }: MessageRequest, bodyBytes: number) => {
     : { rawMessages: [body], call, sentAt: undefined, context: undefined, mayExceedSize }
 }
 
-/** Whether an error is about one message, and a repeat would have it again. */
-const isRefusal = (error: unknown): error is AppError =>
-  error instanceof AppError && (error.code === 'bad_request' || error.code === 'forbidden')
-
-/**
- * Groups changes by the people that they are about, so that each group can be made at the same time as the others. Within
- * a group they keep their order.
- */
-const byPerson = (messages: readonly Collected[]): Collected[][] => {
-  const groups = new Map<string, Set<string>>()
-  const idsOf = ({ personChange }: Collected): string[] => [
-    ...(personChange?.visitorId ? [`visitor:${personChange.visitorId}`] : []),
-    ...(personChange?.userId ? [`user:${personChange.userId}`] : []),
-  ]
-  for (const message of messages) {
-    const [first = new Set<string>(), second] = idsOf(message).map((id) => groups.get(id) ?? new Set([id]))
-    const [larger, smaller] = second && second.size > first.size ? [second, first] : [first, second]
-    if (smaller !== larger) for (const id of smaller ?? []) larger.add(id)
-    for (const id of smaller ?? larger) groups.set(id, larger)
-    for (const id of idsOf(message)) groups.set(id, larger)
-  }
-  return [...Map.groupBy(messages, (message) => groups.get(idsOf(message)[0] ?? '')).values()]
-}
+/** A message that does not link is about the user, if it names both. */
+const personOf = ({ visitorId, userId, links, traits, userHash }: SegmentPersonChange): Change =>
+  links || userId === null
+    ? { visitorId, userId, traits, userHash: userId === null ? null : userHash }
+    : { visitorId: null, userId, traits, userHash }
 
 /** Collects what is quarantined of a request. */
 const createQuarantine = (projectId: string, clock: () => number) => {

@@ -103,6 +103,55 @@ describe('an identify without PostgreSQL', () => {
   })
 })
 
+describe('changes of people without PostgreSQL', () => {
+  const link = (n: number, more: object = {}) => ({
+    visitorId: `v${n}`,
+    userId: `u${n}`,
+    userHash: null,
+    traits: { n },
+    ...more,
+  })
+  const refuseNone = (place: number, error: Error) => {
+    throw new Error(`change ${place} was refused`, { cause: error })
+  }
+
+  it('are queued in their order when all are links, however many', async () => {
+    const { changePeople, queued, marks } = setUp()
+    const links = Array.from({ length: 120 }, (_, n) => link(n))
+    await changePeople(SENDER, links, refuseNone)
+    expect(queued.map(({ key }) => key)).toEqual(links.map(({ visitorId }) => `${PROJECT_ID}:${visitorId}`))
+    for (const { value } of queued) expect(ingestRecords.validator.check(value)).toBeUndefined()
+    const last = identityMark({ projectId: PROJECT_ID, kind: 'user', value: 'u119' })
+    expect((await marks.read([last]))?.map(isQueuedMark)).toEqual([true])
+  })
+
+  it.each([
+    ['traits among them', [link(1), link(2, { visitorId: null })], {}],
+    ['the queue away', [link(1)], { busFault: new BusUnavailableError('away') }],
+  ])('are refused as a whole with %s', async (_what, changes, faults) => {
+    const { changePeople, queued } = setUp(faults)
+    await expect(changePeople(SENDER, changes, refuseNone)).rejects.toMatchObject({
+      code: 'store_unavailable',
+    })
+    expect(queued).toEqual([])
+  })
+
+  it('are refused one by one for a wrong user hash', async () => {
+    const { changePeople, queued } = setUp()
+    const refused: unknown[] = []
+    await changePeople(SENDER, [link(1, { userHash: 'x' }), link(2)], (place, { code }) =>
+      refused.push([place, code]),
+    )
+    expect(refused).toEqual([[0, 'forbidden']])
+    expect(queued).toHaveLength(1)
+  })
+
+  it('do not hide a bug', async () => {
+    const dbFault = new TypeError('a bug')
+    await expect(setUp({ dbFault }).changePeople(SENDER, [link(1)], refuseNone)).rejects.toBe(dbFault)
+  })
+})
+
 const SECRET = 'secret'
 const hash = userHashOf('ann', SECRET)
 const required = { settings: { identityVerification: 'required' as const }, identitySecret: SECRET }

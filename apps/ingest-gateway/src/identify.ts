@@ -18,9 +18,13 @@ import {
 import { BusUnavailableError } from '@waymark/event-bus'
 import {
   applyIdentify,
+  changePeople,
   type IngestQueue,
   identitiesOf,
+  justErased,
+  type PersonChange,
   type PersonChanges,
+  traitsTooLarge,
   writeTraits,
 } from '@waymark/pipeline'
 import type { ProjectConfig, ProjectConfigs } from '@waymark/project-config'
@@ -33,6 +37,9 @@ export type Identify = SentTraits & { visitorId: string; userId: string }
 /** Traits for the profile of a visitor or user. */
 export type ProfileWrite = SentTraits & { kind: IdentityKind; value: string }
 
+/** A link when it has both ids, else traits for the one that it has. */
+export type Change = SentTraits & { visitorId: string | null; userId: string | null }
+
 /** The project and kind of the request's API key. */
 export type Sender = { projectId: string; keyKind: ApiKeyKind }
 
@@ -43,6 +50,20 @@ type IdentifyDeps = {
   personChanges: PersonChanges
   clock: () => number
 }
+
+/** Changes of people in one transaction. Each may read and write a profile of 64 KiB. */
+const CHANGES_AT_ONCE = 50
+
+type Link = PersonChange & { visitorId: string; userId: string }
+
+const isLink = (change: PersonChange | undefined): change is Link =>
+  change !== undefined && change.visitorId !== null && change.userId !== null
+
+const toRecord = ({ mustFit: _mustFit, ...link }: Link): IdentifyRecord => ({
+  v: 1,
+  kind: 'identify',
+  ...link,
+})
 
 /** The traits that a request has set. */
 const writtenOf = (
@@ -65,15 +86,38 @@ export const createIdentify = ({ db, queue, projectConfigs, personChanges, clock
     const verified = verifyUser({ keyKind, userId, userHash }, config)
     return { ...checkTraits(traits, config.settings), verified }
   }
+  /** Undefined for a change that is refused as a whole, which `refuse` is told. */
+  const toPersonChange = async (
+    sender: Sender,
+    { visitorId, userId, ...sent }: Change,
+    refuse: (error: AppError) => void,
+  ): Promise<PersonChange | undefined> => {
+    try {
+      const { traits, verified } = await check(sender, userId, sent)
+      const about = { projectId: sender.projectId, visitorId, userId, receivedAt: receivedNow() }
+      return { id: uuidv7(), ...about, traits, verified, mustFit: true }
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'forbidden') throw error
+      refuse(error)
+      return undefined
+    }
+  }
+
   const receivedNow = () => new Date(clock()).toISOString()
 
-  const enqueue = async (record: IdentifyRecord, cause: unknown): Promise<void> => {
-    const key = partitionKeyOf(record.projectId, { ...record, eventId: record.id })
+  /** @throws AppError store_unavailable when the queue does not take them either */
+  const enqueue = async (records: readonly IdentifyRecord[], cause: unknown): Promise<void> => {
+    const keyOf = (record: IdentifyRecord) =>
+      partitionKeyOf(record.projectId, { ...record, eventId: record.id })
     try {
-      await queue.enqueueOnBus(ingestRecords, [{ key, value: record }])
+      await queue.enqueueOnBus(
+        ingestRecords,
+        records.map((record) => ({ key: keyOf(record), value: record })),
+      )
     } catch (error) {
       throw error instanceof BusUnavailableError ? storeUnavailable(cause) : error
     }
+    await personChanges.announceQueued(records.flatMap(identitiesOf))
   }
 
   return {
@@ -102,10 +146,49 @@ export const createIdentify = ({ db, queue, projectConfigs, personChanges, clock
       } catch (error) {
         if (!isTransient(error)) throw error
         if (mustBeApplied) throw storeUnavailable(error)
-        await enqueue(record, error)
-        await personChanges.announceQueued(identities)
+        await enqueue([record], error)
       }
       return { ok: true, dropped_keys: droppedKeys }
+    },
+
+    /**
+     * Makes changes of people in their order, like `identify` with `mustBeApplied: false` and `writeProfile` one after the
+     * other. It can be repeated as a whole. `refuse` is told which changes will never be made.
+     * @throws AppError store_unavailable
+     */
+    changePeople: async (
+      sender: Sender,
+      changes: readonly Change[],
+      refuse: (place: number, error: AppError) => void,
+    ): Promise<void> => {
+      const wanted: { change: PersonChange; place: number }[] = []
+      for (const [place, sent] of changes.entries()) {
+        const change = await toPersonChange(sender, sent, (error) => refuse(place, error))
+        if (change) wanted.push({ change, place })
+      }
+      for (let start = 0; start < wanted.length; start += CHANGES_AT_ONCE) {
+        const some = wanted.slice(start, start + CHANGES_AT_ONCE)
+        try {
+          const outcomes = await changePeople(
+            db,
+            some.map(({ change }) => change),
+          )
+          if (outcomes.some(({ is }, n) => is === 'erased' && !isLink(some[n]?.change))) throw justErased()
+          outcomes.forEach(({ is }, n) => {
+            if (is === 'too_large') refuse(some[n]?.place ?? 0, traitsTooLarge())
+          })
+          await personChanges.announce(
+            some.flatMap(({ change }) => identitiesOf(change)),
+            outcomes.flatMap((outcome) => (outcome.is === 'applied' ? [outcome.profileId] : [])),
+          )
+        } catch (error) {
+          if (!isTransient(error)) throw error
+          // None of them waits for the database again.
+          const left = wanted.slice(start).map(({ change }) => change)
+          if (!left.every(isLink)) throw storeUnavailable(error)
+          return await enqueue(left.map(toRecord), error)
+        }
+      }
     },
 
     /**

@@ -40,8 +40,14 @@ type Deps = {
   collectMessages: ReturnType<typeof createCollectMessages>
 }
 
-/** How much each change of a person extends the deadline, in ms: those of one person are made one after the other. */
-const MS_PER_PERSON_CHANGE = 15
+/** How much each change of a person extends the deadline, in ms. */
+const MS_PER_PERSON_CHANGE = 5
+/** How much they extend it at most, in ms: the SDKs end a request after 10 s, and repeat it. */
+const MAX_PERSON_CHANGES_MS = 4_500
+
+/** How much changes of people extend the deadline of a request, in ms. */
+export const personChangesMs = (count: number): number =>
+  Math.min(count * MS_PER_PERSON_CHANGE, MAX_PERSON_CHANGES_MS)
 
 type CallSpec = { operation: Operation; short?: string; call?: SegmentCall; backfill?: boolean }
 
@@ -103,7 +109,7 @@ const messageRoute = (
       await collectMessages({ body: body.value, call }, from, {
         ...intakeOptions(request, body),
         backfill,
-        onPersonChanges: (count) => extendDeadline(request, count * MS_PER_PERSON_CHANGE),
+        onPersonChanges: (count) => extendDeadline(request, personChangesMs(count)),
       })
       return { body: SUCCESS }
     },

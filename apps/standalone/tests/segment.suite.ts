@@ -393,6 +393,34 @@ export const describeSegment = (start: () => Promise<Constellation>): void => {
     await stored(`${anonymousId}-0`)
   })
 
+  it.each([
+    ['of different people', (n: number) => n, (n: number) => n],
+    ['of one person', () => 0, () => 0],
+    ['of a visitor who signs in as one and another', () => 0, (n: number) => n % 2],
+  ])('takes as many identifies %s as a request holds', async (_what, visitorOf, userOf) => {
+    const run = randomUUID().slice(0, 8)
+    const batch: Json[] = []
+    for (let bytes = 0; bytes < MAX_BODY_BYTES - 500; bytes += JSON.stringify(batch.at(-1)).length + 1) {
+      const n = batch.length
+      const ids = { userId: `${run}${userOf(n)}`, anonymousId: `a${run}${visitorOf(n)}` }
+      batch.push({ type: 'identify', ...ids, traits: { n } })
+    }
+    const after = message({ userId: `${run}${userOf(batch.length - 1)}` })
+    batch.push(after)
+    expect(batch.length).toBeGreaterThan(5_000)
+    // A busy machine may need several tries, each of which repeats nothing that another one has stored.
+    await eventually('it is accepted', async () => {
+      const response = await send('/v1/batch', { batch })
+      if (response.status === 200) return true
+      expect([response.status, Number(response.headers.get('Retry-After')) > 0]).toEqual([503, true])
+      return false
+    })
+    const profile = await profileOf('userId', `${after.userId}`)
+    expect(profile).toMatchObject({ traits: { n: batch.length - 2 } })
+    expect(await stored(after.messageId)).toMatchObject({ profileId: profile?.id })
+    expect(await find('events', `eventId=${after.messageId}`)).toHaveLength(1)
+  })
+
   it('answers 429 with Retry-After in seconds', async () => {
     expect((await manage('PATCH', 'settings', { ingestRequestsPerMinute: 1 })).status).toBe(200)
     const limited = await eventually('the limit is known', async () => {

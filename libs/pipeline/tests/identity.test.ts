@@ -5,6 +5,7 @@ import { anEnrichedEvent, createTestDatabase, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { applyIdentify } from '../src/identity/apply-identify.ts'
+import { changePeople, type PersonChange } from '../src/identity/change-people.ts'
 import { resolveProfiles } from '../src/identity/identity-queries.ts'
 import { storeTouches } from '../src/identity/store-touches.ts'
 import { writeTraits } from '../src/identity/write-traits.ts'
@@ -316,6 +317,18 @@ describe.skipIf(!services)('identities and profiles', () => {
       expect(await touchesOf(visitor)).toEqual([undefined, undefined])
     })
 
+    it('go along from all profiles that are merged in one transaction', async () => {
+      const visitors = ['a', 'b', 'c']
+      const user = (await resolve(null, 'u')) ?? ''
+      for (const [n, visitor] of visitors.entries())
+        await store(eventOf((await resolve(visitor)) ?? '', visitor, n))
+      await changePeople(
+        db,
+        visitors.map((visitor) => ({ ...record(visitor, 'u'), verified: true, mustFit: true })),
+      )
+      expect(await touchesOf(user)).toEqual(['a', 'c'])
+    })
+
     it('are kept when profiles are merged concurrently', async () => {
       const visitors = await Promise.all(Array.from({ length: 30 }, (_, n) => resolve(`v${n}`)))
       const user = (await resolve(null, 'u')) ?? ''
@@ -388,5 +401,85 @@ describe.skipIf(!services)('identities and profiles', () => {
       [projectId],
     )
     expect(rows).toEqual([])
+  })
+
+  describe('changes in one transaction', () => {
+    const change = (more: Partial<PersonChange> = {}): PersonChange => ({
+      id: uuidv7(),
+      projectId,
+      visitorId: null,
+      userId: null,
+      traits: {},
+      receivedAt: at(0),
+      verified: true,
+      mustFit: true,
+      ...more,
+    })
+    /** The people of a project, without the ids of their profiles. */
+    const peopleOf = async (ofProject: string) => {
+      const { rows } = await db.pool.query<{ id: string; value: string; person: object }>(
+        `SELECT p.id, i.kind || ' ' || i.value AS value, jsonb_build_object('user', p.user_id, 'bucket', p.bucketing_id,
+           'traits', p.traits, 'touched', p.first_touch, 'link', i.linked_at) AS person
+         FROM ingest.identities i JOIN ingest.profiles p ON p.id = i.profile_id
+         WHERE i.project_id = $1 AND p.merged_into IS NULL ORDER BY 2`,
+        [ofProject],
+      )
+      const together = Map.groupBy(rows, ({ id }) => id)
+      return rows.map(({ id, value, person }) => [value, person, together.get(id)?.map((row) => row.value)])
+    }
+
+    it('end as the same changes one after the other', async () => {
+      const random = (count: number) => Math.floor(Math.random() * count)
+      const other = uuidv7()
+      const changes = Array.from({ length: 300 }, (_, n) => {
+        const ids = { visitorId: `v${random(25)}`, userId: `u${random(15)}` }
+        return change({
+          ...[ids, { visitorId: ids.visitorId }, { userId: ids.userId }][random(3)],
+          traits: { [`t${random(6)}`]: random(5) === 0 ? null : n, email: `${n}@example.com` },
+          verified: random(2) === 0,
+          receivedAt: at(random(3)),
+        })
+      })
+      for (const one of changes) await changePeople(db, [{ ...one, projectId: other }])
+      for (let start = 0; start < changes.length; ) {
+        const some = changes.slice(start, start + 1 + random(60))
+        const outcomes = await changePeople(db, some)
+        expect(outcomes.map(({ is }) => is)).toEqual(some.map(() => 'applied'))
+        start += some.length
+      }
+      expect(await peopleOf(projectId)).toEqual(await peopleOf(other))
+    })
+
+    it('are all made but those that are refused, which leave nothing', async () => {
+      await write('user', 'full', { a: 'x'.repeat(65_536 - '{"a":""}'.length) })
+      await db.pool.query(
+        `INSERT INTO ingest.erasures (project_id, kind, hash, erased_at, successor)
+         VALUES ($1::text::uuid, 'visitor', sha256(convert_to($1::text || ':visitor:gone', 'UTF8')), $2, gen_random_uuid())`,
+        [projectId, at(5)],
+      )
+      const outcomes = await changePeople(db, [
+        change({ visitorId: 'a', userId: 'one', traits: { n: 1 } }),
+        change({ visitorId: 'gone', userId: 'two' }),
+        change({ visitorId: 'b', userId: 'full', traits: { n: 2 } }),
+        change({ userId: 'full', traits: { a: 1 } }),
+        change({ visitorId: 'b', userId: 'full', traits: { n: 3 } }),
+        change({ visitorId: 'gone', userId: 'three', receivedAt: at(6) }),
+      ])
+      expect(outcomes.map(({ is }) => is)).toEqual([
+        'applied',
+        'erased',
+        'too_large',
+        'applied',
+        'applied',
+        'applied',
+      ])
+      expect(await db.prisma.identity.count({ where: { projectId, value: 'two' } })).toBe(0)
+      expect(await traitsOf((await resolve('b')) ?? '')).toEqual({ a: 1, n: 3 })
+      expect(await resolve('gone')).toBe(await resolve(null, 'three'))
+    })
+
+    it('are none when there are none', async () => {
+      expect(await changePeople(db, [])).toEqual([])
+    })
   })
 })

@@ -5,6 +5,7 @@ import { useMay, useProjectId } from '../api/session.ts'
 import { Button } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/code.tsx'
 import { Notice } from '../ui/states.tsx'
+import { sdkLines } from './sdk-lines.ts'
 
 const PLACEHOLDER = '<key with the scope events:write>'
 const nameOf = (projectId: string) => `first-key:${projectId}`
@@ -13,16 +14,6 @@ const nameOf = (projectId: string) => `first-key:${projectId}`
 const command = (key: string): string => `curl -A '' '${location.origin}/api/v1/t?sync=1' \\
   -H 'X-API-Key: ${key}' -H 'Content-Type: application/json' \\
   -d '{"eventName":"signed_up","visitorId":"visitor-1","properties":{"plan":"free"}}'`
-
-/** What the SDKs of docs/sdks.md need. */
-const sdkLines = (key: string): string => `// Browser: @segment/analytics-next
-AnalyticsBrowser.load({ writeKey: '${key}', cdnURL: '${location.origin}' })
-// Node: @segment/analytics-node
-new Analytics({ writeKey: '${key}', host: '${location.origin}' })
-# Python: segment-analytics-python
-Client('${key}', host='${location.origin}')
-// Go: github.com/segmentio/analytics-go/v3
-analytics.NewWithConfig("${key}", analytics.Config{Endpoint: "${location.origin}"})`
 
 /** A command that sends an event, and code for SDKs, with a new key of the project. */
 export const FirstEvent = () => {
@@ -50,7 +41,7 @@ export const FirstEvent = () => {
       <CodeBlock label="Command that sends an event" text={command(key ?? PLACEHOLDER)} />
       <details>
         <summary>Or with an SDK of Segment or RudderStack</summary>
-        <CodeBlock label="Lines for SDKs" text={sdkLines(key ?? PLACEHOLDER)} />
+        <CodeBlock label="Lines for SDKs" text={sdkLines(key ?? PLACEHOLDER, location.origin)} />
       </details>
       {key === null &&
         (mayCreate ? (

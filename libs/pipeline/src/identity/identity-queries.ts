@@ -30,9 +30,20 @@ const LOCK = `
   ON CONFLICT (project_id, kind, value) DO UPDATE SET profile_id = known.profile_id
   RETURNING project_id, kind, value, profile_id, linked_at, linked_by`
 
+const pointColumns = bulkColumns<LockedIdentity>([
+  { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
+  { name: 'kind', type: 'text', of: ({ kind }) => kind },
+  { name: 'value', type: 'text', of: ({ value }) => value },
+  { name: 'profile_id', type: 'uuid', of: ({ profileId }) => profileId },
+  { name: 'linked_at', type: 'timestamptz', of: ({ link }) => link?.at ?? null },
+  { name: 'linked_by', type: 'uuid', of: ({ link }) => link?.by ?? null },
+])
+
 const POINT = `
-  UPDATE ingest.identities SET profile_id = $4, linked_at = $5, linked_by = $6
-  WHERE project_id = $1 AND kind = $2 AND value = $3`
+  UPDATE ingest.identities AS known
+  SET profile_id = given.profile_id, linked_at = given.linked_at, linked_by = given.linked_by
+  FROM ${pointColumns.unnest} AS given (${pointColumns.names})
+  WHERE (known.project_id, known.kind, known.value) = (given.project_id, given.kind, given.value)`
 
 /**
  * Locks identities until the end of the transaction. A new one is created with the id of its future profile, which is a
@@ -50,15 +61,15 @@ export const lockIdentities = async (
   return rows.map(toIdentity)
 }
 
-/** Assigns a locked identity to another profile. */
-export const pointIdentity = async (
+/** Assigns locked identities to other profiles. */
+export const pointIdentities = async (
   client: ClientBase,
-  { projectId, kind, value, profileId, link }: LockedIdentity,
+  identities: readonly LockedIdentity[],
 ): Promise<void> => {
   await client.query({
-    name: 'point-identity',
+    name: 'point-identities',
     text: POINT,
-    values: [projectId, kind, value, profileId, link?.at ?? null, link?.by ?? null],
+    values: pointColumns.values(identities),
   })
 }
 

@@ -1,4 +1,5 @@
-export { applyIdentify, identitiesOf } from './apply-identify.ts'
+export { applyIdentify } from './apply-identify.ts'
+export { changePeople, identitiesOf, type PersonChange, traitsTooLarge } from './change-people.ts'
 export { resolveProfiles } from './identity-queries.ts'
 export {
   createPersonChanges,
@@ -9,4 +10,4 @@ export {
 } from './person-changes.ts'
 export { createProfileWriter } from './store-changed-profiles.ts'
 export { storeTouches } from './store-touches.ts'
-export { writeTraits } from './write-traits.ts'
+export { justErased, writeTraits } from './write-traits.ts'

@@ -1,0 +1,12 @@
+import { expect, it } from 'vitest'
+import { personChangesMs } from './segment-routes.ts'
+
+it.each([
+  [0, 0],
+  [1, 5],
+  [900, 4_500],
+  [901, 4_500],
+  [20_000, 4_500],
+])('%i changes of people extend the deadline by %i ms', (count, ms) => {
+  expect(personChangesMs(count)).toBe(ms)
+})
