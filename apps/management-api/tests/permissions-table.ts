@@ -125,6 +125,8 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   rotateWebhookSecret: 'admin',
   testWebhook: 'editor',
   replayWebhook: 'editor',
+  getWebhookReplay: 'editor',
+  cancelWebhookReplay: 'editor',
   listWebhookDeliveries: 'editor',
   redeliverWebhookDelivery: 'editor',
 

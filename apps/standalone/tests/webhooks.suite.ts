@@ -106,17 +106,47 @@ export const describeWebhooks = (start: () => Promise<Constellation>): void => {
       from: new Date(Date.now() - 3_600_000).toISOString(),
       to: new Date(Date.now() + 60_000).toISOString(),
     }
-    expect(await manage('POST', `webhooks/${id}/replay`, range)).toMatchObject({
-      status: 202,
-      body: { queued: 1 },
-    })
+    expect((await manage('GET', `webhooks/${id}/replay`)).body).toEqual({ replay: null })
+    const replay = await manage('POST', `webhooks/${id}/replay`, range)
+    expect(replay).toMatchObject({ status: 202, body: { from: range.from, state: 'running', status: null } })
+    expect(Date.parse(replay.body.to as string)).toBeLessThan(Date.parse(range.to))
     const copies = await eventually('it is replayed', () => {
       const own = received.filter(({ headers }) => headers['webhook-id'] === failed.id)
       return own.length >= 3 && own
     })
     for (const copy of copies) verified(secret, copy)
-    expect(await manage('POST', `webhooks/${id}/replay`, { ...range, status: 'failed' })).toMatchObject({
-      body: { queued: 0 },
+    const progress = await eventually('it has ended', async () => {
+      const { replay } = (await manage('GET', `webhooks/${id}/replay`)).body as { replay: Json }
+      return replay.state === 'finished' && replay
+    })
+    expect(progress).toMatchObject({ queued: 1, finishedAt: expect.any(String), reachedAt: replay.body.to })
+    expect((await manage('DELETE', `webhooks/${id}/replay`)).status).toBe(404)
+    await manage('POST', `webhooks/${id}/replay`, { ...range, status: 'failed' })
+    const ofFailed = await eventually('the other has ended', async () => {
+      const { replay } = (await manage('GET', `webhooks/${id}/replay`)).body as { replay: Json }
+      return replay.state === 'finished' && replay
+    })
+    expect(ofFailed).toMatchObject({ status: 'failed', queued: 0 })
+  })
+
+  it('runs one replay of a webhook at a time, which can be canceled', async () => {
+    const { id } = await newWebhook()
+    const range = { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' }
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => manage('POST', `webhooks/${id}/replay`, range)),
+    )
+    const refused = answers.filter(({ status }) => status === 409)
+    expect(refused).toHaveLength(7)
+    expect(answers.filter(({ status }) => status === 202)).toHaveLength(1)
+    expect(refused[0]?.body.error).toMatch(/A replay of this webhook is running/)
+    expect((await manage('DELETE', `webhooks/${id}/replay`)).status).toBe(204)
+    expect((await manage('DELETE', `webhooks/${id}/replay`)).status).toBe(404)
+    expect((await manage('GET', `webhooks/${id}/replay`)).body).toMatchObject({
+      replay: { state: 'canceled', finishedAt: expect.any(String) },
+    })
+    expect(await manage('POST', `webhooks/${id}/replay`, { from: range.to, to: range.from })).toMatchObject({
+      status: 422,
+      body: { errors: [{ field: 'from' }] },
     })
   })
 

@@ -13,6 +13,7 @@ import type { webhookConfig } from './config.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
 import { createHttpPost, type ResolveHost } from './http-post.ts'
 import { createReadWebhooks } from './read-webhooks.ts'
+import { createReplayDeliveries } from './replay-deliveries.ts'
 import { createSendDeliveries } from './send-deliveries.ts'
 import { createStoreDeliveries } from './store-deliveries.ts'
 
@@ -34,14 +35,10 @@ const LONGEST_BLOCK_MS = 5 * 60_000
 const SETTLE_MS = 60_000
 const SEND_INTERVAL_MS = 250
 const RETENTION_INTERVAL_MS = 60_000
+/** A replay waits this long for earlier portions. */
+const REPLAY_INTERVAL_MS = 1_000
+const DELETE_INTERVAL_MS = 10_000
 const MEASURE_INTERVAL_MS = 15_000
-
-const OLDEST_DUE = `
-  SELECT coalesce(max(extract(epoch FROM now() - due.next_attempt_at)), 0)::float8 AS seconds
-  FROM webhook.webhooks w CROSS JOIN LATERAL (
-    SELECT next_attempt_at FROM webhook.deliveries
-    WHERE webhook_id = w.id AND status = 'pending' AND next_attempt_at <= now() ORDER BY next_attempt_at LIMIT 1) AS due
-  WHERE w.status = 'active' AND w.failures = 0`
 
 /** Stores deliveries to the webhooks of projects, and sends them. */
 export const createWebhookDispatcher = (
@@ -127,10 +124,11 @@ export const createWebhookDispatcher = (
           onPaused: (reason) => paused.inc({ reason }),
         }),
       ),
+      drain('webhook-replays', REPLAY_INTERVAL_MS, createReplayDeliveries({ db })),
       drain('webhook-retention', RETENTION_INTERVAL_MS, () => queue.deleteOld(retentionDays)),
+      drain('webhook-deletion', DELETE_INTERVAL_MS, queue.deleteDeleted),
       everyMs('webhook-metrics', MEASURE_INTERVAL_MS, async () => {
-        const { rows } = await db.pool.query<{ seconds: number }>(OLDEST_DUE)
-        oldestDue.set(rows[0]?.seconds ?? 0)
+        oldestDue.set(await queue.oldestDueSeconds())
       }),
     ],
   }

@@ -55,11 +55,15 @@ const IS_OPEN = `(w.status = 'active' AND (w.blocked_until IS NULL OR w.blocked_
 const LOCK_WEBHOOKS = `
   SELECT w.id, w.url, ${IS_OPEN} AS open, w.failures >= ${FAILURES_UNTIL_BLOCKED} AS failing,
     CASE WHEN w.previous_secret_expires_at > now() THEN ARRAY[w.secret, w.previous_secret] ELSE ARRAY[w.secret] END AS secrets,
-    $3 - coalesce(busy.deliveries, 0) AS free
+    w.project_id AS "projectId", coalesce(of_project.deliveries, 0) AS "ofProject", $3 - coalesce(busy.deliveries, 0) AS free
   FROM webhook.webhooks w
-  JOIN core.projects p ON p.id = w.project_id AND p.archived_at IS NULL
+  JOIN core.projects p ON p.id = w.project_id AND p.archived_at IS NULL AND w.deleted_at IS NULL
   LEFT JOIN unnest($1::uuid[], $2::int[]) AS busy (id, deliveries) ON busy.id = w.id
-  WHERE coalesce(busy.deliveries, 0) < $3 AND (
+  LEFT JOIN (
+    SELECT project_id, sum(deliveries)::int AS deliveries FROM webhook.webhooks
+    JOIN unnest($1::uuid[], $2::int[]) AS given (id, deliveries) USING (id) GROUP BY project_id
+  ) AS of_project ON of_project.project_id = w.project_id
+  WHERE coalesce(busy.deliveries, 0) < $3 AND coalesce(of_project.deliveries, 0) < $4 AND (
     (${IS_OPEN} AND EXISTS (
       SELECT FROM webhook.deliveries d WHERE d.webhook_id = w.id AND d.status = 'pending' AND d.next_attempt_at <= now()))
     OR EXISTS (
@@ -90,9 +94,8 @@ const CLAIM = `
       WHERE webhook_id = w.id AND status = 'pending' AND test AND next_attempt_at <= now() AND NOT w.open
       ORDER BY next_attempt_at LIMIT w.free
     ) AS tests
-    LIMIT $4
   )
-  UPDATE webhook.deliveries d SET attempt_token = gen_random_uuid(), next_attempt_at = now() + $5 * interval '1 ms'
+  UPDATE webhook.deliveries d SET attempt_token = gen_random_uuid(), next_attempt_at = now() + $4 * interval '1 ms'
   FROM picked WHERE d.id = picked.id
   RETURNING d.id, d.attempt_token AS token, d.webhook_id AS "webhookId", d.ordering_key AS "orderingKey", d.topic, d.payload,
     d.test, d.attempts, d.queued_at AS "queuedAt"`
@@ -131,6 +134,15 @@ const RELEASE = `
   FROM unnest($1::uuid[], $2::uuid[]) AS given (id, token)
   WHERE d.id = given.id AND d.attempt_token = given.token`
 
+const OLDEST_DUE = `
+  SELECT coalesce(max(extract(epoch FROM now() - due.next_attempt_at)), 0)::float8 AS seconds
+  FROM webhook.webhooks w
+  JOIN core.projects p ON p.id = w.project_id AND p.archived_at IS NULL
+  CROSS JOIN LATERAL (
+    SELECT next_attempt_at FROM webhook.deliveries
+    WHERE webhook_id = w.id AND status = 'pending' AND next_attempt_at <= now() ORDER BY next_attempt_at LIMIT 1) AS due
+  WHERE w.status = 'active' AND w.failures = 0`
+
 const DELETE_OLD = `
   DELETE FROM webhook.deliveries WHERE id IN (
     SELECT old.id FROM webhook.webhooks w CROSS JOIN LATERAL (
@@ -138,7 +150,44 @@ const DELETE_OLD = `
       WHERE webhook_id = w.id AND created_at < now() - $1 * interval '1 day' ORDER BY created_at LIMIT 1000) AS old
     LIMIT 5000)`
 
-type Locked = { id: string; url: string; open: boolean; failing: boolean; secrets: string[]; free: number }
+const DELETE_OF_DELETED = `
+  DELETE FROM webhook.deliveries WHERE id IN (
+    SELECT one.id FROM webhook.webhooks w CROSS JOIN LATERAL (
+      SELECT id FROM webhook.deliveries WHERE webhook_id = w.id LIMIT 5000 FOR UPDATE SKIP LOCKED) AS one
+    WHERE w.deleted_at IS NOT NULL LIMIT 5000)`
+const DELETE_EMPTY = `
+  DELETE FROM webhook.webhooks w
+  WHERE w.deleted_at IS NOT NULL AND NOT EXISTS (SELECT FROM webhook.deliveries WHERE webhook_id = w.id)`
+
+type Locked = {
+  id: string
+  projectId: string
+  url: string
+  open: boolean
+  failing: boolean
+  secrets: string[]
+  /** Deliveries that this process may still send to the webhook, and those it is sending for the project. */
+  free: number
+  ofProject: number
+}
+
+/**
+ * Allots `limit` deliveries to webhooks. A project gets at most as many as are left free, so that projects with slow
+ * endpoints never use up what others need.
+ */
+const allot = (webhooks: readonly Locked[], limit: number): { webhook: Locked; deliveries: number }[] => {
+  const ofProjects = new Map(webhooks.map(({ projectId, ofProject }) => [projectId, ofProject]))
+  let left = limit
+  return webhooks.flatMap((webhook) => {
+    const ofProject = ofProjects.get(webhook.projectId) ?? 0
+    const allowed = Math.ceil((left - ofProject) / 2)
+    const deliveries = Math.min(webhook.failing ? 1 : webhook.free, allowed)
+    if (deliveries <= 0) return []
+    left -= deliveries
+    ofProjects.set(webhook.projectId, ofProject + deliveries)
+    return [{ webhook, deliveries }]
+  })
+}
 
 /**
  * The queue of deliveries. A claim is a lease: if its process dies, another one attempts the delivery when the lease has
@@ -154,7 +203,7 @@ export const createDeliveryQueue = ({
   pauseAfterMs,
 }: QueueOptions) => ({
   /**
-   * Claims at most `limit` due deliveries, oldest first.
+   * Claims at most `limit` due deliveries, oldest first. A project gets at most half of what is free.
    * @param inFlight the number of deliveries that this process is sending, by webhook
    */
   claim: (inFlight: ReadonlyMap<string, number>, limit: number): Promise<ClaimedDelivery[]> =>
@@ -162,18 +211,18 @@ export const createDeliveryQueue = ({
       const locked = await client.query<Locked>({
         name: 'lock-webhooks',
         text: LOCK_WEBHOOKS,
-        values: [[...inFlight.keys()], [...inFlight.values()], connectionsPerEndpoint],
+        values: [[...inFlight.keys()], [...inFlight.values()], connectionsPerEndpoint, limit],
       })
-      if (locked.rows.length === 0) return []
+      const allotted = allot(locked.rows, limit)
+      if (allotted.length === 0) return []
       const webhooks = new Map(locked.rows.map((webhook) => [webhook.id, webhook]))
       const claimed = await client.query<Omit<ClaimedDelivery, 'url' | 'secrets'>>({
         name: 'claim-webhook-deliveries',
         text: CLAIM,
         values: [
-          locked.rows.map(({ id }) => id),
-          locked.rows.map(({ failing, free }) => (failing ? 1 : free)),
-          locked.rows.map(({ open }) => open),
-          limit,
+          allotted.map(({ webhook }) => webhook.id),
+          allotted.map(({ deliveries }) => deliveries),
+          allotted.map(({ webhook }) => webhook.open),
           leaseMs,
         ],
       })
@@ -227,8 +276,21 @@ export const createDeliveryQueue = ({
     await db.pool.query(RELEASE, [deliveries.map(({ id }) => id), deliveries.map(({ token }) => token)])
   },
 
+  /** How long the oldest due delivery to an endpoint that works has waited, in seconds; 0 without one. */
+  oldestDueSeconds: async (): Promise<number> =>
+    (await db.pool.query<{ seconds: number }>(OLDEST_DUE)).rows[0]?.seconds ?? 0,
+
   /** Deletes up to 5,000 deliveries that are older than `days`, and resolves to how many. */
   deleteOld: async (days: number): Promise<number> => (await db.pool.query(DELETE_OLD, [days])).rowCount ?? 0,
+
+  /**
+   * Deletes up to 5,000 deliveries of deleted webhooks, and the webhooks that have none left. Resolves to the number of
+   * rows.
+   */
+  deleteDeleted: async (): Promise<number> => {
+    const { rowCount } = await db.pool.query(DELETE_OF_DELETED)
+    return rowCount || ((await db.pool.query(DELETE_EMPTY)).rowCount ?? 0)
+  },
 })
 
 export type DeliveryQueue = ReturnType<typeof createDeliveryQueue>

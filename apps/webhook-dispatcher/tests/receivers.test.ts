@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { generateWebhookSecret } from '@waymark/domain'
@@ -19,12 +19,30 @@ const MISSING = 'python3 with venv is missing'
 if (!hasPython && process.env.CI) throw new Error(`${MISSING}, and in CI no test may be left out`)
 if (!hasPython) process.stdout.write(`${MISSING}: the test of a receiver in Python is left out.\n`)
 
+/** Go compiles the library of Standard Webhooks from 1.21 on; older distributions have older ones. */
+const goVersion = /go1\.(\d+)/.exec(spawnSync('go', ['version']).stdout?.toString() ?? '')?.[1]
+if (goVersion === undefined && process.env.CI)
+  throw new Error('go is missing, and in CI no test may be left out')
+const hasGo = Number(goVersion ?? 0) >= 21
+if (!hasGo) process.stdout.write('Go 1.21 or newer is missing: the test of a receiver in Go is left out.\n')
+
 /** The code of a language in docs/webhooks.md. */
 const documented = async (language: string): Promise<string> => {
   const page = await readFile(path.join(ROOT, 'docs/webhooks.md'), 'utf8')
   const code = new RegExp(`\`\`\`${language}\n([^]*?)\n\`\`\``).exec(page)?.[1]
   if (code === undefined) throw new Error(`docs/webhooks.md has no receiver in ${language}`)
   return code
+}
+
+/** Runs a command to its end. @throws Error with its output when it fails */
+const run = async (
+  command: string,
+  args: readonly string[],
+  options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
+): Promise<void> => {
+  const { ended, output } = startProcess(command, args, { env: process.env, ...options })
+  const code = await ended
+  if (code !== 0) throw new Error(`${[command, ...args].join(' ')} ended with ${code}:\n${output()}`)
 }
 
 /** Sends one delivery as the dispatcher does, and resolves to its outcome. */
@@ -93,18 +111,27 @@ describe('a receiver of the documentation', () => {
     )
   })
 
+  it.skipIf(!hasGo)(
+    'in Go verifies what the dispatcher sends',
+    async () => {
+      const folder = await mkdtemp(path.join(tmpdir(), 'waymark-receiver-'))
+      cleanUps.push(() => rm(folder, { recursive: true, force: true }))
+      await cp(path.join(import.meta.dirname, 'go'), folder, { recursive: true })
+      await writeFile(path.join(folder, 'main.go'), await documented('go'))
+      await run('go', ['build', '-o', 'receiver', '.'], {
+        cwd: folder,
+        env: { ...process.env, CGO_ENABLED: '0' },
+      })
+      await expectVerification(await start(path.join(folder, 'receiver'), []))
+    },
+    120_000,
+  )
+
   it.skipIf(!hasPython)('in Python verifies what the dispatcher sends', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'waymark-receiver-'))
     cleanUps.push(() => rm(folder, { recursive: true, force: true }))
-    for (const args of [
-      ['python3', '-m', 'venv', folder],
-      [path.join(folder, 'bin/pip'), 'install', '--quiet', '--requirement', REQUIREMENTS],
-    ]) {
-      const [command = '', ...rest] = args
-      const { ended, output } = startProcess(command, rest, { env: process.env })
-      const code = await ended
-      if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}:\n${output()}`)
-    }
+    await run('python3', ['-m', 'venv', folder])
+    await run(path.join(folder, 'bin/pip'), ['install', '--quiet', '--requirement', REQUIREMENTS])
     const python = path.join(folder, 'bin/python')
     await expectVerification(await start(python, ['-X', 'utf8', '-c', await documented('python')]))
   })

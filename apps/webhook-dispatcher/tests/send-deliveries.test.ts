@@ -274,6 +274,63 @@ describe.skipIf(!services)('sending to webhooks', () => {
     expect(await isDone(healthy.id)).toBe(true)
   })
 
+  it('delays no project because of others whose endpoints are slow but answer', async () => {
+    const SLOTS = 64
+    const open: (() => void)[] = []
+    const slow = await startReceiver(async (response) => {
+      await new Promise<void>((resolve) => open.push(resolve))
+      response.end()
+    })
+    receivers.push(slow)
+    const slowWebhooks: string[] = []
+    for (const _ of Array(3)) {
+      const projectId = await harness.newProject()
+      for (const _ of Array(10)) {
+        const { id } = await harness.newWebhook({ url: slow.url, projectId })
+        slowWebhooks.push(id)
+        await harness.enqueue(id, withoutPerson(20), { projectId })
+      }
+    }
+    const stopping = new AbortController()
+    const running = harness.openSender({ maxInFlight: SLOTS, timeoutMs: 60_000 }).run(stopping.signal)
+    // Each of three projects may have as many as are free: a quarter.
+    await eventually('the slow projects have what they may', () => slow.mostOpen() >= (SLOTS * 3) / 4 - 3)
+    const other = await endpoint()
+    for (let n = 1; n <= 20; n++) {
+      await harness.enqueue(other.id, [null])
+      await eventually('it arrives while the slow ones are in flight', () => other.received.length === n)
+    }
+    expect(slow.received).toHaveLength(slow.mostOpen())
+    expect(slow.mostOpen()).toBeLessThan(SLOTS)
+    slow.answerWith(ok)
+    for (const answer of open) answer()
+    await eventually('the slow ones get everything', async () =>
+      (await Promise.all(slowWebhooks.map(isDone))).every(Boolean),
+    )
+    stopping.abort()
+    await running
+  })
+
+  it.each([
+    [1, 1],
+    [2, 1],
+    [3, 2],
+    [16, 8],
+    [17, 9],
+  ])('gives a project half of %i slots: %i', async (slots, expected) => {
+    for (const _ of Array(4)) {
+      const { id } = await endpoint()
+      await harness.enqueue(id, withoutPerson(10))
+    }
+    const { queue } = harness.openSender({ connectionsPerEndpoint: 100 })
+    const claimed = await queue.claim(new Map(), slots)
+    expect(claimed).toHaveLength(expected)
+    const busy = new Map(
+      [...Map.groupBy(claimed, ({ webhookId }) => webhookId)].map(([id, of]) => [id, of.length]),
+    )
+    expect((await queue.claim(busy, slots - expected)).length).toBe(0)
+  })
+
   it('finishes what is in flight when it is stopped, and releases the rest', async () => {
     const person = uuidv7()
     const stopping = new AbortController()
@@ -296,10 +353,62 @@ describe.skipIf(!services)('sending to webhooks', () => {
     const receiver = await startReceiver()
     receivers.push(receiver)
     const { id } = await harness.newWebhook({ url: receiver.url, projectId })
-    await harness.enqueue(id, [null], { projectId })
+    await harness.enqueue(id, [null], { projectId, nextAttemptAt: new Date(Date.now() - 60_000) })
+    const { queue } = harness.openSender()
+    expect(await queue.oldestDueSeconds()).toBeGreaterThanOrEqual(60)
     await harness.db.prisma.project.update({ where: { id: projectId }, data: { archivedAt: new Date() } })
     await harness.openSender().send()
     expect(receiver.received).toEqual([])
+    expect(await queue.oldestDueSeconds()).toBe(0)
+  })
+
+  it('deletes a deleted webhook after its deliveries, in portions, and sends none of them', async () => {
+    const { id, received } = await endpoint()
+    const kept = await endpoint()
+    await harness.enqueue(kept.id, withoutPerson(2))
+    await harness.db.pool.query(
+      `INSERT INTO webhook.deliveries (id, project_id, webhook_id, topic, message_key, payload, status, next_attempt_at, test)
+       SELECT gen_random_uuid(), $1, $2, 'event', gen_random_uuid(), '{}', 'pending', now(), n % 2 = 0
+       FROM generate_series(1, 10001) AS n`,
+      [harness.projectId, id],
+    )
+    await harness.db.prisma.webhook.update({
+      where: { id },
+      data: { deletedAt: new Date(), status: 'paused' },
+    })
+    const { queue, send } = harness.openSender()
+    await send()
+    expect(received).toEqual([])
+    const rows: number[] = []
+    do rows.push(await queue.deleteDeleted())
+    while (rows.at(-1) !== 0)
+    expect(rows).toEqual([5_000, 5_000, 1, 1, 0])
+    expect(await harness.webhook(id)).toBeUndefined()
+    expect(await isDone(kept.id)).toBe(true)
+    expect(await harness.rows(kept.id)).toHaveLength(2)
+  })
+
+  it.each([
+    ['a status', `status = 'failed'`],
+    ['a topic', `topic = 'conversion'`],
+  ])('lists deliveries with %s without reading others', async (_, condition) => {
+    const { id } = await endpoint()
+    await harness.db.pool.query(
+      `INSERT INTO webhook.deliveries (id, project_id, webhook_id, topic, message_key, payload, status)
+       SELECT gen_random_uuid(), $1, $2, CASE WHEN n = 1 THEN 'conversion' ELSE 'event' END, gen_random_uuid(), '{}',
+         CASE WHEN n = 2 THEN 'failed' ELSE 'delivered' END
+       FROM generate_series(1, 20000) AS n`,
+      [harness.projectId, id],
+    )
+    await harness.db.pool.query('ANALYZE webhook.deliveries')
+    const { rows } = await harness.db.pool.query<{ 'QUERY PLAN': string }>(
+      `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF)
+       SELECT * FROM webhook.deliveries WHERE webhook_id = '${id}' AND ${condition} ORDER BY id DESC LIMIT 50`,
+    )
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+    expect(plan).toMatch(/Index Scan/)
+    expect(plan).toMatch(/actual rows=1(\.00)? /)
+    expect(plan).not.toMatch(/Rows Removed by Filter/)
   })
 
   it('deletes deliveries that are older than the retention, and no others', async () => {

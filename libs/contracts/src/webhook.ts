@@ -10,5 +10,11 @@ export const webhookStatuses = ['active', 'paused'] as const
  */
 export const webhookDeliveryStatuses = ['pending', 'delivered', 'failed'] as const
 
+/** The state of a replay. `limited`: it has queued as many deliveries as a replay may. */
+export const webhookReplayStates = ['running', 'finished', 'limited', 'canceled'] as const
+
+/** Deliveries that one replay sends again. */
+export const MAX_REPLAYED_DELIVERIES = 100_000
+
 /** The longest part of a response body that is stored, in bytes. */
 export const MAX_WEBHOOK_RESPONSE_BYTES = 2_048

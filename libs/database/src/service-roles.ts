@@ -181,6 +181,7 @@ export const serviceGrants = {
       'email.account_mails': 'SELECT, INSERT, UPDATE, DELETE',
       'webhook.webhooks': 'SELECT, INSERT, UPDATE, DELETE',
       'webhook.deliveries': 'SELECT, INSERT, UPDATE, DELETE',
+      'webhook.replays': 'SELECT, INSERT, UPDATE',
     }),
     functions: [],
   },
@@ -235,8 +236,9 @@ export const serviceGrants = {
   'webhook-dispatcher': {
     tables: merge(CONFIG, API_KEYS, {
       'ingest.erasures': 'SELECT',
-      'webhook.webhooks': 'SELECT, UPDATE',
+      'webhook.webhooks': 'SELECT, UPDATE, DELETE',
       'webhook.deliveries': 'SELECT, INSERT, UPDATE, DELETE',
+      'webhook.replays': 'SELECT, UPDATE',
     }),
     functions: [],
   },

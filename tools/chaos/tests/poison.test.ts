@@ -14,8 +14,9 @@ const ROUNDS = extent(1, 5)
 const consumed: Record<string, string[]> = {
   'ingest.records.v1': ['enrichment'],
   'ingest.rejected.v1': ['persistence-rejected'],
-  'events.enriched.v1': ['persistence', 'email'],
-  'links.clicked.v1': ['persistence-clicks'],
+  'events.enriched.v1': ['persistence', 'email', 'webhooks'],
+  'coupons.redeemed.v1': ['webhooks-redemptions'],
+  'links.clicked.v1': ['persistence-clicks', 'webhooks-clicks'],
   'decisions.exposed.v1': ['persistence-exposures'],
   'profiles.changed.v1': ['persistence-profiles'],
   'dead-letters.v1': ['persistence-dead-letters'],
@@ -52,7 +53,7 @@ describe.skipIf(!services)('invalid records in every topic', () => {
       KAFKA_COMPRESSION: 'none',
     })
     gateway = (await fleet.startPipeline()).gateway
-    await fleet.start('email-consumer')
+    await Promise.all([fleet.start('email-consumer'), fleet.start('webhook-dispatcher')])
   })
   afterAll(() => fleet?.stop())
 

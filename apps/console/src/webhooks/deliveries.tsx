@@ -15,6 +15,7 @@ import { EmptyState } from '../ui/states.tsx'
 import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { DeliveryDrawer } from './delivery-drawer.tsx'
 import { ReplayForm } from './replay-form.tsx'
+import { ReplayProgress } from './replay-progress.tsx'
 import { TOPICS } from './topics.ts'
 
 const STATUSES = ['pending', 'delivered', 'failed'] as const
@@ -69,6 +70,7 @@ export const Deliveries = ({
         </Button>
       }
     >
+      <ReplayProgress webhookId={webhookId} />
       <search className="grid gap-3 border-b border-line px-4 pb-4 sm:grid-cols-2">
         <Select
           label="Status"

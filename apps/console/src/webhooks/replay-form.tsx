@@ -2,7 +2,6 @@ import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import { Form, fromLocalInput, Input, LOCAL_TIME_HINT, Select, toLocalInput } from '../ui/form.tsx'
-import { formatNumber } from '../ui/format.tsx'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
@@ -25,7 +24,7 @@ export const ReplayForm = ({ webhookId, onClose }: { webhookId: string; onClose:
         }),
       )
     },
-    { done: ({ queued }) => `Deliveries sent again: ${formatNumber(queued)}`, quiet: true, onDone: onClose },
+    { done: 'The replay begins; its progress is shown above the deliveries', quiet: true, onDone: onClose },
   )
   const now = Date.now()
   return (

@@ -11,7 +11,7 @@ const ADDRESS = `
       SELECT u.email FROM core.project_members m JOIN core.users u ON u.id = m.user_id
       WHERE m.project_id = due.project_id AND (m.user_id = due.owner_id OR m.role = 'owner')
       ORDER BY (m.user_id = due.owner_id) DESC NULLS LAST, m.user_id LIMIT 1) AS email
-    FROM webhook.webhooks due WHERE due.notice_due_at IS NOT NULL AND due.notice_recipient IS NULL
+    FROM webhook.webhooks due WHERE due.notice_due_at IS NOT NULL AND due.deleted_at IS NULL AND due.notice_recipient IS NULL
     ORDER BY due.notice_due_at LIMIT 100
   ) AS found
   WHERE w.id = found.id AND w.notice_recipient IS NULL`

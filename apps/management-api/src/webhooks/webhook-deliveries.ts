@@ -1,5 +1,8 @@
 import {
+  AppError,
+  cancelWebhookReplay,
   dateOfTime,
+  getWebhookReplay,
   listWebhookDeliveries,
   redeliverWebhookDelivery,
   replayWebhook,
@@ -12,35 +15,34 @@ import { pageOf } from '../http/page.ts'
 import { requireAllowed } from '../http/require-allowed.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
+import { findWebhook } from './webhooks.ts'
 
 /** Test messages of a project per minute. */
 const TESTS_PER_MINUTE = 10
-/** Deliveries of one replay. */
-const MAX_REPLAY = 10_000
 
+type StoredReplay = Prisma.WebhookReplayGetPayload<object>
 type StoredDelivery = Prisma.WebhookDeliveryGetPayload<object>
 
-const SEND_AGAIN = `status = 'pending', attempts = 0, queued_at = now(), next_attempt_at = now(), attempt_token = NULL,
-  response_status = NULL, response_body = NULL, error = NULL, duration_ms = NULL, delivered_at = NULL`
-/** Whether no process is attempting it. */
-const IS_AT_REST = '(attempt_token IS NULL OR next_attempt_at <= now())'
-
 const REDELIVER = `
-  UPDATE webhook.deliveries SET ${SEND_AGAIN} WHERE id = $1 AND webhook_id = $2 AND ${IS_AT_REST}`
-// One row more than allowed shows that the range has too many.
-const COUNT = `
-  SELECT count(*)::int AS found FROM (
-    SELECT FROM webhook.deliveries
-    WHERE webhook_id = $1 AND created_at >= $2 AND created_at < $3 AND status = ANY($4::text[]) AND NOT test
-    LIMIT ${MAX_REPLAY + 1}) AS given`
-const REPLAY = `
-  UPDATE webhook.deliveries SET ${SEND_AGAIN}
-  WHERE webhook_id = $1 AND created_at >= $2 AND created_at < $3 AND status = ANY($4::text[]) AND NOT test`
+  UPDATE webhook.deliveries SET status = 'pending', attempts = 0, queued_at = now(), next_attempt_at = now(), attempt_token = NULL,
+  response_status = NULL, response_body = NULL, error = NULL, duration_ms = NULL, delivered_at = NULL
+  WHERE id = $1 AND webhook_id = $2 AND (attempt_token IS NULL OR next_attempt_at <= now())`
+// Deliveries that are created later would be sent twice. Every id is greater than the first one here. The replay begins
+// after a moment in which it can be canceled.
+const START_REPLAY = `
+  INSERT INTO webhook.replays
+    (webhook_id, from_time, to_time, delivery_status, state, reached_time, reached_id, portion_at)
+  VALUES ($1, $2, least($3, now()), $4, 'running', $2, '00000000-0000-0000-0000-000000000000', now() + interval '2 s')
+  ON CONFLICT (webhook_id) DO UPDATE SET from_time = excluded.from_time, to_time = excluded.to_time,
+    delivery_status = excluded.delivery_status, state = excluded.state, queued = 0,
+    reached_time = excluded.reached_time, reached_id = excluded.reached_id, portion_at = excluded.portion_at, created_at = now(),
+    finished_at = NULL
+  WHERE replays.state <> 'running'`
 
 /** The deliveries of webhooks, tests of them and repetitions. */
 export const webhookDeliveryRoutes = ({ projectRoute, db, clock, rateLimiter }: ManagementDeps): Route[] => {
   const find = async (projectId: string, id: string) =>
-    requireFound(await db.prisma.webhook.findFirst({ where: { id: requireId(id), projectId } }))
+    requireFound(await findWebhook(db.prisma, projectId, id))
 
   const findActive = async (projectId: string, id: string) => {
     const webhook = await find(projectId, id)
@@ -75,17 +77,32 @@ export const webhookDeliveryRoutes = ({ projectRoute, db, clock, rateLimiter }: 
       const [from, to] = [dateOfTime(body.from), dateOfTime(body.to)]
       if (from >= to) throw unprocessable('from', 'range', 'must be before to', body.from)
       await findActive(projectId, id)
-      const values = [id, from, to, body.status ? [body.status] : ['delivered', 'failed']]
-      const { rows } = await db.pool.query<{ found: number }>(COUNT, values)
-      if ((rows[0]?.found ?? 0) > MAX_REPLAY)
-        throw unprocessable(
-          'to',
-          'max_deliveries',
-          `must end a range of at most ${MAX_REPLAY} deliveries: choose a shorter one`,
-          body.to,
+      const { rowCount } = await db.pool.query(START_REPLAY, [id, from, to, body.status ?? null])
+      if (rowCount === 0)
+        throw new AppError(
+          'conflict',
+          'A replay of this webhook is running: wait until it ends, or cancel it',
         )
-      const { rowCount } = await db.pool.query(REPLAY, values)
-      return { status: 202, body: { queued: rowCount ?? 0 } }
+      return {
+        status: 202,
+        body: replayView(await db.prisma.webhookReplay.findUniqueOrThrow({ where: { webhookId: id } })),
+      }
+    }),
+    projectRoute(getWebhookReplay, async ({ projectId, id }) => {
+      const { id: webhookId } = await find(projectId, id)
+      const replay = await db.prisma.webhookReplay.findUnique({ where: { webhookId } })
+      return { body: { replay: replay && replayView(replay) } }
+    }),
+    projectRoute(cancelWebhookReplay, async ({ projectId, id, requireMatch }) => {
+      const { id: webhookId } = await find(projectId, id)
+      const replay = requireFound(await db.prisma.webhookReplay.findUnique({ where: { webhookId } }))
+      requireMatch({ replay: replayView(replay) })
+      const { count } = await db.prisma.webhookReplay.updateMany({
+        where: { webhookId, state: 'running' },
+        data: { state: 'canceled', finishedAt: new Date(clock()) },
+      })
+      requireFound(count > 0 || null)
+      return { status: 204 }
     }),
     projectRoute(testWebhook, async ({ projectId, id }) => {
       const webhook = await find(projectId, id)
@@ -117,6 +134,26 @@ export const webhookDeliveryRoutes = ({ projectRoute, db, clock, rateLimiter }: 
     }),
   ]
 }
+
+const replayView = ({
+  fromTime,
+  toTime,
+  deliveryStatus,
+  state,
+  queued,
+  reachedTime,
+  createdAt,
+  finishedAt,
+}: StoredReplay) => ({
+  from: fromTime,
+  to: toTime,
+  status: deliveryStatus,
+  state,
+  queued,
+  reachedAt: reachedTime,
+  createdAt,
+  finishedAt,
+})
 
 const deliveryView = ({
   id,

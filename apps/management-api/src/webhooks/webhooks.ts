@@ -30,7 +30,11 @@ export const webhookRoutes = ({ projectRoute, db, clock, quotas }: ManagementDep
     const webhook = await db.prisma.$transaction(async (tx) => {
       const ownerId = await ownerFor(tx, projectId, actor)
       await lockQuota(tx, projectId, 'webhooks')
-      requireWithinQuota(quotas, 'webhooks', (await tx.webhook.count({ where: { projectId } })) + 1)
+      requireWithinQuota(
+        quotas,
+        'webhooks',
+        (await tx.webhook.count({ where: { projectId, deletedAt: null } })) + 1,
+      )
       return tx.webhook.create({
         data: {
           id: uuidv7(),
@@ -49,10 +53,14 @@ export const webhookRoutes = ({ projectRoute, db, clock, quotas }: ManagementDep
     return { status: 201, body: { ...view(webhook), secret }, version: versionOf(webhook) }
   }),
   projectRoute(listWebhooks, async ({ projectId, query }) => ({
-    body: await pageOf(query, (page) => db.prisma.webhook.findMany(page({ projectId })), view),
+    body: await pageOf(
+      query,
+      (page) => db.prisma.webhook.findMany(page({ projectId, deletedAt: null })),
+      view,
+    ),
   })),
   projectRoute(getWebhook, async ({ projectId, id }) =>
-    reply(requireFound(await db.prisma.webhook.findFirst({ where: { id: requireId(id), projectId } }))),
+    reply(requireFound(await findWebhook(db.prisma, projectId, id))),
   ),
   projectRoute(updateWebhook, async ({ projectId, id, body, requireMatch }) => {
     const { filter, ...change } = body
@@ -85,7 +93,11 @@ export const webhookRoutes = ({ projectRoute, db, clock, quotas }: ManagementDep
   projectRoute(deleteWebhook, async ({ projectId, id, requireMatch }) => {
     await db.prisma.$transaction(async (tx) => {
       requireMatch(versionOf(await lockWebhook(tx, projectId, id)))
-      await tx.webhook.delete({ where: { id } })
+      // The dispatcher deletes the row after its deliveries, of which there may be millions.
+      await tx.webhook.update({
+        where: { id },
+        data: { deletedAt: new Date(clock()), status: 'paused', noticeDueAt: null },
+      })
     })
     return { status: 204 }
   }),
@@ -110,6 +122,14 @@ export const webhookRoutes = ({ projectRoute, db, clock, quotas }: ManagementDep
   }),
 ]
 
+/** A webhook of the project that is not deleted, or null. @throws AppError not_found when `id` is no UUID */
+export const findWebhook = (
+  { webhook }: Pick<Prisma.TransactionClient, 'webhook'>,
+  projectId: string,
+  id: string,
+): Promise<StoredWebhook | null> =>
+  webhook.findFirst({ where: { id: requireId(id), projectId, deletedAt: null } })
+
 /** Reads a webhook and locks it until the transaction ends. */
 const lockWebhook = async (
   tx: Prisma.TransactionClient,
@@ -117,7 +137,7 @@ const lockWebhook = async (
   id: string,
 ): Promise<StoredWebhook> => {
   await lockRow(tx, 'webhook.webhooks', id)
-  return requireFound(await tx.webhook.findFirst({ where: { id, projectId } }))
+  return requireFound(await findWebhook(tx, projectId, id))
 }
 
 const requireUsable = ({ url, filter }: { url?: string; filter?: unknown }): void => {

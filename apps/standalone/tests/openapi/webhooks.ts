@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import {
+  cancelWebhookReplay,
   createWebhook,
   deleteWebhook,
   getWebhook,
+  getWebhookReplay,
   listWebhookDeliveries,
   listWebhooks,
   redeliverWebhookDelivery,
@@ -27,6 +29,11 @@ const onWebhook = async (
   const owner = await asOwner(world)
   const { body } = await world.call(createWebhook, { ...owner, body: { ...aWebhook(), ...fields } })
   return { ...owner, params: { ...owner.params, id: stringIn(body, 'id') } } as never
+}
+const onReplay = async (world: World): Promise<Call> => {
+  const hook = await onWebhook(world)
+  await world.call(replayWebhook, { ...hook, body: range })
+  return hook
 }
 const onDelivery = async (world: World, fields: object = {}): Promise<Call> => {
   const hook = await onWebhook(world, fields)
@@ -62,9 +69,16 @@ export const webhookExamples: Example[] = [
     operation: replayWebhook,
     good: async (world) => ({ ...(await onWebhook(world)), body: range }),
     others: {
+      409: async (world) => {
+        const hook = { ...(await onWebhook(world)), body: range }
+        await world.call(replayWebhook, hook)
+        return hook
+      },
       422: async (world) => ({ ...(await onWebhook(world, { status: 'paused' })), body: range }),
     },
   },
+  { operation: getWebhookReplay, good: onReplay },
+  { operation: cancelWebhookReplay, good: onReplay },
   {
     operation: listWebhookDeliveries,
     good: async (world) => ({ ...(await onDelivery(world)), query: { limit: '2', topic: 'test' } }),

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import {
   Id,
   JsonObject,
@@ -8,8 +8,8 @@ import {
   patternOf,
   Timestamp,
 } from '../schema-parts.ts'
-import { webhookDeliveryStatuses, webhookStatuses, webhookTopics } from '../webhook.ts'
-import { Unprocessable } from './error-bodies.ts'
+import { webhookDeliveryStatuses, webhookReplayStates, webhookStatuses, webhookTopics } from '../webhook.ts'
+import { ErrorBody, Unprocessable } from './error-bodies.ts'
 import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf, pageParameters } from './page.ts'
 
@@ -123,7 +123,31 @@ const Replay = Type.Object({
   to: Type.String({ format: 'date-time', description: 'Deliveries created before this time.' }),
   status: Type.Optional(Type.Enum(['delivered', 'failed'], { description: 'Only these; without it, both.' })),
 })
-const Replayed = Type.Object({ queued: Type.Integer({ description: 'Deliveries that are sent again.' }) })
+const ReplayView = Type.Object({
+  from: Timestamp,
+  to: Type.Unsafe<string>({ ...Timestamp, description: 'At most the time of the request.' }),
+  status: Type.Unsafe<string | null>({
+    ...NullableString,
+    description: '`delivered` or `failed`: only these; null: both.',
+  }),
+  state: Type.Enum(webhookReplayStates, {
+    description:
+      '`limited`: it ended because it has queued 100,000 deliveries; start another from `reachedAt` for the rest.',
+  }),
+  queued: Type.Integer({ description: 'Deliveries that are sent again, so far.' }),
+  reachedAt: Type.Unsafe<string>({
+    ...Timestamp,
+    description: 'Deliveries created before this time were handled.',
+  }),
+  createdAt: Timestamp,
+  finishedAt: NullableTimestamp,
+})
+const LatestReplay = Type.Object({
+  replay: Type.Unsafe<Static<typeof ReplayView> | null>({
+    ...Type.Union([ReplayView, Type.Null()]),
+    description: 'Null when there was none.',
+  }),
+})
 
 const tag = 'Webhooks'
 const collection = '/api/projects/{projectId}/webhooks'
@@ -221,10 +245,37 @@ export const replayWebhook = defineOperation({
   path: `${one}/replay`,
   tag,
   summary: 'Send the deliveries of a time range again',
-  description: 'At most 10,000 at once. They keep their `webhook-id`.',
+  description:
+    'One replay of a webhook at a time, of at most 100,000 deliveries. They keep their `webhook-id`, and are queued in ' +
+    'portions of 1,000 while fewer than 1,000 deliveries of the webhook wait.',
   access: { by: 'project', role: 'editor' },
   body: Replay,
-  answers: { 202: { description: 'They are sent soon', schema: Replayed }, 422: paused },
+  answers: {
+    202: { description: 'The replay that was started', schema: ReplayView },
+    409: { description: 'Another replay of the webhook is running', schema: ErrorBody },
+    422: paused,
+  },
+})
+
+export const getWebhookReplay = defineOperation({
+  id: 'getWebhookReplay',
+  method: 'get',
+  path: `${one}/replay`,
+  tag,
+  summary: 'Get the progress of the latest replay',
+  access: { by: 'project', role: 'editor' },
+  answers: { 200: { description: 'The replay', schema: LatestReplay } },
+})
+
+export const cancelWebhookReplay = defineOperation({
+  id: 'cancelWebhookReplay',
+  method: 'delete',
+  path: `${one}/replay`,
+  tag,
+  summary: 'Cancel the running replay',
+  description: 'A replay begins after 2 s. What it has queued is sent. 404 when none is running.',
+  access: { by: 'project', role: 'editor' },
+  answers: { 204: { description: 'Canceled' } },
 })
 
 export const listWebhookDeliveries = defineOperation({
@@ -258,6 +309,8 @@ export const webhookOperations = [
   rotateWebhookSecret,
   testWebhook,
   replayWebhook,
+  getWebhookReplay,
+  cancelWebhookReplay,
   listWebhookDeliveries,
   redeliverWebhookDelivery,
 ]
