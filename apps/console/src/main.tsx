@@ -7,16 +7,17 @@ import { createRoot } from 'react-dom/client'
 import { ApiError } from './api/client.ts'
 import { accountQuery, noteSignedIn } from './api/session.ts'
 import { createConsoleRouter } from './router.tsx'
+import { ReauthenticationDialog } from './shell/reauthentication-dialog.tsx'
 import { Toasts } from './ui/toasts.tsx'
 
-/** Opens the sign-in page when the session has ended. */
+/** Opens the sign-in page when the session has ended, and the set-up of a second factor that a company requires. */
 const onError = (error: Error): void => {
-  if (
-    !(error instanceof ApiError) ||
-    error.status !== 401 ||
-    router.state.location.pathname.startsWith('/sign-')
-  )
-    return
+  if (!(error instanceof ApiError)) return
+  if (error.code === 'second_factor_required') {
+    void client.invalidateQueries({ queryKey: accountQuery.queryKey })
+    void router.navigate({ to: '/second-factor' })
+  }
+  if (error.status !== 401 || router.state.location.pathname.startsWith('/sign-')) return
   noteSignedIn(false)
   client.removeQueries({ queryKey: accountQuery.queryKey })
   void router.navigate({ to: '/sign-in', search: { next: router.state.location.href } as never })
@@ -52,6 +53,7 @@ createRoot(root).render(
     <CSPProvider disableStyleElements>
       <QueryClientProvider client={client}>
         <RouterProvider router={router} />
+        <ReauthenticationDialog />
         <Toasts />
       </QueryClientProvider>
     </CSPProvider>

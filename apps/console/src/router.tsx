@@ -45,8 +45,9 @@ const project = createRoute({
   path: '/p/$projectId',
   component: Shell,
   beforeLoad: async ({ context, params, location }) => {
-    if (!(await readAccount(context.client)))
-      throw redirect({ to: '/sign-in', search: { next: location.href } as never })
+    const account = await readAccount(context.client)
+    if (!account) throw redirect({ to: '/sign-in', search: { next: location.href } as never })
+    if (account.closedProjectIds.includes(params.projectId)) throw redirect({ to: '/second-factor' })
     localStorage.setItem('project', params.projectId)
   },
 })
@@ -62,6 +63,14 @@ const resetPassword = createRoute({
   getParentRoute: () => root,
   path: '/reset-password',
   component: ResetPassword,
+})
+const secondFactor = createRoute({
+  getParentRoute: () => root,
+  path: '/second-factor',
+  component: lazyRouteComponent(() => import('./account/required-second-factor.tsx'), 'RequiredSecondFactor'),
+  beforeLoad: async ({ context }) => {
+    if (!(await readAccount(context.client))) throw redirect({ to: '/sign-in' })
+  },
 })
 const verifyEmail = createRoute({
   getParentRoute: () => root,
@@ -317,6 +326,7 @@ const tree = root.addChildren([
   signUp,
   forgotPassword,
   resetPassword,
+  secondFactor,
   verifyEmail,
   invitation,
   project.addChildren(pages),

@@ -60,6 +60,49 @@ If you did not create it, set another password now, which revokes all access tok
 ${pages}/forgot-password
 `,
   }),
+  second_factor_added: ({ recipient, at, pages }) => ({
+    subject: 'A second factor was set up for your Waymark account',
+    text: `An authenticator app was set up for the Waymark account ${recipient} at
+${at.toISOString()}. A sign-in now needs a code of it besides the password, and all other
+sessions have ended.
+
+If you did not set it up, set another password now, and ask the operator of Waymark or an owner of
+your project to remove the second factor:
+
+${pages}/forgot-password
+`,
+  }),
+  second_factor_removed: ({ recipient, at, pages }) => ({
+    subject: 'The second factor of your Waymark account was removed',
+    text: `The second factor of the Waymark account ${recipient} was removed at
+${at.toISOString()}. A sign-in needs the password only.
+
+If you did not remove it and did not ask an owner of your project to, set another password now:
+
+${pages}/forgot-password
+`,
+  }),
+  recovery_code_used: ({ recipient, at, pages }) => ({
+    subject: 'A recovery code of your Waymark account was used',
+    text: `A recovery code of the Waymark account ${recipient} was used at
+${at.toISOString()}. It cannot be used again.
+
+If you did not use it, set another password now, and then create new recovery codes on the page of
+your account:
+
+${pages}/forgot-password
+`,
+  }),
+  recovery_codes_renewed: ({ recipient, at, pages }) => ({
+    subject: 'The recovery codes of your Waymark account were replaced',
+    text: `The recovery codes of the Waymark account ${recipient} were replaced at
+${at.toISOString()}. Earlier codes are not valid any more.
+
+If you did not replace them, set another password now:
+
+${pages}/forgot-password
+`,
+  }),
   password_changed: ({ recipient, at, pages }) => ({
     subject: 'Your Waymark password was changed',
     text: `The password of the Waymark account ${recipient} was changed at

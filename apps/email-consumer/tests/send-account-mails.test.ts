@@ -66,17 +66,21 @@ describe.skipIf(!services)('emails about an account', () => {
     expect(mailDueAt).toBeNull()
   })
 
-  it.each(['password_changed', 'access_token_created'] as const)(
-    'of the kind %s say when, and carry no token',
-    async (kind) => {
-      const id = await queue(kind, { createdAt: new Date('2026-11-25T09:30:00Z') })
-      await run()
-      expect(textOf(sent[0])).toContain('2026-11-25T09:30:00.000Z')
-      expect(textOf(sent[0])).toContain('https://waymark.example/console/forgot-password')
-      expect(tokenIn(sent[0])).toBe('')
-      expect(await stored(id)).toMatchObject({ tokenHash: null, tokenExpiresAt: null, mailDueAt: null })
-    },
-  )
+  it.each([
+    'password_changed',
+    'access_token_created',
+    'second_factor_added',
+    'second_factor_removed',
+    'recovery_code_used',
+    'recovery_codes_renewed',
+  ] as const)('of the kind %s say when, and carry no token', async (kind) => {
+    const id = await queue(kind, { createdAt: new Date('2026-11-25T09:30:00Z') })
+    await run()
+    expect(textOf(sent[0])).toContain('2026-11-25T09:30:00.000Z')
+    expect(textOf(sent[0])).toContain('https://waymark.example/console/forgot-password')
+    expect(tokenIn(sent[0])).toBe('')
+    expect(await stored(id)).toMatchObject({ tokenHash: null, tokenExpiresAt: null, mailDueAt: null })
+  })
 
   it('are not sent while it is unknown whether the address has an account', async () => {
     await queue('reset_password', { userId: null, recipient: 'nobody@shop.example', mailDueAt: null })

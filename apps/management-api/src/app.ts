@@ -6,6 +6,7 @@ import { passwordResetLoop } from './accounts/account-mails.ts'
 import { ownAccountRoutes } from './accounts/own-account.ts'
 import { createPasswords } from './accounts/passwords.ts'
 import { recoverAccountRoutes } from './accounts/recover-account.ts'
+import { secondFactorRoutes } from './accounts/second-factor-routes.ts'
 import { createSessions, forgetExpired } from './accounts/session-queries.ts'
 import { signInRoutes } from './accounts/sign-in.ts'
 import { tenantRoutes } from './accounts/tenants.ts'
@@ -104,6 +105,7 @@ export const createManagementApi = (
       ...ownAccountRoutes(deps),
       ...recoverAccountRoutes(deps),
       ...accessTokenRoutes(deps),
+      ...secondFactorRoutes(deps),
       ...projectRoutes(deps),
       ...demoDataRoutes(deps),
       ...memberRoutes(deps),

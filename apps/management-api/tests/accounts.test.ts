@@ -42,9 +42,16 @@ describe.skipIf(!services)('accounts', () => {
           email,
           name: 'Grace',
           emailVerifiedAt: null,
+          hasSecondFactor: false,
           createdAt: expect.any(String),
         },
-        tenant: { id: expect.any(String), name: 'Navy', createdAt: expect.any(String) },
+        tenant: {
+          id: expect.any(String),
+          name: 'Navy',
+          requiresSecondFactor: false,
+          createdAt: expect.any(String),
+        },
+        closedProjectIds: [],
         projects: [
           {
             id: expect.any(String),

@@ -432,7 +432,12 @@ describe.skipIf(!services)('projects and their members', () => {
       const { owner, project } = await anOwner()
       const viewer = await management.member(project.id, 'viewer')
       const path = `/api/tenant/profile?tenantId=${project.tenantId}`
-      const tenant = { id: project.tenantId, name: 'Ada', createdAt: expect.any(String) }
+      const tenant = {
+        id: project.tenantId,
+        name: 'Ada',
+        requiresSecondFactor: false,
+        createdAt: expect.any(String),
+      }
       expect(await json(viewer.request('GET', path))).toEqual(tenant)
       const key = { 'X-API-Key': await management.key(project.id, ['tenant:read']) }
       const byKey = (query = '') => fetch(`${management.url}/api/tenant/profile${query}`, { headers: key })

@@ -5,6 +5,7 @@ import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { resolvePasswordResets } from '../src/accounts/account-mails.ts'
 import { forgetExpired } from '../src/accounts/session-queries.ts'
+import { noteCalls } from './note-calls.ts'
 import { type Browser, type Management, PASSWORD, startManagement } from './start-management.ts'
 
 const HOUR_MS = 3_600_000
@@ -256,25 +257,6 @@ describe.skipIf(!services)('a request for a password reset', () => {
   let management: Management
   const touched: string[] = []
 
-  /** Notes which members of `target` are used, with the SQL of queries. */
-  const noting = <T extends object>(target: T, label: string): T =>
-    new Proxy(target, {
-      get: (_, name) => {
-        const value: unknown = Reflect.get(target, name)
-        if (typeof value !== 'function') {
-          touched.push(`${label}.${String(name)}`)
-          return value
-        }
-        return (...args: unknown[]) => {
-          const [query] = args
-          const text: unknown =
-            typeof query === 'object' && query !== null ? Reflect.get(query, 'text') : query
-          touched.push(`${label}.${String(name)} ${typeof text === 'string' ? text : ''}`)
-          return Reflect.apply(value, target, args)
-        }
-      },
-    })
-
   beforeAll(async () => {
     management = await startManagement({
       trustedProxies: 1,
@@ -283,8 +265,8 @@ describe.skipIf(!services)('a request for a password reset', () => {
         ...platform,
         db: {
           ...platform.db,
-          pool: noting(platform.db.pool, 'pool'),
-          prisma: noting(platform.db.prisma, 'prisma'),
+          pool: noteCalls(touched, platform.db.pool, 'pool'),
+          prisma: noteCalls(touched, platform.db.prisma, 'prisma'),
         },
       }),
       arrange: (service) => ({ ...service, loops: [] }),

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { type Constellation, eventually, startStandalone } from '@waymark/testing'
+import { generate } from 'otplib'
 import type { Browser, Page } from 'playwright-core'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -230,6 +231,70 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await page.getByRole('alertdialog').getByRole('button', { name: 'Revoke' }).click()
     await page.getByText('No access tokens').waitFor()
     expect(await statusOf()).toBe(401)
+  })
+
+  it('sets up a second factor, asks for it at a sign-in and again before what destroys', async () => {
+    await open('/settings/account', 'Settings')
+    await button('Set up a second factor').click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Show the QR code' }).click()
+    await dialog.getByRole('img', { name: 'QR code for the authenticator app' }).waitFor()
+    await expectAccessible(page)
+    const secret = await dialog.getByRole('region', { name: 'Key' }).innerText()
+    // The code of the step before, so that the one of now is left.
+    const epoch = Math.floor(Date.now() / 1000)
+    await dialog.getByLabel('Code').fill(await generate({ secret, epoch: epoch - 30 }))
+    await dialog.getByRole('button', { name: 'Confirm' }).click()
+    const codes = (await dialog.getByRole('region', { name: 'Recovery codes' }).innerText()).split('\n')
+    expect(codes).toHaveLength(10)
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: 'I have kept them' }).click()
+    await page.getByText('Recovery codes left').waitFor()
+
+    const context = await browser.newContext({ reducedMotion: 'reduce' })
+    const other = await context.newPage()
+    const problems = collectFailures(other)
+    await other.goto(`${baseUrl}/console/sign-in`)
+    await other.getByLabel('Email').fill('ada@example.com')
+    await other.getByRole('textbox', { name: 'Password' }).fill('a long way to the shop')
+    await other.getByRole('button', { name: 'Sign in' }).click()
+    await other.getByRole('heading', { level: 1, name: 'Enter your code' }).waitFor()
+    await expectAccessible(other)
+    await other.getByLabel('Code').fill(codes[0] ?? '')
+    await other.getByRole('button', { name: 'Sign in' }).click()
+    await other.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
+
+    // The answer of the API when the sign-in is 10 minutes ago.
+    const stale = { error: 'Confirm that it is you', code: 'reauthentication_required', method: 'code' }
+    await other.route(
+      '**/api/auth/second-factor/recovery-codes',
+      (route) => route.fulfill({ status: 403, contentType: 'application/json', body: JSON.stringify(stale) }),
+      { times: 1 },
+    )
+    await navigate(other, `${project}/settings/account`)
+    await other.getByRole('button', { name: 'New recovery codes' }).click()
+    await other.getByRole('alertdialog').getByRole('button', { name: 'Replace' }).click()
+    const proof = other.getByRole('dialog', { name: 'Confirm that it is you' })
+    await proof.getByLabel('Code').fill(codes[1] ?? '')
+    await expectAccessible(other)
+    await proof.getByRole('button', { name: 'Confirm' }).click()
+    const renewed = await other.getByRole('region', { name: 'Recovery codes' }).innerText()
+    expect(renewed.split('\n')).toHaveLength(10)
+    expect(renewed).not.toContain(codes[2])
+    await other.getByRole('button', { name: 'I have kept them' }).click()
+
+    await other.getByRole('switch', { name: 'Require a second factor' }).click()
+    await other.getByText('Members need a second factor').waitFor()
+    await other.getByText('requires it').waitFor()
+    await other.getByRole('switch', { name: 'Require a second factor' }).click()
+    await other.getByText('Members need no second factor').waitFor()
+    expect(problems.filter((problem) => !problem.includes('recovery-codes'))).toEqual([])
+    await context.close()
+    await open('/live', 'Live')
+    await open('/settings/account', 'Settings')
+    await button('Remove').click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Remove' }).click()
+    await button('Set up a second factor').waitFor()
   })
 
   it('creates a webhook, tests it and sends deliveries again', async () => {

@@ -1,5 +1,6 @@
 import createClient from 'openapi-fetch'
 import type { paths } from '../generated/api.d.ts'
+import { askForProof, type ProofMethod } from './reauthentication.ts'
 
 /** A problem of one field, as reported by the API. */
 type FieldProblem = { field: string; message: string }
@@ -8,14 +9,38 @@ type FieldProblem = { field: string; message: string }
 export class ApiError extends Error {
   readonly status: number
   readonly problems: readonly FieldProblem[]
-  constructor(status: number, message: string, problems: readonly FieldProblem[] = []) {
+  /** What the user has to do first, if the API names it. */
+  readonly code: string | undefined
+  constructor(status: number, message: string, problems: readonly FieldProblem[] = [], code?: string) {
     super(message)
     this.status = status
     this.problems = problems
+    this.code = code
   }
 }
 
 export const api = createClient<paths>({ baseUrl: '/' })
+
+const copies = new Map<string, Request>()
+
+/** Repeats a request that needs a recent sign-in after the user has proved who they are. */
+api.use({
+  onRequest: ({ id, request }) => {
+    // A body can be sent once.
+    if (request.method !== 'GET') copies.set(id, request.clone())
+  },
+  onResponse: async ({ id, response }) => {
+    const copy = copies.get(id)
+    copies.delete(id)
+    if (!copy || response.status !== 403) return undefined
+    const { code, method } = (await response.clone().json()) as { code?: string; method?: ProofMethod }
+    if (code !== 'reauthentication_required' || !method) return undefined
+    return (await askForProof(method)) ? fetch(copy) : undefined
+  },
+  onError: ({ id }) => {
+    copies.delete(id)
+  },
+})
 
 type Answer<T> = { data?: T; error?: unknown; response: Response }
 
@@ -32,15 +57,16 @@ export const unwrap = async <T>(answer: Promise<Answer<T>>): Promise<T> => {
 }
 
 const errorOf = (status: number, body: unknown): ApiError => {
-  const { error, message, errors, retryAfterSeconds } = (body ?? {}) as {
+  const { error, message, errors, retryAfterSeconds, code } = (body ?? {}) as {
     error?: string
     message?: string
     errors?: FieldProblem[]
     retryAfterSeconds?: number
+    code?: string
   }
   const text = message ?? error ?? `The server answered with status ${status}.`
   const wait = retryAfterSeconds ? ` Try again in ${retryAfterSeconds} s.` : ''
-  return new ApiError(status, `${text}${wait}`, errors ?? [])
+  return new ApiError(status, `${text}${wait}`, errors ?? [], code)
 }
 
 /** The error as text for users. */

@@ -8,12 +8,13 @@ import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { Card, Facts } from '../ui/card.tsx'
 import { ConfirmButton } from '../ui/dialog.tsx'
-import { Form, Input } from '../ui/form.tsx'
+import { Form, Input, Switch } from '../ui/form.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
 import { AccessTokens } from './access-tokens.tsx'
 import { SettingsHeader } from './header.tsx'
+import { SecondFactorCard } from './second-factor.tsx'
 
 /** A browser in a few words, from its user agent. */
 const browserOf = (userAgent: string | null): string => {
@@ -46,6 +47,20 @@ export const AccountSettings = () => {
         }),
       ),
     { done: 'Company renamed', quiet: true },
+  )
+  const isOwner = useMay('owner')
+  const requireFactor = useChange(
+    (requiresSecondFactor: boolean) =>
+      unwrap(
+        api.PATCH('/api/tenant/profile', {
+          params: { query: account?.tenant ? { tenantId: account.tenant.id } : {} },
+          body: { requiresSecondFactor },
+        }),
+      ),
+    {
+      done: ({ requiresSecondFactor }) =>
+        requiresSecondFactor ? 'Members need a second factor' : 'Members need no second factor',
+    },
   )
   const end = useChange(
     (id: string) => unwrap(api.DELETE('/api/auth/sessions/{id}', { params: { path: { id } } })),
@@ -114,6 +129,19 @@ export const AccountSettings = () => {
             ) : (
               <Facts rows={[['Name', account.tenant.name]]} />
             )}
+            <div className="mt-4">
+              <Switch
+                label="Require a second factor"
+                hint={
+                  account.user.hasSecondFactor
+                    ? 'Members without one get only the page that sets it up.'
+                    : 'Set up your own first.'
+                }
+                checked={account.tenant.requiresSecondFactor}
+                disabled={!isOwner || !account.user.hasSecondFactor || requireFactor.isPending}
+                onChange={(required) => requireFactor.mutate(required)}
+              />
+            </div>
           </Card>
         )}
         <Card title="Password" padded>
@@ -153,6 +181,7 @@ export const AccountSettings = () => {
             />
           </Form>
         </Card>
+        <SecondFactorCard />
         <Card
           title="Sessions"
           description="Where you are signed in."

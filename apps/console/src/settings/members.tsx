@@ -90,6 +90,15 @@ export const Members = () => {
       ),
     { done: 'Invitation revoked', quiet: true },
   )
+  const resetFactor = useChange(
+    (id: string) =>
+      unwrap(
+        api.DELETE('/api/projects/{projectId}/members/{id}/second-factor', {
+          params: { path: { projectId, id } },
+        }),
+      ),
+    { done: 'Second factor removed', quiet: true },
+  )
   const offered = ROLES.filter(([one]) => roleAllows(role, one))
   if (!isAdmin) return <AdminsOnly />
   return (
@@ -135,6 +144,28 @@ export const Members = () => {
                       options={offered.map(([one]) => [one, one] as const)}
                     />
                   ),
+              },
+              {
+                title: 'Second factor',
+                wide: true,
+                cell: ({ id, name, hasSecondFactor }) => (
+                  <span className="flex items-center gap-2">
+                    {hasSecondFactor ? 'yes' : 'no'}
+                    {hasSecondFactor && role === 'owner' && id !== ownId && (
+                      <ConfirmButton
+                        small
+                        label="Reset"
+                        title={`Remove the second factor of ${name}?`}
+                        confirm="Remove it"
+                        onConfirm={() => resetFactor.mutateAsync(id)}
+                      >
+                        For somebody who has lost their phone and their recovery codes. Make sure that it is
+                        them who asks. They are signed out, and sign in with the password only.
+                      </ConfirmButton>
+                    )}
+                  </span>
+                ),
+                sort: ({ hasSecondFactor }) => `${hasSecondFactor}`,
               },
               {
                 title: 'Since',

@@ -1,10 +1,9 @@
-import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { api, unwrap } from '../api/client.ts'
-import { noteSignedIn, useAccount, useProjectId } from '../api/session.ts'
+import { useAccount, useProjectId } from '../api/session.ts'
 import { Icon } from '../ui/icon.tsx'
 import { Menu, MenuItem, MenuLine } from './menu.tsx'
+import { useSignOut } from './sign-out.ts'
 import { currentTheme, setTheme } from './theme.ts'
 
 /** The user, the theme, and the sign-out. */
@@ -12,18 +11,12 @@ export const AccountMenu = () => {
   const account = useAccount()
   const projectId = useProjectId()
   const navigate = useNavigate()
-  const client = useQueryClient()
+  const signOut = useSignOut()
   const [theme, show] = useState(currentTheme)
   const toggle = () => {
     const next = theme === 'dark' ? 'light' : 'dark'
     setTheme(next)
     show(next)
-  }
-  const signOut = async () => {
-    await unwrap(api.POST('/api/auth/logout')).catch(() => undefined)
-    noteSignedIn(false)
-    client.clear()
-    await navigate({ to: '/sign-in' })
   }
   if (!account) return null
   return (

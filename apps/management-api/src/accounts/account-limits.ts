@@ -43,6 +43,28 @@ export const createAccountLimits = ({
   ): Promise<void> =>
     requireAllowed(rateLimiter, { bucket, key: clientNetworkOf(address), limit, windowMs, message })
 
+  const attempt = async (key: Buffer, check: () => Promise<boolean>): Promise<boolean> => {
+    const now = clock()
+    const { rowCount } = await pool.query({
+      name: 'claim-sign-in-attempt',
+      text: CLAIM,
+      values: [key, limits.signInFailures, new Date(now), new Date(now + FAILURES_MS)],
+    })
+    if (rowCount !== 1) {
+      const { rows } = await pool.query<{ window_ends_at: Date }>(WINDOW, [key])
+      throw rateLimited(TOO_MANY, (rows[0]?.window_ends_at.getTime() ?? now) - now)
+    }
+    try {
+      const isCorrect = await check()
+      if (isCorrect) await pool.query(FORGET, [key])
+      return isCorrect
+    } catch (error) {
+      // The error of the check matters more, and the count expires with its window.
+      await pool.query(GIVE_BACK, [key]).catch(() => {})
+      throw error
+    }
+  }
+
   return {
     /** Counts an attempt to sign in from an address. */
     countSignIn: (address: string): Promise<void> =>
@@ -75,28 +97,15 @@ export const createAccountLimits = ({
      * Whether `check` accepts the password of an account. An attempt counts as failed until it succeeds, which clears
      * the count. It does not count when `check` rejects.
      */
-    attempt: async (email: string, address: string, check: () => Promise<boolean>): Promise<boolean> => {
-      const key = failuresKey(email, address)
-      const now = clock()
-      const { rowCount } = await pool.query({
-        name: 'claim-sign-in-attempt',
-        text: CLAIM,
-        values: [key, limits.signInFailures, new Date(now), new Date(now + FAILURES_MS)],
-      })
-      if (rowCount !== 1) {
-        const { rows } = await pool.query<{ window_ends_at: Date }>(WINDOW, [key])
-        throw rateLimited(TOO_MANY, (rows[0]?.window_ends_at.getTime() ?? now) - now)
-      }
-      try {
-        const isCorrect = await check()
-        if (isCorrect) await pool.query(FORGET, [key])
-        return isCorrect
-      } catch (error) {
-        // The error of the check matters more, and the count expires with its window.
-        await pool.query(GIVE_BACK, [key]).catch(() => {})
-        throw error
-      }
-    },
+    attempt: (email: string, address: string, check: () => Promise<boolean>): Promise<boolean> =>
+      attempt(failuresKey(email, address), check),
+
+    /**
+     * The same for codes of a second factor, from all addresses together: a code is short, and only who knows the password
+     * can send one.
+     */
+    attemptCode: (userId: string, check: () => Promise<boolean>): Promise<boolean> =>
+      attempt(createHash('sha256').update(`second factor\n${userId}`).digest(), check),
   }
 }
 

@@ -113,6 +113,8 @@ export const endSignIns = async (
 ): Promise<void> => {
   const others = exceptSessionId === undefined ? {} : { id: { not: exceptSessionId } }
   if (exceptSessionId === undefined) await tx.accessToken.deleteMany({ where: { userId: user.id } })
+  // Before sessions: a sign-in that is being finished starts one.
+  await tx.signInChallenge.deleteMany({ where: { userId: user.id } })
   await tx.session.deleteMany({ where: { userId: user.id, ...others } })
   await tx.accountMail.deleteMany({ where: { userId: user.id, kind: 'reset_password' } })
   await queueAccountMail(tx, user, 'password_changed')

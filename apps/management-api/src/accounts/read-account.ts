@@ -4,7 +4,13 @@ import type { Platform } from '@waymark/service-kit'
 import type { Session } from './session-queries.ts'
 
 /** A tenant of a user; `owned` if the user owns one of its projects. */
-type TenantOfUser = { id: string; name: string; createdAt: Date; owned: boolean }
+type TenantOfUser = {
+  id: string
+  name: string
+  requiresSecondFactor: boolean
+  createdAt: Date
+  owned: boolean
+}
 
 /** The role in a stored row. @throws Error when the database holds another text, which its constraint refuses */
 export const roleOf = (text: string): ProjectRole => {
@@ -23,7 +29,7 @@ export const findTenants = (
   projectIds: Session['projectIds'] = null,
 ): Promise<TenantOfUser[]> =>
   prisma.$queryRaw<TenantOfUser[]>`
-    SELECT t.id, t.name, t.created_at AS "createdAt", bool_or(m.role = 'owner') AS owned
+    SELECT t.id, t.name, t.requires_second_factor AS "requiresSecondFactor", t.created_at AS "createdAt", bool_or(m.role = 'owner') AS owned
     FROM core.project_members m JOIN core.projects p ON p.id = m.project_id JOIN core.tenants t ON t.id = p.tenant_id
     WHERE m.user_id = ${userId}::uuid AND (${projectIds}::uuid[] IS NULL OR p.id = ANY(${projectIds}::uuid[]))
     GROUP BY t.id ORDER BY owned DESC, t.id`
@@ -33,12 +39,17 @@ export const withinProjects = (projectIds: Session['projectIds']) =>
   projectIds === null ? {} : { projectId: { in: [...projectIds] } }
 
 /** A tenant as shown to its users. */
-export const tenantView = ({ id, name, createdAt }: Omit<TenantOfUser, 'owned'>) => ({ id, name, createdAt })
+export const tenantView = ({ id, name, requiresSecondFactor, createdAt }: Omit<TenantOfUser, 'owned'>) => ({
+  id,
+  name,
+  requiresSecondFactor,
+  createdAt,
+})
 
 /** An account as shown to its user, with its projects or those in `projectIds`. */
 export const readAccount = async (
   { prisma }: Platform['db'],
-  { id, email, name, emailVerifiedAt, createdAt }: Session['user'],
+  { id, email, name, emailVerifiedAt, hasSecondFactor, createdAt }: Session['user'],
   projectIds: Session['projectIds'] = null,
 ) => {
   const [tenants, members] = await Promise.all([
@@ -50,10 +61,14 @@ export const readAccount = async (
     }),
   ])
   const [tenant] = tenants
+  const closing = new Set(tenants.filter((one) => one.requiresSecondFactor).map((one) => one.id))
   return {
-    user: { id, email, name, emailVerifiedAt, createdAt },
+    user: { id, email, name, emailVerifiedAt, hasSecondFactor, createdAt },
     tenant: tenant ? tenantView(tenant) : null,
     projects: members.map(({ role, project }) => projectView(project, roleOf(role))),
+    closedProjectIds: members
+      .filter(({ project }) => !hasSecondFactor && closing.has(project.tenantId))
+      .map(({ projectId }) => projectId),
   }
 }
 

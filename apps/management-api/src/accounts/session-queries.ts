@@ -1,3 +1,5 @@
+import { AppError, CHALLENGE_MINUTES } from '@waymark/contracts'
+import type { Prisma } from '@waymark/database'
 import { generateToken, hashAccessToken, hashToken } from '@waymark/domain'
 import { everyMs, type Loop, type Platform } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
@@ -10,20 +12,34 @@ const MAX_SESSION_DAYS = 30
 /** Minimum time between two updates of a session's last use, in ms. */
 const TOUCH_MS = 3_600_000
 const MAX_USER_AGENT_LENGTH = 300
+/** How long a sign-in waits for its second factor, in ms. */
+export const CHALLENGE_MS = CHALLENGE_MINUTES * 60_000
 
 /**
  * A session or personal access token, and its user.
  * - `renewed`: its expiry was extended, so its cookie must be renewed as well.
  * - `kind`: operations on sign-ins refuse access tokens.
+ * - `verifiedAt`: when the user has last proved who they are, at the sign-in or later; null for an access token.
  * - `projectIds`: the projects in which it may be used; null for all of the user.
  */
 export type Session = {
   id: string
-  user: { id: string; email: string; name: string; emailVerifiedAt: Date | null; createdAt: Date }
+  user: {
+    id: string
+    email: string
+    name: string
+    emailVerifiedAt: Date | null
+    hasSecondFactor: boolean
+    createdAt: Date
+  }
+  verifiedAt: Date | null
   renewed: boolean
   kind: 'session' | 'access-token'
   projectIds: readonly string[] | null
 }
+
+/** What a browser keeps of a sign-in that waits for its second factor. */
+type NewChallenge = { token: string; expiresAt: Date }
 
 /** Whether a session or access token may be used in a project of its user. */
 export const coversProject = ({ projectIds }: Pick<Session, 'projectIds'>, projectId: string): boolean =>
@@ -36,15 +52,22 @@ export const actorOf = ({ kind, id, user }: Pick<Session, 'kind' | 'id' | 'user'
   accessTokenId: kind === 'access-token' ? id : null,
 })
 
+/** A sign-in that waits for its second factor. */
+type Challenge = { id: string; user: Session['user'] }
+
+const USER_COLUMNS = `
+  u.id AS user_id, u.email, u.name, u.email_verified_at, u.created_at,
+  EXISTS (SELECT FROM core.second_factors f WHERE f.user_id = u.id AND f.secret IS NOT NULL) AS has_second_factor`
+
 const FIND_ACCESS_TOKEN = `
   SELECT t.id, t.last_used_at, CASE WHEN t.all_projects THEN NULL ELSE t.project_ids END AS project_ids,
-    u.id AS user_id, u.email, u.name, u.email_verified_at, u.created_at
+    ${USER_COLUMNS}
   FROM core.access_tokens t JOIN core.users u ON u.id = t.user_id
   WHERE t.token_hash = $1 AND t.expires_at > $2`
 const TOUCH_ACCESS_TOKEN = 'UPDATE core.access_tokens SET last_used_at = $2 WHERE id = $1'
 
 const FIND = `
-  SELECT s.id, s.last_seen_at, u.id AS user_id, u.email, u.name, u.email_verified_at, u.created_at
+  SELECT s.id, s.last_seen_at, coalesce(s.verified_at, s.created_at) AS verified_at, ${USER_COLUMNS}
   FROM core.sessions s JOIN core.users u ON u.id = s.user_id
   WHERE s.token_hash = $1 AND s.expires_at > $2`
 
@@ -57,27 +80,41 @@ const START = `
   INSERT INTO core.sessions (id, user_id, token_hash, user_agent, network, created_at, last_seen_at, expires_at)
   SELECT $1, id, $4, $5, $6, $7, $7, $8 FROM core.users WHERE id = $2 AND password_hash = $3 FOR SHARE`
 
+// FOR SHARE as above.
+const CHALLENGE = `
+  INSERT INTO core.sign_in_challenges (id, user_id, token_hash, expires_at)
+  SELECT $1, id, $4, $5 FROM core.users WHERE id = $2 AND password_hash = $3 FOR SHARE`
+
 type UserRow = {
   id: string
   user_id: string
   email: string
   name: string
   email_verified_at: Date | null
+  has_second_factor: boolean
   created_at: Date
 }
-type Row = UserRow & { last_seen_at: Date }
+type Row = UserRow & { last_seen_at: Date; verified_at: Date }
 type TokenRow = UserRow & { last_used_at: Date | null; project_ids: string[] | null }
 
-const userOf = ({ user_id, email, name, email_verified_at, created_at }: UserRow): Session['user'] => ({
+const userOf = ({
+  user_id,
+  email,
+  name,
+  email_verified_at,
+  has_second_factor,
+  created_at,
+}: UserRow): Session['user'] => ({
   id: user_id,
   email,
   name,
   emailVerifiedAt: email_verified_at,
+  hasSecondFactor: has_second_factor,
   createdAt: created_at,
 })
 
 /** Starts and finds sessions. Only the hash of a session's token is stored. */
-export const createSessions = ({ db: { pool }, clock }: Pick<Platform, 'db' | 'clock'>) => ({
+export const createSessions = ({ db: { pool, prisma }, clock }: Pick<Platform, 'db' | 'clock'>) => ({
   /**
    * Starts a session for a user whose password matched `passwordHash`. Resolves to its token, or undefined if the
    * password has been changed since.
@@ -105,6 +142,71 @@ export const createSessions = ({ db: { pool }, clock }: Pick<Platform, 'db' | 'c
     return rowCount === 1 ? token : undefined
   },
 
+  /**
+   * Notes that the password of a user matched `passwordHash` and that the second factor is awaited. Resolves to the token of
+   * the browser, or undefined if the password has been changed since.
+   */
+  challenge: async (user: { id: string; passwordHash: string }): Promise<NewChallenge | undefined> => {
+    const { token, hash } = generateToken()
+    const expiresAt = new Date(clock() + CHALLENGE_MS)
+    const { rowCount } = await pool.query({
+      name: 'start-challenge',
+      text: CHALLENGE,
+      values: [uuidv7(), user.id, user.passwordHash, hash, expiresAt],
+    })
+    return rowCount === 1 ? { token, expiresAt } : undefined
+  },
+
+  /** The sign-in that a browser's token belongs to, unless it has expired or was finished. */
+  findChallenge: async (token: string): Promise<Challenge | undefined> => {
+    const hash = hashToken(token)
+    if (!hash) return undefined
+    const found = await prisma.signInChallenge.findFirst({
+      where: { tokenHash: new Uint8Array(hash), expiresAt: { gt: new Date(clock()) } },
+      include: { user: true },
+    })
+    return found ? { id: found.id, user: { ...found.user, hasSecondFactor: true } } : undefined
+  },
+
+  /**
+   * Finishes a sign-in. Resolves to the token of a new session.
+   * @throws AppError unauthorized when a concurrent request was first
+   */
+  completeChallenge: async (
+    tx: Prisma.TransactionClient,
+    { id, user }: Challenge,
+    { userAgent, network }: Client,
+  ): Promise<string> => {
+    const { count } = await tx.signInChallenge.deleteMany({ where: { id } })
+    if (count === 0) throw signInExpired()
+    const { token, hash } = generateToken()
+    const now = new Date(clock())
+    await tx.session.create({
+      data: {
+        id: uuidv7(),
+        userId: user.id,
+        tokenHash: new Uint8Array(hash),
+        userAgent: userAgent?.slice(0, MAX_USER_AGENT_LENGTH) ?? null,
+        network,
+        createdAt: now,
+        lastSeenAt: now,
+        expiresAt: new Date(now.getTime() + SESSION_MS),
+      },
+    })
+    return token
+  },
+
+  /** Notes that the user of a session has proved who they are. */
+  verify: async (id: string): Promise<void> => {
+    await pool.query('UPDATE core.sessions SET verified_at = $2 WHERE id = $1', [id, new Date(clock())])
+  },
+
+  /** Ends all other sessions and unfinished sign-ins of a session's user. */
+  endOthers: async (tx: Prisma.TransactionClient, { id, user }: Session): Promise<void> => {
+    await tx.signInChallenge.deleteMany({ where: { userId: user.id } })
+    await tx.session.deleteMany({ where: { userId: user.id, id: { not: id } } })
+  },
+
   /** The session of a token, unless it has expired. */
   find: async (token: string): Promise<Session | undefined> => {
     const hash = hashToken(token)
@@ -119,7 +221,14 @@ export const createSessions = ({ db: { pool }, clock }: Pick<Platform, 'db' | 'c
     if (!row) return undefined
     const renewed = now - row.last_seen_at.getTime() >= TOUCH_MS
     if (renewed) await pool.query(TOUCH, [row.id, new Date(now), new Date(now + SESSION_MS)])
-    return { id: row.id, user: userOf(row), renewed, kind: 'session', projectIds: null }
+    return {
+      id: row.id,
+      user: userOf(row),
+      verifiedAt: row.verified_at,
+      renewed,
+      kind: 'session',
+      projectIds: null,
+    }
   },
 
   /** The personal access token with this text, unless it has expired or was revoked. */
@@ -139,12 +248,23 @@ export const createSessions = ({ db: { pool }, clock }: Pick<Platform, 'db' | 'c
     return {
       id: row.id,
       user: userOf(row),
+      verifiedAt: null,
       renewed: false,
       kind: 'access-token',
       projectIds: row.project_ids,
     }
   },
 })
+
+/** 401 for a sign-in that waits no longer for its second factor. */
+export const signInExpired = (): AppError =>
+  new AppError(
+    'unauthorized',
+    `Send the password again: a sign-in waits ${CHALLENGE_MINUTES} minutes for its code`,
+    {
+      code: 'sign_in_expired',
+    },
+  )
 
 export type Sessions = ReturnType<typeof createSessions>
 
@@ -153,11 +273,12 @@ const INTERVAL_MS = 3_600_000
 /** Emails about an account are deleted this long after they were queued, when their links have expired. */
 const ACCOUNT_MAIL_MS = 48 * 3_600_000
 
-/** Deletes expired sessions and access tokens, counts of failed sign-ins and emails about accounts. */
+/** Deletes expired sessions, unfinished sign-ins and access tokens, counts of failed sign-ins and emails about accounts. */
 export const forgetExpired = ({ db, clock }: Pick<Platform, 'db' | 'clock'>): Loop =>
   everyMs('forget-expired', INTERVAL_MS, async () => {
     const now = new Date(clock())
     await db.pool.query('DELETE FROM core.sessions WHERE expires_at <= $1', [now])
+    await db.pool.query('DELETE FROM core.sign_in_challenges WHERE expires_at <= $1', [now])
     await db.pool.query('DELETE FROM core.access_tokens WHERE expires_at <= $1', [now])
     await db.pool.query('DELETE FROM core.sign_in_failures WHERE window_ends_at <= $1', [now])
     await db.pool.query('DELETE FROM email.account_mails WHERE created_at <= $1', [

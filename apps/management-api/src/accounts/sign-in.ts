@@ -5,6 +5,8 @@ import { unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { createTenant, createUser, invitationRequired, registrationClosed } from './create-account.ts'
 import { readAccount } from './read-account.ts'
+import { hasSecondFactor } from './second-factors.ts'
+import type { Session } from './session-queries.ts'
 
 /** Registration, sign-in and sign-out. */
 export const signInRoutes = ({
@@ -18,14 +20,14 @@ export const signInRoutes = ({
   db,
 }: ManagementDeps): Route[] => {
   const begin = async (
-    user: Parameters<typeof readAccount>[1] & { passwordHash: string },
+    user: Omit<Session['user'], 'hasSecondFactor'> & { passwordHash: string },
     operation: string,
     client: Client,
   ) => {
     const token = await sessions.start(user, client)
     if (token === undefined) throw refused()
     await auditLog.recordOfUser(user.id, { operation, client })
-    return { token, body: await readAccount(db, user) }
+    return { token, body: await readAccount(db, { ...user, hasSecondFactor: false }) }
   }
 
   const findInvitation = async (token: string, email: string, tenantName: string | undefined) => {
@@ -65,7 +67,12 @@ export const signInRoutes = ({
       const check = () => passwords.verify(password, user?.passwordHash)
       const right = await accountLimits.attempt(email, client.address, check)
       if (!user || !right) throw refused()
-      return begin(user, login.id, client)
+      // Asked after the password, so that the time of an answer does not tell who has an account.
+      if (!(await hasSecondFactor(db.prisma, user.id))) return begin(user, login.id, client)
+      const challenge = await sessions.challenge(user)
+      if (!challenge) throw refused()
+      const { token, expiresAt } = challenge
+      return { status: 202, challenge: token, body: { secondFactor: ['code', 'recoveryCode'], expiresAt } }
     }),
 
     accountRoutes.signedIn(logout, async ({ session, client }) => {

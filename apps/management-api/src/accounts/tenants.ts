@@ -1,16 +1,19 @@
 import { getTenantProfile, updateTenantProfile } from '@waymark/contracts'
 import type { Route } from '@waymark/service-kit'
 import { lacksRole } from '../http/project-route.ts'
-import { requireFound } from '../http/validation.ts'
+import { requireRecent, secondFactorRequired } from '../http/reauthentication.ts'
+import { requireFound, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { findTenants, tenantView } from './read-account.ts'
 import { actorOf, type Session } from './session-queries.ts'
 
 /** The tenant of a user's or key's projects. */
-export const tenantRoutes = ({ accountRoutes, auditLog, db }: ManagementDeps): Route[] => {
+export const tenantRoutes = ({ accountRoutes, auditLog, db, clock }: ManagementDeps): Route[] => {
   const tenantOf = async ({ user, projectIds }: Session, wanted: string | undefined) => {
     const tenants = await findTenants(db.prisma, user.id, projectIds)
-    return requireFound(wanted === undefined ? tenants[0] : tenants.find(({ id }) => id === wanted))
+    const tenant = requireFound(wanted === undefined ? tenants[0] : tenants.find(({ id }) => id === wanted))
+    if (tenant.requiresSecondFactor && !user.hasSecondFactor) throw secondFactorRequired()
+    return tenant
   }
   const tenantOfProject = async (projectId: string, wanted: string | undefined) => {
     const project = requireFound(
@@ -31,10 +34,20 @@ export const tenantRoutes = ({ accountRoutes, auditLog, db }: ManagementDeps): R
     accountRoutes.signedIn(updateTenantProfile, async ({ session, query, body, client }) => {
       const { id, owned } = await tenantOf(session, query.tenantId)
       if (!owned) throw lacksRole('owner')
-      const { name } = body
+      const { name, requiresSecondFactor } = body
+      if (requiresSecondFactor !== undefined) requireRecent(session, clock())
+      if (requiresSecondFactor && !session.user.hasSecondFactor)
+        throw unprocessable(
+          'requiresSecondFactor',
+          'own_second_factor',
+          'needs a second factor of your own first',
+        )
       const tenant = await db.prisma.tenant.update({
         where: { id },
-        data: name === undefined ? {} : { name },
+        data: {
+          ...(name !== undefined && { name }),
+          ...(requiresSecondFactor !== undefined && { requiresSecondFactor }),
+        },
       })
       await auditLog.recordOfUser(session.user.id, {
         operation: updateTenantProfile.id,

@@ -7,6 +7,7 @@ import { findRole, lacksRole } from '../http/project-route.ts'
 import { requireFound } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { roleOf, withinProjects } from './read-account.ts'
+import { hasSetUp } from './second-factors.ts'
 import { coversProject } from './session-queries.ts'
 
 /** The members of the projects that the caller administers. */
@@ -17,7 +18,7 @@ export const userRoutes = ({ accountRoutes, db }: ManagementDeps): Route[] => {
     const { user, projectIds } = caller.session
     if (wanted !== undefined) {
       const role = requireFound(
-        (coversProject(caller.session, wanted) && (await findRole(db, wanted, user.id))) || null,
+        (coversProject(caller.session, wanted) && (await findRole(db, wanted, user))) || null,
       )
       if (!roleAllows(role, 'admin')) throw lacksRole('admin')
       return [wanted]
@@ -26,7 +27,10 @@ export const userRoutes = ({ accountRoutes, db }: ManagementDeps): Route[] => {
       where: {
         userId: user.id,
         role: { in: ['admin', 'owner'] },
-        project: { archivedAt: null },
+        project: {
+          archivedAt: null,
+          ...(!user.hasSecondFactor && { tenant: { requiresSecondFactor: false } }),
+        },
         ...withinProjects(projectIds),
       },
     })
@@ -44,6 +48,7 @@ export const userRoutes = ({ accountRoutes, db }: ManagementDeps): Route[] => {
             db.prisma.user.findMany({
               ...page({ memberships: { some: { projectId } } }),
               include: {
+                secondFactor: { select: { setUpAt: true } },
                 memberships: {
                   where: { projectId },
                   include: { project: true },
@@ -51,11 +56,12 @@ export const userRoutes = ({ accountRoutes, db }: ManagementDeps): Route[] => {
                 },
               },
             }),
-          ({ id, email, name, emailVerifiedAt, createdAt, memberships }) => ({
+          ({ id, email, name, emailVerifiedAt, secondFactor, createdAt, memberships }) => ({
             id,
             email,
             name,
             emailVerifiedAt,
+            hasSecondFactor: hasSetUp(secondFactor),
             createdAt,
             projects: memberships.map(({ role, project }) => ({
               id: project.id,

@@ -9,37 +9,47 @@ import {
   type Route,
 } from '@waymark/service-kit'
 import type { Session, Sessions } from '../accounts/session-queries.ts'
+import { requireRecent } from './reauthentication.ts'
 import { type Client, clientOf, type Parts, readParts } from './request-parts.ts'
 import {
+  challengeTokenOf,
+  clearChallengeCookie,
   clearSessionCookie,
   findSession,
   refuseAccessToken,
   refuseOtherOrigin,
   requireSession,
+  setChallengeCookie,
   setSessionCookie,
 } from './session-cookie.ts'
 
-/** The answer; `token` starts a session in the browser, null ends it. */
-type AccountReply = Pick<Reply, 'status' | 'body'> & { token?: string | null }
+/**
+ * The answer; `token` starts a session in the browser, null ends it. `challenge` keeps a sign-in that waits for its second
+ * factor, null forgets it.
+ */
+type AccountReply = Pick<Reply, 'status' | 'body'> & { token?: string | null; challenge?: string | null }
 
-type Asked<B, Q> = Parts<B, Q> & { client: Client }
+type Asked<B, Q> = Parts<B, Q> & { client: Client; challenge: string }
 /** The caller of a route outside of projects: a signed-in user or a key. */
 export type Caller = { kind: 'user'; session: Session } | { kind: 'key'; projectId: string }
 
-type Deps = Pick<Platform, 'apiKeys'> & { sessions: Sessions }
+type Deps = Pick<Platform, 'apiKeys' | 'clock'> & { sessions: Sessions }
 
 /** Creates routes that do not belong to a project. They check the caller (401, 403) before the request. */
-export const createAccountRoutes = ({ apiKeys, sessions }: Deps) => {
+export const createAccountRoutes = ({ apiKeys, clock, sessions }: Deps) => {
   const route = <B, Q, C>(
     operation: Operation<B, Q>,
     allow: (request: HttpRequest) => Promise<C>,
     answer: (asked: Asked<B, Q>, caller: C, request: HttpRequest) => Promise<AccountReply>,
   ): Route =>
     guardedRoute(operation, allow, async (request, caller) => {
-      const asked = { ...(await readParts(operation, request)), client: clientOf(request) }
-      const { token, ...reply } = await answer(asked, caller, request)
+      const parts = await readParts(operation, request)
+      const asked = { ...parts, client: clientOf(request), challenge: challengeTokenOf(request) }
+      const { token, challenge, ...reply } = await answer(asked, caller, request)
       if (token === null) clearSessionCookie(request)
       else if (token !== undefined) setSessionCookie(request, token)
+      if (challenge === null) clearChallengeCookie(request)
+      else if (challenge !== undefined) setChallengeCookie(request, challenge)
       return { ...reply, headers: { 'Cache-Control': 'no-store' } }
     })
 
@@ -57,7 +67,7 @@ export const createAccountRoutes = ({ apiKeys, sessions }: Deps) => {
 
     /** For signed-in users, by a session or by an access token unless the operation refuses those. */
     signedIn: <B, Q>(
-      operation: Operation<B, Q, { by: 'session'; tokens?: false }>,
+      operation: Operation<B, Q, { by: 'session'; tokens?: false; recent?: true }>,
       answer: (asked: Asked<B, Q> & { session: Session }) => Promise<AccountReply>,
     ): Route =>
       route(
@@ -65,6 +75,7 @@ export const createAccountRoutes = ({ apiKeys, sessions }: Deps) => {
         async (request) => {
           const session = await requireSession(sessions, request)
           if (operation.access.tokens === false) refuseAccessToken(session)
+          if (operation.access.recent) requireRecent(session, clock())
           return session
         },
         (asked, session) => answer({ ...asked, session }),

@@ -16,9 +16,10 @@ import {
   type Route,
 } from '@waymark/service-kit'
 import { roleOf } from '../accounts/read-account.ts'
-import { actorOf, coversProject, type Sessions } from '../accounts/session-queries.ts'
+import { actorOf, coversProject, type Session, type Sessions } from '../accounts/session-queries.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
 import { matchRequirement, type ProjectReply, taggedReply } from './entity-tag.ts'
+import { requireRecent, secondFactorRequired } from './reauthentication.ts'
 import { clientOf, type Parts, readParts } from './request-parts.ts'
 import { findSession, refuseAccessToken } from './session-cookie.ts'
 import { UUID } from './validation.ts'
@@ -32,6 +33,7 @@ export type Actor =
       role: ProjectRole
       scopes: readonly ApiKeyScope[]
       accessTokenId: string | null
+      session: Session
     }
 
 /** An authorized request to a project's resource, with parts that fit the operation's schemas. */
@@ -47,19 +49,23 @@ export type ProjectRequest<Body = unknown, Query = unknown> = Parts<Body, Query>
   requireMatch: (current: unknown) => void
 }
 
-type ProjectOperation<B, Q> = Operation<B, Q, { by: 'project'; role: ProjectRole; tokens?: false }>
-type Deps = Pick<Platform, 'apiKeys' | 'configChanges' | 'db'> & { sessions: Sessions; auditLog: AuditLog }
+type ProjectAccess = { by: 'project'; role: ProjectRole; tokens?: false; recent?: true }
+type ProjectOperation<B, Q> = Operation<B, Q, ProjectAccess>
+type Deps = Pick<Platform, 'apiKeys' | 'clock' | 'configChanges' | 'db'> & {
+  sessions: Sessions
+  auditLog: AuditLog
+}
 
 /**
  * Creates routes of a project's resources, for its members by session and for its keys. Checks in this order:
  * - a key: 401, 403 for a missing scope, 404 for another project's key;
  * - a session: 401, 403 for another site's page, 404 for a user who is no member, 403 for a weaker role, 403 for an access
- *   token that the operation refuses;
+ *   token that the operation refuses, or for a sign-in that is not recent;
  * - the body and the query.
  * Changes are written to the audit log and apply in this process before the answer is sent.
  */
 export const createProjectRoute =
-  ({ apiKeys, configChanges, db, sessions, auditLog }: Deps) =>
+  ({ apiKeys, clock, configChanges, db, sessions, auditLog }: Deps) =>
   <B, Q>(
     operation: ProjectOperation<B, Q>,
     answer: (request: ProjectRequest<B, Q>) => Promise<ProjectReply>,
@@ -75,11 +81,12 @@ export const createProjectRoute =
       const session = await findSession(sessions, request)
       if (!session) throw new AppError('unauthorized', missingCredentials('project'))
       const { projectId = '' } = request.params
-      const role = coversProject(session, projectId) && (await findRole(db, projectId, session.user.id))
+      const role = coversProject(session, projectId) && (await findRole(db, projectId, session.user))
       if (!role) throw new AppError('not_found', 'Not found')
       if (!roleAllows(role, needed)) throw lacksRole(needed)
       if (operation.access.tokens === false) refuseAccessToken(session)
-      return { ...actorOf(session), role, scopes: scopesOfRole(role) }
+      if (operation.access.recent) requireRecent(session, clock())
+      return { ...actorOf(session), role, scopes: scopesOfRole(role), session }
     }
     const allow = (request: HttpRequest): Promise<Actor> =>
       keyInHeaders(request) !== undefined ? byKey(request) : bySession(request)
@@ -111,16 +118,21 @@ export type ProjectRouteFactory = ReturnType<typeof createProjectRoute>
 export const lacksRole = (requiredRole: ProjectRole): AppError =>
   new AppError('forbidden', 'Your role in the project does not allow this', { requiredRole })
 
-/** The role of a user in a project; undefined without a membership or a project. */
+/**
+ * The role of a user in a project; undefined without a membership or a project.
+ * @throws AppError forbidden when the tenant requires a second factor that the user has not
+ */
 export const findRole = async (
   { prisma }: Pick<Platform['db'], 'prisma'>,
   projectId: string,
-  userId: string,
+  user: Pick<Session['user'], 'id' | 'hasSecondFactor'>,
 ): Promise<ProjectRole | undefined> => {
   if (!UUID.test(projectId)) return undefined
   const member = await prisma.projectMember.findFirst({
-    where: { projectId, userId, project: { archivedAt: null } },
+    where: { projectId, userId: user.id, project: { archivedAt: null } },
+    include: { project: { select: { tenant: { select: { requiresSecondFactor: true } } } } },
   })
+  if (member?.project.tenant.requiresSecondFactor && !user.hasSecondFactor) throw secondFactorRequired()
   return member ? roleOf(member.role) : undefined
 }
 

@@ -1,11 +1,20 @@
-import { AppError, LOCAL_SESSION_COOKIE, missingCredentials, SESSION_COOKIE } from '@waymark/contracts'
+import {
+  AppError,
+  CHALLENGE_COOKIE,
+  LOCAL_CHALLENGE_COOKIE,
+  LOCAL_SESSION_COOKIE,
+  missingCredentials,
+  SESSION_COOKIE,
+} from '@waymark/contracts'
 import { accessTokenInHeaders, type HttpRequest, hostOf, protocolOf } from '@waymark/service-kit'
 import { parseCookie, type SerializeOptions, stringifySetCookie } from 'cookie'
-import { SESSION_MS, type Session, type Sessions } from '../accounts/session-queries.ts'
+import { CHALLENGE_MS, SESSION_MS, type Session, type Sessions } from '../accounts/session-queries.ts'
 
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 const LOCAL = /^(?:localhost|[\w.-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])$/i
 const PORT = /:[^\]]*$/
+const SESSION = { secure: SESSION_COOKIE, local: LOCAL_SESSION_COOKIE }
+const CHALLENGE = { secure: CHALLENGE_COOKIE, local: LOCAL_CHALLENGE_COOKIE }
 
 /**
  * The session of a request: that of its access token, which browsers do not send by themselves, else that of its cookie.
@@ -71,8 +80,25 @@ export const setSessionCookie = (request: HttpRequest, token: string): void =>
 export const clearSessionCookie = (request: HttpRequest): void =>
   addCookie(request, '', { expires: new Date(1) })
 
-const addCookie = (request: HttpRequest, value: string, lifetime: SerializeOptions): void => {
-  const { name, options } = cookieFor(request)
+/** The token of a sign-in that waits for its second factor; empty when there is none. */
+export const challengeTokenOf = (request: HttpRequest): string =>
+  parseCookie(request.headers.cookie ?? '')[cookieFor(request, CHALLENGE).name] ?? ''
+
+/** Keeps a sign-in that waits for its second factor in the browser. */
+export const setChallengeCookie = (request: HttpRequest, token: string): void =>
+  addCookie(request, token, { maxAge: CHALLENGE_MS / 1000, sameSite: 'strict' }, CHALLENGE)
+
+/** Deletes what `setChallengeCookie` sets. */
+export const clearChallengeCookie = (request: HttpRequest): void =>
+  addCookie(request, '', { expires: new Date(1) }, CHALLENGE)
+
+const addCookie = (
+  request: HttpRequest,
+  value: string,
+  lifetime: SerializeOptions,
+  names = SESSION,
+): void => {
+  const { name, options } = cookieFor(request, names)
   const cookie = stringifySetCookie(name, value, { ...options, ...lifetime })
   const { 'Set-Cookie': others = [] } = request.replyHeaders
   request.replyHeaders['Set-Cookie'] = [others, cookie].flat()
@@ -82,11 +108,11 @@ const addCookie = (request: HttpRequest, value: string, lifetime: SerializeOptio
  * The cookie's name and options. Browsers refuse secure cookies without HTTPS, so localhost uses another name. Other hosts
  * do not accept that name, which pages of a sibling domain could set.
  */
-const cookieFor = (request: HttpRequest): { name: string; options: SerializeOptions } => {
+const cookieFor = (request: HttpRequest, names = SESSION): { name: string; options: SerializeOptions } => {
   const host = (hostOf(request) ?? '').replace(PORT, '')
   const local = protocolOf(request) !== 'https' && LOCAL.test(host)
   return {
-    name: local ? LOCAL_SESSION_COOKIE : SESSION_COOKIE,
+    name: local ? names.local : names.secure,
     options: { httpOnly: true, sameSite: 'lax', path: '/', secure: !local },
   }
 }

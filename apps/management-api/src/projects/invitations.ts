@@ -18,7 +18,7 @@ import { refuseAccessToken } from '../http/session-cookie.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { requireWithinQuota } from '../quotas.ts'
-import { requireOwnRole } from './members.ts'
+import { requireOwnRole, requireRecentFor } from './members.ts'
 
 /** How long an invitation can be accepted, in ms. */
 const INVITATION_MS = 7 * 24 * 3_600_000
@@ -29,6 +29,7 @@ type Invitation = Prisma.InvitationGetPayload<object>
 export const invitationRoutes = ({ projectRoute, db, clock, quotas }: ManagementDeps): Route[] => [
   projectRoute(createInvitation, async ({ projectId, actor, body: { role, ...body } }) => {
     requireOwnRole(actor, role)
+    requireRecentFor(actor, [role], clock())
     const email = body.email.toLowerCase()
     const { token, hash } = generateToken()
     const now = clock()
@@ -146,6 +147,9 @@ export const acceptInvitationRoute = ({
       resourceId: invitation.id,
       client,
     })
-    return { body: await readAccount(db, user), ...(token !== undefined && { token }) }
+    return {
+      body: await readAccount(db, { ...user, hasSecondFactor: session?.user.hasSecondFactor ?? false }),
+      ...(token !== undefined && { token }),
+    }
   })
 }

@@ -1,16 +1,29 @@
-import { changeMember, leaveProject, listMembers, type ProjectRole, removeMember } from '@waymark/contracts'
+import {
+  changeMember,
+  leaveProject,
+  listMembers,
+  type ProjectRole,
+  removeMember,
+  resetSecondFactor,
+} from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import { roleAllows, roleOfScopes } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
 import { roleOf } from '../accounts/read-account.ts'
+import { dropSecondFactor, hasSetUp } from '../accounts/second-factors.ts'
 import { actorOf, coversProject } from '../accounts/session-queries.ts'
 import { lockProjectMembers, ownerFor, revokeKeysOf } from '../api-keys/key-owners.ts'
 import { pageOf } from '../http/page.ts'
 import { type Actor, lacksRole } from '../http/project-route.ts'
+import { requireRecent } from '../http/reauthentication.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 
-type Member = Prisma.ProjectMemberGetPayload<{ include: { user: true } }>
+const MEMBER = {
+  project: { select: { tenantId: true } },
+  user: { include: { secondFactor: { select: { setUpAt: true } } } },
+} as const
+type Member = Prisma.ProjectMemberGetPayload<{ include: typeof MEMBER }>
 
 /** The members of a project. Its member list is locked, so that two changes cannot remove the last two owners. */
 export const memberRoutes = ({
@@ -26,7 +39,7 @@ export const memberRoutes = ({
       async (_page, { before, take }) => {
         const found = await db.prisma.projectMember.findMany({
           where: { projectId, ...(before !== undefined && { userId: { lt: before } }) },
-          include: { user: true },
+          include: MEMBER,
           orderBy: { userId: 'desc' },
           take,
         })
@@ -43,6 +56,7 @@ export const memberRoutes = ({
       await lockProjectMembers(tx, requireId(projectId))
       const member = requireFound(await findMember(tx, projectId, id))
       await requireOtherOwner(tx, member)
+      if (member.role === 'owner') requireRecent(session, clock())
       await revokeKeysOf(tx, member, clock())
       await removeFrom(tx, member, clock())
     })
@@ -63,13 +77,14 @@ export const memberRoutes = ({
       requireOwnRole(actor, roleOf(member.role))
       requireMatch(view(member))
       if (role === member.role) return member
+      requireRecentFor(actor, [role, member.role], clock())
       await requireOtherOwner(tx, member)
       await revokeInvitations(tx, member, clock())
       await revokeKeysOf(tx, member, clock(), role)
       return tx.projectMember.update({
         where: { projectId_userId: { projectId, userId: member.userId } },
         data: { role },
-        include: { user: true },
+        include: MEMBER,
       })
     })
     return { body: view(changed) }
@@ -82,6 +97,7 @@ export const memberRoutes = ({
       requireOwnRole(actor, roleOf(member.role))
       requireMatch(view(member))
       await requireOtherOwner(tx, member)
+      requireRecentFor(actor, [member.role], clock())
       if (query.apiKeys === 'handOver') {
         const ownerId = await newOwnerFor(tx, member, actor)
         await tx.apiKey.updateMany({ where: { projectId, ownerId: member.userId }, data: { ownerId } })
@@ -90,7 +106,41 @@ export const memberRoutes = ({
     })
     return { status: 204 }
   }),
+
+  projectRoute(resetSecondFactor, async ({ projectId, actor, id, requireMatch }) => {
+    if (id === actor.id)
+      throw unprocessable(
+        'id',
+        'own_second_factor',
+        'is your own: set up another on the page of your account',
+      )
+    await db.prisma.$transaction(async (tx) => {
+      await lockProjectMembers(tx, requireId(projectId))
+      const member = requireFound(await findMember(tx, projectId, requireId(id)))
+      const { user, project } = member
+      requireMatch(view(member))
+      const elsewhere = { userId: user.id, project: { tenantId: { not: project.tenantId } } }
+      if ((await tx.projectMember.count({ where: elsewhere })) > 0)
+        throw unprocessable(
+          'id',
+          'other_tenant',
+          'belongs to a member of other companies as well, whose second factor protects those: ask the operator of Waymark',
+        )
+      await dropSecondFactor(tx, user)
+      await tx.signInChallenge.deleteMany({ where: { userId: user.id } })
+      await tx.session.deleteMany({ where: { userId: user.id } })
+    })
+    return { status: 204 }
+  }),
 ]
+
+/**
+ * Refuses a change of who owns a project, unless the user has proved recently who they are.
+ * @throws AppError forbidden
+ */
+export const requireRecentFor = (actor: Actor, roles: readonly string[], now: number): void => {
+  if (actor.kind === 'user' && roles.includes('owner')) requireRecent(actor.session, now)
+}
 
 /** Refuses changes of roles above the actor's own; a key acts as an admin. @throws AppError forbidden */
 export const requireOwnRole = (actor: Actor, role: ProjectRole): void => {
@@ -120,7 +170,7 @@ const findMember = (
 ): Promise<Member | null> =>
   tx.projectMember.findFirst({
     where: { projectId, userId, project: { archivedAt: null } },
-    include: { user: true },
+    include: MEMBER,
   })
 
 const requireOtherOwner = async (tx: Prisma.TransactionClient, { projectId, userId, role }: Member) => {
@@ -150,10 +200,11 @@ const revokeInvitations = (tx: Prisma.TransactionClient, { projectId, userId, us
     data: { revokedAt: new Date(now) },
   })
 
-const view = ({ userId, role, createdAt, user: { email, name } }: Member) => ({
+const view = ({ userId, role, createdAt, user: { email, name, secondFactor } }: Member) => ({
   id: userId,
   email,
   name,
   role: roleOf(role),
+  hasSecondFactor: hasSetUp(secondFactor),
   createdAt,
 })

@@ -14,6 +14,7 @@ import { findTenants, projectView, roleOf, withinProjects } from '../accounts/re
 import { actorOf } from '../accounts/session-queries.ts'
 import { pageOf } from '../http/page.ts'
 import { type Actor, lacksRole } from '../http/project-route.ts'
+import { secondFactorRequired } from '../http/reauthentication.ts'
 import { requireFound } from '../http/validation.ts'
 import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
@@ -40,6 +41,7 @@ export const projectRoutes = ({
       if (wanted === undefined) return createTenant(tx, user.id, user.name, body.name)
       const tenant = requireFound(tenants.find(({ id }) => id === wanted))
       if (!tenant.owned) throw lacksRole('owner')
+      if (tenant.requiresSecondFactor && !user.hasSecondFactor) throw secondFactorRequired()
       await lockQuota(tx, tenant.id, 'projects')
       const projects = await tx.project.count({ where: { tenantId: tenant.id } })
       requireWithinQuota(quotas, 'projects', projects + 1)

@@ -4,6 +4,8 @@ import {
   archiveProject,
   changeMember,
   changePassword,
+  completeLogin,
+  confirmSecondFactor,
   createAccessToken,
   createInvitation,
   createProject,
@@ -13,6 +15,7 @@ import {
   getAccount,
   getDemoData,
   getProject,
+  getSecondFactor,
   getTenantProfile,
   leaveProject,
   listAccessTokens,
@@ -24,17 +27,23 @@ import {
   listUsers,
   login,
   logout,
+  reauthenticate,
   register,
   removeDemoData,
   removeMember,
+  removeSecondFactor,
+  renewRecoveryCodes,
   resetPassword,
+  resetSecondFactor,
   revokeAccessToken,
   revokeInvitation,
   sendVerification,
+  startSecondFactor,
   updateProject,
   updateTenantProfile,
   verifyEmail,
 } from '@waymark/contracts'
+import { generate } from 'otplib'
 import { asOwner, type Example, stringIn } from './example.ts'
 import type { World } from './world.ts'
 
@@ -72,7 +81,14 @@ export const accountExamples: Example[] = [
       const { email, password } = await signIn()
       return { key: null, body: { email, password } }
     },
-    others: { 401: () => ({ key: null, body: { email: newEmail(), password: PASSWORD } }) },
+    others: {
+      202: async (world) => {
+        const { email, password, userId } = await world.signIn()
+        await world.secondFactor(userId)
+        return { key: null, body: { email, password } }
+      },
+      401: () => ({ key: null, body: { email: newEmail(), password: PASSWORD } }),
+    },
   },
   { operation: logout, good: (world) => asOwner(world) },
   { operation: getDemoData, good: () => ({}) },
@@ -119,6 +135,72 @@ export const accountExamples: Example[] = [
     },
   },
 
+  {
+    operation: completeLogin,
+    good: async (world) => ({ key: null, ...(await world.challenge()) }),
+    others: { 401: () => ({ key: null, body: { code: '123456' } }) },
+  },
+  {
+    operation: reauthenticate,
+    good: async ({ signIn }) => {
+      const { headers, password } = await signIn()
+      return { key: null, headers, body: { password } }
+    },
+    others: { 403: byAccessToken, 422: (world) => asOwner(world, { body: { code: '123456' } }) },
+  },
+  { operation: getSecondFactor, good: (world) => asOwner(world), others: { 403: byAccessToken } },
+  { operation: startSecondFactor, good: (world) => asOwner(world) },
+  {
+    operation: confirmSecondFactor,
+    good: async (world) => {
+      const call = await asOwner(world)
+      const { body } = await world.call(startSecondFactor, call)
+      return { ...call, body: { code: await generate({ secret: stringIn(body, 'secret') }) } }
+    },
+    others: {
+      429: async (world) => {
+        const call = await asOwner(world)
+        await world.call(startSecondFactor, call)
+        return { ...call, body: { code: 'none' } }
+      },
+    },
+  },
+  {
+    operation: renewRecoveryCodes,
+    good: async (world) => {
+      const user = await world.signIn()
+      await world.secondFactor(user.userId)
+      return { key: null, headers: user.headers }
+    },
+    others: { 422: (world) => asOwner(world) },
+  },
+  {
+    operation: removeSecondFactor,
+    good: (world) => asOwner(world),
+    others: {
+      422: async (world) => {
+        const { headers, userId } = await world.signIn()
+        await world.secondFactor(userId)
+        const body = { requiresSecondFactor: true }
+        await world.call(updateTenantProfile, { key: null, headers, body })
+        return { key: null, headers }
+      },
+    },
+  },
+  {
+    operation: resetSecondFactor,
+    good: async (world) => {
+      const call = await asOwner(world)
+      const projectId = call.params?.projectId ?? ''
+      return { ...call, params: { projectId, id: (await world.signIn({ projectId })).userId } }
+    },
+    others: {
+      422: async (world) => {
+        const { headers, projectId, userId } = await world.signIn()
+        return { key: null, headers, params: { projectId, id: userId } }
+      },
+    },
+  },
   { operation: forgotPassword, good: () => ({ key: null, body: { email: newEmail() } }) },
   {
     operation: resetPassword,

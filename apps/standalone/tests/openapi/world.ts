@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -21,6 +22,7 @@ import { anIngestRecord, createMemoryLog, createTestDatabase, startTcpProxy } fr
 import { webhookConfig } from '@waymark/webhook-dispatcher'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
+import { generate } from 'otplib'
 import { expect } from 'vitest'
 import { createAllServices } from '../../src/services.ts'
 
@@ -76,6 +78,10 @@ export type World = {
   mail: (deliveryId: string) => Promise<string>
   /** A header with an access token of a user. */
   accessToken: (userId: string) => Promise<{ Authorization: string }>
+  /** Gives a user a second factor, and resolves to its secret. */
+  secondFactor: (userId: string) => Promise<Uint8Array>
+  /** A sign-in that waits for its second factor, and the code that finishes it. */
+  challenge: () => Promise<{ headers: { Cookie: string; Origin: string }; body: { code: string } }>
   /** The token of an emailed link to a user. */
   emailedToken: (kind: 'reset_password' | 'verify_email', user: SignedIn) => Promise<string>
   /** Makes the database unavailable, and available again. */
@@ -212,6 +218,12 @@ export const startWorld = async (limit: number): Promise<World> => {
     }
   }
 
+  const secondFactor = async (userId: string): Promise<Uint8Array> => {
+    const secret = new Uint8Array(randomBytes(20))
+    await prisma.secondFactor.create({ data: { userId, secret, setUpAt: new Date() } })
+    return secret
+  }
+
   let letters = 0
   const call = async (operation: Operation, options: Call = {}): Promise<Answer> => {
     const { params = {}, query = {}, headers = {}, body, key = apiKey } = options
@@ -268,6 +280,21 @@ export const startWorld = async (limit: number): Promise<World> => {
       const found = data.find((letter) => letter.offset === `${offset}`)
       if (!found) throw new Error('the dead letter is not listed')
       return found.id
+    },
+    secondFactor,
+    challenge: async () => {
+      const { userId, headers } = await signIn()
+      const code = await generate({ secret: await secondFactor(userId) })
+      const { token, hash } = generateToken()
+      await prisma.signInChallenge.create({
+        data: {
+          id: crypto.randomUUID(),
+          userId,
+          tokenHash: new Uint8Array(hash),
+          expiresAt: new Date(Date.now() + SESSION_MS),
+        },
+      })
+      return { headers: { ...headers, Cookie: `waymark_challenge=${token}` }, body: { code } }
     },
     mail: (deliveryId) => readFile(path.join(mailFolder, `${deliveryId}.eml`), 'utf8'),
     accessToken: async (userId) => {

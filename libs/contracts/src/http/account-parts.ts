@@ -28,11 +28,19 @@ export const UserView = Type.Object({
     ...NullableTimestamp,
     description: 'When the address was confirmed by a link that was mailed to it; null until then.',
   }),
+  hasSecondFactor: Type.Boolean({ description: 'Whether a sign-in needs a code besides the password.' }),
   createdAt: Timestamp,
 })
 export type UserView = Static<typeof UserView>
 
-export const TenantView = Type.Object({ id: Id, name: Type.String(), createdAt: Timestamp })
+export const TenantView = Type.Object({
+  id: Id,
+  name: Type.String(),
+  requiresSecondFactor: Type.Boolean({
+    description: 'Whether its projects are closed to members without a second factor.',
+  }),
+  createdAt: Timestamp,
+})
 export type TenantView = Static<typeof TenantView>
 
 export const ProjectView = Type.Object({
@@ -55,6 +63,10 @@ export const AccountView = Type.Object({
     description: 'The tenant of new projects; null when the user has no project.',
   }),
   projects: Type.Array(ProjectView),
+  closedProjectIds: Type.Array(Id, {
+    description:
+      'Those of the projects that are closed to the user (403 `second_factor_required`) until they set up a second factor.',
+  }),
 })
 export type AccountView = Static<typeof AccountView>
 

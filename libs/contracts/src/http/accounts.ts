@@ -12,6 +12,7 @@ import {
 import { ErrorBody, Forbidden } from './error-bodies.ts'
 import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf } from './page.ts'
+import { SignInChallenge } from './second-factor.ts'
 
 const Registration = Type.Object({
   email: Email,
@@ -96,6 +97,11 @@ export const login = defineOperation({
   body: Credentials,
   answers: {
     200: { description: 'The account', schema: AccountView },
+    202: {
+      description:
+        'The password is right; `POST /api/auth/login/second-factor` from the same browser finishes the sign-in',
+      schema: SignInChallenge,
+    },
     401: { description: 'The account does not exist, or the password is wrong', schema: ErrorBody },
     ...openAnswers,
   },

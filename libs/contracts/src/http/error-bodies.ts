@@ -10,11 +10,23 @@ export const ErrorBody = Type.Object({
 /** 422: the errors by field. */
 export const Unprocessable = Type.Object({ error: Type.String(), errors: Type.Array(ValidationItem) })
 
-/** 403: the missing scope or role. */
+/** 403: the missing scope or role, or what the user has to do first. */
 export const Forbidden = Type.Object({
   error: Type.String(),
   requiredScope: Type.Optional(Type.String({ description: 'The scope that the key lacks.' })),
   requiredRole: Type.Optional(Type.String({ description: 'The role that the member lacks.' })),
+  code: Type.Optional(
+    Type.Enum(['reauthentication_required', 'second_factor_required'], {
+      description:
+        '`reauthentication_required`: send `POST /api/auth/reauthenticate`, then the request again. ' +
+        '`second_factor_required`: the tenant requires a second factor, which the user has to set up first.',
+    }),
+  ),
+  method: Type.Optional(
+    Type.Enum(['code', 'password'], {
+      description: 'What `POST /api/auth/reauthenticate` needs of the user.',
+    }),
+  ),
 })
 
 /** 429 and 503 of ingestion, decisions, coupons and links. */

@@ -47,7 +47,8 @@ export const createInvitation = defineOperation({
   tag,
   summary: 'Invite a person to a project',
   description:
-    'The role must not exceed that of the caller. The token is valid once and for 7 days. A new invitation replaces an older one to the same address.',
+    'The role must not exceed that of the caller; `owner` needs a caller who has signed in within 10 minutes or has ' +
+    'proved who they are. The token is valid once and for 7 days. A new invitation replaces an older one to the same address.',
   access: { ...access, tokens: false },
   body: NewInvitation,
   answers: { 201: { description: 'The invitation', schema: NewInvitationView } },

@@ -10,6 +10,7 @@ const MemberView = Type.Object({
   email: Type.String(),
   name: Type.String(),
   role: Role,
+  hasSecondFactor: Type.Boolean(),
   createdAt: Type.String({ ...Timestamp, description: 'When they joined.' }),
 })
 
@@ -17,6 +18,8 @@ const tag = 'Members'
 const collection = '/api/projects/{projectId}/members'
 const access = { by: 'project', role: 'admin' } as const
 const strongerOnly = 'A member with a stronger role than the caller cannot be changed or removed.'
+const ownerRecent =
+  'A change of who owns the project needs a user who has signed in within 10 minutes or has proved who they are.'
 const lastOwner = {
   422: { description: 'The last owner of a project cannot lose the role', schema: Unprocessable },
 }
@@ -41,7 +44,7 @@ export const changeMember = defineOperation({
   tag,
   summary: 'Change the role of a member',
   description:
-    `At most one’s own. ${strongerOnly} Invitations that they gave, or have yet to accept, are revoked, and so are ` +
+    `At most one’s own. ${strongerOnly} ${ownerRecent} Invitations that they gave, or have yet to accept, are revoked, and so are ` +
     'their API keys with scopes beyond the new role.',
   access: { ...access, tokens: false },
   body: Type.Object({ role: Role }),
@@ -55,7 +58,7 @@ export const removeMember = defineOperation({
   tag,
   summary: 'Remove a member',
   description:
-    `${strongerOnly} Invitations that they gave, or have yet to accept, are revoked. Their API keys are revoked as well, ` +
+    `${strongerOnly} ${ownerRecent} Invitations that they gave, or have yet to accept, are revoked. Their API keys are revoked as well, ` +
     'within 5 seconds, unless they are handed over.',
   access,
   query: Type.Object({
@@ -77,10 +80,26 @@ export const leaveProject = defineOperation({
   path: `${collection}/me`,
   tag,
   summary: 'Leave a project',
-  description: 'The member’s API keys of the project are revoked within 5 seconds.',
+  description: `The member’s API keys of the project are revoked within 5 seconds. ${ownerRecent}`,
   access: { by: 'session' },
   answers: { 204: { description: 'The caller is no longer a member' }, ...notFound, ...lastOwner },
 })
 
+export const resetSecondFactor = defineOperation({
+  id: 'resetSecondFactor',
+  method: 'delete',
+  path: `${collection}/{id}/second-factor`,
+  tag,
+  summary: 'Remove the second factor of a member who has lost it',
+  description:
+    'All sessions of the member end, and they are notified by email. Refused for members who also belong to another ' +
+    'tenant: their second factor protects that one as well.',
+  access: { by: 'project', role: 'owner', tokens: false, recent: true },
+  answers: {
+    204: { description: 'The member signs in with the password only' },
+    422: { description: 'The member belongs to another tenant, or is the caller', schema: Unprocessable },
+  },
+})
+
 /** `me` comes before `{id}`, which would match it. */
-export const memberOperations = [listMembers, leaveProject, changeMember, removeMember]
+export const memberOperations = [listMembers, leaveProject, changeMember, removeMember, resetSecondFactor]

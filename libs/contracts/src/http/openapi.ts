@@ -200,6 +200,10 @@ const describeBody = (id: string, types: readonly string[], schema: JsonObject):
   return { requestBody: { required: true, content: Object.fromEntries(types.map((type) => [type, media])) } }
 }
 
+const RECENT =
+  ' A user must have signed in within 10 minutes, or proved who they are with `POST /api/auth/reauthenticate`; otherwise 403 ' +
+  'with `code: reauthentication_required`.'
+
 const describeAccess = (access: Access): string => {
   switch (access.by) {
     case 'anyone':
@@ -208,7 +212,7 @@ const describeAccess = (access: Access): string => {
       return `Needs an API key with the scope \`${access.scope}\`.`
     case 'session':
       return access.tokens === false
-        ? 'Needs a session; an access token is refused.'
+        ? `Needs a session; an access token is refused.${access.recent ? RECENT : ''}`
         : 'Needs a session or an access token.'
     case 'session-or-key':
       return `Needs a session, an access token, or an API key with the scope \`${access.scope}\`.`
@@ -216,7 +220,7 @@ const describeAccess = (access: Access): string => {
       const scope = scopeForRole[access.role]
       const orKey = scope ? `, or an API key with the scope \`${scope}\`` : ''
       const noToken = access.tokens === false ? ' An access token is refused.' : ''
-      return `Needs the role \`${access.role}\`${orKey}.${noToken}`
+      return `Needs the role \`${access.role}\`${orKey}.${noToken}${access.recent ? RECENT : ''}`
     }
   }
 }

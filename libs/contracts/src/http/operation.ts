@@ -29,14 +29,17 @@ export type Access =
   | { by: 'anyone' }
   /** `X-API-Key` with a scope. */
   | { by: 'key'; scope: ApiKeyScope }
-  /** A signed-in user, by a session or a personal access token. `tokens`: false refuses access tokens. */
-  | { by: 'session'; tokens?: false }
+  /**
+   * A signed-in user, by a session or a personal access token. `tokens`: false refuses access tokens. `recent` needs a user
+   * who has signed in or proved who they are within 10 minutes.
+   */
+  | { by: 'session'; tokens?: false; recent?: true }
   | { by: 'session-or-key'; scope: ApiKeyScope }
   /**
    * A member with at least this role, or a key of the project with the scope of the role. `tokens`: false refuses access
-   * tokens.
+   * tokens. `recent` needs a member who has signed in or proved who they are within 10 minutes.
    */
-  | { by: 'project'; role: ProjectRole; tokens?: false }
+  | { by: 'project'; role: ProjectRole; tokens?: false; recent?: true }
 
 /** A response and the schema of its JSON. No schema without a JSON body. */
 export type Answer = { description: string; schema?: TSchema; contentTypes?: readonly string[] }

@@ -28,6 +28,7 @@ import { profileOperations } from './profile-view.ts'
 import { projectOperations } from './projects.ts'
 import { redemptionOperations } from './redemptions.ts'
 import { rejectedEventOperations } from './rejected-events.ts'
+import { secondFactorOperations } from './second-factor.ts'
 import { segmentOperations } from './segment.ts'
 import { settingsOperations } from './settings.ts'
 import { statsOperations } from './stats.ts'
@@ -41,6 +42,7 @@ export const operations: readonly Operation[] = [
   ...segmentOperations,
   ...accountOperations,
   ...accessTokenOperations,
+  ...secondFactorOperations,
   ...projectOperations,
   ...memberOperations,
   ...invitationOperations,

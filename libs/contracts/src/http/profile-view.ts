@@ -148,7 +148,7 @@ export const eraseProfile = defineOperation({
   summary: 'Erase a person from every store',
   description:
     'Records received before the erasure are no longer stored, also not by a replay. Later events belong to a new person. Conversions are kept without personal data.',
-  access: { by: 'project', role: 'admin' },
+  access: { by: 'project', role: 'admin', tokens: false, recent: true },
   answers: { 202: { description: 'The person is erased', schema: ErasureView } },
 })
 

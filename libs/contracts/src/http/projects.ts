@@ -71,7 +71,7 @@ export const archiveProject = defineOperation({
   summary: 'Archive a project',
   description:
     'The project disappears at once, and every process refuses its keys within 5 seconds. Its data is kept.',
-  access: { by: 'project', role: 'owner' },
+  access: { by: 'project', role: 'owner', tokens: false, recent: true },
   answers: { 204: { description: 'Archived' } },
 })
 

@@ -34,11 +34,18 @@ export const updateTenantProfile = defineOperation({
   method: 'patch',
   path,
   tag,
-  summary: 'Rename the tenant',
-  description: 'For owners of one of its projects.',
+  summary: 'Rename the tenant, or require a second factor',
+  description:
+    'For owners of one of its projects. `requiresSecondFactor` needs an owner who has a second factor and has signed in or ' +
+    'proved who they are within 10 minutes, without an access token.',
   access: { by: 'session' },
   query: Type.Object({ tenantId }),
-  body: Type.Object({ name: Type.Optional(Name) }),
+  body: Type.Object({
+    name: Type.Optional(Name),
+    requiresSecondFactor: Type.Optional(
+      Type.Boolean({ description: 'Whether its projects are closed to members without a second factor.' }),
+    ),
+  }),
   answers: { 200: tenant, ...notFound },
 })
 
