@@ -4,6 +4,8 @@ export type FileStore = {
   put(name: string, content: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>
   /** The content of a file; undefined if there is none of this name. */
   read(name: string): Promise<AsyncIterable<Uint8Array> | undefined>
+  /** The bytes of a file from `start` to before `end`, or to its end; undefined if there is none of this name. */
+  readRange(name: string, start: number, end: number): Promise<Uint8Array | undefined>
   /** Removes a file if there is one. */
   remove(name: string): Promise<void>
   close(): void

@@ -1,5 +1,7 @@
 export { EVENT_COLUMNS, type EventColumns } from './columns.ts'
 export type { FileStore, S3Options } from './file-store.ts'
-export { countParquetRows, writeParquet } from './parquet.ts'
+export { gzip, readGzippedLines, rewriteGzippedLines } from './gzip.ts'
+export { writeParquet } from './parquet.ts'
+export { countParquetRows, readParquetColumn, rewriteParquet } from './read-parquet.ts'
 export { createDirectoryStore, openS3Store } from './store.ts'
 export { csvField, writeCsv, writeJsonLines } from './text.ts'

@@ -1,5 +1,4 @@
 import { constants, gzipSync } from 'node:zlib'
-import { parquetMetadata } from 'hyparquet'
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer'
 import type { EventColumns } from './columns.ts'
 
@@ -98,10 +97,3 @@ export async function* writeParquet<Row extends object>(
   void file.finish()
   yield target.take()
 }
-
-/**
- * The number of rows that a whole Parquet file says to have.
- * @throws Error when it is not a Parquet file
- */
-export const countParquetRows = (file: Uint8Array<ArrayBuffer>): number =>
-  Number(parquetMetadata(file.buffer.slice(file.byteOffset, file.byteOffset + file.byteLength)).num_rows)

@@ -57,6 +57,16 @@ export const createS3Store = ({
         throw error
       }
     },
+    readRange: async (name, start, end) => {
+      try {
+        const range = { ...objectOf(name), Range: `bytes=${start}-${end - 1}` }
+        const { Body } = await client.send(new GetObjectCommand(range))
+        return await Body?.transformToByteArray()
+      } catch (error) {
+        if (error instanceof NoSuchKey) return undefined
+        throw error
+      }
+    },
     remove: async (name) => {
       await client.send(new DeleteObjectCommand(objectOf(name)))
     },

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import type { FileStore, S3Options } from './file-store.ts'
 
 /** Makes sure that the names in a directory outlast a power cut. */
@@ -21,6 +22,16 @@ const directoriesUpTo = (from: string, to: string): string[] =>
 /** Keeps files in a directory, which it creates. */
 export const createDirectoryStore = (directory: string): FileStore => {
   const pathOf = (name: string) => path.join(directory, ...name.split('/'))
+  const read = async (name: string, range: { start?: number; end?: number } = {}) => {
+    const stream = createReadStream(pathOf(name), range)
+    try {
+      await new Promise((resolve, reject) => stream.once('open', resolve).once('error', reject))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      throw error
+    }
+    return stream
+  }
   return {
     put: async (name, content, signal) => {
       const file = pathOf(name)
@@ -47,19 +58,16 @@ export const createDirectoryStore = (directory: string): FileStore => {
         throw error
       }
     },
-    read: async (name) => {
-      const stream = createReadStream(pathOf(name))
-      try {
-        await new Promise((resolve, reject) => stream.once('open', resolve).once('error', reject))
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-        throw error
-      }
-      return stream
+    read: (name) => read(name),
+    readRange: async (name, start, end) => {
+      const stream = await read(name, { start, end: end - 1 })
+      return stream && buffer(stream)
     },
     remove: async (name) => {
       const file = pathOf(name)
       try {
+        // A process that was killed has left it.
+        await rm(`${file}.new`, { force: true })
         await rm(file)
         await syncDirectory(path.dirname(file))
       } catch (error) {

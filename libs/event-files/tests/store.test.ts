@@ -1,17 +1,14 @@
-import { existsSync } from 'node:fs'
-import { type FileHandle, mkdir, mkdtemp, open as openFile, readdir, readlink, rm } from 'node:fs/promises'
+import { type FileHandle, mkdtemp, open as openFile, readdir, readlink, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { eventually, freePort, startProcess, type TestProcess } from '@waymark/testing'
+import { freePort, hasS3Server, type S3Server, startS3Server } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createDirectoryStore, type FileStore, openS3Store } from '../src/index.ts'
 
-const VERSITYGW = '/usr/local/bin/versitygw'
-const [ACCESS_KEY, SECRET] = ['access', 'a-secret-of-the-test']
 const never = new AbortController().signal
 
-it.runIf(!existsSync(VERSITYGW) && process.env.CI)('has an S3 server in CI', () => {
+it.runIf(!hasS3Server && process.env.CI)('has an S3 server in CI', () => {
   expect.fail('No S3 server is installed: run libs/event-files/tests/install-versitygw.sh')
 })
 
@@ -36,6 +33,21 @@ const behavesAsStore = (open: () => FileStore | Promise<FileStore>, folder: () =
     await store.put('large', pieces(20, 1024 * 1024), never)
     const content = await store.read('large')
     expect(content && (await buffer(content))).toEqual(await buffer(pieces(20, 1024 * 1024)))
+    store.close()
+  })
+
+  it('reads a part of a file', async () => {
+    const store = await open()
+    await store.put('parts', pieces(4, 3), never)
+    const part = async (start: number, end: number) => {
+      const bytes = await store.readRange('parts', start, end)
+      return bytes && [...bytes]
+    }
+    expect(await part(0, 1)).toEqual([0])
+    expect(await part(2, 7)).toEqual([0, 1, 1, 1, 2])
+    expect(await part(11, 12)).toEqual([3])
+    expect(await part(11, 20)).toEqual([3])
+    expect(await store.readRange('no-parts', 0, 1)).toBeUndefined()
     store.close()
   })
 
@@ -101,33 +113,19 @@ describe('a store in a directory', () => {
   )
 })
 
-describe.skipIf(!existsSync(VERSITYGW))('a store in a bucket', () => {
-  let folder: string
-  let server: TestProcess
-  let endpoint: string
+describe.skipIf(!hasS3Server)('a store in a bucket', () => {
+  let server: S3Server
   beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 's3-'))
-    await mkdir(path.join(folder, 'archive'))
-    const port = await freePort()
-    endpoint = `http://127.0.0.1:${port}`
-    server = startProcess(
-      VERSITYGW,
-      ['--access', ACCESS_KEY, '--secret', SECRET, '--port', `127.0.0.1:${port}`, 'posix', folder],
-      {},
-    )
-    await eventually('the server answers', async () => (await fetch(endpoint)).status > 0)
+    server = await startS3Server()
   })
-  afterAll(async () => {
-    await server?.kill()
-    await rm(folder, { recursive: true })
-  })
-  const open = (changes: { endpoint?: string; secretAccessKey?: string } = {}) =>
-    openS3Store({
-      ...{ bucket: 'archive', prefix: 'waymark/', region: 'us-east-1', endpoint },
-      ...{ accessKeyId: ACCESS_KEY, secretAccessKey: SECRET },
-      ...changes,
+  afterAll(() => server?.stop())
+  const open = (changes: { endpoint?: string; secretAccessKey?: string } = {}) => {
+    const { bucket, region, endpoint, accessKeyId, secretAccessKey } = server
+    return openS3Store({
+      ...{ bucket, prefix: 'waymark/', region, endpoint, accessKeyId, secretAccessKey, ...changes },
     })
-  behavesAsStore(open, () => path.join(folder, 'archive/waymark'))
+  }
+  behavesAsStore(open, () => path.join(server.folder, 'waymark'))
 
   it('fails with another secret, and while the server is unavailable', async () => {
     const refused = await open({ secretAccessKey: 'other' })

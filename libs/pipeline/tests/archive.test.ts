@@ -10,7 +10,7 @@ import type { ProjectConfigs } from '@waymark/project-config'
 import { anEnrichedEvent, createTestDatabase, services } from '@waymark/testing'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ArchiverDeps, createArchiver } from '../src/archive/archive-events.ts'
-import { createArchivedUntil, readArchiveDelay } from '../src/archive/archive-queries.ts'
+import { countHours, createArchivedUntil, readArchiveDelay } from '../src/archive/archive-queries.ts'
 import { verifyArchive } from '../src/archive/verify-archive.ts'
 import { createEventPartitions } from '../src/events/event-queries.ts'
 import { createEventWriter } from '../src/events/event-writer.ts'
@@ -315,6 +315,24 @@ describe.skipIf(!services)('the archive', () => {
     expect(await isQueueEmpty()).toBe(true)
   })
 
+  it.each(['parquet', 'jsonl.gz'] as const)(
+    'survives an upload that ends in the middle: %s',
+    async (format) => {
+      const batch = events(600)
+      await write(batch)
+      const breaking: FileStore = {
+        ...store,
+        put: async (_, content) => {
+          for await (const piece of content) if (piece) throw new Error('the connection is lost')
+        },
+      }
+      await expect(archiver({ store: breaking, format })(never)).rejects.toThrow('the connection is lost')
+      await expireLeases()
+      await archiveAll({ format })
+      await expectArchived(batch)
+    },
+  )
+
   it('releases a file at once, and not as a failure, when its process stops', async () => {
     const batch = events(10)
     await write(batch)
@@ -397,6 +415,39 @@ describe.skipIf(!services)('the archive', () => {
       expect(rows).toEqual(Array.from({ length: queued - 1 }, () => ({ at: new Date(HOUR) })))
     },
   )
+
+  it.each([2, 3, 4])('counts each hour once when it reads 3 hours at a time: %i', async (count) => {
+    const starts = Array.from({ length: count }, (_, n) => HOUR - n * HOUR_MS)
+    for (const start of starts) await write(events(3, start))
+    await archiveAll({ maxEvents: 2 })
+    await db.pool.query('DELETE FROM ingest.events WHERE received_at = $1', [new Date(HOUR)])
+    expect(await Array.fromAsync(countHours(db.pool, 3))).toEqual(
+      starts
+        .toReversed()
+        .map((start) => ({ projectId, hour: new Date(start), archived: 3, stored: start === HOUR ? 2 : 3 })),
+    )
+  })
+
+  it('is compared as a stream, whatever the size of a file', async () => {
+    await write(events(1))
+    await archiveAll({ format: 'jsonl.gz' })
+    const [{ file }] = await manifests()
+    // 256 MiB in one file, of which no more than a piece must be in memory.
+    const [piece, count] = [Buffer.alloc(1024 * 1024, 'x'), 256]
+    let most = 0
+    const before = process.memoryUsage().arrayBuffers
+    async function* large() {
+      for (let n = 0; n < count; n++) {
+        most = Math.max(most, process.memoryUsage().arrayBuffers - before)
+        yield Buffer.from(piece)
+      }
+    }
+    const read = async (name: string) => (name === file ? large() : store.read(name))
+    expect((await verifyArchive(db.pool, { ...store, read })).problems).toEqual([
+      { file, problem: 'has another SHA-256 than its manifest' },
+    ])
+    expect(most).toBeLessThan(128 * 1024 * 1024)
+  })
 
   it('is compared with the database', async () => {
     await write(events(10))

@@ -36,7 +36,7 @@ export const allSections = async (): Promise<Section[]> => {
     },
     {
       title: 'Archive of events',
-      text: 'Read by `persistence-consumer`, `standalone` and `npm run archive:verify`; see [archive](archive.md).',
+      text: 'Read by `persistence-consumer`, `standalone`, `npm run archive:verify` and `npm run archive:erase`; see [archive](archive.md).',
       spec: archiveConfig,
     },
     {

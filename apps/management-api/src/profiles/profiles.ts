@@ -73,12 +73,12 @@ export const profileRoutes = ({
       },
     )
     const erasure = requireFound(job)
-    const { erasedAt, id: erasureId } = erasure
+    const { erasedAt, id: erasureId, inArchive } = erasure
     await createPersonChanges(marks).announce(identitiesIn(erasure), erasure.profileIds)
     const done = await purge(erasure)
     // Events received after the answer belong to a new person.
     await sleep(Math.max(0, erasedAt.getTime() + 1 - clock()))
-    return { status: 202, body: { id: erasureId, profileId: id, erasedAt, done } }
+    return { status: 202, body: { id: erasureId, profileId: id, erasedAt, done, inArchive } }
   }),
 ]
 

@@ -137,6 +137,10 @@ const ErasureView = Type.Object({
   done: Type.Boolean({
     description: 'Whether all data is deleted. Otherwise the rest is deleted in the background.',
   }),
+  inArchive: Type.Boolean({
+    description:
+      'Whether files of the archive may have events of the person. They are rewritten without them in the background, also once `done` is true.',
+  }),
 })
 
 export const eraseProfile = defineOperation({
@@ -147,7 +151,7 @@ export const eraseProfile = defineOperation({
   tag,
   summary: 'Erase a person from every store',
   description:
-    'Records received before the erasure are no longer stored, also not by a replay. Later events belong to a new person. Conversions are kept without personal data.',
+    'Records received before the erasure are no longer stored, also not by a replay. Later events belong to a new person. Conversions are kept without personal data. Files of the archive are rewritten without the events of the person.',
   access: { by: 'project', role: 'admin', tokens: false, recent: true },
   answers: { 202: { description: 'The person is erased', schema: ErasureView } },
 })

@@ -1,16 +1,15 @@
-import { createHash } from 'node:crypto'
-import { Readable } from 'node:stream'
-import { createGzip } from 'node:zlib'
 import type { EventView, Log } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
 import {
   EVENT_COLUMNS,
   type EventColumns,
   type FileStore,
+  gzip,
   writeJsonLines,
   writeParquet,
 } from '@waymark/event-files'
 import { eventView } from '../stored-events/index.ts'
+import { type EventRange, putFile, putManifest } from './archive-file.ts'
 import {
   beginFile,
   type ClaimedFile,
@@ -57,7 +56,7 @@ export type ArchiverDeps = {
  * 1. The events are claimed for a file, and stay so: each event belongs to one file.
  * 2. The file is written under a name of its own for each attempt.
  * 3. The database records which attempt counts. A process whose lease ended cannot record its own.
- * 4. The manifest of the file is written from that record, so that every process writes the same.
+ * 4. The manifest of the file is written from that record, so that every process writes the same. Other attempts are removed.
  * 5. The events leave the queue.
  *
  * Whoever stops in between, another process continues with the step that is missing. A file that fails is postponed, and
@@ -75,36 +74,18 @@ export const createArchiver = ({
   leaseSeconds = LEASE_SECONDS,
 }: ArchiverDeps) => {
   const write = async (file: ClaimedFile, signal: AbortSignal): Promise<WrittenFile | undefined> => {
-    const name = fileName(file, file.attempt)
-    const measured = { events: 0, bytes: 0, first: undefined as Date | undefined, last: new Date(0) }
-    const hash = createHash('sha256')
+    const range: EventRange = { events: 0, first: undefined, last: new Date(0) }
     async function* events(): AsyncGenerator<ArchivedEvent[]> {
       for await (const rows of readFileEvents(db.pool, file, EVENTS_PER_READ)) {
-        measured.events += rows.length
-        measured.first ??= rows[0]?.received_at
-        measured.last = rows.at(-1)?.received_at ?? measured.last
+        range.events += rows.length
+        range.first ??= rows[0]?.received_at
+        range.last = rows.at(-1)?.received_at ?? range.last
         yield rows.map((row) => ({ projectId: file.projectId, ...eventView(row) }))
       }
     }
-    async function* content(): AsyncGenerator<Uint8Array> {
-      const pieces =
-        file.format === 'parquet'
-          ? writeParquet(COLUMNS, events())
-          : Readable.from(writeJsonLines(events())).compose(createGzip())
-      for await (const piece of pieces as AsyncIterable<Uint8Array>) {
-        hash.update(piece)
-        measured.bytes += piece.byteLength
-        yield piece
-      }
-    }
-    await store.put(name, content(), signal)
-    const { events: count, bytes, first, last } = measured
-    if (first === undefined) {
-      await store.remove(name)
-      return undefined
-    }
-    const sha256 = hash.digest('hex')
-    return { name, events: count, bytes, sha256, firstReceivedAt: first, lastReceivedAt: last }
+    const pieces =
+      file.format === 'parquet' ? writeParquet(COLUMNS, events()) : gzip(writeJsonLines(events()))
+    return putFile(store, file, pieces, range, signal)
   }
 
   /** The file in the store; undefined when it has no events, or another process has it. */
@@ -121,13 +102,8 @@ export const createArchiver = ({
   }
 
   const finish = async (file: ClaimedFile, written: WrittenFile, signal: AbortSignal): Promise<void> => {
-    await store.put(manifestName(file), Readable.from([manifestOf(file, written)]), signal)
+    await putManifest(store, file, written, signal)
     await finishFile(db, file)
-    // What stopped processes left. Without a manifest it does not count, but a reader by a pattern would find it.
-    for (let attempt = 1; attempt <= file.attempt; attempt++) {
-      const name = fileName(file, attempt)
-      if (name !== written.name) await store.remove(name)
-    }
     onFile?.(written.events)
   }
 
@@ -152,31 +128,3 @@ export const createArchiver = ({
     }
   }
 }
-
-const folderOf = ({ hour }: ClaimedFile): string => {
-  const time = hour.toISOString()
-  return `events/date=${time.slice(0, 10)}/hour=${time.slice(11, 13)}`
-}
-const fileName = (file: ClaimedFile, attempt: number): string =>
-  `${folderOf(file)}/${file.projectId}_${file.id}_${attempt}.${file.format}`
-
-/** The name of the manifest of a file. */
-export const manifestName = (file: ClaimedFile): string =>
-  `${folderOf(file)}/${file.projectId}_${file.id}.manifest.json`
-
-/** The content of the manifest of a file. */
-export const manifestOf = (file: ClaimedFile, written: WrittenFile): Buffer =>
-  Buffer.from(
-    `${JSON.stringify({
-      version: 1,
-      projectId: file.projectId,
-      hour: file.hour.toISOString(),
-      format: file.format,
-      file: written.name,
-      events: written.events,
-      bytes: written.bytes,
-      sha256: written.sha256,
-      firstReceivedAt: written.firstReceivedAt.toISOString(),
-      lastReceivedAt: written.lastReceivedAt.toISOString(),
-    })}\n`,
-  )

@@ -37,6 +37,8 @@ export type ClaimedFile = {
   format: string
   /** How many processes have begun to write it, this one included. */
   attempt: number
+  /** Whether it was rewritten, and its manifest is yet to be. */
+  manifestPending: boolean
   /** What was written, once the file is in the store. */
   written: WrittenFile | undefined
 }
@@ -49,12 +51,13 @@ export type WrittenFile = {
   lastReceivedAt: Date
 }
 
-type FileRow = {
+export type FileRow = {
   id: string
   project_id: string
   hour: Date
   format: string
   attempt: number
+  manifest_pending: boolean
   name: string | null
   events: number
   bytes: string
@@ -62,15 +65,16 @@ type FileRow = {
   first_received_at: Date
   last_received_at: Date
 }
-const FILE_COLUMNS =
-  'id, project_id, hour, format, attempt, name, events, bytes, sha256, first_received_at, last_received_at'
+export const FILE_COLUMNS =
+  'id, project_id, hour, format, attempt, manifest_pending, name, events, bytes, sha256, first_received_at, last_received_at'
 
-const fileOf = (row: FileRow): ClaimedFile => ({
+export const fileOf = (row: FileRow): ClaimedFile => ({
   id: row.id,
   projectId: row.project_id,
   hour: row.hour,
   format: row.format,
   attempt: row.attempt,
+  manifestPending: row.manifest_pending,
   written:
     row.name === null
       ? undefined
@@ -192,11 +196,15 @@ export const setWritten = async (
   return (await pool.query(SET_WRITTEN, values)).rowCount === 1
 }
 
+// Its lease ends, so that an erasure does not wait.
+const FINISH = `
+  UPDATE ingest.archive_files SET finished_at = now(), lease_until = date_trunc('milliseconds', now()) WHERE id = $1`
+
 /** Records that the manifest is written, which ends the work on the events of the file. */
 export const finishFile = (db: Database, { id }: ClaimedFile): Promise<void> =>
   db.transaction(async (client) => {
     await client.query('DELETE FROM ingest.archive_queue WHERE file_id = $1', [id])
-    await client.query('UPDATE ingest.archive_files SET finished_at = now() WHERE id = $1', [id])
+    await client.query(FINISH, [id])
   })
 
 /** Forgets a file without events. False when another process has taken it over. */
@@ -252,7 +260,7 @@ export const createArchivedUntil =
     return rows[0]?.at?.getTime()
   }
 
-/** All files whose manifest is written, by project and hour, with the number of events that the database has. */
+/** All files that are finished, also those that are being rewritten. */
 export async function* listFinishedFiles(pool: Pool): AsyncGenerator<ClaimedFile> {
   for (let last: string = NIL; ; ) {
     const { rows } = await pool.query<FileRow>(
@@ -266,23 +274,53 @@ export async function* listFinishedFiles(pool: Pool): AsyncGenerator<ClaimedFile
   }
 }
 
+/** A finished file as it is now; undefined once it is removed. */
+export const findFinishedFile = async (pool: Pool, { id }: ClaimedFile): Promise<ClaimedFile | undefined> => {
+  const { rows } = await pool.query<FileRow>(
+    `SELECT ${FILE_COLUMNS} FROM ingest.archive_files WHERE id = $1 AND finished_at IS NOT NULL`,
+    [id],
+  )
+  return rows[0] && fileOf(rows[0])
+}
+
 export type HourCount = { projectId: string; hour: Date; archived: number; stored: number }
 
-/** For each project and hour that has files: the events in them, and those in the database that are not queued. */
-export const countHours = async (pool: Pool): Promise<HourCount[]> => {
-  const { rows } = await pool.query<HourCount>(`
-    SELECT files.project_id AS "projectId", files.hour, files.events::float8 AS archived, (
-      SELECT count(*) FROM ingest.events e
-      WHERE e.project_id = files.project_id AND e.received_at >= files.hour
-        AND e.received_at < files.hour + interval '1 hour'
-        AND NOT EXISTS (
-          SELECT FROM ingest.archive_queue q
-          WHERE q.project_id = e.project_id AND q.received_at = e.received_at AND q.event_key = e.event_key
-        )
-    )::float8 AS stored
-    FROM (
-      SELECT project_id, hour, sum(events) AS events FROM ingest.archive_files WHERE finished_at IS NOT NULL
-      GROUP BY project_id, hour
-    ) AS files ORDER BY 1, 2`)
-  return rows
+const HOURS_PER_READ = 500
+const LIST_HOURS = `
+  SELECT project_id AS "projectId", hour FROM ingest.archive_files
+  WHERE finished_at IS NOT NULL AND (project_id, hour) > ($1, $2)
+  GROUP BY project_id, hour ORDER BY project_id, hour LIMIT $3`
+// In one statement, because events leave the queue when their file is finished.
+const COUNT_HOUR = `
+  SELECT (
+    SELECT coalesce(sum(events), 0) FROM ingest.archive_files
+    WHERE project_id = $1 AND hour = $2 AND finished_at IS NOT NULL
+  )::float8 AS archived, (
+    SELECT count(*) FROM ingest.events e
+    WHERE e.project_id = $1 AND e.received_at >= $2 AND e.received_at < $2::timestamptz + interval '1 hour'
+      AND NOT EXISTS (
+        SELECT FROM ingest.archive_queue q
+        WHERE q.project_id = e.project_id AND q.received_at = e.received_at AND q.event_key = e.event_key
+      )
+  )::float8 AS stored`
+
+/**
+ * For each project and hour that has files: the events in them, and those in the database that are not queued. One
+ * statement counts one hour.
+ */
+export async function* countHours(pool: Pool, hoursPerRead = HOURS_PER_READ): AsyncGenerator<HourCount> {
+  for (let last: Pick<HourCount, 'projectId' | 'hour'> = { projectId: NIL, hour: new Date(0) }; ; ) {
+    const { rows: hours } = await pool.query<typeof last>(LIST_HOURS, [
+      last.projectId,
+      last.hour,
+      hoursPerRead,
+    ])
+    for (const { projectId, hour } of hours) {
+      const { rows } = await pool.query<Pick<HourCount, 'archived' | 'stored'>>(COUNT_HOUR, [projectId, hour])
+      if (rows[0]) yield { projectId, hour, ...rows[0] }
+    }
+    const end = hours.at(-1)
+    if (!end) return
+    last = end
+  }
 }

@@ -1,18 +1,22 @@
 import { createHash } from 'node:crypto'
-import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
-import { createGunzip } from 'node:zlib'
-import { countParquetRows, type FileStore } from '@waymark/event-files'
+import { countParquetRows, type FileStore, readGzippedLines } from '@waymark/event-files'
 import type { Pool } from 'pg'
-import { manifestName, manifestOf } from './archive-events.ts'
-import { type ClaimedFile, countHours, type HourCount, listFinishedFiles } from './archive-queries.ts'
+import { manifestName, manifestOf } from './archive-file.ts'
+import {
+  type ClaimedFile,
+  countHours,
+  findFinishedFile,
+  type HourCount,
+  listFinishedFiles,
+} from './archive-queries.ts'
 
 /** What is wrong with a file of the archive. */
 export type ArchiveProblem = { file: string; problem: string }
 
 /**
  * Compares the archive with the database: each file with its manifest, its size, its hash and its number of events, and
- * the events of each hour with those that are stored.
+ * the events of each hour with those that are stored. Reads files as streams, and counts one hour at a time.
  */
 export const verifyArchive = async (
   pool: Pool,
@@ -21,37 +25,65 @@ export const verifyArchive = async (
   const problems: ArchiveProblem[] = []
   let files = 0
   let events = 0
-  for await (const file of listFinishedFiles(pool)) {
+  for await (const listed of listFinishedFiles(pool)) {
+    const { file, problem } = await checkFile(pool, store, listed)
+    if (!file?.written) continue
     files++
-    events += file.written?.events ?? 0
-    problems.push(...(await problemsOf(store, file)))
+    events += file.written.events
+    if (problem) problems.push(problem)
   }
-  const hours = (await countHours(pool)).filter(({ archived, stored }) => archived !== stored)
+  const hours: HourCount[] = []
+  for await (const hour of countHours(pool)) if (hour.archived !== hour.stored) hours.push(hour)
   return { files, events, problems, hours }
 }
 
-const problemsOf = async (store: FileStore, file: ClaimedFile): Promise<ArchiveProblem[]> => {
-  const { written } = file
-  if (!written) return []
-  const problem = (name: string, text: string): ArchiveProblem[] => [{ file: name, problem: text }]
-  const manifest = await store.read(manifestName(file))
-  if (!manifest) return problem(manifestName(file), 'is missing')
-  if (!(await buffer(manifest)).equals(manifestOf(file, written)))
-    return problem(manifestName(file), 'is not what the database says')
-  const content = await store.read(written.name)
-  if (!content) return problem(written.name, 'is missing')
-  const bytes = await buffer(content)
-  if (createHash('sha256').update(bytes).digest('hex') !== written.sha256)
-    return problem(written.name, 'has another SHA-256 than its manifest')
-  const count = file.format === 'parquet' ? countParquetRows(bytes) : await countLines(bytes)
-  if (count !== written.events)
-    return problem(written.name, `has ${count} events, and its manifest says ${written.events}`)
-  return []
+/** Checks a file again when it was rewritten or removed meanwhile. */
+const checkFile = async (
+  pool: Pool,
+  store: FileStore,
+  listed: ClaimedFile,
+): Promise<{ file?: ClaimedFile; problem?: ArchiveProblem }> => {
+  for (let file = listed; ; ) {
+    const problem = await problemOf(store, file)
+    if (!problem) return { file }
+    const now = await findFinishedFile(pool, file)
+    if (!now) return {}
+    if (now.written?.name === file.written?.name && now.manifestPending === file.manifestPending)
+      return { file, problem }
+    file = now
+  }
 }
 
-const countLines = async (bytes: Buffer): Promise<number> => {
-  let lines = 0
-  for await (const piece of Readable.from([bytes]).compose(createGunzip()) as AsyncIterable<Buffer>)
-    for (const byte of piece) if (byte === 10) lines++
-  return lines
+const problemOf = async (store: FileStore, file: ClaimedFile): Promise<ArchiveProblem | undefined> => {
+  const { written } = file
+  // The files of a file without events are being removed.
+  if (!written || written.events === 0) return undefined
+  // The manifest of a file that is being rewritten follows.
+  if (!file.manifestPending) {
+    const manifest = await store.read(manifestName(file))
+    if (!manifest) return { file: manifestName(file), problem: 'is missing' }
+    if (!(await buffer(manifest)).equals(manifestOf(file, written)))
+      return { file: manifestName(file), problem: 'is not what the database says' }
+  }
+  const { name: fileName, bytes, sha256, events } = written
+  const content = await store.read(fileName)
+  if (!content) return { file: fileName, problem: 'is missing' }
+  const hash = createHash('sha256')
+  for await (const piece of content) hash.update(piece)
+  if (hash.digest('hex') !== sha256)
+    return { file: fileName, problem: 'has another SHA-256 than its manifest' }
+  const count =
+    file.format === 'parquet'
+      ? await countParquetRows(store, fileName, bytes)
+      : await countLines(await store.read(fileName))
+  return count === events
+    ? undefined
+    : { file: fileName, problem: `has ${count} events, and its manifest says ${events}` }
+}
+
+const countLines = async (content: AsyncIterable<Uint8Array> | undefined): Promise<number> => {
+  if (!content) return 0
+  let count = 0
+  for await (const lines of readGzippedLines(content)) count += lines.length
+  return count
 }

@@ -1,6 +1,7 @@
 import { type Database, retryConflicts } from '@waymark/database'
 import type { ClientBase } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
+import { addArchiveErasure } from '../archive/index.ts'
 import { erasureHash, lockOutRecords } from '../erasure/index.ts'
 import type { ErasureJob } from './erasure-job-queries.ts'
 
@@ -48,7 +49,7 @@ type ToErase = {
 export const eraseProfile = (
   { db, now }: EraseDeps,
   { projectId, profileId, confirm }: ToErase,
-): Promise<ErasureJob | undefined> =>
+): Promise<Erasure | undefined> =>
   retryConflicts(() =>
     db.transaction(async (client) => {
       await lockOutRecords(client, projectId)
@@ -63,7 +64,7 @@ export const eraseProfile = (
 export const erasePeople = (
   { db, now }: EraseDeps,
   { projectId, visitorIds, userIds }: Pick<ErasureJob, 'projectId' | 'visitorIds' | 'userIds'>,
-): Promise<ErasureJob | undefined> =>
+): Promise<Erasure | undefined> =>
   retryConflicts(() =>
     db.transaction(async (client) => {
       await lockOutRecords(client, projectId)
@@ -71,6 +72,9 @@ export const erasePeople = (
       return eraseInTransaction(client, { projectId, profileIds: rows.map(({ id }) => id), now })
     }),
   )
+
+/** `inArchive`: whether the archive may have events of the person. They are taken out later; see `createArchiveEraser`. */
+export type Erasure = ErasureJob & { inArchive: boolean }
 
 type InTransaction = Omit<ToErase, 'profileId' | 'confirm'> & {
   profileIds: readonly string[]
@@ -81,7 +85,7 @@ type InTransaction = Omit<ToErase, 'profileId' | 'confirm'> & {
 const eraseInTransaction = async (
   client: ClientBase,
   { projectId, profileIds: wanted, now, confirm }: InTransaction,
-): Promise<ErasureJob | undefined> => {
+): Promise<Erasure | undefined> => {
   const found = await client.query<{ id: string }>(LIVING, [projectId, wanted])
   const living = found.rows.map(({ id }) => id)
   if (living.length === 0) return undefined
@@ -111,10 +115,11 @@ const eraseInTransaction = async (
   ])
   const { id, visitorIds, userIds, erasedAt } = job
   await client.query(ADD_JOB, [id, projectId, profileIds, visitorIds, userIds, erasedAt])
+  const inArchive = await addArchiveErasure(client, job)
   await client.query('DELETE FROM ingest.identities WHERE project_id = $1 AND profile_id = ANY($2::uuid[])', [
     projectId,
     living,
   ])
   await client.query('DELETE FROM ingest.profiles WHERE id = ANY($1::uuid[])', [profileIds])
-  return job
+  return { ...job, inArchive }
 }

@@ -1,4 +1,4 @@
-export { erasePeople, eraseProfile } from './erase-profile-queries.ts'
+export { type Erasure, erasePeople, eraseProfile } from './erase-profile-queries.ts'
 export type { ErasureJob } from './erasure-job-queries.ts'
 export { exportPerson, findPerson } from './export-queries.ts'
 export { type PersonalData, personalData } from './personal-data-queries.ts'

@@ -1,0 +1,425 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
+import type { EnrichedEvent } from '@waymark/contracts'
+import { openDatabase } from '@waymark/database'
+import { createDirectoryStore, type FileStore, openS3Store } from '@waymark/event-files'
+import {
+  anEnrichedEvent,
+  createTestDatabase,
+  eventually,
+  hasS3Server,
+  services,
+  startProcess,
+  startS3Server,
+} from '@waymark/testing'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import {
+  type ArchiveEraserDeps,
+  type ArchiverDeps,
+  createArchiveEraser,
+  createArchiver,
+  readArchiveDelay,
+  readWaitingErasures,
+  verifyArchive,
+} from '../src/archive/index.ts'
+import { createEventPartitions } from '../src/events/event-queries.ts'
+import { createEventWriter } from '../src/events/event-writer.ts'
+import { resolveProfiles } from '../src/identity/index.ts'
+import { createPurger, type Erasure, eraseProfile } from '../src/personal-data/index.ts'
+
+const HOUR_MS = 3_600_000
+const HOUR = Date.parse('2026-02-01T10:00:00Z')
+const NOW = HOUR + 9 * HOUR_MS
+const never = new AbortController().signal
+
+/** A store of files that lie in a folder as well. */
+const stores = {
+  'a directory': async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'archive-'))
+    return { folder, store: createDirectoryStore(folder), stop: () => rm(folder, { recursive: true }) }
+  },
+  'a bucket': async () => {
+    const server = await startS3Server()
+    return { folder: server.folder, store: await openS3Store({ ...server, prefix: '' }), stop: server.stop }
+  },
+}
+const present = Object.keys(stores).filter(
+  (name) => name !== 'a bucket' || hasS3Server,
+) as (keyof typeof stores)[]
+
+describe.skipIf(!services).each(present)('erasing people from an archive in %s', (kind) => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>
+  let db: ReturnType<typeof openDatabase>
+  let instance: DuckDBInstance
+  let place: Awaited<ReturnType<(typeof stores)[typeof kind]>>
+  let store: FileStore
+  let projectId: string
+
+  beforeAll(async () => {
+    instance = await DuckDBInstance.create()
+    database = await createTestDatabase()
+    db = openDatabase({ url: database.url, poolSize: 10, applicationName: 'test', onError: () => {} })
+    place = await stores[kind]()
+    store = place.store
+  })
+  afterAll(async () => {
+    await place?.stop()
+    await db?.close()
+    await database?.drop()
+    instance?.closeSync()
+  })
+  beforeEach(async () => {
+    await rm(path.join(place.folder, 'events'), { recursive: true, force: true })
+    await db.pool.query(
+      `TRUNCATE ingest.archive_queue, ingest.archive_files, ingest.archive_erasures, ingest.events, ingest.event_ids,
+         ingest.erasure_jobs`,
+    )
+    projectId = await addProject()
+  })
+
+  const addProject = async (): Promise<string> => {
+    const [tenantId, id] = [randomUUID(), randomUUID()]
+    await db.pool.query(`INSERT INTO core.tenants (id, name) VALUES ($1, 'a tenant')`, [tenantId])
+    await db.pool.query(`INSERT INTO core.projects (id, tenant_id, name) VALUES ($1, $2, 'a project')`, [
+      id,
+      tenantId,
+    ])
+    return id
+  }
+  /** The profile of a new visitor. */
+  const addPerson = async (project = projectId): Promise<string> => {
+    const [id] = await resolveProfiles(db.pool, [
+      { projectId: project, visitorId: randomUUID(), userId: null },
+    ])
+    return id ?? ''
+  }
+  const eventsOf = (
+    profileId: string,
+    count: number,
+    { from = HOUR, project = projectId }: { from?: number; project?: string } = {},
+  ): EnrichedEvent[] =>
+    Array.from({ length: count }, (_, n) => {
+      const receivedAt = new Date(from + n).toISOString()
+      const properties = { n, text: `'"ä\n\u2028${n}`, deep: [{ a: null }, 1.5e300] }
+      const event = { eventId: randomUUID(), properties }
+      return {
+        ...anEnrichedEvent({ projectId: project, receivedAt, event }),
+        timestamp: receivedAt,
+        profileId,
+      }
+    })
+  const write = (batch: readonly EnrichedEvent[]) =>
+    createEventWriter({
+      ...{ db, partitions: createEventPartitions(db) },
+      projectConfigs: {
+        get: async () => ({ settings: { archiveEvents: true }, decisions: { countedEvents: new Set() } }),
+      } as never,
+      analytics: { storeEvents: async () => {}, eraseEvents: async () => {} },
+    })(batch)
+  const log = { warn: () => {} }
+  const archiver = (deps: Partial<ArchiverDeps> = {}) =>
+    createArchiver({ ...{ db, store, format: 'parquet' as const, log, now: () => NOW }, ...deps })
+  const eraser = (deps: Partial<ArchiveEraserDeps> = {}) =>
+    createArchiveEraser({ ...{ db, store, log }, ...deps })
+  const repeat = async (run: (signal: AbortSignal) => Promise<number>): Promise<number> => {
+    for (let runs = 0; ; runs++) if ((await run(never)) === 0) return runs
+  }
+  const archiveAll = (deps: Partial<ArchiverDeps> = {}) => repeat(archiver(deps))
+  const eraseAll = (deps: Partial<ArchiveEraserDeps> = {}) => repeat(eraser(deps))
+  const begin = async (profileId: string, project = projectId): Promise<Erasure> => {
+    const erasure = await eraseProfile({ db, now: () => NOW }, { projectId: project, profileId })
+    if (!erasure) throw new Error('The profile does not exist')
+    return erasure
+  }
+  const purge = (erasure: Erasure) =>
+    createPurger({
+      ...{ db, cache: { delete: async () => {} } as never },
+      analytics: { eraseEvents: async () => {}, eraseProfiles: async () => {} },
+    }).purge(erasure, never)
+  const erase = async (profileId: string, project = projectId): Promise<void> => {
+    expect(await purge(await begin(profileId, project))).toBe(true)
+  }
+  /** Lets leases and pauses end. */
+  const letPass = async () => {
+    await db.pool.query(`UPDATE ingest.archive_files SET lease_until = now() - interval '1 second'`)
+    await db.pool.query(`UPDATE ingest.archive_erasures SET due_at = now() - interval '1 second'`)
+  }
+
+  const query = async (sql: string): Promise<Record<string, unknown>[]> => {
+    const connection = await instance.connect()
+    try {
+      return (await connection.runAndReadAll(sql)).getRowObjectsJson()
+    } finally {
+      connection.closeSync()
+    }
+  }
+  const namesIn = async (): Promise<string[]> => {
+    const entries = await readdir(place.folder, { recursive: true, withFileTypes: true })
+    return entries
+      .filter((entry) => entry.isFile() && entry.parentPath.includes('/hour='))
+      .map((entry) => path.relative(place.folder, path.join(entry.parentPath, entry.name)))
+      .toSorted()
+  }
+  const manifests = async () =>
+    Promise.all(
+      (await namesIn())
+        .filter((name) => name.endsWith('.manifest.json'))
+        .map(async (name) => JSON.parse(await readFile(path.join(place.folder, name), 'utf8'))),
+    )
+  /** The events of all files that have a manifest, as DuckDB reads them. */
+  const archivedRows = async (): Promise<Record<string, unknown>[]> => {
+    const all: Record<string, unknown>[] = []
+    for (const { file, events } of await manifests()) {
+      const reader = file.endsWith('.parquet') ? 'read_parquet' : 'read_json'
+      const rows = await query(`SELECT * FROM ${reader}('${path.join(place.folder, file)}')`)
+      expect(rows).toHaveLength(events)
+      all.push(...rows)
+    }
+    return all.toSorted((a, b) => (`${a.eventId}` < `${b.eventId}` ? -1 : 1))
+  }
+  const idsOf = (batch: readonly EnrichedEvent[]) => batch.map(({ eventId }) => eventId).toSorted()
+  const archivedIds = async () => (await archivedRows()).map(({ eventId }) => eventId)
+  /** Everything that must hold once nothing is left to do. */
+  const expectArchived = async (expected: readonly EnrichedEvent[]) => {
+    expect(await archivedIds()).toEqual(idsOf(expected))
+    expect(await verifyArchive(db.pool, store)).toMatchObject({ problems: [], hours: [] })
+    const files = (await namesIn()).filter((name) => !name.endsWith('.manifest.json'))
+    expect(files).toEqual((await manifests()).map(({ file }) => file).toSorted())
+    expect(await readWaitingErasures(db.pool)).toEqual({ count: 0, seconds: 0 })
+    expect((await db.pool.query('SELECT FROM ingest.archive_files WHERE manifest_pending')).rowCount).toBe(0)
+  }
+
+  it.each(['parquet', 'jsonl.gz'] as const)(
+    'takes their events out, and leaves the others as they are: %s',
+    async (format) => {
+      const other = await addProject()
+      const [ann, ben, eve] = [await addPerson(), await addPerson(), await addPerson(other)]
+      const kept = [...eventsOf(ben, 300), ...eventsOf(eve, 3, { project: other })]
+      // One hour with two people, one with only the erased one, and one with only the other.
+      await write([...eventsOf(ann, 250), ...kept, ...eventsOf(ann, 10, { from: HOUR + HOUR_MS })])
+      const untouched = eventsOf(ben, 10, { from: HOUR + 2 * HOUR_MS })
+      await write(untouched)
+      expect(await archiveAll({ format, maxEvents: 200 })).toBe(6)
+      const before = await archivedRows()
+      const erasure = await begin(ann)
+      expect(erasure.inArchive).toBe(true)
+      // The events of the person are read for new files until they are purged.
+      expect(await eraseAll()).toBe(0)
+      expect(await readWaitingErasures(db.pool)).toMatchObject({ count: 1 })
+      await purge(erasure)
+      const taken: number[] = []
+      await eraseAll({ onFile: (events) => taken.push(events) })
+      expect(taken.toSorted((a, b) => a - b).reduce((sum, count) => sum + count, 0)).toBe(260)
+      expect(await archivedRows()).toEqual(before.filter(({ profileId }) => profileId !== ann))
+      await expectArchived([...kept, ...untouched])
+      expect(await readArchiveDelay(db.pool)).toBe(0)
+      // Nothing changes when it is done again.
+      const names = await namesIn()
+      const files = () => db.pool.query('SELECT * FROM ingest.archive_files ORDER BY id')
+      const { rows } = await files()
+      await db.pool.query(
+        `INSERT INTO ingest.archive_erasures (id, project_id, profile_ids, erased_at, due_at) VALUES ($1, $2, $3, $4, now() - interval '1 second')`,
+        [randomUUID(), projectId, [ann], new Date(NOW)],
+      )
+      await eraseAll()
+      expect(await namesIn()).toEqual(names)
+      expect((await files()).rows).toEqual(rows)
+      expect(rows.filter(({ attempt }) => attempt === 1)).toHaveLength(2)
+    },
+  )
+
+  /** A store in which one step fails, before or after its effect. */
+  const failing = (step: number, when: 'before' | 'after'): FileStore => {
+    let steps = 0
+    const attempt = async <T>(work: () => Promise<T>): Promise<T> => {
+      const fails = ++steps === step
+      if (fails && when === 'before') throw new Error('the store is away')
+      const done = await work()
+      if (fails) throw new Error('the process dies')
+      return done
+    }
+    return {
+      ...store,
+      readRange: (name, start, end) => attempt(() => store.readRange(name, start, end)),
+      put: (name, content, signal) => attempt(() => store.put(name, content, signal)),
+      remove: (name) => attempt(() => store.remove(name)),
+    }
+  }
+
+  it.each(['before', 'after'] as const)(
+    'has each event once when any step fails %s its effect',
+    async (when) => {
+      for (let [step, failed] = [1, true]; failed; step++) {
+        await rm(path.join(place.folder, 'events'), { recursive: true, force: true })
+        await db.pool.query(
+          'TRUNCATE ingest.archive_files, ingest.archive_erasures, ingest.events, ingest.event_ids',
+        )
+        const [ann, ben] = [await addPerson(), await addPerson()]
+        const kept = eventsOf(ben, 20)
+        await write([...eventsOf(ann, 20), ...kept, ...eventsOf(ann, 5, { from: HOUR + HOUR_MS })])
+        await archiveAll()
+        await erase(ann)
+        failed = await eraseAll({ store: failing(step, when) }).then(
+          () => false,
+          () => true,
+        )
+        const ids = await archivedIds()
+        expect(ids.filter((id) => idsOf(kept).includes(`${id}`))).toEqual(idsOf(kept))
+        expect(new Set(ids).size).toBe(ids.length)
+        // A check meanwhile reports nothing but what is about to be removed.
+        expect((await verifyArchive(db.pool, store)).problems).toEqual([])
+        expect(await readArchiveDelay(db.pool)).toBe(0)
+        await letPass()
+        await eraseAll()
+        await expectArchived(kept)
+        if (!failed) expect(step).toBeGreaterThan(7)
+      }
+    },
+  )
+
+  it.each(['before', 'after'])(
+    'has each event once when a process is overtaken %s it writes',
+    async (when) => {
+      const people = await Promise.all([1, 2, 3, 4].map(() => addPerson()))
+      const batches = people.map((person) => eventsOf(person, 40))
+      await write(batches.flat())
+      await archiveAll({ maxEvents: 50 })
+      for (const person of people.slice(0, 2)) await erase(person)
+      const [reached, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const slow: FileStore = {
+        ...store,
+        put: async (name, content, signal) => {
+          if (when === 'after') await store.put(name, content, signal)
+          reached.resolve()
+          await go.promise
+          if (when === 'before') await store.put(name, content, signal)
+        },
+      }
+      const overtaken = eraser({ store: slow })(never)
+      await reached.promise
+      await letPass()
+      await erase(people[2] ?? '')
+      await Promise.all([1, 2, 3].map(() => eraseAll()))
+      go.resolve()
+      // What it reads may be gone.
+      await overtaken.catch((error) => expect(`${error}`).toMatch(/is missing/))
+      await letPass()
+      await eraseAll()
+      await expectArchived(batches[3] ?? [])
+    },
+  )
+
+  it.runIf(kind === 'a directory').each(['parquet', 'jsonl.gz'])(
+    'has each event once whenever its processes are killed: %s',
+    async (format) => {
+      const [ann, ben] = [await addPerson(), await addPerson()]
+      const hours = Array.from({ length: 6 }, (_, n) => HOUR + n * HOUR_MS)
+      const kept = hours.flatMap((from) => eventsOf(ben, 60, { from }))
+      await write([...kept, ...hours.flatMap((from) => eventsOf(ann, 60, { from }))])
+      const env = { PATH: process.env.PATH, DATABASE_URL: database.url, FOLDER: place.folder }
+      const start = () =>
+        startProcess(process.execPath, [path.join(import.meta.dirname, 'archiving-process.ts')], {
+          env: { ...env, NOW: `${NOW}`, FORMAT: format },
+        })
+      /** How often files were written or rewritten, which never decreases. */
+      const written = async () => {
+        const { rows } = await db.pool.query<{ attempts: number }>(
+          `SELECT coalesce(sum(attempt), 0)::int AS attempts FROM ingest.archive_files`,
+        )
+        return rows[0]?.attempts ?? 0
+      }
+      for (let kill = 1; kill <= 6; kill++) {
+        const [before, processes] = [await written(), [start(), start()]]
+        await eventually('files are written', async () => (await written()) >= before + 3)
+        await Promise.all(processes.map((one) => one.kill()))
+        // The files that count have no event twice.
+        const ids = await archivedIds()
+        expect(new Set(ids).size).toBe(ids.length)
+        await letPass()
+        if (kill === 3) await erase(ann)
+      }
+      await archiveAll()
+      await repeat(async (signal) => {
+        await letPass()
+        return eraser()(signal)
+      })
+      await expectArchived(kept)
+      const all = await readdir(place.folder, { recursive: true })
+      expect(all.filter((name) => name.endsWith('.new'))).toEqual([])
+    },
+  )
+
+  it('waits for a file that was begun before the events were purged', async () => {
+    const [ann, ben] = [await addPerson(), await addPerson()]
+    const kept = eventsOf(ben, 5)
+    await write([...eventsOf(ann, 5), ...kept])
+    const [written, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const slow: FileStore = {
+      ...store,
+      put: async (name, content, signal) => {
+        await store.put(name, content, signal)
+        written.resolve()
+        await go.promise
+      },
+    }
+    const archived = archiver({ store: slow })(never)
+    await written.promise
+    await erase(ann)
+    await eraseAll()
+    expect(await readWaitingErasures(db.pool)).toMatchObject({ count: 1 })
+    go.resolve()
+    await archived
+    expect(await archivedIds()).toHaveLength(10)
+    await db.pool.query(`UPDATE ingest.archive_erasures SET due_at = now() - interval '1 second'`)
+    await eraseAll()
+    await expectArchived(kept)
+  })
+
+  it('goes on with other projects when a file cannot be read, and past one that was removed', async () => {
+    const other = await addProject()
+    const [ann, eve] = [await addPerson(), await addPerson(other)]
+    await write([...eventsOf(ann, 3), ...eventsOf(eve, 3, { project: other })])
+    await archiveAll()
+    await erase(ann)
+    await erase(eve, other)
+    const broken = (await manifests()).find((one) => one.projectId === projectId)
+    await writeFile(path.join(place.folder, broken.file), 'damaged')
+    await expect(eraser()(never)).rejects.toThrow(`${broken.file} is missing or too short`)
+    expect(await eraseAll()).toBe(1)
+    expect((await manifests()).map((one) => one.projectId)).toEqual([projectId])
+    await rm(path.join(place.folder, broken.file))
+    await letPass()
+    await eraseAll()
+    expect(await readWaitingErasures(db.pool)).toMatchObject({ count: 0 })
+  })
+
+  it('has files of several projects in turn', async () => {
+    const other = await addProject()
+    const [ann, eve] = [await addPerson(), await addPerson(other)]
+    await write([...eventsOf(ann, 5), ...eventsOf(eve, 5, { project: other })])
+    await archiveAll({ maxEvents: 1 })
+    await erase(ann)
+    await erase(eve, other)
+    const erased: string[] = []
+    const noting: FileStore = {
+      ...store,
+      remove: async (name) => {
+        if (name.endsWith('.manifest.json')) erased.push(name.includes(other) ? 'other' : 'first')
+        await store.remove(name)
+      },
+    }
+    await eraseAll({ store: noting, filesPerRun: 2 })
+    expect(erased.slice(0, 4).toSorted()).toEqual(['first', 'first', 'other', 'other'])
+    expect(erased).toHaveLength(10)
+    expect(await namesIn()).toEqual([])
+  })
+
+  it('is not asked for projects that have nothing in it', async () => {
+    const ann = await addPerson()
+    expect(await begin(ann)).toMatchObject({ inArchive: false })
+    expect(await readWaitingErasures(db.pool)).toEqual({ count: 0, seconds: 0 })
+  })
+})

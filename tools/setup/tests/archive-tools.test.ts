@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto'
+import { readdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { openDatabase } from '@waymark/database'
+import { openS3Store } from '@waymark/event-files'
+import { createArchiver } from '@waymark/pipeline'
+import {
+  createTestDatabase,
+  hasS3Server,
+  type S3Server,
+  services,
+  startProcess,
+  startS3Server,
+} from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const EVENT = `
+  INSERT INTO ingest.events (project_id, event_key, event_id, event_name, received_at, "timestamp", profile_id)
+  VALUES ($1, $2, 'an event', 'page_view', date_trunc('hour', now()), now(), $3)`
+const QUEUE = `INSERT INTO ingest.archive_queue (project_id, received_at, event_key)
+  SELECT project_id, received_at, event_key FROM ingest.events`
+const ERASURE = `
+  INSERT INTO ingest.archive_erasures (id, project_id, profile_ids, erased_at, due_at)
+  VALUES (gen_random_uuid(), $1, ARRAY[$2::uuid], now(), now() - interval '1 second')`
+
+describe.skipIf(!services || !hasS3Server)('the commands of the archive', () => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>
+  let db: ReturnType<typeof openDatabase>
+  let server: S3Server
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    db = openDatabase({ url: database.url, poolSize: 2, applicationName: 'test', onError: () => {} })
+    server = await startS3Server()
+  })
+  afterAll(async () => {
+    await server?.stop()
+    await db?.close()
+    await database?.drop()
+  })
+
+  /** Runs a command, and returns its exit code and output. */
+  const run = async (command: string, env: NodeJS.ProcessEnv = {}) => {
+    const started = startProcess(process.execPath, [path.join(import.meta.dirname, `../src/${command}.ts`)], {
+      env: {
+        ...{ PATH: process.env.PATH, DATABASE_URL: database.url, ARCHIVE_S3_BUCKET: server.bucket },
+        ...{ ARCHIVE_S3_ENDPOINT: server.endpoint, ARCHIVE_S3_ACCESS_KEY_ID: server.accessKeyId },
+        ARCHIVE_S3_SECRET_ACCESS_KEY: server.secretAccessKey,
+        ...env,
+      },
+    })
+    return [await started.ended, started.output()]
+  }
+
+  it('erase people, and say what is left', async () => {
+    const [projectId, tenantId, ann, ben] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()]
+    await db.pool.query(`INSERT INTO core.tenants (id, name) VALUES ($1, 'a tenant')`, [tenantId])
+    await db.pool.query(`INSERT INTO core.projects (id, tenant_id, name) VALUES ($1, $2, 'a project')`, [
+      projectId,
+      tenantId,
+    ])
+    for (const person of [ann, ben]) await db.pool.query(EVENT, [projectId, randomUUID(), person])
+    await db.pool.query(QUEUE)
+    const store = await openS3Store({ ...server, prefix: '' })
+    const later = () => Date.now() + 3 * 60 * 60 * 1000
+    const log = { warn: () => {} }
+    expect(
+      await createArchiver({ db, store, format: 'parquet', log, now: later })(new AbortController().signal),
+    ).toBe(1)
+    expect(await run('verify-archive')).toEqual([0, '1 files with 2 events, 0 problems\n'])
+
+    await db.pool.query('DELETE FROM ingest.events WHERE profile_id = $1', [ann])
+    await db.pool.query(ERASURE, [projectId, ann])
+    expect(await run('erase-archive')).toEqual([0, '1 events taken out of 1 files, 0 erasures left\n'])
+    expect(await run('verify-archive')).toEqual([0, '1 files with 1 events, 0 problems\n'])
+    expect(await run('erase-archive')).toEqual([0, '0 events taken out of 0 files, 0 erasures left\n'])
+
+    const names = await readdir(server.folder, { recursive: true })
+    const file = names.find((name) => name.endsWith('.parquet')) ?? ''
+    await writeFile(path.join(server.folder, file), 'damaged')
+    await db.pool.query(ERASURE, [projectId, ben])
+    expect(await run('erase-archive')).toEqual([
+      1,
+      `${file} is missing or too short\n0 events taken out of 0 files, 1 erasures left\n`,
+    ])
+    expect(await run('verify-archive')).toEqual([
+      1,
+      `${file} has another SHA-256 than its manifest\n1 files with 1 events, 1 problems\n`,
+    ])
+  })
+
+  it('need an archive', async () => {
+    expect(await run('erase-archive', { ARCHIVE_S3_BUCKET: '' })).toEqual([
+      1,
+      expect.stringContaining('ARCHIVE_S3_BUCKET is not set, so there is no archive'),
+    ])
+  })
+})
