@@ -55,7 +55,7 @@ export const createEmailConsumer = (platform: CorePlatform, mail: MailOptions): 
     labelNames: ['status'],
     registers: [metrics],
   })
-  const queue = createDeliveryQueue(db.pool, { sendLeaseMs: mail.timeoutMs + SETTLE_MS })
+  const queue = createDeliveryQueue(db, { sendLeaseMs: mail.timeoutMs + SETTLE_MS })
   const hourlyLimit = createHourlyLimit(db.pool, { perHour: mail.perHour, now: clock })
   const publicUrl = mail.publicUrl.replace(/\/+$/, '')
   const queued = { pool: db.pool, transport: mail.transport, from: mail.from, publicUrl, log }

@@ -4,6 +4,7 @@ import { type CorePlatform, keyRoute, type Route } from '@waymark/service-kit'
 import type { ClientBase } from 'pg'
 import { deliveryOfMessageId } from './compose-mail.ts'
 import { markBounced } from './delivery-queries.ts'
+import { publishEmails } from './publish-emails.ts'
 import { suppress } from './suppression-queries.ts'
 
 /** Receives bounces and complaints, and suppresses their addresses unless the bounce is soft. */
@@ -50,7 +51,13 @@ const mark = async (client: ClientBase, projectId: string, bounces: readonly Bou
     const id = messageId === undefined ? undefined : deliveryOfMessageId(messageId)
     if (id !== undefined && type !== 'complaint') named.set(id, storable(reason))
   }
-  return markBounced(client, projectId, named)
+  const bounced = await markBounced(client, projectId, named)
+  await publishEmails(
+    client,
+    'bounced',
+    bounced.filter(({ test }) => !test),
+  )
+  return bounced.length
 }
 
 // PostgreSQL cannot store U+0000.

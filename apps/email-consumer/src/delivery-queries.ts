@@ -1,19 +1,22 @@
 import type { ClientBase, Pool } from 'pg'
+import type { ReportedEmail } from './publish-emails.ts'
 
 const MARK = `
   UPDATE email.deliveries d SET status = 'bounced', reason = given.reason
   FROM unnest($2::uuid[], $3::text[]) AS given (id, reason)
-  WHERE d.id = given.id AND d.project_id = $1 AND d.status IN ('sent', 'unconfirmed')`
+  WHERE d.id = given.id AND d.project_id = $1 AND d.status IN ('sent', 'unconfirmed')
+  RETURNING d.id AS "deliveryId", d.project_id AS "projectId", d.trigger_id AS "triggerId", d.profile_id AS "profileId",
+    d.test`
 
-/** Marks sent deliveries of a project as bounced, with reasons by delivery. Resolves to how many changed. */
+/** Marks sent deliveries of a project as bounced, with reasons by delivery. Resolves to those that changed. */
 export const markBounced = async (
   client: ClientBase,
   projectId: string,
   reasons: ReadonlyMap<string, string | null>,
-): Promise<number> => {
-  if (reasons.size === 0) return 0
-  const { rowCount } = await client.query(MARK, [projectId, [...reasons.keys()], [...reasons.values()]])
-  return rowCount ?? 0
+): Promise<(ReportedEmail & { test: boolean })[]> => {
+  if (reasons.size === 0) return []
+  const values = [projectId, [...reasons.keys()], [...reasons.values()]]
+  return (await client.query<ReportedEmail & { test: boolean }>(MARK, values)).rows
 }
 
 /** The recipient of a delivery, and the project that sent it. */

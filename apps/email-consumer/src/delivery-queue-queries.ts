@@ -1,5 +1,6 @@
 import type { EmailDeliveryStatus } from '@waymark/contracts'
-import type { Pool } from 'pg'
+import type { Database } from '@waymark/database'
+import { publishEmails, type ReportedEmail } from './publish-emails.ts'
 
 /** A delivery that this process may attempt until its lease ends. */
 export type ClaimedDelivery = {
@@ -58,7 +59,8 @@ const SETTLE = `
     queued_at = CASE WHEN $7 THEN now() + $5 * interval '1 ms' ELSE queued_at END,
     context = CASE WHEN $3 IN ('pending', 'failed') THEN context END,
     sent_at = CASE WHEN $3 = 'sent' THEN now() END
-  WHERE id = $1 AND attempt_token = $2 AND (status IN ('pending', 'sending') OR (status = 'unconfirmed' AND $3 = 'sent'))`
+  WHERE id = $1 AND attempt_token = $2 AND (status IN ('pending', 'sending') OR (status = 'unconfirmed' AND $3 = 'sent'))
+  RETURNING id AS "deliveryId", project_id AS "projectId", trigger_id AS "triggerId", profile_id AS "profileId", test`
 
 // Only an erasure removes the address of a delivery.
 const ERASED = 'SELECT FROM email.deliveries WHERE id = $1 AND recipient IS NULL'
@@ -73,7 +75,10 @@ const GIVE_UP_UNCONFIRMED = `
  * delivery; if it dies later, the delivery becomes unconfirmed. `begin` succeeds only for the latest claim, so a delivery
  * is never attempted twice at once.
  */
-export const createDeliveryQueue = (pool: Pool, { sendLeaseMs }: { sendLeaseMs: number }) => ({
+export const createDeliveryQueue = (
+  { pool, transaction }: Pick<Database, 'pool' | 'transaction'>,
+  { sendLeaseMs }: { sendLeaseMs: number },
+) => ({
   /** Claims at most `limit` due deliveries, longest waiting first. */
   claim: async (limit: number): Promise<ClaimedDelivery[]> => {
     const { rows } = await pool.query<ClaimedDelivery>({
@@ -92,17 +97,26 @@ export const createDeliveryQueue = (pool: Pool, { sendLeaseMs }: { sendLeaseMs: 
     })
     if (rowCount !== 1) throw new LeaseLostError('the lease of the delivery has ended')
   },
-  /** Stores the outcome of an attempt. Resolves to whether the delivery's person has been erased since. */
+  /** Stores the outcome of an attempt, and publishes an email that was sent. Resolves to whether the delivery's person has been erased since. */
   settle: async (
     { id, token }: ClaimedDelivery,
     { status, reason, retryInMs = 0, attempted, restartsAge = false }: Settlement,
   ): Promise<{ erased: boolean }> => {
-    const { rowCount } = await pool.query({
-      name: 'settle-delivery',
-      text: SETTLE,
-      values: [id, token, status, reason, retryInMs, attempted, restartsAge],
+    const settled = await transaction(async (client) => {
+      const { rows } = await client.query<ReportedEmail & { test: boolean }>({
+        name: 'settle-delivery',
+        text: SETTLE,
+        values: [id, token, status, reason, retryInMs, attempted, restartsAge],
+      })
+      if (status === 'sent')
+        await publishEmails(
+          client,
+          'sent',
+          rows.filter(({ test }) => !test),
+        )
+      return rows.length
     })
-    if (rowCount !== 0) return { erased: false }
+    if (settled !== 0) return { erased: false }
     const found = await pool.query({ name: 'delivery-erased', text: ERASED, values: [id] })
     return { erased: found.rowCount !== 0 }
   },

@@ -57,7 +57,7 @@ describe.skipIf(!services)('sending deliveries', () => {
     )
     const messages = createMessageRenderer()
     cleanUps.push(() => messages.close())
-    const queue = createDeliveryQueue(db.pool, { sendLeaseMs: 60_000 })
+    const queue = createDeliveryQueue(db, { sendLeaseMs: 60_000 })
     const log = createMemoryLog()
     const run = createSendDeliveries({
       db,
@@ -94,6 +94,14 @@ describe.skipIf(!services)('sending deliveries', () => {
     expect(await harness.rows(triggerId)).toMatchObject([
       { status: 'sent', attempts: 1, context: null, next_attempt_at: null, sent_at: expect.any(Date) },
     ])
+    const published = await harness.db.pool.query<{ value: string }>(
+      `SELECT value FROM ingest.outbox WHERE topic = 'emails.sent.v1' AND value LIKE $1`,
+      [`%${id}%`],
+    )
+    expect(published.rows.map(({ value }) => JSON.parse(value))).toMatchObject([
+      { kind: 'sent', projectId: harness.projectId, deliveryId: id, triggerId },
+    ])
+    expect(published.rows[0]?.value).not.toContain('example.com')
     const [{ raw, to } = { raw: '', to: '' }] = server.caught
     expect(to).toBe('ann@example.com')
     expect(raw).toMatch(/^From: =\?UTF-8\?Q\?Sh=C3=B6p\?= <shop@sender.example>\r$/m)

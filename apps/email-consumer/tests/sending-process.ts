@@ -10,7 +10,7 @@ import { createSmtpTransport } from '../src/smtp-transport.ts'
 
 const { DATABASE_URL = '', SMTP_URL = '' } = process.env
 const db = openDatabase({ url: DATABASE_URL, poolSize: 10, applicationName: 'sender', onError: () => {} })
-const queue = createDeliveryQueue(db.pool, { sendLeaseMs: 60_000 })
+const queue = createDeliveryQueue(db, { sendLeaseMs: 60_000 })
 const ignore = () => {}
 const send = createSendDeliveries({
   db,

@@ -45,6 +45,8 @@ describe.skipIf(!services)('the state of the pipeline', () => {
     await pool.query(REJECTED, [mine.projectId, 4, new Date()])
     await pool.query(DEAD, [mine.projectId, 3])
 
+    // Signing up is in the audit log, which goes through the outbox.
+    await pool.query(`DELETE FROM ingest.outbox WHERE lane <> 'spool'`)
     const { outbox, ...rest } = await mine.read()
     expect(rest).toEqual({
       consumerGroups: Object.values(consumerGroups).map(({ group, topic }) => ({

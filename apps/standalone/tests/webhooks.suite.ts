@@ -150,6 +150,92 @@ export const describeWebhooks = (start: () => Promise<Constellation>): void => {
     })
   })
 
+  it('delivers changes of decisions in their order, signed', async () => {
+    const { secret } = await newWebhook({ topics: ['decision.changed'] })
+    const key = `d-${randomUUID()}`
+    const decision = { key, variants: [{ key: 'a', value: 1 }], fallbackVariant: 'a', rules: [] }
+    expect((await manage('POST', 'decisions', decision)).status).toBe(201)
+    for (const change of ['activate', 'pause', 'archive'])
+      expect((await manage('POST', `decisions/${key}/${change}`)).status).toBe(200)
+    const own = await eventually('all arrive', () => {
+      const found = received.filter(({ text }) => text.includes(key))
+      return found.length >= 4 && found
+    })
+    const messages = own.map((one) => verified(secret, one))
+    expect(messages.map(({ data }) => [data.version, data.change, data.status])).toEqual([
+      [1, 'created', 'draft'],
+      [2, 'activated', 'active'],
+      [3, 'paused', 'paused'],
+      [4, 'archived', 'archived'],
+    ])
+    expect(messages[0]).toMatchObject({
+      type: 'decision.changed',
+      data: { decisionKey: key, changedBy: { kind: 'key' } },
+    })
+  })
+
+  it('delivers the audit log, signed, whose deliveries only admins see', async () => {
+    const { id, secret } = await newWebhook({
+      topics: ['audit'],
+      filter: { '==': [{ var: 'data.operation' }, 'createLink'] },
+    })
+    const link = await manage('POST', 'links', { url: 'https://shop.example/' })
+    expect(link.status).toBe(201)
+    const arrived = await eventually('it arrives', () =>
+      received.find(({ text }) => text.includes(`"resourceId":"${link.body.id}"`)),
+    )
+    expect(verified(secret, arrived)).toMatchObject({
+      type: 'audit',
+      data: { operation: 'createLink', actor: { kind: 'key' }, fields: ['url'] },
+    })
+    expect(await deliveriesOf(id)).toHaveLength(1)
+    const { body: weaker } = await manage('POST', 'api-keys', {
+      ...{ name: 'editor', kind: 'sec', scopes: ['manage:write'] },
+    })
+    const as = { headers: { 'X-API-Key': `${weaker.key}` } }
+    const path = `/api/projects/${waymark.projectId}/webhooks/${id}/deliveries`
+    const list = await waymark.request(path, as)
+    expect(list.status).toBe(200)
+    expect(((await list.json()) as { data: unknown[] }).data).toEqual([])
+    const deliveryId = arrived.headers['webhook-id']
+    const redelivered = await waymark.request(`${path}/${deliveryId}/redeliver`, { method: 'POST', ...as })
+    expect(redelivered.status).toBe(404)
+  })
+
+  it('delivers emails that were sent and that bounced, signed and without an address', async () => {
+    const { secret } = await newWebhook({ topics: ['email.sent', 'email.bounced'] })
+    const eventName = `mailed-${randomUUID()}`
+    const trigger = await manage('POST', 'email-triggers', {
+      ...{ name: 'Mailed', eventName, subject: 'Hello', html: '<p>Hello</p>', status: 'active' },
+    })
+    expect(trigger.status).toBe(201)
+    const visitorId = `v-${randomUUID()}`
+    const email = `${visitorId}@example.com`
+    const identified = { visitorId, userId: `u-${visitorId}`, traits: { email } }
+    expect((await call('POST', '/api/v1/identify', identified)).status).toBe(202)
+    const ofType = (type: string) => {
+      const found = received.find(({ text }) => text.includes(`"type":"${type}"`))
+      return found && verified(secret, found)
+    }
+    // Every process applies a new trigger within 5 s. Until then its events fire nothing.
+    const sent = await eventually('an email is sent', async () => {
+      await track({ eventName, visitorId })
+      return ofType('email.sent')
+    })
+    expect(sent.data).toMatchObject({ triggerId: trigger.body.id, profileId: expect.any(String) })
+    const bounce = {
+      address: email,
+      type: 'hard',
+      reason: 'no such user',
+      messageId: `<${sent.data.deliveryId}@waymark>`,
+    }
+    const reported = await call('POST', '/webhooks/email/bounces', { bounces: [bounce] })
+    expect(reported.body).toMatchObject({ bounced: 1 })
+    const bounced = await eventually('the bounce arrives', () => ofType('email.bounced'))
+    expect(bounced.data).toMatchObject({ deliveryId: sent.data.deliveryId })
+    expect(JSON.stringify([sent, bounced])).not.toContain('@example.com')
+  })
+
   it('sends a test, also of a paused webhook, and signs by both secrets after a rotation', async () => {
     const { id, secret } = await newWebhook({ status: 'paused' })
     const rotated = await manage('POST', `webhooks/${id}/rotate-secret`, { overlapSeconds: 60 })

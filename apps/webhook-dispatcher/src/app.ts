@@ -1,5 +1,13 @@
 import { consumerGroups } from '@waymark/contracts'
-import { eventMessages, linkClickMessage, type RetryPlan, redemptionMessage } from '@waymark/domain'
+import {
+  auditMessage,
+  decisionMessage,
+  emailMessage,
+  eventMessages,
+  linkClickMessage,
+  type RetryPlan,
+  redemptionMessage,
+} from '@waymark/domain'
 import {
   type Config,
   type CorePlatform,
@@ -107,6 +115,18 @@ export const createWebhookDispatcher = (
       bus.subscribe({
         ...consumerGroups.webhookClicks,
         handle: store((click) => [linkClickMessage(click)]),
+      }),
+      bus.subscribe({
+        ...consumerGroups.webhookDecisions,
+        handle: store((change) => [decisionMessage(change)]),
+      }),
+      bus.subscribe({
+        ...consumerGroups.webhookEmails,
+        handle: store((email) => [emailMessage(email)]),
+      }),
+      bus.subscribe({
+        ...consumerGroups.webhookAudit,
+        handle: store((entry) => [auditMessage(entry)]),
       }),
     ],
     loops: [

@@ -1,7 +1,10 @@
 import type { Static, TSchema } from 'typebox'
+import { AuditRecord } from './records/audit-record.ts'
 import { ChangedProfile } from './records/changed-profile.ts'
 import { CouponRedemptionRecord } from './records/coupon-redemption.ts'
 import { DeadLetter } from './records/dead-letter.ts'
+import { DecisionChange } from './records/decision-change.ts'
+import { EmailRecord } from './records/email-record.ts'
 import { EnrichedEvent } from './records/enriched-event.ts'
 import { Exposure } from './records/exposure.ts'
 import { QueuedRecord } from './records/ingest-record.ts'
@@ -39,6 +42,9 @@ export const couponsRedeemed = defineTopic('coupons.redeemed.v1', CouponRedempti
 export const linkClicks = defineTopic('links.clicked.v1', LinkClick)
 export const exposures = defineTopic('decisions.exposed.v1', Exposure)
 export const changedProfiles = defineTopic('profiles.changed.v1', ChangedProfile)
+export const decisionChanges = defineTopic('decisions.changed.v1', DecisionChange)
+export const sentEmails = defineTopic('emails.sent.v1', EmailRecord)
+export const auditRecords = defineTopic('audit.recorded.v1', AuditRecord)
 /** Larger, because a dead letter contains another record in base64. */
 export const deadLetters = defineTopic('dead-letters.v1', DeadLetter, { maxMessageBytes: 4 * 1024 * 1024 })
 
@@ -58,6 +64,9 @@ export const consumerGroups = {
   webhooks: { group: 'webhooks', topic: enrichedEvents },
   webhookRedemptions: { group: 'webhooks-redemptions', topic: couponsRedeemed },
   webhookClicks: { group: 'webhooks-clicks', topic: linkClicks },
+  webhookDecisions: { group: 'webhooks-decisions', topic: decisionChanges },
+  webhookEmails: { group: 'webhooks-emails', topic: sentEmails },
+  webhookAudit: { group: 'webhooks-audit', topic: auditRecords },
 } as const
 
 /** All topics. */
@@ -69,5 +78,8 @@ export const topics: readonly Topic<unknown>[] = [
   linkClicks,
   exposures,
   changedProfiles,
+  decisionChanges,
+  sentEmails,
+  auditRecords,
   deadLetters,
 ]

@@ -1,5 +1,14 @@
 /** What a webhook can deliver. */
-export const webhookTopics = ['event', 'conversion', 'link.clicked', 'coupon.redeemed'] as const
+export const webhookTopics = [
+  'event',
+  'conversion',
+  'link.clicked',
+  'coupon.redeemed',
+  'decision.changed',
+  'email.sent',
+  'email.bounced',
+  'audit',
+] as const
 export type WebhookTopic = (typeof webhookTopics)[number]
 
 /** The status of a webhook. Only an active one gets messages. */

@@ -228,6 +228,7 @@ export const serviceGrants = {
       'core.tenants': 'SELECT (id, name)',
       'ingest.profiles': 'SELECT',
       'ingest.erasures': 'SELECT',
+      'ingest.outbox': 'INSERT',
       'email.deliveries': 'SELECT, INSERT, UPDATE',
       'email.cooldowns': 'SELECT, INSERT, UPDATE',
       'email.suppressions': 'SELECT, INSERT',

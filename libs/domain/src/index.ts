@@ -149,8 +149,11 @@ export {
   segmentProblem,
 } from './segment/read-message.ts'
 export {
+  auditMessage,
   type CompiledWebhook,
   compileWebhook,
+  decisionMessage,
+  emailMessage,
   eventMessages,
   isFor,
   linkClickMessage,

@@ -19,6 +19,9 @@ const consumed: Record<string, string[]> = {
   'links.clicked.v1': ['persistence-clicks', 'webhooks-clicks'],
   'decisions.exposed.v1': ['persistence-exposures'],
   'profiles.changed.v1': ['persistence-profiles'],
+  'decisions.changed.v1': ['webhooks-decisions'],
+  'emails.sent.v1': ['webhooks-emails'],
+  'audit.recorded.v1': ['webhooks-audit'],
   'dead-letters.v1': ['persistence-dead-letters'],
 }
 

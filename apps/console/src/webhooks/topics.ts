@@ -4,6 +4,10 @@ export const TOPICS = [
   ['conversion', 'Conversions'],
   ['link.clicked', 'Clicks on short links'],
   ['coupon.redeemed', 'Redemptions of coupons, and their rollbacks'],
+  ['decision.changed', 'Changes of decisions'],
+  ['email.sent', 'Emails that were sent'],
+  ['email.bounced', 'Emails that bounced'],
+  ['audit', 'Entries of the audit log'],
 ] as const
 
 export type Topic = (typeof TOPICS)[number][0]

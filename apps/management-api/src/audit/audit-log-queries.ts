@@ -1,5 +1,4 @@
-import type { Pool } from 'pg'
-import { v7 as uuidv7 } from 'uuid'
+import type { ClientBase, Pool } from 'pg'
 
 /** An entry of the audit log as it is stored. */
 type StoredEntry = {
@@ -23,14 +22,15 @@ const PROJECTS = `
   SELECT m.project_id FROM core.project_members m JOIN core.projects p ON p.id = m.project_id
   WHERE m.user_id = $1 AND p.archived_at IS NULL ORDER BY m.project_id`
 
-/** Stores an entry in each of the projects. */
+/** Stores an entry in each of the projects, with the id given beside the project's. */
 export const insertAuditEntries = async (
-  pool: Pool,
-  projectIds: readonly string[],
+  client: ClientBase,
+  entries: readonly { id: string; projectId: string }[],
   { actor, operation, resourceId, fields, network, requestId, at }: StoredEntry,
 ): Promise<void> => {
-  const ids = projectIds.map(() => uuidv7())
-  await pool.query({
+  const ids = entries.map(({ id }) => id)
+  const projectIds = entries.map(({ projectId }) => projectId)
+  await client.query({
     name: 'write-audit-log',
     text: INSERT,
     values: [

@@ -1,4 +1,7 @@
+import { auditRecords } from '@waymark/contracts'
+import { addToOutbox } from '@waymark/pipeline'
 import type { Platform } from '@waymark/service-kit'
+import { v7 as uuidv7 } from 'uuid'
 import type { Client } from '../http/request-parts.ts'
 import { insertAuditEntries, readProjectIds } from './audit-log-queries.ts'
 
@@ -16,24 +19,38 @@ type AuditEntry = {
   client: Client
 }
 
+/** The outbox lane of entries. */
+const LANE = 'audit'
 const MAX_FIELDS = 50
 const MAX_LENGTH = 200
 
 /**
- * Records who did what, after the change and before the answer. An entry that cannot be stored goes to the log of the
- * process and does not change the answer.
+ * Records who did what, after the change and before the answer, and publishes it. An entry that cannot be stored goes to
+ * the log of the process and does not change the answer.
  */
-export const createAuditLog = ({ db: { pool }, clock, log }: Pick<Platform, 'db' | 'clock' | 'log'>) => {
+export const createAuditLog = ({ db, clock, log }: Pick<Platform, 'db' | 'clock' | 'log'>) => {
   const write = (projectIds: readonly string[], entry: AuditEntry): Promise<void> => {
     const { actor, operation, resourceId = null, body, client } = entry
-    return insertAuditEntries(pool, projectIds, {
+    const at = new Date(clock())
+    const entries = projectIds.map((projectId) => ({ id: uuidv7(), projectId }))
+    const what = {
       actor,
       operation,
       resourceId: resourceId?.slice(0, MAX_LENGTH) ?? null,
       fields: fieldsOf(body),
       network: client.network,
       requestId: client.requestId,
-      at: new Date(clock()),
+    }
+    const { kind, id: actorId } = actor
+    const published = { ...what, actor: { kind, id: actorId }, at: at.toISOString() }
+    return db.transaction(async (connection) => {
+      await insertAuditEntries(connection, entries, { ...what, at })
+      await addToOutbox(
+        connection,
+        LANE,
+        auditRecords,
+        entries.map((one) => ({ key: one.projectId, value: { v: 1, ...one, ...published } })),
+      )
     })
   }
   const orLog = async (entry: AuditEntry, writing: Promise<void>): Promise<void> => {
@@ -60,7 +77,7 @@ export const createAuditLog = ({ db: { pool }, clock, log }: Pick<Platform, 'db'
       const { accessTokenId = null, ...rest } = entry
       const whole = { ...rest, actor: { kind: 'user' as const, id: userId, accessTokenId } }
       const writing = async () => {
-        const projectIds = await readProjectIds(pool, userId)
+        const projectIds = await readProjectIds(db.pool, userId)
         if (projectIds.length > 0) await write(projectIds, whole)
       }
       return orLog(whole, writing())

@@ -4,10 +4,12 @@ import {
   type DecisionDefinition,
   type DecisionParts,
   type DecisionStatus,
+  decisionChanges,
   requireNoProblems,
 } from '@waymark/contracts'
 import type { Database, Prisma } from '@waymark/database'
 import { type DecisionWarning, decisionProblems, reshufflesOf, writeDecision } from '@waymark/domain'
+import { addToOutboxByPrisma } from '@waymark/pipeline'
 import { v7 as uuidv7 } from 'uuid'
 import type { Actor } from '../http/project-route.ts'
 import { requireFound, unprocessable } from '../http/validation.ts'
@@ -33,6 +35,9 @@ type DecisionRef = {
 type Change = { change: string; status: DecisionStatus | null; parts: DecisionParts | null }
 
 type Transaction = Prisma.TransactionClient
+
+/** The outbox lane of changes, which keeps their order. */
+const LANE = 'decisions'
 
 /** A stored decision as it is evaluated. It was validated when it was saved. */
 export const toDecision = ({ id, projectId, key, status, version, definition }: DecisionRow): Decision => ({
@@ -147,6 +152,17 @@ const keepVersion = async (
     },
   })
   await tx.configChange.create({ data: { projectId: row.projectId } })
+  const { id: decisionId, key: decisionKey, projectId, version, status } = row
+  await addToOutboxByPrisma(tx, LANE, decisionChanges, [
+    {
+      key: `${projectId}:${decisionId}`,
+      value: {
+        ...{ v: 1, projectId, decisionId, decisionKey, version, change, status },
+        changedBy: { kind: actor.kind, id: actor.id },
+        at: row.updatedAt.toISOString(),
+      },
+    },
+  ])
 }
 
 const dependentsOf = async (tx: Transaction, { projectId, key }: Decision): Promise<DecisionWarning[]> => {

@@ -12,6 +12,7 @@ import type { Prisma } from '@waymark/database'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
+import type { Actor } from '../http/project-route.ts'
 import { requireAllowed } from '../http/require-allowed.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
@@ -57,16 +58,21 @@ export const webhookDeliveryRoutes = ({ projectRoute, db, clock, rateLimiter }: 
   }
 
   return [
-    projectRoute(listWebhookDeliveries, async ({ projectId, id, query }) => {
+    projectRoute(listWebhookDeliveries, async ({ projectId, id, actor, query }) => {
       const { id: webhookId } = await find(projectId, id)
       const { status, topic } = query
-      const filter = { webhookId, ...(status && { status }), ...(topic && { topic }) }
+      const filter = {
+        webhookId,
+        ...(status && { status }),
+        AND: [readableBy(actor), topic ? { topic } : {}],
+      }
       return {
         body: await pageOf(query, (page) => db.prisma.webhookDelivery.findMany(page(filter)), deliveryView),
       }
     }),
-    projectRoute(redeliverWebhookDelivery, async ({ projectId, id, request }) => {
-      const where = { id: requireId(request.params.deliveryId ?? ''), webhookId: requireId(id), projectId }
+    projectRoute(redeliverWebhookDelivery, async ({ projectId, id, actor, request }) => {
+      const deliveryId = requireId(request.params.deliveryId ?? '')
+      const where = { id: deliveryId, webhookId: requireId(id), projectId, ...readableBy(actor) }
       requireFound(await db.prisma.webhookDelivery.findFirst({ where }))
       await findActive(projectId, id)
       await db.pool.query(REDELIVER, [where.id, id])
@@ -134,6 +140,9 @@ export const webhookDeliveryRoutes = ({ projectRoute, db, clock, rateLimiter }: 
     }),
   ]
 }
+
+/** Only admins read the audit log, also when it is delivered. */
+const readableBy = ({ scopes }: Actor) => (scopes.includes('manage:admin') ? {} : { topic: { not: 'audit' } })
 
 const replayView = ({
   fromTime,

@@ -31,7 +31,14 @@ const fields = {
     description:
       'Its host may not resolve to a private, loopback or link-local address. Redirects are not followed.',
   }),
-  topics: Type.Array(Topic, { minItems: 1, maxItems: webhookTopics.length, uniqueItems: true }),
+  topics: Type.Array(Topic, {
+    minItems: 1,
+    maxItems: webhookTopics.length,
+    uniqueItems: true,
+    description:
+      '`decision.changed`: a new version of a decision; `email.sent` and `email.bounced`: emails of triggers, without ' +
+      'their addresses; `audit`: entries of the audit log.',
+  }),
 }
 const optional = {
   eventNames: Type.Optional(
@@ -284,6 +291,7 @@ export const listWebhookDeliveries = defineOperation({
   path: `${one}/deliveries`,
   tag,
   summary: 'List the deliveries of a webhook',
+  description: 'Deliveries of the topic `audit` are listed for admins only.',
   access: { by: 'project', role: 'editor' },
   query: DeliveryQuery,
   answers: { 200: { description: 'A page of deliveries, the newest first', schema: pageOf(DeliveryView) } },

@@ -2,7 +2,10 @@ import type { CouponRedemptionRecord, EnrichedEvent, LinkClick } from '@waymark/
 import { describe, expect, it } from 'vitest'
 import { WorkBudget } from '../logic/work-budget.ts'
 import {
+  auditMessage,
   compileWebhook,
+  decisionMessage,
+  emailMessage,
   eventMessages,
   isFor,
   linkClickMessage,
@@ -90,6 +93,65 @@ describe('the messages of webhooks', () => {
     expect(unknown).toBe(redemptionMessage(aRedemption('redeemed')).orderingKey)
     expect(unknown).not.toBe(eventMessages(anEvent({ profileId: null, userId: 'v1' }))[0]?.orderingKey)
     expect(linkClickMessage(aClick).orderingKey).toBeNull()
+  })
+})
+
+describe('the messages of what is not an event', () => {
+  it('are changes of decisions, one for each version and in their order', () => {
+    const change = {
+      v: 1 as const,
+      projectId: PROJECT,
+      decisionId: SELECTOR,
+      decisionKey: 'button',
+      version: 2,
+      change: 'updated',
+      status: 'active',
+      changedBy: { kind: 'user', id: PROFILE },
+      at: RECEIVED,
+    }
+    const message = decisionMessage(change)
+    expect(message).toMatchObject({
+      type: 'decision.changed',
+      orderingKey: SELECTOR,
+      data: { version: 2, change: 'updated' },
+    })
+    expect(message.data).not.toHaveProperty('projectId')
+    expect(decisionMessage({ ...change, version: 3 }).key).not.toBe(message.key)
+    expect(decisionMessage(change)).toEqual(message)
+    expect(matching({ topics: ['decision.changed'], eventNames: ['other'] }, [message])).toEqual([
+      'decision.changed',
+    ])
+  })
+
+  it.each(['sent', 'bounced'] as const)('are emails that were %s, with the key of their record', (kind) => {
+    const message = emailMessage({
+      ...{ v: 1, kind, id: PROFILE, projectId: PROJECT, deliveryId: SELECTOR, triggerId: SELECTOR },
+      ...{ profileId: PROFILE, at: RECEIVED },
+    })
+    expect(message).toMatchObject({ topic: `email.${kind}`, type: `email.${kind}`, key: PROFILE })
+    expect(message).toMatchObject({
+      profileId: PROFILE,
+      orderingKey: PROFILE,
+      data: { deliveryId: SELECTOR },
+    })
+    expect(matching({ topics: ['email.sent'] }, [message])).toEqual(kind === 'sent' ? ['email.sent'] : [])
+  })
+
+  it('are entries of the audit log, which can be filtered', () => {
+    const message = auditMessage({
+      ...{
+        v: 1,
+        id: SELECTOR,
+        projectId: PROJECT,
+        actor: { kind: 'key', id: PROFILE },
+        operation: 'createLink',
+      },
+      ...{ resourceId: null, fields: ['url'], network: null, requestId: null, at: RECEIVED },
+    })
+    expect(message).toMatchObject({ type: 'audit', key: SELECTOR, data: { operation: 'createLink' } })
+    const filter = (operation: string) => ({ '==': [{ var: 'data.operation' }, operation] })
+    expect(matching({ topics: ['audit'], filter: filter('createLink') }, [message])).toEqual(['audit'])
+    expect(matching({ topics: ['audit'], filter: filter('deleteLink') }, [message])).toEqual([])
   })
 })
 

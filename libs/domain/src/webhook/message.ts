@@ -1,4 +1,12 @@
-import type { CouponRedemptionRecord, EnrichedEvent, LinkClick, WebhookTopic } from '@waymark/contracts'
+import type {
+  AuditRecord,
+  CouponRedemptionRecord,
+  DecisionChange,
+  EmailRecord,
+  EnrichedEvent,
+  LinkClick,
+  WebhookTopic,
+} from '@waymark/contracts'
 import { eventKeyOf } from '../ingestion/event-key.ts'
 import { compileLogic, type LogicData, logicData } from '../logic/compile-logic.ts'
 import type { WorkBudget } from '../logic/work-budget.ts'
@@ -126,6 +134,47 @@ export const linkClickMessage = ({ v: _v, projectId, ...click }: LinkClick): Web
   profileId: null,
   orderingKey: null,
   data: click,
+})
+
+/** The message of a changed decision. Those of one decision keep their order. */
+export const decisionMessage = ({ v: _v, projectId, ...change }: DecisionChange): WebhookMessage => ({
+  ...about(projectId, change.at),
+  topic: 'decision.changed',
+  type: 'decision.changed',
+  key: eventKeyOf(`${change.decisionId}:${change.version}`),
+  profileId: null,
+  orderingKey: change.decisionId,
+  data: change,
+})
+
+/** The message of an email that was sent or has bounced. */
+export const emailMessage = ({ v: _v, kind, id, projectId, ...email }: EmailRecord): WebhookMessage => ({
+  ...about(projectId, email.at),
+  topic: `email.${kind}`,
+  type: `email.${kind}`,
+  key: id,
+  profileId: email.profileId,
+  orderingKey: email.profileId,
+  data: email,
+})
+
+/** The message of an entry in the audit log. */
+export const auditMessage = ({ v: _v, projectId, ...entry }: AuditRecord): WebhookMessage => ({
+  ...about(projectId, entry.at),
+  topic: 'audit',
+  type: 'audit',
+  key: entry.id,
+  profileId: null,
+  orderingKey: null,
+  data: entry,
+})
+
+/** What messages have in common that are not about an event. */
+const about = (projectId: string, at: string) => ({
+  projectId,
+  eventName: null,
+  receivedAt: at,
+  timestamp: at,
 })
 
 type Ids = { profileId: string | null; userId: string | null; visitorId: string | null }

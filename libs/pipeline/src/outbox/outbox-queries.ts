@@ -1,5 +1,5 @@
 import type { Topic } from '@waymark/contracts'
-import { bulkColumns, type Database } from '@waymark/database'
+import { bulkColumns, type Database, type Prisma } from '@waymark/database'
 import { type OutgoingRecord, type SerializedRecord, serializeRecords } from '@waymark/event-bus'
 import type { ClientBase, Pool, QueryConfig } from 'pg'
 import { traceHeaders } from './trace-headers.ts'
@@ -46,6 +46,22 @@ export const addToOutbox = async <T>(
   records: readonly OutgoingRecord<T>[],
 ): Promise<void> => {
   await client.query(outboxStatement(lane, [{ topic, records }]))
+}
+
+/** `addToOutbox` in a transaction of Prisma. */
+export const addToOutboxByPrisma = async <T>(
+  tx: Pick<Prisma.TransactionClient, 'outboxRecord'>,
+  lane: string,
+  topic: Topic<T>,
+  records: readonly OutgoingRecord<T>[],
+): Promise<void> => {
+  const trace = traceHeaders()
+  await tx.outboxRecord.createMany({
+    data: serializeRecords(records).map(({ key, value, headers = trace }) => ({
+      ...{ lane, topic: topic.name, key, value },
+      ...(headers && { headers }),
+    })),
+  })
 }
 
 /** The statement of `addToOutbox`, for records of several topics. */
