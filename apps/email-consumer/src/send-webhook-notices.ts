@@ -7,7 +7,7 @@ import { claimWebhookNotice, finishWebhookNotice, type WebhookNotice } from './w
 
 type Deps = { pool: Pool; transport: MailTransport; from: string; publicUrl: string; log: Log }
 
-/** Emails the owners of webhooks that were paused, until no email is due or `signal` aborts. */
+/** Emails that webhooks were paused, or that their creator left, until none is due or `signal` aborts. */
 export const createSendWebhookNotices = ({ pool, transport, from, publicUrl, log }: Deps) =>
   createSendQueuedMails({ transport, from, log }, async () => {
     const claimed = await claimWebhookNotice(pool)
@@ -18,10 +18,24 @@ export const createSendWebhookNotices = ({ pool, transport, from, publicUrl, log
       id: uuidv7(),
       recipient,
       attempts,
-      message: { subject: `A webhook of ${project} was paused`, text: textOf(claimed, publicUrl) },
+      message:
+        claimed.reason === null
+          ? { subject: `Webhooks of ${project} outlast their creator`, text: leftText(claimed, publicUrl) }
+          : { subject: `A webhook of ${project} was paused`, text: textOf(claimed, publicUrl) },
       finish: () => finishWebhookNotice(pool, id, attempts),
     }
   })
+
+const leftText = ({ url, project }: WebhookNotice, publicUrl: string): string =>
+  `A member who created webhooks of the project ${project} has left it, among them the one to
+
+${url}
+
+Webhooks belong to the project: they go on delivering. Look whether each is still wanted, and rotate
+the secrets that the member may know:
+
+${publicUrl}
+`
 
 const textOf = ({ url, reason, project }: WebhookNotice, publicUrl: string): string => {
   const why = reason === 'gone' ? 'it answered 410 Gone' : 'no attempt to deliver succeeded for three days'

@@ -54,4 +54,27 @@ describe.skipIf(!services)('notices of paused webhooks', () => {
       noticeRecipient: null,
     })
   })
+
+  it('say that the creator left when the webhook was not paused', async () => {
+    await harness.db.prisma.webhook.create({
+      data: {
+        id: uuidv7(),
+        projectId: harness.projectId,
+        url: 'https://shop.example/kept',
+        topics: ['event'],
+        eventNames: [],
+        status: 'active',
+        activatedAt: new Date(),
+        secret: 'whsec_c2VjcmV0',
+        noticeDueAt: new Date(0),
+        noticeRecipient: 'owner@example.com',
+      },
+    })
+    await send({ kind: 'accepted', response: 'ok' })
+    const mail = sent.at(-1)
+    expect(mail?.envelope.to).toBe('owner@example.com')
+    expect(mail?.raw.toString()).toContain('https://shop.example/kept')
+    expect(mail?.raw.toString()).toMatch(/has left it/)
+    expect(mail?.raw.toString()).not.toMatch(/was paused/)
+  })
 })

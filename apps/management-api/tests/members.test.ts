@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { AccountView, ProjectRole } from '@waymark/contracts'
 import { eventually, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { addressWebhookNotices } from '../src/webhooks/address-notices.ts'
 import { type Browser, type Management, PASSWORD, startManagement } from './start-management.ts'
 
 type Invitation = { id: string; token: string; email: string; status: string }
@@ -130,6 +131,27 @@ describe.skipIf(!services)('projects and their members', () => {
       expect((await leaving.request('DELETE', `${path}/members/me`)).status).toBe(404)
       expect((await leaving.request('DELETE', '/api/projects/nonsense/members/me')).status).toBe(404)
       for (const browser of [removed, leaving]) expect((await browser.request('GET', path)).status).toBe(404)
+    })
+
+    it('leave their webhooks to the project when they leave, and an owner is mailed once', async () => {
+      const { owner, project, path } = await anOwner()
+      const creator = await management.member(project.id, 'admin')
+      const ids: string[] = []
+      for (const name of ['one', 'two']) {
+        const body = { url: `https://shop.example/${name}`, topics: ['event'] }
+        const created = await creator.request('POST', `${path}/webhooks`, body)
+        ids.push(((await created.json()) as { id: string }).id)
+      }
+      expect((await owner.request('DELETE', `${path}/members/${creator.userId}`)).status).toBe(204)
+      const { prisma } = management.db
+      const kept = await prisma.webhook.findMany({ where: { id: { in: ids } }, orderBy: { id: 'asc' } })
+      expect(kept).toMatchObject([
+        { status: 'active', ownerId: null, noticeDueAt: expect.any(Date) },
+        { status: 'active', ownerId: null, noticeDueAt: null },
+      ])
+      await addressWebhookNotices(management).run(new AbortController().signal)
+      const addressed = await prisma.webhook.findUnique({ where: { id: ids[0] ?? '' } })
+      expect(addressed?.noticeRecipient).toBe(owner.account.user.email)
     })
 
     it('keep the last owner', async () => {

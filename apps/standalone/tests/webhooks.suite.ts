@@ -179,14 +179,14 @@ export const describeWebhooks = (start: () => Promise<Constellation>): void => {
       topics: ['audit'],
       filter: { '==': [{ var: 'data.operation' }, 'createLink'] },
     })
-    const link = await manage('POST', 'links', { url: 'https://shop.example/' })
+    const link = await manage('POST', 'links', { destination: `https://shop.example/${randomUUID()}` })
     expect(link.status).toBe(201)
     const arrived = await eventually('it arrives', () =>
       received.find(({ text }) => text.includes(`"resourceId":"${link.body.id}"`)),
     )
     expect(verified(secret, arrived)).toMatchObject({
       type: 'audit',
-      data: { operation: 'createLink', actor: { kind: 'key' }, fields: ['url'] },
+      data: { operation: 'createLink', actor: { kind: 'key' }, fields: ['destination'] },
     })
     expect(await deliveriesOf(id)).toHaveLength(1)
     const { body: weaker } = await manage('POST', 'api-keys', {

@@ -21,7 +21,7 @@ import type { webhookConfig } from './config.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
 import { createHttpPost, type ResolveHost } from './http-post.ts'
 import { createReadWebhooks } from './read-webhooks.ts'
-import { createReplayDeliveries } from './replay-deliveries.ts'
+import { createReplayDeliveries } from './replay-queries.ts'
 import { createSendDeliveries } from './send-deliveries.ts'
 import { createStoreDeliveries } from './store-deliveries.ts'
 

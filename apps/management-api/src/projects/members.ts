@@ -185,7 +185,22 @@ const requireOtherOwner = async (tx: Prisma.TransactionClient, { projectId, user
 const removeFrom = async (tx: Prisma.TransactionClient, member: Member, now: number): Promise<void> => {
   const { projectId, userId } = member
   await revokeInvitations(tx, member, now)
+  await leaveWebhooks(tx, member, now)
   await tx.projectMember.delete({ where: { projectId_userId: { projectId, userId } } })
+}
+
+// Webhooks belong to the project and keep sending. An owner is mailed once, whatever the number of webhooks.
+const leaveWebhooks = async (
+  tx: Prisma.TransactionClient,
+  { projectId, userId }: Member,
+  now: number,
+): Promise<void> => {
+  const where = { projectId, ownerId: userId, deletedAt: null }
+  const first = await tx.webhook.findFirst({ where: { ...where, status: 'active' }, orderBy: { id: 'asc' } })
+  await tx.webhook.updateMany({ where, data: { ownerId: null } })
+  if (!first) return
+  const notice = { noticeDueAt: new Date(now), noticeRecipient: null, noticeAttempts: 0 }
+  await tx.webhook.update({ where: { id: first.id }, data: notice })
 }
 
 // Otherwise an older invitation would restore the membership or the role.

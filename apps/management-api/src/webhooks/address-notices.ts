@@ -17,7 +17,7 @@ const ADDRESS = `
   WHERE w.id = found.id AND w.notice_recipient IS NULL`
 
 /**
- * Fills in who is mailed that a webhook was paused. Only this service reads accounts; the email consumer sends the email.
+ * Fills in who is mailed that a webhook was paused, or that its creator left. Only this service reads accounts; the email consumer sends the email.
  */
 export const addressWebhookNotices = ({ db }: Pick<Platform, 'db'>): Loop =>
   everyMs('webhook-notices', INTERVAL_MS, () => db.pool.query(ADDRESS))

@@ -1,6 +1,6 @@
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createReplayDeliveries } from '../src/replay-deliveries.ts'
+import { createReplayDeliveries } from '../src/replay-queries.ts'
 import { type Harness, openHarness } from './harness.ts'
 
 const url = 'https://shop.example/hook'
