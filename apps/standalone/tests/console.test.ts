@@ -234,6 +234,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
   })
 
   it('sets up a second factor, asks for it at a sign-in and again before what destroys', async () => {
+    await open('/live', 'Live')
     await open('/settings/account', 'Settings')
     await button('Set up a second factor').click()
     const dialog = page.getByRole('dialog')
@@ -288,9 +289,27 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await other.getByText('requires it').waitFor()
     await other.getByRole('switch', { name: 'Require a second factor' }).click()
     await other.getByText('Members need no second factor').waitFor()
+
     expect(problems.filter((problem) => !problem.includes('recovery-codes'))).toEqual([])
     await context.close()
-    await open('/live', 'Live')
+
+    // What a member without a second factor sees when the company requires one.
+    const closed = { closedProjectIds: [project.split('/').at(-1)] }
+    await page.route('**/api/auth/me', async (route) => {
+      const response = await route.fetch()
+      await route.fulfill({ response, json: { ...((await response.json()) as object), ...closed } })
+    })
+    await page.goto(`${project}/live`)
+    await page.getByRole('heading', { level: 1, name: 'Set up a second factor' }).waitFor()
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Show the QR code' }).click()
+    const another = await page.getByRole('region', { name: 'Key' }).innerText()
+    await page.getByLabel('Code').fill(await generate({ secret: another }))
+    await page.unroute('**/api/auth/me')
+    await page.getByRole('button', { name: 'Confirm' }).click()
+    await page.getByRole('region', { name: 'Recovery codes' }).waitFor()
+    await page.getByRole('button', { name: 'I have kept them' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
     await open('/settings/account', 'Settings')
     await button('Remove').click()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Remove' }).click()

@@ -33,7 +33,12 @@ api.use({
     const copy = copies.get(id)
     copies.delete(id)
     if (!copy || response.status !== 403) return undefined
-    const { code, method } = (await response.clone().json()) as { code?: string; method?: ProofMethod }
+    // A proxy may answer something else than JSON.
+    const body: unknown = await response
+      .clone()
+      .json()
+      .catch(() => ({}))
+    const { code, method } = body as { code?: string; method?: ProofMethod }
     if (code !== 'reauthentication_required' || !method) return undefined
     return (await askForProof(method)) ? fetch(copy) : undefined
   },
