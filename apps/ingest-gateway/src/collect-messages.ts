@@ -88,8 +88,30 @@ export const createCollectMessages =
     }))
     const rawEvents = events.map(({ event }) => event)
     if (rawEvents.length === 0 && quarantine.isEmpty()) return
-    await trackEvents.enqueue({ rawEvents, sentAt: null, messages, refused: quarantine.all }, sender, options)
+    const backfill = options.backfill && isHistory(request.body, clock())
+    const tracked = { rawEvents, sentAt: null, messages, refused: quarantine.all }
+    await trackEvents.enqueue(tracked, sender, { ...options, backfill })
   }
+
+/** How long ago an SDK sent a batch that is not of the past, at most, in ms. */
+const JUST_SENT_MS = 10 * 60_000
+/** How long ago all of its messages happened, at most, in ms. */
+const JUST_HAPPENED_MS = 24 * 60 * 60_000
+
+/**
+ * Whether the body of an import is of the past. Segment's SDKs for Ruby and Java send all their batches as imports, with
+ * the time of sending.
+ */
+export const isHistory = (body: unknown, now: number): boolean => {
+  const { batch, sentAt } = (body ?? {}) as { batch?: unknown; sentAt?: unknown }
+  const ageOf = (time: unknown): number => (typeof time === 'string' ? now - Date.parse(time) : Number.NaN)
+  if (!Array.isArray(batch) || !(Math.abs(ageOf(sentAt)) <= JUST_SENT_MS)) return true
+  return batch.some((message: unknown) => {
+    const { timestamp, originalTimestamp } = (message ?? {}) as Record<string, unknown>
+    const time = timestamp ?? originalTimestamp ?? sentAt
+    return !(ageOf(time) <= JUST_HAPPENED_MS)
+  })
+}
 
 /** The messages of a body, and what it says about all of them. A body that is not a batch is one message. */
 const messagesIn = ({ body, call }: MessageRequest, bodyBytes: number) => {

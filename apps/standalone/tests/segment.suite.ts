@@ -329,6 +329,18 @@ export const describeSegment = (start: () => Promise<Constellation>): void => {
     expect(await stored(right.messageId)).toMatchObject({ context: { url: 'https://a.example/' } })
   })
 
+  it('corrects the times of an import that an SDK has just sent, as those for Ruby and Java do', async () => {
+    const now = Date.now()
+    const [minute, skew] = [60_000, 300_000]
+    const timestamp = new Date(now - skew - minute).toISOString()
+    const one = message({ timestamp })
+    await accepted('/v1/import', { batch: [one], sentAt: new Date(now - skew).toISOString() })
+    const { receivedAt, timestamp: corrected } = await stored(one.messageId)
+    const agoMs = Date.parse(`${receivedAt}`) - Date.parse(`${corrected}`)
+    expect(agoMs).toBeGreaterThanOrEqual(minute)
+    expect(agoMs).toBeLessThan(2 * minute)
+  })
+
   it('counts conversions, and keeps the time of imported events', async () => {
     const eventName = `paid-${randomUUID()}`
     await meter({ eventName, amountProperty: 'total' })
