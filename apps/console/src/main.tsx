@@ -5,27 +5,41 @@ import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { ApiError } from './api/client.ts'
-import { accountQuery, noteSignedIn } from './api/session.ts'
+import { accountQuery, noteSessionEnded, noteSignedIn } from './api/session.ts'
 import { createConsoleRouter } from './router.tsx'
 import { ReauthenticationDialog } from './shell/reauthentication-dialog.tsx'
 import { Toasts } from './ui/toasts.tsx'
 
-/** Opens the sign-in page when the session has ended, and the set-up of a second factor that a company requires. */
-const onError = (error: Error): void => {
-  if (!(error instanceof ApiError)) return
-  if (error.code === 'second_factor_required') {
-    void client.invalidateQueries({ queryKey: accountQuery.queryKey })
-    void router.navigate({ to: '/second-factor' })
-  }
-  if (error.status !== 401 || router.state.location.pathname.startsWith('/sign-')) return
-  noteSignedIn(false)
-  client.removeQueries({ queryKey: accountQuery.queryKey })
-  void router.navigate({ to: '/sign-in', search: { next: router.state.location.href } as never })
+const isSignedOut = (error: Error): boolean => error instanceof ApiError && error.status === 401
+
+/** Asks the user of the page to sign in again. Without one, the router opens the sign-in page. */
+const onSessionEnd = (): void => {
+  if (client.getQueryData(accountQuery.queryKey) !== undefined) noteSessionEnded()
+}
+
+/** Opens the set-up of a second factor that a company requires. */
+const onMissingFactor = (error: Error): void => {
+  if (!(error instanceof ApiError) || error.code !== 'second_factor_required') return
+  void client.invalidateQueries({ queryKey: accountQuery.queryKey })
+  void router.navigate({ to: '/second-factor' })
 }
 
 const client: QueryClient = new QueryClient({
-  queryCache: new QueryCache({ onError }),
-  mutationCache: new MutationCache({ onError }),
+  queryCache: new QueryCache({
+    onError: (error) => {
+      onMissingFactor(error)
+      if (!isSignedOut(error)) return
+      noteSignedIn(false)
+      onSessionEnd()
+    },
+  }),
+  // A wrong password is also answered with 401.
+  mutationCache: new MutationCache({
+    onError: (error) => {
+      onMissingFactor(error)
+      if (isSignedOut(error)) onSessionEnd()
+    },
+  }),
   defaultOptions: {
     queries: {
       staleTime: 5_000,

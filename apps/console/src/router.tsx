@@ -24,8 +24,10 @@ const root = createRootRouteWithContext<{ client: QueryClient }>()({
   validateSearch: (search): Record<string, string> => search as Record<string, string>,
 })
 
+/** The account, also after its session has ended: the page then asks to sign in again. */
 const readAccount = async (client: QueryClient) =>
-  mayBeSignedIn() ? client.ensureQueryData(accountQuery).catch(() => undefined) : undefined
+  client.getQueryData(accountQuery.queryKey) ??
+  (mayBeSignedIn() ? client.fetchQuery(accountQuery).catch(() => undefined) : undefined)
 
 const index = createRoute({
   getParentRoute: () => root,

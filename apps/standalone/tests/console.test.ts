@@ -154,7 +154,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     expect(followed.headers.get('Location')).toContain('https://shop.example/sale')
   })
 
-  it('generates a pool of coupons', async () => {
+  it('generates a pool of coupons, and shows who redeemed a code', async () => {
     await open('/coupons', 'Coupons')
     await button('Create pool').first().click()
     const dialog = page.getByRole('dialog')
@@ -163,9 +163,36 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await dialog.getByRole('button', { name: 'Create pool' }).click()
     await page.getByRole('heading', { level: 1, name: 'Autumn' }).waitFor()
     await page.getByText('ready', { exact: true }).waitFor()
+
+    const code = await page.getByRole('table', { name: 'Codes' }).locator('code').first().innerText()
+    const created = await page.evaluate<{ key: string }>(
+      `fetch('/api/projects/${project.split('/').at(-1)}/api-keys', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ name: 'Shop', kind: 'sec', scopes: ['coupons:redeem'] }),
+      }).then((response) => response.json())`,
+    )
+    const redeem = async (orderId: string) => {
+      const answer = await fetch(`${baseUrl}/api/v1/coupons/redeem`, {
+        method: 'POST',
+        headers: { 'X-API-Key': created.key, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ code, visitorId: 'visitor-1', orderId, amount: 2_000, currency: 'EUR' }),
+      })
+      return answer.status
+    }
+    expect(await redeem('order-1')).toBe(200)
+    expect(await redeem('order-2')).toBe(409)
+    await page.getByRole('link', { name: 'Coupons', exact: true }).click()
+    await page.getByRole('link', { name: 'Redemptions' }).click()
+    const row = page.getByRole('table', { name: 'Redemptions' }).getByRole('row', { name: code })
+    await row.getByText('€20.00').waitFor()
+    await row.getByRole('button', { name: 'Roll back' }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Roll back' }).click()
+    await row.getByText('rolled back').waitFor()
+    expect(await redeem('order-3')).toBe(200)
   })
 
-  it('creates a decision and shows its results', async () => {
+  it('creates a decision and shows who gets what', async () => {
     await open('/decisions/new', 'New decision')
     await page.getByLabel('Key').fill('free-shipping')
     await button('Save decision').click()
@@ -414,26 +441,42 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await page.getByRole('heading', { level: 1, name: 'Coupons' }).waitFor()
   })
 
-  it('sorts the rows of a table and names how many', async () => {
-    const status = await page.evaluate<number>(
-      `fetch('/api/projects/${project.split('/').at(-1)}/links/bulk', {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json' },
-        body: JSON.stringify({
-          links: Array.from({ length: 60 }, (_, n) => ({ code: 'bulk-' + n, destination: 'https://shop.example/' + n })),
-        }),
-      }).then((response) => response.status)`,
-    )
-    expect(status).toBeLessThan(300)
-    await open('/links', 'Links')
+  it('sorts up to 500 rows of a list, and says when more follow', async () => {
+    const createLinks = async (from: number, count: number) => {
+      const status = await page.evaluate<number>(
+        `fetch('/api/projects/${project.split('/').at(-1)}/links/bulk', {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json' },
+          body: JSON.stringify({
+            links: Array.from({ length: ${count} }, (_, n) => ({ code: 'bulk-' + (${from} + n), destination: 'https://shop.example/' + n })),
+          }),
+        }).then((response) => response.status)`,
+      )
+      expect(status).toBeLessThan(300)
+    }
     const rows = page.getByRole('table', { name: 'Links' }).getByRole('row')
+    const sort = async () => {
+      await page.getByRole('button', { name: 'Link', exact: true }).click()
+      await expect.poll(() => rows.count(), { timeout: 60_000 }).toBe(501)
+    }
+    await createLinks(0, 499)
+    await open('/links', 'Links')
     await expect.poll(() => rows.count()).toBe(51)
-    await page.getByRole('button', { name: 'Link', exact: true }).click()
-    await page.getByText('Sorted are the 50 rows that are loaded').waitFor()
-    await button('Load more').click()
-    await expect.poll(() => rows.count()).toBeGreaterThan(60)
+    await sort()
+    // The oldest link is the first by its code.
     expect(await rows.nth(1).innerText()).toContain('autumn-sale')
-    expect(await page.getByText('Sorted are the').count()).toBe(0)
+    expect(await button('Load more').count()).toBe(0)
+
+    await createLinks(499, 1)
+    await page.reload()
+    await loaded(page)
+    await sort()
+    await page.getByText('Only the first 500 rows are sorted').waitFor()
+    expect(await rows.nth(1).innerText()).not.toContain('autumn-sale')
+    await button('Load more').click()
+    await expect.poll(() => rows.count(), { timeout: 30_000 }).toBe(502)
+    expect(await rows.nth(1).innerText()).toContain('autumn-sale')
+    expect(await page.getByText('rows are sorted').count()).toBe(0)
   })
 
   it('shows the open tab on a phone', async () => {
@@ -445,28 +488,97 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(320)
   })
 
-  it('returns to its page in every tab after a new sign-in', async () => {
-    await page.setViewportSize({ width: 1280, height: 800 })
-    await open('/links?q=autumn', 'Links')
-    const tab = await page.context().newPage()
-    await tab.goto(`${project}/decisions`)
-    await tab.getByRole('heading', { level: 1, name: 'Decisions' }).waitFor()
+  /** Ends the session of the browser, as the sign-out in another browser does. */
+  const endSession = async () => {
     const status = await page.evaluate<number>(
       `fetch('/api/auth/logout', { method: 'POST' }).then((response) => response.status)`,
     )
     expect(status).toBeLessThan(300)
-    await page.getByRole('searchbox', { name: 'Search' }).fill('autumn-sale')
-    await page.getByRole('heading', { name: 'Sign in to Waymark' }).waitFor()
-    await tab.reload()
-    await tab.getByRole('heading', { name: 'Sign in to Waymark' }).waitFor()
-    await page.getByLabel('Email').fill('ada@example.com')
-    await page.getByLabel('Password').fill('a long way to the shop')
-    await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByRole('link', { name: 'autumn-sale' }).waitFor()
-    expect(new URL(page.url()).searchParams.get('q')).toBe('autumn-sale')
-    await tab.getByRole('heading', { level: 1, name: 'Decisions' }).waitFor()
-    await tab.close()
+  }
+  const signInAgain = async () => {
+    const dialog = page.getByRole('dialog', { name: 'Sign in again' })
+    await dialog.waitFor()
+    expect(await dialog.getByLabel('Email').inputValue()).toBe('ada@example.com')
+    await dialog.getByLabel('Password').fill('not the password')
+    await dialog.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await dialog.getByRole('alert').waitFor()
+    await expectAccessible(page)
+    await dialog.getByLabel('Password').fill('a long way to the shop')
+    await dialog.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await dialog.waitFor({ state: 'detached' })
     failures = failures.filter((message) => !message.includes('status of 401'))
+  }
+
+  it('keeps what was typed into a dialog when the session ends before it is saved', async () => {
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await open('/links', 'Links')
+    await button('Create link').first().click()
+    const form = page.getByRole('dialog', { name: 'Create link' })
+    await form.getByLabel('Destination').fill('https://shop.example/winter')
+    await form.getByLabel('Code').fill('winter-sale')
+    await endSession()
+    await form.getByRole('button', { name: 'Create link' }).click()
+    await signInAgain()
+    expect(await form.getByLabel('Code').inputValue()).toBe('winter-sale')
+    await form.getByRole('button', { name: 'Create link' }).click()
+    await page.getByRole('heading', { level: 1, name: 'winter-sale' }).waitFor()
+  })
+
+  it('keeps what was typed into a page when its data can no longer be read', async () => {
+    await open('/email/new', 'New trigger')
+    await page.getByLabel('Name', { exact: true }).fill('Welcome')
+    await page.getByLabel('Event', { exact: true }).fill('signed_up')
+    await button('Save').click()
+    await page.getByRole('heading', { level: 1, name: 'Welcome' }).waitFor()
+
+    const subject = page.getByLabel('Subject')
+    await subject.fill('Good to see you')
+    const trigger = /\/email-triggers\/[\w-]{36}$/
+    await page.route(trigger, (route) =>
+      route.request().method() === 'GET' ? route.fulfill({ status: 500, json: {} }) : route.fallback(),
+    )
+    const failed = page.waitForResponse((response) => response.status() === 500)
+    await Promise.all([failed, page.getByRole('button', { name: /^(Activate|Pause)$/ }).click()])
+    await page.unroute(trigger)
+    expect(await subject.inputValue()).toBe('Good to see you')
+    failures = failures.filter((message) => !message.includes('status of 500'))
+
+    await endSession()
+    // The preview is read again for what is typed.
+    await subject.fill('Good to see you again')
+    await signInAgain()
+    expect(await subject.inputValue()).toBe('Good to see you again')
+    await button('Save').click()
+    await page.getByText('Trigger saved').waitFor()
+  })
+
+  it('returns in every tab to its page when the user signs in again', async () => {
+    const search = (tab: Page) => tab.getByRole('searchbox', { name: 'Search' })
+    const newTab = async () => {
+      const tab = await page.context().newPage()
+      await tab.goto(`${project}/links`)
+      await search(tab).waitFor()
+      return tab
+    }
+    await open('/links?q=autumn', 'Links')
+    const reloaded = await newTab()
+    const waiting = await newTab()
+    await endSession()
+    await reloaded.reload()
+    await reloaded.getByRole('heading', { name: 'Sign in to Waymark' }).waitFor()
+    for (const tab of [waiting, page]) {
+      await search(tab).fill('autumn-sale')
+      await tab.getByRole('dialog', { name: 'Sign in again' }).waitFor()
+    }
+    await signInAgain()
+    for (const tab of [waiting, page]) {
+      await tab.getByRole('link', { name: 'autumn-sale' }).waitFor()
+      expect(await search(tab).inputValue()).toBe('autumn-sale')
+    }
+    expect(new URL(page.url()).searchParams.get('q')).toBe('autumn-sale')
+    await reloaded.getByRole('heading', { level: 1, name: 'Links' }).waitFor()
+    await reloaded.close()
+    await waiting.close()
   })
 
   it('has had no error, refused request or violation of its policy', () => {

@@ -1,5 +1,6 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
+import { useSyncExternalStore } from 'react'
 import { api, unwrap } from './client.ts'
 import type { Account, Project, Role } from './types.ts'
 
@@ -16,7 +17,31 @@ const SIGNED_IN = 'signed-in'
 export const noteSignedIn = (signedIn: boolean): void => {
   if (signedIn) localStorage.setItem(SIGNED_IN, '1')
   else localStorage.removeItem(SIGNED_IN)
+  setSessionEnded(false)
 }
+
+let sessionEnded = false
+const watchers = new Set<() => void>()
+
+const setSessionEnded = (ended: boolean): void => {
+  sessionEnded = ended
+  for (const watcher of watchers) watcher()
+}
+
+/** Stores that the session ended while a page of the user is shown. Ends with the next `noteSignedIn`. */
+export const noteSessionEnded = (): void => {
+  if (sessionEnded) return
+  noteSignedIn(false)
+  setSessionEnded(true)
+}
+
+const watchSession = (watcher: () => void): (() => void) => {
+  watchers.add(watcher)
+  return () => watchers.delete(watcher)
+}
+
+/** Whether the session of the user whose page is shown has ended. */
+export const useSessionEnded = (): boolean => useSyncExternalStore(watchSession, () => sessionEnded)
 
 /** Calls `callback` when the user signs in in another tab. Returns a function that ends this. */
 export const onSignedInElsewhere = (callback: () => void): (() => void) => {

@@ -45,7 +45,7 @@ export const Pool = () => {
       quiet: true,
     },
   )
-  if (pool.error)
+  if (pool.isLoadingError)
     return (
       <Card>
         <ErrorState error={pool.error} retry={() => void pool.refetch()} />

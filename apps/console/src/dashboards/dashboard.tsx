@@ -44,7 +44,7 @@ export const DashboardPage = () => {
     },
     { done: 'Dashboard deleted', quiet: true },
   )
-  if (dashboard.error)
+  if (dashboard.isLoadingError)
     return (
       <Card>
         <ErrorState error={dashboard.error} retry={() => void dashboard.refetch()} />

@@ -56,7 +56,7 @@ export const DecisionPage = () => {
       quiet: true,
     },
   )
-  if (decision.error)
+  if (decision.isLoadingError)
     return (
       <Card>
         <ErrorState error={decision.error} retry={() => void decision.refetch()} />

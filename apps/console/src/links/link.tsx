@@ -41,7 +41,7 @@ export const LinkPage = () => {
     done: 'Link archived',
     quiet: true,
   })
-  if (link.error)
+  if (link.isLoadingError)
     return (
       <Card>
         <ErrorState error={link.error} retry={() => void link.refetch()} />

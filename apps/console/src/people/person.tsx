@@ -47,7 +47,7 @@ export const Person = () => {
     toasts.add({ title: 'The person is being erased from every store' })
     await navigate({ to: '/p/$projectId/people', params: { projectId } })
   }
-  if (profile.error)
+  if (profile.isLoadingError)
     return (
       <Card>
         <ErrorState error={profile.error} retry={() => void profile.refetch()} />

@@ -1,5 +1,6 @@
 import { Link, Outlet, useRouterState } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
+import { SessionEnded } from '../account/session-ended.tsx'
 import { useProject, useProjectId } from '../api/session.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Icon } from '../ui/icon.tsx'
@@ -59,6 +60,7 @@ export const Shell = () => {
           )}
         </div>
       </main>
+      <SessionEnded />
     </div>
   )
 }

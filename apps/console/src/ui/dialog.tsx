@@ -16,7 +16,8 @@ const SHEET =
 
 type Props = {
   open: boolean
-  onClose: () => void
+  /** Without it, the dialog cannot be closed. */
+  onClose?: () => void
   title: string
   description?: ReactNode
   children: ReactNode
@@ -31,7 +32,7 @@ const FIELDS = 'input:not([type=hidden]), select, textarea'
 export const Modal = ({ open, onClose, title, description, children, as = 'modal', wide = false }: Props) => {
   const content = useRef<HTMLDivElement>(null)
   return (
-    <Dialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
+    <Dialog.Root open={open} onOpenChange={(next) => !next && onClose?.()}>
       <Dialog.Portal>
         <Dialog.Backdrop className={BACKDROP} />
         <Dialog.Popup
@@ -46,12 +47,14 @@ export const Modal = ({ open, onClose, title, description, children, as = 'modal
               <Dialog.Title className="text-lg font-semibold break-words">{title}</Dialog.Title>
               {description && <Dialog.Description className="text-muted">{description}</Dialog.Description>}
             </div>
-            <Dialog.Close
-              aria-label="Close"
-              className="rounded-md p-1.5 text-muted hover:bg-subtle hover:text-text"
-            >
-              <Icon name="x" />
-            </Dialog.Close>
+            {onClose && (
+              <Dialog.Close
+                aria-label="Close"
+                className="rounded-md p-1.5 text-muted hover:bg-subtle hover:text-text"
+              >
+                <Icon name="x" />
+              </Dialog.Close>
+            )}
           </header>
           <div ref={content} className="min-h-0 grow overflow-y-auto p-5">
             {children}

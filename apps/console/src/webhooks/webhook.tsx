@@ -62,7 +62,7 @@ export const WebhookPage = () => {
     { done: 'Webhook deleted', quiet: true },
   )
   if (!mayRead) return <EditorsOnly />
-  if (webhook.error)
+  if (webhook.isLoadingError)
     return (
       <Card>
         <ErrorState error={webhook.error} retry={() => void webhook.refetch()} />
