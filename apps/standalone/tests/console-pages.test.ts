@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdir, rm } from 'node:fs/promises'
 import path from 'node:path'
+import { promisify } from 'node:util'
 import { eventually, startStandalone } from '@waymark/testing'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -15,6 +17,7 @@ import {
   setTheme,
 } from './console-browser.ts'
 
+const run = promisify(execFile)
 const PICTURES = path.resolve(import.meta.dirname, '../../../docs/images/console')
 const WIDTHS = { phone: 320, tablet: 1024, desktop: 1440 }
 /** Pages that every project has. */
@@ -50,6 +53,12 @@ const PLACES = [
   ['audit', '/settings/audit'],
   ['account', '/settings/account'],
 ] as const
+/** Pages whose empty list shows a command of the API that creates its first item. */
+const CREATED_BY_COMMAND = new Set(
+  'saved dashboards catalog links campaigns coupons decisions email suppressions senders conversions webhooks'.split(
+    ' ',
+  ),
+)
 /** Questions to the demo data with all that a result can show. */
 const QUESTIONS = {
   trends: 'series=[{"eventName":"product_viewed","metric":"people"}]&breakdown=properties.category',
@@ -57,11 +66,12 @@ const QUESTIONS = {
   retention: 'startEvent=product_viewed&returnEvent=product_viewed',
 }
 /** Pages with screenshots in docs/console.md. */
-const PICTURED = new Set(
-  'home live trends dashboard people person catalog rejected links link coupons pool decisions decision email settings'.split(
-    ' ',
-  ),
-)
+const PICTURED = new Set([
+  ...'home live trends paths dashboard people person catalog rejected links link coupons pool'.split(' '),
+  ...'decisions decision email settings webhook'.split(' '),
+  'funnel with groups',
+  'retention of an event',
+])
 
 describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo data', () => {
   let waymark: Awaited<ReturnType<typeof startStandalone>>
@@ -203,6 +213,35 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     await context.close()
   }, 300_000)
 
+  it('shows in empty lists commands that create what is missing', async () => {
+    const { page, failures, context } = await signIn(waymark)
+    const create = async (path: string, data: object) => {
+      const created = await context.request.post(`${baseUrl}/api/projects${path}`, {
+        headers: { Origin: baseUrl },
+        data,
+      })
+      expect(created.status()).toBe(201)
+      return (await created.json()) as { id: string; key: string }
+    }
+    const { id } = await create('', { name: 'By API' })
+    const { key } = await create(`/${id}/api-keys`, { name: 'All', kind: 'sec', scopes: ['manage:write'] })
+    const project = await enter(page, id)
+    const commands: string[] = []
+    for (const [name, place] of PLACES.filter(([one]) => CREATED_BY_COMMAND.has(one))) {
+      await navigate(page, `${project}${place}`)
+      const command = await page.getByRole('region', { name: /^Command that/ }).innerText()
+      expect({ name, command }).toEqual({ name, command: expect.stringContaining('<key with the scope') })
+      commands.push(command.replace(/<key[^>]*>/, key))
+    }
+    expect(commands).toHaveLength(CREATED_BY_COMMAND.size)
+    for (const command of commands) {
+      const { stdout } = await run('bash', ['-c', `${command} -s -w '\n%{http_code}'`])
+      expect(stdout).toMatch(/\n201$/)
+    }
+    expect(failures).toEqual([])
+    await context.close()
+  }, 120_000)
+
   it('hides actions that a viewer may not do, and refuses them', async () => {
     const { page, failures, context } = await signIn(await addMember('viewer'))
     const changes =
@@ -262,7 +301,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       const take = (name: string) => page.screenshot({ path: path.join(PICTURES, `${name}.png`) })
       for (const [name, place] of places.filter(([one]) => PICTURED.has(one))) {
         await open(page, place)
-        await take(name)
+        await take(name.replaceAll(' ', '-'))
       }
       await page.emulateMedia({ colorScheme: 'dark' })
       await open(page, '')

@@ -4,6 +4,7 @@ import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { EventDefinition } from '../api/types.ts'
 import { useUrlState } from '../api/url-state.ts'
+import { ApiCommand } from '../ui/api-command.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
 import { changedColumn } from '../ui/columns.tsx'
@@ -80,8 +81,24 @@ export const Definitions = () => {
           ]}
           empty={
             <EmptyState icon="catalog" title="No event is defined yet" action={create}>
-              A definition says what an event consists of. Its schema can be inferred from events that came
-              already.
+              <p className="mb-4">
+                A definition says what an event consists of. Its schema can be inferred from events that came
+                already.
+              </p>
+              <For atLeast="editor">
+                <ApiCommand
+                  does="defines an event"
+                  resource="event-definitions"
+                  body={{
+                    name: 'order_placed',
+                    schema: {
+                      type: 'object',
+                      required: ['total'],
+                      properties: { total: { type: 'number' } },
+                    },
+                  }}
+                />
+              </For>
             </EmptyState>
           }
         />

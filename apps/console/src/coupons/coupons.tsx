@@ -4,6 +4,7 @@ import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { CouponPool } from '../api/types.ts'
 import { useUrlState } from '../api/url-state.ts'
+import { ApiCommand } from '../ui/api-command.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
 import { statusColumn } from '../ui/columns.tsx'
@@ -83,6 +84,7 @@ export const Coupons = () => {
             {
               title: 'Codes',
               align: 'right',
+              wide: true,
               cell: ({ generated }) => formatNumber(generated),
               sort: ({ generated }) => generated,
             },
@@ -102,7 +104,21 @@ export const Coupons = () => {
           ]}
           empty={
             <EmptyState icon="coupons" title="No coupons yet" action={create}>
-              A pool holds codes of one kind, from one for all to millions, each for one person.
+              <p className="mb-4">
+                A pool holds codes of one kind, from one for all to millions, each for one person.
+              </p>
+              <For atLeast="editor">
+                <ApiCommand
+                  does="creates a pool"
+                  resource="coupon-pools"
+                  body={{
+                    name: 'Autumn',
+                    kind: 'unique',
+                    size: 1000,
+                    discount: { type: 'percent', value: 10 },
+                  }}
+                />
+              </For>
             </EmptyState>
           }
         />

@@ -3,7 +3,9 @@ import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { Redemption } from '../api/types.ts'
 import { PersonLink } from '../people/person-link.tsx'
+import { curlCommand } from '../ui/api-command.tsx'
 import { Badge } from '../ui/badge.tsx'
+import { CodeBlock } from '../ui/code.tsx'
 import { ConfirmButton } from '../ui/dialog.tsx'
 import { formatMoney, Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
@@ -39,7 +41,7 @@ export const Redemptions = ({ poolId }: { poolId?: string }) => {
       columns={[
         {
           title: 'Code',
-          cell: ({ code }) => <code className="font-mono whitespace-nowrap">{code}</code>,
+          cell: ({ code }) => <code className="block min-w-28 font-mono">{code}</code>,
           sort: ({ code }) => code,
         },
         {
@@ -91,7 +93,14 @@ export const Redemptions = ({ poolId }: { poolId?: string }) => {
       ]}
       empty={
         <EmptyState icon="coupons" title="Nothing was redeemed yet">
-          Your shop redeems a code with POST /api/v1/coupons/redeem.
+          <p className="mb-4">Your shop redeems a code with one request for each order.</p>
+          <CodeBlock
+            label="Command that redeems a code"
+            text={curlCommand('/api/v1/coupons/redeem', 'key with the scope coupons:redeem', {
+              ...{ code: '<a code of a pool>', userId: 'user-1', orderId: 'order-1' },
+              ...{ amount: 4990, currency: 'EUR' },
+            })}
+          />
         </EmptyState>
       }
     />

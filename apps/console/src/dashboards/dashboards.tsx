@@ -4,9 +4,9 @@ import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { Dashboard } from '../api/types.ts'
 import { useUrlState } from '../api/url-state.ts'
+import { ApiCommand } from '../ui/api-command.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
-import { CodeBlock } from '../ui/code.tsx'
 import { changedColumn } from '../ui/columns.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { Form, Input } from '../ui/form.tsx'
@@ -68,7 +68,11 @@ export const Dashboards = () => {
                 save in Explore.
               </p>
               <For atLeast="editor">
-                <CodeBlock label="Command that creates a dashboard" text={command(projectId)} />
+                <ApiCommand
+                  does="creates a dashboard"
+                  resource="dashboards"
+                  body={{ name: 'Every morning', insightIds: [] }}
+                />
               </For>
             </EmptyState>
           }
@@ -82,12 +86,6 @@ export const Dashboards = () => {
     </>
   )
 }
-
-const command = (
-  projectId: string,
-): string => `curl '${location.origin}/api/projects/${projectId}/dashboards' \\
-  -H 'X-API-Key: <key with the scope manage:write>' -H 'Content-Type: application/json' \\
-  -d '{"name":"Every morning","insightIds":[]}'`
 
 const CreateForm = ({
   onDone,

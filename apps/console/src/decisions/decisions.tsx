@@ -3,6 +3,7 @@ import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { Decision } from '../api/types.ts'
+import { ApiCommand } from '../ui/api-command.tsx'
 import { buttonClass, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
 import { changedColumn, statusColumn } from '../ui/columns.tsx'
@@ -77,7 +78,32 @@ export const Decisions = () => {
           ]}
           empty={
             <EmptyState icon="decisions" title="No decisions yet" action={create}>
-              A decision gives each person a variant: a banner, a price, a coupon. It stays the same for them.
+              <p className="mb-4">
+                A decision gives each person a variant: a banner, a price, a coupon. It stays the same for
+                them.
+              </p>
+              <For atLeast="editor">
+                <ApiCommand
+                  does="creates a decision"
+                  resource="decisions"
+                  body={{
+                    key: 'free-shipping',
+                    fallbackVariant: 'off',
+                    variants: [
+                      { key: 'off', value: false },
+                      { key: 'on', value: true },
+                    ],
+                    rules: [
+                      {
+                        split: [
+                          { variant: 'off', weight: 50 },
+                          { variant: 'on', weight: 50 },
+                        ],
+                      },
+                    ],
+                  }}
+                />
+              </For>
             </EmptyState>
           }
         />

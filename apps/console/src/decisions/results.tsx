@@ -4,8 +4,10 @@ import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { MeteringSelector } from '../api/types.ts'
+import { curlCommand } from '../ui/api-command.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Card } from '../ui/card.tsx'
+import { CodeBlock } from '../ui/code.tsx'
 import { Select } from '../ui/form.tsx'
 import { formatNumber, formatPercent } from '../ui/format.tsx'
 import { EmptyState, ErrorState, SkeletonLines } from '../ui/states.tsx'
@@ -100,6 +102,7 @@ export const Results = ({ decisionKey }: { decisionKey: string }) => {
           {
             title: 'Converted',
             align: 'right',
+            wide: true,
             cell: ({ converted }) => formatNumber(converted),
             sort: ({ converted }) => converted,
           },
@@ -110,7 +113,7 @@ export const Results = ({ decisionKey }: { decisionKey: string }) => {
             cell: ({ rate, rateInterval }) => (
               <>
                 {rate === null ? '–' : formatPercent(rate)}
-                <span className="block text-muted">{interval(rateInterval)}</span>
+                <span className="block whitespace-nowrap text-muted">{interval(rateInterval)}</span>
               </>
             ),
           },
@@ -134,7 +137,14 @@ export const Results = ({ decisionKey }: { decisionKey: string }) => {
         ]}
         empty={
           <EmptyState icon="decisions" title="No decisions were made yet">
-            Activate the decision, and ask for it with POST /api/v1/decide.
+            <p className="mb-4">Activate the decision, and ask for it as your shop does.</p>
+            <CodeBlock
+              label="Command that asks for the decision"
+              text={curlCommand('/api/v1/decide', 'key with the scope decide', {
+                keys: [decisionKey],
+                visitorId: 'visitor-1',
+              })}
+            />
           </EmptyState>
         }
       />

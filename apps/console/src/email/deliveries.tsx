@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import { linkClass } from '../account/frame.tsx'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
@@ -70,7 +71,7 @@ export const Deliveries = () => {
               title: 'Message id or reason',
               wide: true,
               cell: ({ reason }) => (
-                <span className="block max-w-72 truncate text-muted">{reason ?? '–'}</span>
+                <span className="block max-w-40 truncate text-muted">{reason ?? '–'}</span>
               ),
             },
             {
@@ -96,7 +97,11 @@ export const Deliveries = () => {
           ]}
           empty={
             <EmptyState icon="email" title="No email was due yet">
-              They appear here when an event fires an active trigger.
+              They appear here when an event fires an active{' '}
+              <Link to="/p/$projectId/email" params={{ projectId }} className={linkClass}>
+                trigger
+              </Link>
+              .
             </EmptyState>
           }
         />

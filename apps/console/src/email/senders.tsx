@@ -5,6 +5,7 @@ import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { EmailSender } from '../api/types.ts'
 import { AdminsOnlyCard } from '../settings/role-required.tsx'
+import { ApiCommand } from '../ui/api-command.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
@@ -116,8 +117,17 @@ const SenderList = ({ adding, onClose }: { adding: boolean; onClose: () => void 
           ]}
           empty={
             <EmptyState icon="email" title="No senders of your own">
-              Emails come from the address of this installation. Add an address or a domain of yours, and
-              verify it by the link that is mailed to it.
+              <p className="mb-4">
+                Emails come from the address of this installation. Add an address or a domain of yours, and
+                verify it by the link that is mailed to it.
+              </p>
+              <For atLeast="admin">
+                <ApiCommand
+                  does="adds a sender"
+                  resource="email-senders"
+                  body={{ sender: 'hello@shop.example' }}
+                />
+              </For>
             </EmptyState>
           }
         />

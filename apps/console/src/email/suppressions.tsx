@@ -4,6 +4,7 @@ import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { Suppression } from '../api/types.ts'
+import { ApiCommand } from '../ui/api-command.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
@@ -68,6 +69,7 @@ export const Suppressions = () => {
             },
             {
               title: 'Since',
+              wide: true,
               align: 'right',
               cell: ({ createdAt }) => <Time at={createdAt} />,
               sort: ({ createdAt }) => createdAt,
@@ -94,7 +96,14 @@ export const Suppressions = () => {
           ]}
           empty={
             <EmptyState icon="check" title="No suppressed addresses">
-              Addresses that unsubscribed or bounced appear here.
+              <p className="mb-4">Addresses that unsubscribed or bounced appear here.</p>
+              <For atLeast="editor">
+                <ApiCommand
+                  does="suppresses an address"
+                  resource="suppressions"
+                  body={{ address: 'somebody@shop.example' }}
+                />
+              </For>
             </EmptyState>
           }
         />

@@ -7,6 +7,7 @@ import { Status } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
 import { ConfirmButton } from '../ui/dialog.tsx'
+import { formatNumber } from '../ui/format.tsx'
 import { ErrorState, SkeletonLines } from '../ui/states.tsx'
 import { TriggerEditor } from './trigger-editor.tsx'
 
@@ -21,6 +22,11 @@ export const Trigger = () => {
     queryKey: [projectId, 'trigger', id],
     enabled: !isNew,
     queryFn: () => unwrap(api.GET('/api/projects/{projectId}/email-triggers/{id}', { params })),
+  })
+  const stats = useQuery({
+    queryKey: [projectId, 'trigger', id, 'stats'],
+    enabled: !isNew,
+    queryFn: () => unwrap(api.GET('/api/projects/{projectId}/email-triggers/{id}/stats', { params })),
   })
   const setStatus = useChange(
     (status: 'active' | 'paused') =>
@@ -43,7 +49,7 @@ export const Trigger = () => {
         />
       </>
     )
-  if (trigger.error)
+  if (trigger.isLoadingError)
     return (
       <Card>
         <ErrorState error={trigger.error} retry={() => void trigger.refetch()} />
@@ -80,6 +86,14 @@ export const Trigger = () => {
           )
         }
       />
+      {stats.data && (
+        <p className="mb-4 text-muted">
+          Emails:{' '}
+          {Object.entries(stats.data.counts)
+            .flatMap(([name, count]) => (count > 0 ? [`${formatNumber(count)} ${name}`] : []))
+            .join(', ') || 'none yet'}
+        </p>
+      )}
       <TriggerEditor key={version} trigger={trigger.data} onDone={() => undefined} />
     </>
   )

@@ -3,6 +3,7 @@ import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { EmailTrigger } from '../api/types.ts'
+import { ApiCommand } from '../ui/api-command.tsx'
 import { buttonClass, For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
 import { changedColumn, statusColumn } from '../ui/columns.tsx'
@@ -51,13 +52,32 @@ export const Triggers = () => {
                 </>
               ),
             },
-            { title: 'Event', cell: ({ eventName }) => eventName, sort: ({ eventName }) => eventName },
+            {
+              title: 'Event',
+              wide: true,
+              cell: ({ eventName }) => eventName,
+              sort: ({ eventName }) => eventName,
+            },
             statusColumn,
             changedColumn,
           ]}
           empty={
             <EmptyState icon="email" title="No emails yet" action={create}>
-              A trigger sends an email whenever an event arrives, to people whose email address is known.
+              <p className="mb-4">
+                A trigger sends an email whenever an event arrives, to people whose email address is known.
+              </p>
+              <For atLeast="editor">
+                <ApiCommand
+                  does="creates a trigger"
+                  resource="email-triggers"
+                  body={{
+                    name: 'Welcome',
+                    eventName: 'signed_up',
+                    subject: 'Welcome, {{traits.name}}',
+                    html: '<h1>Hello {{traits.name}}</h1>',
+                  }}
+                />
+              </For>
             </EmptyState>
           }
         />

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useProjectId } from '../api/session.ts'
+import { curlCommand } from '../ui/api-command.tsx'
 import { Button } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/code.tsx'
 import { Modal } from '../ui/dialog.tsx'
@@ -32,14 +33,14 @@ export const AsCurl = <K extends Kind>({ question }: { question: QuestionState<K
 const Command = <K extends Kind>({ question: { kind, asked, range } }: { question: QuestionState<K> }) => {
   const projectId = useProjectId()
   const body = { ...asked, ...resolveRange(range, zoneOf(asked ?? {})) }
-  // A quote ends a quoted shell string, so it is placed outside.
-  const json = JSON.stringify(body, null, 2).replaceAll("'", `'\\''`)
   return (
     <CodeBlock
       label="Command that asks this question"
-      text={`curl '${location.origin}/api/projects/${projectId}/analytics/${kind}' \\
-  -H 'X-API-Key: <key with the scope manage:read>' -H 'Content-Type: application/json' \\
-  -d '${json}'`}
+      text={curlCommand(
+        `/api/projects/${projectId}/analytics/${kind}`,
+        'key with the scope manage:read',
+        body,
+      )}
     />
   )
 }

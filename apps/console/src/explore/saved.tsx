@@ -5,10 +5,10 @@ import { api, unwrap } from '../api/client.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { Insight } from '../api/types.ts'
 import { useInsights } from '../dashboards/dashboard-api.ts'
+import { ApiCommand } from '../ui/api-command.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
-import { CodeBlock } from '../ui/code.tsx'
 import { changedColumn } from '../ui/columns.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { RenameForm } from '../ui/rename-form.tsx'
@@ -88,7 +88,15 @@ export const SavedPage = () => {
                 Ask a question in <TrendsLink /> and save it, or save one by API.
               </p>
               <For atLeast="editor">
-                <CodeBlock label="Command that saves an insight" text={command(projectId)} />
+                <ApiCommand
+                  does="saves an insight"
+                  resource="insights"
+                  body={{
+                    name: 'Events a day',
+                    kind: 'trends',
+                    query: { series: [{ metric: 'events' }], interval: 'day' },
+                  }}
+                />
               </For>
             </EmptyState>
           }
@@ -119,9 +127,3 @@ const TrendsLink = () => (
     Trends
   </Link>
 )
-
-const command = (
-  projectId: string,
-): string => `curl '${location.origin}/api/projects/${projectId}/insights' \\
-  -H 'X-API-Key: <key with the scope manage:write>' -H 'Content-Type: application/json' \\
-  -d '{"name":"Events a day","kind":"trends","query":{"series":[{"metric":"events"}],"interval":"day"}}'`

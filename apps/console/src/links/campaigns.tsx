@@ -5,6 +5,8 @@ import { wholeList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { LinkCampaign } from '../api/types.ts'
 import { useUrlState } from '../api/url-state.ts'
+import { ApiCommand } from '../ui/api-command.tsx'
+import { For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
 import { BarList } from '../ui/chart.tsx'
 import { Select } from '../ui/form.tsx'
@@ -74,7 +76,16 @@ export const Campaigns = () => {
               keyOf={({ campaign }) => campaign ?? ''}
               empty={
                 <EmptyState icon="links" title="No campaigns yet">
-                  A link can belong to a campaign. What all links of a campaign brought is summed up here.
+                  <p className="mb-4">
+                    A link can belong to a campaign. What all links of a campaign brought is summed up here.
+                  </p>
+                  <For atLeast="editor">
+                    <ApiCommand
+                      does="creates a link of a campaign"
+                      resource="links"
+                      body={{ destination: 'https://shop.example/sale', campaign: 'autumn' }}
+                    />
+                  </For>
                 </EmptyState>
               }
             />

@@ -5,6 +5,7 @@ import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { Link } from '../api/types.ts'
 import { useUrlState } from '../api/url-state.ts'
+import { ApiCommand } from '../ui/api-command.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
 import { CopyButton } from '../ui/code.tsx'
@@ -73,7 +74,7 @@ export const Links = () => {
             label="Search"
             hideLabel
             type="search"
-            placeholder="Search code, destination or campaign"
+            placeholder="Code, destination, campaign"
             value={search.q ?? ''}
             onCommit={(q) => setSearch({ q })}
           />
@@ -104,7 +105,17 @@ export const Links = () => {
               <EmptyState icon="search" title="No link fits" />
             ) : (
               <EmptyState icon="links" title="No links yet" action={create}>
-                A link leads to any page, and shows what came of it: clicks, countries, conversions, revenue.
+                <p className="mb-4">
+                  A link leads to any page, and shows what came of it: clicks, countries, conversions,
+                  revenue.
+                </p>
+                <For atLeast="editor">
+                  <ApiCommand
+                    does="creates a link"
+                    resource="links"
+                    body={{ destination: 'https://shop.example/sale', campaign: 'autumn' }}
+                  />
+                </For>
               </EmptyState>
             )
           }
@@ -144,7 +155,7 @@ const columns = (projectId: string): Column<Link>[] => [
       </div>
     ),
   },
-  statusColumn,
+  { ...statusColumn, wide: true },
   {
     title: 'Campaign',
     wide: true,

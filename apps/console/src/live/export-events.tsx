@@ -4,7 +4,9 @@ import { EventField, RangeFields } from '../explore/common-fields.tsx'
 import { FilterFields } from '../explore/filter-fields.tsx'
 import type { Filter } from '../explore/questions.ts'
 import { type Range, readerZone, resolveRange } from '../explore/time-range.ts'
+import { curlCommand } from '../ui/api-command.tsx'
 import { Button, buttonClass } from '../ui/button.tsx'
+import { CodeBlock } from '../ui/code.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { Input, Select } from '../ui/form.tsx'
 import { Icon } from '../ui/icon.tsx'
@@ -47,6 +49,7 @@ const Choices = ({
   const [limit, setLimit] = useState('')
   const set = (change: ExportChoice['ids']) => setIds({ ...ids, ...change })
   const times = range && resolveRange(range, readerZone())
+  const url = exportUrl(projectId, { format, times, ids, filters, limit })
   return (
     <div className="flex flex-col gap-4">
       <Select
@@ -81,14 +84,17 @@ const Choices = ({
         value={limit}
         onChange={(event) => setLimit(event.target.value)}
       />
+      <details>
+        <summary>As curl</summary>
+        <CodeBlock
+          label="Command that exports these events"
+          text={`${curlCommand(url, 'key with the scope manage:read')} \\
+  -o events.${format}`}
+        />
+      </details>
       <div className="flex flex-wrap justify-end gap-2">
         <Button onClick={onClose}>Cancel</Button>
-        <a
-          href={exportUrl(projectId, { format, times, ids, filters, limit })}
-          download={`events.${format}`}
-          onClick={onClose}
-          className={buttonClass('primary')}
-        >
+        <a href={url} download={`events.${format}`} onClick={onClose} className={buttonClass('primary')}>
           <Icon name="download" /> Download
         </a>
       </div>

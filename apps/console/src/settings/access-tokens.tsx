@@ -6,6 +6,7 @@ import { useAccount, useProject } from '../api/session.ts'
 import type { AccessToken } from '../api/types.ts'
 import { Button } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
+import { CodeBlock } from '../ui/code.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { Form, Input, Select } from '../ui/form.tsx'
 import { Time } from '../ui/format.tsx'
@@ -82,7 +83,16 @@ export const AccessTokens = () => {
             ),
           },
         ]}
-        empty={<EmptyState icon="key" title="No access tokens" />}
+        empty={
+          <EmptyState icon="key" title="No access tokens">
+            <p className="mb-4">Create one, and send it with each request.</p>
+            <CodeBlock
+              label="Command that lists your projects"
+              text={`curl '${location.origin}/api/projects' \\
+  -H 'Authorization: Bearer <access token>'`}
+            />
+          </EmptyState>
+        }
       />
       <Modal open={creating} onClose={() => setCreating(false)} title="Create token">
         <TokenForm

@@ -7,6 +7,7 @@ import type { Webhook } from '../api/types.ts'
 import { useUrlState } from '../api/url-state.ts'
 import { SettingsHeader } from '../settings/header.tsx'
 import { EditorsOnly } from '../settings/role-required.tsx'
+import { ApiCommand } from '../ui/api-command.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
 import { changedColumn, statusColumn } from '../ui/columns.tsx'
@@ -75,6 +76,7 @@ export const Webhooks = () => {
             statusColumn,
             {
               title: 'Failing since',
+              wide: true,
               align: 'right',
               cell: ({ failingSince }) => <Time at={failingSince} as="ago" />,
               sort: ({ failingSince }) => failingSince,
@@ -83,10 +85,19 @@ export const Webhooks = () => {
           ]}
           empty={
             <EmptyState icon="external" title="No webhooks yet" action={create}>
-              A webhook posts events, conversions, clicks and redemptions to a URL of yours as they happen.{' '}
-              {isAdmin
-                ? 'Create one, keep its secret, and send it a test.'
-                : 'Ask an admin of the project to create one.'}
+              <p className="mb-4">
+                A webhook posts events, conversions, clicks and redemptions to a URL of yours as they happen.{' '}
+                {isAdmin
+                  ? 'Create one, keep its secret, and send it a test.'
+                  : 'Ask an admin of the project to create one.'}
+              </p>
+              <For atLeast="admin">
+                <ApiCommand
+                  does="creates a webhook"
+                  resource="webhooks"
+                  body={{ url: 'https://shop.example/waymark', topics: ['event', 'conversion'] }}
+                />
+              </For>
             </EmptyState>
           }
         />
