@@ -39,7 +39,7 @@ export const Definition = () => {
     await unwrap(api.DELETE('/api/projects/{projectId}/event-definitions/{id}', { params }))
     await navigate({ to: '/p/$projectId/catalog', params: { projectId } })
   }
-  if (definition.error)
+  if (definition.isLoadingError)
     return (
       <Card>
         <ErrorState error={definition.error} retry={() => void definition.refetch()} />
@@ -87,7 +87,7 @@ export const Definition = () => {
                   </button>
                 ),
               },
-              { title: 'Since', align: 'right', cell: ({ createdAt }) => <Time at={createdAt} /> },
+              { title: 'Since', align: 'right', cell: ({ createdAt }) => <Time at={createdAt} as="day" /> },
             ]}
             empty={<EmptyState icon="catalog" title="No versions" />}
           />

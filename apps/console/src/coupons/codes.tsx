@@ -67,7 +67,7 @@ export const Codes = ({ poolId }: { poolId: string }) => {
         columns={[
           {
             title: 'Code',
-            cell: ({ code }) => <code className="font-mono whitespace-nowrap">{code}</code>,
+            cell: ({ code }) => <code className="block min-w-28 font-mono">{code}</code>,
             sort: ({ code }) => code,
           },
           statusColumn,

@@ -105,6 +105,7 @@ export const FunnelResult = ({ answered }: Props) => {
     {
       title: 'Of the one before',
       align: 'right',
+      wide: true,
       sort: ({ step }) => step.rateFromPrevious,
       cell: ({ step }) => formatPercent(step.rateFromPrevious),
     },

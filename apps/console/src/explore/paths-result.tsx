@@ -58,7 +58,7 @@ export const PathsChart = ({ answered: { answer, range } }: Props) => {
               x={node.x + node.width + 7}
               y={node.y + node.height / 2}
               dominantBaseline="central"
-              className="fill-text text-[13px]"
+              className="fill-text stroke-surface stroke-4 text-[13px] [paint-order:stroke]"
             >
               {shorten(node.name)} <tspan className="fill-muted">{formatNumber(node.people)}</tspan>
             </text>

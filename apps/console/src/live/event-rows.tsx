@@ -87,6 +87,9 @@ const columns = (open: (event: WaymarkEvent) => void): Column<WaymarkEvent>[] =>
           </Badge>
         )}
         {event.context.bot && <Badge>bot</Badge>}
+        <span className="w-full text-muted @2xl:hidden">
+          <Time at={event.receivedAt} as="ago" />
+        </span>
       </span>
     ),
   },
@@ -105,5 +108,10 @@ const columns = (open: (event: WaymarkEvent) => void): Column<WaymarkEvent>[] =>
       </span>
     ),
   },
-  { title: 'Received', align: 'right', cell: ({ receivedAt }) => <Time at={receivedAt} as="ago" /> },
+  {
+    title: 'Received',
+    align: 'right',
+    wide: true,
+    cell: ({ receivedAt }) => <Time at={receivedAt} as="ago" />,
+  },
 ]

@@ -46,9 +46,26 @@ export const RecentPeople = () => {
           sort: ({ name }) => name,
           cell: ({ id, name }) => <PersonLink id={id}>{name}</PersonLink>,
         },
-        { title: 'Last event', cell: ({ event }) => event, sort: ({ event }) => event },
+        {
+          title: 'Last event',
+          sort: ({ event }) => event,
+          cell: ({ event, at }) => (
+            <>
+              {event}
+              <span className="block text-muted @2xl:hidden">
+                <Time at={at} as="ago" />
+              </span>
+            </>
+          ),
+        },
         { title: 'Country', wide: true, cell: ({ country }) => country ?? '–' },
-        { title: 'Seen', align: 'right', cell: ({ at }) => <Time at={at} as="ago" />, sort: ({ at }) => at },
+        {
+          title: 'Seen',
+          align: 'right',
+          wide: true,
+          cell: ({ at }) => <Time at={at} as="ago" />,
+          sort: ({ at }) => at,
+        },
       ]}
       empty={
         <EmptyState icon="people" title="No people yet">

@@ -100,7 +100,7 @@ export const AccountSettings = () => {
                       busy={sendVerification.isPending}
                       onClick={() => sendVerification.mutate()}
                     >
-                      Send a link to confirm it
+                      Send a link
                     </Button>
                   )),
               ],
@@ -217,7 +217,7 @@ export const AccountSettings = () => {
               {
                 title: 'Browser',
                 cell: ({ userAgent, current }) => (
-                  <span className="flex items-center gap-2 font-medium">
+                  <span className="flex flex-wrap items-center gap-x-2 font-medium">
                     {browserOf(userAgent)} {current && <Badge tone="good">this one</Badge>}
                   </span>
                 ),

@@ -61,7 +61,7 @@ export const Audit = () => {
             {
               title: 'Who',
               cell: ({ actor }) => (
-                <span className="flex items-center gap-2 font-medium">
+                <span className="flex flex-wrap items-center gap-x-2 font-medium wrap-anywhere">
                   {actor.name ?? actor.id} {actor.kind === 'key' && <Badge>key</Badge>}
                   {actor.accessToken && <Badge>token {actor.accessToken.name ?? '(revoked)'}</Badge>}
                 </span>
@@ -76,7 +76,7 @@ export const Audit = () => {
               title: 'Fields',
               wide: true,
               cell: ({ fields }) => (
-                <span className="block max-w-60 truncate text-muted">{fields.join(', ') || '–'}</span>
+                <span className="block max-w-40 truncate text-muted">{fields.join(', ') || '–'}</span>
               ),
             },
             { title: 'From', wide: true, cell: ({ network }) => network ?? '–' },

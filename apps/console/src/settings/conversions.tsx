@@ -5,6 +5,7 @@ import { useEventNames } from '../api/known-events.ts'
 import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { MeteringSelector } from '../api/types.ts'
+import { ApiCommand } from '../ui/api-command.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
@@ -87,6 +88,7 @@ export const Conversions = () => {
             },
             {
               title: 'Since',
+              wide: true,
               align: 'right',
               cell: ({ createdAt }) => <Time at={createdAt} as="day" />,
               sort: ({ createdAt }) => createdAt,
@@ -113,7 +115,16 @@ export const Conversions = () => {
           ]}
           empty={
             <EmptyState icon="check" title="No event is a conversion yet" action={create}>
-              Say which events count, and which of their properties hold amount and currency.
+              <p className="mb-4">
+                Say which events count, and which of their properties hold amount and currency.
+              </p>
+              <For atLeast="editor">
+                <ApiCommand
+                  does="makes events conversions"
+                  resource="metering-selectors"
+                  body={{ eventName: 'order_placed', amountProperty: 'total', currencyProperty: 'currency' }}
+                />
+              </For>
             </EmptyState>
           }
         />

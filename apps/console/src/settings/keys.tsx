@@ -48,15 +48,14 @@ export const Keys = () => {
     { quiet: true, onDone: ({ key }) => setMade(key) },
   )
   if (!isAdmin) return <AdminsOnly />
+  const create = (
+    <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+      Create key
+    </Button>
+  )
   return (
     <>
-      <SettingsHeader
-        actions={
-          <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
-            Create key
-          </Button>
-        }
-      />
+      <SettingsHeader actions={create} />
       <Card>
         <DataTable
           label="API keys"
@@ -75,6 +74,7 @@ export const Keys = () => {
             },
             {
               title: 'For',
+              wide: true,
               cell: ({ kind }) => (
                 <Badge tone={kind === 'pub' ? 'info' : 'neutral'}>
                   {kind === 'pub' ? 'browsers' : 'servers'}
@@ -100,7 +100,7 @@ export const Keys = () => {
                 revokedAt ? (
                   <Badge tone="danger">revoked</Badge>
                 ) : (
-                  <span className="inline-flex gap-2">
+                  <span className="inline-flex flex-wrap justify-end gap-2">
                     <ConfirmButton
                       small
                       label="Rotate"
@@ -124,8 +124,8 @@ export const Keys = () => {
             },
           ]}
           empty={
-            <EmptyState icon="key" title="No keys yet">
-              Shops and browsers send events with a key.
+            <EmptyState icon="key" title="No keys yet" action={create}>
+              Shops and browsers send events with a key, and programs use the API with one.
             </EmptyState>
           }
         />

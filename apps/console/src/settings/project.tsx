@@ -11,11 +11,12 @@ import { ConfirmButton } from '../ui/dialog.tsx'
 import { Form, Input, Select, Switch } from '../ui/form.tsx'
 import { ErrorState, SkeletonLines } from '../ui/states.tsx'
 import { SettingsHeader } from './header.tsx'
+import { IdentitySecret } from './identity-secret.tsx'
 
 const MODES = [
-  ['warn', 'Warn: accept everything, and note what does not fit'],
-  ['enforce', 'Enforce: turn away what does not fit'],
-  ['off', 'Off: check nothing'],
+  ['warn', 'Warn: accept, and note'],
+  ['enforce', 'Enforce: reject'],
+  ['off', 'Off: do not check'],
 ] as const
 
 /** The name and the settings of the project. */
@@ -36,6 +37,13 @@ export const ProjectSettings = () => {
   )
   const archive = async () => {
     await unwrap(api.DELETE('/api/projects/{projectId}', { params: { path } }))
+    await goToOther()
+  }
+  const leave = async () => {
+    await unwrap(api.DELETE('/api/projects/{projectId}/members/me', { params: { path } }))
+    await goToOther()
+  }
+  const goToOther = async () => {
     localStorage.removeItem('project')
     location.assign('/console/')
     await navigate({ to: '/' })
@@ -43,7 +51,7 @@ export const ProjectSettings = () => {
   return (
     <>
       <SettingsHeader />
-      <div className="grid items-start gap-4 lg:grid-cols-2">
+      <div className="grid items-start gap-4 lg:grid-cols-2 lg:grid-rows-[auto_auto_auto_1fr]">
         <Card title="Project" padded>
           {isAdmin ? (
             <Form
@@ -72,14 +80,27 @@ export const ProjectSettings = () => {
             />
           </div>
         </Card>
-        <Card title="Events and privacy" padded>
-          {settings.error ? (
+        <Card title="Events and privacy" padded className="lg:row-span-4">
+          {settings.isLoadingError ? (
             <ErrorState error={settings.error} retry={() => void settings.refetch()} />
           ) : settings.data ? (
             <SettingsForm key={JSON.stringify(settings.data)} settings={settings.data} />
           ) : (
             <SkeletonLines />
           )}
+        </Card>
+        <For atLeast="admin">
+          <IdentitySecret />
+        </For>
+        <Card title="Leave this project" description="Its other members keep it." padded>
+          <ConfirmButton
+            label="Leave project"
+            title={`Leave ${project?.name}?`}
+            confirm="Leave project"
+            onConfirm={leave}
+          >
+            You can no longer open it until somebody invites you again. Its last owner cannot leave it.
+          </ConfirmButton>
         </Card>
         <For atLeast="owner">
           <Card title="Archive this project" description="Its keys stop working, and its links end." padded>
@@ -144,6 +165,7 @@ const SettingsForm = ({ settings }: { settings: Settings }) => {
           name="mode"
           defaultValue={settings.ingestValidation?.mode ?? 'warn'}
           options={MODES}
+          hint="Of events that do not fit their schema."
         />
         <Switch
           label="Turn away events that the catalog does not know"

@@ -74,7 +74,9 @@ export const Facts = ({ rows }: { rows: readonly (readonly [string, ReactNode])[
     {rows.map(([name, value]) => (
       <div key={name} className="contents">
         <dt className="text-muted">{name}</dt>
-        <dd className="min-w-0 break-words">{value ?? <span className="text-muted">–</span>}</dd>
+        <dd className="min-w-0 break-words [&_time]:whitespace-normal">
+          {value ?? <span className="text-muted">–</span>}
+        </dd>
       </div>
     ))}
   </dl>

@@ -1,4 +1,4 @@
-import { type ReactNode, useMemo, useState } from 'react'
+import { type ReactNode, useEffect, useMemo, useState } from 'react'
 import type { List } from '../api/pages.ts'
 import { Button } from './button.tsx'
 import { formatNumber } from './format.tsx'
@@ -12,7 +12,7 @@ export type Column<T> = {
   /** The value to sort by. Without it the column cannot be sorted. */
   sort?: (row: T) => string | number | null
   align?: 'right'
-  /** Hidden on narrow screens. */
+  /** Hidden where the table is narrow, on phones and in small cards. */
   wide?: boolean
 }
 
@@ -28,6 +28,9 @@ type Props<T> = {
 /** The class of the link or button that opens a row. */
 export const rowLinkClass = 'rounded font-medium hover:underline'
 
+/** Sorting loads this many rows first. */
+const SORTED_ROWS = 500
+
 /** A list as a table with sortable columns and a button that loads more. */
 export const DataTable = <T,>({ label, columns, list, keyOf, empty, onOpen }: Props<T>) => {
   const [order, setOrder] = useState<{ title: string; down: boolean }>()
@@ -38,14 +41,20 @@ export const DataTable = <T,>({ label, columns, list, keyOf, empty, onOpen }: Pr
     return order.down ? sorted.reverse() : sorted
   }, [list.rows, columns, order])
 
+  const { hasNextPage, isFetchingNextPage, error, fetchNextPage } = list
+  const loadsMore = order !== undefined && hasNextPage && !error && list.rows.length < SORTED_ROWS
+  useEffect(() => {
+    if (loadsMore && !isFetchingNextPage) fetchNextPage()
+  })
+
   if (list.isPending) return <SkeletonLines />
   if (list.error && list.rows.length === 0) return <ErrorState error={list.error} retry={list.refetch} />
   if (list.rows.length === 0) return empty
   const cellClass = ({ align, wide }: Column<T>) =>
-    `px-4 py-2.5 ${align === 'right' ? 'text-right tabular-nums' : 'text-left'} ${wide ? 'hidden md:table-cell' : ''}`
+    `px-2.5 py-2.5 first:pl-4 last:pr-4 @4xl:px-4 ${align === 'right' ? 'text-right tabular-nums' : 'text-left'} ${wide ? 'hidden @2xl:table-cell' : ''}`
   return (
     <>
-      <section className="overflow-x-auto" tabIndex={0} aria-label={label}>
+      <section className="@container overflow-x-auto" tabIndex={0} aria-label={label}>
         <table className="w-full border-collapse">
           <caption className="sr-only">{label}</caption>
           <thead className="border-b border-line text-muted">
@@ -103,14 +112,16 @@ export const DataTable = <T,>({ label, columns, list, keyOf, empty, onOpen }: Pr
           </tbody>
         </table>
       </section>
-      {list.hasNextPage && (
+      {hasNextPage && (
         <div className="flex flex-wrap items-center justify-center gap-x-4 gap-y-2 border-t border-line p-3">
           {order && (
             <p role="status" className="text-muted">
-              Sorted are the {formatNumber(rows.length)} rows that are loaded; more follow.
+              {loadsMore
+                ? 'Loading the rows to sort.'
+                : `Only the first ${formatNumber(rows.length)} rows are sorted. Load more, or narrow the list by its filters.`}
             </p>
           )}
-          <Button busy={list.isFetchingNextPage} onClick={list.fetchNextPage}>
+          <Button busy={isFetchingNextPage} onClick={fetchNextPage}>
             Load more
           </Button>
         </div>
