@@ -438,9 +438,6 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor()
   })
 
-<<<<<<< HEAD
-  it('opens a page by keyboard', async () => {
-=======
   it('shows the secret of user hashes and replaces it', async () => {
     await open('/settings', 'Settings')
     await button('Show the secret').click()
@@ -465,8 +462,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     failures = failures.filter((message) => !/status of 4\d\d .*members\/me/.test(message))
   })
 
-  it('goes to a page by keyboard', async () => {
->>>>>>> e6c46882 (test(console): read and replace the secret of user hashes in the browser)
+  it('opens a page by keyboard', async () => {
     await open('', 'Home')
     await page.keyboard.press('Control+k')
     await page.getByRole('dialog').getByRole('combobox').fill('Coup')
