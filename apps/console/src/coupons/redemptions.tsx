@@ -45,18 +45,17 @@ export const Redemptions = ({ poolId }: { poolId?: string }) => {
           sort: ({ code }) => code,
         },
         {
-          title: 'Person',
-          cell: ({ profileId, userId, visitorId }) =>
-            profileId ? (
-              <PersonLink id={profileId}>{userId ?? visitorId}</PersonLink>
-            ) : (
-              (userId ?? visitorId ?? '–')
-            ),
-        },
-        {
-          title: 'Order',
-          wide: true,
-          cell: ({ orderId }) => <span className="block max-w-48 truncate">{orderId ?? '–'}</span>,
+          title: 'Person and order',
+          cell: ({ profileId, userId, visitorId, orderId }) => (
+            <>
+              {profileId ? (
+                <PersonLink id={profileId}>{userId ?? visitorId}</PersonLink>
+              ) : (
+                (userId ?? visitorId ?? '–')
+              )}
+              {orderId !== null && <span className="block max-w-48 truncate text-muted">{orderId}</span>}
+            </>
+          ),
         },
         {
           title: 'Amount',
@@ -67,7 +66,7 @@ export const Redemptions = ({ poolId }: { poolId?: string }) => {
         {
           title: 'Redeemed',
           align: 'right',
-          cell: ({ redeemedAt }) => <Time at={redeemedAt} />,
+          cell: ({ redeemedAt }) => <Time at={redeemedAt} as="ago" />,
           sort: ({ redeemedAt }) => redeemedAt,
         },
         {
