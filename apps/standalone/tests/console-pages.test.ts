@@ -224,14 +224,19 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       return (await created.json()) as { id: string; key: string }
     }
     const { id } = await create('', { name: 'By API' })
-    const { key } = await create(`/${id}/api-keys`, { name: 'All', kind: 'sec', scopes: ['manage:write'] })
+    const keyWith = async (scope: string) =>
+      (await create(`/${id}/api-keys`, { name: scope, kind: 'sec', scopes: [scope] })).key
+    const keys = new Map([
+      ['manage:write', await keyWith('manage:write')],
+      ['manage:admin', await keyWith('manage:admin')],
+    ])
     const project = await enter(page, id)
     const commands: string[] = []
     for (const [name, place] of PLACES.filter(([one]) => CREATED_BY_COMMAND.has(one))) {
       await navigate(page, `${project}${place}`)
       const command = await page.getByRole('region', { name: /^Command that/ }).innerText()
       expect({ name, command }).toEqual({ name, command: expect.stringContaining('<key with the scope') })
-      commands.push(command.replace(/<key[^>]*>/, key))
+      commands.push(command.replace(/<key with the scope (.+?)>/, (_, scope) => keys.get(scope) ?? ''))
     }
     expect(commands).toHaveLength(CREATED_BY_COMMAND.size)
     for (const command of commands) {

@@ -477,7 +477,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
           method: 'POST',
           headers: { 'Content-Type': 'application/json' },
           body: JSON.stringify({
-            links: Array.from({ length: ${count} }, (_, n) => ({ code: 'bulk-' + (${from} + n), destination: 'https://shop.example/' + n })),
+            links: Array.from({ length: ${count} }, (_, n) => ({ code: 'link-' + \`\${${from} + n}\`.replace(/\\d/g, (digit) => 'bcdfghjklm'[digit]), destination: 'https://shop.example/' + n })),
           }),
         }).then((response) => response.status)`,
       )
@@ -540,17 +540,21 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
 
   it('keeps what was typed into a dialog when the session ends before it is saved', async () => {
     await page.setViewportSize({ width: 1280, height: 800 })
-    await open('/links', 'Links')
-    await button('Create link').first().click()
-    const form = page.getByRole('dialog', { name: 'Create link' })
-    await form.getByLabel('Destination').fill('https://shop.example/winter')
-    await form.getByLabel('Code').fill('winter-sale')
-    await endSession()
-    await form.getByRole('button', { name: 'Create link' }).click()
+    await open('/dashboards', 'Dashboards')
+    await button('Create dashboard').first().click()
+    const form = page.getByRole('dialog', { name: 'Create dashboard' })
+    await form.getByLabel('Name').fill('Every morning')
+    const save = form.getByRole('button', { name: 'Create' })
+    await page.route('**/dashboards', async (route) => {
+      if (route.request().method() === 'POST') await endSession()
+      await route.fallback()
+    })
+    await save.click()
     await signInAgain()
-    expect(await form.getByLabel('Code').inputValue()).toBe('winter-sale')
-    await form.getByRole('button', { name: 'Create link' }).click()
-    await page.getByRole('heading', { level: 1, name: 'winter-sale' }).waitFor()
+    await page.unroute('**/dashboards')
+    expect(await form.getByLabel('Name').inputValue()).toBe('Every morning')
+    await save.click()
+    await page.getByRole('heading', { level: 1, name: 'Every morning' }).waitFor()
   })
 
   it('keeps what was typed into a page when its data can no longer be read', async () => {

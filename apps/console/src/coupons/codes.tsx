@@ -14,14 +14,14 @@ import { DataTable } from '../ui/table.tsx'
 
 const STATUSES = ['available', 'assigned', 'redeemed', 'revoked'] as const
 
-/** The codes of a pool. */
-export const Codes = ({ poolId }: { poolId: string }) => {
+/** The codes of a pool. `growing`: more are being generated. */
+export const Codes = ({ poolId, growing }: { poolId: string; growing: boolean }) => {
   const projectId = useProjectId()
   const mayEdit = useMay('editor')
   const [q, setQ] = useState('')
   const [chosen, setChosen] = useState('')
   const status = STATUSES.find((one) => one === chosen)
-  const list = useList<Coupon>([projectId, 'coupons', poolId, q, status], (cursor) =>
+  const list = useList<Coupon>([projectId, 'coupons', poolId, q, status, growing], (cursor) =>
     unwrap(
       api.GET('/api/projects/{projectId}/coupons', {
         params: {

@@ -160,7 +160,7 @@ export const Pool = () => {
           <Card title="Redemptions">
             <Redemptions poolId={id} />
           </Card>
-          {isUnique && <Codes poolId={id} />}
+          {isUnique && <Codes poolId={id} growing={generated < size} />}
         </div>
       </div>
       <Modal open={dialog === 'top-up'} onClose={close} title="Top up">

@@ -124,6 +124,7 @@ const SenderList = ({ adding, onClose }: { adding: boolean; onClose: () => void 
               <For atLeast="admin">
                 <ApiCommand
                   does="adds a sender"
+                  scope="manage:admin"
                   resource="email-senders"
                   body={{ sender: 'hello@shop.example' }}
                 />

@@ -17,19 +17,18 @@ export const ApiCommand = ({
   does,
   resource,
   body,
+  scope = 'manage:write',
 }: {
   /** Completes "Command that". */
   does: string
   /** The path below the project. */
   resource: string
   body: object
+  scope?: 'manage:write' | 'manage:admin'
 }) => {
   const projectId = useProjectId()
   const path = `/api/projects/${projectId}/${resource}`
   return (
-    <CodeBlock
-      label={`Command that ${does}`}
-      text={curlCommand(path, 'key with the scope manage:write', body)}
-    />
+    <CodeBlock label={`Command that ${does}`} text={curlCommand(path, `key with the scope ${scope}`, body)} />
   )
 }

@@ -95,6 +95,7 @@ export const Webhooks = () => {
                 <ApiCommand
                   does="creates a webhook"
                   resource="webhooks"
+                  scope="manage:admin"
                   body={{ url: 'https://shop.example/waymark', topics: ['event', 'conversion'] }}
                 />
               </For>
