@@ -30,18 +30,14 @@ export const CopyButton = ({
 
 /** Preformatted text with a button to copy it. */
 export const CodeBlock = ({ text, label, copy = true }: { text: string; label: string; copy?: boolean }) => (
-  <div className="relative min-w-0 rounded-lg border border-line bg-code text-left">
+  <div className="min-w-0 rounded-lg border border-line bg-code text-left">
     {copy && (
-      <div className="absolute top-1.5 right-1.5">
+      <div className="flex justify-end px-1.5 pt-1.5">
         <CopyButton text={text} />
       </div>
     )}
     <section tabIndex={0} aria-label={label} className="max-h-96 overflow-auto rounded-lg">
-      <pre
-        className={`w-max min-w-full p-3 font-mono text-[0.89rem] leading-relaxed text-text ${copy ? 'pr-24' : ''}`}
-      >
-        {text}
-      </pre>
+      <pre className="w-max min-w-full p-3 font-mono text-[0.89rem] leading-relaxed text-text">{text}</pre>
     </section>
   </div>
 )
