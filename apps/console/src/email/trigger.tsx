@@ -61,7 +61,7 @@ export const Trigger = () => {
         <SkeletonLines lines={8} />
       </Card>
     )
-  const { name, status, version } = trigger.data
+  const { name, status } = trigger.data
   return (
     <>
       <PageHeader
@@ -94,7 +94,7 @@ export const Trigger = () => {
             .join(', ') || 'none yet'}
         </p>
       )}
-      <TriggerEditor key={version} trigger={trigger.data} onDone={() => undefined} />
+      <TriggerEditor key={id} trigger={trigger.data} onDone={() => undefined} />
     </>
   )
 }
