@@ -78,15 +78,17 @@ export const createAccountLimits = ({
     countResetRequest: (address: string): Promise<void> =>
       use('account-mails', address, limits.accountMailsPerHour, HOUR_MS, TOO_MANY_MAILS),
 
-    /** Counts a request of a signed-in user for an email that confirms their address. */
-    countVerification: (userId: string): Promise<void> =>
-      requireAllowed(rateLimiter, {
+    /** Counts a request of a signed-in user for an email that confirms their address, by client address and by user. */
+    countVerification: async (userId: string, address: string): Promise<void> => {
+      await use('verification-mails-from', address, limits.accountMailsPerHour, HOUR_MS, TOO_MANY_MAILS)
+      await requireAllowed(rateLimiter, {
         bucket: 'verification-mails',
         key: userId,
         limit: MAILS_PER_KIND_AND_HOUR,
         windowMs: HOUR_MS,
         message: TOO_MANY_MAILS,
-      }),
+      })
+    },
 
     /** Clears the count of failed attempts of an account from an address. */
     forgetFailures: async (email: string, address: string): Promise<void> => {

@@ -46,7 +46,7 @@ export const recoverAccountRoutes = ({
 
   accountRoutes.signedIn(sendVerification, async ({ session: { user }, client }) => {
     if (user.emailVerifiedAt) return { status: 202 }
-    await accountLimits.countVerification(user.id)
+    await accountLimits.countVerification(user.id, client.address)
     await queueAccountMail(db.prisma, user, 'verify_email')
     await auditLog.recordOfUser(user.id, { operation: sendVerification.id, client })
     return { status: 202 }
