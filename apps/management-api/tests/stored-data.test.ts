@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import { AnalyticsUnavailableError } from '@waymark/analytics'
 import type { EnrichedEvent, IngestRecord, ValidationItem } from '@waymark/contracts'
 import {
   applyIdentify,
   createEventPartitions,
   createEventWriter,
+  createSyncProcessor,
   resolveProfiles,
   storeDeadLetters,
   storeRejectedEvents,
@@ -85,6 +87,36 @@ describe.skipIf(!services)('the stored data of a project', () => {
       },
     ])
     expect(await count()).toBe(1)
+  })
+
+  it('has an event in both stores once a synchronous request that is sent again succeeds', async () => {
+    const { analytics } = world.platform
+    const away = () => Promise.reject(new AnalyticsUnavailableError('stopped between the stores'))
+    const eventName = `sync-${uuidv7()}`
+    const sendAt = (receivedAt: string, total: number, storeEvents = analytics.storeEvents) =>
+      createSyncProcessor({ ...world.platform, analytics: { ...analytics, storeEvents } })([
+        anIngestRecord({
+          ...{ projectId: world.projectId, receivedAt },
+          event: { eventId: eventName, eventName, properties: { total } },
+          conversions: [{ selectorId, amount: total, currency: 'EUR', quantity: null }],
+        }),
+      ])
+    const totals = async () => {
+      const totalOf = async (metric: string, property?: string) => {
+        const { body } = await manage('POST', 'analytics/trends', {
+          series: [{ eventName, metric, property }],
+          ...{ from: '2026-03-01T00:00:00Z', to: '2026-03-02T00:00:00Z', interval: 'day', includeBots: true },
+        })
+        return (body.series as { total: number }[])[0]?.total
+      }
+      return [await totalOf('events'), await totalOf('sum', 'properties.total'), await totalOf('revenue')]
+    }
+    const first = sendAt('2026-03-01T10:00:00.000Z', 100, away)
+    await expect(first).rejects.toMatchObject({ code: 'store_unavailable' })
+    for (const second of ['01', '02']) {
+      await sendAt(`2026-03-01T10:00:${second}.000Z`, 7)
+      expect(await totals()).toEqual([1, 100, 100])
+    }
   })
 
   const reject = async (...records: IngestRecord[]): Promise<string[]> => {

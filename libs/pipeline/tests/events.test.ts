@@ -1,7 +1,13 @@
 import { openDatabase } from '@waymark/database'
 import { anEnrichedEvent, createTestDatabase, services } from '@waymark/testing'
+import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createEventPartitions, findStoredArrivals, storeEvents } from '../src/events/event-queries.ts'
+import {
+  createEventPartitions,
+  findStoredEvents,
+  storeConversions,
+  storeEvents,
+} from '../src/events/event-queries.ts'
 
 describe.skipIf(!services)('storing events', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -37,15 +43,27 @@ describe.skipIf(!services)('storing events', () => {
     expect(await countOf('twice')).toBe(1)
   })
 
-  it('distinguishes the stored event from others of the same id', async () => {
-    const stored = anEnrichedEvent({ event: { eventId: 'arrival' } })
-    const later = { ...stored, receivedAt: new Date(Date.parse(stored.receivedAt) + 1).toISOString() }
-    const elsewhen = { ...stored, timestamp: '2024-01-01T00:00:00.000Z' }
+  it('finds events as they were stored first, however they are repeated', async () => {
+    const conversions = [
+      { selectorId: uuidv7(), amount: 4_900, currency: 'EUR', quantity: 2 },
+      { selectorId: uuidv7(), amount: null, currency: null, quantity: null },
+    ]
+    const properties = { total: 49, nested: { list: [1, 'a', null] }, a: 1e21 }
+    const first = anEnrichedEvent({ event: { eventId: 'repeated', properties }, conversions })
+    const plain = anEnrichedEvent({ event: { eventId: 'plain' } })
     const never = anEnrichedEvent({ event: { eventId: 'never stored' } })
-    await store(stored)
-    expect(
-      await db.transaction((client) => findStoredArrivals(client, [later, stored, never, elsewhen])),
-    ).toEqual([stored])
+    const later = { ...first, receivedAt: new Date(Date.parse(first.receivedAt) + 1).toISOString() }
+    const other = { ...later, timestamp: '2024-01-01T00:00:00.000Z', properties: {}, conversions: [] }
+    await store(first, plain)
+    await db.transaction((client) =>
+      storeConversions(client, [first], { linkTouchesOf: () => undefined, news: [] }),
+    )
+    const found = await db.transaction((client) => findStoredEvents(client, [other, never, plain]))
+    expect(found).toHaveLength(2)
+    expect(found).toContainEqual(plain)
+    const { conversions: claims, ...rest } = found.find(({ eventId }) => eventId === 'repeated') ?? {}
+    expect({ ...rest, conversions }).toEqual(first)
+    expect(new Set(claims)).toEqual(new Set(conversions))
   })
 
   it('separates the same id of two projects', async () => {

@@ -8,6 +8,7 @@ import {
   linkFieldsOf,
   type TouchedPeople,
 } from '../links/index.ts'
+import { EVENT_COLUMNS, type EventRow, eventView } from '../stored-events/index.ts'
 
 const eventColumns = bulkColumns<EnrichedEvent>([
   { name: 'project_id', type: 'uuid', of: (event) => event.projectId },
@@ -90,31 +91,37 @@ export const findOtherEvents = async (db: Pool, events: readonly EnrichedEvent[]
   return rows.map(({ place }) => place)
 }
 
-const arrivalColumns = bulkColumns<EnrichedEvent>([
+const keyColumns = bulkColumns<EnrichedEvent>([
   { name: 'project_id', type: 'uuid', of: (event) => event.projectId },
   { name: 'event_key', type: 'uuid', of: (event) => eventKeyOf(event.eventId) },
-  { name: 'received_at', type: 'timestamptz', of: (event) => event.receivedAt },
-  { name: 'timestamp', type: 'timestamptz', of: (event) => event.timestamp },
 ])
-const FIND_ARRIVALS = `
-  SELECT given.place::int - 1 AS place
-  FROM ${arrivalColumns.unnest} WITH ORDINALITY AS given (${arrivalColumns.names}, place)
-  JOIN ingest.events e ON e.project_id = given.project_id AND e.received_at = given.received_at
-    AND e.event_key = given.event_key AND e."timestamp" = given."timestamp"
-  ORDER BY place`
+const FIND_STORED = `
+  SELECT project_id, ${EVENT_COLUMNS}, (
+    SELECT coalesce(jsonb_agg(jsonb_build_object(
+      'selectorId', c.selector_id, 'amount', c.amount, 'currency', c.currency, 'quantity', c.quantity
+    )), '[]') FROM ingest.conversions c WHERE c.project_id = e.project_id AND c.event_key = e.event_key
+  ) AS conversions
+  FROM ${keyColumns.unnest} AS given (${keyColumns.names})
+  JOIN ingest.event_ids i USING (project_id, event_key) JOIN ingest.events e USING (project_id, received_at, event_key)`
 
-/** The events that are stored with the same id and the same times: redelivered ones, but not those that were sent again. */
-export const findStoredArrivals = async (
+type StoredRow = EventRow & Pick<EnrichedEvent, 'conversions'> & { project_id: string }
+
+/** The events as they are stored under the ids of `events`. Removed and erased ones are missing. */
+export const findStoredEvents = async (
   client: ClientBase,
   events: readonly EnrichedEvent[],
 ): Promise<EnrichedEvent[]> => {
   if (events.length === 0) return []
-  const { rows } = await client.query<{ place: number }>({
-    name: 'find-stored-arrivals',
-    text: FIND_ARRIVALS,
-    values: arrivalColumns.values(events),
+  const { rows } = await client.query<StoredRow>({
+    name: 'find-stored-events',
+    text: FIND_STORED,
+    values: keyColumns.values(events),
   })
-  return rows.flatMap(({ place }) => events[place] ?? [])
+  return rows.map((row) => ({
+    ...{ v: 1, projectId: row.project_id, ...eventView(row), conversions: row.conversions },
+    // Not stored, and of no use to a store.
+    backfill: false,
+  }))
 }
 
 type ConversionRow = { event: EnrichedEvent; claim: ConversionClaim; links: LinkAttribution }

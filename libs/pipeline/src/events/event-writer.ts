@@ -9,7 +9,7 @@ import { type CountedEvents, storeCounts } from '../decisions/index.ts'
 import { aboutEvent, findErased, withoutErased } from '../erasure/index.ts'
 import { storeTouches } from '../identity/index.ts'
 import { keptBy } from '../retention/index.ts'
-import { type EventPartitions, findStoredArrivals, storeConversions, storeEvents } from './event-queries.ts'
+import { type EventPartitions, findStoredEvents, storeConversions, storeEvents } from './event-queries.ts'
 
 export type EventWriterDeps = {
   db: Database
@@ -48,13 +48,14 @@ export const createEventWriter = ({ db, analytics, projectConfigs, partitions }:
       )
       await alongside?.(client, sorted.kept)
       const repeats = sorted.kept.filter((event) => !added.has(event))
-      return { ...sorted, stored: [...added, ...(await findStoredArrivals(client, repeats))] }
+      return { ...sorted, stored: [...added, ...(await findStoredEvents(client, repeats))] }
     })
-    // Redelivered events too, because a crash may have happened between the two stores.
+    // Repeats too, as they are stored, because the analytics store may lack them after a failure or a crash.
     await analytics.storeEvents(stored.filter(keptBy(configs, Date.now())))
     // An erasure may have run between the two writes, or through this store only before a crash.
-    const late = await findErased(db.pool, kept.map(aboutEvent))
-    await eraseFromAnalytics([...erased, ...kept.filter((_, place) => late.has(place))])
+    const written = [...kept, ...stored]
+    const late = await findErased(db.pool, written.map(aboutEvent))
+    await eraseFromAnalytics([...erased, ...written.filter((_, place) => late.has(place))])
   }
 }
 
