@@ -270,18 +270,24 @@ const pathsArbitrary: fc.Arbitrary<Question> = fc
     limit: fc.integer({ min: 1, max: 30 }),
   })
   .map(({ range, ...rest }): Question => ['measurePaths', { projectId: PROJECT(1), ...range, ...rest }])
-const suggestionsArbitrary: fc.Arbitrary<Question> = fc
-  .record({
-    range: rangeArbitrary,
-    name: fc.option(fc.constantFrom('order'), { nil: undefined }),
-    of: propertyArbitrary,
-    contains: fc.option(fc.constantFrom('A', 'd'), { nil: undefined }),
-    values: fc.boolean(),
-  })
-  .map(({ range, name, of, contains, values }): Question => {
-    const common = { projectId: PROJECT(1), ...range, eventName: name, limit: 20 }
-    return values ? ['listPropertyValues', { ...common, property: of, contains }] : ['listProperties', common]
-  })
+const suggestionRange = fc.record({
+  range: rangeArbitrary,
+  eventName: fc.option(fc.constantFrom('order'), { nil: undefined }),
+})
+const propertiesArbitrary: fc.Arbitrary<Question> = suggestionRange.map(
+  ({ range, eventName }): Question => [
+    'listProperties',
+    { projectId: PROJECT(1), ...range, eventName, limit: 20 },
+  ],
+)
+const valuesArbitrary: fc.Arbitrary<Question> = fc
+  .tuple(suggestionRange, propertyArbitrary, fc.option(fc.constantFrom('A', 'd'), { nil: undefined }))
+  .map(
+    ([{ range, eventName }, of, contains]): Question => [
+      'listPropertyValues',
+      { projectId: PROJECT(1), ...range, eventName, property: of, contains, limit: 20 },
+    ],
+  )
 const profilesArbitrary: fc.Arbitrary<Question> = fc
   .record({
     filters: fc.array(
@@ -293,13 +299,16 @@ const profilesArbitrary: fc.Arbitrary<Question> = fc
     limit: fc.integer({ min: 1, max: 5 }),
   })
   .map((rest): Question => ['findProfiles', { projectId: PROJECT(1), ...rest }])
-const questionArbitrary = fc.oneof(
-  { weight: 5, arbitrary: trendArbitrary },
-  { weight: 3, arbitrary: funnelArbitrary },
-  { weight: 2, arbitrary: retentionArbitrary },
-  { weight: 2, arbitrary: pathsArbitrary },
-  { weight: 1, arbitrary: suggestionsArbitrary },
-  { weight: 2, arbitrary: profilesArbitrary },
+/** Questions of every kind. */
+const questionsArbitrary = fc.tuple(
+  trendArbitrary,
+  trendArbitrary,
+  funnelArbitrary,
+  retentionArbitrary,
+  pathsArbitrary,
+  propertiesArbitrary,
+  valuesArbitrary,
+  profilesArbitrary,
 )
 
 const apply = (store: AnalyticsWrites, [method, argument]: Change): Promise<unknown> =>
@@ -325,7 +334,7 @@ export const describeAnalyticsStore = (
     await fc.assert(
       fc.asyncProperty(
         fc.array(changeArbitrary, { minLength: 1, maxLength: 8 }),
-        fc.array(questionArbitrary, { minLength: 6, maxLength: 6 }),
+        questionsArbitrary,
         async (changes, questions) => {
           const [store, reference] = [await open(), createReferenceStore()]
           for (const change of changes) {
