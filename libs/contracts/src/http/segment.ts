@@ -111,7 +111,9 @@ export const segmentGroup = call('group', 'Write the trait of a group, and store
 export const segmentAlias = call('alias', 'Link a visitor to a user', { short: 'a' })
 export const segmentImport = call('import', 'Send a batch of messages of the past', {
   body: Batch,
-  more: 'Their events fire no email, and their times are never corrected by `sentAt`.',
+  more:
+    'Their events fire no email and no webhook, and their times are not corrected by `sentAt`, unless the `sentAt` of ' +
+    'the batch is within 10 minutes of now and no message is over 24 hours old.',
 })
 
 export const segmentSettings = defineOperation({
