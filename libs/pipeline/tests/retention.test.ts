@@ -3,7 +3,7 @@ import { openDuckDBStore } from '@waymark/analytics/duckdb'
 import type { EnrichedEvent } from '@waymark/contracts'
 import { openDatabase } from '@waymark/database'
 import type { ProjectConfigs } from '@waymark/project-config'
-import { anEnrichedEvent, createTestDatabase, services } from '@waymark/testing'
+import { anEnrichedEvent, createTestDatabase, eventually, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createEventPartitions } from '../src/events/event-queries.ts'
 import { createEventWriter } from '../src/events/event-writer.ts'
@@ -156,6 +156,37 @@ describe.skipIf(!services)('the retention of projects', () => {
     await letPass()
     await remove({ now: () => today + 2 * DAY_MS })
     expect(await left()).toBe(0)
+  })
+
+  it('does not delay writers while it removes', async () => {
+    const projectId = await newProject()
+    const old = [1, 2, 3].map((n) => anEvent(projectId, today - 9 * DAY_MS + n))
+    await write(old)
+    await setRetention(projectId, 1)
+    const client = await db.pool.connect()
+    try {
+      await client.query('BEGIN')
+      await client.query('SELECT FROM ingest.events WHERE project_id = $1 AND received_at = $2 FOR UPDATE', [
+        projectId,
+        old[2]?.receivedAt,
+      ])
+      const removing = remove()
+      await eventually('the removal waits with locked rows', async () => {
+        const { rowCount } = await db.pool.query(
+          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ILIKE '%DELETE FROM ingest.events%'`,
+        )
+        return rowCount === 1
+      })
+      // New events, one of a day that is being removed, and one that is sent again.
+      const late = anEvent(projectId, today - 9 * DAY_MS + 4)
+      await write([anEvent(projectId, today), late, ...old.slice(0, 1)])
+      expect(await idsIn('ingest.events', projectId)).toHaveLength(5)
+      await client.query('COMMIT')
+      await removing
+    } finally {
+      client.release()
+    }
+    expect(await idsIn('ingest.events', projectId)).toHaveLength(1)
   })
 
   it('runs in one process at a time', async () => {

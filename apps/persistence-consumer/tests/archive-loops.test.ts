@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { openDatabase } from '@waymark/database'
+import {
+  archiveConfig,
+  createScope,
+  embeddedPlatform,
+  limitsConfig,
+  openArchive,
+  readConfig,
+  startService,
+} from '@waymark/service-kit'
+import { createMemoryLog, createTestDatabase, eventually, services } from '@waymark/testing'
+import { it, onTestFinished } from 'vitest'
+import { createPersistenceConsumer } from '../src/app.ts'
+
+const EVENT = `
+  INSERT INTO ingest.events (project_id, event_key, event_id, event_name, received_at, "timestamp", profile_id)
+  VALUES ($1, gen_random_uuid(), 'an event', 'page_view', date_trunc('hour', now()), now(), $2)`
+const QUEUE = `
+  INSERT INTO ingest.archive_queue (project_id, received_at, event_key)
+  SELECT project_id, received_at, event_key FROM ingest.events`
+const ERASURE = `
+  INSERT INTO ingest.archive_erasures (id, project_id, profile_ids, erased_at, due_at)
+  VALUES (gen_random_uuid(), $1, ARRAY[$2::uuid], now(), now() - interval '1 second')`
+const HTTP = { port: 0, metricsPort: 0, trustedProxies: 0 }
+const LATER_MS = 3 * 60 * 60 * 1000
+
+it.skipIf(!services)(
+  'writes the archive of hours that are over, and takes erased people out of it',
+  async () => {
+    const [projectId, tenantId, ann, ben] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()]
+    const folder = await mkdtemp(path.join(tmpdir(), 'archive-'))
+    const database = await createTestDatabase()
+    const db = openDatabase({ url: database.url, poolSize: 2, applicationName: 'test', onError: () => {} })
+    onTestFinished(async () => {
+      await db.close()
+      await database.drop()
+      await rm(folder, { recursive: true })
+    })
+    await db.pool.query(`INSERT INTO core.tenants (id, name) VALUES ($1, 'a tenant')`, [tenantId])
+    await db.pool.query(`INSERT INTO core.projects (id, tenant_id, name) VALUES ($1, $2, 'a project')`, [
+      projectId,
+      tenantId,
+    ])
+    for (const person of [ann, ben]) await db.pool.query(EVENT, [projectId, person])
+    await db.pool.query(QUEUE)
+
+    /** Runs the consumer until a counter has a value, and the files are as expected. */
+    const runUntil = async (counter: string, isExpected: (names: string[]) => boolean): Promise<void> => {
+      const log = createMemoryLog()
+      const scope = createScope(log)
+      const embedded = await embeddedPlatform(
+        { databaseUrl: database.url, limits: readConfig(limitsConfig, {}) },
+        { name: 'persistence', log, scope },
+      )
+      const platform = { ...embedded, clock: () => Date.now() + LATER_MS }
+      try {
+        const archive = await openArchive(readConfig(archiveConfig, { ARCHIVE_FORMAT: 'jsonl.gz' }), folder)
+        await startService(createPersistenceConsumer(platform, archive), HTTP, platform, scope)
+        await eventually(counter, async () => {
+          const lines = (await platform.metrics.metrics()).split('\n')
+          return lines.includes(counter) && isExpected(await readdir(folder, { recursive: true }))
+        })
+      } finally {
+        await scope.dispose()
+      }
+    }
+    const some = (names: string[], end: string) => names.some((name) => name.endsWith(end))
+    await runUntil('waymark_archived_events_total 2', (names) => some(names, '.manifest.json'))
+
+    await db.pool.query('DELETE FROM ingest.events WHERE profile_id = $1', [ann])
+    await db.pool.query(ERASURE, [projectId, ann])
+    await runUntil(
+      'waymark_archive_erased_events_total 1',
+      (names) => some(names, '_2.jsonl.gz') && !some(names, '_1.jsonl.gz'),
+    )
+  },
+)
