@@ -1,6 +1,12 @@
 import { PATTERN_DESCRIPTION } from '@waymark/contracts'
 import { parseMailbox } from '@waymark/domain'
-import { allowedSendersConfig, type Config, ConfigError, variable } from '@waymark/service-kit'
+import {
+  allowedSendersConfig,
+  type Config,
+  ConfigError,
+  publicUrlConfig,
+  variable,
+} from '@waymark/service-kit'
 import { Type } from 'typebox'
 
 /** The variables of email. */
@@ -35,14 +41,7 @@ export const mailConfig = {
       description: 'Emails of a project per hour, over all processes. Others wait for the next hour.',
     }),
   ),
-  publicUrl: variable(
-    'PUBLIC_URL',
-    Type.String({
-      pattern: '^https?://[^\\s<>"]+$',
-      [PATTERN_DESCRIPTION]: 'an http or https URL',
-      description: 'Public address of this installation, for links in emails.',
-    }),
-  ),
+  publicUrl: publicUrlConfig.url,
   secrets: variable(
     'MAIL_SECRET',
     Type.Array(Type.String({ minLength: 32 }), {

@@ -103,6 +103,16 @@ If you did not replace them, set another password now:
 ${pages}/forgot-password
 `,
   }),
+  sign_in_method_added: ({ recipient, at, pages }) => ({
+    subject: 'A sign-in method was added to your Waymark account',
+    text: `A single sign-on provider was linked to the Waymark account ${recipient} at
+${at.toISOString()}. Whoever signs in there as you reaches the projects of its company.
+
+If you did not link it, set another password now, and unlink it on the page of your account:
+
+${pages}/forgot-password
+`,
+  }),
   password_changed: ({ recipient, at, pages }) => ({
     subject: 'Your Waymark password was changed',
     text: `The password of the Waymark account ${recipient} was changed at

@@ -43,6 +43,15 @@ import { createAccountRoutes } from './http/account-route.ts'
 import { createProjectRoute } from './http/project-route.ts'
 import { linkRoutes } from './links/link-routes.ts'
 import type { ManagementDeps } from './management-deps.ts'
+import { backChannelLogoutRoute } from './oidc/back-channel-logout.ts'
+import { createTxtResolver, type ResolveTxt } from './oidc/domains.ts'
+import { identityRoutes } from './oidc/identity-routes.ts'
+import { forgetSignIns } from './oidc/pending-sign-in-queries.ts'
+import { createProviderClients, type ProviderClientOptions } from './oidc/provider-clients.ts'
+import { oidcProviderRoutes } from './oidc/provider-routes.ts'
+import { signInPolicyRoutes } from './oidc/sign-in-policy-routes.ts'
+import { oidcSignInRoutes } from './oidc/sign-in-routes.ts'
+import { tenantDomainRoutes } from './oidc/tenant-domain-routes.ts'
 import { consoleRoutes } from './pages/console.ts'
 import { documentationRoutes } from './pages/documentation.ts'
 import { indexRoute, type ProcessInfo } from './pages/index-page.ts'
@@ -63,13 +72,16 @@ import { webhookRoutes } from './webhooks/webhooks.ts'
 
 const DEFAULT_PROCESS: ProcessInfo = { apps: ['management-api'], metricsPort: 0 }
 
-export { quotasConfig, type RegistrationMode, registrationModes } from './config.ts'
+export { oidcConfig, quotasConfig, type RegistrationMode, registrationModes } from './config.ts'
 
 export type ManagementOptions = {
   /** Public address of short links. */
   shortLinkBaseUrl: string
   quotas: Quotas
   registrationMode: RegistrationMode
+  /** Public address of this installation, to which providers send browsers back. */
+  publicUrl: string
+  oidc: ProviderClientOptions & { resolveTxt?: ResolveTxt }
   processInfo?: ProcessInfo
   /** Addresses and domains that every project may send emails from. */
   allowedSenders: readonly string[]
@@ -78,7 +90,14 @@ export type ManagementOptions = {
 /** The API with which people and keys read and manage accounts and projects. */
 export const createManagementApi = (
   platform: Platform,
-  { shortLinkBaseUrl, allowedSenders, processInfo = DEFAULT_PROCESS, ...options }: ManagementOptions,
+  {
+    shortLinkBaseUrl,
+    allowedSenders,
+    publicUrl,
+    oidc: { resolveTxt = createTxtResolver(), ...clientOptions },
+    processInfo = DEFAULT_PROCESS,
+    ...options
+  }: ManagementOptions,
 ): Service => {
   const sessions = createSessions(platform)
   const auditLog = createAuditLog(platform)
@@ -99,6 +118,14 @@ export const createManagementApi = (
     tenantOf: createTenantOf(platform),
     shortLinkBaseUrl: shortLinkBaseUrl.replace(/\/+$/, ''),
   }
+  const withOidc = {
+    ...deps,
+    oidc: {
+      clients: createProviderClients(clientOptions),
+      resolveTxt,
+      publicUrl: publicUrl.replace(/\/+$/, ''),
+    },
+  }
   return {
     routes: [
       ...signInRoutes(deps),
@@ -106,6 +133,12 @@ export const createManagementApi = (
       ...recoverAccountRoutes(deps),
       ...accessTokenRoutes(deps),
       ...secondFactorRoutes(deps),
+      ...oidcSignInRoutes(withOidc),
+      backChannelLogoutRoute(withOidc),
+      ...identityRoutes(deps),
+      ...oidcProviderRoutes(withOidc),
+      ...tenantDomainRoutes(withOidc),
+      ...signInPolicyRoutes(deps),
       ...projectRoutes(deps),
       ...demoDataRoutes(deps),
       ...memberRoutes(deps),
@@ -149,6 +182,6 @@ export const createManagementApi = (
       ...consoleRoutes(),
       ...documentationRoutes(),
     ],
-    loops: [forgetExpired(deps), passwordResetLoop(deps), addressWebhookNotices(deps)],
+    loops: [forgetExpired(deps), forgetSignIns(deps), passwordResetLoop(deps), addressWebhookNotices(deps)],
   }
 }

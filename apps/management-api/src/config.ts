@@ -1,10 +1,23 @@
 import { variable } from '@waymark/service-kit'
 import { Type } from 'typebox'
 
-export { allowedSendersConfig } from '@waymark/service-kit'
+export { allowedSendersConfig, publicUrlConfig } from '@waymark/service-kit'
 
 const quota = (name: string, defaultQuota: number, description: string) =>
   variable(name, Type.Integer({ minimum: 1, maximum: 1_000_000_000_000, default: defaultQuota, description }))
+
+/** Sign-in with OpenID Connect providers. */
+export const oidcConfig = {
+  allowPrivateAddresses: variable(
+    'OIDC_ALLOW_PRIVATE_ADDRESSES',
+    Type.Boolean({
+      default: false,
+      description:
+        'Whether OpenID Connect providers may have private, loopback and link-local addresses, and addresses without ' +
+        'TLS. For a provider in the own network: with it every tenant reaches that network.',
+    }),
+  ),
+} as const
 
 /** Quotas of a project or tenant. */
 export const quotasConfig = {

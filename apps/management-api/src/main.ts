@@ -1,23 +1,34 @@
 import { runAppWithAnalytics } from '@waymark/service-kit'
 import { createManagementApi } from './app.ts'
-import { allowedSendersConfig, quotasConfig, registrationConfig, shortLinkConfig } from './config.ts'
+import {
+  allowedSendersConfig,
+  oidcConfig,
+  publicUrlConfig,
+  quotasConfig,
+  registrationConfig,
+  shortLinkConfig,
+} from './config.ts'
 
 const config = {
   shortLinks: shortLinkConfig,
   quotas: quotasConfig,
   registration: registrationConfig,
   mail: allowedSendersConfig,
+  oidc: oidcConfig,
+  publicUrl: publicUrlConfig,
 }
 
 await runAppWithAnalytics(
   'management-api',
   { port: 8081, config },
-  (platform, { shortLinks, registration, ...rest }) =>
+  (platform, { shortLinks, registration, oidc, ...rest }) =>
     createManagementApi(platform, {
       shortLinkBaseUrl: shortLinks.baseUrl,
       processInfo: { apps: ['management-api'], metricsPort: rest.http.metricsPort },
       quotas: rest.quotas,
       registrationMode: registration.mode,
+      publicUrl: rest.publicUrl.url,
+      oidc,
       allowedSenders: rest.mail.allowedSenders,
     }),
 )

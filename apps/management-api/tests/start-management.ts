@@ -11,7 +11,12 @@ import {
   startService,
 } from '@waymark/service-kit'
 import { createMemoryLog, createTestDatabase, type TestDatabase } from '@waymark/testing'
-import { createManagementApi, quotasConfig, type RegistrationMode } from '../src/app.ts'
+import {
+  createManagementApi,
+  type ManagementOptions,
+  quotasConfig,
+  type RegistrationMode,
+} from '../src/app.ts'
 
 /** A browser: keeps its cookie and sends the origin of its page. */
 export type Browser = {
@@ -41,6 +46,7 @@ type Options = {
   env?: Record<string, string>
   trustedProxies?: number
   registrationMode?: RegistrationMode
+  oidc?: ManagementOptions['oidc']
   /** The database server, if not the shared one. */
   database?: TestDatabase
   /** Changes the platform before the app is created. */
@@ -61,6 +67,7 @@ export const startManagement = async ({
   env = {},
   trustedProxies = 0,
   registrationMode = 'open',
+  oidc = { allowPrivateAddresses: false },
   database: given,
   adapt = (platform) => platform,
   arrange = (service) => service,
@@ -76,6 +83,8 @@ export const startManagement = async ({
   const service = arrange(
     createManagementApi(platform, {
       shortLinkBaseUrl: 'http://localhost',
+      publicUrl: 'http://localhost',
+      oidc,
       quotas,
       registrationMode,
       allowedSenders: ['allowed.example'],

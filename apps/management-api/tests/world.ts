@@ -46,6 +46,8 @@ export const startWorld = async (env: Record<string, string> = {}): Promise<Worl
   const { port } = await startService(
     createManagementApi(platform, {
       shortLinkBaseUrl: 'http://localhost',
+      publicUrl: 'http://localhost',
+      oidc: { allowPrivateAddresses: false },
       quotas: readConfig(quotasConfig, env),
       registrationMode: 'open',
       allowedSenders: [],

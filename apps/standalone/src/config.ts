@@ -1,6 +1,6 @@
 import { PATTERN_DESCRIPTION } from '@waymark/contracts'
 import { mailConfig } from '@waymark/email-consumer'
-import { quotasConfig, type RegistrationMode, registrationModes } from '@waymark/management-api'
+import { oidcConfig, quotasConfig, type RegistrationMode, registrationModes } from '@waymark/management-api'
 import {
   archiveConfig,
   duckdbConfig,
@@ -28,6 +28,7 @@ export const standaloneConfig = {
   analytics: duckdbConfig,
   limits: limitsConfig,
   quotas: quotasConfig,
+  oidc: oidcConfig,
   registrationMode: variable(
     'REGISTRATION_MODE',
     Type.Unsafe<RegistrationMode | ''>(
@@ -54,7 +55,8 @@ export const standaloneConfig = {
         pattern: '^(?:$|https?://[^\\s<>"]+$)',
         [PATTERN_DESCRIPTION]: 'an http or https URL',
         description:
-          'Public address of this installation, for links in emails. Empty: this process on localhost.',
+          'Public address of this installation, for links in emails and for the way back from OpenID Connect providers. ' +
+          'Empty: this process on localhost.',
       }),
     ),
     allowedSenders: mailConfig.allowedSenders,

@@ -57,6 +57,8 @@ await runService('standalone', env, async (context) => {
     archive,
     shortLinkBaseUrl: config.shortLinkBaseUrl || baseUrl,
     processInfo: { apps: APPS, metricsPort: config.http.metricsPort },
+    publicUrl: config.mail.publicUrl || baseUrl,
+    oidc: config.oidc,
     quotas: config.quotas,
     allowedSenders: config.mail.allowedSenders,
     registrationMode: registrationModeOf(config.registrationMode, config.http.host),

@@ -112,6 +112,8 @@ describe.skipIf(!services)('erasing a person', () => {
       createIngestGateway(under('ingest-gateway', front)),
       createManagementApi(under('management-api', front), {
         shortLinkBaseUrl: 'http://localhost',
+        publicUrl: 'http://localhost',
+        oidc: { allowPrivateAddresses: false },
         quotas: readConfig(quotasConfig, {}),
         registrationMode: 'open',
         allowedSenders: [],

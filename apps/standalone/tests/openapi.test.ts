@@ -30,6 +30,10 @@ const NAMES_WHAT_IS_OWN = [
   'confirmSecondFactor',
   'reauthenticate',
   'acceptInvitation',
+  'startOidcSignIn',
+  'linkIdentity',
+  'createOidcProvider',
+  'endOidcSessions',
   'redeemCoupon',
   'revokeCoupons',
 ]

@@ -13,13 +13,14 @@ import {
   type CorePlatform,
   drain,
   everyMs,
+  type ResolveHost,
   type Scope,
   type Service,
 } from '@waymark/service-kit'
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { webhookConfig } from './config.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
-import { createHttpPost, type ResolveHost } from './http-post.ts'
+import { createHttpPost } from './http-post.ts'
 import { createReadWebhooks } from './read-webhooks.ts'
 import { createReplayDeliveries } from './replay-queries.ts'
 import { createSendDeliveries } from './send-deliveries.ts'

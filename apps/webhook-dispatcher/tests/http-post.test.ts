@@ -1,7 +1,8 @@
 import { createServer } from 'node:net'
 import { MAX_WEBHOOK_RESPONSE_BYTES } from '@waymark/contracts'
+import type { ResolveHost } from '@waymark/service-kit'
 import { afterEach, describe, expect, it } from 'vitest'
-import { createHttpPost, type ResolveHost } from '../src/http-post.ts'
+import { createHttpPost } from '../src/http-post.ts'
 import { type Answer, hang, type Receiver, reset, startReceiver, status } from './receiver.ts'
 
 const PUBLIC = '93.184.215.14'

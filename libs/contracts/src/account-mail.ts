@@ -8,3 +8,4 @@ export type AccountMailKind =
   | 'second_factor_removed'
   | 'recovery_code_used'
   | 'recovery_codes_renewed'
+  | 'sign_in_method_added'

@@ -77,6 +77,7 @@ export * from './http/links.ts'
 export * from './http/members.ts'
 export * from './http/metering-selectors.ts'
 export { missingCredentials } from './http/missing-credentials.ts'
+export * from './http/oidc.ts'
 export { answersOf, openApiDocument } from './http/openapi.ts'
 export {
   type Access,

@@ -40,6 +40,12 @@ export { drain, everyMs, type Loop, untilStopped } from './loop.ts'
 export { LoopTurns } from './loop-turns.ts'
 export { createMessageRenderer, type MessageRenderer } from './messages/message-renderer.ts'
 export {
+  createGuardedRequests,
+  type GuardedRequests,
+  RefusedAddressError,
+  type ResolveHost,
+} from './outgoing/guarded-request.ts'
+export {
   type CorePlatform,
   distributedPlatform,
   embeddedPlatform,
@@ -52,6 +58,7 @@ export {
   type Limits,
   limitsConfig,
   platformConfig,
+  publicUrlConfig,
 } from './platform-config.ts'
 export { retryFor } from './retry-for.ts'
 export { runApp, runAppWithAnalytics } from './run-app.ts'

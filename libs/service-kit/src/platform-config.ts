@@ -1,3 +1,4 @@
+import { PATTERN_DESCRIPTION } from '@waymark/contracts'
 import { Type } from 'typebox'
 import { type Config, variable } from './config.ts'
 import { databaseConfig, kafkaConfig, redisConfig } from './stores-config.ts'
@@ -59,6 +60,19 @@ export const allowedSendersConfig = {
         'Addresses and domains that the triggers of every project may use as sender: ' +
         '`hello@shop.example,shop.example`. Tenants must verify any other. Triggers without a sender use `MAIL_FROM`, ' +
         'which this list does not include.',
+    }),
+  ),
+} as const
+
+/** The public address of the installation. */
+export const publicUrlConfig = {
+  url: variable(
+    'PUBLIC_URL',
+    Type.String({
+      pattern: '^https?://[^\\s<>"]+$',
+      [PATTERN_DESCRIPTION]: 'an http or https URL',
+      description:
+        'Public address of this installation, for links in emails and for the way back from OpenID Connect providers.',
     }),
   ),
 } as const

@@ -69,12 +69,14 @@ describe.skipIf(!kustomize)('the policies of the local overlay', () => {
     expect(lets(objects, { from: pod('coupon-service'), to: outside('internet'), port: 587 })).toBe(false)
   })
 
-  it('allow only the webhook dispatcher to connect to the internet, and not to private networks', () => {
+  it('allow only the webhook dispatcher and management-api to connect to the internet, and not to private networks', () => {
     const reaches = (name: string, address: string): boolean =>
       lets(objects, { from: pod(name), to: { labels: {}, namespace: 'internet', address }, port: 443 })
     for (const address of ['93.184.215.14', '2606:2800:21f:cb07::1']) {
       expect(reaches('webhook-dispatcher', address)).toBe(true)
-      expect(reaches('management-api', address)).toBe(false)
+      // The OpenID Connect providers of tenants.
+      expect(reaches('management-api', address)).toBe(true)
+      expect(reaches('coupon-service', address)).toBe(false)
     }
     for (const address of [
       '10.0.0.1',
@@ -85,7 +87,8 @@ describe.skipIf(!kustomize)('the policies of the local overlay', () => {
       'fd00::1',
       '::1',
     ])
-      expect([address, reaches('webhook-dispatcher', address)]).toEqual([address, false])
+      for (const name of ['webhook-dispatcher', 'management-api'])
+        expect([name, address, reaches(name, address)]).toEqual([name, address, false])
   })
 
   it('allow an Ingress controller of any namespace, and Prometheus to read metrics', () => {

@@ -16,6 +16,7 @@ import { pageOf } from '../http/page.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { queueAccountMail } from './account-mails.ts'
+import { coversProject, type Session, sameSignIn } from './session-queries.ts'
 
 const MAX_MS = MAX_ACCESS_TOKEN_DAYS * 24 * 3_600_000
 
@@ -40,7 +41,7 @@ export const accessTokenRoutes = ({ accountRoutes, auditLog, db, clock }: Manage
       })
       if (usable >= MAX_ACCESS_TOKENS)
         throw unprocessable('', 'quota', `would be more than ${MAX_ACCESS_TOKENS} tokens; revoke one first`)
-      await requireMemberOf(tx, user.id, projectIds ?? [])
+      await requireMemberOf(tx, session, projectIds ?? [])
       await queueAccountMail(tx, user, 'access_token_created')
       return tx.accessToken.create({
         data: {
@@ -50,6 +51,7 @@ export const accessTokenRoutes = ({ accountRoutes, auditLog, db, clock }: Manage
           tokenHash: new Uint8Array(hash),
           allProjects: projectIds === null,
           projectIds: projectIds ?? [],
+          identityId: session.identityId,
           createdAt: new Date(now),
           expiresAt,
         },
@@ -69,14 +71,14 @@ export const accessTokenRoutes = ({ accountRoutes, auditLog, db, clock }: Manage
       query,
       (page) =>
         db.prisma.accessToken.findMany(
-          page({ userId: session.user.id, expiresAt: { gt: new Date(clock()) } }),
+          page({ ...sameSignIn(session), expiresAt: { gt: new Date(clock()) } }),
         ),
       view,
     ),
   })),
 
   accountRoutes.signedIn(revokeAccessToken, async ({ session, id, client }) => {
-    const where = { id: requireId(id), userId: session.user.id }
+    const where = { id: requireId(id), ...sameSignIn(session) }
     const { count } = await db.prisma.accessToken.deleteMany({ where })
     requireFound(count > 0 || null)
     await auditLog.recordOfUser(session.user.id, {
@@ -111,15 +113,15 @@ const parseExpiry = (text: string, now: number): Date => {
 /** @throws AppError unprocessable when the user is not a member of one of the projects */
 const requireMemberOf = async (
   tx: Prisma.TransactionClient,
-  userId: string,
+  session: Session,
   projectIds: readonly string[],
 ): Promise<void> => {
   const found = await tx.projectMember.findMany({
-    where: { userId, projectId: { in: [...projectIds] }, project: { archivedAt: null } },
+    where: { userId: session.user.id, projectId: { in: [...projectIds] }, project: { archivedAt: null } },
     select: { projectId: true },
   })
   const known = new Set(found.map(({ projectId }) => projectId))
-  const missing = projectIds.find((id) => !known.has(id))
+  const missing = projectIds.find((id) => !known.has(id) || !coversProject(session, id))
   if (missing !== undefined)
     throw unprocessable('projectIds', 'member', 'must be projects of which you are a member', missing)
 }

@@ -5,6 +5,7 @@ import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { endSignIns } from './account-mails.ts'
 import { readAccount } from './read-account.ts'
+import { sameSignIn } from './session-queries.ts'
 
 /** The account and the sessions of the signed-in user. */
 export const ownAccountRoutes = ({
@@ -24,15 +25,15 @@ export const ownAccountRoutes = ({
       query,
       (page) =>
         db.prisma.session.findMany({
-          ...page({ userId: session.user.id, expiresAt: { gt: new Date(clock()) } }),
-          omit: { tokenHash: true, userId: true },
+          ...page({ ...sameSignIn(session), expiresAt: { gt: new Date(clock()) } }),
+          omit: { tokenHash: true, userId: true, identityId: true, providerSessionId: true },
         }),
       (found) => ({ ...found, current: found.id === session.id }),
     ),
   })),
 
   accountRoutes.signedIn(endSession, async ({ session, id, client }) => {
-    const where = { id: requireId(id), userId: session.user.id }
+    const where = { id: requireId(id), ...sameSignIn(session) }
     const { count } = await db.prisma.session.deleteMany({ where })
     requireFound(count > 0 || null)
     await auditLog.recordOfUser(session.user.id, { operation: endSession.id, resourceId: id, client })
@@ -42,8 +43,8 @@ export const ownAccountRoutes = ({
   accountRoutes.signedIn(endOtherSessions, async ({ session, query, client }) => {
     const { id } = session.user
     await db.prisma.$transaction(async (tx) => {
-      await tx.session.deleteMany({ where: { userId: id, id: { not: session.id } } })
-      if (query.accessTokens === 'revoke') await tx.accessToken.deleteMany({ where: { userId: id } })
+      await tx.session.deleteMany({ where: { ...sameSignIn(session), id: { not: session.id } } })
+      if (query.accessTokens === 'revoke') await tx.accessToken.deleteMany({ where: sameSignIn(session) })
     })
     await auditLog.recordOfUser(id, { operation: endOtherSessions.id, client })
     return { status: 204 }

@@ -66,7 +66,8 @@ export const secondFactorRoutes = ({
       if (!(await accountLimits.attemptCode(user.id, check)) || token === undefined)
         throw new AppError('unauthorized', 'The code is wrong, was used or has expired')
       await auditLog.recordOfUser(user.id, { operation: completeLogin.id, body, client })
-      return { token, challenge: null, body: await readAccount(db, user) }
+      const session = await sessions.find(token)
+      return { token, challenge: null, body: await readAccount(db, user, session?.projectIds) }
     }),
 
     accountRoutes.signedIn(reauthenticate, async ({ session, body, client }) => {

@@ -20,7 +20,10 @@ export const CHALLENGE_MS = CHALLENGE_MINUTES * 60_000
  * - `renewed`: its expiry was extended, so its cookie must be renewed as well.
  * - `kind`: operations on sign-ins refuse access tokens.
  * - `verifiedAt`: when the user has last proved who they are, at the sign-in or later; null for an access token.
- * - `projectIds`: the projects in which it may be used; null for all of the user.
+ * - `identityId`: the identity with which it began at a provider of a tenant; null when it began with the password.
+ * - `projectIds`: the projects in which it may be used; null for all of the user. After a sign-in with a provider those of
+ *   the provider's tenant, because the provider could sign in as anyone. Otherwise those of tenants that require a provider
+ *   are missing, except the user's own ones.
  */
 export type Session = {
   id: string
@@ -35,6 +38,7 @@ export type Session = {
   verifiedAt: Date | null
   renewed: boolean
   kind: 'session' | 'access-token'
+  identityId: string | null
   projectIds: readonly string[] | null
 }
 
@@ -59,15 +63,38 @@ const USER_COLUMNS = `
   u.id AS user_id, u.email, u.name, u.email_verified_at, u.created_at,
   EXISTS (SELECT FROM core.second_factors f WHERE f.user_id = u.id AND f.secret IS NOT NULL) AS has_second_factor`
 
+/**
+ * The condition of the sessions and access tokens that a session may see and end: all of the user, or after a sign-in with a
+ * provider those that came from it.
+ */
+export const sameSignIn = ({ user, identityId }: Session) => ({
+  userId: user.id,
+  ...(identityId !== null && { identityId }),
+})
+
+/** The projects that a session or access token `s` of a user `u` may reach; NULL for all. */
+const REACHED = (s: string) => `
+  CASE WHEN ${s}.identity_id IS NOT NULL THEN ARRAY(
+    SELECT p.id FROM core.user_identities i JOIN core.oidc_providers o ON o.id = i.provider_id
+    JOIN core.projects p ON p.tenant_id = o.tenant_id WHERE i.id = ${s}.identity_id)
+  WHEN EXISTS (
+    SELECT FROM core.project_members m JOIN core.projects p ON p.id = m.project_id JOIN core.tenants r ON r.id = p.tenant_id
+    WHERE m.user_id = u.id AND m.role <> 'owner' AND r.oidc_only)
+  THEN ARRAY(
+    SELECT p.id FROM core.project_members m JOIN core.projects p ON p.id = m.project_id JOIN core.tenants r ON r.id = p.tenant_id
+    WHERE m.user_id = u.id AND (m.role = 'owner' OR NOT r.oidc_only))
+  END AS reached_ids`
+
 const FIND_ACCESS_TOKEN = `
-  SELECT t.id, t.last_used_at, CASE WHEN t.all_projects THEN NULL ELSE t.project_ids END AS project_ids,
-    ${USER_COLUMNS}
+  SELECT t.id, t.last_used_at, CASE WHEN t.all_projects THEN NULL ELSE t.project_ids END AS project_ids, t.identity_id,
+    ${REACHED('t')}, ${USER_COLUMNS}
   FROM core.access_tokens t JOIN core.users u ON u.id = t.user_id
   WHERE t.token_hash = $1 AND t.expires_at > $2`
 const TOUCH_ACCESS_TOKEN = 'UPDATE core.access_tokens SET last_used_at = $2 WHERE id = $1'
 
 const FIND = `
-  SELECT s.id, s.last_seen_at, coalesce(s.verified_at, s.created_at) AS verified_at, ${USER_COLUMNS}
+  SELECT s.id, s.last_seen_at, coalesce(s.verified_at, s.created_at) AS verified_at, s.identity_id, ${REACHED('s')},
+    ${USER_COLUMNS}
   FROM core.sessions s JOIN core.users u ON u.id = s.user_id
   WHERE s.token_hash = $1 AND s.expires_at > $2`
 
@@ -85,6 +112,12 @@ const CHALLENGE = `
   INSERT INTO core.sign_in_challenges (id, user_id, token_hash, expires_at)
   SELECT $1, id, $4, $5 FROM core.users WHERE id = $2 AND password_hash = $3 FOR SHARE`
 
+// FOR SHARE waits for a concurrent unlinking.
+const START_OF_IDENTITY = `
+  INSERT INTO core.sessions
+    (id, user_id, token_hash, user_agent, network, created_at, last_seen_at, expires_at, identity_id, provider_session_id)
+  SELECT $1, user_id, $3, $4, $5, $6, $6, $7, id, $8 FROM core.user_identities WHERE id = $2 FOR SHARE`
+
 type UserRow = {
   id: string
   user_id: string
@@ -93,6 +126,8 @@ type UserRow = {
   email_verified_at: Date | null
   has_second_factor: boolean
   created_at: Date
+  identity_id: string | null
+  reached_ids: string[] | null
 }
 type Row = UserRow & { last_seen_at: Date; verified_at: Date }
 type TokenRow = UserRow & { last_used_at: Date | null; project_ids: string[] | null }
@@ -207,6 +242,34 @@ export const createSessions = ({ db: { pool, prisma }, clock }: Pick<Platform, '
     await tx.session.deleteMany({ where: { userId: user.id, id: { not: id } } })
   },
 
+  /**
+   * Starts a session for a user whom a provider has signed in. Resolves to its token, or undefined if the provider was
+   * unlinked meanwhile.
+   */
+  startOfIdentity: async (
+    identityId: string,
+    providerSessionId: string | null,
+    { userAgent, network }: Client,
+  ): Promise<string | undefined> => {
+    const { token, hash } = generateToken()
+    const now = clock()
+    const { rowCount } = await pool.query({
+      name: 'start-session-of-identity',
+      text: START_OF_IDENTITY,
+      values: [
+        uuidv7(),
+        identityId,
+        hash,
+        userAgent?.slice(0, MAX_USER_AGENT_LENGTH) ?? null,
+        network,
+        new Date(now),
+        new Date(now + SESSION_MS),
+        providerSessionId,
+      ],
+    })
+    return rowCount === 1 ? token : undefined
+  },
+
   /** The session of a token, unless it has expired. */
   find: async (token: string): Promise<Session | undefined> => {
     const hash = hashToken(token)
@@ -227,7 +290,8 @@ export const createSessions = ({ db: { pool, prisma }, clock }: Pick<Platform, '
       verifiedAt: row.verified_at,
       renewed,
       kind: 'session',
-      projectIds: null,
+      identityId: row.identity_id,
+      projectIds: row.reached_ids,
     }
   },
 
@@ -251,7 +315,8 @@ export const createSessions = ({ db: { pool, prisma }, clock }: Pick<Platform, '
       verifiedAt: null,
       renewed: false,
       kind: 'access-token',
-      projectIds: row.project_ids,
+      identityId: row.identity_id,
+      projectIds: both(row.project_ids, row.reached_ids),
     }
   },
 })
@@ -265,6 +330,12 @@ export const signInExpired = (): AppError =>
       code: 'sign_in_expired',
     },
   )
+
+const both = (given: string[] | null, reached: string[] | null): string[] | null => {
+  if (given === null || reached === null) return given ?? reached
+  const known = new Set(reached)
+  return given.filter((id) => known.has(id))
+}
 
 export type Sessions = ReturnType<typeof createSessions>
 

@@ -27,7 +27,8 @@ export const signInRoutes = ({
     const token = await sessions.start(user, client)
     if (token === undefined) throw refused()
     await auditLog.recordOfUser(user.id, { operation, client })
-    return { token, body: await readAccount(db, { ...user, hasSecondFactor: false }) }
+    const session = await sessions.find(token)
+    return { token, body: await readAccount(db, { ...user, hasSecondFactor: false }, session?.projectIds) }
   }
 
   const findInvitation = async (token: string, email: string, tenantName: string | undefined) => {

@@ -21,13 +21,19 @@ import {
   requireSession,
   setChallengeCookie,
   setSessionCookie,
+  setSignInCookie,
 } from './session-cookie.ts'
 
 /**
  * The answer; `token` starts a session in the browser, null ends it. `challenge` keeps a sign-in that waits for its second
  * factor, null forgets it.
  */
-type AccountReply = Pick<Reply, 'status' | 'body'> & { token?: string | null; challenge?: string | null }
+type AccountReply = Pick<Reply, 'status' | 'body'> & {
+  token?: string | null
+  challenge?: string | null
+  /** Binds a sign-in with a provider to the browser. */
+  signInToken?: string
+}
 
 type Asked<B, Q> = Parts<B, Q> & { client: Client; challenge: string }
 /** The caller of a route outside of projects: a signed-in user or a key. */
@@ -45,7 +51,8 @@ export const createAccountRoutes = ({ apiKeys, clock, sessions }: Deps) => {
     guardedRoute(operation, allow, async (request, caller) => {
       const parts = await readParts(operation, request)
       const asked = { ...parts, client: clientOf(request), challenge: challengeTokenOf(request) }
-      const { token, challenge, ...reply } = await answer(asked, caller, request)
+      const { token, challenge, signInToken, ...reply } = await answer(asked, caller, request)
+      if (signInToken !== undefined) setSignInCookie(request, signInToken)
       if (token === null) clearSessionCookie(request)
       else if (token !== undefined) setSessionCookie(request, token)
       if (challenge === null) clearChallengeCookie(request)
@@ -67,7 +74,7 @@ export const createAccountRoutes = ({ apiKeys, clock, sessions }: Deps) => {
 
     /** For signed-in users, by a session or by an access token unless the operation refuses those. */
     signedIn: <B, Q>(
-      operation: Operation<B, Q, { by: 'session'; tokens?: false; recent?: true }>,
+      operation: Operation<B, Q, { by: 'session'; tokens?: false; providers?: true; recent?: true }>,
       answer: (asked: Asked<B, Q> & { session: Session }) => Promise<AccountReply>,
     ): Route =>
       route(
@@ -75,6 +82,7 @@ export const createAccountRoutes = ({ apiKeys, clock, sessions }: Deps) => {
         async (request) => {
           const session = await requireSession(sessions, request)
           if (operation.access.tokens === false) refuseAccessToken(session)
+          if (operation.access.tokens === false && !operation.access.providers) refuseProviderSession(session)
           if (operation.access.recent) requireRecent(session, clock())
           return session
         },
@@ -100,6 +108,15 @@ export const createAccountRoutes = ({ apiKeys, clock, sessions }: Deps) => {
         (asked, caller) => answer({ ...asked, caller }),
       ),
   }
+}
+
+/** @throws AppError forbidden for a session that began with a tenant's provider, which might not be the user's own */
+export const refuseProviderSession = ({ identityId }: Session): void => {
+  if (identityId !== null)
+    throw new AppError(
+      'forbidden',
+      'A session that began with single sign-on does not allow this; sign in with your password',
+    )
 }
 
 export type AccountRoutes = ReturnType<typeof createAccountRoutes>

@@ -3,8 +3,10 @@ import {
   CHALLENGE_COOKIE,
   LOCAL_CHALLENGE_COOKIE,
   LOCAL_SESSION_COOKIE,
+  LOCAL_SIGN_IN_COOKIE,
   missingCredentials,
   SESSION_COOKIE,
+  SIGN_IN_COOKIE,
 } from '@waymark/contracts'
 import { accessTokenInHeaders, type HttpRequest, hostOf, protocolOf } from '@waymark/service-kit'
 import { parseCookie, type SerializeOptions, stringifySetCookie } from 'cookie'
@@ -15,6 +17,7 @@ const LOCAL = /^(?:localhost|[\w.-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])$/i
 const PORT = /:[^\]]*$/
 const SESSION = { secure: SESSION_COOKIE, local: LOCAL_SESSION_COOKIE }
 const CHALLENGE = { secure: CHALLENGE_COOKIE, local: LOCAL_CHALLENGE_COOKIE }
+const SIGN_IN = { secure: SIGN_IN_COOKIE, local: LOCAL_SIGN_IN_COOKIE }
 
 /**
  * The session of a request: that of its access token, which browsers do not send by themselves, else that of its cookie.
@@ -91,6 +94,21 @@ export const setChallengeCookie = (request: HttpRequest, token: string): void =>
 /** Deletes what `setChallengeCookie` sets. */
 export const clearChallengeCookie = (request: HttpRequest): void =>
   addCookie(request, '', { expires: new Date(1) }, CHALLENGE)
+
+/** How long a browser may be at a provider, in s. */
+const SIGN_IN_S = 600
+
+/** Sets the cookie that binds a sign-in with a provider to this browser. */
+export const setSignInCookie = (request: HttpRequest, token: string): void =>
+  addCookie(request, token, { maxAge: SIGN_IN_S }, SIGN_IN)
+
+/** Deletes the cookie of a sign-in with a provider. */
+export const clearSignInCookie = (request: HttpRequest): void =>
+  addCookie(request, '', { expires: new Date(1) }, SIGN_IN)
+
+/** The token of the sign-in that began in this browser; empty when there is none. */
+export const signInTokenOf = (request: HttpRequest): string =>
+  parseCookie(request.headers.cookie ?? '')[cookieFor(request, SIGN_IN).name] ?? ''
 
 const addCookie = (
   request: HttpRequest,

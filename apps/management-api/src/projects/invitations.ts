@@ -12,7 +12,9 @@ import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { createUser, type NewUser, registrationClosed } from '../accounts/create-account.ts'
 import { readAccount } from '../accounts/read-account.ts'
+import { coversProject } from '../accounts/session-queries.ts'
 import { ownerFor } from '../api-keys/key-owners.ts'
+import { refuseProviderSession } from '../http/account-route.ts'
 import { pageOf } from '../http/page.ts'
 import { refuseAccessToken } from '../http/session-cookie.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
@@ -130,6 +132,9 @@ export const acceptInvitationRoute = ({
         'other_user',
         'is for another email address than that of the signed-in user',
       )
+    // The tenant of a provider's session is the only one that it reaches.
+    if (session && session.identityId !== null && !coversProject(session, invitation.projectId))
+      refuseProviderSession(session)
     const newUser = session ? undefined : await newUserOf(invitation, body, client.address)
 
     const { user, created } = await db.prisma.$transaction(async (tx) => {
@@ -148,7 +153,11 @@ export const acceptInvitationRoute = ({
       client,
     })
     return {
-      body: await readAccount(db, { ...user, hasSecondFactor: session?.user.hasSecondFactor ?? false }),
+      body: await readAccount(
+        db,
+        { ...user, hasSecondFactor: session?.user.hasSecondFactor ?? false },
+        session?.projectIds,
+      ),
       ...(token !== undefined && { token }),
     }
   })

@@ -173,16 +173,27 @@ const findMember = (
     include: MEMBER,
   })
 
-const requireOtherOwner = async (tx: Prisma.TransactionClient, { projectId, userId, role }: Member) => {
-  if (role !== 'owner') return
-  const others = await tx.projectMember.findFirst({
-    where: { projectId, role: 'owner', userId: { not: userId } },
-  })
-  if (!others)
+/** Whether somebody else owns the member's project. */
+export const hasOtherOwner = async (
+  tx: Prisma.TransactionClient,
+  { projectId, userId }: Pick<Member, 'projectId' | 'userId'>,
+): Promise<boolean> =>
+  (await tx.projectMember.findFirst({ where: { projectId, role: 'owner', userId: { not: userId } } })) !==
+  null
+
+const requireOtherOwner = async (tx: Prisma.TransactionClient, member: Member) => {
+  if (member.role === 'owner' && !(await hasOtherOwner(tx, member)))
     throw unprocessable('role', 'last_owner', 'is that of the last owner: make another member an owner first')
 }
 
-const removeFrom = async (tx: Prisma.TransactionClient, member: Member, now: number): Promise<void> => {
+type Leaving = { projectId: string; userId: string; user: { email: string } }
+
+/** Ends a membership. Keys of the member are not revoked. */
+export const removeFrom = async (
+  tx: Prisma.TransactionClient,
+  member: Leaving,
+  now: number,
+): Promise<void> => {
   const { projectId, userId } = member
   await revokeInvitations(tx, member, now)
   await leaveWebhooks(tx, member, now)
@@ -192,7 +203,7 @@ const removeFrom = async (tx: Prisma.TransactionClient, member: Member, now: num
 // Webhooks belong to the project and keep sending. An owner is mailed once, whatever the number of webhooks.
 const leaveWebhooks = async (
   tx: Prisma.TransactionClient,
-  { projectId, userId }: Member,
+  { projectId, userId }: Leaving,
   now: number,
 ): Promise<void> => {
   const where = { projectId, ownerId: userId, deletedAt: null }
@@ -203,8 +214,12 @@ const leaveWebhooks = async (
   await tx.webhook.update({ where: { id: first.id }, data: notice })
 }
 
-// Otherwise an older invitation would restore the membership or the role.
-const revokeInvitations = (tx: Prisma.TransactionClient, { projectId, userId, user }: Member, now: number) =>
+/** Revokes a member's invitations. Otherwise an older one would restore the membership or the role. */
+export const revokeInvitations = (
+  tx: Prisma.TransactionClient,
+  { projectId, userId, user }: Leaving,
+  now: number,
+) =>
   tx.invitation.updateMany({
     where: {
       projectId,

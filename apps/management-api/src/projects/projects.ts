@@ -31,13 +31,15 @@ export const projectRoutes = ({
 }: ManagementDeps): Route[] => [
   accountRoutes.signedIn(createProject, async ({ session, body, client }) => {
     const { user } = session
-    if (session.projectIds !== null)
+    if (session.kind === 'access-token' && session.projectIds !== null)
       throw new AppError('forbidden', 'This access token is limited to projects and cannot create one')
     const project = await db.prisma.$transaction(async (tx) => {
       // Two concurrent first projects must not create two tenants.
       await lockRow(tx, 'core.users', user.id, 'NO KEY UPDATE')
-      const tenants = await findTenants(tx, user.id)
+      const tenants = await findTenants(tx, user.id, session.projectIds)
       const wanted = body.tenantId ?? tenants.find(({ owned }) => owned)?.id
+      // A provider's session stays in the tenant of the provider.
+      if (wanted === undefined && session.identityId !== null) throw lacksRole('owner')
       if (wanted === undefined) return createTenant(tx, user.id, user.name, body.name)
       const tenant = requireFound(tenants.find(({ id }) => id === wanted))
       if (!tenant.owned) throw lacksRole('owner')

@@ -64,7 +64,7 @@ const aMember = async ({ signIn, projectId }: World) => ({ id: (await signIn({ p
 const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString()
 
 /** A request with an access token, which operations on sign-ins refuse. */
-const byAccessToken = async ({ signIn, accessToken }: World) => {
+export const byAccessToken = async ({ signIn, accessToken }: World) => {
   const { userId } = await signIn()
   return { key: null, headers: await accessToken(userId) }
 }

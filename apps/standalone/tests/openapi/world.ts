@@ -76,6 +76,10 @@ export type World = {
   deadLetter: (kind: 'fit' | 'unfit') => Promise<string>
   /** Reads the email of a sent delivery. */
   mail: (deliveryId: string) => Promise<string>
+  /** The TXT records of the DNS, by name. */
+  txtRecords: Map<string, string>
+  /** Links a user to a provider, and returns the id of the identity. */
+  identity: (providerId: string, userId: string) => Promise<string>
   /** A header with an access token of a user. */
   accessToken: (userId: string) => Promise<{ Authorization: string }>
   /** Gives a user a second factor, and resolves to its secret. */
@@ -141,8 +145,14 @@ export const startWorld = async (limit: number): Promise<World> => {
   const platform = await embeddedPlatform({ databaseUrl, limits }, { name: 'openapi', log, scope })
   const mailFolder = await mkdtemp(path.join(tmpdir(), 'waymark-mail-'))
   scope.onStop('mail', () => rm(mailFolder, { recursive: true }))
+  const txtRecords = new Map<string, string>()
   const options: Parameters<typeof createAllServices>[1] = {
     shortLinkBaseUrl: 'http://localhost',
+    publicUrl: 'http://localhost',
+    oidc: {
+      allowPrivateAddresses: true,
+      resolveTxt: async (name) => [[txtRecords.get(name) ?? '']],
+    },
     quotas: readConfig(quotasConfig, {}),
     registrationMode: 'open',
     allowedSenders: [],
@@ -297,6 +307,11 @@ export const startWorld = async (limit: number): Promise<World> => {
       return { headers: { ...headers, Cookie: `waymark_challenge=${token}` }, body: { code } }
     },
     mail: (deliveryId) => readFile(path.join(mailFolder, `${deliveryId}.eml`), 'utf8'),
+    txtRecords,
+    identity: async (providerId, userId) => {
+      const data = { id: crypto.randomUUID(), providerId, userId, subject: crypto.randomUUID() }
+      return (await prisma.userIdentity.create({ data })).id
+    },
     accessToken: async (userId) => {
       const { token, hash } = generateAccessToken()
       const expiresAt = new Date(Date.now() + SESSION_MS)

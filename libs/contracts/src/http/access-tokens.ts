@@ -44,7 +44,7 @@ const NewAccessTokenView = Type.Object({
 
 const tag = 'Accounts'
 const collection = '/api/auth/access-tokens'
-const access = { by: 'session', tokens: false } as const
+const access = { by: 'session', tokens: false, providers: true } as const
 
 export const createAccessToken = defineOperation({
   id: 'createAccessToken',

@@ -113,7 +113,7 @@ export const logout = defineOperation({
   path: '/api/auth/logout',
   tag,
   summary: 'Sign out',
-  access: { by: 'session', tokens: false },
+  access: { by: 'session', tokens: false, providers: true },
   answers: { 204: { description: 'The session has ended' } },
 })
 
@@ -133,7 +133,7 @@ export const listSessions = defineOperation({
   path: '/api/auth/sessions',
   tag,
   summary: 'List the sessions of the signed-in user',
-  access: { by: 'session', tokens: false },
+  access: { by: 'session', tokens: false, providers: true },
   query: PageQuery,
   answers: { 200: { description: 'A page of sessions, the newest first', schema: pageOf(SessionView) } },
 })
@@ -144,7 +144,7 @@ export const endSession = defineOperation({
   path: '/api/auth/sessions/{id}',
   tag,
   summary: 'End a session',
-  access: { by: 'session', tokens: false },
+  access: { by: 'session', tokens: false, providers: true },
   answers: { 204: { description: 'The session has ended' }, ...notFound },
 })
 
@@ -156,7 +156,7 @@ export const endOtherSessions = defineOperation({
   summary: 'End all other sessions of the signed-in user',
   description:
     'Everywhere except in the browser that asks. Programs keep their access tokens unless `accessTokens` is `revoke`.',
-  access: { by: 'session', tokens: false },
+  access: { by: 'session', tokens: false, providers: true },
   query: Type.Object({
     accessTokens: Type.Optional(
       Type.Enum(['keep', 'revoke'], {

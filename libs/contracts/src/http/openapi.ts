@@ -212,7 +212,7 @@ const describeAccess = (access: Access): string => {
       return `Needs an API key with the scope \`${access.scope}\`.`
     case 'session':
       return access.tokens === false
-        ? `Needs a session; an access token is refused.${access.recent ? RECENT : ''}`
+        ? `Needs a session${access.providers ? '' : ' that began with the password'}; an access token is refused.${access.recent ? RECENT : ''}`
         : 'Needs a session or an access token.'
     case 'session-or-key':
       return `Needs a session, an access token, or an API key with the scope \`${access.scope}\`.`

@@ -30,10 +30,11 @@ export type Access =
   /** `X-API-Key` with a scope. */
   | { by: 'key'; scope: ApiKeyScope }
   /**
-   * A signed-in user, by a session or a personal access token. `tokens`: false refuses access tokens. `recent` needs a user
-   * who has signed in or proved who they are within 10 minutes.
+   * A signed-in user, by a session or a personal access token. `tokens`: false refuses access tokens, and sessions that
+   * began with a tenant's OIDC provider unless `providers` is true. `recent` needs a user who has signed in or proved who
+   * they are within 10 minutes.
    */
-  | { by: 'session'; tokens?: false; recent?: true }
+  | { by: 'session'; tokens?: false; providers?: true; recent?: true }
   | { by: 'session-or-key'; scope: ApiKeyScope }
   /**
    * A member with at least this role, or a key of the project with the scope of the role. `tokens`: false refuses access

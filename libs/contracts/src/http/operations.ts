@@ -23,6 +23,7 @@ import { invitationOperations } from './invitations.ts'
 import { linkOperations } from './links.ts'
 import { memberOperations } from './members.ts'
 import { meteringSelectorOperations } from './metering-selectors.ts'
+import { oidcOperations } from './oidc.ts'
 import type { Operation } from './operation.ts'
 import { profileOperations } from './profile-view.ts'
 import { projectOperations } from './projects.ts'
@@ -43,6 +44,7 @@ export const operations: readonly Operation[] = [
   ...accountOperations,
   ...accessTokenOperations,
   ...secondFactorOperations,
+  ...oidcOperations,
   ...projectOperations,
   ...memberOperations,
   ...invitationOperations,

@@ -58,6 +58,19 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
 
   register: { email, password, name: 'Ada' },
   login: { email, password },
+  startOidcSignIn: { providerId: id, next: `/p/${id}/home` },
+  linkIdentity: { providerId: id, next: `/p/${id}/settings/account` },
+  createOidcProvider: {
+    name: 'Company',
+    issuer: 'https://login.shop.example/realms/shop',
+    clientId: 'waymark',
+    clientSecret: 'a secret of the provider',
+    roleMappings: [],
+  },
+  updateOidcProvider: { groupsClaim: 'roles' },
+  endOidcSessions: 'logout_token=eyJhbGciOiJSUzI1NiJ9…',
+  createTenantDomain: { domain: 'shop.example' },
+  updateSignInPolicy: { oidcOnly: false },
   changePassword: { currentPassword: password, newPassword: 'another long passphrase of mine' },
   forgotPassword: { email },
   resetPassword: { token: 'the token of the link in the email', password },
@@ -153,5 +166,6 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
 /** Values of the query parameters that an operation requires, by the operation's id. */
 export const queryExamples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   getStats: { metric: 'events' },
+  findOidcProviders: { domain: 'shop.example' },
   listPropertyValues: { property: 'properties.plan' },
 }

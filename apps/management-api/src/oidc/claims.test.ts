@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest'
+import { accountName, readClaims } from './claims.ts'
+
+const read = (claims: object, groupsClaim = 'groups') => readClaims({ sub: '1', ...claims }, groupsClaim)
+
+describe('the address of a provider’s user', () => {
+  it.each([
+    [{ email: 'Ada@Shop.example', email_verified: true }, 'ada@shop.example'],
+    [{ email: 'ada@shop.example', xms_edov: true }, 'ada@shop.example'],
+    [{ email: 'ada@shop.example', xms_edov: 1 }, 'ada@shop.example'],
+    [{ email: 'ada@shop.example', xms_edov: '1' }, 'ada@shop.example'],
+    [{ email: 'ada@shop.example' }, null],
+    [{ email: 'ada@shop.example', email_verified: false }, null],
+    [{ email: 'ada@shop.example', email_verified: 'true' }, null],
+    [{ email: 'ada@shop.example', email_verified: 1 }, null],
+    [{ email: 'ada@shop.example', email_verified: false, xms_edov: true }, null],
+    [{ email: 'ada@shop.example', xms_edov: false }, null],
+    [{ email: ['ada@shop.example'], email_verified: true }, null],
+    [{ email: 'ada@evil.example@shop.example', email_verified: true }, null],
+    [{ email: '"ada"@shop.example', email_verified: true }, null],
+    [{ email: 'ada\n@shop.example', email_verified: true }, null],
+    [{ email: 'ada', email_verified: true }, null],
+    [{ email: `${'a'.repeat(241)}@shop.example`, email_verified: true }, `${'a'.repeat(241)}@shop.example`],
+    [{ email: `${'a'.repeat(242)}@shop.example`, email_verified: true }, null],
+    [{}, null],
+  ])('of %j', (claims, email) => expect(read(claims).email).toBe(email))
+})
+
+describe('the groups', () => {
+  it.each([
+    [
+      ['a', 'b'],
+      ['a', 'b'],
+    ],
+    ['a', ['a']],
+    [undefined, []],
+    [{ a: 1 }, []],
+    [['a', 1, null], ['a']],
+    [['x'.repeat(200)], ['x'.repeat(200)]],
+    [['x'.repeat(201)], []],
+  ])('of %j', (groups, expected) => expect(read({ groups }).groups).toEqual(expected))
+
+  it('come from the claim of the provider, at most 1,000 of them', () => {
+    const roles = Array.from({ length: 1_001 }, (_, at) => `${at}`)
+    expect(read({ roles }, 'roles').groups).toEqual(roles.slice(0, 1_000))
+    expect(read({ roles }).groups).toEqual([])
+  })
+})
+
+it('names the account', () => {
+  expect(accountName(read({ name: ' Ada\nLovelace ' }))).toBe('AdaLovelace')
+  expect(accountName({ name: null, email: 'ada@shop.example' })).toBe('ada')
+})

@@ -1,0 +1,52 @@
+/** What a provider says about a user. */
+export type ProviderUser = {
+  subject: string
+  /** In lower case; null unless the provider has verified it. */
+  email: string | null
+  name: string | null
+  groups: readonly string[]
+  /** The `sid` of the provider's session. */
+  providerSessionId: string | null
+}
+
+type Claims = Readonly<Record<string, unknown>>
+
+const MAX_LENGTH = 254
+const MAX_NAME_LENGTH = 200
+const MAX_GROUPS = 1_000
+const MAX_GROUP_LENGTH = 200
+const EMAIL = /^[^\s@"<>\p{Cc}]+@[^\s@"<>\p{Cc}]+$/u
+
+/** Reads the claims of an ID token, or of an ID token and the user info. */
+export const readClaims = (claims: Claims, groupsClaim: string): ProviderUser => ({
+  subject: `${claims.sub}`,
+  email: verifiedEmail(claims),
+  name: textOf(claims.name, MAX_NAME_LENGTH),
+  groups: groupsOf(claims[groupsClaim]),
+  providerSessionId: textOf(claims.sid, MAX_LENGTH),
+})
+
+/** The name for an account: that of the claims, else the part of the address before its `@`. */
+export const accountName = ({ name, email }: Pick<ProviderUser, 'name' | 'email'>): string =>
+  name ?? email?.split('@', 1)[0] ?? 'New user'
+
+// Microsoft Entra has no `email_verified`; its optional claim says that the owner of the address's domain is verified.
+const verifiedEmail = ({ email, email_verified: verified, xms_edov: edov }: Claims): string | null => {
+  const isVerified =
+    verified === true || (verified === undefined && (edov === true || edov === 1 || edov === '1'))
+  if (!isVerified || typeof email !== 'string' || email.length > MAX_LENGTH || !EMAIL.test(email)) return null
+  return email.toLowerCase()
+}
+
+const textOf = (value: unknown, maxLength: number): string | null => {
+  if (typeof value !== 'string') return null
+  const text = value.replace(/\p{Cc}/gu, '').trim()
+  return text === '' ? null : text.slice(0, maxLength).toWellFormed()
+}
+
+const groupsOf = (value: unknown): readonly string[] =>
+  [value]
+    .flat()
+    .filter((group) => typeof group === 'string')
+    .filter((group) => group.length <= MAX_GROUP_LENGTH)
+    .slice(0, MAX_GROUPS)

@@ -1,0 +1,57 @@
+import { Resolver } from 'node:dns/promises'
+import type { Platform } from '@waymark/service-kit'
+
+/** The TXT records of a name; each record as its parts. */
+export type ResolveTxt = (name: string) => Promise<string[][]>
+
+const DNS_TIMEOUT_MS = 3_000
+const PREFIX = 'waymark-domain='
+const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
+
+/** A resolver that asks the name servers of the system, for at most 6 s. */
+export const createTxtResolver = (): ResolveTxt => {
+  const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: 2 })
+  return (name) => resolver.resolveTxt(name)
+}
+
+/** A domain in lower case; undefined unless it has two labels of ASCII letters, digits and hyphens at least. */
+export const parseDomain = (text: string): string | undefined => {
+  const domain = text.toLowerCase()
+  const labels = domain.split('.')
+  const isDomain = labels.length >= 2 && labels.every((label) => LABEL.test(label)) && /[a-z]$/.test(domain)
+  return isDomain && domain.length <= 253 ? domain : undefined
+}
+
+/** The domain of an address, in lower case. */
+export const domainOf = (email: string): string => email.slice(email.lastIndexOf('@') + 1).toLowerCase()
+
+/** The DNS record that proves control of a domain. */
+export const recordOf = ({ domain, token }: { domain: string; token: string }) => ({
+  recordName: `_waymark.${domain}`,
+  recordValue: `${PREFIX}${token}`,
+})
+
+/** Whether the record exists now. False also when the name servers do not answer. */
+export const hasRecord = async (
+  resolveTxt: ResolveTxt,
+  domain: { domain: string; token: string },
+): Promise<boolean> => {
+  const { recordName, recordValue } = recordOf(domain)
+  try {
+    return (await resolveTxt(recordName)).some((parts) => parts.join('') === recordValue)
+  } catch {
+    return false
+  }
+}
+
+/** The domain of an address that a tenant has verified, if its record still exists. */
+export const findVerifiedDomain = async (
+  { db, resolveTxt }: Pick<Platform, 'db'> & { resolveTxt: ResolveTxt },
+  tenantId: string,
+  email: string,
+) => {
+  const found = await db.prisma.tenantDomain.findFirst({
+    where: { tenantId, domain: domainOf(email), verifiedAt: { not: null } },
+  })
+  return found && (await hasRecord(resolveTxt, found)) ? found : undefined
+}
