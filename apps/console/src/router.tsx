@@ -13,6 +13,7 @@ import { AcceptInvitation } from './account/invitation.tsx'
 import { ForgotPassword, ResetPassword, VerifyEmail } from './account/recover.tsx'
 import { SignIn } from './account/sign-in.tsx'
 import { SignUp } from './account/sign-up.tsx'
+import { LinkFailed, SignedIn } from './account/signed-in.tsx'
 import { accountQuery, mayBeSignedIn } from './api/session.ts'
 import { NoProject } from './shell/no-project.tsx'
 import { NotFound, PageError, PageLoading } from './shell/page-states.tsx'
@@ -56,6 +57,8 @@ const project = createRoute({
 
 const signIn = createRoute({ getParentRoute: () => root, path: '/sign-in', component: SignIn })
 const signUp = createRoute({ getParentRoute: () => root, path: '/sign-up', component: SignUp })
+const signedIn = createRoute({ getParentRoute: () => root, path: '/signed-in', component: SignedIn })
+const linkFailed = createRoute({ getParentRoute: () => root, path: '/link-failed', component: LinkFailed })
 const forgotPassword = createRoute({
   getParentRoute: () => root,
   path: '/forgot-password',
@@ -275,6 +278,11 @@ const audit = createRoute({
   path: '/settings/audit',
   component: lazyRouteComponent(() => import('./settings/audit.tsx'), 'Audit'),
 })
+const singleSignOn = createRoute({
+  getParentRoute,
+  path: '/settings/single-sign-on',
+  component: lazyRouteComponent(() => import('./settings/single-sign-on.tsx'), 'SingleSignOn'),
+})
 const accountSettings = createRoute({
   getParentRoute,
   path: '/settings/account',
@@ -319,6 +327,7 @@ const pages = [
   keys,
   members,
   audit,
+  singleSignOn,
   accountSettings,
 ]
 
@@ -326,6 +335,8 @@ const tree = root.addChildren([
   index,
   signIn,
   signUp,
+  signedIn,
+  linkFailed,
   forgotPassword,
   resetPassword,
   secondFactor,

@@ -11,6 +11,7 @@ export const SignInForm = ({
   needsCode,
   onNeedsCode,
   onSignedIn,
+  onEmailChange,
 }: {
   /** The address that is filled in. */
   email?: string | undefined
@@ -18,6 +19,7 @@ export const SignInForm = ({
   needsCode: boolean
   onNeedsCode: () => void
   onSignedIn: (account: Account) => void
+  onEmailChange?: (email: string) => void
 }) => {
   const signIn = useChange(
     (body: { email: string; password: string }) => unwrap(api.POST('/api/auth/login', { body })),
@@ -56,6 +58,7 @@ export const SignInForm = ({
         required
         defaultValue={email}
         autoFocus={email === undefined}
+        onChange={(event) => onEmailChange?.(event.target.value)}
       />
       <Input
         label="Password"

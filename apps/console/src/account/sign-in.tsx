@@ -3,11 +3,14 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { accountQuery, noteSignedIn, onSignedInElsewhere } from '../api/session.ts'
 import type { Account } from '../api/types.ts'
+import { Notice } from '../ui/states.tsx'
 import { AccountFrame, linkClass } from './frame.tsx'
+import { ProviderButtons } from './provider-buttons.tsx'
+import { failureText } from './sign-in-failures.ts'
 import { SignInForm } from './sign-in-form.tsx'
 
 /** Opens the page that was requested before the sign-in. */
-const useOpenNext = () => {
+export const useOpenNext = () => {
   const navigate = useNavigate()
   const { next } = useSearch({ strict: false }) as { next?: string }
   // Only paths within the console, because the link may come from a stranger.
@@ -28,6 +31,12 @@ export const useEnter = () => {
 export const SignIn = () => {
   const enter = useEnter()
   const openNext = useOpenNext()
+  const [email, setEmail] = useState('')
+  const { failure, provider, next } = useSearch({ strict: false }) as {
+    failure?: string
+    provider?: string
+    next?: string
+  }
   useEffect(() => onSignedInElsewhere(openNext))
   const [needsCode, setNeedsCode] = useState(false)
   return (
@@ -52,7 +61,18 @@ export const SignIn = () => {
         )
       }
     >
-      <SignInForm needsCode={needsCode} onNeedsCode={() => setNeedsCode(true)} onSignedIn={enter} />
+      {failure !== undefined && (
+        <div className="mb-4">
+          <Notice tone="danger">{failureText(failure)}</Notice>
+        </div>
+      )}
+      <SignInForm
+        needsCode={needsCode}
+        onNeedsCode={() => setNeedsCode(true)}
+        onSignedIn={enter}
+        onEmailChange={setEmail}
+      />
+      {!needsCode && <ProviderButtons email={email} providerId={provider} next={next} />}
     </AccountFrame>
   )
 }

@@ -14,6 +14,7 @@ import { EmptyState } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
 import { AccessTokens } from './access-tokens.tsx'
 import { SettingsHeader } from './header.tsx'
+import { Identities } from './identities.tsx'
 import { SecondFactorCard } from './second-factor.tsx'
 
 /** A browser in a few words, from its user agent. */
@@ -249,6 +250,7 @@ export const AccountSettings = () => {
             empty={<EmptyState icon="user" title="No sessions" />}
           />
         </Card>
+        <Identities />
         <AccessTokens />
       </div>
     </>

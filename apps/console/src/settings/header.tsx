@@ -10,6 +10,7 @@ const TABS = [
   { to: '/p/$projectId/settings/keys', title: 'API keys', exact: false, atLeast: 'admin' },
   { to: '/p/$projectId/settings/members', title: 'Members', exact: false, atLeast: 'admin' },
   { to: '/p/$projectId/settings/audit', title: 'Audit log', exact: false, atLeast: 'admin' },
+  { to: '/p/$projectId/settings/single-sign-on', title: 'Single sign-on', exact: false, atLeast: 'owner' },
   { to: '/p/$projectId/settings/account', title: 'Account', exact: false, atLeast: 'viewer' },
 ] as const
 

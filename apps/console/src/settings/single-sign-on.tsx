@@ -1,0 +1,232 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useChange } from '../api/change.ts'
+import { api, unwrap } from '../api/client.ts'
+import { useMay, useProject } from '../api/session.ts'
+import type { OidcProvider, TenantDomain } from '../api/types.ts'
+import { Badge } from '../ui/badge.tsx'
+import { Button } from '../ui/button.tsx'
+import { Card, Facts } from '../ui/card.tsx'
+import { CodeBlock } from '../ui/code.tsx'
+import { ConfirmButton, Modal } from '../ui/dialog.tsx'
+import { Form, Input, Switch } from '../ui/form.tsx'
+import { EmptyState, ErrorState, Notice, SkeletonLines } from '../ui/states.tsx'
+import { SettingsHeader } from './header.tsx'
+import { ProviderForm } from './provider-form.tsx'
+
+/** The providers of the project's tenant, its domains, and whether its members must use them. */
+export const SingleSignOn = () => {
+  const isOwner = useMay('owner')
+  const tenantId = useProject()?.tenantId
+  if (!isOwner || tenantId === undefined)
+    return (
+      <>
+        <SettingsHeader />
+        <Card>
+          <EmptyState icon="key" title="Only owners see this page">
+            Ask an owner of the project to set up single sign-on.
+          </EmptyState>
+        </Card>
+      </>
+    )
+  return (
+    <>
+      <SettingsHeader />
+      <div className="grid items-start gap-4 lg:grid-cols-2">
+        <Providers tenantId={tenantId} />
+        <Domains tenantId={tenantId} />
+        <Policy tenantId={tenantId} />
+      </div>
+    </>
+  )
+}
+
+const Providers = ({ tenantId }: { tenantId: string }) => {
+  const query = { tenantId }
+  const [editing, setEditing] = useState<OidcProvider | 'new'>()
+  const list = useQuery({
+    queryKey: ['oidc-providers', tenantId],
+    queryFn: () => unwrap(api.GET('/api/tenant/oidc-providers', { params: { query } })),
+  })
+  const remove = useChange(
+    (id: string) =>
+      unwrap(api.DELETE('/api/tenant/oidc-providers/{id}', { params: { path: { id }, query } })),
+    { done: 'Provider removed', quiet: true },
+  )
+  const close = () => setEditing(undefined)
+  return (
+    <Card
+      title="Providers"
+      description="Members sign in with OpenID Connect, such as Keycloak, Google or Microsoft Entra."
+      className="lg:col-span-2"
+      padded
+      actions={
+        <Button small icon="plus" onClick={() => setEditing('new')}>
+          Add provider
+        </Button>
+      }
+    >
+      {list.error && <ErrorState error={list.error} />}
+      {list.isPending && <SkeletonLines lines={3} />}
+      {list.data?.data.length === 0 && <EmptyState icon="key" title="No providers" />}
+      <ul className="flex flex-col gap-4">
+        {list.data?.data.map((provider) => (
+          <li key={provider.id} className="rounded-lg border border-line p-4">
+            <div className="mb-3 flex flex-wrap items-center justify-between gap-2">
+              <h3 className="font-semibold">{provider.name}</h3>
+              <div className="flex gap-2">
+                <Button small onClick={() => setEditing(provider)}>
+                  Edit {provider.name}
+                </Button>
+                <ConfirmButton
+                  small
+                  label="Remove"
+                  title={`Remove ${provider.name}?`}
+                  confirm="Remove"
+                  onConfirm={() => remove.mutateAsync(provider.id)}
+                >
+                  Its users are signed out and unlinked. They keep their roles, and can set a password by
+                  email.
+                </ConfirmButton>
+              </div>
+            </div>
+            <Facts
+              rows={[
+                ['Issuer', provider.issuer],
+                ['Client', provider.clientId],
+                ['Redirect address', <code key="r">{provider.redirectUri}</code>],
+                ['Back-channel log-out', <code key="l">{provider.backchannelLogoutUri}</code>],
+                [
+                  'Sign-in link',
+                  <code key="s">{`${location.origin}/console/sign-in?provider=${provider.id}`}</code>,
+                ],
+              ]}
+            />
+          </li>
+        ))}
+      </ul>
+      <Modal
+        open={editing !== undefined}
+        onClose={close}
+        title={editing === 'new' ? 'Add provider' : 'Edit provider'}
+      >
+        {editing !== undefined && (
+          <ProviderForm
+            tenantId={tenantId}
+            {...(editing !== 'new' && { provider: editing })}
+            onDone={close}
+            onCancel={close}
+          />
+        )}
+      </Modal>
+    </Card>
+  )
+}
+
+const Domains = ({ tenantId }: { tenantId: string }) => {
+  const query = { tenantId }
+  const list = useQuery({
+    queryKey: ['tenant-domains', tenantId],
+    queryFn: () => unwrap(api.GET('/api/tenant/domains', { params: { query } })),
+  })
+  const add = useChange(
+    (domain: string) => unwrap(api.POST('/api/tenant/domains', { params: { query }, body: { domain } })),
+    { quiet: true },
+  )
+  return (
+    <Card
+      title="Domains"
+      description="The first sign-in with an address of a verified domain creates an account."
+      padded
+    >
+      {list.error && <ErrorState error={list.error} />}
+      <ul className="mb-4 flex flex-col gap-3">
+        {list.data?.data.map((domain) => (
+          <Domain key={domain.id} domain={domain} tenantId={tenantId} />
+        ))}
+      </ul>
+      <Form
+        submit="Add domain"
+        busy={add.isPending}
+        error={add.error}
+        names={['domain']}
+        onSubmit={({ domain = '' }) => add.mutate(domain)}
+      >
+        <Input label="Domain" name="domain" required maxLength={253} placeholder="shop.example" />
+      </Form>
+    </Card>
+  )
+}
+
+const Domain = ({ domain, tenantId }: { domain: TenantDomain; tenantId: string }) => {
+  const params = { path: { id: domain.id }, query: { tenantId } }
+  const verify = useChange(() => unwrap(api.POST('/api/tenant/domains/{id}/verify', { params })), {
+    done: 'Domain verified',
+    quiet: true,
+  })
+  const remove = useChange(() => unwrap(api.DELETE('/api/tenant/domains/{id}', { params })), {
+    done: 'Domain removed',
+    quiet: true,
+  })
+  return (
+    <li className="flex flex-col gap-2 rounded-lg border border-line p-3">
+      <div className="flex flex-wrap items-center justify-between gap-2">
+        <span className="flex items-center gap-2 font-medium">
+          {domain.domain}
+          <Badge tone={domain.verifiedAt ? 'good' : 'warning'}>
+            {domain.verifiedAt ? 'verified' : 'not verified'}
+          </Badge>
+        </span>
+        <span className="flex gap-2">
+          {!domain.verifiedAt && (
+            <Button small busy={verify.isPending} onClick={() => verify.mutate()}>
+              Verify {domain.domain}
+            </Button>
+          )}
+          <ConfirmButton
+            small
+            label="Remove"
+            title={`Remove ${domain.domain}?`}
+            confirm="Remove"
+            onConfirm={() => remove.mutateAsync()}
+          >
+            No more accounts are created for its addresses. Accounts that exist stay.
+          </ConfirmButton>
+        </span>
+      </div>
+      {!domain.verifiedAt && (
+        <CodeBlock
+          label={`DNS record of ${domain.domain}`}
+          text={`${domain.recordName} TXT ${domain.recordValue}`}
+        />
+      )}
+      {verify.error && (
+        <Notice tone="danger">The TXT record was not found. DNS changes may take an hour.</Notice>
+      )}
+    </li>
+  )
+}
+
+const Policy = ({ tenantId }: { tenantId: string }) => {
+  const query = { tenantId }
+  const policy = useQuery({
+    queryKey: ['sign-in-policy', tenantId],
+    queryFn: () => unwrap(api.GET('/api/tenant/sign-in-policy', { params: { query } })),
+  })
+  const change = useChange(
+    (oidcOnly: boolean) =>
+      unwrap(api.PATCH('/api/tenant/sign-in-policy', { params: { query }, body: { oidcOnly } })),
+    { done: 'Saved' },
+  )
+  return (
+    <Card title="Require single sign-on" padded>
+      <Switch
+        label="Only with a provider"
+        checked={policy.data?.oidcOnly ?? false}
+        disabled={policy.data === undefined || change.isPending}
+        onChange={(oidcOnly) => change.mutate(oidcOnly)}
+        hint="Members reach the projects of the company only after a sign-in with a provider. Owners still reach their own projects with their password, in case the provider is away."
+      />
+    </Card>
+  )
+}
