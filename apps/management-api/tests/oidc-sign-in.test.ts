@@ -135,6 +135,24 @@ describe.skipIf(!services)('a sign-in with a provider', () => {
       expect(await userByEmail(`grace@${domain}`)).toBeNull()
     })
 
+    it('counts as a second factor where the tenant requires one', async () => {
+      const { domain, projectId, providerId } = await company()
+      await world.db.prisma.tenant.updateMany({
+        where: { projects: { some: { id: projectId } } },
+        data: { requiresSecondFactor: true },
+      })
+      user(`grace@${domain}`)
+      const jar = createJar()
+      expect(await world.signIn(jar, providerId)).toEqual(DONE)
+      expect(await world.me(jar)).toMatchObject({
+        user: { hasSecondFactor: false },
+        projects: [{ id: projectId }],
+        closedProjectIds: [],
+      })
+      expect(await world.statusOf(jar, 'GET', `/api/projects/${projectId}`)).toBe(200)
+      expect(await world.statusOf(jar, 'GET', '/api/tenant/profile')).toBe(200)
+    })
+
     it('creates one account when two browsers are first at once', async () => {
       const { domain, providerId } = await company()
       user(`grace@${domain}`)

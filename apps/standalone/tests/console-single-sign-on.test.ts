@@ -1,5 +1,11 @@
-import { type Constellation, startStandalone } from '@waymark/testing'
-import { CLIENT_ID, CLIENT_SECRET, startProvider, type TestProvider } from '@waymark/testing/oidc-provider'
+import {
+  CLIENT_ID,
+  CLIENT_SECRET,
+  type Constellation,
+  startProvider,
+  startStandalone,
+  type TestProvider,
+} from '@waymark/testing'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CHROMIUM, collectFailures, expectAccessible, launchChromium, signUp } from './console-browser.ts'

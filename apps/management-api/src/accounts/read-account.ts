@@ -49,7 +49,7 @@ export const tenantView = ({ id, name, requiresSecondFactor, createdAt }: Omit<T
 /** An account as shown to its user, with its projects or those in `projectIds`. */
 export const readAccount = async (
   { prisma }: Platform['db'],
-  { id, email, name, emailVerifiedAt, hasSecondFactor, createdAt }: Session['user'],
+  { id, email, name, emailVerifiedAt, hasSecondFactor, meetsSecondFactor, createdAt }: Session['user'],
   projectIds: Session['projectIds'] = null,
 ) => {
   const [tenants, members] = await Promise.all([
@@ -67,7 +67,7 @@ export const readAccount = async (
     tenant: tenant ? tenantView(tenant) : null,
     projects: members.map(({ role, project }) => projectView(project, roleOf(role))),
     closedProjectIds: members
-      .filter(({ project }) => !hasSecondFactor && closing.has(project.tenantId))
+      .filter(({ project }) => !meetsSecondFactor && closing.has(project.tenantId))
       .map(({ projectId }) => projectId),
   }
 }

@@ -20,6 +20,7 @@ export const CHALLENGE_MS = CHALLENGE_MINUTES * 60_000
  * - `renewed`: its expiry was extended, so its cookie must be renewed as well.
  * - `kind`: operations on sign-ins refuse access tokens.
  * - `verifiedAt`: when the user has last proved who they are, at the sign-in or later; null for an access token.
+ * - `meetsSecondFactor`: the user has a second factor, or signed in with the provider of a tenant, which asks for its own.
  * - `identityId`: the identity with which it began at a provider of a tenant; null when it began with the password.
  * - `projectIds`: the projects in which it may be used; null for all of the user. After a sign-in with a provider those of
  *   the provider's tenant, because the provider could sign in as anyone. Otherwise those of tenants that require a provider
@@ -33,6 +34,7 @@ export type Session = {
     name: string
     emailVerifiedAt: Date | null
     hasSecondFactor: boolean
+    meetsSecondFactor: boolean
     createdAt: Date
   }
   verifiedAt: Date | null
@@ -138,6 +140,7 @@ const userOf = ({
   name,
   email_verified_at,
   has_second_factor,
+  identity_id,
   created_at,
 }: UserRow): Session['user'] => ({
   id: user_id,
@@ -145,6 +148,7 @@ const userOf = ({
   name,
   emailVerifiedAt: email_verified_at,
   hasSecondFactor: has_second_factor,
+  meetsSecondFactor: has_second_factor || identity_id !== null,
   createdAt: created_at,
 })
 
@@ -200,7 +204,9 @@ export const createSessions = ({ db: { pool, prisma }, clock }: Pick<Platform, '
       where: { tokenHash: new Uint8Array(hash), expiresAt: { gt: new Date(clock()) } },
       include: { user: true },
     })
-    return found ? { id: found.id, user: { ...found.user, hasSecondFactor: true } } : undefined
+    return found
+      ? { id: found.id, user: { ...found.user, hasSecondFactor: true, meetsSecondFactor: true } }
+      : undefined
   },
 
   /**

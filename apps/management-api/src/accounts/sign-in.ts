@@ -20,7 +20,7 @@ export const signInRoutes = ({
   db,
 }: ManagementDeps): Route[] => {
   const begin = async (
-    user: Omit<Session['user'], 'hasSecondFactor'> & { passwordHash: string },
+    user: Omit<Session['user'], 'hasSecondFactor' | 'meetsSecondFactor'> & { passwordHash: string },
     operation: string,
     client: Client,
   ) => {
@@ -28,7 +28,14 @@ export const signInRoutes = ({
     if (token === undefined) throw refused()
     await auditLog.recordOfUser(user.id, { operation, client })
     const session = await sessions.find(token)
-    return { token, body: await readAccount(db, { ...user, hasSecondFactor: false }, session?.projectIds) }
+    return {
+      token,
+      body: await readAccount(
+        db,
+        { ...user, hasSecondFactor: false, meetsSecondFactor: false },
+        session?.projectIds,
+      ),
+    }
   }
 
   const findInvitation = async (token: string, email: string, tenantName: string | undefined) => {

@@ -12,7 +12,7 @@ export const tenantRoutes = ({ accountRoutes, auditLog, db, clock }: ManagementD
   const tenantOf = async ({ user, projectIds }: Session, wanted: string | undefined) => {
     const tenants = await findTenants(db.prisma, user.id, projectIds)
     const tenant = requireFound(wanted === undefined ? tenants[0] : tenants.find(({ id }) => id === wanted))
-    if (tenant.requiresSecondFactor && !user.hasSecondFactor) throw secondFactorRequired()
+    if (tenant.requiresSecondFactor && !user.meetsSecondFactor) throw secondFactorRequired()
     return tenant
   }
   const tenantOfProject = async (projectId: string, wanted: string | undefined) => {

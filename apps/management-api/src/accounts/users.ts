@@ -29,7 +29,7 @@ export const userRoutes = ({ accountRoutes, db }: ManagementDeps): Route[] => {
         role: { in: ['admin', 'owner'] },
         project: {
           archivedAt: null,
-          ...(!user.hasSecondFactor && { tenant: { requiresSecondFactor: false } }),
+          ...(!user.meetsSecondFactor && { tenant: { requiresSecondFactor: false } }),
         },
         ...withinProjects(projectIds),
       },

@@ -120,19 +120,19 @@ export const lacksRole = (requiredRole: ProjectRole): AppError =>
 
 /**
  * The role of a user in a project; undefined without a membership or a project.
- * @throws AppError forbidden when the tenant requires a second factor that the user has not
+ * @throws AppError forbidden when the tenant requires a second factor and the sign-in had none
  */
 export const findRole = async (
   { prisma }: Pick<Platform['db'], 'prisma'>,
   projectId: string,
-  user: Pick<Session['user'], 'id' | 'hasSecondFactor'>,
+  user: Pick<Session['user'], 'id' | 'meetsSecondFactor'>,
 ): Promise<ProjectRole | undefined> => {
   if (!UUID.test(projectId)) return undefined
   const member = await prisma.projectMember.findFirst({
     where: { projectId, userId: user.id, project: { archivedAt: null } },
     include: { project: { select: { tenant: { select: { requiresSecondFactor: true } } } } },
   })
-  if (member?.project.tenant.requiresSecondFactor && !user.hasSecondFactor) throw secondFactorRequired()
+  if (member?.project.tenant.requiresSecondFactor && !user.meetsSecondFactor) throw secondFactorRequired()
   return member ? roleOf(member.role) : undefined
 }
 

@@ -155,7 +155,11 @@ export const acceptInvitationRoute = ({
     return {
       body: await readAccount(
         db,
-        { ...user, hasSecondFactor: session?.user.hasSecondFactor ?? false },
+        {
+          ...user,
+          hasSecondFactor: session?.user.hasSecondFactor ?? false,
+          meetsSecondFactor: session?.user.meetsSecondFactor ?? false,
+        },
         session?.projectIds,
       ),
       ...(token !== undefined && { token }),

@@ -43,7 +43,7 @@ export const projectRoutes = ({
       if (wanted === undefined) return createTenant(tx, user.id, user.name, body.name)
       const tenant = requireFound(tenants.find(({ id }) => id === wanted))
       if (!tenant.owned) throw lacksRole('owner')
-      if (tenant.requiresSecondFactor && !user.hasSecondFactor) throw secondFactorRequired()
+      if (tenant.requiresSecondFactor && !user.meetsSecondFactor) throw secondFactorRequired()
       await lockQuota(tx, tenant.id, 'projects')
       const projects = await tx.project.count({ where: { tenantId: tenant.id } })
       requireWithinQuota(quotas, 'projects', projects + 1)
