@@ -50,6 +50,7 @@ const PLACES = [
   ['webhooks', '/settings/webhooks'],
   ['keys', '/settings/keys'],
   ['members', '/settings/members'],
+  ['single sign-on', '/settings/single-sign-on'],
   ['audit', '/settings/audit'],
   ['account', '/settings/account'],
 ] as const

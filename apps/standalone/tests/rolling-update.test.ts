@@ -125,6 +125,7 @@ const prepare = async ({ prepare: prepareCalls }: Asked) => {
     KAFKA_BROKERS: kafkaBrokers.join(','),
     KAFKA_TOPIC_PREFIX: prefix,
     CLICKHOUSE_URL: clickhouseUrl,
+    PUBLIC_URL: 'http://localhost',
   }
   return { database, apiKey, nextCall, env }
 }
