@@ -15,6 +15,8 @@ describe.skipIf(!services)('sending to webhooks', () => {
   const receivers: Receiver[] = []
   beforeAll(async () => {
     harness = await openHarness()
+    // The statistics change when a test says so.
+    await harness.db.pool.query('ALTER TABLE webhook.deliveries SET (autovacuum_enabled = false)')
   })
   // Senders take every due delivery, from any test.
   beforeEach(() => harness.db.pool.query('DELETE FROM webhook.webhooks'))
@@ -252,6 +254,8 @@ describe.skipIf(!services)('sending to webhooks', () => {
   })
 
   it('delays no endpoint because of a failing one with 100,000 waiting deliveries', async () => {
+    // As when a first burst arrives: the planner expects few deliveries.
+    await harness.db.pool.query('ANALYZE webhook.deliveries')
     const dead = await endpoint(hang)
     const healthy = await endpoint()
     await harness.db.pool.query(
