@@ -154,12 +154,13 @@ const DELETE_OLD = `
     LIMIT 5000)
   DELETE FROM webhook.deliveries WHERE id = ANY(ARRAY(SELECT id FROM picked))`
 
+// By place, because a plan for few rows may look for each id by reading an index of other columns.
 const DELETE_OF_DELETED = `
   WITH picked AS MATERIALIZED (
-    SELECT one.id FROM webhook.webhooks w CROSS JOIN LATERAL (
-      SELECT id FROM webhook.deliveries WHERE webhook_id = w.id LIMIT 5000 FOR UPDATE SKIP LOCKED) AS one
+    SELECT one.place FROM webhook.webhooks w CROSS JOIN LATERAL (
+      SELECT ctid AS place FROM webhook.deliveries WHERE webhook_id = w.id LIMIT 5000 FOR UPDATE SKIP LOCKED) AS one
     WHERE w.deleted_at IS NOT NULL LIMIT 5000)
-  DELETE FROM webhook.deliveries WHERE id = ANY(ARRAY(SELECT id FROM picked))`
+  DELETE FROM webhook.deliveries WHERE ctid = ANY(ARRAY(SELECT place FROM picked))`
 const DELETE_EMPTY = `
   DELETE FROM webhook.webhooks w
   WHERE w.deleted_at IS NOT NULL AND NOT EXISTS (SELECT FROM webhook.deliveries WHERE webhook_id = w.id)`
