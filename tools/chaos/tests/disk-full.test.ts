@@ -54,8 +54,12 @@ describe.skipIf(!services)('a disk that is full', () => {
     })
     const answered = `${sync.status} ${await sync.text()}`
     await disk.empty()
-    // A server that panics on a full disk does not restart by itself everywhere.
-    await docker('start', postgres.container.getId())
+    // A server that panics on a full disk, or during the recovery from it, does not restart by itself everywhere.
+    await eventually('PostgreSQL answers', async () => {
+      await docker('start', postgres.container.getId())
+      await fleet.db.pool.query('SELECT 1')
+      return true
+    })
     const load = await stop()
     report('the disk of PostgreSQL is full', { 'a synchronous request got': answered.slice(0, 60) })
     await expectStoredOnce(fleet, load, `the disk of PostgreSQL full for ${FULL_MS / 1000} s`)

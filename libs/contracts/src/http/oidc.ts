@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { Id, Name, NullableString, NullableTimestamp, Timestamp } from '../schema-parts.ts'
+import { Id, Name, NullableString, NullableTimestamp, patternOf, Timestamp } from '../schema-parts.ts'
 import { notFound, openAnswers, Role } from './account-parts.ts'
 import { ErrorBody } from './error-bodies.ts'
 import { defineOperation } from './operation.ts'
@@ -32,11 +32,18 @@ const clientSecret = Type.Unsafe<string | null>({
   writeOnly: true,
   description: 'Null for a public client. It is never shown.',
 })
-const scopes = Type.Array(Type.String({ minLength: 1, maxLength: 100, pattern: '^[!#-\\[\\]-~]+$' }), {
-  maxItems: 20,
-  uniqueItems: true,
-  description: 'Requested besides `openid`, `email` and `profile`. Default: none.',
-})
+const scopes = Type.Array(
+  Type.String({
+    minLength: 1,
+    maxLength: 100,
+    ...patternOf('^[!#-\\[\\]-~]+$', 'printable ASCII without spaces, quotes and backslashes'),
+  }),
+  {
+    maxItems: 20,
+    uniqueItems: true,
+    description: 'Requested besides `openid`, `email` and `profile`. Default: none.',
+  },
+)
 const groupsClaim = Type.String({
   ...Name,
   description: 'The claim that lists the groups of a user. Default: `groups`.',
