@@ -14,6 +14,7 @@ import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { queueAccountMail } from './account-mails.ts'
 import { coversProject, type Session, sameSignIn } from './session-queries.ts'
@@ -32,7 +33,7 @@ export const accessTokenRoutes = ({ accountRoutes, auditLog, db, clock }: Manage
     const { token, hash } = generateAccessToken()
     const created = await db.prisma.$transaction(async (tx) => {
       // Concurrent requests are counted one after another.
-      await tx.$queryRaw`SELECT 1 FROM core.users WHERE id = ${user.id}::uuid FOR NO KEY UPDATE`
+      await lockRow(tx, 'core.users', user.id, 'NO KEY UPDATE')
       // A concurrent reset of the password has ended the session.
       if (!(await tx.session.findUnique({ where: { id: session.id } })))
         throw new AppError('unauthorized', missingCredentials('session'))

@@ -12,6 +12,7 @@ import type { Route } from '@waymark/service-kit'
 import { generateURI } from 'otplib'
 import { toString as toSvg } from 'qrcode'
 import { requireFound, unprocessable } from '../http/validation.ts'
+import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { queueAccountMail } from './account-mails.ts'
 import { readAccount } from './read-account.ts'
@@ -119,7 +120,7 @@ export const secondFactorRoutes = ({
       let recoveryCodes: string[] = []
       const check = () =>
         db.prisma.$transaction(async (tx) => {
-          await tx.$queryRaw`SELECT 1 FROM core.users WHERE id = ${user.id}::uuid FOR NO KEY UPDATE`
+          await lockRow(tx, 'core.users', user.id, 'NO KEY UPDATE')
           const pending = (await tx.secondFactor.findUnique({ where: { userId: user.id } }))?.pendingSecret
           if (!pending) throw unprocessable('code', 'not_started', 'belongs to no set-up; start one first')
           const step = await stepOfCode(pending, code, clock())
