@@ -1,6 +1,4 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
-import { services } from '@waymark/testing'
+import { services, usedMemory } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Management, startManagement } from './start-management.ts'
 
@@ -12,15 +10,6 @@ const INSERT = `
   INSERT INTO ingest.events (project_id, event_key, event_id, event_name, visitor_id, received_at, "timestamp", properties)
   SELECT $1, gen_random_uuid(), 'event-' || n, 'page_view', 'visitor-' || n % 1000, at, at, '{"price":4990,"currency":"EUR"}'
   FROM generate_series($2::int, $3::int) AS n, LATERAL (SELECT date_trunc('month', now()) + n * interval '1 ms' AS at) AS times`
-
-setFlagsFromString('--expose-gc')
-const collectGarbage = runInNewContext('gc') as () => void
-/** Bytes that are in use, without garbage. */
-const usedMemory = (): number => {
-  collectGarbage()
-  const { heapUsed, external } = process.memoryUsage()
-  return heapUsed + external
-}
 
 describe.skipIf(!services)('the memory of an export', () => {
   let management: Management
