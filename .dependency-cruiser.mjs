@@ -70,7 +70,7 @@ export default {
           // Each store's client is loaded by itself.
           '^libs/analytics/src/(clickhouse|duckdb)/index\\.ts$',
           '^apps/[^/]+/src/app\\.ts$',
-          '^libs/testing/src/(child-process|servers)\\.ts$',
+          '^libs/testing/src/(child-process|servers|used-memory)\\.ts$',
         ],
       },
     },
