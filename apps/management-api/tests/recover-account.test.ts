@@ -3,7 +3,7 @@ import type { AccountMailKind, AccountView } from '@waymark/contracts'
 import { generateToken } from '@waymark/domain'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { resolvePasswordResets } from '../src/accounts/account-mails.ts'
+import { resolvePasswordResets } from '../src/accounts/account-mail-queries.ts'
 import { forgetExpired } from '../src/accounts/session-queries.ts'
 import { noteCalls } from './note-calls.ts'
 import { type Browser, type Management, PASSWORD, startManagement } from './start-management.ts'
@@ -80,7 +80,7 @@ describe.skipIf(!services)('an account', () => {
       expect((await login(email, PASSWORD)).status).toBe(401)
       const signedIn = await login(email, NEW_PASSWORD)
       expect(signedIn.status).toBe(200)
-      // Whoever has received the email has the address.
+      // Receiving the email proves the address.
       expect(((await signedIn.json()) as AccountView).user.emailVerifiedAt).toEqual(expect.any(String))
       expect(await mailsTo(email, 'password_changed')).toMatchObject([
         { userId, mailDueAt: expect.any(Date) },

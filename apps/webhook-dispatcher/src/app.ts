@@ -19,7 +19,7 @@ import {
 } from '@waymark/service-kit'
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { webhookConfig } from './config.ts'
-import { createDeliveryQueue } from './delivery-queue.ts'
+import { createDeliveryQueue } from './delivery-queue-queries.ts'
 import { createHttpPost } from './http-post.ts'
 import { createReadWebhooks } from './read-webhooks.ts'
 import { createReplayDeliveries } from './replay-queries.ts'
@@ -35,7 +35,7 @@ export type WebhookOptions = Config<typeof webhookConfig> & {
 }
 
 const DAY_MS = 24 * 3_600_000
-/** Attempts of a delivery go on for 3 days; a webhook that fails for as long is paused. */
+/** Attempts of a delivery continue for 3 days; a webhook that fails for as long is paused. */
 const GIVE_UP_AFTER_MS = 3 * DAY_MS
 const RETRY: RetryPlan = { firstMs: 5_000, longestMs: 3_600_000, giveUpAfterMs: GIVE_UP_AFTER_MS }
 const FIRST_BLOCK_MS = 5_000

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '@waymark/contracts'
 import { nextAttemptIn, type RetryPlan } from '@waymark/domain'
 import { Webhook } from 'standardwebhooks'
-import type { ClaimedDelivery, DeliveryQueue, Settlement } from './delivery-queue.ts'
+import type { ClaimedDelivery, DeliveryQueue, Settlement } from './delivery-queue-queries.ts'
 import type { HttpPost, PostOutcome } from './http-post.ts'
 
 export type SenderOptions = {
@@ -85,7 +85,7 @@ export const createSendDeliveries = ({ queue, maxInFlight, log, ...options }: Se
         await Promise.race([woken, sleep(LOOK_AGAIN_MS)])
       }
     } finally {
-      // The next run counts from zero, so nothing of this one may be in flight.
+      // The next run counts from zero, so no delivery of this one may be in flight.
       await Promise.allSettled(running)
     }
   }

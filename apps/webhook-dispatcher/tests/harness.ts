@@ -2,7 +2,7 @@ import { openDatabase } from '@waymark/database'
 import { generateWebhookSecret, type RetryPlan } from '@waymark/domain'
 import { createMemoryLog, createTestDatabase } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
-import { createDeliveryQueue, type QueueOptions } from '../src/delivery-queue.ts'
+import { createDeliveryQueue, type QueueOptions } from '../src/delivery-queue-queries.ts'
 import { createHttpPost } from '../src/http-post.ts'
 import { createSendDeliveries } from '../src/send-deliveries.ts'
 

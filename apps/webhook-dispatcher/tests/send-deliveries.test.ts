@@ -3,7 +3,7 @@ import { eventually, services } from '@waymark/testing'
 import { Webhook } from 'standardwebhooks'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { FAILURES_UNTIL_BLOCKED } from '../src/delivery-queue.ts'
+import { FAILURES_UNTIL_BLOCKED } from '../src/delivery-queue-queries.ts'
 import { DAY_MS, type Harness, openHarness, RETRY } from './harness.ts'
 import { type Answer, hang, ok, type Receiver, reset, startReceiver, status } from './receiver.ts'
 

@@ -1,7 +1,7 @@
 // The sending part of the webhook dispatcher in a separate process, for tests that kill it.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase } from '@waymark/database'
-import { createDeliveryQueue } from '../src/delivery-queue.ts'
+import { createDeliveryQueue } from '../src/delivery-queue-queries.ts'
 import { createHttpPost } from '../src/http-post.ts'
 import { createSendDeliveries } from '../src/send-deliveries.ts'
 

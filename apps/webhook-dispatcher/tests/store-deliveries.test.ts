@@ -150,7 +150,7 @@ describe.skipIf(!services)('storing deliveries', () => {
     await db.close()
   })
 
-  it('stores nothing of a person who was erased, and deletes what was stored', async () => {
+  it('stores no message about a person who was erased, and deletes what was stored', async () => {
     const { id } = await harness.newWebhook({ url, topics: ['event', 'link.clicked'] })
     const profileId = uuidv7()
     const visitorId = `v-${profileId}`

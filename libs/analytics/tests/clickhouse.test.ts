@@ -9,7 +9,7 @@ import { createServer } from 'node:tls'
 import { executeOnClickHouse, requireServices, services } from '@waymark/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { migrateClickHouse, openClickHouseStore } from '../src/clickhouse/index.ts'
-import { migrationsOf } from '../src/clickhouse/schema.ts'
+import { migrationsOf } from '../src/clickhouse/schema-queries.ts'
 import { describeAnalyticsStore } from './store-contract.ts'
 
 const PROJECT = '01900000-0000-7000-8000-000000000001'

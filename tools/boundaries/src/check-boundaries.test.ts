@@ -237,4 +237,14 @@ describe('the program', () => {
     )
     expect(lines.at(-1)).toMatch(/ [1-9]\d* violations$/)
   })
+
+  it('exits with 1 for SQL outside of files of queries', async () => {
+    const { status, lines } = await run({
+      ...SOUND,
+      'apps/gateway/src/more.ts': "export const READ = 'SELECT 1'\n",
+    })
+    expect(status).toBe(1)
+    expect(lines).toContain("sql-is-in-queries-files: apps/gateway/src/more.ts:1 → 'SELECT 1'")
+    expect(lines.at(-1)).toMatch(/ 1 violations$/)
+  })
 })

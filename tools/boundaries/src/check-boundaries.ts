@@ -3,8 +3,8 @@ import path from 'node:path'
 import { cruise, type ICruiseOptions, type IDependency, type IModule } from 'dependency-cruiser'
 import extractOptions from 'dependency-cruiser/config-utl/extract-depcruise-options'
 
-/** A forbidden import, or an expected import that the graph lacks. */
-type Violation = { rule: string; from: string; to: string }
+/** A violated rule: the file, and what it must not import or contain, or an import that the graph lacks. */
+export type Violation = { rule: string; from: string; to: string }
 /** The number of checked modules and imports, and the violations. */
 type BoundaryReport = { modules: number; dependencies: number; violations: Violation[] }
 

@@ -16,7 +16,7 @@ import { pageOf } from '../http/page.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
-import { queueAccountMail } from './account-mails.ts'
+import { queueAccountMail } from './account-mail-queries.ts'
 import { coversProject, type Session, sameSignIn } from './session-queries.ts'
 
 const MAX_MS = MAX_ACCESS_TOKEN_DAYS * 24 * 3_600_000

@@ -2,25 +2,14 @@ import { createHash } from 'node:crypto'
 import { clientNetworkOf } from '@waymark/domain'
 import type { Platform } from '@waymark/service-kit'
 import { rateLimited, requireAllowed } from '../http/require-allowed.ts'
-import { MAILS_PER_KIND_AND_HOUR } from './account-mails.ts'
+import { MAILS_PER_KIND_AND_HOUR } from './account-mail-queries.ts'
+import { claimAttempt, forgetAttempts, releaseAttempt } from './sign-in-failure-queries.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const FAILURES_MS = 15 * MINUTE_MS
 const TOO_MANY = 'Too many attempts'
 const TOO_MANY_MAILS = 'Too many emails were requested'
-
-// Counted before the password is checked, so that concurrent guesses count.
-const CLAIM = `
-  INSERT INTO core.sign_in_failures AS f (key, failures, window_ends_at) VALUES ($1, 1, $4)
-  ON CONFLICT (key) DO UPDATE SET
-    failures = CASE WHEN f.window_ends_at <= $3 THEN 1 ELSE f.failures + 1 END,
-    window_ends_at = CASE WHEN f.window_ends_at <= $3 THEN $4 ELSE f.window_ends_at END
-  WHERE f.failures < $2 OR f.window_ends_at <= $3`
-
-const WINDOW = 'SELECT window_ends_at FROM core.sign_in_failures WHERE key = $1'
-const FORGET = 'DELETE FROM core.sign_in_failures WHERE key = $1'
-const GIVE_BACK = 'UPDATE core.sign_in_failures SET failures = greatest(failures - 1, 0) WHERE key = $1'
 
 const failuresKey = (email: string, address: string): Buffer =>
   createHash('sha256')
@@ -45,22 +34,19 @@ export const createAccountLimits = ({
 
   const attempt = async (key: Buffer, check: () => Promise<boolean>): Promise<boolean> => {
     const now = clock()
-    const { rowCount } = await pool.query({
-      name: 'claim-sign-in-attempt',
-      text: CLAIM,
-      values: [key, limits.signInFailures, new Date(now), new Date(now + FAILURES_MS)],
+    const endsAt = await claimAttempt(pool, key, {
+      limit: limits.signInFailures,
+      now: new Date(now),
+      windowEndsAt: new Date(now + FAILURES_MS),
     })
-    if (rowCount !== 1) {
-      const { rows } = await pool.query<{ window_ends_at: Date }>(WINDOW, [key])
-      throw rateLimited(TOO_MANY, (rows[0]?.window_ends_at.getTime() ?? now) - now)
-    }
+    if (endsAt) throw rateLimited(TOO_MANY, endsAt.getTime() - now)
     try {
       const isCorrect = await check()
-      if (isCorrect) await pool.query(FORGET, [key])
+      if (isCorrect) await forgetAttempts(pool, key)
       return isCorrect
     } catch (error) {
       // The error of the check matters more, and the count expires with its window.
-      await pool.query(GIVE_BACK, [key]).catch(() => {})
+      await releaseAttempt(pool, key).catch(() => {})
       throw error
     }
   }
@@ -74,7 +60,7 @@ export const createAccountLimits = ({
     countRegistration: (address: string): Promise<void> =>
       use('register', address, limits.registerPerHour, HOUR_MS),
 
-    /** Counts a request for an email that resets a password, by client address: anybody may ask for any account. */
+    /** Counts a request for an email that resets a password, by client address: anyone may ask for any account. */
     countResetRequest: (address: string): Promise<void> =>
       use('account-mails', address, limits.accountMailsPerHour, HOUR_MS, TOO_MANY_MAILS),
 
@@ -92,7 +78,7 @@ export const createAccountLimits = ({
 
     /** Clears the count of failed attempts of an account from an address. */
     forgetFailures: async (email: string, address: string): Promise<void> => {
-      await pool.query(FORGET, [failuresKey(email, address)])
+      await forgetAttempts(pool, failuresKey(email, address))
     },
 
     /**
@@ -103,7 +89,7 @@ export const createAccountLimits = ({
       attempt(failuresKey(email, address), check),
 
     /**
-     * The same for codes of a second factor, from all addresses together: a code is short, and only who knows the password
+     * The same for codes of a second factor, from all addresses together: a code is short, and only a client that knows the password
      * can send one.
      */
     attemptCode: (userId: string, check: () => Promise<boolean>): Promise<boolean> =>

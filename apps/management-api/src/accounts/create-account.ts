@@ -2,7 +2,7 @@ import { AppError } from '@waymark/contracts'
 import { Prisma } from '@waymark/database'
 import { v7 as uuidv7 } from 'uuid'
 import { unprocessable } from '../http/validation.ts'
-import { queueAccountMail } from './account-mails.ts'
+import { queueAccountMail } from './account-mail-queries.ts'
 
 /** A user to create; the address is in lower case. */
 export type NewUser = { email: string; name: string; passwordHash: string }

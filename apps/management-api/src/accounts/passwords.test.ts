@@ -3,10 +3,10 @@ import { createPasswords } from './passwords.ts'
 
 /** Work that ends when the test resolves it. */
 const createWork = () => {
-  const underWay: (() => void)[] = []
+  const inFlight: (() => void)[] = []
   return {
-    underWay,
-    hash: () => new Promise<string>((resolve) => underWay.push(() => resolve('hash'))),
+    inFlight,
+    hash: () => new Promise<string>((resolve) => inFlight.push(() => resolve('hash'))),
   }
 }
 
@@ -14,14 +14,14 @@ const settle = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('createPasswords', () => {
   it('hashes only a few at a time', async () => {
-    const { underWay, hash } = createWork()
+    const { inFlight, hash } = createWork()
     const passwords = createPasswords({ atOnce: 2, hash })
     const asked = Array.from({ length: 50 }, () => passwords.hash('x'))
     let most = 0
     for (let done = 0; done < 50; ) {
       await settle()
-      most = Math.max(most, underWay.length)
-      const ready = underWay.splice(0)
+      most = Math.max(most, inFlight.length)
+      const ready = inFlight.splice(0)
       done += ready.length
       for (const finish of ready) finish()
     }
@@ -30,7 +30,7 @@ describe('createPasswords', () => {
   })
 
   it('refuses requests beyond the queue with a retry time', async () => {
-    const { underWay, hash } = createWork()
+    const { inFlight, hash } = createWork()
     const passwords = createPasswords({ atOnce: 1, maxWaiting: 3, hash })
     const first = passwords.hash('x')
     await settle()
@@ -41,7 +41,7 @@ describe('createPasswords', () => {
     })
     for (let done = 0; done < 4; done++) {
       await settle()
-      underWay.shift()?.()
+      inFlight.shift()?.()
     }
     await expect(Promise.all([first, ...waiting])).resolves.toHaveLength(4)
   })

@@ -2,15 +2,7 @@ import { type ProjectRole, projectRoles } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import type { Platform } from '@waymark/service-kit'
 import type { Session } from './session-queries.ts'
-
-/** A tenant of a user; `owned` if the user owns one of its projects. */
-type TenantOfUser = {
-  id: string
-  name: string
-  requiresSecondFactor: boolean
-  createdAt: Date
-  owned: boolean
-}
+import { findTenants, type TenantOfUser } from './tenant-queries.ts'
 
 /** The role in a stored row. @throws Error when the database holds another text, which its constraint refuses */
 export const roleOf = (text: string): ProjectRole => {
@@ -18,21 +10,6 @@ export const roleOf = (text: string): ProjectRole => {
   if (!role) throw new Error('a member has a role that does not exist')
   return role
 }
-
-/**
- * The tenants of a user's projects, or of those in `projectIds`: owned ones first, then the oldest. Archived projects
- * count, so that a user keeps the tenant of an archived last project.
- */
-export const findTenants = (
-  prisma: Pick<Prisma.TransactionClient, '$queryRaw'>,
-  userId: string,
-  projectIds: Session['projectIds'] = null,
-): Promise<TenantOfUser[]> =>
-  prisma.$queryRaw<TenantOfUser[]>`
-    SELECT t.id, t.name, t.requires_second_factor AS "requiresSecondFactor", t.created_at AS "createdAt", bool_or(m.role = 'owner') AS owned
-    FROM core.project_members m JOIN core.projects p ON p.id = m.project_id JOIN core.tenants t ON t.id = p.tenant_id
-    WHERE m.user_id = ${userId}::uuid AND (${projectIds}::uuid[] IS NULL OR p.id = ANY(${projectIds}::uuid[]))
-    GROUP BY t.id ORDER BY owned DESC, t.id`
 
 /** The condition that the project of a membership is one of `projectIds`; null for all. */
 export const withinProjects = (projectIds: Session['projectIds']) =>

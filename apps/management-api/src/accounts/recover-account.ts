@@ -1,14 +1,8 @@
 import { forgotPassword, resetPassword, sendVerification, verifyEmail } from '@waymark/contracts'
 import type { Route } from '@waymark/service-kit'
 import type { ManagementDeps } from '../management-deps.ts'
-import {
-  claimEmailedLink,
-  confirmAddress,
-  endSignIns,
-  findEmailedLink,
-  queueAccountMail,
-  requestPasswordReset,
-} from './account-mails.ts'
+import { queueAccountMail, requestPasswordReset } from './account-mail-queries.ts'
+import { claimEmailedLink, confirmAddress, endSignIns, findEmailedLink } from './account-mails.ts'
 
 /** Forgotten passwords and unconfirmed addresses: requests for an email, and what its link does. */
 export const recoverAccountRoutes = ({

@@ -14,7 +14,7 @@ import { toString as toSvg } from 'qrcode'
 import { requireFound, unprocessable } from '../http/validation.ts'
 import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
-import { queueAccountMail } from './account-mails.ts'
+import { queueAccountMail } from './account-mail-queries.ts'
 import { readAccount } from './read-account.ts'
 import {
   dropSecondFactor,

@@ -3,7 +3,7 @@ import { RECOVERY_CODES, type SecondFactorCode } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import { NobleCryptoPlugin, ScureBase32Plugin, verify } from 'otplib'
 import { unprocessable } from '../http/validation.ts'
-import { queueAccountMail } from './account-mails.ts'
+import { queueAccountMail } from './account-mail-queries.ts'
 
 type Tx = Prisma.TransactionClient
 type User = { id: string; email: string }

@@ -4,8 +4,9 @@ import { lacksRole } from '../http/project-route.ts'
 import { requireRecent, secondFactorRequired } from '../http/reauthentication.ts'
 import { requireFound, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
-import { findTenants, tenantView } from './read-account.ts'
+import { tenantView } from './read-account.ts'
 import { actorOf, type Session } from './session-queries.ts'
+import { findTenants } from './tenant-queries.ts'
 
 /** The tenant of a user's or key's projects. */
 export const tenantRoutes = ({ accountRoutes, auditLog, db, clock }: ManagementDeps): Route[] => {

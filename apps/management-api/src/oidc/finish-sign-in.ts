@@ -1,7 +1,7 @@
 import type { Prisma } from '@waymark/database'
 import { generateToken } from '@waymark/domain'
 import { v7 as uuidv7 } from 'uuid'
-import { queueAccountMail } from '../accounts/account-mails.ts'
+import { queueAccountMail } from '../accounts/account-mail-queries.ts'
 import type { Session } from '../accounts/session-queries.ts'
 import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
@@ -93,7 +93,7 @@ export const createFinishSignIn = ({ db, clock, quotas, passwords, registrationM
     if (registrationMode === 'closed') return { failure: 'registration_closed' }
     const roles = mappedRoles(mappingsOf(provider), user.groups)
     if (![...roles.values()].some(Boolean)) return { failure: 'no_role' }
-    // Nobody knows the password. Whoever reads the mailbox can set another.
+    // The password is random. The owner of the mailbox can set another.
     const passwordHash = await passwords.hash(generateToken().token)
     return orRollBack(async (tx) => {
       await lockProvider(tx, provider)

@@ -1,6 +1,6 @@
 import type { Platform } from '@waymark/service-kit'
-import { findTenants } from '../accounts/read-account.ts'
 import type { Session } from '../accounts/session-queries.ts'
+import { findTenants } from '../accounts/tenant-queries.ts'
 import { lacksRole } from '../http/project-route.ts'
 import { requireFound } from '../http/validation.ts'
 

@@ -16,6 +16,7 @@ import type { Actor } from '../http/project-route.ts'
 import { requireAllowed } from '../http/require-allowed.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
+import { queueAgain, startReplay } from './webhook-queries.ts'
 import { findWebhook } from './webhooks.ts'
 
 /** Test messages of a project per minute. */
@@ -23,22 +24,6 @@ const TESTS_PER_MINUTE = 10
 
 type StoredReplay = Prisma.WebhookReplayGetPayload<object>
 type StoredDelivery = Prisma.WebhookDeliveryGetPayload<object>
-
-const REDELIVER = `
-  UPDATE webhook.deliveries SET status = 'pending', attempts = 0, queued_at = now(), next_attempt_at = now(), attempt_token = NULL,
-  response_status = NULL, response_body = NULL, error = NULL, duration_ms = NULL, delivered_at = NULL
-  WHERE id = $1 AND webhook_id = $2 AND (attempt_token IS NULL OR next_attempt_at <= now())`
-// Deliveries that are created later would be sent twice. Every id is greater than the first one here. The replay begins
-// after a moment in which it can be canceled.
-const START_REPLAY = `
-  INSERT INTO webhook.replays
-    (webhook_id, from_time, to_time, delivery_status, state, reached_time, reached_id, portion_at)
-  VALUES ($1, $2, least($3, now()), $4, 'running', $2, '00000000-0000-0000-0000-000000000000', now() + interval '2 s')
-  ON CONFLICT (webhook_id) DO UPDATE SET from_time = excluded.from_time, to_time = excluded.to_time,
-    delivery_status = excluded.delivery_status, state = excluded.state, queued = 0,
-    reached_time = excluded.reached_time, reached_id = excluded.reached_id, portion_at = excluded.portion_at, created_at = now(),
-    finished_at = NULL
-  WHERE replays.state <> 'running'`
 
 /** The deliveries of webhooks, tests of them and repetitions. */
 export const webhookDeliveryRoutes = ({ projectRoute, db, clock, rateLimiter }: ManagementDeps): Route[] => {
@@ -75,7 +60,7 @@ export const webhookDeliveryRoutes = ({ projectRoute, db, clock, rateLimiter }: 
       const where = { id: deliveryId, webhookId: requireId(id), projectId, ...readableBy(actor) }
       requireFound(await db.prisma.webhookDelivery.findFirst({ where }))
       await findActive(projectId, id)
-      await db.pool.query(REDELIVER, [where.id, id])
+      await queueAgain(db.pool, where.id, id)
       const delivery = requireFound(await db.prisma.webhookDelivery.findFirst({ where }))
       return { status: 202, body: deliveryView(delivery) }
     }),
@@ -83,8 +68,7 @@ export const webhookDeliveryRoutes = ({ projectRoute, db, clock, rateLimiter }: 
       const [from, to] = [dateOfTime(body.from), dateOfTime(body.to)]
       if (from >= to) throw unprocessable('from', 'range', 'must be before to', body.from)
       await findActive(projectId, id)
-      const { rowCount } = await db.pool.query(START_REPLAY, [id, from, to, body.status ?? null])
-      if (rowCount === 0)
+      if (!(await startReplay(db.pool, id, { from, to, status: body.status ?? null })))
         throw new AppError(
           'conflict',
           'A replay of this webhook is running: wait until it ends, or cancel it',

@@ -8,7 +8,7 @@ import {
   QueryTimeoutError,
 } from '../store.ts'
 import { clickhouseDialect } from './dialect.ts'
-import { type ClickHouseLayout, migrationsOf } from './schema.ts'
+import { type ClickHouseLayout, createDatabase, migrationsOf } from './schema-queries.ts'
 import { createWrites } from './write-queries.ts'
 
 export type ClickHouseOptions = {
@@ -117,10 +117,9 @@ export const migrateClickHouse = async (
 ): Promise<void> => {
   const server = connect({ ...options, database: 'default' })
   const client = connect(options)
-  const onCluster = layout.cluster === undefined ? '' : `ON CLUSTER '${layout.cluster}'`
   try {
     await server.command({
-      query: `CREATE DATABASE IF NOT EXISTS {name:Identifier} ${onCluster}`,
+      query: createDatabase(layout),
       query_params: { name: options.database },
     })
     for (const statement of migrationsOf(layout)) await client.command({ query: statement })

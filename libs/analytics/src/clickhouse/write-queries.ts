@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import { eventRows, jsonOf, profileRow } from '../rows.ts'
 import type { AnalyticsWrites } from '../store.ts'
 import { timeText } from './dialect.ts'
-import { ERASED_PRECEDENCE } from './schema.ts'
+import { ERASED_PRECEDENCE } from './schema-queries.ts'
 
 /** Columns that an erased event keeps, because conversions are counted by them. */
 const KEPT = `project_id, event_key, "time", event_name, bot, browser, os, device, country, utm_source, utm_medium,

@@ -1,7 +1,7 @@
 import { DOUBLE, type DuckDBConnection, DuckDBInstance, type DuckDBValue, VARCHAR } from '@duckdb/node-api'
 import type { Bindings } from '../sql/dialect.ts'
 import { AnalyticsDataError, AnalyticsUnavailableError, QueryTimeoutError } from '../store.ts'
-import { migrations } from './schema.ts'
+import { migrate } from './schema-queries.ts'
 import { createSlots } from './slots.ts'
 
 export type DuckDBOptions = {
@@ -215,24 +215,5 @@ const runUntil = async <T>(
     return reader.getRowObjectsJS() as T[]
   } finally {
     clearInterval(interrupting)
-  }
-}
-
-const migrate = async (connection: DuckDBConnection): Promise<void> => {
-  await connection.run('CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)')
-  const [row] = (
-    await connection.runAndReadAll('SELECT max(version) AS version FROM schema_version')
-  ).getRowObjectsJS()
-  const version = Number(row?.version ?? 0)
-  if (version > migrations.length)
-    throw new Error(
-      `The analytics file has version ${version}; this version of Waymark knows ${migrations.length}`,
-    )
-  for (const [place, statements] of migrations.entries()) {
-    if (place < version) continue
-    await connection.run('BEGIN TRANSACTION')
-    await connection.run(statements)
-    await connection.run('INSERT INTO schema_version VALUES ($1)', [place + 1])
-    await connection.run('COMMIT')
   }
 }

@@ -196,7 +196,7 @@ const allot = (webhooks: readonly Locked[], limit: number): { webhook: Locked; d
 }
 
 /**
- * The queue of deliveries. A claim is a lease: if its process dies, another one attempts the delivery when the lease has
+ * The queue of deliveries. A claim is a lease: if its process crashes, another one attempts the delivery when the lease has
  * ended. A person's deliveries to a webhook are in flight in one process at a time. A failing endpoint is blocked as a
  * whole, so that its waiting deliveries cost nothing.
  */

@@ -7,13 +7,21 @@ export type ClickHouseLayout = {
 /** The precedence of an erased event over each of its earlier rows and any repeat. */
 export const ERASED_PRECEDENCE = '18446744073709551615'
 
+const onClusterOf = ({ cluster }: ClickHouseLayout): string =>
+  cluster === undefined ? '' : `ON CLUSTER '${cluster}'`
+
+/** Creates the database whose name is the parameter `name`. */
+export const createDatabase = (layout: ClickHouseLayout): string =>
+  `CREATE DATABASE IF NOT EXISTS {name:Identifier} ${onClusterOf(layout)}`
+
 /**
  * The migrations; the version of a database is the number of applied ones.
  * Of the rows with the same sorting key, the one with the highest precedence counts. For events the server's clock
  * decides, so that a repeated event does not replace the stored one.
  */
-export const migrationsOf = ({ cluster }: ClickHouseLayout): readonly string[] => {
-  const onCluster = cluster === undefined ? '' : `ON CLUSTER '${cluster}'`
+export const migrationsOf = (layout: ClickHouseLayout): readonly string[] => {
+  const { cluster } = layout
+  const onCluster = onClusterOf(layout)
   const engine = (version: string): string =>
     cluster === undefined ? `ReplacingMergeTree(${version})` : `ReplicatedReplacingMergeTree(${version})`
   return [

@@ -1,0 +1,65 @@
+import type { DuckDBConnection } from '@duckdb/node-api'
+
+/** The migrations; the version of a data file is the number of applied ones. */
+const migrations: readonly string[] = [
+  `
+  CREATE TABLE events (
+    project_id UUID NOT NULL,
+    event_key UUID NOT NULL,
+    "time" TIMESTAMP NOT NULL,
+    event_name VARCHAR NOT NULL,
+    profile_id UUID,
+    visitor_id VARCHAR,
+    user_id VARCHAR,
+    session_id VARCHAR,
+    bot BOOLEAN NOT NULL,
+    browser VARCHAR,
+    os VARCHAR,
+    device VARCHAR,
+    country VARCHAR,
+    city VARCHAR,
+    path VARCHAR,
+    referrer_host VARCHAR,
+    utm_source VARCHAR,
+    utm_medium VARCHAR,
+    utm_campaign VARCHAR,
+    utm_term VARCHAR,
+    utm_content VARCHAR,
+    link VARCHAR,
+    link_campaign VARCHAR,
+    warnings INTEGER NOT NULL,
+    conversions STRUCT(selector_id UUID, amount BIGINT, currency VARCHAR)[] NOT NULL,
+    properties JSON NOT NULL,
+    erased BOOLEAN NOT NULL
+  );
+  CREATE TABLE profiles (
+    project_id UUID NOT NULL,
+    profile_id UUID NOT NULL,
+    merged_into UUID,
+    traits JSON NOT NULL,
+    version BIGINT NOT NULL
+  );`,
+]
+
+/**
+ * Brings a data file to the newest schema.
+ * @throws Error when a newer version of Waymark wrote the file
+ */
+export const migrate = async (connection: DuckDBConnection): Promise<void> => {
+  await connection.run('CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)')
+  const [row] = (
+    await connection.runAndReadAll('SELECT max(version) AS version FROM schema_version')
+  ).getRowObjectsJS()
+  const version = Number(row?.version ?? 0)
+  if (version > migrations.length)
+    throw new Error(
+      `The analytics file has version ${version}; this version of Waymark knows ${migrations.length}`,
+    )
+  for (const [place, statements] of migrations.entries()) {
+    if (place < version) continue
+    await connection.run('BEGIN TRANSACTION')
+    await connection.run(statements)
+    await connection.run('INSERT INTO schema_version VALUES ($1)', [place + 1])
+    await connection.run('COMMIT')
+  }
+}
