@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { eventually } from '@waymark/testing'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Constellation, eventually } from '@waymark/testing'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
 
 const require = createRequire(import.meta.url)
@@ -26,13 +26,24 @@ const CHROMIUM_FLAGS = [
 export const launchChromium = (): Promise<Browser> =>
   chromium.launch({ executablePath: CHROMIUM ?? '', args: CHROMIUM_FLAGS })
 
-/** Signs somebody up, which leads to Home. */
+/** Signs someone up, which leads to Home. */
 export const signUp = async (page: Page): Promise<void> => {
   await page.getByLabel('Name', { exact: true }).fill('Ada')
   await page.getByLabel('Email').fill('ada@example.com')
   await page.getByLabel('Password').fill('a long way to the shop')
   await page.getByRole('button', { name: 'Sign up' }).click()
   await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
+}
+
+/** Opens the console in a browser, with a new user on Home. `project` is the address of the user's project. */
+export const openConsole = async (waymark: Constellation, options: BrowserContextOptions = {}) => {
+  const baseUrl = new URL((await waymark.request('/healthz')).url).origin
+  const browser = await launchChromium()
+  const page = await browser.newPage(options)
+  const failures = collectFailures(page)
+  await page.goto(`${baseUrl}/console/sign-up`)
+  await signUp(page)
+  return { baseUrl, browser, page, failures, project: page.url().replace(/\/$/, '') }
 }
 
 /** The last message is Chromium's for an event stream that was answered with 429 or 503. */
@@ -76,7 +87,7 @@ const TOO_WIDE = `document.documentElement.scrollWidth <= innerWidth ? [] : [...
 /** Fails when the page scrolls sideways, and names what is wider than the window. */
 export const expectFitting = async (page: Page, width: number): Promise<void> => {
   await page.setViewportSize({ width, height: 800 })
-  // A chart learns of its new size a frame later.
+  // A chart gets its new size a frame later.
   await expect
     .poll(() => page.evaluate<string[]>(TOO_WIDE), { interval: 20, message: `${page.url()} at ${width} px` })
     .toEqual([])

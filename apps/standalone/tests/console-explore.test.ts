@@ -2,7 +2,7 @@ import { type Constellation, eventually, startStandalone } from '@waymark/testin
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Json } from './client.ts'
-import { CHROMIUM, collectFailures, launchChromium, signUp } from './console-browser.ts'
+import { CHROMIUM, openConsole } from './console-browser.ts'
 
 const DESKTOP =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36'
@@ -66,13 +66,10 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
 
   beforeAll(async () => {
     waymark = await startStandalone()
-    baseUrl = new URL((await waymark.request('/healthz')).url).origin
-    browser = await launchChromium()
-    page = await browser.newPage({ timezoneId: 'UTC', locale: 'en-GB' })
-    failures = collectFailures(page)
-    await page.goto(`${baseUrl}/console/sign-up`)
-    await signUp(page)
-    project = page.url().replace(/\/$/, '')
+    ;({ baseUrl, browser, page, failures, project } = await openConsole(waymark, {
+      timezoneId: 'UTC',
+      locale: 'en-GB',
+    }))
   })
   afterAll(async () => {
     await browser?.close()
@@ -151,7 +148,7 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await button('As curl').click()
-    const command = page.getByRole('region', { name: 'Command that asks this question' })
+    const command = page.getByRole('region', { name: 'Command that runs this query' })
     expect(await command.innerText()).toContain('/analytics/trends')
     await page.keyboard.press('Escape')
     await page.getByLabel('Time range').selectOption({ label: 'Today' })
@@ -221,7 +218,7 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
     await page.getByLabel('Time range', { exact: true }).selectOption({ label: 'Today' })
     await page.getByText('0% come to the last step').waitFor()
     await link('From seeing to buying').click()
-    await page.getByRole('heading', { name: 'Nobody took the first step' }).waitFor()
+    await page.getByRole('heading', { name: 'No one took the first step' }).waitFor()
     await page.getByLabel('Time range', { exact: true }).selectOption({ label: 'Last 7 days' })
     await expectRows('Steps', ['1. product_viewed 4 100% 100% –', '2. cart_filled 3 75% 75% 5 mins'])
   })

@@ -8,7 +8,7 @@ import {
 } from '@waymark/testing'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { CHROMIUM, collectFailures, expectAccessible, launchChromium, signUp } from './console-browser.ts'
+import { CHROMIUM, expectAccessible, openConsole } from './console-browser.ts'
 
 describe.skipIf(CHROMIUM === undefined)('single sign-on in the console', () => {
   let waymark: Constellation
@@ -24,13 +24,9 @@ describe.skipIf(CHROMIUM === undefined)('single sign-on in the console', () => {
     idp.accounts.set('1', { email: 'ada@example.com', email_verified: true, name: 'Ada' })
     idp.signsIn = '1'
     waymark = await startStandalone({ OIDC_ALLOW_PRIVATE_ADDRESSES: 'true' })
-    baseUrl = new URL((await waymark.request('/healthz')).url).origin
-    browser = await launchChromium()
-    page = await (await browser.newContext({ reducedMotion: 'reduce' })).newPage()
-    failures = collectFailures(page)
-    await page.goto(`${baseUrl}/console/sign-up`)
-    await signUp(page)
-    project = page.url().replace(/\/$/, '')
+    ;({ baseUrl, browser, page, failures, project } = await openConsole(waymark, {
+      reducedMotion: 'reduce',
+    }))
   })
   afterAll(async () => {
     await browser?.close()

@@ -1,14 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { DuckDBInstance } from '@duckdb/node-api'
 import type { EnrichedEvent } from '@waymark/contracts'
-import { openDatabase } from '@waymark/database'
 import { createDirectoryStore, type FileStore, openS3Store } from '@waymark/event-files'
 import {
   anEnrichedEvent,
-  createTestDatabase,
   eventually,
   hasS3Server,
   services,
@@ -25,10 +22,9 @@ import {
   readWaitingErasures,
   verifyArchive,
 } from '../src/archive/index.ts'
-import { createEventPartitions } from '../src/events/event-queries.ts'
-import { createEventWriter } from '../src/events/event-writer.ts'
 import { resolveProfiles } from '../src/identity/index.ts'
 import { createPurger, type Erasure, eraseProfile } from '../src/personal-data/index.ts'
+import { type ArchiveHarness, idsOf, openArchiveHarness, repeat } from './archive-harness.ts'
 
 const HOUR_MS = 3_600_000
 const HOUR = Date.parse('2026-02-01T10:00:00Z')
@@ -51,25 +47,24 @@ const present = Object.keys(stores).filter(
 ) as (keyof typeof stores)[]
 
 describe.skipIf(!services).each(present)('erasing people from an archive in %s', (kind) => {
-  let database: Awaited<ReturnType<typeof createTestDatabase>>
-  let db: ReturnType<typeof openDatabase>
-  let instance: DuckDBInstance
+  let harness: ArchiveHarness
+  let db: ArchiveHarness['db']
+  let archive: ReturnType<ArchiveHarness['archiveIn']>
   let place: Awaited<ReturnType<(typeof stores)[typeof kind]>>
   let store: FileStore
   let projectId: string
 
   beforeAll(async () => {
-    instance = await DuckDBInstance.create()
-    database = await createTestDatabase()
-    db = openDatabase({ url: database.url, poolSize: 10, applicationName: 'test', onError: () => {} })
+    harness = await openArchiveHarness()
+    db = harness.db
     place = await stores[kind]()
     store = place.store
+    // A bucket's server keeps other files beside those of events.
+    archive = harness.archiveIn(place.folder, (name) => name.includes('/hour='))
   })
   afterAll(async () => {
     await place?.stop()
-    await db?.close()
-    await database?.drop()
-    instance?.closeSync()
+    await harness?.close()
   })
   beforeEach(async () => {
     await rm(path.join(place.folder, 'events'), { recursive: true, force: true })
@@ -77,18 +72,9 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
       `TRUNCATE ingest.archive_queue, ingest.archive_files, ingest.archive_erasures, ingest.events, ingest.event_ids,
          ingest.erasure_jobs`,
     )
-    projectId = await addProject()
+    projectId = await harness.addProject()
   })
 
-  const addProject = async (): Promise<string> => {
-    const [tenantId, id] = [randomUUID(), randomUUID()]
-    await db.pool.query(`INSERT INTO core.tenants (id, name) VALUES ($1, 'a tenant')`, [tenantId])
-    await db.pool.query(`INSERT INTO core.projects (id, tenant_id, name) VALUES ($1, $2, 'a project')`, [
-      id,
-      tenantId,
-    ])
-    return id
-  }
   /** The profile of a new visitor. */
   const addPerson = async (project = projectId): Promise<string> => {
     const [id] = await resolveProfiles(db.pool, [
@@ -111,22 +97,11 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
         profileId,
       }
     })
-  const write = (batch: readonly EnrichedEvent[]) =>
-    createEventWriter({
-      ...{ db, partitions: createEventPartitions(db) },
-      projectConfigs: {
-        get: async () => ({ settings: { archiveEvents: true }, decisions: { countedEvents: new Set() } }),
-      } as never,
-      analytics: { storeEvents: async () => {}, eraseEvents: async () => {} },
-    })(batch)
   const log = { warn: () => {} }
   const archiver = (deps: Partial<ArchiverDeps> = {}) =>
     createArchiver({ ...{ db, store, format: 'parquet' as const, log, now: () => NOW }, ...deps })
   const eraser = (deps: Partial<ArchiveEraserDeps> = {}) =>
     createArchiveEraser({ ...{ db, store, log }, ...deps })
-  const repeat = async (run: (signal: AbortSignal) => Promise<number>): Promise<number> => {
-    for (let runs = 0; ; runs++) if ((await run(never)) === 0) return runs
-  }
   const archiveAll = (deps: Partial<ArchiverDeps> = {}) => repeat(archiver(deps))
   const eraseAll = (deps: Partial<ArchiveEraserDeps> = {}) => repeat(eraser(deps))
   const begin = async (profileId: string, project = projectId): Promise<Erasure> => {
@@ -148,46 +123,13 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
     await db.pool.query(`UPDATE ingest.archive_erasures SET due_at = now() - interval '1 second'`)
   }
 
-  const query = async (sql: string): Promise<Record<string, unknown>[]> => {
-    const connection = await instance.connect()
-    try {
-      return (await connection.runAndReadAll(sql)).getRowObjectsJson()
-    } finally {
-      connection.closeSync()
-    }
-  }
-  const namesIn = async (): Promise<string[]> => {
-    const entries = await readdir(place.folder, { recursive: true, withFileTypes: true })
-    return entries
-      .filter((entry) => entry.isFile() && entry.parentPath.includes('/hour='))
-      .map((entry) => path.relative(place.folder, path.join(entry.parentPath, entry.name)))
-      .toSorted()
-  }
-  const manifests = async () =>
-    Promise.all(
-      (await namesIn())
-        .filter((name) => name.endsWith('.manifest.json'))
-        .map(async (name) => JSON.parse(await readFile(path.join(place.folder, name), 'utf8'))),
-    )
-  /** The events of all files that have a manifest, as DuckDB reads them. */
-  const archivedRows = async (): Promise<Record<string, unknown>[]> => {
-    const all: Record<string, unknown>[] = []
-    for (const { file, events } of await manifests()) {
-      const reader = file.endsWith('.parquet') ? 'read_parquet' : 'read_json'
-      const rows = await query(`SELECT * FROM ${reader}('${path.join(place.folder, file)}')`)
-      expect(rows).toHaveLength(events)
-      all.push(...rows)
-    }
-    return all.toSorted((a, b) => (`${a.eventId}` < `${b.eventId}` ? -1 : 1))
-  }
-  const idsOf = (batch: readonly EnrichedEvent[]) => batch.map(({ eventId }) => eventId).toSorted()
-  const archivedIds = async () => (await archivedRows()).map(({ eventId }) => eventId)
+  const archivedIds = async () => (await archive.rows()).map(({ eventId }) => eventId)
   /** Everything that must hold once nothing is left to do. */
   const expectArchived = async (expected: readonly EnrichedEvent[]) => {
     expect(await archivedIds()).toEqual(idsOf(expected))
     expect(await verifyArchive(db.pool, store)).toMatchObject({ problems: [], hours: [] })
-    const files = (await namesIn()).filter((name) => !name.endsWith('.manifest.json'))
-    expect(files).toEqual((await manifests()).map(({ file }) => file).toSorted())
+    const files = (await archive.names()).filter((name) => !name.endsWith('.manifest.json'))
+    expect(files).toEqual((await archive.manifests()).map(({ file }) => file).toSorted())
     expect(await readWaitingErasures(db.pool)).toEqual({ count: 0, seconds: 0 })
     expect((await db.pool.query('SELECT FROM ingest.archive_files WHERE manifest_pending')).rowCount).toBe(0)
   }
@@ -195,15 +137,15 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
   it.each(['parquet', 'jsonl.gz'] as const)(
     'takes their events out, and leaves the others as they are: %s',
     async (format) => {
-      const other = await addProject()
+      const other = await harness.addProject()
       const [ann, ben, eve] = [await addPerson(), await addPerson(), await addPerson(other)]
       const kept = [...eventsOf(ben, 300), ...eventsOf(eve, 3, { project: other })]
       // One hour with two people, one with only the erased one, and one with only the other.
-      await write([...eventsOf(ann, 250), ...kept, ...eventsOf(ann, 10, { from: HOUR + HOUR_MS })])
+      await harness.write([...eventsOf(ann, 250), ...kept, ...eventsOf(ann, 10, { from: HOUR + HOUR_MS })])
       const untouched = eventsOf(ben, 10, { from: HOUR + 2 * HOUR_MS })
-      await write(untouched)
+      await harness.write(untouched)
       expect(await archiveAll({ format, maxEvents: 200 })).toBe(6)
-      const before = await archivedRows()
+      const before = await archive.rows()
       const erasure = await begin(ann)
       expect(erasure.inArchive).toBe(true)
       // The events of the person are read for new files until they are purged.
@@ -213,11 +155,11 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
       const taken: number[] = []
       await eraseAll({ onFile: (events) => taken.push(events) })
       expect(taken.toSorted((a, b) => a - b).reduce((sum, count) => sum + count, 0)).toBe(260)
-      expect(await archivedRows()).toEqual(before.filter(({ profileId }) => profileId !== ann))
+      expect(await archive.rows()).toEqual(before.filter(({ profileId }) => profileId !== ann))
       await expectArchived([...kept, ...untouched])
       expect(await readArchiveDelay(db.pool)).toBe(0)
       // Nothing changes when it is done again.
-      const names = await namesIn()
+      const names = await archive.names()
       const files = () => db.pool.query('SELECT * FROM ingest.archive_files ORDER BY id')
       const { rows } = await files()
       await db.pool.query(
@@ -225,7 +167,7 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
         [randomUUID(), projectId, [ann], new Date(NOW)],
       )
       await eraseAll()
-      expect(await namesIn()).toEqual(names)
+      expect(await archive.names()).toEqual(names)
       expect((await files()).rows).toEqual(rows)
       expect(rows.filter(({ attempt }) => attempt === 1)).toHaveLength(2)
     },
@@ -236,9 +178,9 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
     let steps = 0
     const attempt = async <T>(work: () => Promise<T>): Promise<T> => {
       const fails = ++steps === step
-      if (fails && when === 'before') throw new Error('the store is away')
+      if (fails && when === 'before') throw new Error('the store is unavailable')
       const done = await work()
-      if (fails) throw new Error('the process dies')
+      if (fails) throw new Error('the process crashes')
       return done
     }
     return {
@@ -259,7 +201,7 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
         )
         const [ann, ben] = [await addPerson(), await addPerson()]
         const kept = eventsOf(ben, 20)
-        await write([...eventsOf(ann, 20), ...kept, ...eventsOf(ann, 5, { from: HOUR + HOUR_MS })])
+        await harness.write([...eventsOf(ann, 20), ...kept, ...eventsOf(ann, 5, { from: HOUR + HOUR_MS })])
         await archiveAll()
         await erase(ann)
         failed = await eraseAll({ store: failing(step, when) }).then(
@@ -269,7 +211,7 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
         const ids = await archivedIds()
         expect(ids.filter((id) => idsOf(kept).includes(`${id}`))).toEqual(idsOf(kept))
         expect(new Set(ids).size).toBe(ids.length)
-        // A check meanwhile reports nothing but what is about to be removed.
+        // A check meanwhile reports only what is about to be removed.
         expect((await verifyArchive(db.pool, store)).problems).toEqual([])
         expect(await readArchiveDelay(db.pool)).toBe(0)
         await letPass()
@@ -285,7 +227,7 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
     async (when) => {
       const people = await Promise.all([1, 2, 3, 4].map(() => addPerson()))
       const batches = people.map((person) => eventsOf(person, 40))
-      await write(batches.flat())
+      await harness.write(batches.flat())
       await archiveAll({ maxEvents: 50 })
       for (const person of people.slice(0, 2)) await erase(person)
       const [reached, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -318,8 +260,8 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
       const [ann, ben] = [await addPerson(), await addPerson()]
       const hours = Array.from({ length: 6 }, (_, n) => HOUR + n * HOUR_MS)
       const kept = hours.flatMap((from) => eventsOf(ben, 60, { from }))
-      await write([...kept, ...hours.flatMap((from) => eventsOf(ann, 60, { from }))])
-      const env = { PATH: process.env.PATH, DATABASE_URL: database.url, FOLDER: place.folder }
+      await harness.write([...kept, ...hours.flatMap((from) => eventsOf(ann, 60, { from }))])
+      const env = { PATH: process.env.PATH, DATABASE_URL: harness.databaseUrl, FOLDER: place.folder }
       const start = () =>
         startProcess(process.execPath, [path.join(import.meta.dirname, 'archiving-process.ts')], {
           env: { ...env, NOW: `${NOW}`, FORMAT: format },
@@ -355,7 +297,7 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
   it('waits for a file that was begun before the events were purged', async () => {
     const [ann, ben] = [await addPerson(), await addPerson()]
     const kept = eventsOf(ben, 5)
-    await write([...eventsOf(ann, 5), ...kept])
+    await harness.write([...eventsOf(ann, 5), ...kept])
     const [written, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const slow: FileStore = {
       ...store,
@@ -378,18 +320,18 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
     await expectArchived(kept)
   })
 
-  it('goes on with other projects when a file cannot be read, and past one that was removed', async () => {
-    const other = await addProject()
+  it('continues with other projects when a file cannot be read, and past one that was removed', async () => {
+    const other = await harness.addProject()
     const [ann, eve] = [await addPerson(), await addPerson(other)]
-    await write([...eventsOf(ann, 3), ...eventsOf(eve, 3, { project: other })])
+    await harness.write([...eventsOf(ann, 3), ...eventsOf(eve, 3, { project: other })])
     await archiveAll()
     await erase(ann)
     await erase(eve, other)
-    const broken = (await manifests()).find((one) => one.projectId === projectId)
+    const broken = (await archive.manifests()).find((one) => one.projectId === projectId)
     await writeFile(path.join(place.folder, broken.file), 'damaged')
     await expect(eraser()(never)).rejects.toThrow(`${broken.file} is missing or too short`)
     expect(await eraseAll()).toBe(1)
-    expect((await manifests()).map((one) => one.projectId)).toEqual([projectId])
+    expect((await archive.manifests()).map((one) => one.projectId)).toEqual([projectId])
     await rm(path.join(place.folder, broken.file))
     await letPass()
     await eraseAll()
@@ -397,9 +339,9 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
   })
 
   it('has files of several projects in turn', async () => {
-    const other = await addProject()
+    const other = await harness.addProject()
     const [ann, eve] = [await addPerson(), await addPerson(other)]
-    await write([...eventsOf(ann, 5), ...eventsOf(eve, 5, { project: other })])
+    await harness.write([...eventsOf(ann, 5), ...eventsOf(eve, 5, { project: other })])
     await archiveAll({ maxEvents: 1 })
     await erase(ann)
     await erase(eve, other)
@@ -414,7 +356,7 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
     await eraseAll({ store: noting, filesPerRun: 2 })
     expect(erased.slice(0, 4).toSorted()).toEqual(['first', 'first', 'other', 'other'])
     expect(erased).toHaveLength(10)
-    expect(await namesIn()).toEqual([])
+    expect(await archive.names()).toEqual([])
   })
 
   it('is not asked for projects that have nothing in it', async () => {

@@ -1,20 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { DuckDBInstance } from '@duckdb/node-api'
 import type { EnrichedEvent } from '@waymark/contracts'
-import { openDatabase } from '@waymark/database'
 import { createDirectoryStore, type FileStore } from '@waymark/event-files'
-import type { ProjectConfigs } from '@waymark/project-config'
-import { anEnrichedEvent, createTestDatabase, services, usedMemory } from '@waymark/testing'
+import { anEnrichedEvent, services, usedMemory } from '@waymark/testing'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ArchiverDeps, createArchiver } from '../src/archive/archive-events.ts'
 import { countHours, createArchivedUntil, readArchiveDelay } from '../src/archive/archive-queries.ts'
 import { verifyArchive } from '../src/archive/verify-archive.ts'
-import { createEventPartitions } from '../src/events/event-queries.ts'
-import { createEventWriter } from '../src/events/event-writer.ts'
 import { createRetention } from '../src/retention/remove-old-events.ts'
+import { type ArchiveHarness, idsOf, openArchiveHarness, repeat } from './archive-harness.ts'
 
 const HOUR_MS = 3_600_000
 const HOUR = Date.parse('2026-02-01T10:00:00Z')
@@ -22,26 +18,22 @@ const NOW = HOUR + 3 * HOUR_MS
 const never = new AbortController().signal
 
 describe.skipIf(!services)('the archive', () => {
-  let database: Awaited<ReturnType<typeof createTestDatabase>>
-  let db: ReturnType<typeof openDatabase>
-  let instance: DuckDBInstance
+  let harness: ArchiveHarness
+  let db: ArchiveHarness['db']
+  let archive: ReturnType<ArchiveHarness['archiveIn']>
   let folder: string
   let store: FileStore
   let projectId: string
 
   beforeAll(async () => {
-    instance = await DuckDBInstance.create()
-    database = await createTestDatabase()
-    db = openDatabase({ url: database.url, poolSize: 10, applicationName: 'test', onError: () => {} })
+    harness = await openArchiveHarness()
+    db = harness.db
   })
-  afterAll(async () => {
-    await db?.close()
-    await database?.drop()
-    instance?.closeSync()
-  })
+  afterAll(() => harness?.close())
   beforeEach(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'archive-'))
     store = createDirectoryStore(folder)
+    archive = harness.archiveIn(folder)
     await db.pool.query(
       'TRUNCATE ingest.archive_queue, ingest.archive_files, ingest.events, ingest.event_ids',
     )
@@ -53,23 +45,11 @@ describe.skipIf(!services)('the archive', () => {
   /** The projects whose events are archived. */
   const archived = new Set<string>()
   const addProject = async (): Promise<string> => {
-    const [tenantId, id] = [randomUUID(), randomUUID()]
-    await db.pool.query(`INSERT INTO core.tenants (id, name) VALUES ($1, 'a tenant')`, [tenantId])
-    await db.pool.query(
-      `INSERT INTO core.projects (id, tenant_id, name, settings)
-       VALUES ($1, $2, 'a project', '{"archiveEvents": true, "retentionDays": 1}')`,
-      [id, tenantId],
-    )
+    const id = await harness.addProject({ archiveEvents: true, retentionDays: 1 })
     archived.add(id)
     return id
   }
 
-  const configs: ProjectConfigs = {
-    get: async (id: string) => ({
-      settings: archived.has(id) ? { archiveEvents: true } : {},
-      decisions: { countedEvents: new Set() },
-    }),
-  } as never
   const events = (count: number, from = HOUR, project = projectId): EnrichedEvent[] =>
     Array.from({ length: count }, (_, n) => {
       const receivedAt = new Date(from + n).toISOString()
@@ -80,51 +60,14 @@ describe.skipIf(!services)('the archive', () => {
       })
       return { ...made, timestamp: receivedAt }
     })
-  const write = (batch: readonly EnrichedEvent[]) =>
-    createEventWriter({
-      ...{ db, projectConfigs: configs, partitions: createEventPartitions(db) },
-      analytics: { storeEvents: async () => {}, eraseEvents: async () => {} },
-    })(batch)
+  const write = (batch: readonly EnrichedEvent[]) => harness.write(batch, (id) => archived.has(id))
   const archiver = (deps: Partial<ArchiverDeps> = {}) =>
     createArchiver({
       ...{ db, store, format: 'parquet' as const, log: { warn: () => {} }, now: () => NOW },
       ...deps,
     })
-  const archiveAll = async (deps: Partial<ArchiverDeps> = {}) => {
-    const writeFile = archiver(deps)
-    for (let files = 0; ; files++) if ((await writeFile(never)) === 0) return files
-  }
-  const query = async (sql: string): Promise<Record<string, unknown>[]> => {
-    const connection = await instance.connect()
-    try {
-      return (await connection.runAndReadAll(sql)).getRowObjectsJson()
-    } finally {
-      connection.closeSync()
-    }
-  }
-  const namesIn = async (): Promise<string[]> =>
-    (await readdir(folder, { recursive: true, withFileTypes: true }))
-      .filter((entry) => entry.isFile())
-      .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)))
-      .toSorted()
-  const manifests = async () =>
-    Promise.all(
-      (await namesIn())
-        .filter((name) => name.endsWith('.manifest.json'))
-        .map(async (name) => JSON.parse(await readFile(path.join(folder, name), 'utf8'))),
-    )
-  /** The ids of the events in all files that have a manifest, as DuckDB reads them. */
-  const archivedIds = async (): Promise<unknown[]> => {
-    const ids: unknown[] = []
-    for (const { file, events: count } of await manifests()) {
-      const reader = file.endsWith('.parquet') ? 'read_parquet' : 'read_json'
-      const rows = await query(`SELECT "eventId" AS id FROM ${reader}('${path.join(folder, file)}')`)
-      expect(rows).toHaveLength(count)
-      ids.push(...rows.map(({ id }) => id))
-    }
-    return ids.toSorted()
-  }
-  const idsOf = (batch: readonly EnrichedEvent[]) => batch.map(({ eventId }) => eventId).toSorted()
+  const archiveAll = (deps: Partial<ArchiverDeps> = {}) => repeat(archiver(deps))
+  const archivedIds = async () => (await archive.rows()).map(({ eventId }) => eventId)
   const isQueueEmpty = async () => (await db.pool.query('SELECT FROM ingest.archive_queue')).rowCount === 0
   /** Everything that must hold once nothing is left to do. */
   const expectArchived = async (expected: readonly EnrichedEvent[]) => {
@@ -132,8 +75,8 @@ describe.skipIf(!services)('the archive', () => {
     expect(await isQueueEmpty()).toBe(true)
     expect((await verifyArchive(db.pool, store)).problems).toEqual([])
     // Nothing is left of attempts that do not count.
-    const files = (await namesIn()).filter((name) => !name.endsWith('.manifest.json'))
-    expect(files).toEqual((await manifests()).map(({ file }) => file).toSorted())
+    const files = (await archive.names()).filter((name) => !name.endsWith('.manifest.json'))
+    expect(files).toEqual((await archive.manifests()).map(({ file }) => file).toSorted())
   }
   const expireLeases = () =>
     // `now()` alone may be rounded up to the next millisecond.
@@ -147,13 +90,13 @@ describe.skipIf(!services)('the archive', () => {
     expect(await readArchiveDelay(db.pool)).toBeGreaterThan(0)
     expect(await archiveAll()).toBe(2)
     expect(await archivedIds()).toEqual(idsOf([...first, ...second]))
-    const [manifest] = await manifests()
+    const [manifest] = await archive.manifests()
     expect(manifest).toMatchObject({
       ...{ version: 1, projectId, hour: '2026-02-01T10:00:00.000Z', format: 'parquet', events: 450 },
       ...{ firstReceivedAt: first[0]?.receivedAt, lastReceivedAt: first.at(-1)?.receivedAt },
     })
     expect(manifest.file).toMatch(/^events\/date=2026-02-01\/hour=10\/[0-9a-f-]+_[0-9a-f-]+_1\.parquet$/)
-    const rows = await query(
+    const rows = await harness.query(
       `SELECT "projectId", properties, epoch_ms("receivedAt") AS received, date::text AS "date", hour::text AS "hour"
        FROM read_parquet('${folder}/events/**/*.parquet', hive_partitioning = true, hive_types_autocast = false) ORDER BY received`,
     )
@@ -178,7 +121,7 @@ describe.skipIf(!services)('the archive', () => {
     await archiveAll()
     await write([...late, ...first])
     expect(await archiveAll()).toBe(1)
-    expect(await manifests()).toHaveLength(2)
+    expect(await archive.manifests()).toHaveLength(2)
     await expectArchived([...first, ...late])
   })
 
@@ -189,7 +132,7 @@ describe.skipIf(!services)('the archive', () => {
     const batch = events(count)
     await write(batch)
     expect(await archiveAll({ maxEvents: 250 })).toBe(sizes.length)
-    expect((await manifests()).map((one) => one.events)).toEqual(sizes)
+    expect((await archive.manifests()).map((one) => one.events)).toEqual(sizes)
     await expectArchived(batch)
   })
 
@@ -197,9 +140,9 @@ describe.skipIf(!services)('the archive', () => {
     const batch = events(250)
     await write(batch)
     await archiveAll({ format: 'jsonl.gz' })
-    const [{ file }] = await manifests()
+    const [{ file }] = await archive.manifests()
     expect(
-      await query(`SELECT properties.n::int AS n FROM read_json('${folder}/${file}') ORDER BY n`),
+      await harness.query(`SELECT properties.n::int AS n FROM read_json('${folder}/${file}') ORDER BY n`),
     ).toEqual(batch.map((_, n) => ({ n })))
     await expectArchived(batch)
   })
@@ -209,9 +152,9 @@ describe.skipIf(!services)('the archive', () => {
     let steps = 0
     const attempt = async <T>(work: () => Promise<T>): Promise<T> => {
       const fails = ++steps === step
-      if (fails && when === 'before') throw new Error('the store is away')
+      if (fails && when === 'before') throw new Error('the store is unavailable')
       const done = await work()
-      if (fails) throw new Error('the process dies')
+      if (fails) throw new Error('the process crashes')
       return done
     }
     return {
@@ -234,7 +177,7 @@ describe.skipIf(!services)('the archive', () => {
     await write(events(1, HOUR + HOUR_MS))
     await expireLeases()
     await archiver()(never)
-    expect(await manifests()).toHaveLength(1)
+    expect(await archive.manifests()).toHaveLength(1)
     await db.pool.query(`DELETE FROM ingest.archive_queue`)
     await expectArchived(batch)
   })
@@ -428,10 +371,10 @@ describe.skipIf(!services)('the archive', () => {
     )
   })
 
-  it('is compared as a stream, whatever the size of a file', async () => {
+  it('is compared as a stream, for files of any size', async () => {
     await write(events(1))
     await archiveAll({ format: 'jsonl.gz' })
-    const [{ file }] = await manifests()
+    const [{ file }] = await archive.manifests()
     // 128 MiB in one file, of which only a few pieces may be in memory.
     const [piece, count] = [Buffer.alloc(1024 * 1024, 'x'), 128]
     const before = usedMemory()
@@ -457,7 +400,7 @@ describe.skipIf(!services)('the archive', () => {
     const [missed] = events(1, HOUR + 1_000)
     await write(missed ? [missed] : [])
     await db.pool.query('DELETE FROM ingest.archive_queue')
-    const [{ file }] = await manifests()
+    const [{ file }] = await archive.manifests()
     const content = await readFile(path.join(folder, file))
     content[100] = (content[100] ?? 0) ^ 1
     await writeFile(path.join(folder, file), content)

@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
+import type { EnrichedEvent } from '@waymark/contracts'
+import { openDatabase } from '@waymark/database'
+import { createTestDatabase } from '@waymark/testing'
+import { expect } from 'vitest'
+import { createEventPartitions } from '../src/events/event-queries.ts'
+import { createEventWriter } from '../src/events/event-writer.ts'
+
+/** A database whose events are archived, and DuckDB, which reads the files of the archive. */
+export const openArchiveHarness = async () => {
+  const instance = await DuckDBInstance.create()
+  const database = await createTestDatabase()
+  const db = openDatabase({ url: database.url, poolSize: 10, applicationName: 'test', onError: () => {} })
+
+  /** The rows of a query of DuckDB. */
+  const query = async (sql: string): Promise<Record<string, unknown>[]> => {
+    const connection = await instance.connect()
+    try {
+      return (await connection.runAndReadAll(sql)).getRowObjectsJson()
+    } finally {
+      connection.closeSync()
+    }
+  }
+
+  return {
+    ...{ db, databaseUrl: database.url, query },
+
+    /** Adds a project and its tenant. Resolves to its id. */
+    addProject: async (settings: Record<string, unknown> = {}): Promise<string> => {
+      const [tenantId, id] = [randomUUID(), randomUUID()]
+      await db.pool.query(`INSERT INTO core.tenants (id, name) VALUES ($1, 'a tenant')`, [tenantId])
+      await db.pool.query(
+        `INSERT INTO core.projects (id, tenant_id, name, settings) VALUES ($1, $2, 'a project', $3)`,
+        [id, tenantId, settings],
+      )
+      return id
+    },
+
+    /** Stores events and queues those of projects that are archived; by default all. */
+    write: (batch: readonly EnrichedEvent[], isArchived: (projectId: string) => boolean = () => true) =>
+      createEventWriter({
+        ...{ db, partitions: createEventPartitions(db) },
+        projectConfigs: {
+          get: async (id: string) => ({
+            settings: isArchived(id) ? { archiveEvents: true } : {},
+            decisions: { countedEvents: new Set() },
+          }),
+        } as never,
+        analytics: { storeEvents: async () => {}, eraseEvents: async () => {} },
+      })(batch),
+
+    /** Reads the archive in a folder: the files whose names `isIncluded` accepts. */
+    archiveIn: (folder: string, isIncluded: (name: string) => boolean = () => true) => {
+      const names = async (): Promise<string[]> =>
+        (await readdir(folder, { recursive: true, withFileTypes: true }))
+          .filter((entry) => entry.isFile())
+          .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)))
+          .filter(isIncluded)
+          .toSorted()
+      const manifests = async () =>
+        Promise.all(
+          (await names())
+            .filter((name) => name.endsWith('.manifest.json'))
+            .map(async (name) => JSON.parse(await readFile(path.join(folder, name), 'utf8'))),
+        )
+      return {
+        names,
+        manifests,
+        /** The events of all files that have a manifest, as DuckDB reads them. */
+        rows: async (): Promise<Record<string, unknown>[]> => {
+          const all: Record<string, unknown>[] = []
+          for (const { file, events } of await manifests()) {
+            const reader = file.endsWith('.parquet') ? 'read_parquet' : 'read_json'
+            const rows = await query(`SELECT * FROM ${reader}('${path.join(folder, file)}')`)
+            expect(rows).toHaveLength(events)
+            all.push(...rows)
+          }
+          return all.toSorted((a, b) => (`${a.eventId}` < `${b.eventId}` ? -1 : 1))
+        },
+      }
+    },
+
+    close: async (): Promise<void> => {
+      await db.close()
+      await database.drop()
+      instance.closeSync()
+    },
+  }
+}
+
+export type ArchiveHarness = Awaited<ReturnType<typeof openArchiveHarness>>
+
+export const idsOf = (batch: readonly EnrichedEvent[]): string[] =>
+  batch.map(({ eventId }) => eventId).toSorted()
+
+/** Runs a job until it finds nothing to do. Resolves to the number of runs that did something. */
+export const repeat = async (run: (signal: AbortSignal) => Promise<number>): Promise<number> => {
+  const { signal } = new AbortController()
+  for (let runs = 0; ; runs++) if ((await run(signal)) === 0) return runs
+}
