@@ -21,7 +21,7 @@ export const AcceptInvitation = () => {
   return (
     <AccountFrame title="Join the project">
       {token === '' ? (
-        <Notice tone="warning">This link is not complete. Open the one that you were sent once more.</Notice>
+        <Notice tone="warning">This link is not complete. Open the one that you were sent again.</Notice>
       ) : account ? (
         <div className="flex flex-col gap-4">
           <p>You are signed in as {account.user.email}.</p>

@@ -12,9 +12,7 @@ const toSignIn = (
     Back to sign-in
   </Link>
 )
-const incomplete = (
-  <Notice tone="warning">This link is not complete. Open the one in the email once more.</Notice>
-)
+const incomplete = <Notice tone="warning">This link is not complete. Open the one in the email again.</Notice>
 
 /** Requests the email that resets a password. */
 export const ForgotPassword = () => {

@@ -7,7 +7,7 @@ type Ask = (method: ProofMethod) => Promise<boolean>
 let ask: Ask | undefined
 let asking: Promise<boolean> | undefined
 
-/** Sets how users are asked. Returns a function that ends this. */
+/** Sets the dialog that asks users for a proof. Returns a function that removes it. */
 export const setAskForProof = (next: Ask): (() => void) => {
   ask = next
   return () => {

@@ -31,7 +31,7 @@ export const DeadLetters = () => {
           params: { path: { projectId, id } },
         }),
       ),
-    { done: 'Sent once more', onDone: () => setOpen(undefined) },
+    { done: 'Sent again', onDone: () => setOpen(undefined) },
   )
   return (
     <>
@@ -66,7 +66,7 @@ export const DeadLetters = () => {
           ]}
           empty={
             <EmptyState icon="check" title="No dead letters">
-              Records that a consumer cannot process wait here until they are sent once more.
+              Records that a consumer cannot process wait here until they are sent again.
             </EmptyState>
           }
         />

@@ -33,12 +33,12 @@ export const Rejected = () => {
           params: { path: { projectId, id } },
         }),
       ),
-    { done: 'Sent once more', onDone: () => setOpen(undefined) },
+    { done: 'Sent again', onDone: () => setOpen(undefined) },
   )
   const replayAll = useChange(
     () =>
       unwrap(api.POST('/api/projects/{projectId}/rejected-events/replay', { params: { path }, body: {} })),
-    { done: ({ replayed, stillInvalid }) => `${replayed} sent once more, ${stillInvalid} still do not fit` },
+    { done: ({ replayed, stillInvalid }) => `${replayed} sent again, ${stillInvalid} still do not fit` },
   )
   return (
     <>

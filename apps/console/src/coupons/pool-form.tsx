@@ -64,7 +64,7 @@ export const PoolForm = ({
         onChange={(event) => setKind(event.target.value === 'shared' ? 'shared' : 'unique')}
         options={[
           ['unique', 'A code of their own for each person'],
-          ['shared', 'One code for everybody'],
+          ['shared', 'One code for everyone'],
         ]}
       />
       <div className="grid gap-4 sm:grid-cols-2">

@@ -3,13 +3,13 @@ import type { ReactNode } from 'react'
 import { api, unwrap } from '../api/client.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { Insight } from '../api/types.ts'
-import { type Answered, useAnswer, zoneOf } from '../explore/ask.ts'
 import { FunnelBars } from '../explore/funnel-result.tsx'
 import { InsightLink } from '../explore/insight-link.tsx'
 import { PathsChart, PathsTable } from '../explore/paths-result.tsx'
-import { askableQuery, readSaved } from '../explore/question-url.ts'
-import type { Kind, Queries } from '../explore/questions.ts'
+import type { Kind, Queries } from '../explore/query-types.ts'
+import { readSaved, validQueryOf } from '../explore/query-url.ts'
 import { RetentionChart, RetentionTable } from '../explore/retention-result.tsx'
+import { type QueryResult, useQueryResult, zoneOf } from '../explore/run-query.ts'
 import { DEFAULT_RANGE, fitInterval, type Range, resolveRange } from '../explore/time-range.ts'
 import { TrendsChart, TrendsTotals } from '../explore/trends-result.tsx'
 import { Button } from '../ui/button.tsx'
@@ -22,34 +22,34 @@ const HEIGHT = 200
 const MAX_BUCKETS = 400
 const MAX_COHORTS = 60
 
-const views: { readonly [K in Kind]: (answered: Answered<K>) => ReactNode } = {
-  trends: (answered) => (
+const views: { readonly [K in Kind]: (result: QueryResult<K>) => ReactNode } = {
+  trends: (result) => (
     <>
       <div className="px-4">
-        <TrendsChart answered={answered} height={HEIGHT} />
+        <TrendsChart result={result} height={HEIGHT} />
       </div>
-      <TrendsTotals answered={answered} />
+      <TrendsTotals result={result} />
     </>
   ),
-  funnel: (answered) => (
+  funnel: (result) => (
     <div className="px-4 pb-4">
-      <FunnelBars answered={answered} />
+      <FunnelBars result={result} />
     </div>
   ),
-  retention: (answered) => (
+  retention: (result) => (
     <>
       <div className="px-4">
-        <RetentionChart answered={answered} height={HEIGHT} />
+        <RetentionChart result={result} height={HEIGHT} />
       </div>
-      <RetentionTable answered={answered} />
+      <RetentionTable result={result} />
     </>
   ),
-  paths: (answered) => (
+  paths: (result) => (
     <>
       <div className="px-4">
-        <PathsChart answered={answered} />
+        <PathsChart result={result} />
       </div>
-      <PathsTable answered={answered} />
+      <PathsTable result={result} />
     </>
   ),
 }
@@ -63,7 +63,7 @@ type Props = {
   onLater?: () => void
 }
 
-/** An insight with its result. */
+/** An insight with its response. */
 export const Tile = ({ insightId, range, onRemove, onEarlier, onLater }: Props) => {
   const projectId = useProjectId()
   const mayEdit = useMay('editor')
@@ -97,7 +97,7 @@ export const Tile = ({ insightId, range, onRemove, onEarlier, onLater }: Props) 
         {insight.error ? (
           <ErrorState error={insight.error} retry={() => void insight.refetch()} />
         ) : insight.data ? (
-          <TileAnswer key={insight.data.kind} insight={insight.data} kind={insight.data.kind} range={range} />
+          <TileResult key={insight.data.kind} insight={insight.data} kind={insight.data.kind} range={range} />
         ) : (
           <SkeletonLines />
         )}
@@ -114,7 +114,7 @@ const fitted = <K extends Kind>(kind: K, query: Queries[K], range: Range): Queri
   return { ...query, interval: fitInterval(query.interval, period, max) }
 }
 
-const TileAnswer = <K extends Kind>({
+const TileResult = <K extends Kind>({
   insight,
   kind,
   range: chosen,
@@ -125,9 +125,9 @@ const TileAnswer = <K extends Kind>({
 }) => {
   const saved = readSaved(kind, insight.query)
   const range = chosen ?? saved.range ?? DEFAULT_RANGE
-  const result = useAnswer(kind, askableQuery(kind, fitted(kind, saved.query, range)), range)
-  if (result.error && !result.isFetching)
-    return <ErrorState error={result.error} retry={() => void result.refetch()} />
-  if (!result.data) return <SkeletonLines />
-  return views[kind](result.data)
+  const response = useQueryResult(kind, validQueryOf(kind, fitted(kind, saved.query, range)), range)
+  if (response.error && !response.isFetching)
+    return <ErrorState error={response.error} retry={() => void response.refetch()} />
+  if (!response.data) return <SkeletonLines />
+  return views[kind](response.data)
 }

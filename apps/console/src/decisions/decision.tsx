@@ -46,7 +46,7 @@ export const DecisionPage = () => {
   const pause = useChange(
     () => unwrap(api.POST('/api/projects/{projectId}/decisions/{key}/pause', { params })),
     {
-      done: 'The decision is paused; everybody gets the fallback',
+      done: 'The decision is paused; everyone gets the fallback',
     },
   )
   const archive = useChange(

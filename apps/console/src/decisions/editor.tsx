@@ -157,7 +157,7 @@ export const DecisionEditor = ({
               Add variant
             </Button>
             <Select
-              label="Everybody else gets"
+              label="Everyone else gets"
               value={draft.fallbackVariant}
               onChange={(event) => change({ fallbackVariant: event.target.value })}
               options={draft.variants.map(({ key }) => [key, key] as const)}

@@ -38,7 +38,7 @@ export const RuleFields = ({
       rows={2}
       value={rule.condition}
       placeholder='{"==": [{"var": "traits.plan"}, "pro"]}'
-      hint="JsonLogic over traits, context and counts. Left empty, the rule fits everybody."
+      hint="JsonLogic over traits, context and counts. Left empty, the rule fits everyone."
       onChange={(event) => onChange({ condition: event.target.value })}
     />
     <div className="grid gap-4 sm:grid-cols-2">

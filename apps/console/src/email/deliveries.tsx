@@ -35,7 +35,7 @@ export const Deliveries = () => {
           params: { path: { projectId, id } },
         }),
       ),
-    { done: 'The email is sent once more' },
+    { done: 'The email is sent again' },
   )
   return (
     <>

@@ -4,7 +4,7 @@ import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { EmailSender } from '../api/types.ts'
-import { AdminsOnlyCard } from '../settings/role-required.tsx'
+import { RoleRequired } from '../settings/role-required.tsx'
 import { ApiCommand } from '../ui/api-command.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
@@ -31,7 +31,11 @@ export const Senders = () => {
           </For>
         }
       />
-      {isAdmin ? <SenderList adding={adding} onClose={() => setAdding(false)} /> : <AdminsOnlyCard />}
+      {isAdmin ? (
+        <SenderList adding={adding} onClose={() => setAdding(false)} />
+      ) : (
+        <RoleRequired needed="admin" />
+      )}
     </>
   )
 }

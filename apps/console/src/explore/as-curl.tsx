@@ -4,38 +4,38 @@ import { curlCommand } from '../ui/api-command.tsx'
 import { Button } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/code.tsx'
 import { Modal } from '../ui/dialog.tsx'
-import { zoneOf } from './ask.ts'
-import type { Kind } from './questions.ts'
+import type { Kind } from './query-types.ts'
+import { zoneOf } from './run-query.ts'
 import { resolveRange } from './time-range.ts'
-import type { QuestionState } from './use-question.ts'
+import type { QueryState } from './use-query-state.ts'
 
 /** Shows the API request of the page's query. */
-export const AsCurl = <K extends Kind>({ question }: { question: QuestionState<K> }) => {
+export const AsCurl = <K extends Kind>({ state }: { state: QueryState<K> }) => {
   const [open, setOpen] = useState(false)
   return (
     <>
-      <Button icon="copy" disabled={question.asked === undefined} onClick={() => setOpen(true)}>
+      <Button icon="copy" disabled={state.validQuery === undefined} onClick={() => setOpen(true)}>
         As curl
       </Button>
       <Modal
         open={open}
         onClose={() => setOpen(false)}
-        title="The same question by API"
+        title="The same query by API"
         description="Use a key with the scope manage:read."
         wide
       >
-        {open && <Command question={question} />}
+        {open && <Command state={state} />}
       </Modal>
     </>
   )
 }
 
-const Command = <K extends Kind>({ question: { kind, asked, range } }: { question: QuestionState<K> }) => {
+const Command = <K extends Kind>({ state: { kind, validQuery, range } }: { state: QueryState<K> }) => {
   const projectId = useProjectId()
-  const body = { ...asked, ...resolveRange(range, zoneOf(asked ?? {})) }
+  const body = { ...validQuery, ...resolveRange(range, zoneOf(validQuery ?? {})) }
   return (
     <CodeBlock
-      label="Command that asks this question"
+      label="Command that runs this query"
       text={curlCommand(
         `/api/projects/${projectId}/analytics/${kind}`,
         'key with the scope manage:read',

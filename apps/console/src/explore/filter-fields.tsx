@@ -5,8 +5,8 @@ import { Select } from '../ui/form.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Pick } from '../ui/pick.tsx'
 import { useProperties, usePropertyValues } from './known-properties.ts'
-import { filterValue, OPERATORS, valueText } from './question-url.ts'
-import type { Filter } from './questions.ts'
+import type { Filter } from './query-types.ts'
+import { filterValue, OPERATORS, valueText } from './query-url.ts'
 
 const MAX_FILTERS = 10
 const OPTIONS = Object.entries(OPERATORS)

@@ -11,9 +11,9 @@ import { PageTabs } from '../ui/page-tabs.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { AsCurl } from './as-curl.tsx'
 import { PeopleSheet } from './people-sheet.tsx'
-import type { Kind } from './questions.ts'
+import type { Kind } from './query-types.ts'
 import { SaveActions } from './save.tsx'
-import type { QuestionState } from './use-question.ts'
+import type { QueryState } from './use-query-state.ts'
 
 const TABS = [
   { to: '/p/$projectId/explore/trends', title: 'Trends' },
@@ -28,7 +28,7 @@ export const ExploreHeader = ({ actions, aside }: { actions?: ReactNode; aside?:
   <>
     <PageHeader
       title="Explore"
-      description="Questions about what people do. Save an answer to see it again on a dashboard."
+      description="Queries of what people do. Save a query as an insight to show it on a dashboard."
       actions={actions}
       aside={aside}
     />
@@ -37,17 +37,17 @@ export const ExploreHeader = ({ actions, aside }: { actions?: ReactNode; aside?:
 )
 
 /** A query page: the editor next to the result. */
-export const QuestionPage = <K extends Kind>({
-  question,
+export const QueryPage = <K extends Kind>({
+  state,
   editor,
   children,
 }: {
-  question: QuestionState<K>
+  state: QueryState<K>
   editor: ReactNode
   children: ReactNode
 }) => {
   const projectId = useProjectId()
-  const { insightId } = question
+  const { insightId } = state
   const insight = useQuery({
     queryKey: [projectId, 'insight', insightId],
     enabled: insightId !== undefined,
@@ -65,15 +65,15 @@ export const QuestionPage = <K extends Kind>({
         aside={saved && <Badge tone="info">{saved.name}</Badge>}
         actions={
           <>
-            <ExportEvents range={question.range} />
-            <AsCurl question={question} />
-            <SaveActions question={question} saved={saved} />
+            <ExportEvents range={state.range} />
+            <AsCurl state={state} />
+            <SaveActions state={state} saved={saved} />
           </>
         }
       />
       <div className="grid items-start gap-4 lg:grid-cols-[19rem_minmax(0,1fr)]">
         <Card padded>
-          <search aria-label="Question" className="flex flex-col gap-4">
+          <search aria-label="Query" className="flex flex-col gap-4">
             {editor}
           </search>
         </Card>
@@ -91,7 +91,7 @@ export const NothingYet = ({ title, children }: { title: string; children: React
     <Card>
       {names.length === 0 ? (
         <EmptyState icon="explore" title="No events yet">
-          <p className="mb-4">Send one, and it can be asked about within seconds.</p>
+          <p className="mb-4">Send one. Queries find it within seconds.</p>
           <FirstEvent />
         </EmptyState>
       ) : (

@@ -3,23 +3,23 @@ import { Card } from '../ui/card.tsx'
 import { formatDuration } from '../ui/duration.ts'
 import { formatNumber, formatPercent } from '../ui/format.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
-import type { Answered } from './ask.ts'
 import { useShowPeople } from './people-sheet.tsx'
-import type { Answers } from './questions.ts'
+import type { Results } from './query-types.ts'
+import type { QueryResult } from './run-query.ts'
 import { ShowPeople } from './show-people.tsx'
 import { groupName } from './trend-lines.ts'
 
-type Props = { answered: Answered<'funnel'> }
-type Step = Answers['funnel']['steps'][number]
-type Group = NonNullable<Answers['funnel']['groups']>[number]
+type Props = { result: QueryResult<'funnel'> }
+type Step = Results['funnel']['steps'][number]
+type Group = NonNullable<Results['funnel']['groups']>[number]
 
 const BAR =
   'h-7 w-full overflow-hidden rounded-md [&::-moz-progress-bar]:bg-series-1 [&::-webkit-progress-bar]:bg-subtle [&::-webkit-progress-value]:rounded-md [&::-webkit-progress-value]:bg-series-1'
 
 /** The steps as bars, which link to the people with the event. */
-export const FunnelBars = ({ answered: { query, range, answer } }: Props) => {
+export const FunnelBars = ({ result: { query, range, data } }: Props) => {
   const show = useShowPeople()
-  const last = answer.steps.at(-1)
+  const last = data.steps.at(-1)
   return (
     <>
       {last && (
@@ -31,8 +31,8 @@ export const FunnelBars = ({ answered: { query, range, answer } }: Props) => {
         </p>
       )}
       <ol aria-label="Steps" className="flex flex-col gap-4">
-        {answer.steps.map((step, place) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: steps are told apart by their place only
+        {data.steps.map((step, place) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: steps differ by their place only
           <li key={place} className="flex flex-col gap-1">
             <span className="flex flex-wrap items-baseline justify-between gap-x-3">
               <button
@@ -71,8 +71,8 @@ export const FunnelBars = ({ answered: { query, range, answer } }: Props) => {
 const peopleOf = (count: number): string => (count === 1 ? 'person' : 'people')
 
 /** Bars and tables of a funnel. */
-export const FunnelResult = ({ answered }: Props) => {
-  const { query, range, answer } = answered
+export const FunnelResult = ({ result }: Props) => {
+  const { query, range, data } = result
   const show = useShowPeople()
   const columns: Column<{ step: Step; place: number }>[] = [
     {
@@ -123,7 +123,7 @@ export const FunnelResult = ({ answered }: Props) => {
       sort: ({ group, other }) => groupName(group, other),
       cell: ({ group, other }) => groupName(group, other),
     },
-    ...answer.steps.map(
+    ...data.steps.map(
       ({ eventName }, place): Column<Group> => ({
         title: `${place + 1}. ${eventName}`,
         align: 'right',
@@ -144,25 +144,25 @@ export const FunnelResult = ({ answered }: Props) => {
   return (
     <>
       <Card title="Funnel" padded>
-        <FunnelBars answered={answered} />
+        <FunnelBars result={result} />
       </Card>
       <Card title="Steps">
         <DataTable
           label="Steps"
-          list={wholeList(answer.steps.map((step, place) => ({ step, place })))}
+          list={wholeList(data.steps.map((step, place) => ({ step, place })))}
           keyOf={({ place }) => String(place)}
           columns={columns}
           empty={null}
         />
       </Card>
-      {answer.groups && (
+      {data.groups && (
         <Card title="Groups" description="By the value at the first step.">
           <DataTable
             label="Groups"
-            list={wholeList(answer.groups)}
+            list={wholeList(data.groups)}
             keyOf={({ group, other }) => JSON.stringify([group, other])}
             columns={groupColumns}
-            empty={<p className="p-4 text-muted">Nobody took the first step.</p>}
+            empty={<p className="p-4 text-muted">No one took the first step.</p>}
           />
         </Card>
       )}

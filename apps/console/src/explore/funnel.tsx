@@ -1,13 +1,13 @@
 import { Button } from '../ui/button.tsx'
 import { Input, Select } from '../ui/form.tsx'
-import { AnswerOf } from './answer.tsx'
-import { useAnswer } from './ask.ts'
 import { BreakdownField, EventField, RangeFields } from './common-fields.tsx'
 import { FilterFields } from './filter-fields.tsx'
-import { NothingYet, QuestionPage } from './frame.tsx'
+import { NothingYet, QueryPage } from './frame.tsx'
 import { FunnelResult } from './funnel-result.tsx'
-import type { FunnelStep } from './questions.ts'
-import { type QuestionState, useQuestion } from './use-question.ts'
+import { ResultOf } from './query-result.tsx'
+import type { FunnelStep } from './query-types.ts'
+import { useQueryResult } from './run-query.ts'
+import { type QueryState, useQueryState } from './use-query-state.ts'
 
 const MAX_STEPS = 10
 const MIN_STEPS = 2
@@ -17,34 +17,34 @@ type Unit = keyof typeof UNITS
 
 /** The funnel page. */
 export const FunnelPage = () => {
-  const question = useQuestion('funnel')
-  const result = useAnswer('funnel', question.asked, question.range)
+  const state = useQueryState('funnel')
+  const response = useQueryResult('funnel', state.validQuery, state.range)
   return (
-    <QuestionPage question={question} editor={<FunnelEditor question={question} />}>
-      {question.asked === undefined ? (
+    <QueryPage state={state} editor={<FunnelEditor state={state} />}>
+      {state.validQuery === undefined ? (
         <NothingYet title="Choose the events of two steps">
           Such as <code>product_viewed</code> and then <code>order_placed</code>: the funnel shows how many
           people go on from one to the next.
         </NothingYet>
       ) : (
-        <AnswerOf result={result}>
-          {(answered) =>
-            answered.answer.steps[0]?.people === 0 ? (
-              <NothingYet title="Nobody took the first step">
+        <ResultOf response={response}>
+          {(result) =>
+            result.data.steps[0]?.people === 0 ? (
+              <NothingYet title="No one took the first step">
                 Choose a longer time range, or other filters.
               </NothingYet>
             ) : (
-              <FunnelResult answered={answered} />
+              <FunnelResult result={result} />
             )
           }
-        </AnswerOf>
+        </ResultOf>
       )}
-    </QuestionPage>
+    </QueryPage>
   )
 }
 
-const FunnelEditor = ({ question }: { question: QuestionState<'funnel'> }) => {
-  const { query, range, change, setRange } = question
+const FunnelEditor = ({ state }: { state: QueryState<'funnel'> }) => {
+  const { query, range, change, setRange } = state
   const { steps, breakdown, order, windowSeconds } = query
   return (
     <>

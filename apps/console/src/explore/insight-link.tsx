@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { useProjectId } from '../api/session.ts'
 import type { Insight } from '../api/types.ts'
-import { searchOfSaved } from './question-url.ts'
+import { searchOfSaved } from './query-url.ts'
 import { formatRange, type Range } from './time-range.ts'
 
 /** A link to the query of an insight, with `range` if given. */

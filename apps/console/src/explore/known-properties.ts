@@ -1,7 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
-import { atATime, whenBusy } from './ask.ts'
+import { atATime, whenBusy } from './run-query.ts'
 
 /** Properties that every event may have. */
 const COMMON: readonly string[] = [

@@ -1,7 +1,7 @@
 import { sankey, sankeyLinkHorizontal } from 'd3-sankey'
-import type { Answers } from './questions.ts'
+import type { Results } from './query-types.ts'
 
-type Paths = Answers['paths']
+type Paths = Results['paths']
 type Node = Paths['nodes'][number]
 
 type PathNode = Node & { people: number; x: number; y: number; width: number; height: number }

@@ -3,12 +3,12 @@ import { wholeList } from '../api/pages.ts'
 import { Card } from '../ui/card.tsx'
 import { formatNumber } from '../ui/format.tsx'
 import { DataTable } from '../ui/table.tsx'
-import type { Answered } from './ask.ts'
 import { layoutPaths } from './path-layout.ts'
 import { type Point, useShowPeople } from './people-sheet.tsx'
+import type { QueryResult } from './run-query.ts'
 import { ShowPeople } from './show-people.tsx'
 
-type Props = { answered: Answered<'paths'> }
+type Props = { result: QueryResult<'paths'> }
 
 /** The people of a step: those who viewed the page or had the event. */
 const pointOf = (name: string, range: { from: string; to: string }): Point => ({
@@ -20,9 +20,9 @@ const pointOf = (name: string, range: { from: string; to: string }): Point => ({
 })
 
 /** The paths as a flow chart, hidden from screen readers, which read the table. */
-export const PathsChart = ({ answered: { answer, range } }: Props) => {
+export const PathsChart = ({ result: { data, range } }: Props) => {
   const show = useShowPeople()
-  const { nodes, links, width, height } = useMemo(() => layoutPaths(answer), [answer])
+  const { nodes, links, width, height } = useMemo(() => layoutPaths(data), [data])
   return (
     <section aria-label="Chart of the ways" tabIndex={0} className="overflow-x-auto rounded">
       <svg
@@ -73,15 +73,15 @@ const MAX_NAME = 24
 const shorten = (name: string): string => (name.length > MAX_NAME ? `${name.slice(0, MAX_NAME - 1)}…` : name)
 
 /** The paths with their number of people. */
-export const PathsTable = ({ answered: { answer, range } }: Props) => {
+export const PathsTable = ({ result: { data, range } }: Props) => {
   const show = useShowPeople()
   const rows = useMemo(() => {
-    const byId = new Map(answer.nodes.map((node) => [node.id, node]))
-    return answer.links.flatMap(({ source, target, people }) => {
+    const byId = new Map(data.nodes.map((node) => [node.id, node]))
+    return data.links.flatMap(({ source, target, people }) => {
       const [from, to] = [byId.get(source), byId.get(target)]
       return from && to ? [{ from, to, people }] : []
     })
-  }, [answer])
+  }, [data])
   return (
     <DataTable
       label="Ways"
@@ -110,13 +110,13 @@ export const PathsTable = ({ answered: { answer, range } }: Props) => {
 }
 
 /** Chart and table of a paths query. */
-export const PathsResult = ({ answered }: Props) => (
+export const PathsResult = ({ result }: Props) => (
   <>
     <Card title="Ways within a session" padded>
-      <PathsChart answered={answered} />
+      <PathsChart result={result} />
     </Card>
     <Card title="Ways" description="How many people went from one step to the next.">
-      <PathsTable answered={answered} />
+      <PathsTable result={result} />
     </Card>
   </>
 )

@@ -1,35 +1,35 @@
 import { Input } from '../ui/form.tsx'
-import { AnswerOf } from './answer.tsx'
-import { useAnswer } from './ask.ts'
 import { EventField, RangeFields } from './common-fields.tsx'
-import { NothingYet, QuestionPage } from './frame.tsx'
+import { NothingYet, QueryPage } from './frame.tsx'
 import { PathsResult } from './paths-result.tsx'
-import { type QuestionState, useQuestion } from './use-question.ts'
+import { ResultOf } from './query-result.tsx'
+import { useQueryResult } from './run-query.ts'
+import { type QueryState, useQueryState } from './use-query-state.ts'
 
 /** The paths page. */
 export const PathsPage = () => {
-  const question = useQuestion('paths')
-  const result = useAnswer('paths', question.asked, question.range)
+  const state = useQueryState('paths')
+  const response = useQueryResult('paths', state.validQuery, state.range)
   return (
-    <QuestionPage question={question} editor={<PathsEditor question={question} />}>
-      <AnswerOf result={result}>
-        {(answered) =>
-          answered.answer.links.length === 0 ? (
+    <QueryPage state={state} editor={<PathsEditor state={state} />}>
+      <ResultOf response={response}>
+        {(result) =>
+          result.data.links.length === 0 ? (
             <NothingYet title="No paths in this time">
               A path is two different events or pages, or more, of one person in one session: events need a{' '}
               <code>sessionId</code>.
             </NothingYet>
           ) : (
-            <PathsResult answered={answered} />
+            <PathsResult result={result} />
           )
         }
-      </AnswerOf>
-    </QuestionPage>
+      </ResultOf>
+    </QueryPage>
   )
 }
 
-const PathsEditor = ({ question }: { question: QuestionState<'paths'> }) => {
-  const { query, range, change, setRange } = question
+const PathsEditor = ({ state }: { state: QueryState<'paths'> }) => {
+  const { query, range, change, setRange } = state
   return (
     <>
       <EventField

@@ -8,7 +8,7 @@ import { Modal } from '../ui/dialog.tsx'
 import { formatNumber, Time } from '../ui/format.tsx'
 import { EmptyState, SkeletonLines } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
-import type { Filter } from './questions.ts'
+import type { Filter } from './query-types.ts'
 
 /** Selects the events of a point or bar. */
 export type Point = {
@@ -113,7 +113,7 @@ const People = ({ point: { eventName, from, to, filters = [] } }: { point: Point
       ]}
       empty={
         <EmptyState icon="people" title="No people here">
-          Nobody whom Waymark knows had such an event in this time.
+          No known person had such an event in this time.
         </EmptyState>
       }
     />

@@ -1,6 +1,6 @@
-import type { Answers } from './questions.ts'
+import type { Results } from './query-types.ts'
 
-type Cohort = Answers['retention']['cohorts'][number]
+type Cohort = Results['retention']['cohorts'][number]
 
 /** Non-empty cohorts, and whether each of their periods has started by `to`. */
 export type ShownCohort = Cohort & { rates: readonly (number | null)[] }

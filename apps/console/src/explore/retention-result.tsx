@@ -4,32 +4,32 @@ import { Card } from '../ui/card.tsx'
 import { formatNumber, formatPercent } from '../ui/format.tsx'
 import { Plot } from '../ui/plot.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
-import { type Answered, zoneOf } from './ask.ts'
 import { useShowPeople } from './people-sheet.tsx'
 import { meanRates, retentionRates, type ShownCohort } from './retention-rates.ts'
+import { type QueryResult, zoneOf } from './run-query.ts'
 import { ShowPeople } from './show-people.tsx'
 import { bucketText } from './times.ts'
 
-type Props = { answered: Answered<'retention'> }
+type Props = { result: QueryResult<'retention'> }
 
 /** Darker for higher rates, with readable text. */
 const SHADES = ['', 'bg-series-1/10', 'bg-series-1/20', 'bg-series-1/30', 'bg-series-1/40']
 const shade = (rate: number): string => SHADES[Math.ceil(rate * (SHADES.length - 1))] ?? ''
 
-const useCohorts = ({ query, answer }: Answered<'retention'>): ShownCohort[] =>
+const useCohorts = ({ query, data }: QueryResult<'retention'>): ShownCohort[] =>
   useMemo(
     () =>
       retentionRates(
-        answer.cohorts,
+        data.cohorts,
         query.interval === 'week' || query.interval === 'month' ? query.interval : 'day',
         Date.now(),
       ),
-    [query, answer],
+    [query, data],
   )
 
 /** The rate of all people, by period. */
-export const RetentionChart = ({ answered, height }: Props & { height?: number }) => {
-  const cohorts = useCohorts(answered)
+export const RetentionChart = ({ result, height }: Props & { height?: number }) => {
+  const cohorts = useCohorts(result)
   const { x, lines } = useMemo(() => {
     const values = meanRates(cohorts)
     return {
@@ -42,7 +42,7 @@ export const RetentionChart = ({ answered, height }: Props & { height?: number }
       label="Chart of the share of people who came back"
       x={x}
       lines={lines}
-      formatX={(place) => periodName(answered.query.interval, place)}
+      formatX={(place) => periodName(result.query.interval, place)}
       formatY={formatPercent}
       {...(height !== undefined && { height })}
     />
@@ -53,14 +53,14 @@ const periodName = (interval: string, period: number): string =>
   `${interval.slice(0, 1).toUpperCase()}${interval.slice(1)} ${period}`
 
 /** The cohorts with their rate in each period. */
-export const RetentionTable = ({ answered }: Props) => {
-  const { query, range, answer } = answered
+export const RetentionTable = ({ result }: Props) => {
+  const { query, range, data } = result
   const show = useShowPeople()
-  const cohorts = useCohorts(answered)
+  const cohorts = useCohorts(result)
   const text = bucketText(query.interval, zoneOf(query))
   const endOf = ({ at }: ShownCohort): string => {
-    const place = answer.cohorts.findIndex((cohort) => cohort.at === at)
-    return answer.cohorts[place + 1]?.at ?? range.to
+    const place = data.cohorts.findIndex((cohort) => cohort.at === at)
+    return data.cohorts[place + 1]?.at ?? range.to
   }
   const columns: Column<ShownCohort>[] = [
     {
@@ -114,19 +114,19 @@ export const RetentionTable = ({ answered }: Props) => {
       list={wholeList(cohorts)}
       keyOf={({ at }) => at}
       columns={columns}
-      empty={<p className="p-4 text-muted">Nobody began in this time.</p>}
+      empty={<p className="p-4 text-muted">No one began in this time.</p>}
     />
   )
 }
 
 /** Chart and table of a retention query. */
-export const RetentionResult = ({ answered }: Props) => (
+export const RetentionResult = ({ result }: Props) => (
   <>
     <Card title="Who comes back" padded>
-      <RetentionChart answered={answered} />
+      <RetentionChart result={result} />
     </Card>
     <Card title="Cohorts" description="By when people began; the share of them who came back.">
-      <RetentionTable answered={answered} />
+      <RetentionTable result={result} />
     </Card>
   </>
 )

@@ -1,39 +1,39 @@
 import { Input, Select } from '../ui/form.tsx'
-import { AnswerOf } from './answer.tsx'
-import { useAnswer } from './ask.ts'
 import { EventField, RangeFields, ZoneField } from './common-fields.tsx'
-import { NothingYet, QuestionPage } from './frame.tsx'
-import { COHORT_INTERVALS } from './question-url.ts'
+import { NothingYet, QueryPage } from './frame.tsx'
+import { ResultOf } from './query-result.tsx'
+import { COHORT_INTERVALS } from './query-url.ts'
 import { RetentionResult } from './retention-result.tsx'
-import { type QuestionState, useQuestion } from './use-question.ts'
+import { useQueryResult } from './run-query.ts'
+import { type QueryState, useQueryState } from './use-query-state.ts'
 
 /** The retention page. */
 export const RetentionPage = () => {
-  const question = useQuestion('retention')
-  const result = useAnswer('retention', question.asked, question.range)
+  const state = useQueryState('retention')
+  const response = useQueryResult('retention', state.validQuery, state.range)
   return (
-    <QuestionPage question={question} editor={<RetentionEditor question={question} />}>
-      {question.asked === undefined ? (
+    <QueryPage state={state} editor={<RetentionEditor state={state} />}>
+      {state.validQuery === undefined ? (
         <NothingYet title="Choose the events people begin with and come back for">
           Such as <code>signed_up</code> and <code>order_placed</code>. Both may be the same.
         </NothingYet>
       ) : (
-        <AnswerOf result={result}>
-          {(answered) =>
-            answered.answer.cohorts.every(({ size }) => size === 0) ? (
-              <NothingYet title="Nobody began in this time">Choose a longer time range.</NothingYet>
+        <ResultOf response={response}>
+          {(result) =>
+            result.data.cohorts.every(({ size }) => size === 0) ? (
+              <NothingYet title="No one began in this time">Choose a longer time range.</NothingYet>
             ) : (
-              <RetentionResult answered={answered} />
+              <RetentionResult result={result} />
             )
           }
-        </AnswerOf>
+        </ResultOf>
       )}
-    </QuestionPage>
+    </QueryPage>
   )
 }
 
-const RetentionEditor = ({ question }: { question: QuestionState<'retention'> }) => {
-  const { query, range, change, setRange } = question
+const RetentionEditor = ({ state }: { state: QueryState<'retention'> }) => {
+  const { query, range, change, setRange } = state
   return (
     <>
       <EventField

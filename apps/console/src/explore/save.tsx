@@ -7,27 +7,27 @@ import { addToDashboard, useDashboards } from '../dashboards/dashboard-api.ts'
 import { Button, For } from '../ui/button.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { Form, Input, Select } from '../ui/form.tsx'
-import { formatQuestion, readSaved, toSaved } from './question-url.ts'
-import type { Kind } from './questions.ts'
-import type { QuestionState } from './use-question.ts'
+import type { Kind } from './query-types.ts'
+import { formatQuery, readSaved, toSaved } from './query-url.ts'
+import type { QueryState } from './use-query-state.ts'
 
 /** Buttons that save the query, for users with the permission. */
 export const SaveActions = <K extends Kind>({
-  question,
+  state,
   saved,
 }: {
-  question: QuestionState<K>
+  state: QueryState<K>
   saved: Insight | undefined
 }) => {
   const projectId = useProjectId()
   const [open, setOpen] = useState<'save' | 'dashboard'>()
-  const { kind, asked, range } = question
+  const { kind, validQuery, range } = state
   const update = useChange(
     (insight: Insight) =>
       unwrap(
         api.PATCH('/api/projects/{projectId}/insights/{id}', {
           params: { path: { projectId, id: insight.id } },
-          body: { kind, query: asked ? toSaved(kind, asked, range) : {} },
+          body: { kind, query: validQuery ? toSaved(kind, validQuery, range) : {} },
         }),
       ),
     { done: ({ name }) => `${name} saved` },
@@ -40,18 +40,18 @@ export const SaveActions = <K extends Kind>({
           <Button icon="dashboards" onClick={() => setOpen('dashboard')}>
             Add to dashboard
           </Button>
-          {isChanged(question, saved) && (
-            <Button busy={update.isPending} disabled={!asked} onClick={() => update.mutate(saved)}>
+          {isChanged(state, saved) && (
+            <Button busy={update.isPending} disabled={!validQuery} onClick={() => update.mutate(saved)}>
               Save changes
             </Button>
           )}
         </>
       )}
-      <Button look="primary" disabled={asked === undefined} onClick={() => setOpen('save')}>
+      <Button look="primary" disabled={validQuery === undefined} onClick={() => setOpen('save')}>
         {saved ? 'Save as new' : 'Save'}
       </Button>
       <Modal open={open === 'save'} onClose={close} title="Save insight">
-        <SaveForm question={question} onDone={close} />
+        <SaveForm state={state} onDone={close} />
       </Modal>
       <Modal open={open === 'dashboard'} onClose={close} title="Add to dashboard">
         {saved && <DashboardForm insight={saved} onDone={close} />}
@@ -60,19 +60,19 @@ export const SaveActions = <K extends Kind>({
   )
 }
 
-const isChanged = <K extends Kind>({ kind, asked, range }: QuestionState<K>, saved: Insight): boolean => {
-  if (asked === undefined) return false
-  const next = readSaved(kind, toSaved(kind, asked, range))
+const isChanged = <K extends Kind>({ kind, validQuery, range }: QueryState<K>, saved: Insight): boolean => {
+  if (validQuery === undefined) return false
+  const next = readSaved(kind, toSaved(kind, validQuery, range))
   const last = readSaved(kind, saved.query)
-  const texts = [next, last].map((one) => JSON.stringify([formatQuestion(kind, one.query), one.range]))
+  const texts = [next, last].map((one) => JSON.stringify([formatQuery(kind, one.query), one.range]))
   return texts[0] !== texts[1]
 }
 
 const SaveForm = <K extends Kind>({
-  question: { kind, asked, range, setInsight },
+  state: { kind, validQuery, range, setInsight },
   onDone,
 }: {
-  question: QuestionState<K>
+  state: QueryState<K>
   onDone: () => void
 }) => {
   const projectId = useProjectId()
@@ -81,7 +81,7 @@ const SaveForm = <K extends Kind>({
       const made = await unwrap(
         api.POST('/api/projects/{projectId}/insights', {
           params: { path: { projectId } },
-          body: { name, kind, query: asked ? toSaved(kind, asked, range) : {} },
+          body: { name, kind, query: validQuery ? toSaved(kind, validQuery, range) : {} },
         }),
       )
       if (dashboard) await addToDashboard(projectId, dashboard, made.id)
@@ -108,8 +108,8 @@ const SaveForm = <K extends Kind>({
       <DashboardSelect optional />
       {'preset' in range && (
         <p className="text-muted">
-          It is saved without its time range: whoever looks at it chooses one. A range between two times is
-          saved with it.
+          It is saved without its time range, which each reader selects. A range between two times is saved
+          with it.
         </p>
       )}
     </Form>

@@ -85,7 +85,7 @@ export const SavedPage = () => {
           empty={
             <EmptyState icon="explore" title="No saved insights yet">
               <p className="mb-4">
-                Ask a question in <TrendsLink /> and save it, or save one by API.
+                Run a query in <TrendsLink /> and save it, or save one by API.
               </p>
               <For atLeast="editor">
                 <ApiCommand

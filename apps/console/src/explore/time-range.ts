@@ -1,5 +1,5 @@
 import { Temporal } from 'temporal-polyfill'
-import type { Interval } from './questions.ts'
+import type { Interval } from './query-types.ts'
 
 /** Relative ranges by their names in URLs. */
 export const PRESETS = {

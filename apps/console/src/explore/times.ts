@@ -1,4 +1,4 @@
-import type { Interval } from './questions.ts'
+import type { Interval } from './query-types.ts'
 
 const STYLES: Record<Interval, Intl.DateTimeFormatOptions> = {
   hour: { dateStyle: 'medium', timeStyle: 'short' },

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { Answers, Queries } from './questions.ts'
+import type { Queries, Results } from './query-types.ts'
 import { bucketRange, lineFilters, trendLines } from './trend-lines.ts'
 
-type Found = Answers['trends']['series'][number]
+type Found = Results['trends']['series'][number]
 const found = (fields: Partial<Found>): Found => ({
   ...{ series: 0, eventName: null, metric: 'events', group: null, other: false, currency: null },
   ...{ total: 0, values: [0, 0] },

@@ -1,8 +1,8 @@
 import { formatMoney, formatNumber } from '../ui/format.tsx'
-import { METRICS, needsProperty } from './question-url.ts'
-import type { Answers, Filter, Queries, TrendSeries } from './questions.ts'
+import type { Filter, Queries, Results, TrendSeries } from './query-types.ts'
+import { METRICS, needsProperty } from './query-url.ts'
 
-type Trends = Answers['trends']
+type Trends = Results['trends']
 
 /** A line of a trend chart. */
 export type TrendLine = {
@@ -35,14 +35,14 @@ export const groupName = (group: string | null, other: boolean): string =>
 const two = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 })
 
 /** The lines of a result, in order. */
-export const trendLines = (query: Queries['trends'], answer: Trends): TrendLine[] => {
+export const trendLines = (query: Queries['trends'], data: Trends): TrendLine[] => {
   const isGrouped = query.breakdown !== undefined
   const used = new Map<string, number>()
-  return answer.series.map((found) => {
+  return data.series.map((found) => {
     const { series, group, other, currency, total, values, previousTotal, previousValues, metric } = found
-    const asked = query.series[series]
+    const requested = query.series[series]
     const parts = [
-      ...(query.series.length > 1 || !isGrouped ? [asked ? seriesName(asked) : metric] : []),
+      ...(query.series.length > 1 || !isGrouped ? [requested ? seriesName(requested) : metric] : []),
       ...(isGrouped ? [groupName(group, other)] : []),
       ...(currency === null ? [] : [currency]),
     ]
@@ -92,13 +92,13 @@ export const lineFilters = (
   if (line.group !== null)
     return [...own, ...bots, { property: breakdown, op: 'eq', value: typed(line.group) }]
   if (!line.other) return [...own, ...bots, { property: breakdown, op: 'not_exists' }]
-  const told = lines.flatMap(({ series, group }) =>
+  const shown = lines.flatMap(({ series, group }) =>
     series === line.series && group !== null ? [typed(group)] : [],
   )
   return [
     ...own,
     ...bots,
     { property: breakdown, op: 'exists' },
-    ...(told.length > 0 ? [{ property: breakdown, op: 'not_in' as const, value: told }] : []),
+    ...(shown.length > 0 ? [{ property: breakdown, op: 'not_in' as const, value: shown }] : []),
   ]
 }

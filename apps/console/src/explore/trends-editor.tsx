@@ -5,14 +5,14 @@ import { Pick } from '../ui/pick.tsx'
 import { BreakdownField, EventField, RangeFields, ZoneField } from './common-fields.tsx'
 import { FilterFields } from './filter-fields.tsx'
 import { useProperties } from './known-properties.ts'
-import { INTERVALS, METRICS, needsProperty } from './question-url.ts'
-import type { Interval, Metric, TrendSeries } from './questions.ts'
-import type { QuestionState } from './use-question.ts'
+import type { Interval, Metric, TrendSeries } from './query-types.ts'
+import { INTERVALS, METRICS, needsProperty } from './query-url.ts'
+import type { QueryState } from './use-query-state.ts'
 
 const MAX_SERIES = 10
 
-export const TrendsEditor = ({ question }: { question: QuestionState<'trends'> }) => {
-  const { query, range, change, setRange } = question
+export const TrendsEditor = ({ state }: { state: QueryState<'trends'> }) => {
+  const { query, range, change, setRange } = state
   const { series, interval, timeZone, breakdown, limit, compareTo, includeBots } = query
   const set = (place: number, changed: TrendSeries) => change({ series: series.with(place, changed) })
   return (

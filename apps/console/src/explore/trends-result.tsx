@@ -4,43 +4,43 @@ import { Card } from '../ui/card.tsx'
 import { formatCompact, formatMoney, formatPercent } from '../ui/format.tsx'
 import { Plot, type PlotLine, seriesColor } from '../ui/plot.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
-import { type Answered, zoneOf } from './ask.ts'
 import { useProperties } from './known-properties.ts'
 import { useShowPeople } from './people-sheet.tsx'
-import { typedValue } from './question-url.ts'
+import { typedValue } from './query-url.ts'
+import { type QueryResult, zoneOf } from './run-query.ts'
 import { ShowPeople } from './show-people.tsx'
 import { bucketText } from './times.ts'
 import { bucketRange, lineFilters, type TrendLine, trendLines } from './trend-lines.ts'
 
-type Props = { answered: Answered<'trends'> }
+type Props = { result: QueryResult<'trends'> }
 
 /** Number of rows of values per page. */
 const PAGE = 14
 
 /** Opens the people of a value of a line, or of the whole line. */
-const usePeopleOfTrend = ({ query, range, answer }: Answered<'trends'>, lines: readonly TrendLine[]) => {
+const usePeopleOfTrend = ({ query, range, data }: QueryResult<'trends'>, lines: readonly TrendLine[]) => {
   const show = useShowPeople()
   const { typesOf } = useProperties(undefined)
   const text = bucketText(query.interval, zoneOf(query))
   return (line: TrendLine, place?: number) => {
     const typed = (value: string) => typedValue(value, typesOf(query.breakdown ?? ''))
-    const at = place === undefined ? undefined : answer.buckets[place]
+    const at = place === undefined ? undefined : data.buckets[place]
     show({
       title: at === undefined ? line.label : `${line.label}, ${text(at)}`,
       eventName: query.series[line.series]?.eventName,
-      ...(place === undefined ? range : bucketRange(answer.buckets, place, range)),
+      ...(place === undefined ? range : bucketRange(data.buckets, place, range)),
       filters: lineFilters(query, lines, line, typed),
     })
   }
 }
 
 /** The lines of a result. Points open the list of people. */
-export const TrendsChart = ({ answered, height }: Props & { height?: number }) => {
-  const { query, answer } = answered
+export const TrendsChart = ({ result, height }: Props & { height?: number }) => {
+  const { query, data } = result
   const zone = zoneOf(query)
-  const lines = useMemo(() => trendLines(query, answer), [query, answer])
-  const showPeople = usePeopleOfTrend(answered, lines)
-  const x = useMemo(() => answer.buckets.map((at) => Date.parse(at) / 1000), [answer])
+  const lines = useMemo(() => trendLines(query, data), [query, data])
+  const showPeople = usePeopleOfTrend(result, lines)
+  const x = useMemo(() => data.buckets.map((at) => Date.parse(at) / 1000), [data])
   const drawn = useMemo(
     (): PlotLine[] => [
       ...lines.map(({ label, values, format }, color) => ({ label, values, color, format })),
@@ -69,7 +69,7 @@ export const TrendsChart = ({ answered, height }: Props & { height?: number }) =
       x={x}
       timeZone={zone}
       lines={drawn}
-      formatX={(place) => text(answer.buckets[place] ?? '')}
+      formatX={(place) => text(data.buckets[place] ?? '')}
       formatY={isMoney ? (value) => formatMoney(value, currency) : formatCompact}
       onPoint={(line, place) => {
         const found = lines[line]
@@ -81,10 +81,10 @@ export const TrendsChart = ({ answered, height }: Props & { height?: number }) =
 }
 
 /** The total of each line, with its color in the chart. */
-export const TrendsTotals = ({ answered }: Props) => {
-  const { query, answer } = answered
-  const lines = useMemo(() => trendLines(query, answer), [query, answer])
-  const showPeople = usePeopleOfTrend(answered, lines)
+export const TrendsTotals = ({ result }: Props) => {
+  const { query, data } = result
+  const lines = useMemo(() => trendLines(query, data), [query, data])
+  const showPeople = usePeopleOfTrend(result, lines)
   const columns: Column<TrendLine>[] = [
     {
       title: 'Series',
@@ -137,13 +137,13 @@ const changeOf = ({ total, previousTotal }: TrendLine): number | null =>
   previousTotal ? (total - previousTotal) / previousTotal : null
 
 /** Totals and all values of a result. */
-export const TrendsTables = ({ answered }: Props) => {
-  const { query, answer } = answered
-  const lines = useMemo(() => trendLines(query, answer), [query, answer])
-  const showPeople = usePeopleOfTrend(answered, lines)
+export const TrendsTables = ({ result }: Props) => {
+  const { query, data } = result
+  const lines = useMemo(() => trendLines(query, data), [query, data])
+  const showPeople = usePeopleOfTrend(result, lines)
   const [count, setCount] = useState(PAGE)
   const text = bucketText(query.interval, zoneOf(query))
-  const places = answer.buckets.map((_, place) => answer.buckets.length - 1 - place)
+  const places = data.buckets.map((_, place) => data.buckets.length - 1 - place)
   const list: List<number> = {
     ...wholeList(places.slice(0, count)),
     hasNextPage: places.length > count,
@@ -155,11 +155,11 @@ export const TrendsTables = ({ answered }: Props) => {
       sort: (place) => place,
       cell: (place) => (
         <time
-          dateTime={answer.buckets[place]}
-          title={`UTC ${answer.buckets[place]}`}
+          dateTime={data.buckets[place]}
+          title={`UTC ${data.buckets[place]}`}
           className="whitespace-nowrap tabular-nums"
         >
-          {text(answer.buckets[place] ?? '')}
+          {text(data.buckets[place] ?? '')}
         </time>
       ),
     },
@@ -179,7 +179,7 @@ export const TrendsTables = ({ answered }: Props) => {
   return (
     <>
       <Card title="Totals">
-        <TrendsTotals answered={answered} />
+        <TrendsTotals result={result} />
       </Card>
       <Card title="Values">
         <DataTable label="Values" list={list} keyOf={String} columns={columns} empty={null} />

@@ -1,45 +1,45 @@
 import { Card } from '../ui/card.tsx'
 import { Notice } from '../ui/states.tsx'
-import { AnswerOf } from './answer.tsx'
-import { useAnswer } from './ask.ts'
-import { NothingYet, QuestionPage } from './frame.tsx'
+import { NothingYet, QueryPage } from './frame.tsx'
+import { ResultOf } from './query-result.tsx'
+import { useQueryResult } from './run-query.ts'
 import { TrendsEditor } from './trends-editor.tsx'
 import { TrendsChart, TrendsTables } from './trends-result.tsx'
-import { useQuestion } from './use-question.ts'
+import { useQueryState } from './use-query-state.ts'
 
 /** Metrics over time. */
 export const TrendsPage = () => {
-  const question = useQuestion('trends')
-  const result = useAnswer('trends', question.asked, question.range)
+  const state = useQueryState('trends')
+  const response = useQueryResult('trends', state.validQuery, state.range)
   return (
-    <QuestionPage question={question} editor={<TrendsEditor question={question} />}>
-      {question.asked === undefined ? (
+    <QueryPage state={state} editor={<TrendsEditor state={state} />}>
+      {state.validQuery === undefined ? (
         <NothingYet title="Choose a property">
           A sum, an average or a percentile is of a property that has numbers.
         </NothingYet>
       ) : (
-        <AnswerOf result={result}>
-          {(answered) =>
-            answered.answer.series.length === 0 ? (
+        <ResultOf response={response}>
+          {(result) =>
+            result.data.series.length === 0 ? (
               <NothingYet title="Nothing in this time">
                 Choose a longer time range, or other filters.
               </NothingYet>
             ) : (
               <>
-                {answered.answer.series.every(({ total }) => total === 0) && (
+                {result.data.series.every(({ total }) => total === 0) && (
                   <Notice>
                     Nothing in this time. Bots are left out, and scripts such as curl count as bots.
                   </Notice>
                 )}
                 <Card title="Over time" padded>
-                  <TrendsChart answered={answered} />
+                  <TrendsChart result={result} />
                 </Card>
-                <TrendsTables answered={answered} />
+                <TrendsTables result={result} />
               </>
             )
           }
-        </AnswerOf>
+        </ResultOf>
       )}
-    </QuestionPage>
+    </QueryPage>
   )
 }

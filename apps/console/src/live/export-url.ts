@@ -1,5 +1,5 @@
-import { isComplete } from '../explore/question-url.ts'
-import type { Filter } from '../explore/questions.ts'
+import type { Filter } from '../explore/query-types.ts'
+import { isComplete } from '../explore/query-url.ts'
 
 export const FORMATS = [
   ['jsonl', 'JSON lines'],

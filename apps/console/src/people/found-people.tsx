@@ -31,11 +31,11 @@ export const FoundPeople = ({ search }: { search: string }) => {
           cell: (person) => <PersonLink id={person.id}>{nameOf(person)}</PersonLink>,
         },
         { title: 'User', wide: true, cell: ({ userId }) => userId ?? '–' },
-        { title: 'E-mail', wide: true, cell: ({ traits }) => `${traits.email ?? '–'}` },
+        { title: 'Email', wide: true, cell: ({ traits }) => `${traits.email ?? '–'}` },
         { title: 'First seen', align: 'right', cell: ({ createdAt }) => <Time at={createdAt} as="ago" /> },
       ]}
       empty={
-        <EmptyState icon="people" title={`Nobody found for ${search}`}>
+        <EmptyState icon="people" title={`No one found for ${search}`}>
           Ids and traits are compared exactly, with capital letters.
         </EmptyState>
       }
@@ -45,7 +45,7 @@ export const FoundPeople = ({ search }: { search: string }) => {
 
 const TRAIT = /^([^=@\s]+)=(.+)$/
 
-/** `plan=pro` searches for a trait, as text and as parsed JSON. Anything else is an id or an e-mail address. */
+/** `plan=pro` searches for a trait, as text and as parsed JSON. Anything else is an id or an email address. */
 const queryOf = (search: string): { search: string } | { filters: string } => {
   const [, name, text] = TRAIT.exec(search) ?? []
   if (name === undefined || text === undefined) return { search }

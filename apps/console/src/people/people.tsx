@@ -11,14 +11,14 @@ export const People = () => {
   const [{ search = '' }, setSearch] = useUrlState<'search'>()
   return (
     <>
-      <PageHeader title="People" description="Find somebody by an id, an e-mail address or a trait." />
+      <PageHeader title="People" description="Find someone by an id, an email address or a trait." />
       <Card className="mb-4" padded>
         <Form submit="Find" onSubmit={(values) => setSearch({ search: values.search?.trim() ?? '' })}>
           <Input
             key={search}
-            label="Id, e-mail or trait"
+            label="Id, email or trait"
             name="search"
-            hint="The whole id, the beginning of the e-mail address, or a trait as plan=pro"
+            hint="The whole id, the beginning of the email address, or a trait as plan=pro"
             defaultValue={search}
             maxLength={200}
           />

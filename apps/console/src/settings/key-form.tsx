@@ -59,7 +59,7 @@ export const KeyForm = ({ onDone, onCancel }: { onDone: (key: string) => void; o
         onChange={(event) => setKind(event.target.value === 'pub' ? 'pub' : 'sec')}
         options={[
           ['sec', 'A server, which keeps it secret'],
-          ['pub', 'Browsers, where everybody can read it'],
+          ['pub', 'Browsers, where everyone can read it'],
         ]}
       />
       <Checkboxes

@@ -159,8 +159,8 @@ export const Members = () => {
                         confirm="Remove it"
                         onConfirm={() => resetFactor.mutateAsync(id)}
                       >
-                        For somebody who has lost their phone and their recovery codes. Make sure that it is
-                        them who asks. They are signed out, and sign in with the password only.
+                        For someone who has lost their phone and their recovery codes. Make sure that it is
+                        the member who asks. They are signed out, and sign in with the password only.
                       </ConfirmButton>
                     )}
                   </span>
@@ -238,7 +238,7 @@ export const Members = () => {
           />
         </Card>
       </div>
-      <Modal open={inviting} onClose={() => setInviting(false)} title="Invite somebody">
+      <Modal open={inviting} onClose={() => setInviting(false)} title="Invite someone">
         <Form
           submit="Create invitation"
           busy={invite.isPending}

@@ -99,7 +99,7 @@ export const ProjectSettings = () => {
             confirm="Leave project"
             onConfirm={leave}
           >
-            You can no longer open it until somebody invites you again. Its last owner cannot leave it.
+            You can no longer open it until someone invites you again. Its last owner cannot leave it.
           </ConfirmButton>
         </Card>
         <For atLeast="owner">
@@ -191,7 +191,7 @@ const SettingsForm = ({ settings }: { settings: Settings }) => {
           min={1}
           max={3650}
           placeholder="For ever"
-          hint="Older events are deleted within a day and do not come back. Empty: kept for ever."
+          hint="Older events are deleted within a day and do not come back. Empty: kept forever."
           defaultValue={settings.retentionDays}
         />
         <Switch

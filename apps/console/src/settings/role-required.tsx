@@ -1,12 +1,13 @@
+import type { Role } from '../api/types.ts'
 import { Card } from '../ui/card.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { SettingsHeader } from './header.tsx'
 
-/** Shown to users who are not admins. */
-export const AdminsOnlyCard = () => (
+/** Shown in place of a page that needs a role. */
+export const RoleRequired = ({ needed }: { needed: Exclude<Role, 'viewer'> }) => (
   <Card>
-    <EmptyState icon="key" title="Only admins see this page">
-      Ask an owner of the project for the role admin.
+    <EmptyState icon="key" title={`Only ${needed}s see this page`}>
+      {needed === 'editor' ? 'Ask an admin' : 'Ask an owner'} of the project for the role {needed}.
     </EmptyState>
   </Card>
 )
@@ -14,18 +15,13 @@ export const AdminsOnlyCard = () => (
 export const AdminsOnly = () => (
   <>
     <SettingsHeader />
-    <AdminsOnlyCard />
+    <RoleRequired needed="admin" />
   </>
 )
 
-/** Shown to users who are not editors. */
 export const EditorsOnly = () => (
   <>
     <SettingsHeader />
-    <Card>
-      <EmptyState icon="key" title="Only editors see this page">
-        Ask an admin of the project for the role editor.
-      </EmptyState>
-    </Card>
+    <RoleRequired needed="editor" />
   </>
 )

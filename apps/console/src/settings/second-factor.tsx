@@ -33,7 +33,7 @@ export const SecondFactorCard = () => {
     if (setUpAt === null)
       return (
         <div className="flex flex-col items-start gap-3">
-          <p className="text-muted">Whoever learns your password can sign in as you.</p>
+          <p className="text-muted">Anyone who learns your password can sign in as you.</p>
           <Button look="primary" onClick={() => setSettingUp(true)}>
             Set up a second factor
           </Button>

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useMay, useProject } from '../api/session.ts'
@@ -13,6 +13,7 @@ import { Form, Input, Switch } from '../ui/form.tsx'
 import { EmptyState, ErrorState, Notice, SkeletonLines } from '../ui/states.tsx'
 import { SettingsHeader } from './header.tsx'
 import { ProviderForm } from './provider-form.tsx'
+import { RoleRequired } from './role-required.tsx'
 
 /** The providers of the project's tenant, its domains, and whether its members must use them. */
 export const SingleSignOn = () => {
@@ -22,11 +23,7 @@ export const SingleSignOn = () => {
     return (
       <>
         <SettingsHeader />
-        <Card>
-          <EmptyState icon="key" title="Only owners see this page">
-            Ask an owner of the project to set up single sign-on.
-          </EmptyState>
-        </Card>
+        <RoleRequired needed="owner" />
       </>
     )
   return (
@@ -71,25 +68,17 @@ const Providers = ({ tenantId }: { tenantId: string }) => {
       {list.data?.data.length === 0 && <EmptyState icon="key" title="No providers" />}
       <ul className="flex flex-col gap-4">
         {list.data?.data.map((provider) => (
-          <li key={provider.id} className="rounded-lg border border-line p-4">
-            <div className="mb-3 flex flex-wrap items-center justify-between gap-2">
-              <h3 className="font-semibold">{provider.name}</h3>
-              <div className="flex gap-2">
-                <Button small onClick={() => setEditing(provider)}>
-                  Edit {provider.name}
-                </Button>
-                <ConfirmButton
-                  small
-                  label="Remove"
-                  title={`Remove ${provider.name}?`}
-                  confirm="Remove"
-                  onConfirm={() => remove.mutateAsync(provider.id)}
-                >
-                  Its users are signed out and unlinked. They keep their roles, and can set a password by
-                  email.
-                </ConfirmButton>
-              </div>
-            </div>
+          <ListItem
+            key={provider.id}
+            name={provider.name}
+            actions={
+              <Button small onClick={() => setEditing(provider)}>
+                Edit {provider.name}
+              </Button>
+            }
+            onRemove={() => remove.mutateAsync(provider.id)}
+            removal="Its users are signed out and unlinked. They keep their roles, and can set a password by email."
+          >
             <Facts
               rows={[
                 ['Issuer', provider.issuer],
@@ -102,7 +91,7 @@ const Providers = ({ tenantId }: { tenantId: string }) => {
                 ],
               ]}
             />
-          </li>
+          </ListItem>
         ))}
       </ul>
       <Modal
@@ -169,31 +158,23 @@ const Domain = ({ domain, tenantId }: { domain: TenantDomain; tenantId: string }
     quiet: true,
   })
   return (
-    <li className="flex flex-col gap-2 rounded-lg border border-line p-3">
-      <div className="flex flex-wrap items-center justify-between gap-2">
-        <span className="flex items-center gap-2 font-medium">
-          {domain.domain}
-          <Badge tone={domain.verifiedAt ? 'good' : 'warning'}>
-            {domain.verifiedAt ? 'verified' : 'not verified'}
-          </Badge>
-        </span>
-        <span className="flex gap-2">
-          {!domain.verifiedAt && (
-            <Button small busy={verify.isPending} onClick={() => verify.mutate()}>
-              Verify {domain.domain}
-            </Button>
-          )}
-          <ConfirmButton
-            small
-            label="Remove"
-            title={`Remove ${domain.domain}?`}
-            confirm="Remove"
-            onConfirm={() => remove.mutateAsync()}
-          >
-            No more accounts are created for its addresses. Accounts that exist stay.
-          </ConfirmButton>
-        </span>
-      </div>
+    <ListItem
+      name={domain.domain}
+      badge={
+        <Badge tone={domain.verifiedAt ? 'good' : 'warning'}>
+          {domain.verifiedAt ? 'verified' : 'not verified'}
+        </Badge>
+      }
+      actions={
+        !domain.verifiedAt && (
+          <Button small busy={verify.isPending} onClick={() => verify.mutate()}>
+            Verify {domain.domain}
+          </Button>
+        )
+      }
+      onRemove={() => remove.mutateAsync()}
+      removal="No more accounts are created for its addresses. Accounts that exist stay."
+    >
       {!domain.verifiedAt && (
         <CodeBlock
           label={`DNS record of ${domain.domain}`}
@@ -203,9 +184,43 @@ const Domain = ({ domain, tenantId }: { domain: TenantDomain; tenantId: string }
       {verify.error && (
         <Notice tone="danger">The TXT record was not found. DNS changes may take an hour.</Notice>
       )}
-    </li>
+    </ListItem>
   )
 }
+
+/** A provider or domain, with buttons that act on it. */
+const ListItem = ({
+  name,
+  badge,
+  actions,
+  onRemove,
+  removal,
+  children,
+}: {
+  name: string
+  badge?: ReactNode
+  actions: ReactNode
+  onRemove: () => Promise<unknown>
+  /** What removing it does. */
+  removal: string
+  children: ReactNode
+}) => (
+  <li className="flex flex-col gap-3 rounded-lg border border-line p-4">
+    <div className="flex flex-wrap items-center justify-between gap-2">
+      <h3 className="flex items-center gap-2 font-semibold">
+        {name}
+        {badge}
+      </h3>
+      <div className="flex gap-2">
+        {actions}
+        <ConfirmButton small label="Remove" title={`Remove ${name}?`} confirm="Remove" onConfirm={onRemove}>
+          {removal}
+        </ConfirmButton>
+      </div>
+    </div>
+    {children}
+  </li>
+)
 
 const Policy = ({ tenantId }: { tenantId: string }) => {
   const query = { tenantId }
@@ -225,7 +240,7 @@ const Policy = ({ tenantId }: { tenantId: string }) => {
         checked={policy.data?.oidcOnly ?? false}
         disabled={policy.data === undefined || change.isPending}
         onChange={(oidcOnly) => change.mutate(oidcOnly)}
-        hint="Members reach the projects of the company only after a sign-in with a provider. Owners still reach their own projects with their password, in case the provider is away."
+        hint="Members reach the projects of the company only after a sign-in with a provider. Owners still reach their own projects with their password, in case the provider is not available."
       />
     </Card>
   )

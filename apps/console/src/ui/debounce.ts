@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react'
 
-/** How long typing must pause before what was typed is asked for, in ms. */
+/** How long typing must pause before the text is used, in ms. */
 export const TYPING_PAUSE_MS = 300
 
 /** The value once it has not changed for a moment. Compared by identity, so objects must be kept between renders. */

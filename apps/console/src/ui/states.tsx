@@ -12,7 +12,7 @@ export const Skeleton = ({ className = 'h-4 w-full' }: { className?: string }) =
 export const SkeletonLines = ({ lines = 5 }: { lines?: number }) => (
   <div role="status" aria-label="Loading" className="flex flex-col gap-3 p-4">
     {Array.from({ length: lines }, (_, line) => (
-      // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all alike
+      // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all the same
       <Skeleton key={line} className={`h-4 ${['w-full', 'w-5/6', 'w-3/4'][line % 3]}`} />
     ))}
   </div>

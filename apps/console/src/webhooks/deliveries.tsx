@@ -59,7 +59,7 @@ export const Deliveries = ({
           params: { path: { projectId, id: webhookId, deliveryId } },
         }),
       ),
-    { done: 'It is sent once more', onDone: close },
+    { done: 'It is sent again', onDone: close },
   )
   return (
     <Card

@@ -2,7 +2,7 @@ import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react
 import pLimit from 'p-limit'
 import { ApiError, api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
-import type { Answers, Kind, Queries } from './questions.ts'
+import type { Kind, Queries, Results } from './query-types.ts'
 import { type Range, readerZone, resolveRange } from './time-range.ts'
 
 /** Concurrent queries of this page. A project may run four, and others may use some. */
@@ -21,14 +21,14 @@ export const whenBusy = {
 type Period = { from: string; to: string }
 
 /** A query with its result. */
-export type Answered<K extends Kind> = { query: Queries[K]; range: Period; answer: Answers[K] }
+export type QueryResult<K extends Kind> = { query: Queries[K]; range: Period; data: Results[K] }
 
-const asks: {
+const requests: {
   readonly [K in Kind]: (
     projectId: string,
     body: Queries[K] & Period,
     signal: AbortSignal,
-  ) => Promise<Answers[K]>
+  ) => Promise<Results[K]>
 } = {
   trends: (projectId, body, signal) =>
     unwrap(
@@ -61,22 +61,22 @@ export const zoneOf = (query: { timeZone?: string } | object): string =>
   'timeZone' in query && typeof query.timeZone === 'string' ? query.timeZone : readerZone()
 
 /** The result of a query; without a query there is no request. The last result stays until the next one arrives. */
-export const useAnswer = <K extends Kind>(
+export const useQueryResult = <K extends Kind>(
   kind: K,
   query: Queries[K] | undefined,
   range: Range,
-): UseQueryResult<Answered<K>> => {
+): UseQueryResult<QueryResult<K>> => {
   const projectId = useProjectId()
   return useQuery({
-    queryKey: [projectId, 'answer', kind, query, range],
+    queryKey: [projectId, 'query-result', kind, query, range],
     enabled: query !== undefined,
     queryFn: ({ signal }) =>
       atATime(async () => {
         signal.throwIfAborted()
-        const asked = query as Queries[K]
-        const period = resolveRange(range, zoneOf(asked))
-        const answer = await asks[kind](projectId, { ...asked, ...period }, signal)
-        return { query: asked, range: period, answer }
+        const enabled = query as Queries[K]
+        const period = resolveRange(range, zoneOf(enabled))
+        const data = await requests[kind](projectId, { ...enabled, ...period }, signal)
+        return { query: enabled, range: period, data }
       }),
     placeholderData: keepPreviousData,
     staleTime: 30_000,

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest'
+import type { Queries } from './query-types.ts'
 import {
-  askableQuery,
   filterValue,
-  formatQuestion,
-  parseQuestion,
+  formatQuery,
+  parseQuery,
   readSaved,
   searchOf,
   searchOfSaved,
   toSaved,
   typedValue,
+  validQueryOf,
   valueText,
-} from './question-url.ts'
-import type { Queries } from './questions.ts'
+} from './query-url.ts'
 
 const RANGE = { preset: '30d' } as const
 
@@ -57,7 +57,7 @@ describe('a query in a URL', () => {
     ['retention', retention],
     ['paths', paths],
   ] as const)('is unchanged after a round trip: %s', (kind, query) => {
-    expect(parseQuestion(kind, formatQuestion(kind, query as never), RANGE)).toEqual(query)
+    expect(parseQuery(kind, formatQuery(kind, query as never), RANGE)).toEqual(query)
     expect(readSaved(kind, toSaved(kind, query as never, RANGE))).toMatchObject({ query, range: undefined })
   })
 
@@ -77,7 +77,7 @@ describe('a query in a URL', () => {
     ['another shape', { series: '{"metric":"events"}' }],
     ['series without a metric', { series: '[{"metric":"toString"},null,7]' }],
   ])('defaults to a new query for %s', (_what, search) => {
-    expect(parseQuestion('trends', search, RANGE)).toEqual({
+    expect(parseQuery('trends', search, RANGE)).toEqual({
       series: [{ metric: 'events' }],
       interval: 'day',
     })
@@ -85,12 +85,12 @@ describe('a query in a URL', () => {
 
   it('drops filters with an unknown operator', () => {
     const steps = JSON.stringify([{ eventName: 'a', filters: [{ property: 'link', op: 'like', value: 1 }] }])
-    expect(parseQuestion('funnel', { steps }, RANGE).steps).toEqual([{ eventName: 'a' }])
+    expect(parseQuery('funnel', { steps }, RANGE).steps).toEqual([{ eventName: 'a' }])
   })
 
   it('clamps numbers to their limits', () => {
-    expect(parseQuestion('paths', { depth: '6', limit: '500' }, RANGE)).toEqual({ depth: 6, limit: 500 })
-    expect(parseQuestion('paths', { depth: '7', limit: '501' }, RANGE)).toEqual({ depth: 4, limit: 50 })
+    expect(parseQuery('paths', { depth: '6', limit: '500' }, RANGE)).toEqual({ depth: 6, limit: 500 })
+    expect(parseQuery('paths', { depth: '7', limit: '501' }, RANGE)).toEqual({ depth: 4, limit: 50 })
   })
 })
 
@@ -102,20 +102,20 @@ describe('the query of a form', () => {
       { property: 'link', op: 'in' as const, value: [] },
       { property: 'link', op: 'not_exists' as const },
     ]
-    const asked = askableQuery('funnel', {
+    const validQuery = validQueryOf('funnel', {
       ...funnel,
       steps: [{ eventName: 'a', filters }, { eventName: '' }, { eventName: 'b' }],
     })
-    expect(asked?.steps).toEqual([
+    expect(validQuery?.steps).toEqual([
       { eventName: 'a', filters: [{ property: 'link', op: 'not_exists' }] },
       { eventName: 'b' },
     ])
   })
 
   it('is undefined while the form is incomplete', () => {
-    expect(askableQuery('funnel', { steps: [{ eventName: 'a' }], windowSeconds: 1 })).toBeUndefined()
-    expect(askableQuery('retention', { ...retention, returnEvent: '' })).toBeUndefined()
-    expect(askableQuery('trends', { series: [{ metric: 'sum' }], interval: 'day' })).toBeUndefined()
+    expect(validQueryOf('funnel', { steps: [{ eventName: 'a' }], windowSeconds: 1 })).toBeUndefined()
+    expect(validQueryOf('retention', { ...retention, returnEvent: '' })).toBeUndefined()
+    expect(validQueryOf('trends', { series: [{ metric: 'sum' }], interval: 'day' })).toBeUndefined()
   })
 })
 

@@ -7,7 +7,7 @@ import type {
   Metric,
   Queries,
   TrendSeries,
-} from './questions.ts'
+} from './query-types.ts'
 import { formatRange, parseRange, type Range, readerZone, usualInterval } from './time-range.ts'
 
 /** The parameters of a page. */
@@ -182,13 +182,13 @@ const readers: { readonly [K in Kind]: (search: Search) => Partial<Queries[K]> }
 }
 
 /** Parses the parameters of a page. Missing or invalid ones get their defaults. */
-export const parseQuestion = <K extends Kind>(kind: K, search: Search, range: Range): Queries[K] => ({
+export const parseQuery = <K extends Kind>(kind: K, search: Search, range: Range): Queries[K] => ({
   ...emptyQuery[kind](range),
   ...readers[kind](search),
 })
 
-/** The inverse of `parseQuestion`; parameters without a value are empty. */
-export const formatQuestion = <K extends Kind>(kind: K, query: Queries[K]): Record<string, string> =>
+/** The inverse of `parseQuery`; parameters without a value are empty. */
+export const formatQuery = <K extends Kind>(kind: K, query: Queries[K]): Record<string, string> =>
   Object.fromEntries(
     FIELDS[kind].map((field) => {
       const value = (query as Record<string, unknown>)[field]
@@ -210,7 +210,7 @@ const withUsableFilters = <T extends { filters?: Filter[] }>({ filters = [], ...
 }
 
 /** The valid part of a query that is being edited; undefined while it is incomplete. */
-const askable: { readonly [K in Kind]: (query: Queries[K]) => Queries[K] | undefined } = {
+const validQueries: { readonly [K in Kind]: (query: Queries[K]) => Queries[K] | undefined } = {
   trends: (query) => {
     const series = query.series.filter(({ metric, property }) => !needsProperty(metric) || property)
     if (series.length === 0) return undefined
@@ -226,8 +226,8 @@ const askable: { readonly [K in Kind]: (query: Queries[K]) => Queries[K] | undef
   paths: (query) => query,
 }
 
-export const askableQuery = <K extends Kind>(kind: K, query: Queries[K]): Queries[K] | undefined =>
-  askable[kind](query)
+export const validQueryOf = <K extends Kind>(kind: K, query: Queries[K]): Queries[K] | undefined =>
+  validQueries[kind](query)
 
 /** A query as stored in an insight. A relative range is omitted, so that the reader selects it. */
 export const toSaved = <K extends Kind>(
@@ -235,7 +235,7 @@ export const toSaved = <K extends Kind>(
   query: Queries[K],
   range: Range,
 ): Record<string, unknown> => ({
-  ...(askableQuery(kind, query) as Record<string, unknown> | undefined),
+  ...(validQueryOf(kind, query) as Record<string, unknown> | undefined),
   ...('preset' in range ? {} : range),
 })
 
@@ -265,7 +265,7 @@ export const readSaved = <K extends Kind>(
 ): { query: Queries[K]; range: Range | undefined } => {
   const search = searchOfSaved({ kind, query })
   const range = parseRange(search)
-  return { query: parseQuestion(kind, search, range ?? { preset: '30d' }), range }
+  return { query: parseQuery(kind, search, range ?? { preset: '30d' }), range }
 }
 
 /** All page parameters of a query and its range. */
@@ -274,7 +274,7 @@ export const searchOf = <K extends Kind>(
   query: Queries[K],
   range: Range,
 ): Record<string, string> => ({
-  ...formatQuestion(kind, query),
+  ...formatQuery(kind, query),
   ...formatRange(range),
 })
 

@@ -3,7 +3,7 @@ import type { paths } from '../generated/api.d.ts'
 type Post<P extends keyof paths> = paths[P] extends { post: infer O } ? O : never
 type Body<P extends keyof paths> =
   Post<P> extends { requestBody?: { content: { 'application/json': infer B } } } ? B : never
-type Answer<P extends keyof paths> =
+type Result<P extends keyof paths> =
   Post<P> extends { responses: { 200: { content: { 'application/json': infer A } } } } ? A : never
 
 type Path<K extends string> = `/api/projects/{projectId}/analytics/${K}`
@@ -15,11 +15,11 @@ export type Queries = {
   retention: Omit<Body<Path<'retention'>>, 'from' | 'to'>
   paths: Omit<Body<Path<'paths'>>, 'from' | 'to'>
 }
-export type Answers = {
-  trends: Answer<Path<'trends'>>
-  funnel: Answer<Path<'funnel'>>
-  retention: Answer<Path<'retention'>>
-  paths: Answer<Path<'paths'>>
+export type Results = {
+  trends: Result<Path<'trends'>>
+  funnel: Result<Path<'funnel'>>
+  retention: Result<Path<'retention'>>
+  paths: Result<Path<'paths'>>
 }
 export type Kind = keyof Queries
 export type TrendSeries = Queries['trends']['series'][number]

@@ -4,20 +4,20 @@ import { Card } from '../ui/card.tsx'
 import { ErrorState, Skeleton } from '../ui/states.tsx'
 
 /** The result of a query, or its loading or error state. */
-export const AnswerOf = <T,>({
-  result,
+export const ResultOf = <T,>({
+  response,
   children,
 }: {
-  result: UseQueryResult<T>
-  children: (answer: T) => ReactNode
+  response: UseQueryResult<T>
+  children: (result: T) => ReactNode
 }) => {
-  if (result.error && !result.isFetching)
+  if (response.error && !response.isFetching)
     return (
       <Card>
-        <ErrorState error={result.error} retry={() => void result.refetch()} />
+        <ErrorState error={response.error} retry={() => void response.refetch()} />
       </Card>
     )
-  if (!result.data)
+  if (!response.data)
     return (
       <Card padded>
         <div role="status" aria-label="Loading">
@@ -27,10 +27,10 @@ export const AnswerOf = <T,>({
     )
   return (
     <div
-      aria-busy={result.isPlaceholderData}
-      className={`flex min-w-0 flex-col gap-4 transition-opacity ${result.isPlaceholderData ? 'opacity-60' : ''}`}
+      aria-busy={response.isPlaceholderData}
+      className={`flex min-w-0 flex-col gap-4 transition-opacity ${response.isPlaceholderData ? 'opacity-60' : ''}`}
     >
-      {children(result.data)}
+      {children(response.data)}
     </div>
   )
 }
