@@ -26,7 +26,7 @@ const Variant = Type.Object(
       Type.Unsafe<string | null>({
         type: ['string', 'null'],
         format: 'uuid',
-        description: 'Whoever gets this variant gets one code of this pool, always the same.',
+        description: 'Each person with this variant gets one code of this pool, always the same.',
       }),
     ),
   },
@@ -105,7 +105,7 @@ export const decisionParts = {
   ),
   description: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: 2_000 })),
   variants: Type.Array(Variant, { minItems: 1, maxItems: 50 }),
-  fallbackVariant: Type.String({ description: 'Whoever no rule gives a variant gets this one.' }),
+  fallbackVariant: Type.String({ description: 'The variant of people to whom no rule gives one.' }),
   rules: Type.Array(Rule, { maxItems: 50, description: 'In order: the first that applies decides.' }),
   holdout: Type.Optional(
     Type.Unsafe<number | null>({
@@ -128,7 +128,7 @@ export const decisionParts = {
   salt: Type.Optional(
     Type.String({
       ...patternOf('^[A-Za-z0-9_.-]{1,64}$', '1 to 64 letters, digits, `_`, `.` and `-`'),
-      description: 'Part of what is hashed; another one reshuffles everybody.',
+      description: 'Part of what is hashed; another one reshuffles everyone.',
     }),
   ),
 }
@@ -143,7 +143,7 @@ export type DecisionVariant = { key: string; value: unknown; couponPoolId: strin
 export type DecisionRule = {
   id: string
   description: string | null
-  /** JsonLogic. Null matches everybody. */
+  /** JsonLogic. Null matches everyone. */
   condition: unknown
   prerequisites: { decision: string; variants: string[] }[]
   /** Percent. */

@@ -76,7 +76,6 @@ export {
 export * from './http/links.ts'
 export * from './http/members.ts'
 export * from './http/metering-selectors.ts'
-export { missingCredentials } from './http/missing-credentials.ts'
 export * from './http/oidc.ts'
 export { answersOf, openApiDocument } from './http/openapi.ts'
 export {
@@ -85,6 +84,7 @@ export {
   defineOperation,
   type Endpoint,
   MAX_BODY_VALUES,
+  missingCredentials,
   type Operation,
   type RequestPart,
 } from './http/operation.ts'

@@ -171,7 +171,7 @@ const texts = Object.entries(INVISIBLE).map(
 )
 
 describe('a text', () => {
-  it.each(texts)('of nothing but %s is not visible', (_what, text) => {
+  it.each(texts)('of only %s is not visible', (_what, text) => {
     for (const character of text) expect(hasVisibleCharacter(character), escape(character)).toBe(false)
     expect(hasVisibleCharacter(text)).toBe(false)
     expect(hasVisibleCharacter(`${text}a${text}`)).toBe(true)
@@ -187,7 +187,7 @@ describe('a text', () => {
 
 describe('a name', () => {
   const named = compileValidator(Type.Object({ name: Name }))
-  it.each(texts)('of nothing but %s is refused', (_what, name) => {
+  it.each(texts)('of only %s is refused', (_what, name) => {
     expect(named.check({ name })).toMatchObject({
       field: 'name',
       rule: 'pattern',
@@ -203,7 +203,7 @@ describe('a name', () => {
 })
 
 describe('an event', () => {
-  it.each(texts)('whose name or id is nothing but %s is refused', (_what, text) => {
+  it.each(texts)('whose name or id is only %s is refused', (_what, text) => {
     for (const field of ['eventName', 'eventId', 'visitorId', 'userId', 'sessionId', 'shortLinkCode'])
       expect(trackedEvent.check({ eventName: 'seen', [field]: text })).toMatchObject({
         field,

@@ -1,5 +1,5 @@
 /**
- * The outcome of `work`, or a rejection with `late()` after `ms`. The work itself goes on. For what every request does:
+ * The outcome of `work`, or a rejection with `late()` after `ms`. The work itself continues. For what every request does:
  * unlike `p-timeout`, it creates an error, whose stack is slow to collect, only when the time is over.
  */
 export const within = <T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> =>

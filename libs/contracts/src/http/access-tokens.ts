@@ -53,7 +53,7 @@ export const createAccessToken = defineOperation({
   tag,
   summary: 'Create a personal access token',
   description:
-    'A program that sends it acts as the user, with the role that the user has at that moment. It is accepted wherever ' +
+    'A program that sends it acts as the user, with the role that the user has at that moment. It is accepted where ' +
     'a session is, except by operations on sign-ins. The user is notified by email.',
   access,
   body: NewAccessToken,

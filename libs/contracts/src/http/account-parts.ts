@@ -28,7 +28,9 @@ export const UserView = Type.Object({
     ...NullableTimestamp,
     description: 'When the address was confirmed by a link that was mailed to it; null until then.',
   }),
-  hasSecondFactor: Type.Boolean({ description: 'Whether a sign-in needs a code besides the password.' }),
+  hasSecondFactor: Type.Boolean({
+    description: 'Whether a sign-in needs a code in addition to the password.',
+  }),
   createdAt: Timestamp,
 })
 export type UserView = Static<typeof UserView>

@@ -249,7 +249,7 @@ const statusChange = (id: string, verb: string, summary: string) =>
     answers: { 200: decision, 409: archived },
   })
 export const activateDecision = statusChange('activateDecision', 'activate', 'Have a decision decide')
-export const pauseDecision = statusChange('pauseDecision', 'pause', 'Have everybody get the fallback variant')
+export const pauseDecision = statusChange('pauseDecision', 'pause', 'Have everyone get the fallback variant')
 export const archiveDecision = statusChange('archiveDecision', 'archive', 'Put a decision away for good')
 
 export const getDecisionHistory = defineOperation({

@@ -24,7 +24,7 @@ export const savedQueryValidators = {
 
 const Kind = Type.Unsafe<InsightKind>({ type: 'string', enum: insightKinds })
 const Query = openObject(
-  'The body of `POST analytics/<kind>`. Without `from` and `to` it is asked of whatever range its reader chooses. At most ' +
+  'The body of `POST analytics/<kind>`. Without `from` and `to` its reader chooses the range. At most ' +
     `${MAX_QUERY_BYTES} bytes.`,
 )
 const NewInsight = Type.Object({ name: Name, kind: Kind, query: Query })

@@ -17,8 +17,7 @@ const RoleMapping = Type.Object({
     type: ['string', 'null'],
     minLength: 1,
     maxLength: 200,
-    description:
-      'The name of a group in the groups claim; null for everybody who signs in with the provider.',
+    description: 'The name of a group in the groups claim; null for everyone who signs in with the provider.',
   }),
   role: Role,
 })

@@ -2,8 +2,14 @@ import type { TSchema } from 'typebox'
 import { scopeForRole } from '../project-role.ts'
 import { openObjects } from './close-objects.ts'
 import { ErrorBody, Forbidden, RetryAfter, RetryAfterSeconds, Unprocessable } from './error-bodies.ts'
-import { missingCredentials } from './missing-credentials.ts'
-import { type Access, type Answer, MAX_BODY_VALUES, type Operation, type RequestPart } from './operation.ts'
+import {
+  type Access,
+  type Answer,
+  MAX_BODY_VALUES,
+  missingCredentials,
+  type Operation,
+  type RequestPart,
+} from './operation.ts'
 import { queryExamples, requestExamples } from './request-examples.ts'
 import { LOCAL_SESSION_COOKIE, SESSION_COOKIE } from './session-cookie.ts'
 

@@ -64,7 +64,7 @@ export const listProfiles = defineOperation({
   method: 'get',
   path: '/api/projects/{projectId}/profiles',
   tag: 'Profiles',
-  summary: 'Find profiles by id, e-mail address or traits',
+  summary: 'Find profiles by id, email address or traits',
   description:
     'With `userId` or `visitorId` the list has at most one profile. Otherwise send `search`, `filters` or ' +
     'both, which must all match. The profile with the searched id comes first, then the newest ones. Traits ' +

@@ -24,7 +24,7 @@ const decision = {
 }
 const evaluation = { context: { targetingKey: 'visitor-1', country: 'DE' } }
 const email = 'ada@shop.example'
-const password = 'a long passphrase nobody guesses'
+const password = 'a long passphrase that is hard to guess'
 const id = '0198c1f4-7a50-7000-8000-000000000001'
 
 const range = { from: '2026-01-01T00:00:00Z', to: '2026-01-31T00:00:00Z' }

@@ -60,7 +60,7 @@ const Success = Type.Object({ success: Type.Literal(true) })
 
 const KEYS =
   'For the SDKs of Segment and RudderStack. The key is the user name of HTTP Basic, a bearer token, ' +
-  '`X-API-Key`, or `writeKey` in the body or the query. The body is parsed as JSON, whatever its ' +
+  '`X-API-Key`, or `writeKey` in the body or the query. The body is parsed as JSON for any ' +
   '`Content-Type`.'
 
 const call = (

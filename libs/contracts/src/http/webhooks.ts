@@ -240,7 +240,7 @@ export const testWebhook = defineOperation({
   path: `${one}/test`,
   tag,
   summary: 'Send a test message',
-  description: 'At most 10 a minute in a project. It is sent once, whatever the status of the webhook.',
+  description: 'At most 10 a minute in a project. It is sent once, for any status of the webhook.',
   access: { by: 'project', role: 'editor' },
   limited: true,
   answers: { 202: delivery },

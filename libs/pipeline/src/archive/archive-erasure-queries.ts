@@ -89,12 +89,12 @@ export const setChecked = async (
   await pool.query(SET_CHECKED, [ids, file.id, seconds])
 }
 
-/** Lets any process go on with the erasures at once. */
+/** Lets any process continue with the erasures at once. */
 export const releaseErasures = async (pool: Pool, { ids }: ArchiveErasures): Promise<void> => {
   await pool.query(SET_DUE, [ids, 0])
 }
 
-/** Lets any process go on with the erasures in a minute. */
+/** Lets any process continue with the erasures in a minute. */
 export const postponeErasures = async (pool: Pool, { ids }: ArchiveErasures): Promise<void> => {
   await pool.query(SET_DUE, [ids, RETRY_SECONDS])
 }
@@ -151,7 +151,7 @@ export const setRewritten = async (
   return (await pool.query(SET_REWRITTEN, values)).rowCount === 1
 }
 
-/** Records that the manifest of a rewritten file is written, or forgets the file if it has no events any more. */
+/** Records that the manifest of a rewritten file is written, or deletes the row of a file without events. */
 export const finishRewrite = async (
   pool: Pool,
   { id, attempt }: ClaimedFile,

@@ -59,7 +59,7 @@ export type ArchiverDeps = {
  * 4. The manifest of the file is written from that record, so that every process writes the same. Other attempts are removed.
  * 5. The events leave the queue.
  *
- * Whoever stops in between, another process continues with the step that is missing. A file that fails is postponed, and
+ * If a process stops in between, another one continues with the missing step. A file that fails is postponed, and
  * those of other projects go first.
  * @returns the number of files that were worked on
  */

@@ -97,7 +97,7 @@ const RESUME = `
     ORDER BY lease_until LIMIT 1 FOR UPDATE SKIP LOCKED
   )
   RETURNING ${FILE_COLUMNS}`
-// A project has one failing file at most, so that a store that is away does not lead to more and more claims.
+// A project has one failing file at most, so that a store that is unavailable does not lead to more and more claims.
 const BEGIN = `
   INSERT INTO ingest.archive_files (id, project_id, hour, format, attempt, lease_until)
   SELECT $1, projects.id, date_trunc('hour', oldest.received_at, 'UTC'), $2, 1, now() + make_interval(secs => $3)
@@ -148,7 +148,7 @@ export const beginFile = (
     return fileOf(row)
   })
 
-// The places are found first, by their index, so that a portion costs the same whatever remains.
+// The places are found first, by their index, so that a portion costs the same for any number of remaining rows.
 const READ = `
   WITH places AS MATERIALIZED (
     SELECT received_at, event_key FROM ingest.archive_queue
@@ -228,12 +228,12 @@ const POSTPONE = `
     lease_until = date_trunc('milliseconds', now()) + make_interval(secs => least(${MAX_RETRY_SECONDS}, ${RETRY_SECONDS} * 2 ^ least(failures, 10)))
   WHERE id = $1 AND attempt = $2`
 
-/** Lets any process go on with a file later: after 30 s, then twice as long after each failure, up to 10 minutes. */
+/** Lets any process continue with a file later: after 30 s, then twice as long after each failure, up to 10 minutes. */
 export const postponeFile = async (pool: Pool, { id, attempt }: ClaimedFile): Promise<void> => {
   await pool.query(POSTPONE, [id, attempt])
 }
 
-/** Lets any process go on with a file at once. */
+/** Lets any process continue with a file at once. */
 export const releaseFile = async (pool: Pool, { id, attempt }: ClaimedFile): Promise<void> => {
   await pool.query(RELEASE, [id, attempt])
 }

@@ -45,7 +45,7 @@ export type ArchiveEraserDeps = {
  * 2. The database records which attempt counts.
  * 3. The manifest is overwritten from that record, and other attempts are removed. A file without events is removed.
  *
- * Whoever stops in between, another process continues: the erasures stay until all files are checked.
+ * If a process stops in between, another one continues: the erasures stay until all files are checked.
  * @returns the number of projects that were worked on
  */
 export const createArchiveEraser = ({

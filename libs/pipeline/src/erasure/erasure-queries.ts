@@ -44,7 +44,7 @@ export const lockOutRecords = async (client: ClientBase, projectId: string): Pro
 
 /**
  * The indexes of records whose person was erased after they were received. They must not be stored. Takes one cheap query
- * while nobody was erased since the oldest record.
+ * while no person was erased since the oldest record.
  */
 export const findErased = async (
   db: Pool | ClientBase,

@@ -59,7 +59,7 @@ export const eraseProfile = (
 
 /**
  * Erases the people to whom ids belong, as one job.
- * @returns `undefined` when the ids belong to nobody
+ * @returns `undefined` when the ids belong to no person
  */
 export const erasePeople = (
   { db, now }: EraseDeps,

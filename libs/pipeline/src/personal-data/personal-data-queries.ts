@@ -159,7 +159,7 @@ export const personalData: readonly PersonalData[] = [
       FROM coupon.assignments a JOIN coupon.pools p ON p.id = a.pool_id JOIN coupon.coupons c ON c.id = a.coupon_id
       WHERE p.project_id = {projectId} AND a.profile_id = ANY({profileIds})`,
     cacheKeys: assignedCouponKeys,
-    // The coupon stays assigned without a profile: nobody else gets it, and its code remains valid.
+    // The coupon stays assigned without a profile: no one else gets it, and its code remains valid.
     purge: `WITH gone AS (
         DELETE FROM coupon.assignments WHERE (pool_id, profile_id) IN (
           SELECT a.pool_id, a.profile_id FROM coupon.assignments a JOIN coupon.pools p ON p.id = a.pool_id

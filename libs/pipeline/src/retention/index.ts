@@ -1,3 +1,2 @@
-export { type ArchivedUntil, withoutArchive } from './archived-until.ts'
 export { keptBy } from './kept-since.ts'
-export { createRetention } from './remove-old-events.ts'
+export { type ArchivedUntil, createRetention, withoutArchive } from './remove-old-events.ts'

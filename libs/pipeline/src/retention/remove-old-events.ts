@@ -1,7 +1,6 @@
 import type { AnalyticsWrites } from '@waymark/analytics'
 import type { Database } from '@waymark/database'
 import { type EventPlace, placeBefore } from '../stored-events/index.ts'
-import type { ArchivedUntil } from './archived-until.ts'
 import { keptSince } from './kept-since.ts'
 import {
   deleteEventBatch,
@@ -11,6 +10,15 @@ import {
   setRemovalDue,
   takeRemoval,
 } from './retention-queries.ts'
+
+/**
+ * Until when (in ms, exclusive, by receipt) the archive has all events of a project, so that these may be removed.
+ * `undefined` without an archive: then the archive does not limit the removal.
+ */
+export type ArchivedUntil = (projectId: string) => Promise<number | undefined>
+
+/** For deployments without an archive. */
+export const withoutArchive: ArchivedUntil = async () => undefined
 
 /** How long a process has the removal of a project; it is renewed with every batch. */
 const LEASE_SECONDS = 10 * 60

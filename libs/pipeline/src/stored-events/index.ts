@@ -1,2 +1,7 @@
-export { type EventPlace, placeBefore } from './event-place.ts'
-export { EVENT_COLUMNS, type EventRow, eventView } from './event-view.ts'
+export {
+  EVENT_COLUMNS,
+  type EventPlace,
+  type EventRow,
+  eventView,
+  placeBefore,
+} from './stored-event.ts'
