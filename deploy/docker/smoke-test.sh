@@ -65,7 +65,7 @@ send_and_read() {
   if docker ps --filter "name=^$project" --format '{{.Ports}}' | grep --quiet '0\.0\.0\.0:'; then
     fail 'a port is open to other machines'
   fi
-  echo 'ok: nothing but the public paths answers, and only on this machine'
+  echo 'ok: only the public paths answer, and only on this machine'
 }
 
 # A restart must use the password that the first start created.

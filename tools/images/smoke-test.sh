@@ -230,7 +230,7 @@ test_kafka_cluster() {
   docker kill "$prefix-broker-$leader" >/dev/null
   local deadline=$((SECONDS + deadline_seconds))
   until in_container "$survivor" "${describe[@]}" 2>/dev/null | grep -q -E "Leader: [^$leader]"; do
-    [ "$SECONDS" -lt "$deadline" ] || fail "nobody took over from broker $leader" "$survivor"
+    [ "$SECONDS" -lt "$deadline" ] || fail "no broker took over from $leader" "$survivor"
   done
   pass "another broker took over from $leader"
   expect 'the record outlives its leader' "$survivor" '^hello replicated$' in_container "$survivor" \

@@ -155,7 +155,7 @@ describe.skipIf(!services)('the coupon service over HTTP', () => {
     expect(lookUps).toEqual([...Array(32).fill(404), 429])
   })
 
-  it('finds a coupon in any notation, and answers foreign and missing ones alike', async () => {
+  it('finds a coupon in any notation, and answers foreign and missing ones the same', async () => {
     const now = Date.now()
     const expiresAt = new Date(now + 60_000)
     await createPool(platform.db, projectId, { codes: ['HELLO'], prefix: 'HE', expiresAt })

@@ -389,7 +389,7 @@ describe.skipIf(!services)('redeeming', () => {
     })
   })
 
-  it('changes nothing when the process dies in the middle', async () => {
+  it('changes nothing when the process crashes in the middle', async () => {
     const pool = await createPool(db, projectId, { codes: ['FRAGILE'] })
     const holder = await other.pool.connect()
     await holder.query('BEGIN')

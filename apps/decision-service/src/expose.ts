@@ -11,7 +11,7 @@ type Published = { day: string; variants: Map<string, string> }
 const MAX_CACHED = 100_000
 
 /**
- * Publishes each exposure once per decision, variant, person and day (UTC), as far as this process knows. The store drops
+ * Publishes each exposure once per decision, variant, person and day (UTC), to the knowledge of this process. The store drops
  * repeats from other processes, and those of people who see two variants in turn.
  */
 export const createExpose = (publisher: Pick<BackgroundPublisher<Exposure>, 'add'>) => {

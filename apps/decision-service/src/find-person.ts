@@ -52,7 +52,7 @@ const MAX_PEOPLE = 50_000
 const MAX_BATCH = 500
 /** How old a person may be, in ms. */
 const TTL_MS = 5_000
-/** A person that is asked for is read again in the background from this age on, in ms. */
+/** The age from which a requested person is read again in the background, in ms. */
 const REFRESH_AHEAD_MS = 4_000
 /** How long people are collected for one background read, in ms. */
 const REFRESH_LINGER_MS = 50

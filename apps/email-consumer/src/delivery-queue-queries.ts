@@ -71,8 +71,8 @@ const GIVE_UP_UNCONFIRMED = `
   WHERE next_attempt_at <= now() AND status = 'sending'`
 
 /**
- * The queue of deliveries. A claim is a lease of some minutes. If a process dies before `begin`, another one claims the
- * delivery; if it dies later, the delivery becomes unconfirmed. `begin` succeeds only for the latest claim, so a delivery
+ * The queue of deliveries. A claim is a lease of some minutes. If a process crashes before `begin`, another one claims the
+ * delivery; if it crashes later, the delivery becomes unconfirmed. `begin` succeeds only for the latest claim, so a delivery
  * is never attempted twice at once.
  */
 export const createDeliveryQueue = (

@@ -29,7 +29,7 @@ type MailValues = { recipient: string; token: string; at: Date; pages: string }
 const messages: Record<AccountMailKind, (values: MailValues) => { subject: string; text: string }> = {
   reset_password: ({ recipient, token, pages }) => ({
     subject: 'Reset your Waymark password',
-    text: `Somebody asked to reset the password of the Waymark account ${recipient}.
+    text: `Someone asked to reset the password of the Waymark account ${recipient}.
 
 To set a new password, open this page:
 
@@ -63,7 +63,7 @@ ${pages}/forgot-password
   second_factor_added: ({ recipient, at, pages }) => ({
     subject: 'A second factor was set up for your Waymark account',
     text: `An authenticator app was set up for the Waymark account ${recipient} at
-${at.toISOString()}. A sign-in now needs a code of it besides the password, and all other
+${at.toISOString()}. A sign-in now needs a code of it in addition to the password, and all other
 sessions have ended.
 
 If you did not set it up, set another password now, and ask the operator of Waymark or an owner of
@@ -106,7 +106,7 @@ ${pages}/forgot-password
   sign_in_method_added: ({ recipient, at, pages }) => ({
     subject: 'A sign-in method was added to your Waymark account',
     text: `A single sign-on provider was linked to the Waymark account ${recipient} at
-${at.toISOString()}. Whoever signs in there as you reaches the projects of its company.
+${at.toISOString()}. Anyone who signs in there as you can open the projects of its company.
 
 If you did not link it, set another password now, and unlink it on the page of your account:
 

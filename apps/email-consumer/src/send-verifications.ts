@@ -28,7 +28,7 @@ export const createSendVerifications = ({ pool, transport, from, publicUrl, log 
 const textOf = (
   sender: string,
   url: string,
-): string => `Somebody asked to send emails from ${sender} with Waymark.
+): string => `Someone asked to send emails from ${sender} with Waymark.
 
 If you know who, and want to allow it, open this page and confirm:
 

@@ -19,7 +19,7 @@ const FIND = `
   SELECT project_id, address FROM ${columns.unnest} AS wanted (${columns.names})
   JOIN email.suppressions USING (project_id, address)`
 
-/** Resolves to a function that tells which of the addresses are suppressed. */
+/** Resolves to a function that says which of the addresses are suppressed. */
 export const findSuppressed = async (
   db: Pool | ClientBase,
   addressees: readonly Addressee[],

@@ -81,7 +81,7 @@ describe.skipIf(!services)('GET /s/{code}', () => {
     expect(await countsOf(id)).toMatchObject({ clicks: 1n, botClicks: 0n, uniqueVisitors: 1n })
   })
 
-  it('answers HEAD alike without counting a click', async () => {
+  it('answers HEAD like GET without counting a click', async () => {
     const { id, code } = await addLink(world)
     const head = await here.get(`/s/${code}`, { method: 'HEAD' })
     expect(locationOf(head).href).toBe('https://shop.example/')

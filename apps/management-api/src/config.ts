@@ -47,7 +47,7 @@ export const quotasConfig = {
   webhooks: quota('QUOTA_WEBHOOKS', 50, 'Webhooks of a project.'),
 } as const
 
-/** Who may create an account: anybody, people with an invitation, or nobody. */
+/** Who may create an account: anyone, people with an invitation, or no one. */
 export const registrationModes = ['open', 'invite', 'closed'] as const
 export type RegistrationMode = (typeof registrationModes)[number]
 
@@ -60,7 +60,7 @@ export const registrationConfig = {
         {
           default: 'invite',
           description:
-            'Who may create an account: `open` anybody, `invite` people with an invitation, `closed` nobody. ' +
+            'Who may create an account: `open` anyone, `invite` people with an invitation, `closed` no one. ' +
             '`npm run setup -- account` creates one in any mode.',
         },
       ),

@@ -87,7 +87,7 @@ describe.skipIf(!services)('a personal access token', () => {
     ).not.toContain('wm_pat_')
   })
 
-  it('is accepted wherever a session is, without a cookie and an Origin', async () => {
+  it('is accepted where a session is, without a cookie and an Origin', async () => {
     const { browser, projectId } = await register()
     const { token } = await created(browser)
     const me = await as(token, 'GET', '/api/auth/me')

@@ -139,7 +139,7 @@ describe.skipIf(!services)('accounts', () => {
       expect(await response.json()).toMatchObject({ projects: [{ id: demo.projectId, role: 'owner' }] })
     })
 
-    it('answers wrong passwords, unknown addresses and invalid ones alike', async () => {
+    it('answers wrong passwords, unknown addresses and invalid ones the same', async () => {
       const { account } = await management.register()
       const bodies = await Promise.all(
         [

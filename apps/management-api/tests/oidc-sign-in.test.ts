@@ -509,7 +509,7 @@ describe.skipIf(!services)('a sign-in with a provider', () => {
       )
     })
 
-    it('stays within the tenant, whatever is stored', async () => {
+    it('stays within the tenant, even with other projects in the table', async () => {
       const { domain, providerId, projectId } = await company()
       const victim = await world.owner()
       await world.db.prisma.oidcProvider.update({
@@ -637,7 +637,7 @@ describe.skipIf(!services)('a sign-in with a provider', () => {
       expect(await signedIn(again)).toBe(200)
     })
 
-    it('goes on after a token that is not for it', async () => {
+    it('continues after a token that is not for it', async () => {
       const { providerId, subject, jars } = await begun()
       const other = await company()
       const evil = await startProvider()

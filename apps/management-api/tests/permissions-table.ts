@@ -228,7 +228,7 @@ const actingAs: Partial<Record<CallerName, ProjectRole>> = {
   'key manage:admin': 'admin',
 }
 
-/** 200 means allowed, whatever the status is. */
+/** 200 means allowed, with any status. */
 export const expectedStatus = (expectation: Expectation, caller: CallerName): 200 | 401 | 403 | 404 => {
   if (expectation === 'anyone') return 200
   if (caller === 'no credentials') return 401

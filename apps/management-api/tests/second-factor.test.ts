@@ -195,7 +195,7 @@ describe.skipIf(!services)('a second factor', () => {
   })
 
   describe('at a sign-in', () => {
-    it('is asked for after the password, in the same browser, and starts the session', async () => {
+    it('is requested after the password, in the same browser, and starts the session', async () => {
       const { browser: first, email, secret, projectId } = await registerWithFactor()
       const browser = management.browser()
       const answer = await login(browser, email.toUpperCase())
@@ -250,7 +250,7 @@ describe.skipIf(!services)('a second factor', () => {
       expect((await complete(another, { code: await codeAt(secret, now() + STEP_MS) })).status).toBe(200)
     })
 
-    it('accepts a recovery code once, of 20 uses at once, and tells the user', async () => {
+    it('accepts a recovery code once, of 20 concurrent uses, and notifies the user', async () => {
       const { browser, email, projectId, recoveryCodes } = await registerWithFactor()
       const [recoveryCode = ''] = recoveryCodes
       const waiting = await challengedInTurn(email, 20)
@@ -458,7 +458,7 @@ describe.skipIf(!services)('a second factor', () => {
     })
   })
 
-  describe('or the password, asked for again', () => {
+  describe('or the password, requested again', () => {
     const projectOf = async (browser: Browser) =>
       ((await (await browser.request('POST', '/api/projects', { name: 'Short' })).json()) as { id: string })
         .id

@@ -151,7 +151,7 @@ describe.skipIf(!services || !canMount)('persistence-consumer with the analytics
     expect(disk.abort()).toBe(true)
     await publish(500)
     for (let n = 0; n < 3; n++) await expect(ask()).rejects.toMatchObject(UNAVAILABLE)
-    // Answers from what it has, or says that it is away.
+    // Answers from what it has, or answers that it is unavailable.
     await inAnalytics().then(
       (count) => expect(count).toBe(500),
       (error) => expect(error).toBeInstanceOf(AnalyticsUnavailableError),

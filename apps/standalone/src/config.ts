@@ -37,7 +37,7 @@ export const standaloneConfig = {
         {
           default: '',
           description:
-            'Who may create an account: `open` anybody, `invite` people with an invitation, `closed` nobody. ' +
+            'Who may create an account: `open` anyone, `invite` people with an invitation, `closed` no one. ' +
             'Empty: `open` if `HOST` is a loopback address, otherwise `invite`.',
         },
       ),

@@ -60,8 +60,8 @@ const CREATED_BY_COMMAND = new Set(
     ' ',
   ),
 )
-/** Questions to the demo data with all that a result can show. */
-const QUESTIONS = {
+/** Queries of the demo data whose results have groups. */
+const QUERIES = {
   trends: 'series=[{"eventName":"product_viewed","metric":"people"}]&breakdown=properties.category',
   funnel: 'steps=[{"eventName":"product_viewed"},{"eventName":"order_placed"}]&breakdown=properties.category',
   retention: 'startEvent=product_viewed&returnEvent=product_viewed',
@@ -95,9 +95,9 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     const idIn = async (resource: string) => (await list(resource))[0]?.id
     places = [
       ...PLACES,
-      ['trends with groups', `/explore/trends?${QUESTIONS.trends}&compareTo=previous_period`],
-      ['funnel with groups', `/explore/funnel?${QUESTIONS.funnel}`],
-      ['retention of an event', `/explore/retention?${QUESTIONS.retention}`],
+      ['trends with groups', `/explore/trends?${QUERIES.trends}&compareTo=previous_period`],
+      ['funnel with groups', `/explore/funnel?${QUERIES.funnel}`],
+      ['retention of an event', `/explore/retention?${QUERIES.retention}`],
       ['dashboard', `/dashboards/${await idIn('dashboards')}`],
       ['person', `/people/${await idIn('profiles?userId=demo-user-001')}`],
       ['definition', `/catalog/${await idIn('event-definitions')}`],
@@ -252,7 +252,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     const { page, failures, context } = await signIn(await addMember('viewer'))
     const changes =
       /^(Create|New|Edit|Save|Archive|Pause|Activate|Import|Replay|Erase|Remove|Revoke|Rotate|Invite|Roll back|Top up|Rename|Add|Delete|Send)\b/
-    // Editing a query changes no data, and everybody may edit their own account.
+    // Editing a query changes no data, and everyone may edit their own account.
     const own = /^(trends|funnel|retention|paths|keys|members|audit|account|new-)/
     for (const [name, place] of places.filter(([one]) => !own.test(one))) {
       await open(page, place)
@@ -260,7 +260,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
         .getByRole('main')
         .getByRole('button', { name: changes, disabled: false })
         .allInnerTexts()
-      // Everybody may pause the list of events.
+      // Everyone may pause the list of events.
       const changing = offered.filter((label) => !(name === 'live' && label === 'Pause'))
       expect({ name, changing }).toEqual({ name, changing: [] })
     }

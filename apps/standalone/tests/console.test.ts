@@ -208,7 +208,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await page.getByText('SPLIT', { exact: true }).waitFor()
   })
 
-  it('finds a person by id, e-mail address and trait', async () => {
+  it('finds a person by id, email address and trait', async () => {
     const key = /wm_pub_\w+/.exec(await page.evaluate<string>('JSON.stringify(sessionStorage)'))?.[0] ?? ''
     const identified = await fetch(`${baseUrl}/api/v1/identify?sync=1`, {
       method: 'POST',
@@ -225,15 +225,15 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await expect.poll(found, { timeout: 30_000 }).toContain('Ann Lee')
     await open('/people', 'People')
     for (const text of ['visitor-1', 'Ann@shop', 'seats=4', 'name=Ann Lee']) {
-      await page.getByLabel('Id, e-mail or trait').fill(text)
+      await page.getByLabel('Id, email or trait').fill(text)
       await button('Find').click()
       await page.getByRole('table', { name: 'Found people' }).getByText('Ann Lee').waitFor()
       expect(new URL(page.url()).searchParams.get('search')).toBe(text)
     }
-    await page.getByLabel('Id, e-mail or trait').fill('seats=5')
+    await page.getByLabel('Id, email or trait').fill('seats=5')
     await button('Find').click()
-    await page.getByText('Nobody found for seats=5').waitFor()
-    await page.getByLabel('Id, e-mail or trait').fill('user-1')
+    await page.getByText('No one found for seats=5').waitFor()
+    await page.getByLabel('Id, email or trait').fill('user-1')
     await button('Find').click()
     await page.getByRole('table', { name: 'Found people' }).getByText('Ann Lee').click()
     await page.getByRole('heading', { level: 1, name: 'Ann Lee' }).waitFor()

@@ -293,7 +293,7 @@ export const describeCoupons = (start: () => Promise<Constellation>, app: AppNam
     if (field === 'length') expect(JSON.stringify(refused.body)).toContain('34.3 random bits')
   })
 
-  it('answers missing resources and those of other projects alike', async () => {
+  it('answers missing resources and those of other projects the same', async () => {
     const id = '01900000-0000-7000-8000-00000000dead'
     for (const [method, path, body] of [
       ['GET', `coupon-pools/${id}`],

@@ -456,7 +456,7 @@ describe.skipIf(!services)('erasing a person', () => {
     expect((await manage('DELETE', `profiles/${before.id}`)).status).toBe(404)
 
     await startConsumers()
-    // A client sends the same data once more.
+    // A client sends the same data again.
     await platform.bus.publish(ingestRecords, [{ key: `${projectId}:${laptop}`, value: record }])
     await allHandled()
     expect(await tablesWith(mark)).toEqual(kept)
@@ -475,7 +475,7 @@ describe.skipIf(!services)('erasing a person', () => {
     expect(await deliveries(trigger.id)).toContainEqual(
       expect.objectContaining({ status: 'sent', recipient: null, profileId: null }),
     )
-    // The code still works for its owner, and is not assigned to anybody else.
+    // The code still works for its owner, and is not assigned to anyone else.
     const next = await manage('POST', `coupon-pools/${unique.id}/assign`, { visitorId: 'somebody' })
     expect(next.body.code).toBe('BETA-1')
     expect((await redeem({ code: assigned.body.code as string, visitorId: 'bearer' })).status).toBe(200)

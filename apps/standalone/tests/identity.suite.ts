@@ -499,7 +499,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
     }
   })
 
-  it('finds people by id, by e-mail address and by traits, page by page, without erased ones', async () => {
+  it('finds people by id, by email address and by traits, page by page, without erased ones', async () => {
     const run = randomUUID().slice(0, 8)
     const email = (n: number) => `Ann-${run}-${n}@shop.example`
     const people: string[] = []

@@ -27,7 +27,7 @@ const SENDERS = 4
 const SEND_PAUSE_MS = 10
 /** How long a replica keeps answering after SIGTERM. On a busy machine the proxy may need seconds to reload. */
 const DRAIN_MS = 20_000
-/** How much later the proxy learns of the stop, as between a kubelet and an Ingress. */
+/** How much later the proxy notices the stop, as between a kubelet and an Ingress. */
 const PROXY_DELAY_MS = 300
 
 type Call = { method?: string; path: string; body?: object; headers?: Record<string, string> }

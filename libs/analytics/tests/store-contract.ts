@@ -190,9 +190,9 @@ const rangeArbitrary = fc
   .tuple(fc.integer({ min: 0, max: DAYS * 24 }), fc.integer({ min: 1, max: DAYS * 24 }))
   .map(([begin, hours]) => ({ from: START + begin * HOUR_MS, to: START + (begin + hours) * HOUR_MS }))
 
-type Question = CallOf<AnalyticsQueries>
+type QueryCall = CallOf<AnalyticsQueries>
 
-const trendArbitrary: fc.Arbitrary<Question> = fc
+const trendArbitrary: fc.Arbitrary<QueryCall> = fc
   .record({
     range: rangeArbitrary,
     metric: fc.constantFrom(...trendMetrics),
@@ -209,7 +209,7 @@ const trendArbitrary: fc.Arbitrary<Question> = fc
     }),
     includeBots: fc.boolean(),
   })
-  .map(({ range, zone, interval, selector, ...rest }): Question => {
+  .map(({ range, zone, interval, selector, ...rest }): QueryCall => {
     const bySelector = selector && (rest.metric === 'conversions' || rest.metric === 'revenue')
     return [
       'measureTrend',
@@ -225,7 +225,7 @@ const stepArbitrary = fc.record({
   eventName: fc.constantFrom('page_view', 'add_to_cart', 'order'),
   filters: fc.array(filterArbitrary, { maxLength: 1 }),
 })
-const funnelArbitrary: fc.Arbitrary<Question> = fc
+const funnelArbitrary: fc.Arbitrary<QueryCall> = fc
   .record({
     range: rangeArbitrary,
     steps: fc.array(stepArbitrary, { minLength: 2, maxLength: 4 }),
@@ -234,15 +234,15 @@ const funnelArbitrary: fc.Arbitrary<Question> = fc
     breakdown: fc.option(propertyArbitrary, { nil: undefined }),
     maxGroups: fc.integer({ min: 1, max: 3 }),
   })
-  .map(({ range, ...rest }): Question => ['measureFunnel', { projectId: PROJECT(1), ...range, ...rest }])
-const retentionArbitrary: fc.Arbitrary<Question> = fc
+  .map(({ range, ...rest }): QueryCall => ['measureFunnel', { projectId: PROJECT(1), ...range, ...rest }])
+const retentionArbitrary: fc.Arbitrary<QueryCall> = fc
   .record({
     range: rangeArbitrary,
     startEvent: fc.constantFrom('page_view', 'order'),
     returnEvent: fc.constantFrom('page_view', 'order'),
     periods: fc.integer({ min: 0, max: 3 }),
   })
-  .map(({ range, periods, ...rest }): Question => {
+  .map(({ range, periods, ...rest }): QueryCall => {
     const cohorts = zonedBuckets('day', 'Europe/Berlin', range.from, range.to, 100) ?? []
     const bounds = [...cohorts]
     const later =
@@ -261,7 +261,7 @@ const retentionArbitrary: fc.Arbitrary<Question> = fc
       },
     ]
   })
-const pathsArbitrary: fc.Arbitrary<Question> = fc
+const pathsArbitrary: fc.Arbitrary<QueryCall> = fc
   .record({
     range: rangeArbitrary,
     startEvent: fc.option(fc.constantFrom('page_view', 'add_to_cart'), { nil: undefined }),
@@ -269,26 +269,26 @@ const pathsArbitrary: fc.Arbitrary<Question> = fc
     depth: fc.integer({ min: 2, max: 6 }),
     limit: fc.integer({ min: 1, max: 30 }),
   })
-  .map(({ range, ...rest }): Question => ['measurePaths', { projectId: PROJECT(1), ...range, ...rest }])
+  .map(({ range, ...rest }): QueryCall => ['measurePaths', { projectId: PROJECT(1), ...range, ...rest }])
 const suggestionRange = fc.record({
   range: rangeArbitrary,
   eventName: fc.option(fc.constantFrom('order'), { nil: undefined }),
 })
-const propertiesArbitrary: fc.Arbitrary<Question> = suggestionRange.map(
-  ({ range, eventName }): Question => [
+const propertiesArbitrary: fc.Arbitrary<QueryCall> = suggestionRange.map(
+  ({ range, eventName }): QueryCall => [
     'listProperties',
     { projectId: PROJECT(1), ...range, eventName, limit: 20 },
   ],
 )
-const valuesArbitrary: fc.Arbitrary<Question> = fc
+const valuesArbitrary: fc.Arbitrary<QueryCall> = fc
   .tuple(suggestionRange, propertyArbitrary, fc.option(fc.constantFrom('A', 'd'), { nil: undefined }))
   .map(
-    ([{ range, eventName }, of, contains]): Question => [
+    ([{ range, eventName }, of, contains]): QueryCall => [
       'listPropertyValues',
       { projectId: PROJECT(1), ...range, eventName, property: of, contains, limit: 20 },
     ],
   )
-const profilesArbitrary: fc.Arbitrary<Question> = fc
+const profilesArbitrary: fc.Arbitrary<QueryCall> = fc
   .record({
     filters: fc.array(
       filterArbitrary.map((filter): EventFilter => ({ ...filter, property: property('traits.plan') })),
@@ -298,9 +298,9 @@ const profilesArbitrary: fc.Arbitrary<Question> = fc
     below: fc.option(fc.integer({ min: 1, max: 5 }).map(PROFILE), { nil: undefined }),
     limit: fc.integer({ min: 1, max: 5 }),
   })
-  .map((rest): Question => ['findProfiles', { projectId: PROJECT(1), ...rest }])
-/** Questions of every kind. */
-const questionsArbitrary = fc.tuple(
+  .map((rest): QueryCall => ['findProfiles', { projectId: PROJECT(1), ...rest }])
+/** Queries of every kind. */
+const queriesArbitrary = fc.tuple(
   trendArbitrary,
   trendArbitrary,
   funnelArbitrary,
@@ -313,7 +313,7 @@ const questionsArbitrary = fc.tuple(
 
 const apply = (store: AnalyticsWrites, [method, argument]: Change): Promise<unknown> =>
   store[method](argument as never)
-const ask = (store: AnalyticsQueries, [method, query]: Question): Promise<unknown[]> =>
+const run = (store: AnalyticsQueries, [method, query]: QueryCall): Promise<unknown[]> =>
   store[method](query as never)
 
 /** Rows without regard to order, and numbers to nine digits, which no store's way of adding up changes. */
@@ -334,15 +334,15 @@ export const describeAnalyticsStore = (
     await fc.assert(
       fc.asyncProperty(
         fc.array(changeArbitrary, { minLength: 1, maxLength: 8 }),
-        questionsArbitrary,
-        async (changes, questions) => {
+        queriesArbitrary,
+        async (changes, queries) => {
           const [store, reference] = [await open(), createReferenceStore()]
           for (const change of changes) {
             const answer = await apply(store, change)
             expect(answer).toEqual(await apply(reference, change))
           }
-          for (const question of questions)
-            expect(comparable(await ask(store, question))).toEqual(comparable(await ask(reference, question)))
+          for (const query of queries)
+            expect(comparable(await run(store, query))).toEqual(comparable(await run(reference, query)))
           await store.close()
         },
       ),
@@ -418,20 +418,20 @@ export const describeAnalyticsStore = (
       { ...ofValue, negated: true, test: 'in', values: [value] },
       ...(typeof value === 'boolean' ? [] : [{ ...ofValue, negated: false, test: 'gt' as const, value }]),
     ])
-    const questions: Question[] = [
-      ...refs.map((ref): Question => ['measureTrend', { ...trend, metric: 'events', breakdown: ref }]),
-      ...refs.map((ref): Question => ['measureTrend', { ...trend, metric: 'sum', property: ref }]),
+    const queries: QueryCall[] = [
+      ...refs.map((ref): QueryCall => ['measureTrend', { ...trend, metric: 'events', breakdown: ref }]),
+      ...refs.map((ref): QueryCall => ['measureTrend', { ...trend, metric: 'sum', property: ref }]),
       ...filters.map(
-        (filter): Question => ['measureTrend', { ...trend, metric: 'events', filters: [filter] }],
+        (filter): QueryCall => ['measureTrend', { ...trend, metric: 'events', filters: [filter] }],
       ),
       ['listProperties', { ...within, limit: 100 }],
       ['listPropertyValues', { ...within, ...ofValue, limit: 100 }],
     ]
     for (const of of [store, reference]) await of.storeEvents(events)
-    for (const question of questions)
-      expect([question, comparable(await ask(store, question))]).toEqual([
-        question,
-        comparable(await ask(reference, question)),
+    for (const query of queries)
+      expect([query, comparable(await run(store, query))]).toEqual([
+        query,
+        comparable(await run(reference, query)),
       ])
     await store.close()
   })

@@ -49,10 +49,10 @@ describe.skipIf(!services)('marks in Redis', () => {
       return (await readOf(marks, 'probe')) === 'x' && (await direct.read(['x'])) !== undefined
     })
     proxy.freeze()
-    await marks.set(['late'], 'set while it was away', 60_000)
+    await marks.set(['late'], 'set while it was unavailable', 60_000)
     expect(await marks.read(['late'])).toBeUndefined()
     await proxy.restore()
-    const arrived = async () => (await readOf(direct, 'late')) === 'set while it was away'
+    const arrived = async () => (await readOf(direct, 'late')) === 'set while it was unavailable'
     await eventually('the mark is there', arrived, 20_000)
     await Promise.all([marks.close(), direct.close(), proxy.stop()])
   })

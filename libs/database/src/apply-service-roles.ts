@@ -49,7 +49,7 @@ export const applyServiceRoles = (
     const present = roles.filter(({ name }) => existing.has(name))
     if (present.length === 0) return []
     const { rows: schemas } = await client.query<{ name: string; database: string }>(SCHEMAS)
-    // Databases created before PostgreSQL 15 allow everybody to create tables in it.
+    // Databases created before PostgreSQL 15 allow everyone to create tables in it.
     await client.query('REVOKE CREATE ON SCHEMA public FROM PUBLIC')
     for (const { service, name } of present) await client.query(grantStatements(name, service, schemas))
     return present.map(({ name }) => name)

@@ -89,7 +89,7 @@ describe.skipIf(!services)('the database', () => {
     expect(seen).toEqual(['kept'])
   })
 
-  it('commits nothing of pipelined statements when one fails, and reports the reason', async () => {
+  it('commits no pipelined statement when one fails, and reports the reason', async () => {
     const before = await pidOf(db.pool)
     const refused = db.transaction(async (client, commit) => {
       const statements = [

@@ -107,7 +107,7 @@ describe.skipIf(!services)('sweeping the log in PostgreSQL', () => {
     ['with members here', [enrichedEvents]],
     ['without members here', []],
   ])(
-    'forgets after a day what every group has read, and nothing that one has not, %s',
+    'deletes after a day what every group has read, and no record that one has not, %s',
     async (_, subscribed) => {
       const database = await createLogDatabase()
       const { name } = enrichedEvents

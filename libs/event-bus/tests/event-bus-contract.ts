@@ -102,7 +102,7 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
       topic: numbered,
       handle: async () => {
         attempts++
-        throw Object.assign(new Error('the store is away'), { code: '57P01' })
+        throw Object.assign(new Error('the store is unavailable'), { code: '57P01' })
       },
     })
     await eventually('the consumer has tried', () => attempts > 0)

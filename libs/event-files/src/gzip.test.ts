@@ -10,7 +10,7 @@ import { gzip, readGzippedLines, rewriteGzippedLines } from './gzip.ts'
 const text = fc.array(fc.string({ unit: 'grapheme' }).map((line) => line.replaceAll('\n', '\u2028\r')))
 
 describe('gzipped lines', () => {
-  it('are read as they were written, whatever the pieces are', () =>
+  it('are read as they were written, in pieces of any size', () =>
     fc.assert(
       fc.asyncProperty(text, fc.nat({ max: 50 }), async (lines, size) => {
         const content = gzipSync(lines.map((line) => `${line}\n`).join(''))
@@ -55,9 +55,9 @@ describe('gzipped lines', () => {
     await eventually('the content is ended', () => ended === 1)
     async function* broken() {
       yield Buffer.from('a line\n')
-      throw new Error('the database is away')
+      throw new Error('the database is unavailable')
     }
-    await expect(Array.fromAsync(gzip(broken()))).rejects.toThrow('the database is away')
+    await expect(Array.fromAsync(gzip(broken()))).rejects.toThrow('the database is unavailable')
   })
 
   it('fail when they are not gzipped', async () => {

@@ -64,9 +64,9 @@ const behavesAsStore = (open: () => FileStore | Promise<FileStore>, folder: () =
     const store = await open()
     async function* broken(): AsyncGenerator<Uint8Array> {
       yield* pieces(9, 1024 * 1024)
-      throw new Error('the database is away')
+      throw new Error('the database is unavailable')
     }
-    await expect(store.put('broken', broken(), never)).rejects.toThrow('the database is away')
+    await expect(store.put('broken', broken(), never)).rejects.toThrow('the database is unavailable')
     expect(await store.read('broken')).toBeUndefined()
     const stopped = AbortSignal.abort(new Error('stopped'))
     await expect(store.put('stopped', pieces(1, 1), stopped)).rejects.toThrow()

@@ -72,12 +72,12 @@ it('fails a request at its timeout, and not before', () => {
 
 it('does not wait for a request with a longer timeout', () => {
   const { outcomes, send } = setUp()
-  const patient = send(60_000)
-  const hasty = send()
+  const slow = send(60_000)
+  const fast = send()
   vi.advanceTimersByTime(1_000)
-  expect(outcomes).toEqual({ [hasty]: 'timed out' })
+  expect(outcomes).toEqual({ [fast]: 'timed out' })
   vi.advanceTimersByTime(59_000)
-  expect(outcomes[patient]).toBe('timed out')
+  expect(outcomes[slow]).toBe('timed out')
 })
 
 it('measures the timeout from sending, which may follow the timeout of another request', () => {

@@ -162,7 +162,7 @@ describe('a record batch', () => {
     expect(second.filter(({ memory }) => released.has(memory))).toHaveLength(16)
   })
 
-  it('contains nothing of the batch whose memory it reuses', async () => {
+  it('contains no bytes of the batch whose memory it reuses', async () => {
     const batches = createRecordBatches(1_000_000)
     for (const count of [500, 3, 70_000, 1, 200]) {
       const batch = batches()

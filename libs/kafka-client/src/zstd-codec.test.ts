@@ -23,6 +23,6 @@ describe('zstd', () => {
 
   it('works again after a failure', () => {
     expect(() => zstd(undefined as never)).toThrow('zlib')
-    expect(zstdDecompressSync(zstd(Buffer.from('once more'))).toString()).toBe('once more')
+    expect(zstdDecompressSync(zstd(Buffer.from('again'))).toString()).toBe('again')
   })
 })

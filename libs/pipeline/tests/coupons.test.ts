@@ -128,7 +128,7 @@ describe.skipIf(!services)('assigning coupons', () => {
     expect(await db.prisma.coupon.count({ where: { poolId, status: 'assigned' } })).toBe(1)
   })
 
-  it('returns the code of a shared pool to everybody until its limit of redemptions', async () => {
+  it('returns the code of a shared pool to everyone until its limit of redemptions', async () => {
     const poolId = await aPool(1, { kind: 'shared', maxRedemptions: 2 })
     const [a, b] = [await assigned(poolId, await aProfile()), await assigned(poolId, await aProfile())]
     expect(a).toEqual(b)

@@ -111,7 +111,7 @@ describe('an API key', () => {
   })
 
   it.each(['', 'nonsense', `${key}x`, `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`])(
-    'that is malformed is refused without asking anybody: %j',
+    'that is malformed is refused without asking anyone: %j',
     async (text) => {
       const { process } = await setUpOne()
       process.databaseAway = true
@@ -166,7 +166,7 @@ describe('a revoked key', () => {
   })
 
   it.each([4, 15, 50])(
-    'is refused when the database is back after %i s, however late we learn of it',
+    'is refused when the database is back after %i s, however late this is noticed',
     async (seconds) => {
       const { world, process } = await setUpOne()
       await process.authenticate(key)
@@ -216,7 +216,7 @@ describe('a revoked key', () => {
             process.databaseAway = away[which] ?? false
           }
           await world.wait(afterMs)
-          const found = await processes[asked]?.authenticate(key).catch(() => 'nobody can tell')
+          const found = await processes[asked]?.authenticate(key).catch(() => 'unknown')
           const isUp = !away[asked] && world.now - (upSince[asked] ?? 0) >= 1_000
           if (isUp && world.now >= revokedAt + 5_000) expect(found).toBeUndefined()
           if (isUp && world.now < revokedAt) expect(found).toMatchObject(recognised)

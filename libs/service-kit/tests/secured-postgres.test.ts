@@ -15,7 +15,7 @@ describe.skipIf(!services)('PostgreSQL that requires TLS', () => {
 
   beforeAll(async () => {
     certificate = await makeCertificate()
-    // The server takes a key only when nobody else may read it.
+    // The server takes a key only when no other user may read it.
     const owned = `install -o postgres -g postgres -m 600 /tls/tls.key /tls/tls.crt /var/lib/postgresql/
       exec docker-entrypoint.sh postgres -c ssl=on -c ssl_cert_file=/var/lib/postgresql/tls.crt \
         -c ssl_key_file=/var/lib/postgresql/tls.key -c hba_file=/tls/hba.conf`

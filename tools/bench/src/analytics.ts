@@ -6,7 +6,7 @@ import { migrateClickHouse, openClickHouseStore } from '@waymark/analytics/click
 import { createDuckDBStore, openDuckDBFile } from '@waymark/analytics/duckdb'
 import { startClickHouse } from '@waymark/testing/servers'
 import { clickhouseEvents, duckdbEvents, mergesOf, PROJECT } from './analytics-data.ts'
-import { questions } from './analytics-questions.ts'
+import { measuredQueries } from './analytics-queries.ts'
 
 const EVENTS_AT_ONCE = 1_000_000
 const WARM_UP_RUNS = 2
@@ -41,12 +41,12 @@ export const measureAnalytics = async (
     const { store, bare, bytes, dispose } = await fill(events)
     sizes.push(`${name}: ${(bytes / events).toFixed(0)} bytes an event on disk`)
     try {
-      for (const question of questions) {
+      for (const query of measuredQueries) {
         const [ours, byHand]: [number[], number[]] = [[], []]
         for (let run = -WARM_UP_RUNS; run < runs; run++) {
           const took = [
-            await timed(() => question.ask(store)),
-            await timed(() => bare(question.bare[name as keyof typeof stores])),
+            await timed(() => query.run(store)),
+            await timed(() => bare(query.bare[name as keyof typeof stores])),
           ] as const
           if (run >= 0) {
             ours.push(took[0])
@@ -56,7 +56,7 @@ export const measureAnalytics = async (
         const ratio = quantile(byHand, 0.5) / quantile(ours, 0.5)
         const [mine, hand] = [ours, byHand].map((times) => quantile(times, 0.95).toFixed(0))
         print(
-          `| ${name} | ${events.toLocaleString('en')} | ${question.name} | ${mine} | ${hand} | ${ratio.toFixed(2)} |`,
+          `| ${name} | ${events.toLocaleString('en')} | ${query.name} | ${mine} | ${hand} | ${ratio.toFixed(2)} |`,
         )
       }
     } finally {

@@ -16,7 +16,7 @@ export type Comparison = {
 /** Rounds of `seconds` each for variable work, until ours has run for the given seconds and number of rounds. */
 type Plan = { seconds: number; warmUp: number; measured: number; rounds: number }
 
-// Short rounds, because other load on the machine lasts for seconds and must affect both sides alike.
+// Short rounds, because other load on the machine lasts for seconds and must affect both sides equally.
 const PLAN: Plan = { seconds: 4, warmUp: 30, measured: 60, rounds: 5 }
 const QUICK: Plan = { seconds: 2, warmUp: 4, measured: 6, rounds: 2 }
 

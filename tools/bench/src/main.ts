@@ -35,10 +35,10 @@ const HELP = `npm run bench -- [name…] [options]
   --keys N         API keys that it has before (10000)
   --links N        links that it has before (100000)
   --profile DIR    leaves CPU profiles of our processes there
-  --soak MINUTES   loads ours alone for so long, and tells how much memory it takes
-  --analytics N    fills both analytics stores with N events (1000000) and times questions beside bare queries
+  --soak MINUTES   loads ours for so long, and reports its memory
+  --analytics N    fills both analytics stores with N events (1000000) and times our queries beside bare ones
   --store NAME     only this one of the analytics stores: duckdb or clickhouse
-  --idle           starts each service, and tells what it takes while nobody asks anything
+  --idle           starts each service, and reports its CPU and memory without requests
 
 names: ${benchmarks.map(({ name }) => name).join(', ')}
 `

@@ -78,7 +78,7 @@ describe.skipIf(!services)('the analytics store of a cluster under load', () => 
   }
   const names = extent(['frozen', 'slow: 4 kB/s and 500 ms late', 'read-only'], Object.keys(faults))
 
-  const questions = () => ({
+  const queries = () => ({
     'GET stats': () => management.request(`/api/projects/${fleet.projectId}/stats?metric=events`),
     'POST analytics/trends': () =>
       management.request(`/api/projects/${fleet.projectId}/analytics/trends`, {
@@ -106,13 +106,13 @@ describe.skipIf(!services)('the analytics store of a cluster under load', () => 
       )
       const end = await (faults[name] as Fault)()
       const acknowledgedBefore = load.acknowledged.size
-      const answers: { question: string; status: number; body: string; tookMs: number }[] = []
+      const answers: { query: string; status: number; body: string; tookMs: number }[] = []
       const askAll = async () => {
-        for (const [question, ask] of Object.entries(questions())) {
+        for (const [query, run] of Object.entries(queries())) {
           const begunAt = performance.now()
-          const response = await ask()
+          const response = await run()
           const body = await response.text()
-          answers.push({ question, status: response.status, body, tookMs: performance.now() - begunAt })
+          answers.push({ query, status: response.status, body, tookMs: performance.now() - begunAt })
         }
       }
       await Promise.all([sleep(AWAY_MS), askAll()])
@@ -121,7 +121,7 @@ describe.skipIf(!services)('the analytics store of a cluster under load', () => 
       const loads = await Promise.all([stop(), sync.stop()])
       report(`the analytics store ${name}`, {
         'acknowledged meanwhile': acknowledgedMeanwhile,
-        answers: answers.map(({ question, status }) => `${question} ${status}`).join(' and '),
+        answers: answers.map(({ query, status }) => `${query} ${status}`).join(' and '),
       })
       for (const of of loads) await expectStoredOnce(fleet, of, `the analytics store ${name}`)
       const [asynchronous, synchronous] = loads
@@ -132,14 +132,14 @@ describe.skipIf(!services)('the analytics store of a cluster under load', () => 
         ({ status }) => status !== 200 && status !== 202 && status !== 503,
       )
       expect(others).toEqual([])
-      for (const { question, status, body, tookMs } of answers) {
-        expect([question, 200, 503]).toContain(status)
+      for (const { query, status, body, tookMs } of answers) {
+        expect([query, 200, 503]).toContain(status)
         if (status === 503) expect(body).toContain('"retryAfterSeconds":')
         expect(tookMs).toBeLessThan(QUERY_DEADLINE_MS)
       }
       await eventually(
-        'questions are answered again',
-        async () => (await Promise.all(Object.values(questions()).map((ask) => ask()))).every(({ ok }) => ok),
+        'queries are answered again',
+        async () => (await Promise.all(Object.values(queries()).map((run) => run()))).every(({ ok }) => ok),
         RECOVERY_MS,
       )
       const { rows } = await fleet.db.pool.query('SELECT 1 FROM ingest.dead_letters')

@@ -90,6 +90,6 @@ const isOutboxEmpty = async ({ db }: Fleet): Promise<boolean> =>
 
 /** Prints in one line what a test did and what it counted. */
 export const report = (what: string, counts: Record<string, number | string>): void => {
-  const told = Object.entries(counts).map(([name, count]) => `${name} ${count}`)
-  process.stdout.write(`chaos: ${what}: ${told.join(', ')}\n`)
+  const printed = Object.entries(counts).map(([name, count]) => `${name} ${count}`)
+  process.stdout.write(`chaos: ${what}: ${printed.join(', ')}\n`)
 }

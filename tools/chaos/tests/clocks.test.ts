@@ -48,7 +48,7 @@ describe.skipIf(!services)('clocks', () => {
     ['an hour back', -HOUR_MS],
     ['an hour ahead', HOUR_MS],
   ])(
-    'of the services jump %s under load, also while Kafka is away: all goes on',
+    'of the services jump %s under load, also while Kafka is unavailable: all continues',
     async (what, jumpMs) => {
       const { fleet, broker } = await setUp(jumpMs)
       const pipeline = await fleet.startPipeline()

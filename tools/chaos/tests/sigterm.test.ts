@@ -11,7 +11,7 @@ import { openKafka } from './kafka-admin.ts'
 import { startLoad } from './load.ts'
 
 const DRAIN_MS = 1_500
-/** How much later than the replica itself its clients learn that it stops. */
+/** How much later than the replica itself its clients notice that it stops. */
 const CLIENTS_ARE_TOLD_AFTER_MS = 300
 const GRACE_MS = 30_000
 const ROUNDS = extent(2, 8)
@@ -96,7 +96,7 @@ describe.skipIf(!services)('SIGTERM under load', () => {
     await Promise.all(clients)
     agent.destroy()
     const failed = answers.filter((answer) => answer !== expected)
-    report(`${app} told to stop ${ROUNDS} times under load`, {
+    report(`${app} stopped ${ROUNDS} times under load`, {
       requests: answers.length,
       failed: failed.length,
       'exit codes': exits.map(({ exitCode }) => exitCode).join(' '),
@@ -126,7 +126,7 @@ describe.skipIf(!services)('SIGTERM under load', () => {
       const handled = [...committed.values()].reduce((sum, offset) => sum + Number(offset), 0)
       const stored = await fleet.db.prisma.$queryRaw<{ n: number }[]>`
         SELECT count(*)::int AS n FROM ingest.events`
-      report(`the consumers told to stop, round ${round + 1}`, {
+      report(`the consumers stopped, round ${round + 1}`, {
         committed: handled,
         stored: stored[0]?.n ?? 0,
       })
@@ -138,7 +138,7 @@ describe.skipIf(!services)('SIGTERM under load', () => {
       'all is committed',
       async () => (await kafka.lag('persistence', 'events.enriched.v1')) === 0,
     )
-    await expectStoredOnce(fleet, await stop(), 'the consumers told to stop under load')
+    await expectStoredOnce(fleet, await stop(), 'the consumers stopped under load')
     await kafka.close()
   })
 })

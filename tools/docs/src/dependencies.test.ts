@@ -21,7 +21,7 @@ describe('install scripts', async () => {
   const withScript = Object.entries(packages)
     .filter(([place, { hasInstallScript }]) => place !== '' && hasInstallScript)
     .map(([place]) => nameOf(place))
-  const told = [...page.matchAll(/^\| `([^`]+)` \| (yes|no) \| (\S.*) \|$/gm)].map(([, name, runs]) => [
+  const documented = [...page.matchAll(/^\| `([^`]+)` \| (yes|no) \| (\S.*) \|$/gm)].map(([, name, runs]) => [
     name,
     runs === 'yes',
   ])
@@ -31,7 +31,7 @@ describe('install scripts', async () => {
   })
 
   it('are listed on the page with the decision and a reason', () => {
-    expect(Object.fromEntries(told)).toEqual(allowScripts)
+    expect(Object.fromEntries(documented)).toEqual(allowScripts)
   })
 })
 

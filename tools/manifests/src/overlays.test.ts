@@ -138,7 +138,7 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
     }
   })
 
-  it("gives the owner's password and those of all roles to nothing but Jobs", () => {
+  it("gives the owner's password and those of all roles only to Jobs", () => {
     const readers = ofWaymark.filter(({ pod }) => JSON.stringify(pod).includes('"waymark-setup"'))
     expect([...new Set(readers.map(({ kind }) => kind))]).toEqual(['Job'])
     for (const { kind, pod } of ofWaymark.filter(({ kind }) => kind === 'Job'))

@@ -35,7 +35,7 @@ const CONTROLS: Readonly<Record<string, string>> = { b: '\b', n: '\n', r: '\r', 
  * Bytes, raw or written as `\xHH`, are UTF-8 when the field they stand in is valid UTF-8, else Latin-1.
  */
 export const parseAccessLogLine = (line: Uint8Array): AccessLogEntry | undefined => {
-  // Latin-1 makes every byte one character: the ASCII delimiters are found whatever the encoding is.
+  // Latin-1 makes every byte one character: the ASCII delimiters are found in any encoding.
   const text = Buffer.from(line.buffer, line.byteOffset, line.byteLength).toString('latin1')
   const head = HEAD.exec(text) ?? HEAD_WITHOUT_TIME.exec(text)
   if (!head) return undefined

@@ -34,7 +34,7 @@ test.each([
   expect(await read(Buffer.from(text))).toEqual(expected)
 })
 
-test('finds the same lines wherever the chunks end, compressed or not, in one member or several', async () => {
+test('finds the same lines in chunks of any size, compressed or not, in one member or several', async () => {
   const text = fc
     .array(fc.oneof(fc.constantFrom('\n', '\r\n', '\r'), fc.string({ maxLength: 30 })), { maxLength: 40 })
     .map((parts) => parts.join(''))
@@ -103,13 +103,13 @@ test('a damaged file yields its readable lines, then the error', async () => {
 test.each([[false], [true]])('reports how far it has read (compressed: %s)', async (compressed) => {
   const text = Array.from({ length: 50_000 }, (_, index) => `line ${index} ${Math.sin(index)}\n`).join('')
   const bytes = compressed ? gzipSync(text) : Buffer.from(text)
-  const told: number[] = []
+  const reported: number[] = []
   let half = 0
-  for await (const { number } of readLines(chunksOf(bytes, [16 * 1024]), (read) => told.push(read))) {
-    if (number === 25_000) half = (told.at(-1) ?? 0) / bytes.byteLength
+  for await (const { number } of readLines(chunksOf(bytes, [16 * 1024]), (read) => reported.push(read))) {
+    if (number === 25_000) half = (reported.at(-1) ?? 0) / bytes.byteLength
   }
   expect(half).toBeGreaterThan(0.4)
   expect(half).toBeLessThan(0.65)
-  expect(told.at(-1)).toBe(bytes.byteLength)
-  expect(told).toEqual(told.toSorted((a, b) => a - b))
+  expect(reported.at(-1)).toBe(bytes.byteLength)
+  expect(reported).toEqual(reported.toSorted((a, b) => a - b))
 })

@@ -23,7 +23,7 @@ export const readLines = (
   onRead: (bytes: number) => void = () => {},
 ): AsyncGenerator<Line> => splitLines(gunzipped(source, onRead))
 
-/** Splits at LF or CR LF, wherever the chunks end. A line over `maxBytes` is cut to that length. */
+/** Splits at LF or CR LF, in chunks of any size. A line over `maxBytes` is cut to that length. */
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
   maxBytes = MAX_LINE_BYTES,

@@ -110,13 +110,13 @@ test('requests the synchronous path, below the path of the address', async () =>
 })
 
 test('has at most the requested number of requests in flight', async () => {
-  let underWay = 0
+  let inFlight = 0
   let most = 0
   const four = Promise.withResolvers<void>()
   const server = await start(() => {
-    underWay += 1
-    most = Math.max(most, underWay)
-    if (underWay === 4) four.resolve()
+    inFlight += 1
+    most = Math.max(most, inFlight)
+    if (inFlight === 4) four.resolve()
     return undefined
   })
   const interrupt = new AbortController()

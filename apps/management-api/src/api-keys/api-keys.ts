@@ -22,7 +22,7 @@ import type { ManagementDeps } from '../management-deps.ts'
 import { requireWithinQuota } from '../quotas.ts'
 import { ownerFor } from './key-owners.ts'
 
-/** Scopes that a `pub` key may have, which anybody can read in a web page. */
+/** Scopes that a `pub` key may have, which anyone can read in a web page. */
 const PUBLIC_SCOPES: readonly ApiKeyScope[] = ['events:write', 'decide', 'coupons:read', 'coupons:redeem']
 
 type StoredKey = Prisma.ApiKeyGetPayload<object>

@@ -173,7 +173,7 @@ const dependentsOf = async (tx: Transaction, { projectId, key }: Decision): Prom
       .map(({ id }) => ({
         code: 'prerequisite_archived',
         ruleId: id,
-        message: `A rule of ${other} depends on this decision and applies to nobody any more.`,
+        message: `A rule of ${other} depends on this decision and would no longer apply to anyone.`,
       })),
   )
 }

@@ -43,7 +43,7 @@ type ConversionRow = {
 }
 type Period = { from: string; to: string }
 
-/** The days that statistics are asked for, both included. @throws AppError unprocessable when they are not usable */
+/** The first and last day of the requested statistics. @throws AppError unprocessable when they are not usable */
 export const periodOf = ({ from, to }: LinkStatsQuery, now: Date): Period => {
   const last = to ?? dayOf(now.getTime())
   const first = from ?? dayOf(Date.parse(last) - (DEFAULT_DAYS - 1) * DAY_MS)

@@ -1,7 +1,7 @@
 import type { ResolveTxt } from './domains.ts'
 import type { ProviderClients } from './provider-clients.ts'
 
-/** What routes of single sign-on need besides the dependencies of all routes. */
+/** What routes of single sign-on need in addition to the dependencies of all routes. */
 export type OidcDeps = {
   clients: ProviderClients
   resolveTxt: ResolveTxt

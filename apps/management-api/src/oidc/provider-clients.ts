@@ -109,7 +109,7 @@ export const createProviderClients = ({
     isUsableIssuer: (text: string): boolean => {
       const url = URL.parse(text)
       const allowed = url?.protocol === 'https:' || (url?.protocol === 'http:' && allowPrivateAddresses)
-      // With such a path the metadata would be taken from there, whatever issuer it names.
+      // With such a path the metadata would be read from there, even if it names another issuer.
       const isPlain = !/[?#\s]/.test(text) && !text.includes('/.well-known/')
       return allowed && isPlain && url?.username === '' && url.password === ''
     },

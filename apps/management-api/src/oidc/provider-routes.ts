@@ -20,7 +20,7 @@ import type { OidcProvider } from './provider-clients.ts'
 import { mappingsOf } from './role-mappings.ts'
 import { redirectUriOf } from './sign-in-routes.ts'
 
-/** Providers that a tenant may name per hour: each is asked for its configuration. */
+/** Providers that a tenant may name per hour: the configuration of each is requested. */
 const CHECKS_PER_HOUR = 60
 const HOUR_MS = 3_600_000
 

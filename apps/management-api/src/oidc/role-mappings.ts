@@ -11,7 +11,7 @@ import type { OidcProvider } from './provider-clients.ts'
 export const mappingsOf = ({ roleMappings }: Pick<OidcProvider, 'roleMappings'>): readonly RoleMapping[] =>
   roleMappings as RoleMapping[]
 
-/** The role of each mapped project for somebody in `groups`; undefined where no mapping matches. */
+/** The role of each mapped project for someone in `groups`; undefined where no mapping matches. */
 export const mappedRoles = (
   mappings: readonly RoleMapping[],
   groups: readonly string[],

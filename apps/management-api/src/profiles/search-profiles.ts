@@ -37,7 +37,7 @@ export const placeSearch = ({ search, filters, cursor, limit }: ProfileQuery): P
 }
 
 /**
- * A page of the profiles that fulfil all filters and, with `search`, have that id or an e-mail address that begins with
+ * A page of the profiles that fulfil all filters and, with `search`, have that id or an email address that begins with
  * it. The one with the id comes first, all others by descending id. The analytics store finds them, and PostgreSQL checks
  * them, so that erased and changed profiles are left out.
  */

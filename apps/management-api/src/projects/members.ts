@@ -173,7 +173,7 @@ const findMember = (
     include: MEMBER,
   })
 
-/** Whether somebody else owns the member's project. */
+/** Whether someone else owns the member's project. */
 export const hasOtherOwner = async (
   tx: Prisma.TransactionClient,
   { projectId, userId }: Pick<Member, 'projectId' | 'userId'>,
@@ -200,7 +200,7 @@ export const removeFrom = async (
   await tx.projectMember.delete({ where: { projectId_userId: { projectId, userId } } })
 }
 
-// Webhooks belong to the project and keep sending. An owner is mailed once, whatever the number of webhooks.
+// Webhooks belong to the project and keep sending. An owner gets one email for any number of webhooks.
 const leaveWebhooks = async (
   tx: Prisma.TransactionClient,
   { projectId, userId }: Leaving,

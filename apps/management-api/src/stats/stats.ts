@@ -57,7 +57,7 @@ export const statsRoutes = ({ projectRoute, runQuery, clock }: ManagementDeps): 
 ]
 
 /**
- * Reads what time is asked for.
+ * Reads the requested time.
  * @throws AppError unprocessable when it is none, or too long for its interval, or grouped by what events do not have
  */
 const placeInTime = (

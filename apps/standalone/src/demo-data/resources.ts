@@ -43,7 +43,7 @@ export const resources = {
     },
     {
       name: 'signed_up',
-      description: 'Somebody opened an account.',
+      description: 'Someone opened an account.',
       schema: { type: 'object', properties: { plan: { enum: ['free', 'plus'] } } },
     },
     {

@@ -32,14 +32,14 @@ const newDashboard = async ({ call }: World): Promise<Call & { params: { id: str
 }
 
 /** A query that does not need the database. */
-const question = (operation: Operation): Example => ({
+const queryExample = (operation: Operation): Example => ({
   operation,
   good: () => ({ body: requestExamples[operation.id] }),
   goesOn: true,
 })
 
 export const analyticsExamples: Example[] = [
-  ...[measureTrends, measureFunnel, measureRetention, measurePaths].map(question),
+  ...[measureTrends, measureFunnel, measureRetention, measurePaths].map(queryExample),
   { operation: listProperties, good: () => ({ query: { limit: '2' } }), goesOn: true },
   { operation: listPropertyValues, good: () => ({ query: { property: 'properties.plan' } }), goesOn: true },
   { operation: exportEvents, good: () => ({ query: { format: 'csv', eventName: 'page_view' } }) },

@@ -53,7 +53,7 @@ type SignedIn = {
 export const REFUSED_ADDRESS = 'refused@example.com'
 
 const SESSION_MS = 3_600_000
-const PASSWORD = 'what somebody chose long ago'
+const PASSWORD = 'what someone chose long ago'
 
 /** Waymark in this process. Its responses are checked against the document. */
 export type World = {
@@ -179,8 +179,8 @@ export const startWorld = async (limit: number): Promise<World> => {
   const other = await prisma.project.create({
     data: {
       id: crypto.randomUUID(),
-      name: 'Somebody else’s',
-      tenant: { create: { id: crypto.randomUUID(), name: 'Somebody else' } },
+      name: 'Someone else’s',
+      tenant: { create: { id: crypto.randomUUID(), name: 'Someone else' } },
     },
   })
 

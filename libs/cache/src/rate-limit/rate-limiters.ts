@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { RateLimitedUse, RateLimiter, RateLimitResult, SharedCounter } from './port.ts'
 
-/** A window as this process knows it. */
+/** A window by the counts of this process. */
 type Window = {
   readonly name: string
   readonly windowMs: number
@@ -52,7 +52,7 @@ const createWindows = ({ maxKeys = MAX_KEYS, now = () => performance.now() }: Wi
       return window
     },
 
-    /** Counts a use if one remains as far as this process knows. */
+    /** Counts a use if one remains by the counts of this process. */
     use: (window: Window, limit: number): RateLimitResult => {
       const allowed = window.used < limit
       if (allowed) {
@@ -90,7 +90,7 @@ export const createMemoryRateLimiter = (options: WindowsOptions = {}): RateLimit
 
 /**
  * An exact limiter: it counts each use in a shared counter. A key that is known to be used up is refused without asking.
- * While the counter does not answer, each process counts on from what it knows, and may allow up to the limit.
+ * While the counter does not answer, each process continues from its own counts, and may allow up to the limit.
  */
 export const createSharedRateLimiter = (
   counter: SharedCounter,

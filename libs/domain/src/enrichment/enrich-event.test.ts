@@ -114,7 +114,7 @@ describe('enrichEvent', () => {
     })
   })
 
-  it('stores no complete IP address, wherever the event contains it', () => {
+  it('stores no complete IP address from any part of the event', () => {
     const client = { ip: '203.0.113.77', userAgent: null }
     const properties = { ip: '2001:db8:1:2::77', other: 'kept' }
     const enriched = enrichEvent(aRecord({ properties }, { client }))

@@ -14,7 +14,7 @@ type EnrichmentLookups = {
 }
 
 /**
- * Inputs of enrichment besides the record. `profileId` is `null` for an event without a person.
+ * Inputs of enrichment in addition to the record. `profileId` is `null` for an event without a person.
  */
 type EnrichmentInputs = Partial<EnrichmentLookups> & {
   profileId: string | null

@@ -15,13 +15,13 @@ export const touchesOf = (event: EnrichedEvent): Touches => {
   const { context, timestamp, eventId, shortLinkId, shortLinkCode } = event
   const { utm, clickIds, referrer, referrerHost } = context
   const referred = referrerHost !== null && referrerHost !== hostOf(context.url)
-  const tells =
+  const hasSource =
     referred ||
     shortLinkId !== null ||
     shortLinkCode !== null ||
     Object.keys(clickIds).length > 0 ||
     Object.values(utm).some((value) => value !== null)
-  if (context.bot || !tells) return noTouches
+  if (context.bot || !hasSource) return noTouches
   const touch: Touch = {
     at: timestamp,
     eventId,

@@ -80,7 +80,7 @@ describe('an accepted event', () => {
     expect(event).toEqual({ eventId: 'new-id', eventName: 'e', properties: {} })
   })
 
-  it('keeps `__proto__` as a key and learns nothing from it', () => {
+  it('keeps `__proto__` as a key without a prototype', () => {
     const { event } = accept(
       parseJson('{"eventName":"e","__proto__":{"userId":"admin"},"properties":{"__proto__":{"admin":true}}}'),
     )

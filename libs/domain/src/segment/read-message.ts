@@ -73,7 +73,7 @@ type SegmentRequest = {
   settings: Pick<ProjectSettings, 'deniedTraits' | 'identifyEvents'>
 }
 
-/** Reads one message of Segment's protocol, whatever it is. A message that is not valid has only `problems`. */
+/** Reads one message of Segment's protocol, of any type. A message that is not valid has only `problems`. */
 export const readSegmentMessage = (raw: unknown, request: SegmentRequest): SegmentMessage => {
   const problem = structuralProblem(raw, request.mayExceedSize)
   const message: JsonObject = isObject(raw) ? raw : {}

@@ -169,7 +169,7 @@ describe('a path', () => {
   })
 
   it.each(['/nowhere', '/nowhere/%E0%A4%A', '/items', '/items/', '/items//', '//', '/__proto__', '/%6fwn/a'])(
-    'that nobody knows is 404: %s',
+    'that no route has is 404: %s',
     async (path) => {
       await expectError(await fetch(base + path), 404)
     },

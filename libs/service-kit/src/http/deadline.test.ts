@@ -56,7 +56,7 @@ it('keeps the connection when the handler finishes or fails later', async () => 
   const url = await serve(() => {
     const isFirst = late.length === 0
     const answering = sleep(3 * DEADLINE_MS).then(() => {
-      if (!isFirst) throw new Error('the store is away')
+      if (!isFirst) throw new Error('the store is unavailable')
       return { body: {} }
     })
     late.push(answering.catch(() => {}))

@@ -108,9 +108,9 @@ describe('a stream', () => {
   it('passes on errors of its source', async () => {
     async function* broken() {
       yield 'x'
-      throw new Error('the database is away')
+      throw new Error('the database is unavailable')
     }
     const reader = new Writable({ write: (_chunk, _encoding, callback) => callback() })
-    await expect(sendStream(reader, broken(), 60_000)).rejects.toThrow('the database is away')
+    await expect(sendStream(reader, broken(), 60_000)).rejects.toThrow('the database is unavailable')
   })
 })

@@ -8,21 +8,21 @@ export const measureBus = (bus: EventBus, registry: Registry, now: () => number)
   const registers = [registry]
   const published = new Histogram({
     name: 'waymark_publish_duration_seconds',
-    help: 'Time until published records were durable, or given up',
+    help: 'Time until published records were durable, or dropped',
     labelNames: ['topic', 'outcome'],
     buckets: [0.002, 0.005, 0.02, 0.1, 0.5, 1, 5],
     registers,
   })
   const batches = new Histogram({
     name: 'waymark_batch_records',
-    help: 'Records that a group was given at once',
+    help: 'Records in one delivery to a group',
     labelNames: ['group', 'topic'],
     buckets: [1, 5, 20, 100, 250, 500],
     registers,
   })
   const durations = new Histogram({
     name: 'waymark_batch_duration_seconds',
-    help: 'Time of a group with the records that it was given at once',
+    help: 'Time of a group to process the records of one delivery',
     labelNames: ['group', 'topic', 'outcome'],
     buckets: SECONDS,
     registers,

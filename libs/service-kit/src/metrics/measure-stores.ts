@@ -7,7 +7,7 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 export const measureCache = (cache: Cache, registry: Registry): Cache => {
   const requests = new Counter({
     name: 'waymark_cache_requests_total',
-    help: 'Values asked for in the shared cache, by whether it had them',
+    help: 'Values requested from the shared cache, by whether it had them',
     labelNames: ['result'],
     registers: [registry],
   })

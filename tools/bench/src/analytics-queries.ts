@@ -12,14 +12,14 @@ const WINDOW_MS = 7 * DAY_MS
 const trend = { ...range, buckets, filters: [], maxGroups: 10, includeBots: false }
 
 /** A query of the API, and the same query written by hand for each store. */
-export type Question = {
+export type MeasuredQuery = {
   name: string
-  ask: (store: AnalyticsQueries) => Promise<unknown>
+  run: (store: AnalyticsQueries) => Promise<unknown>
   bare: Record<'duckdb' | 'clickhouse', string>
 }
 
 /** A statement in the dialects of both stores. */
-const inBoth = (write: (store: (typeof stores)['duckdb']) => string): Question['bare'] => ({
+const inBoth = (write: (store: (typeof stores)['duckdb']) => string): MeasuredQuery['bare'] => ({
   duckdb: write(stores.duckdb),
   clickhouse: write(stores.clickhouse),
 })
@@ -51,10 +51,10 @@ const MERGES = `LEFT JOIN (SELECT profile_id, merged_into FROM profiles WHERE pr
 const where = ({ at }: (typeof stores)['duckdb'], to = range.to): string =>
   `e.project_id = '${PROJECT}' AND e."time" >= ${at(range.from)} AND e."time" < ${at(to)} AND NOT e.bot AND NOT e.erased`
 
-export const questions: readonly Question[] = [
+export const measuredQueries: readonly MeasuredQuery[] = [
   {
     name: 'trend',
-    ask: (store) => store.measureTrend({ ...trend, metric: 'people' }),
+    run: (store) => store.measureTrend({ ...trend, metric: 'people' }),
     bare: inBoth(
       (store) => `
         SELECT ${store.day} AS day, count(DISTINCT ${PERSON}) FROM ${store.events} ${MERGES}
@@ -63,7 +63,7 @@ export const questions: readonly Question[] = [
   },
   {
     name: 'breakdown',
-    ask: (store) => store.measureTrend({ ...trend, metric: 'events', eventName: 'event 1', breakdown: plan }),
+    run: (store) => store.measureTrend({ ...trend, metric: 'events', eventName: 'event 1', breakdown: plan }),
     bare: inBoth(
       (store) => `
         SELECT ${store.day} AS day, ${store.plan} AS plan, count(*) FROM ${store.events}
@@ -72,7 +72,7 @@ export const questions: readonly Question[] = [
   },
   {
     name: 'funnel',
-    ask: (store) =>
+    run: (store) =>
       store.measureFunnel({
         ...range,
         steps: STEPS.map((eventName) => ({ eventName, filters: [] })),
@@ -105,7 +105,7 @@ export const questions: readonly Question[] = [
   },
   {
     name: 'retention',
-    ask: (store) =>
+    run: (store) =>
       store.measureRetention({
         ...range,
         ...{ startEvent: 'event 1', returnEvent: 'event 2', bounds: [...days, range.to + DAY_MS] },
