@@ -87,6 +87,14 @@ export { clientNetworkOf, normalisedIp, storableIp, truncateIp } from './enrichm
 export { hostOf } from './enrichment/page.ts'
 export { type Locate, locateNowhere, type Place } from './enrichment/place.ts'
 export { describeUserAgent, type UserAgent } from './enrichment/user-agent.ts'
+export type { Sample } from './experiment/estimate.ts'
+export {
+  type ExperimentData,
+  type ExperimentResults,
+  type ExperimentWarning,
+  experimentResults,
+} from './experiment/experiment-results.ts'
+export type { SplitGroup } from './experiment/sample-ratio.ts'
 export { type CheckedTraits, checkTraits, traitsProblem } from './identity/check-traits.ts'
 export {
   type Identity,

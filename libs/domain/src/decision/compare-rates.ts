@@ -1,4 +1,4 @@
-/// <reference path="./jstat.d.ts" />
+/// <reference path="../jstat.d.ts" />
 import jstat from 'jstat'
 
 const { normal } = jstat.jStat

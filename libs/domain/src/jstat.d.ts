@@ -6,6 +6,10 @@ declare module 'jstat' {
         cdf(x: number, mean: number, std: number): number
         inv(p: number, mean: number, std: number): number
       }
+      studentt: {
+        cdf(x: number, dof: number): number
+        inv(p: number, dof: number): number
+      }
       chisquare: { cdf(x: number, dof: number): number }
     }
   }
