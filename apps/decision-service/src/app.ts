@@ -6,6 +6,7 @@ import { decideRoute } from './decide-route.ts'
 import { createExpose } from './expose.ts'
 import { createFindPerson } from './find-person.ts'
 import { ofrepRoutes } from './ofrep-routes.ts'
+import { reportExposuresRoute } from './report-exposures.ts'
 import { createAssignVariantCoupon } from './variant-coupon.ts'
 
 /** Decides which variant a person sees. */
@@ -13,6 +14,7 @@ export const createDecisionService = (platform: CorePlatform): Service => {
   const { db, bus, cache, marks, log, apiKeys, projectConfigs, frequencyCaps, limits, clock, steadyClock } =
     platform
   const publisher = createBackgroundPublisher({ topic: exposures, lane: 'exposures', bus, db, log })
+  const expose = createExpose(publisher)
   const decide = createDecide({
     projectConfigs,
     findPerson: createFindPerson({ pool: db.pool, cache, marks, log, now: steadyClock, clock }),
@@ -26,7 +28,7 @@ export const createDecisionService = (platform: CorePlatform): Service => {
       cache,
       log,
     }),
-    expose: createExpose(publisher),
+    expose,
     clock,
   })
   const limit = (bucket: string) =>
@@ -39,6 +41,7 @@ export const createDecisionService = (platform: CorePlatform): Service => {
   return {
     routes: [
       decideRoute({ apiKeys, limitRequests: limit('decide'), decide }),
+      reportExposuresRoute({ apiKeys, projectConfigs, clock, expose, limitRequests: limit('exposures') }),
       ...ofrepRoutes({ apiKeys, limitRequests: limit('ofrep'), decide }),
     ],
     loops: [untilStopped('exposures', publisher.run)],

@@ -24,7 +24,7 @@ const setUp = () => {
       projectId: 'p',
       decidedAt: `2026-05-${day}T12:00:00.000Z`,
     }
-    expose(compiled, choice, decisionSubject)
+    return expose(compiled, choice, decisionSubject)
   }
   const publishedNames = () =>
     published.map(({ decisionKey, variant, visitorId }) => `${decisionKey} ${variant} ${visitorId}`)
@@ -49,8 +49,9 @@ it('publishes a decision once per day and person, and again for another variant 
 it('publishes again after a failure', () => {
   const { show, publishedNames, world } = setUp()
   world.takes = false
-  show('a', 'on', 'v')
+  expect(show('a', 'on', 'v')).toBe(false)
   world.takes = true
-  show('a', 'on', 'v')
+  expect(show('a', 'on', 'v')).toBe(true)
+  expect(show('a', 'on', 'v')).toBe(true)
   expect(publishedNames()).toEqual(['a on v'])
 })

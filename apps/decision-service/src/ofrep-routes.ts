@@ -45,7 +45,8 @@ export const ofrepRoutes = ({ decide, ...deps }: Deps): Route[] => {
   ]
 }
 
-const isPublished = ({ status }: Decision): boolean => status === 'active' || status === 'paused'
+/** Whether clients may know the decision: neither a draft nor archived. */
+export const isPublished = ({ status }: Decision): boolean => status === 'active' || status === 'paused'
 const allPublished = ({ all }: DecisionSet) => all.filter(isPublished)
 
 /** Like the bulk evaluation: drafts and archived decisions are not flags. */

@@ -26,6 +26,7 @@ import { couponPoolRoutes } from './coupons/coupon-pools.ts'
 import { couponRoutes } from './coupons/coupons.ts'
 import { redemptionRoutes } from './coupons/redemptions.ts'
 import { decisionPreviewRoute } from './decisions/decision-preview.ts'
+import { decisionResultsRoute } from './decisions/decision-results.ts'
 import { decisionStatsRoute } from './decisions/decision-stats.ts'
 import { decisionRoutes } from './decisions/decisions.ts'
 import { emailDeliveryRoutes } from './email/email-deliveries.ts'
@@ -160,6 +161,7 @@ export const createManagementApi = (
       ...decisionRoutes(deps),
       decisionPreviewRoute(deps),
       decisionStatsRoute(deps),
+      decisionResultsRoute(deps),
       ...statsRoutes(deps),
       pipelineStatsRoute(deps),
       ...analyticsRoutes(deps),

@@ -194,6 +194,7 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   rollbackDecision: 'editor',
   previewDecision: 'viewer',
   getDecisionStats: 'viewer',
+  getDecisionResults: 'viewer',
 
   getOpenApi: 'anyone',
   getDocs: 'anyone',

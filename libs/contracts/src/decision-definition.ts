@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox'
-import { NullableString, notBlank, patternOf } from './schema-parts.ts'
+import { NOT_BLANK, NullableString, notBlank, patternOf } from './schema-parts.ts'
 
 /** The status of a decision. Only an `active` one applies its rules, within its schedule. Archiving is final. */
 export const decisionStatuses = ['draft', 'active', 'paused', 'archived'] as const
@@ -98,6 +98,73 @@ const ExclusionGroup = Type.Object(
   strict,
 )
 
+/** Maximum number of metrics of a decision. */
+export const MAX_METRICS = 10
+
+/** What a metric measures of each person: whether something happened, or the mean or sum of values. */
+export const metricKinds = ['count', 'mean', 'sum'] as const
+export const MetricKind = Type.Unsafe<(typeof metricKinds)[number]>({
+  type: 'string',
+  enum: [...metricKinds],
+  description:
+    '`count`: the share of people with at least one event or conversion. `sum`: the sum of the values of a person; ' +
+    'people without any count as 0. `mean`: the mean of the values of a person; people without any are left out.',
+})
+export const MetricGoal = Type.Unsafe<'up' | 'down'>({
+  type: 'string',
+  enum: ['up', 'down'],
+  description: 'Whether a higher or a lower value is better.',
+})
+const Metric = Type.Object(
+  {
+    key: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        minLength: 1,
+        maxLength: 250,
+        ...NOT_BLANK,
+        description:
+          'Unique in the decision. Default: the event or selector with the kind, as `order_placed.sum`.',
+      }),
+    ),
+    selectorId: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        format: 'uuid',
+        description: 'Measures the conversions of this metering selector.',
+      }),
+    ),
+    eventName: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        minLength: 1,
+        maxLength: 200,
+        ...NOT_BLANK,
+        description: 'Measures events of this name. Either this or `selectorId` is required.',
+      }),
+    ),
+    property: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        maxLength: 500,
+        description:
+          'The value, for `mean` and `sum`. Of an event: `properties.<path>`; for `sum` without a property, each event ' +
+          'counts as 1. Of a conversion: `amount` (default) or `quantity`.',
+      }),
+    ),
+    kind: MetricKind,
+    goal: MetricGoal,
+    guardrail: Type.Optional(
+      Type.Unsafe<boolean | null>({
+        type: ['boolean', 'null'],
+        description:
+          'A metric that must not get worse. It is not part of the adjustment for several metrics.',
+      }),
+    ),
+  },
+  strict,
+)
+
 /** A decision in a request, without its key and status. */
 export const decisionParts = {
   name: Type.Optional(
@@ -123,6 +190,12 @@ export const decisionParts = {
       ExclusionGroup,
       'Rules apply only to people in this slice of the group, from `from` to below `to`, in percent. Slices of ' +
         'a group do not overlap, so that no person is in two of its decisions.',
+    ),
+  ),
+  metrics: Type.Optional(
+    nullable(
+      Type.Array(Metric, { maxItems: MAX_METRICS }),
+      'What the results compare the variants of a split by. Metrics do not change what people get.',
     ),
   ),
   salt: Type.Optional(
@@ -152,6 +225,17 @@ export type DecisionRule = {
   split: { variant: string; weight: number }[] | null
 }
 
+/** What the variants are compared by. Exactly one of `selectorId` and `eventName` is set. */
+export type DecisionMetric = {
+  key: string
+  selectorId: string | null
+  eventName: string | null
+  property: string | null
+  kind: (typeof metricKinds)[number]
+  goal: 'up' | 'down'
+  guardrail: boolean
+}
+
 /** A decision as stored, with all defaults. Percentages are from 0 to 100. */
 export type DecisionDefinition = {
   name: string | null
@@ -163,6 +247,8 @@ export type DecisionDefinition = {
   frequencyCap: { count: number; windowSeconds: number } | null
   schedule: { startsAt: string | null; endsAt: string | null } | null
   exclusionGroup: { name: string; from: number; to: number } | null
+  /** Absent in decisions that were saved before there were metrics. */
+  metrics?: DecisionMetric[]
   salt: string
 }
 

@@ -6,6 +6,7 @@ export { currencyOf } from './currency.ts'
 export type {
   Decision,
   DecisionDefinition,
+  DecisionMetric,
   DecisionParts,
   DecisionRule,
   DecisionStatus,

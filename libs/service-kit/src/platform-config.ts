@@ -34,7 +34,11 @@ export const limitsConfig = {
     30,
     'Look-ups of coupons that do not exist',
   ),
-  decidePerMinute: perMinute('LIMIT_DECIDE_PER_MINUTE', 30, 'Decisions, and separately OFREP evaluations,'),
+  decidePerMinute: perMinute(
+    'LIMIT_DECIDE_PER_MINUTE',
+    30,
+    'Decisions, and separately OFREP evaluations and reports of exposures,',
+  ),
   registerPerHour: accountLimit('LIMIT_REGISTER_PER_HOUR', 10, 'Registrations per hour and client address.'),
   signInPerMinute: accountLimit('LIMIT_SIGN_IN_PER_MINUTE', 20, 'Sign-ins per minute and client address.'),
   signInFailures: accountLimit(

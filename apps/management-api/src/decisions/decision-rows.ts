@@ -6,6 +6,7 @@ import {
   type DecisionStatus,
   decisionChanges,
   requireNoProblems,
+  type ValidationItem,
 } from '@waymark/contracts'
 import type { Database, Prisma } from '@waymark/database'
 import { type DecisionWarning, decisionProblems, reshufflesOf, writeDecision } from '@waymark/domain'
@@ -130,8 +131,36 @@ const requireUsable = async (
   key: string,
   definition: DecisionDefinition,
 ): Promise<void> => {
-  const problems = decisionProblems({ key, definition }, await othersIn(tx, projectId, key))
+  const problems = [
+    ...decisionProblems({ key, definition }, await othersIn(tx, projectId, key)),
+    ...(await unknownSelectors(tx, projectId, definition)),
+  ]
   requireNoProblems(problems, 'The decision cannot be used')
+}
+
+const unknownSelectors = async (
+  tx: Transaction,
+  projectId: string,
+  { metrics = [] }: DecisionDefinition,
+): Promise<ValidationItem[]> => {
+  const asked = metrics.flatMap(({ selectorId }) => selectorId ?? [])
+  if (asked.length === 0) return []
+  const rows = await tx.meteringSelector.findMany({
+    where: { projectId, id: { in: asked } },
+    select: { id: true },
+  })
+  const known = new Set(rows.map(({ id }) => id))
+  return metrics.flatMap(({ selectorId }, place) =>
+    selectorId === null || known.has(selectorId)
+      ? []
+      : [
+          {
+            field: `metrics.${place}.selectorId`,
+            rule: 'exists',
+            message: 'is not a metering selector of this project',
+          },
+        ],
+  )
 }
 
 const keepVersion = async (

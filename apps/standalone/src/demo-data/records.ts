@@ -113,7 +113,7 @@ const recordsOf = (shopper: Shopper, at: number, references: DemoReferences) => 
     version: decision.version,
     variant: variants.get(shopper.visitorId) ?? '',
     reason: 'SPLIT',
-    ruleId: null,
+    ruleId: 'halves',
     subject: shopper.visitorId,
     visitorId: shopper.visitorId,
     userId: null,

@@ -71,11 +71,16 @@ export const resources = {
     fallbackVariant: 'plain',
     rules: [
       {
+        id: 'halves',
         split: [
           { variant: 'plain', weight: 1 },
           { variant: 'countdown', weight: 1 },
         ],
       },
+    ],
+    metrics: [
+      { key: 'Ordered', eventName: 'order_placed', kind: 'count', goal: 'up' },
+      { key: 'Revenue', eventName: 'order_placed', property: 'properties.total', kind: 'sum', goal: 'up' },
     ],
   },
   trigger: {

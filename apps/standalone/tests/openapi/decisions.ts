@@ -8,12 +8,14 @@ import {
   evaluateFlags,
   getDecision,
   getDecisionHistory,
+  getDecisionResults,
   getDecisionStats,
   listDecisions,
   type Operation,
   pauseDecision,
   previewDecision,
   replaceDecision,
+  reportExposures,
   rollbackDecision,
   updateDecision,
 } from '@waymark/contracts'
@@ -68,6 +70,14 @@ export const decisionExamples: Example[] = [
     goesOn: true,
   },
   { operation: evaluateFlags, good: () => ({ body: someone }), goesOn: true },
+  {
+    operation: reportExposures,
+    good: async (world) => {
+      const { key } = await knownDecision(world)
+      return { body: { exposures: [{ key, variant: 'on', visitorId: 'v' }] } }
+    },
+    goesOn: true,
+  },
   { operation: createDecision, good: () => ({ body: aDecision() }) },
   { operation: listDecisions, good: () => ({ query: { limit: '2', status: 'draft' } }) },
   onOne(getDecision),
@@ -79,6 +89,7 @@ export const decisionExamples: Example[] = [
   onOne(getDecisionHistory),
   onOne(rollbackDecision, { body: { version: 1 } }, true),
   onOne(previewDecision, { body: { visitorId: 'v', context: { plan: 'pro' } } }),
+  onOne(getDecisionResults),
   {
     ...onOne(getDecisionStats),
     others: { 422: async (world) => ({ params: await newDecision(world), query: { selectorId: 'none' } }) },

@@ -169,7 +169,8 @@ export const evaluateFlags = defineOperation({
   tag: 'OpenFeature',
   summary: 'Evaluate all flags (OFREP)',
   description:
-    'What a client keeps to answer from: it counts no exposures and neither counts nor holds frequency caps. ' +
+    'What a client keeps to answer from: it counts no exposures and neither counts nor holds frequency caps. When a ' +
+    'person sees a variant, report it to `/api/v1/exposures` with the `ruleId` of the metadata. ' +
     `Drafts and archived decisions are left out. ${OPEN}`,
   access: { by: 'key', scope: 'decide' },
   limited: true,
@@ -185,4 +186,76 @@ export const evaluateFlags = defineOperation({
   },
 })
 
-export const decideOperations = [decide, evaluateFlag, evaluateFlags]
+/** Maximum number of exposures in a request. */
+export const MAX_REPORTED_EXPOSURES = 100
+/** How old a reported exposure may be, in ms. */
+export const MAX_EXPOSURE_AGE_MS = 7 * 24 * 60 * 60 * 1_000
+
+const ReportedExposure = Type.Object(
+  {
+    key: DecisionKey,
+    variant: DecisionKey,
+    ruleId: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        maxLength: 100,
+        description:
+          'The rule that gave the variant: `ruleId` of a decision or of the metadata of a flag. Default: the first ' +
+          'rule that can give it.',
+      }),
+    ),
+    visitorId: optionalId('The visitor who saw it. Either this or `userId` is required.'),
+    userId: optionalId('The user who saw it. Comes before `visitorId`.'),
+    at: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        format: 'date-time',
+        description: 'When it was seen, at most 7 days ago. Default, and latest: now.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+const ExposuresRequest = Type.Object(
+  { exposures: Type.Array(ReportedExposure, { minItems: 1, maxItems: MAX_REPORTED_EXPOSURES }) },
+  { additionalProperties: false },
+)
+export type ReportedExposure = Static<typeof ReportedExposure>
+export const exposuresRequest = compileValidator(ExposuresRequest)
+
+const ReportedExposures = Type.Object({
+  accepted: Type.Integer(),
+  ignored: Type.Array(
+    Type.Object({
+      index: Type.Integer({ description: 'The place in `exposures`, from 0.' }),
+      reason: Type.String(),
+    }),
+    { description: 'Exposures that do not count. Sending them again does not help.' },
+  ),
+})
+export type ReportedExposures = Static<typeof ReportedExposures>
+
+export const reportExposures = defineOperation({
+  id: 'reportExposures',
+  method: 'post',
+  path: '/api/v1/exposures',
+  tag: 'Decisions',
+  summary: 'Report variants that people saw',
+  description:
+    'For clients that keep decisions, such as those of bulk evaluation. Deciding for a person and single evaluation ' +
+    'record exposures themselves. Repeats do no harm: the first exposure of a person counts.',
+  access: { by: 'key', scope: 'decide' },
+  forPrograms: true,
+  limited: true,
+  body: ExposuresRequest,
+  answers: {
+    202: { description: 'How many count', schema: ReportedExposures },
+    400: {
+      description: 'The body is not JSON, has no id, or has a field that is unknown or of the wrong type',
+      schema: ErrorBody,
+    },
+    503: { description: 'Too many exposures are waiting to be stored', schema: RetryAfter },
+  },
+})
+
+export const decideOperations = [decide, evaluateFlag, evaluateFlags, reportExposures]

@@ -1,8 +1,14 @@
 import { type Static, Type } from 'typebox'
-import { DecisionKey, DecisionStatusSchema, decisionParts } from '../decision-definition.ts'
+import {
+  DecisionKey,
+  DecisionStatusSchema,
+  decisionParts,
+  MetricGoal,
+  MetricKind,
+} from '../decision-definition.ts'
 import { Id, NullableString, Timestamp } from '../schema-parts.ts'
 import { DecisionContext, type DecisionReason, decisionReasons } from './decide.ts'
-import { ErrorBody } from './error-bodies.ts'
+import { ErrorBody, RetryAfterSeconds } from './error-bodies.ts'
 import { optionalId } from './identify.ts'
 import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf, pageParameters } from './page.ts'
@@ -170,6 +176,71 @@ const Stats = Type.Object({
 })
 export type DecisionStats = Static<typeof Stats>
 
+const LiftInterval = (description: string) =>
+  Type.Unsafe<[number, number] | null>({ type: ['array', 'null'], items: { type: 'number' }, description })
+const Counts = (description: string) =>
+  Type.Unsafe<Record<string, number>>({
+    type: 'object',
+    additionalProperties: { type: 'number' },
+    description,
+  })
+const MetricResult = Type.Object({
+  key: Type.String(),
+  selectorId: NullableString,
+  eventName: NullableString,
+  property: NullableString,
+  kind: MetricKind,
+  goal: MetricGoal,
+  guardrail: Type.Boolean(),
+  varianceReduction: NullableNumber(
+    'The part of the variance that the adjustment by the past of people (CUPED) removed. Null without adjustment.',
+  ),
+  variants: Type.Array(
+    Type.Object({
+      variant: Type.String(),
+      control: Type.Boolean(),
+      people: Type.Integer({ description: 'People who count; for the kind `mean` only those with a value.' }),
+      value: NullableNumber('The mean per person; for the kind `count` the share of people.'),
+      lift: NullableNumber(
+        'The difference from the control as a part of the control, adjusted if `varianceReduction` is set.',
+      ),
+      interval: LiftInterval(
+        'The 95% confidence interval of `lift` for one look at a time that was set before. Null with too few people.',
+      ),
+      sequentialInterval: LiftInterval(
+        'The 95% confidence interval of `lift` that holds at all times, however often it is read.',
+      ),
+      pValue: NullableNumber('Of the two-sided Welch test, for one look at a time that was set before.'),
+      adjustedPValue: NullableNumber(
+        'The p-value adjusted for several comparisons (Holm). Null for guardrails.',
+      ),
+    }),
+  ),
+})
+const Results = Type.Object({
+  key: Type.String(),
+  control: Type.String({
+    description: 'The fallback variant if the split has it, else the first variant of the split.',
+  }),
+  metrics: Type.Array(MetricResult),
+  sampleRatio: Type.Object({
+    expected: Counts('People by variant, by the weights of the split.'),
+    seen: Counts('People by variant, as exposed.'),
+    pValue: NullableNumber('Of the chi-squared test; below 0.001 the split is broken.'),
+  }),
+  warnings: Type.Array(
+    Type.Object({
+      code: Type.String({
+        description:
+          '`sample_ratio_mismatch`, `different_splits`, `several_variants`, `too_few_people`, `guardrail_worse`, ' +
+          '`several_currencies` or `several_comparisons`.',
+      }),
+      message: Type.String(),
+    }),
+  ),
+})
+export type DecisionResults = Static<typeof Results>
+
 const tag = 'Decisions'
 const collection = '/api/projects/{projectId}/decisions'
 const one = `${collection}/{key}`
@@ -304,6 +375,23 @@ export const getDecisionStats = defineOperation({
   answers: { 200: { description: 'The variants, the control first', schema: Stats } },
 })
 
+export const getDecisionResults = defineOperation({
+  id: 'getDecisionResults',
+  takesLong: true,
+  method: 'get',
+  path: `${one}/results`,
+  tag,
+  summary: 'Compare the variants of a split by the metrics',
+  description:
+    'Each person who was given a variant by a split counts once, for the first one, with what happened from then on. ' +
+    'See docs/experiments.md for the statistics.',
+  access: viewer,
+  answers: {
+    200: { description: 'The variants of each metric, the control first', schema: Results },
+    429: { description: 'The maximum number of results is being computed', schema: RetryAfterSeconds },
+  },
+})
+
 export const decisionOperations = [
   createDecision,
   listDecisions,
@@ -317,4 +405,5 @@ export const decisionOperations = [
   rollbackDecision,
   previewDecision,
   getDecisionStats,
+  getDecisionResults,
 ]

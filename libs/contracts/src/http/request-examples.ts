@@ -139,6 +139,7 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   decide: { visitorId: 'visitor-1', context: { country: 'DE' } },
   evaluateFlag: evaluation,
   evaluateFlags: evaluation,
+  reportExposures: { exposures: [{ key: 'new-checkout', variant: 'on', visitorId: 'visitor-1' }] },
   createDecision: { key: 'new-checkout', ...decision },
   replaceDecision: decision,
   updateDecision: { name: 'New checkout' },

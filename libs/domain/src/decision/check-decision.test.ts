@@ -29,6 +29,17 @@ const needs = (decision: string, variant = 'b') => ({
   rules: [{ variant: 'b', prerequisites: [{ decision, variants: [variant] }] }],
 })
 
+const SELECTOR = '01989b1f-0000-7000-8000-000000000001'
+const METRICS: DecisionParts['metrics'] = [
+  { eventName: 'order placed', kind: 'count', goal: 'up' },
+  { eventName: 'order placed', kind: 'sum', goal: 'up' },
+  { eventName: 'order placed', kind: 'mean', goal: 'up', property: 'properties.total.net' },
+  { selectorId: SELECTOR, kind: 'count', goal: 'up' },
+  { selectorId: SELECTOR, kind: 'sum', goal: 'up' },
+  { selectorId: SELECTOR, kind: 'mean', goal: 'down', property: 'quantity', guardrail: true },
+  { key: 'other', eventName: 'order placed', kind: 'count', goal: 'down' },
+]
+
 describe('a decision may be saved', () => {
   it.each<[string, Partial<DecisionParts>]>([
     ['as it is', {}],
@@ -47,9 +58,73 @@ describe('a decision may be saved', () => {
         ],
       },
     ],
+    ['with metrics of each kind', { metrics: METRICS }],
     ['with a percentage of two decimals', { holdout: 0.07, rules: [{ variant: 'b', rollout: 33.33 }] }],
   ])('%s', (_what, change) => {
     expect(problemsOf(change)).toEqual({})
+  })
+})
+
+describe('a metric', () => {
+  it('is named after what it measures, and is no guardrail', () => {
+    expect(write({ metrics: METRICS }).metrics?.map(({ key }) => key)).toEqual([
+      'order placed.count',
+      'order placed.sum',
+      'order placed.mean',
+      `${SELECTOR}.count`,
+      `${SELECTOR}.sum`,
+      `${SELECTOR}.mean`,
+      'other',
+    ])
+    expect(write({ metrics: METRICS }).metrics?.[0]).toMatchObject({ guardrail: false, property: null })
+    expect(write().metrics).toEqual([])
+  })
+
+  const event = { eventName: 'order', goal: 'up' } as const
+  const selector = { selectorId: SELECTOR, goal: 'up' } as const
+  it.each<[string, NonNullable<DecisionParts['metrics']>, string, string]>([
+    ['of nothing', [{ kind: 'count', goal: 'up', key: 'k' }], 'metrics.0', 'either a selectorId or'],
+    ['of both', [{ ...event, selectorId: SELECTOR, kind: 'count' }], 'metrics.0', 'either a selectorId or'],
+    [
+      'with a used key',
+      [
+        { ...event, kind: 'sum' },
+        { ...event, kind: 'sum' },
+      ],
+      'metrics.1.key',
+      'key of another',
+    ],
+    [
+      'of a share with a property',
+      [{ ...event, kind: 'count', property: 'properties.a' }],
+      'metrics.0.property',
+      'not used',
+    ],
+    ['of a mean of nothing', [{ ...event, kind: 'mean' }], 'metrics.0.property', 'required'],
+    [
+      'of a trait',
+      [{ ...event, kind: 'sum', property: 'traits.a' }],
+      'metrics.0.property',
+      'properties.<path>',
+    ],
+    [
+      'of 6 keys',
+      [{ ...event, kind: 'sum', property: 'properties.a.b.c.d.e.f' }],
+      'metrics.0.property',
+      'up to 5 keys',
+    ],
+    [
+      'of another value',
+      [{ ...selector, kind: 'sum', property: 'properties.a' }],
+      'metrics.0.property',
+      'amount or quantity',
+    ],
+  ])('%s is refused', (_what, metrics, field, message) => {
+    expect(problemsOf({ metrics })).toEqual({ [field]: expect.stringContaining(message) })
+  })
+
+  it('of 5 keys is allowed', () => {
+    expect(problemsOf({ metrics: [{ ...event, kind: 'sum', property: 'properties.a.b.c.d.e' }] })).toEqual({})
   })
 })
 

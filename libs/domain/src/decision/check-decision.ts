@@ -1,4 +1,11 @@
-import type { Decision, DecisionDefinition, DecisionRule, ValidationItem } from '@waymark/contracts'
+import type {
+  Decision,
+  DecisionDefinition,
+  DecisionMetric,
+  DecisionRule,
+  ValidationItem,
+} from '@waymark/contracts'
+import { MAX_PROPERTY_DEPTH, parsePropertyName } from '../analytics/property.ts'
 import { isDeeperThan } from '../json/client-json.ts'
 import { conditionProblems } from './condition.ts'
 
@@ -23,6 +30,7 @@ export const decisionProblems = (decision: Named, others: readonly Named[]): Val
     ...idProblems(definition),
     ...percentageProblems('holdout', definition.holdout),
     ...scheduleProblems(definition),
+    ...metricProblems(definition.metrics ?? []),
     ...groupProblems(decision, others),
     ...prerequisiteProblems(decision, others),
   ]
@@ -96,6 +104,37 @@ const scheduleProblems = ({ schedule }: DecisionDefinition): ValidationItem[] =>
     ? [problem('schedule.endsAt', 'order', 'is not after startsAt')]
     : []
 }
+
+const metricProblems = (metrics: readonly DecisionMetric[]): ValidationItem[] => [
+  ...repeatsIn(metrics.map(({ key }) => key)).map((place) =>
+    problem(
+      `metrics.${place}.key`,
+      'unique',
+      'is the key of another metric; give each metric a key of its own',
+    ),
+  ),
+  ...metrics.flatMap((metric, place) => {
+    const source =
+      (metric.selectorId === null) === (metric.eventName === null)
+        ? [problem(`metrics.${place}`, 'exclusive', 'needs either a selectorId or an eventName')]
+        : []
+    const message = propertyProblem(metric)
+    return message === null ? source : [...source, problem(`metrics.${place}.property`, 'property', message)]
+  }),
+]
+
+const propertyProblem = ({ kind, property, selectorId }: DecisionMetric): string | null => {
+  if (kind === 'count') return property === null ? null : 'is not used with the kind count'
+  if (selectorId !== null)
+    return property === null || CONVERSION_VALUES.includes(property)
+      ? null
+      : `must be ${CONVERSION_VALUES.join(' or ')} with a selectorId`
+  if (property === null) return kind === 'mean' ? 'is required with the kind mean' : null
+  return parsePropertyName(property)?.source === 'properties'
+    ? null
+    : `must be properties.<path>, with up to ${MAX_PROPERTY_DEPTH} keys`
+}
+const CONVERSION_VALUES = ['amount', 'quantity']
 
 const groupProblems = ({ key, definition }: Named, others: readonly Named[]): ValidationItem[] => {
   const group = definition.exclusionGroup

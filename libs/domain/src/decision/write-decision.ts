@@ -1,4 +1,10 @@
-import { type DecisionDefinition, type DecisionParts, type DecisionRule, utcOfTime } from '@waymark/contracts'
+import {
+  type DecisionDefinition,
+  type DecisionMetric,
+  type DecisionParts,
+  type DecisionRule,
+  utcOfTime,
+} from '@waymark/contracts'
 
 /** Generates the values that a new decision lacks. */
 type Generated = { newRuleId: () => string; newSalt: () => string }
@@ -41,9 +47,28 @@ export const writeDecision = (
       ? { startsAt: utcOfTime(parts.schedule.startsAt), endsAt: utcOfTime(parts.schedule.endsAt) }
       : null,
     exclusionGroup: parts.exclusionGroup ?? null,
+    metrics: (parts.metrics ?? []).map(writeMetric),
     salt: parts.salt ?? previous?.salt ?? newSalt(),
   }
 }
+
+const writeMetric = ({
+  key,
+  selectorId = null,
+  eventName = null,
+  property = null,
+  kind,
+  goal,
+  guardrail,
+}: NonNullable<DecisionParts['metrics']>[number]): DecisionMetric => ({
+  key: key ?? `${eventName ?? selectorId}.${kind}`,
+  selectorId,
+  eventName,
+  property,
+  kind,
+  goal,
+  guardrail: guardrail ?? false,
+})
 
 /** A possibly unexpected effect of a change. */
 export type DecisionWarning = { code: string; ruleId: string | null; message: string }

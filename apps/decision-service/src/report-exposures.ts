@@ -1,0 +1,78 @@
+import {
+  AppError,
+  dateOfTime,
+  exposuresRequest,
+  MAX_DECIDE_BODY_BYTES,
+  MAX_EXPOSURE_AGE_MS,
+  reportExposures as operation,
+  type ReportedExposure,
+  type ReportedExposures,
+  requireValid,
+  storeUnavailable,
+} from '@waymark/contracts'
+import type { DecisionSet, Identity } from '@waymark/domain'
+import { type CorePlatform, keyRoute, type LimitRequests, type Route } from '@waymark/service-kit'
+import type { Expose } from './expose.ts'
+import { isPublished } from './ofrep-routes.ts'
+
+type Deps = Pick<CorePlatform, 'apiKeys' | 'projectConfigs' | 'clock'> & {
+  limitRequests: LimitRequests
+  expose: Expose
+}
+
+/** 202 with the number of exposures that count. */
+export const reportExposuresRoute = ({ projectConfigs, expose, clock, ...deps }: Deps): Route =>
+  keyRoute(operation, { ...deps, maxBodyBytes: MAX_DECIDE_BODY_BYTES }, async ({ apiKey, body }) => {
+    const { exposures } = requireValid(exposuresRequest, body.value)
+    for (const [index, { visitorId, userId }] of exposures.entries())
+      if (visitorId == null && userId == null)
+        throw new AppError('bad_request', `exposures.${index} needs a visitorId or a userId`)
+    const { projectId } = apiKey
+    const { decisions } = await projectConfigs.get(projectId)
+    const now = clock()
+    const ignored: ReportedExposures['ignored'] = []
+    for (const [index, exposure] of exposures.entries()) {
+      const read = readExposure(exposure, decisions, now)
+      if (typeof read === 'string') {
+        ignored.push({ index, reason: read })
+        continue
+      }
+      const { compiled, choice, at } = read
+      const identity = identityOf(projectId, exposure)
+      const subject = { subject: identity.value, identity, profileId: null, projectId }
+      // Those before it are kept. Repeating the request does not count them twice.
+      if (!expose(compiled, choice, { ...subject, decidedAt: new Date(at).toISOString() }))
+        throw storeUnavailable()
+    }
+    return { status: 202, body: { accepted: exposures.length - ignored.length, ignored } }
+  })
+
+const identityOf = (projectId: string, { visitorId, userId }: ReportedExposure): Identity =>
+  userId == null
+    ? { projectId, kind: 'visitor', value: visitorId ?? '' }
+    : { projectId, kind: 'user', value: userId }
+
+/** The exposure that was reported, or why it does not count. */
+const readExposure = (
+  { key, variant, ruleId, at }: ReportedExposure,
+  decisions: DecisionSet,
+  now: number,
+) => {
+  const compiled = decisions.get(key)
+  if (!compiled || !isPublished(compiled.decision)) return `There is no active or paused decision ${key}`
+  const { rules } = compiled.decision.definition
+  const rule = rules.find(
+    (one) =>
+      (ruleId == null || one.id === ruleId) &&
+      (one.variant === variant || one.split?.some((share) => share.variant === variant)),
+  )
+  if (!rule)
+    return ruleId == null
+      ? `No rule of ${key} gives the variant ${variant}`
+      : `The rule ${ruleId} of ${key} does not give the variant ${variant}`
+  const time = Math.min(now, at == null ? now : dateOfTime(at).getTime())
+  if (now - time > MAX_EXPOSURE_AGE_MS) return 'at is more than 7 days ago'
+  const reason = rule.split === null ? ('TARGETING_MATCH' as const) : ('SPLIT' as const)
+  const value = compiled.variants.get(variant)?.value ?? null
+  return { compiled, choice: { variant, value, reason, ruleId: rule.id, eligible: true }, at: time }
+}

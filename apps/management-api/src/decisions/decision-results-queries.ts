@@ -1,0 +1,170 @@
+import type { DecisionMetric } from '@waymark/contracts'
+import { parsePropertyName, type Sample } from '@waymark/domain'
+import type { Pool, PoolClient } from 'pg'
+
+/** How long the queries of one answer may take together, in ms. */
+const TIMEOUT_MS = 25_000
+/** Days before the exposure of which the past of people is read. */
+const PAST_DAYS = 14
+/** Larger values are left out, so that their squares stay exact enough to add. */
+const MAX_VALUE = 1e15
+
+/** People whose first exposure has the same variant, rule and version. */
+export type ExposedPeople = { variant: string; ruleId: string | null; version: number; people: number }
+export type MetricSamples = { samples: Map<string, Sample>; currencies: string[] }
+/** What is stored about an experiment. */
+export type StoredExperiment = {
+  exposed: ExposedPeople[]
+  /** People who had another variant after their first one. */
+  switched: number
+  /** The rules of each version that people were exposed by, as stored. */
+  rules: Map<number, unknown>
+  /** In the order of the metrics. */
+  metrics: MetricSamples[]
+}
+
+// A person is a profile with those merged into it, and counts by the first exposure that a split decided.
+const PEOPLE = `
+  exposed AS (
+    SELECT coalesce(p.merged_into, e.profile_id) AS person, e.variant, e.rule_id, e.version, e.exposed_at
+    FROM decision.exposures e LEFT JOIN ingest.profiles p ON p.id = e.profile_id
+    WHERE e.decision_id = $1 AND e.reason = 'SPLIT'
+  ), people AS (
+    SELECT DISTINCT ON (person) person, variant, rule_id, version, exposed_at AS since
+    FROM exposed ORDER BY person, exposed_at, variant
+  )`
+
+const COUNT_PEOPLE = `
+  WITH ${PEOPLE}
+  SELECT variant, rule_id AS "ruleId", version, count(*)::int AS people, min(since) AS since,
+    (SELECT count(*) FROM (SELECT FROM exposed GROUP BY person HAVING count(DISTINCT variant) > 1) AS several)::int AS switched
+  FROM people GROUP BY variant, rule_id, version`
+
+const RULES = `
+  SELECT version, definition -> 'rules' AS rules FROM decision.decision_versions
+  WHERE decision_id = $1 AND version = ANY($2::int[])`
+
+// Nothing is stored as more than a day ahead of its receipt, so the time of receipt bounds what is read.
+const EVENTS = `
+  SELECT coalesce(p.merged_into, e.profile_id) AS person, e."timestamp" AS at, NULL::text AS currency,
+    CASE WHEN $5::text[] IS NULL THEN 1
+      WHEN jsonb_typeof(e.properties #> $5) = 'number' THEN (e.properties #> $5)::numeric END AS value
+  FROM ingest.events e LEFT JOIN ingest.profiles p ON p.id = e.profile_id
+  WHERE e.project_id = $2 AND e.event_name = $3 AND e.received_at >= $4`
+const CONVERSIONS = `
+  SELECT coalesce(p.merged_into, c.profile_id) AS person, c.occurred_at AS at, c.currency,
+    (CASE $5 WHEN 'amount' THEN c.amount WHEN 'quantity' THEN c.quantity ELSE 1 END)::numeric AS value
+  FROM ingest.conversions c LEFT JOIN ingest.profiles p ON p.id = c.profile_id
+  WHERE c.project_id = $2 AND c.selector_id = $3::uuid AND c.received_at >= $4`
+
+/** The value `y` of each person from the exposure on, and `x` from before. */
+const VALUES: Record<DecisionMetric['kind'], string> = {
+  count:
+    '(count(value) FILTER (WHERE after) > 0)::int AS y, (count(value) FILTER (WHERE NOT after) > 0)::int AS x',
+  sum: 'coalesce(sum(value) FILTER (WHERE after), 0) AS y, coalesce(sum(value) FILTER (WHERE NOT after), 0) AS x',
+  // Who has no value is left out, so there is no past to adjust by.
+  mean: 'avg(value) FILTER (WHERE after) AS y, 0 AS x',
+}
+
+const sumByVariant = (happened: string, kind: DecisionMetric['kind']): string => `
+  WITH ${PEOPLE}, happened AS (${happened}), observed AS (
+    SELECT people.person, people.variant, h.at >= people.since AS after, h.currency,
+      CASE WHEN abs(h.value) <= ${MAX_VALUE} THEN h.value END::float8 AS value
+    FROM people LEFT JOIN happened h
+      ON h.person = people.person AND h.at >= people.since - interval '${PAST_DAYS} days'
+  ), persons AS (
+    SELECT variant, ${VALUES[kind]} FROM observed GROUP BY person, variant
+  )
+  SELECT variant, count(y)::int AS people, coalesce(sum(y), 0)::float8 AS sum,
+    coalesce(sum(y::float8 ^ 2), 0) AS "sumOfSquares", coalesce(sum(x), 0)::float8 AS past,
+    coalesce(sum(x::float8 ^ 2), 0) AS "pastSquares", coalesce(sum(x::float8 * y::float8), 0) AS products,
+    (SELECT array_agg(DISTINCT currency ORDER BY currency) FROM observed WHERE after AND value IS NOT NULL) AS currencies
+  FROM persons GROUP BY variant`
+
+type SumsRow = {
+  variant: string
+  people: number
+  sum: number
+  sumOfSquares: number
+  past: number
+  pastSquares: number
+  products: number
+  currencies: (string | null)[] | null
+}
+
+/**
+ * Reads who was exposed to the variants of a decision, and sums what they did, from one snapshot of the database. Rejects with
+ * a timeout of the database when it takes longer than 25 s.
+ */
+export const readExperiment = async (
+  pool: Pool,
+  about: { decisionId: string; projectId: string; metrics: readonly DecisionMetric[] },
+): Promise<StoredExperiment> => {
+  const client = await pool.connect()
+  try {
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    const experiment = await readAll(client, about, performance.now() + TIMEOUT_MS)
+    await client.query('COMMIT')
+    client.release()
+    return experiment
+  } catch (error) {
+    // The connection is closed, which ends its transaction.
+    client.release(true)
+    throw error
+  }
+}
+
+const readAll = async (
+  client: PoolClient,
+  {
+    decisionId,
+    projectId,
+    metrics,
+  }: { decisionId: string; projectId: string; metrics: readonly DecisionMetric[] },
+  until: number,
+): Promise<StoredExperiment> => {
+  const query = async <R extends object>(text: string, values: unknown[]): Promise<R[]> => {
+    const left = Math.max(1, Math.ceil(until - performance.now()))
+    await client.query("SELECT set_config('statement_timeout', $1, true)", [`${left}`])
+    return (await client.query<R>(text, values)).rows
+  }
+  const counted = await query<ExposedPeople & { since: Date; switched: number }>(COUNT_PEOPLE, [decisionId])
+  const versions = [...new Set(counted.map(({ version }) => version))]
+  const rules = await query<{ version: number; rules: unknown }>(RULES, [decisionId, versions])
+  const start = Math.min(...counted.map(({ since }) => since.getTime()))
+  const received = new Date(Number.isFinite(start) ? start - (PAST_DAYS + 1) * 24 * 60 * 60 * 1_000 : 0)
+  const samples: MetricSamples[] = []
+  for (const metric of metrics) {
+    const [happened, source, value] =
+      metric.eventName === null
+        ? [CONVERSIONS, metric.selectorId, metric.kind === 'count' ? 'one' : (metric.property ?? 'amount')]
+        : [EVENTS, metric.eventName, pathOf(metric.property)]
+    const values = [decisionId, projectId, source, received, value]
+    const rows = counted.length === 0 ? [] : await query<SumsRow>(sumByVariant(happened, metric.kind), values)
+    samples.push({
+      samples: new Map(rows.map((row) => [row.variant, sampleOf(row, metric)])),
+      currencies: value === 'amount' ? (rows[0]?.currencies ?? []).flatMap((currency) => currency ?? []) : [],
+    })
+  }
+  return {
+    exposed: counted.map(({ variant, ruleId, version, people }) => ({ variant, ruleId, version, people })),
+    switched: counted[0]?.switched ?? 0,
+    rules: new Map(rules.map((row) => [row.version, row.rules])),
+    metrics: samples,
+  }
+}
+
+const pathOf = (property: string | null): readonly string[] | null => {
+  const parsed = property === null ? undefined : parsePropertyName(property)
+  return parsed?.source === 'properties' ? parsed.path : null
+}
+
+const sampleOf = (
+  { people, sum, sumOfSquares, past, pastSquares, products }: SumsRow,
+  { kind }: DecisionMetric,
+): Sample => ({
+  people,
+  sum,
+  sumOfSquares,
+  past: kind === 'mean' ? null : { sum: past, sumOfSquares: pastSquares, sumOfProducts: products },
+})

@@ -1,0 +1,72 @@
+import {
+  type DecisionDefinition,
+  type DecisionResults,
+  type DecisionRule,
+  getDecisionResults,
+} from '@waymark/contracts'
+import { experimentResults, type SplitGroup } from '@waymark/domain'
+import type { Route } from '@waymark/service-kit'
+import { limitConcurrency } from '../http/limit-concurrency.ts'
+import { requireFound } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
+import { type ExposedPeople, readExperiment } from './decision-results-queries.ts'
+
+const LIMITS = { perProject: 2, perTenant: 4, total: 8, what: 'computations of results' }
+
+/** The variants of a decision's splits, compared by its metrics. */
+export const decisionResultsRoute = ({ projectRoute, tenantOf, db }: ManagementDeps): Route =>
+  projectRoute(
+    getDecisionResults,
+    limitConcurrency(LIMITS, tenantOf, async ({ projectId, key }) => {
+      const row = requireFound(
+        await db.prisma.decision.findUnique({ where: { projectId_key: { projectId, key } } }),
+      )
+      const { metrics = [], fallbackVariant, rules } = row.definition as DecisionDefinition
+      const stored = await readExperiment(db.pool, { decisionId: row.id, projectId, metrics })
+      const groups = groupsOf(stored.exposed, stored.rules)
+      const variants = variantsOf(groups, rules)
+      const control = variants.includes(fallbackVariant) ? fallbackVariant : (variants[0] ?? fallbackVariant)
+      const results = experimentResults({
+        control,
+        variants: [control, ...variants.filter((variant) => variant !== control)],
+        groups,
+        switched: stored.switched,
+        metrics: stored.metrics.map((one, index) => ({
+          metric: metrics[index] as (typeof metrics)[number],
+          ...one,
+        })),
+      })
+      const body: DecisionResults = { key, control, ...results }
+      return { body }
+    }),
+  )
+
+type Split = DecisionRule['split']
+
+/** People by the weights that split them. A rule that its version no longer has leaves its people out. */
+const groupsOf = (exposed: readonly ExposedPeople[], rules: ReadonlyMap<number, unknown>): SplitGroup[] => {
+  const groups = new Map<string, { weights: Record<string, number>; people: Record<string, number> }>()
+  for (const { variant, ruleId, version, people } of exposed) {
+    const split = splitOf((rules.get(version) ?? []) as DecisionRule[], ruleId)
+    if (!split) continue
+    const weights = Object.fromEntries(split.map(({ variant: name, weight }) => [name, weight]))
+    const name = JSON.stringify([ruleId, Object.entries(weights).sort()])
+    const group = groups.get(name) ?? { weights, people: {} }
+    group.people[variant] = (group.people[variant] ?? 0) + people
+    groups.set(name, group)
+  }
+  return [...groups.values()]
+}
+
+const splitOf = (rules: readonly DecisionRule[], ruleId: string | null): Split =>
+  rules.find(({ id }) => id === ruleId)?.split ?? null
+
+/** The variants of the splits, now and of people who were exposed. */
+const variantsOf = (groups: readonly SplitGroup[], rules: readonly DecisionRule[]): string[] => {
+  const shares = rules.flatMap(({ split }) => split ?? []).filter(({ weight }) => weight > 0)
+  const names = [
+    ...shares.map(({ variant }) => variant),
+    ...groups.flatMap(({ weights }) => Object.keys(weights).filter((variant) => (weights[variant] ?? 0) > 0)),
+  ]
+  return [...new Set(names)]
+}
