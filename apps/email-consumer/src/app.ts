@@ -1,4 +1,4 @@
-import { consumerGroups } from '@waymark/contracts'
+import { consumerGroups, emailDeliveryStatuses } from '@waymark/contracts'
 import { DEFAULT_RETRY_PLAN } from '@waymark/domain'
 import { createAllowedSenders } from '@waymark/pipeline'
 import { type CorePlatform, everyMs, type Service } from '@waymark/service-kit'
@@ -55,6 +55,8 @@ export const createEmailConsumer = (platform: CorePlatform, mail: MailOptions): 
     labelNames: ['status'],
     registers: [metrics],
   })
+  // From the start, because Prometheus sees no increase in the first value of a series.
+  for (const status of emailDeliveryStatuses) outcomes.inc({ status }, 0)
   const queue = createDeliveryQueue(db, { sendLeaseMs: mail.timeoutMs + SETTLE_MS })
   const hourlyLimit = createHourlyLimit(db.pool, { perHour: mail.perHour, now: clock })
   const publicUrl = mail.publicUrl.replace(/\/+$/, '')

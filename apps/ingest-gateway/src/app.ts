@@ -1,5 +1,5 @@
 import { createIngestQueue, createPersonChanges, createSyncProcessor } from '@waymark/pipeline'
-import { everyMs, type Platform, type Service } from '@waymark/service-kit'
+import { countStoredEvents, everyMs, type Platform, type Service } from '@waymark/service-kit'
 import { createCollectMessages } from './collect-messages.ts'
 import { createIdentify } from './identify.ts'
 import { identifyRoute, profileRoute } from './identify-routes.ts'
@@ -15,7 +15,8 @@ const WATCH_SPOOL_MS = 1_000
 export const createIngestGateway = (platform: Platform): Service => {
   const { db, bus, cache, analytics, apiKeys, projectConfigs, locate, clock, steadyClock, log } = platform
   const queue = createIngestQueue({ bus, db, log, now: steadyClock })
-  const processSync = createSyncProcessor({ db, analytics, projectConfigs, locate })
+  const onStored = countStoredEvents(platform.metrics)
+  const processSync = createSyncProcessor({ db, analytics, projectConfigs, locate, onStored })
   const intake = createIntake({ projectConfigs, cache, clock })
   const trackEvents = createTrackEvents({ intake, queue, processSync })
   const { identify, writeProfile, changePeople } = createIdentify({

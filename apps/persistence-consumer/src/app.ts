@@ -21,7 +21,14 @@ import {
   storeRejectedEvents,
   withoutErased,
 } from '@waymark/pipeline'
-import { type Archive, drain, everyMs, type Platform, type Service } from '@waymark/service-kit'
+import {
+  type Archive,
+  countStoredEvents,
+  drain,
+  everyMs,
+  type Platform,
+  type Service,
+} from '@waymark/service-kit'
 import { archiveLoops } from './archive-loops.ts'
 import { watchOutbox } from './outbox-gauges.ts'
 
@@ -42,7 +49,8 @@ export const createPersistenceConsumer = (platform: Platform, archive?: Archive)
   const { db, bus, cache, analytics, deleteMailCopies, projectConfigs, clock, log } = platform
   const partitions = createEventPartitions(db)
   const describeUserAgent = cacheUserAgents()
-  const writeEvents = createEventWriter({ db, analytics, projectConfigs, partitions })
+  const onStored = countStoredEvents(platform.metrics)
+  const writeEvents = createEventWriter({ db, analytics, projectConfigs, partitions, onStored })
   const writeProfiles = createProfileWriter({ db, analytics })
   const relay = createOutboxRelay({ db, bus, log })
   const { purgeAll } = createPurger({ db, analytics, cache, deleteMailCopies })

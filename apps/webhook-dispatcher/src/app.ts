@@ -1,4 +1,4 @@
-import { consumerGroups } from '@waymark/contracts'
+import { consumerGroups, webhookDeliveryStatuses } from '@waymark/contracts'
 import {
   auditMessage,
   decisionMessage,
@@ -80,6 +80,9 @@ export const createWebhookDispatcher = (
     labelNames: ['reason'],
     registers: [metrics],
   })
+  // From the start, because Prometheus sees no increase in the first value of a series.
+  for (const reason of ['gone', 'failing']) paused.inc({ reason }, 0)
+  for (const status of webhookDeliveryStatuses) attempts.zero({ status })
   const oldestDue = new Gauge({
     name: 'waymark_webhook_oldest_due_seconds',
     help: 'How long the oldest due delivery to an endpoint that works has waited',

@@ -16,6 +16,8 @@ export type RedisOptions = {
   cluster?: boolean
   /** Sentinels, each as `host:port`, that provide the address of the master instead of the URL. */
   sentinel?: { nodes: readonly string[]; master: string; password?: string }
+  /** Called for each failed command and connection. */
+  onFailure?: () => void
 }
 
 const LOG_INTERVAL_MS = 10_000
@@ -23,7 +25,7 @@ const DEFAULT_PORT = 6379
 
 /**
  * Connects to Redis, and reconnects in the background. Commands fail at once while it is unreachable, and after
- * `commandTimeoutMs` while it hangs. `logFailure` logs such a failure, at most every 10 s.
+ * `commandTimeoutMs` while it hangs. `logFailure` reports such a failure, and logs it at most every 10 s.
  */
 export const connectRedis = (
   options: RedisOptions,
@@ -32,6 +34,7 @@ export const connectRedis = (
   const redis = createClient(options)
   let lastLoggedAt = 0
   const logFailure = (error: unknown): void => {
+    options.onFailure?.()
     if (Date.now() - lastLoggedAt < LOG_INTERVAL_MS) return
     lastLoggedAt = Date.now()
     log.warn({ err: error }, 'Redis is unavailable; continuing without it')

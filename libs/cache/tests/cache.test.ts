@@ -50,11 +50,15 @@ describe.skipIf(!services)('the cache in Redis', () => {
 describe('the cache in Redis during an outage', () => {
   it('behaves as if empty, and logs once', async () => {
     const log = createMemoryLog()
-    const cache = createRedisCache({ url: `redis://localhost:${await freePort()}` }, log)
+    let failures = 0
+    const onFailure = (): void => void failures++
+    const cache = createRedisCache({ url: `redis://localhost:${await freePort()}`, onFailure }, log)
     await cache.set('key', 'value', 1_000)
     expect(await cache.get('key')).toBeUndefined()
     await cache.delete('key')
     expect(log.lines).toHaveLength(1)
+    // Three commands, and the connections that were refused.
+    expect(failures).toBeGreaterThanOrEqual(3)
     await cache.close()
   })
 })

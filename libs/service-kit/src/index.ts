@@ -39,6 +39,7 @@ export { createLog, logConfig } from './log.ts'
 export { drain, everyMs, type Loop, untilStopped } from './loop.ts'
 export { LoopTurns } from './loop-turns.ts'
 export { createMessageRenderer, type MessageRenderer } from './messages/message-renderer.ts'
+export { countStoredEvents } from './metrics/count-stored-events.ts'
 export {
   createGuardedRequests,
   type GuardedRequests,

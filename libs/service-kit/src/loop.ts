@@ -44,15 +44,24 @@ const RESTART_MS = 1_000
 export const untilStopped = (name: string, run: (signal: AbortSignal) => Promise<void>): Loop =>
   everyMs(name, RESTART_MS, run)
 
-/** Runs a loop until it is stopped. A failed run is logged, and the next one follows after the pause. */
-export const startLoop = ({ name, pauseMs, run }: Loop, log: Log): { stop(): Promise<void> } => {
+/**
+ * Runs a loop until it is stopped. A failed run is logged and reported to `onFailure`, and the next one follows after the
+ * pause.
+ */
+export const startLoop = (
+  { name, pauseMs, run }: Loop,
+  log: Log,
+  onFailure: () => void = () => {},
+): { stop(): Promise<void> } => {
   const stopping = new AbortController()
   const { signal } = stopping
 
   const repeat = async (): Promise<void> => {
     while (!signal.aborted) {
       const next = await run(signal).catch((error) => {
-        if (!signal.aborted) log.warn({ loop: name, err: error }, 'Background run failed; retrying')
+        if (signal.aborted) return 'pause'
+        log.warn({ loop: name, err: error }, 'Background run failed; retrying')
+        onFailure()
         return 'pause'
       })
       if (next === 'pause') await sleep(pauseMs, undefined, { signal }).catch(() => {})

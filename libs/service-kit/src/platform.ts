@@ -35,7 +35,7 @@ import { openGeoDatabase } from './geo-database.ts'
 import { everyMs, startLoop } from './loop.ts'
 import { createMessageRenderer, type MessageRenderer } from './messages/message-renderer.ts'
 import { measureBus } from './metrics/measure-bus.ts'
-import { measureCache, measureDatabase, measureLag } from './metrics/measure-stores.ts'
+import { measureCache, measureDatabase, measureLag, measureRedis } from './metrics/measure-stores.ts'
 import type { Limits, PlatformConfig } from './platform-config.ts'
 import { retryFor } from './retry-for.ts'
 import { createSchemaChecker, type SchemaChecker } from './schemas/schema-checker.ts'
@@ -193,7 +193,8 @@ export const distributedPlatform = async (
 ): Promise<CorePlatform> => {
   const { name, log, scope } = context
   const db = openStores(databaseUrl(config.database), config.database.poolSize, context)
-  const redis = redisOptions(config.redis)
+  const metrics = new Registry()
+  const redis = { ...redisOptions(config.redis), onFailure: measureRedis(metrics) }
   const cache = createRedisCache(redis, log)
   scope.onStop('cache', () => cache.close())
   const counter = openRedisCounter(redis, log)
@@ -204,7 +205,6 @@ export const distributedPlatform = async (
   scope.onStop('totals', () => totals.close())
   const marks = createRedisMarks(redis, log)
   scope.onStop('marks', () => marks.close())
-  const metrics = new Registry()
   const bus = createKafkaEventBus(
     { ...kafkaOptions(config.kafka), clientId: `waymark-${name}`, onLag: measureLag(metrics) },
     { log, classifyError },

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import type { Log } from '@waymark/contracts'
 import type { Consumer } from '@waymark/event-bus'
-import { collectDefaultMetrics, type Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, type Registry } from 'prom-client'
 import { createHttpApp } from './http/create-http-app.ts'
 import { listen } from './http/http-server.ts'
 import type { Route } from './http/router.ts'
@@ -33,7 +33,8 @@ export const startService = async (
 ): Promise<{ port: number; metricsPort: number }> => {
   scope.onStop('consumers', () => Promise.all(consumers.map((consumer) => consumer.stop())))
   for (const consumer of consumers) await consumer.start()
-  const started = loops.map((loop) => startLoop(loop, log))
+  const failedRuns = countFailedRuns(metrics)
+  const started = loops.map((loop) => startLoop(loop, log, failedRuns(loop)))
   scope.onStop('loops', () => Promise.all(started.map((loop) => loop.stop())))
 
   const metricsServer = await listenForMetrics(http, metrics, log)
@@ -54,6 +55,21 @@ export const startService = async (
     return server.stop({ drainMs: http.drainMs ?? 0 })
   })
   return { port: server.port, metricsPort: metricsServer?.port ?? 0 }
+}
+
+/** Returns a function that counts the failed runs of a loop. */
+const countFailedRuns = (metrics: Registry) => {
+  const failures = new Counter({
+    name: 'waymark_background_failures_total',
+    help: 'Failed runs of background work, by its name',
+    labelNames: ['loop'],
+    registers: [metrics],
+  })
+  return ({ name: loop }: Loop): (() => void) => {
+    // From the start, because Prometheus sees no increase in the first value of a series.
+    failures.inc({ loop }, 0)
+    return () => failures.inc({ loop })
+  }
 }
 
 /** Returns undefined when the port cannot be opened, because a service can run without metrics. */

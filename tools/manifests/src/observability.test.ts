@@ -1,46 +1,226 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { expect, it } from 'vitest'
-import { parse } from 'yaml'
+import { consumerGroups } from '@waymark/contracts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parse, parseAllDocuments, stringify } from 'yaml'
 import { schemaProblems, unknownFields } from './models.ts'
 import type { KubernetesObject } from './render.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 const FOLDER = path.join(ROOT, 'deploy/observability')
+const RUNBOOKS = path.join(ROOT, 'docs/runbooks')
+const DASHBOARDS = readdirSync(path.join(FOLDER, 'dashboards')).map((name) => `dashboards/${name}`)
 const textOf = (name: string): string => readFileSync(path.join(FOLDER, name), 'utf8')
 
-/** Names of the metrics that the code declares, with the series that Prometheus derives from histograms. */
-const declaredFigures = (): Set<string> => {
-  const sources = ['apps', 'libs'].flatMap((folder) =>
+type Rule = {
+  alert?: string
+  record?: string
+  expr: string
+  labels?: { severity: string }
+  annotations?: Record<string, string>
+}
+const { spec } = parse(textOf('rules.yaml')) as { spec: { groups: { name: string; rules: Rule[] }[] } }
+const alerts = spec.groups.flatMap(({ rules }) => rules).filter(({ alert }) => alert !== undefined)
+const alertNames = alerts.map(({ alert }) => `${alert}`)
+
+const hasPromtool = spawnSync('promtool', ['--version'], { stdio: 'ignore' }).status === 0
+if (!hasPromtool) {
+  if (process.env.CI) throw new Error('promtool is missing, and in CI no test may be left out')
+  process.stdout.write('promtool is missing: the alert rules are not tested.\n')
+}
+
+/** Metrics of other software: Node.js, Prometheus, kube-state-metrics, the kubelet, cert-manager, exporters of Kafka. */
+const FOREIGN =
+  /^(nodejs|process|kube|kubelet|container|certmanager|kafka_consumergroup)_[a-z0-9_]+$|^up$|^waymark:namespace$/
+
+const sourcesOf = (folders: readonly string[]): string[] =>
+  folders.flatMap((folder) =>
     readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
       .filter((file) => /^[^/]+\/src\/.*(?<!\.test)\.ts$/.test(file))
       .map((file) => readFileSync(path.join(ROOT, folder, file), 'utf8')),
   )
-  const names = sources.flatMap((source) =>
+
+/** Names of the metrics that the code declares, with the series that Prometheus derives from histograms. */
+const declaredMetrics = (): Set<string> => {
+  const names = sourcesOf(['apps', 'libs']).flatMap((source) =>
     [...source.matchAll(/name: '(waymark_\w+)'/g)].map(([, name]) => name),
   )
   return new Set(
     names.flatMap((name) => [name, `${name}_bucket`, `${name}_sum`, `${name}_count`].map(String)),
   )
 }
+const declared = declaredMetrics()
 
-it.each(['rules.yaml', 'dashboard.json'])('%s uses existing metrics', (name) => {
-  const asked = new Set(textOf(name).match(/\bwaymark_[a-z_]+/g))
-  expect(asked.size).toBeGreaterThan(5)
-  expect([...asked].filter((figure) => !declaredFigures().has(figure))).toEqual([])
+/** The metrics of an expression: names before `{`, `[`, `)` or the end, which are no functions, labels or keywords. */
+const metricsOf = (expr: string): string[] => {
+  const bare = expr
+    .replaceAll(/"[^"]*"/g, '""')
+    .replaceAll(/\{[^}]*\}/g, '{}')
+    .replaceAll(/\b(by|on|ignoring|without)\s*\([^)]*\)/g, ' ')
+    .replaceAll(/\[[^\]]*\]/g, '')
+    .replaceAll(/offset \w+/g, '')
+  const words = [...bare.matchAll(/[a-z_:][a-z0-9_:]*\b(?!\s*\()/g)].map(([word]) => word)
+  return words.filter((word) => !['and', 'or', 'unless', 'sum', 'max', 'min', 'count'].includes(word))
+}
+
+type Panel = {
+  id: number
+  title: string
+  gridPos: { x: number; y: number; w: number; h: number }
+  targets?: { expr: string }[]
+}
+type Dashboard = { uid: string; title: string; panels: Panel[] }
+const dashboardOf = (name: string): Dashboard => JSON.parse(textOf(name)) as Dashboard
+
+const unknownMetrics = (expressions: readonly string[]): string[] => {
+  const used = new Set(expressions.flatMap(metricsOf))
+  expect(used.size).toBeGreaterThan(4)
+  return [...used].filter((name) => !declared.has(name) && !FOREIGN.test(name))
+}
+
+describe('the alert rules', () => {
+  it('use existing metrics', () => {
+    expect(unknownMetrics(alerts.map(({ expr }) => expr))).toEqual([])
+    expect(metricsOf('sum by (app) (rate(waymark_a_total{x="b"}[5m])) > 0.5 and on (c) d:e')).toEqual([
+      'waymark_a_total',
+      'd:e',
+    ])
+  })
+
+  it('are objects of the operator, as is the PodMonitor, with the label that kube-prometheus-stack selects', async () => {
+    const objects = ['rules.yaml', 'pod-monitor.yaml'].flatMap((name) =>
+      parseAllDocuments(textOf(name)).map((document) => document.toJS() as KubernetesObject),
+    )
+    expect(await schemaProblems(objects)).toEqual([])
+    expect(unknownFields(objects)).toEqual([])
+    for (const { metadata } of objects)
+      expect(metadata.labels).toMatchObject({ release: 'kube-prometheus-stack' })
+  })
+
+  it('have a severity, a summary, a description and a runbook', () => {
+    for (const { alert, labels, annotations = {} } of alerts) {
+      expect(['warning', 'critical']).toContain(labels?.severity)
+      expect(Object.keys(annotations)).toEqual(['summary', 'description', 'runbook_url'])
+      expect(annotations.runbook_url).toBe(`docs/runbooks/${alert}.md`)
+    }
+    const files = readdirSync(RUNBOOKS).filter((name) => name !== 'README.md')
+    expect(files.toSorted()).toEqual(alertNames.map((name) => `${name}.md`).toSorted())
+  })
+
+  it('miss no app, and no consumer group', () => {
+    const apps = readdirSync(path.join(ROOT, 'apps'), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && !['standalone', 'console'].includes(entry.name))
+      .map(({ name }) => name)
+    const down = alerts.find(({ alert }) => alert === 'WaymarkAppIsDown')?.expr ?? ''
+    const watched = [...down.matchAll(/absent\(up\{app="([a-z-]+)"\}\)/g)].map(([, app]) => app)
+    expect(watched.toSorted()).toEqual(apps.toSorted())
+    for (const { expr, record } of spec.groups.flatMap(({ rules }) => rules))
+      for (const [, list = ''] of expr.matchAll(/app=~"([a-z|-]+)"/g))
+        expect([record, list.split('|').toSorted()]).toEqual([record, apps.toSorted()])
+    const stuck = alerts.find(({ alert }) => alert === 'WaymarkPartitionIsStuck')?.expr ?? ''
+    const groups = new RegExp(`^(${/consumergroup=~"([^"]+)"/.exec(stuck)?.[1]})$`)
+    for (const { group } of Object.values(consumerGroups)) expect(group).toMatch(groups)
+  })
+
+  it('have runbooks that look for log lines of the code', () => {
+    const sources = sourcesOf(['apps', 'libs']).join('\n')
+    const patterns = readdirSync(RUNBOOKS).flatMap((name) =>
+      [...readFileSync(path.join(RUNBOOKS, name), 'utf8').matchAll(/grep -E '([^']+)'/g)].flatMap(
+        ([, pattern = '']) => pattern.split('|'),
+      ),
+    )
+    expect(patterns.length).toBeGreaterThan(15)
+    const isLogged = (pattern: string): boolean => {
+      const loop = /^"loop":"([a-z-]+)"$/.exec(pattern)?.[1]
+      return sources.includes(loop === undefined ? pattern : `'${loop}'`)
+    }
+    expect(patterns.filter((pattern) => !isLogged(pattern))).toEqual([])
+  })
+
+  it('each have a test in which they fire, and one in which they do not', () => {
+    type Case = { alertname: string; exp_alerts: unknown[] }
+    const { tests } = parse(textOf('rules.test.yaml')) as { tests: { alert_rule_test: Case[] }[] }
+    const cases = tests.flatMap(({ alert_rule_test }) => alert_rule_test)
+    const namesOf = (found: readonly Case[]) => [...new Set(found.map(({ alertname }) => alertname))].sort()
+    expect(namesOf(cases.filter(({ exp_alerts }) => exp_alerts.length > 0))).toEqual(alertNames.toSorted())
+    expect(namesOf(cases.filter(({ exp_alerts }) => exp_alerts.length === 0))).toEqual(alertNames.toSorted())
+  })
 })
 
-it('are objects of the operator', async () => {
-  const objects = ['rules.yaml', 'pod-monitor.yaml'].map((name) => parse(textOf(name)) as KubernetesObject)
-  expect(await schemaProblems(objects)).toEqual([])
-  expect(unknownFields(objects)).toEqual([])
+describe.skipIf(!hasPromtool)('promtool', () => {
+  let folder = ''
+  beforeAll(() => {
+    folder = mkdtempSync(path.join(tmpdir(), 'rules-'))
+  })
+  afterAll(() => rmSync(folder, { recursive: true }))
+  const promtool = (...args: string[]): string =>
+    execFileSync('promtool', args, { cwd: folder, encoding: 'utf8', stdio: 'pipe' })
+  /** Writes the groups as a rule file of Prometheus. */
+  const writeRules = (groups: typeof spec.groups): void =>
+    writeFileSync(path.join(folder, 'rules.yaml'), stringify({ groups }))
+
+  it('accepts the rules and their templates', () => {
+    writeRules(spec.groups)
+    expect(promtool('check', 'rules', 'rules.yaml')).toMatch('SUCCESS')
+  })
+
+  it('finds that they fire when they should', () => {
+    // Without annotations, which the expected alerts would have to repeat.
+    writeRules(
+      spec.groups.map(({ name, rules }) => ({
+        name,
+        rules: rules.map(({ annotations: _, ...rule }) => rule),
+      })),
+    )
+    copyFileSync(path.join(FOLDER, 'rules.test.yaml'), path.join(folder, 'rules.test.yaml'))
+    expect(promtool('test', 'rules', 'rules.test.yaml')).toMatch('SUCCESS')
+  })
 })
 
-it('every alert has a summary, a description and a severity', () => {
-  type Rule = { alert: string; labels: { severity: string }; annotations: Record<string, string> }
-  const { spec } = parse(textOf('rules.yaml')) as { spec: { groups: { rules: Rule[] }[] } }
-  for (const { labels, annotations } of spec.groups.flatMap(({ rules }) => rules)) {
-    expect(['warning', 'critical']).toContain(labels.severity)
-    expect(Object.keys(annotations)).toEqual(['summary', 'description'])
-  }
+describe('the dashboards', () => {
+  it('are all in the ConfigMap', () => {
+    type Component = { configMapGenerator: { files: string[] }[] }
+    const { configMapGenerator } = parse(textOf('kustomization.yaml')) as Component
+    expect(configMapGenerator.flatMap(({ files }) => files).toSorted()).toEqual(DASHBOARDS.toSorted())
+  })
+
+  it('have ids of their own', () => {
+    const uids = DASHBOARDS.map((name) => dashboardOf(name).uid)
+    expect(uids.map((uid) => `dashboards/${uid}.json`)).toEqual(DASHBOARDS)
+  })
+
+  it.each(DASHBOARDS)('%s uses existing metrics', (name) => {
+    const expressions = dashboardOf(name).panels.flatMap(({ targets = [] }) =>
+      targets.map(({ expr }) => expr),
+    )
+    expect(unknownMetrics(expressions)).toEqual([])
+    for (const expr of expressions) expect(expr).toContain('namespace="$namespace"')
+  })
+
+  it.each(DASHBOARDS)('%s has panels that do not overlap', (name) => {
+    const { panels } = dashboardOf(name)
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, place) => `${x + (place % w)},${y + Math.floor(place / w)}`),
+    )
+    expect(new Set(cells).size).toBe(cells.length)
+    for (const { gridPos } of panels) expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24)
+  })
+
+  it('show each metric of the code, or an alert uses it', () => {
+    const shown = new Set([
+      ...alerts.flatMap(({ expr }) => metricsOf(expr)),
+      ...DASHBOARDS.flatMap((name) =>
+        dashboardOf(name).panels.flatMap(({ targets = [] }) =>
+          targets.flatMap(({ expr }) => metricsOf(expr)),
+        ),
+      ),
+    ])
+    const names = [...declared].filter((name) => !/_(bucket|sum|count)$/.test(name))
+    const isShown = (name: string) =>
+      ['', '_bucket', '_sum', '_count'].some((suffix) => shown.has(name + suffix))
+    expect(names.filter((name) => !isShown(name))).toEqual([])
+  })
 })

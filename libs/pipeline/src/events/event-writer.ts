@@ -16,6 +16,8 @@ export type EventWriterDeps = {
   analytics: Pick<AnalyticsWrites, 'storeEvents' | 'eraseEvents'>
   projectConfigs: ProjectConfigs
   partitions: EventPartitions
+  /** Called after new events were stored in the primary database. */
+  onStored?: (events: readonly EnrichedEvent[]) => void
 }
 /** Further writes in the transaction that stores events in the primary database. */
 type Alongside = (client: ClientBase, events: readonly EnrichedEvent[]) => Promise<void>
@@ -25,7 +27,13 @@ type Alongside = (client: ClientBase, events: readonly EnrichedEvent[]) => Promi
  * they were received are in neither store afterwards. Events from before the project's retention are only in the primary
  * database, which removes them by receipt.
  */
-export const createEventWriter = ({ db, analytics, projectConfigs, partitions }: EventWriterDeps) => {
+export const createEventWriter = ({
+  db,
+  analytics,
+  projectConfigs,
+  partitions,
+  onStored = () => {},
+}: EventWriterDeps) => {
   const eraseFromAnalytics = async (events: readonly EnrichedEvent[]): Promise<void> => {
     if (events.length === 0) return
     await analytics.eraseEvents(
@@ -39,7 +47,7 @@ export const createEventWriter = ({ db, analytics, projectConfigs, partitions }:
     const configs = await configsOf(projectConfigs, events)
     const countedEvents: CountedEvents = (projectId) =>
       configs.get(projectId)?.decisions.countedEvents ?? NONE
-    const { kept, erased, stored } = await db.transaction(async (client) => {
+    const { kept, erased, stored, added } = await db.transaction(async (client) => {
       const sorted = await withoutErased(client, events, aboutEvent)
       const added = new Set(await storeNewEvents(client, sorted.kept, countedEvents))
       await queueForArchive(
@@ -48,8 +56,9 @@ export const createEventWriter = ({ db, analytics, projectConfigs, partitions }:
       )
       await alongside?.(client, sorted.kept)
       const repeats = sorted.kept.filter((event) => !added.has(event))
-      return { ...sorted, stored: [...added, ...(await findStoredEvents(client, repeats))] }
+      return { ...sorted, added, stored: [...added, ...(await findStoredEvents(client, repeats))] }
     })
+    onStored([...added])
     // Repeats too, as they are stored, because the analytics store may lack them after a failure or a crash.
     await analytics.storeEvents(stored.filter(keptBy(configs, Date.now())))
     // An erasure may have run between the two writes, or through this store only before a crash.

@@ -17,9 +17,9 @@ const LANE = 'sync-events'
  * @returns the indexes of records that were not stored, because an event with another name has their id
  * @throws AppError store_unavailable when a store does not answer; repeating the request is safe
  */
-export const createSyncProcessor = ({ db, analytics, projectConfigs, locate }: SyncProcessorDeps) => {
+export const createSyncProcessor = ({ db, projectConfigs, locate, ...deps }: SyncProcessorDeps) => {
   const partitions = createEventPartitions(db)
-  const writeEvents = createEventWriter({ db, analytics, projectConfigs, partitions })
+  const writeEvents = createEventWriter({ ...deps, db, projectConfigs, partitions })
   const enrichEvents = createEnrichEvents({ db, locate })
   return async (records: readonly IngestRecord[]): Promise<readonly number[]> => {
     try {

@@ -501,4 +501,20 @@ describe('an app', () => {
     expect(await metrics.metrics()).not.toContain('a-secret')
     expect(await metrics.metrics()).not.toContain('healthz')
   })
+
+  it('counts answers by the class of their status, from 0', async () => {
+    const registry = new Registry()
+    const own = await listen(
+      createHttpApp({ routes, trustedProxies: 1, isReady: () => true, log, metrics: registry }),
+      0,
+    )
+    for (const digit of [1, 2, 3, 4, 5])
+      expect(await registry.metrics()).toContain(`waymark_http_requests_total{class="${digit}xx"} 0\n`)
+    await (await fetch(`http://127.0.0.1:${own.port}/items/7`)).text()
+    await (await fetch(`http://127.0.0.1:${own.port}/healthz`)).text()
+    await eventually('the answer is counted', async () =>
+      (await registry.metrics()).includes('waymark_http_requests_total{class="2xx"} 1\n'),
+    )
+    await own.stop()
+  })
 })

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Tracer } from '@opentelemetry/api'
 import type { AppError, Endpoint, Log } from '@waymark/contracts'
-import { Histogram, type Registry } from 'prom-client'
+import { Counter, Histogram, type Registry } from 'prom-client'
 import { traceRequests } from '../tracing/trace-requests.ts'
 import { allowBrowsers, isPreflight, PREFLIGHT_REPLY } from './cors.ts'
 import { startDeadline } from './deadline.ts'
@@ -114,7 +114,10 @@ const healthRoutes = (isReady: () => boolean): readonly Route[] => [
   ),
 ]
 
-/** Returns a function that measures the time until a request is answered, by route. */
+/** The first digits of statuses. */
+const STATUS_CLASSES = ['1', '2', '3', '4', '5'] as const
+
+/** Returns a function that counts answers, and measures the time until a request is answered, by route. */
 const measureRequests = (metrics: Registry) => {
   const duration = new Histogram({
     name: 'waymark_http_request_duration_seconds',
@@ -123,11 +126,20 @@ const measureRequests = (metrics: Registry) => {
     buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 1, 5],
     registers: [metrics],
   })
+  const answered = new Counter({
+    name: 'waymark_http_requests_total',
+    help: 'Answered requests, by the class of their status',
+    labelNames: ['class'],
+    registers: [metrics],
+  })
+  // From the start, because Prometheus sees no increase in the first value of a series.
+  for (const digit of STATUS_CLASSES) answered.inc({ class: `${digit}xx` }, 0)
   return ({ method, path: route }: Endpoint, request: HttpRequest): void => {
     const startedAt = performance.now()
     request.onEnd((status) => {
-      if (status !== undefined)
-        duration.observe({ method, route, status }, (performance.now() - startedAt) / 1000)
+      if (status === undefined) return
+      duration.observe({ method, route, status }, (performance.now() - startedAt) / 1000)
+      answered.inc({ class: `${Math.floor(status / 100)}xx` })
     })
   }
 }

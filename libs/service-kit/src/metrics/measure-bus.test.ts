@@ -1,4 +1,4 @@
-import { ingestRecords } from '@waymark/contracts'
+import { ingestRecords, topics } from '@waymark/contracts'
 import { type Delivery, type EventBus, type Outcome, publishing } from '@waymark/event-bus'
 import { anIngestRecord } from '@waymark/testing'
 import { Registry } from 'prom-client'
@@ -36,6 +36,18 @@ const accepted = (receivedAt: string): Delivery<unknown> => ({
   key: 'key',
   value: { ...anIngestRecord(), receivedAt },
   headers: {},
+})
+
+it('starts its counters with 0, because the first value of a series is no increase', async () => {
+  const registry = new Registry()
+  const bus = measureBus(createFakeBus().bus, registry, Date.now)
+  bus.subscribe({ group: 'test', topic: ingestRecords, handle: async () => undefined })
+  const text = await registry.metrics()
+  const labels = 'group="test",topic="ingest.records.v1"'
+  for (const outcome of ['done', 'drop', 'dead'])
+    expect(text).toContain(`waymark_handled_records_total{${labels},outcome="${outcome}"} 0\n`)
+  for (const { name } of topics)
+    expect(text).toContain(`waymark_publish_duration_seconds_count{topic="${name}",outcome="failed"} 0\n`)
 })
 
 it('measures size, age and outcomes of batches, and the time of publishing', async () => {

@@ -1,9 +1,15 @@
+import { topics } from '@waymark/contracts'
 import { type Delivery, type EventBus, type Outcome, publishing } from '@waymark/event-bus'
 import { Counter, Histogram, type Registry } from 'prom-client'
 
+/** What a group can do with a record. */
+const OUTCOMES: readonly Outcome['kind'][] = ['done', 'drop', 'dead']
 const SECONDS = [0.005, 0.02, 0.1, 0.5, 1, 5, 20, 60, 300]
 
-/** Adds metrics to a bus. `now` is in ms since the epoch. */
+/**
+ * Adds metrics to a bus. Counters start with 0, because Prometheus sees no increase in the first value of a series. `now`
+ * is in ms since the epoch.
+ */
 export const measureBus = (bus: EventBus, registry: Registry, now: () => number): EventBus => {
   const registers = [registry]
   const published = new Histogram({
@@ -13,6 +19,7 @@ export const measureBus = (bus: EventBus, registry: Registry, now: () => number)
     buckets: [0.002, 0.005, 0.02, 0.1, 0.5, 1, 5],
     registers,
   })
+  for (const { name: topic } of topics) published.zero({ topic, outcome: 'failed' })
   const batches = new Histogram({
     name: 'waymark_batch_records',
     help: 'Records in one delivery to a group',
@@ -54,6 +61,8 @@ export const measureBus = (bus: EventBus, registry: Registry, now: () => number)
     }),
     subscribe: (subscription) => {
       const labels = { group: subscription.group, topic: subscription.topic.name }
+      for (const outcome of OUTCOMES) handled.inc({ ...labels, outcome }, 0)
+      for (const outcome of ['done', 'failed']) durations.zero({ ...labels, outcome })
       return bus.subscribe({
         ...subscription,
         handle: async (batch, signal) => {

@@ -11,6 +11,7 @@ export const measureCache = (cache: Cache, registry: Registry): Cache => {
     labelNames: ['result'],
     registers: [registry],
   })
+  for (const result of ['hit', 'miss']) requests.inc({ result }, 0)
   return {
     ...cache,
     get: async (key) => {
@@ -19,6 +20,16 @@ export const measureCache = (cache: Cache, registry: Registry): Cache => {
       return value
     },
   }
+}
+
+/** Counts failures of Redis: commands without an answer in time, and connections that were lost or refused. */
+export const measureRedis = (registry: Registry): (() => void) => {
+  const failures = new Counter({
+    name: 'waymark_redis_failures_total',
+    help: 'Commands that Redis did not answer in time, and failed connections',
+    registers: [registry],
+  })
+  return () => failures.inc()
 }
 
 /** Reports the use of the connection pool of PostgreSQL. */
