@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import fc from 'fast-check'
@@ -150,5 +150,43 @@ describe('a variable with _FILE after its name', () => {
       caFile: variable('CA_FILE', Type.String({ default: '' })),
     }
     expect(readConfig(files, { CA_FILE: '/no/such/file' })).toEqual({ ca: '', caFile: '/no/such/file' })
+  })
+})
+
+describe('a file in SECRETS_DIR', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'secrets-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
+  let count = 0
+  /** A directory with these files. */
+  const directory = (files: Record<string, string>): string => {
+    const name = path.join(folder, `${count++}`)
+    mkdirSync(name)
+    for (const [file, text] of Object.entries(files)) writeFileSync(path.join(name, file), text)
+    return name
+  }
+
+  it('is the value of the variable with its name, whose last line end does not count', () => {
+    const SECRETS_DIR = directory({ STORE_URL: 'postgres://secret\n', OTHER: 'x' })
+    expect(readConfig(spec, { SECRETS_DIR }).store.url).toBe('postgres://secret')
+  })
+
+  it('overrides the environment, and others do not', () => {
+    const SECRETS_DIR = directory({ STORE_URL: 'postgres://secret' })
+    const env = { ...required, STORE_URL_FILE: '/no/such/file', PORT: '1', SECRETS_DIR }
+    expect(readConfig(spec, env)).toMatchObject({ port: 1, store: { url: 'postgres://secret' } })
+    expect(readConfig(spec, { ...required, SECRETS_DIR: directory({}) }).store.url).toBe('postgres://db')
+    expect(readConfig(spec, { ...required, SECRETS_DIR: '' }).store.url).toBe('postgres://db')
+  })
+
+  it('is refused when it cannot be read, and named without its content when that is wrong', () => {
+    expect(problemsIn({ ...required, SECRETS_DIR: path.join(folder, 'missing') })).toMatch(
+      /SECRETS_DIR cannot be read: ENOENT/,
+    )
+    const unreadable = directory({})
+    mkdirSync(path.join(unreadable, 'PORT'))
+    expect(problemsIn({ ...required, SECRETS_DIR: unreadable })).toMatch(/PORT in SECRETS_DIR cannot be read/)
+    const problems = problemsIn({ ...required, SECRETS_DIR: directory({ PORT: 'hunter2' }) })
+    expect(problems).toContain('PORT must be')
+    expect(problems).not.toContain('hunter2')
   })
 })

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 import { describeError, mainError, PATTERN_DESCRIPTION } from '@waymark/contracts'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
@@ -37,7 +38,8 @@ export const isVariable = (entry: Variable | ConfigSpec): entry is Variable =>
 
 /**
  * Reads a configuration from environment variables. Lists are separated by commas, and an empty variable counts as unset.
- * Instead of `NAME`, `NAME_FILE` may name a file that contains the value, such as a mounted secret.
+ * Instead of `NAME`, `NAME_FILE` may name a file that contains the value, such as a mounted secret. A file `NAME` in the
+ * directory `SECRETS_DIR` overrides both.
  * @throws ConfigError with all wrong variables
  */
 export const readConfig = <Spec extends ConfigSpec>(
@@ -46,7 +48,10 @@ export const readConfig = <Spec extends ConfigSpec>(
 ): Config<Spec> => {
   const problems: string[] = []
   const declared = new Set(variablesOf(spec).map(({ variable }) => variable))
+  const secrets = isSet(env.SECRETS_DIR) ? filesIn(env.SECRETS_DIR, problems) : new Map<string, string>()
   const textOf = (name: string): string | undefined => {
+    const secret = secrets.get(name)
+    if (secret !== undefined) return readValueFile(`${name} in SECRETS_DIR`, secret, problems)
     const text = env[name]
     const file = env[`${name}_FILE`]
     if (!isSet(file) || declared.has(`${name}_FILE`)) return text
@@ -64,6 +69,16 @@ export const variablesOf = (spec: ConfigSpec): Variable[] =>
   Object.values(spec).flatMap((entry) => (isVariable(entry) ? [entry] : variablesOf(entry)))
 
 const isSet = (text: string | undefined): text is string => text !== undefined && text.trim() !== ''
+
+/** The paths of the files in `SECRETS_DIR`, by their names. */
+const filesIn = (directory: string, problems: string[]): Map<string, string> => {
+  try {
+    return new Map(readdirSync(directory).map((name) => [name, path.join(directory, name)]))
+  } catch (error) {
+    problems.push(`SECRETS_DIR cannot be read: ${error instanceof Error ? error.message : error}`)
+    return new Map()
+  }
+}
 
 const readValueFile = (variable: string, file: string, problems: string[]): string | undefined => {
   try {

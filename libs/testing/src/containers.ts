@@ -29,13 +29,20 @@ const mounts = (target: string, { volume }: Place) =>
 const exposed = (container: number, { port }: Place) =>
   port === undefined ? container : { container, host: port }
 
-/** A PostgreSQL server without fsync. `url` contains the credentials of its superuser. */
-export const startPostgres = async (
-  place: Place = {},
-): Promise<{ container: StartedTestContainer; url: string }> => {
+/** A PostgreSQL server without fsync. `settings` are further ones. `url` contains the credentials of its superuser. */
+export const startPostgres = async ({
+  settings = [],
+  ...place
+}: Place & { settings?: readonly string[] } = {}): Promise<{
+  container: StartedTestContainer
+  url: string
+}> => {
   const container = await new GenericContainer(images.postgres)
     .withEnvironment({ POSTGRES_PASSWORD })
-    .withCommand(['postgres', '-c', 'fsync=off', '-c', 'max_connections=300'])
+    .withCommand([
+      'postgres',
+      ...['fsync=off', 'max_connections=300', ...settings].flatMap((setting) => ['-c', setting]),
+    ])
     .withExposedPorts(exposed(5432, place))
     .withBindMounts(mounts('/var/lib/postgresql/data', place))
     .withWaitStrategy(Wait.forLogMessage(/database system is ready to accept connections/, 2))

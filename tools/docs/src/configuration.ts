@@ -53,7 +53,7 @@ const INTRODUCTION = `# Configuration
 Every process reads its configuration from environment variables. At its start it reports all
 invalid variables together. An empty variable counts as unset. Lists are separated by commas.
 Instead of a variable \`NAME\` you can set \`NAME_FILE\` to the path of a file with the value, such as
-a mounted secret.
+a mounted secret. A file \`NAME\` in the directory \`SECRETS_DIR\` overrides both.
 
 \`npm run docs:config\` generates this page from the schemas in the code.`
 

@@ -20,7 +20,12 @@ const SCRIPT = path.join(ROOT, 'deploy/docker/secrets.sh')
 const text = readFileSync(path.join(ROOT, 'docker-compose.yml'), 'utf8')
 
 type Service = {
+  image?: string
   environment?: Record<string, string | number>
+  mem_limit?: string
+  logging?: { options: Record<string, string> }
+  healthcheck?: { test?: string[] }
+  restart?: string
   ports?: string[]
   volumes?: string[]
   depends_on?: Record<string, { condition: string }>
@@ -92,6 +97,75 @@ describe('docker-compose.yml', () => {
       filesOf(service).map((file) => file.replace('/run/secrets', name)),
     )
     expect(made.toSorted()).toEqual(read.toSorted())
+  })
+})
+
+describe('the containers of docker-compose.yml', () => {
+  const production = parse(readFileSync(path.join(ROOT, 'docker-compose.production.yml'), 'utf8'), {
+    merge: true,
+  }) as { services: Record<string, Service> }
+  const all = [...entries, ['tls', production.services.tls ?? {}] as const]
+
+  it('have a memory limit and rotate their logs', () => {
+    for (const [name, { mem_limit, logging }] of all) {
+      expect([name, mem_limit]).toEqual([
+        name,
+        expect.stringMatching(/^(\d+m|\$\{[A-Z]+_MEMORY:-\d+[mg]\})$/),
+      ])
+      expect([name, logging?.options]).toEqual([name, { 'max-size': '20m', 'max-file': '5' }])
+    }
+  })
+
+  it('report their health, unless they end by themselves', () => {
+    const dockerfile = readFileSync(path.join(ROOT, 'deploy/docker/Dockerfile'), 'utf8')
+    expect(dockerfile).toContain('HEALTHCHECK')
+    for (const [name, { image, healthcheck, restart }] of all) {
+      const ends = restart !== 'unless-stopped'
+      const reports = healthcheck?.test !== undefined || (!ends && image?.startsWith('waymark/'))
+      expect([name, Boolean(reports)]).toEqual([name, !ends])
+    }
+  })
+
+  it('get every limit and quota of the configuration where it is read', () => {
+    const documented = readFileSync(path.join(ROOT, 'docs/configuration.md'), 'utf8')
+    const names = new Set(
+      [...documented.matchAll(/`((?:LIMIT|QUOTA)_[A-Z_]+)`/g)].map(([, name]) => `${name}`),
+    )
+    expect(names.size).toBeGreaterThan(20)
+    for (const name of names) {
+      const reader =
+        name === 'LIMIT_EMAILS_PER_HOUR'
+          ? 'email-consumer'
+          : name.startsWith('QUOTA_')
+            ? 'management-api'
+            : ''
+      for (const service of reader === '' ? serviceNames : [reader])
+        expect([name, services[service]?.environment?.[name]]).toEqual([name, `\${${name}:-}`])
+    }
+  })
+
+  it('get the address of the mail server and the GeoIP file where they are used', () => {
+    const having = (name: string) =>
+      entries.filter(([, { environment = {} }]) => name in environment).map(([service]) => service)
+    expect(having('SMTP_URL')).toEqual(['email-consumer'])
+    const located = ['ingest-gateway', 'enrichment-consumer', 'link-redirector']
+    expect(having('GEOIP_DATABASE')).toEqual(located)
+    for (const name of located) expect(services[name]?.volumes).toContain('./deploy/docker/geoip:/geoip:ro')
+  })
+
+  it('have TLS in front, a mail server and no demo project in production', () => {
+    const { tls, setup } = production.services
+    expect(tls?.ports).toEqual(['80:80', '443:443', '443:443/udp'])
+    expect(tls?.environment?.WAYMARK_URL).toMatch(/^\$\{WAYMARK_URL:\?/)
+    expect(production.services['email-consumer']?.environment?.SMTP_URL).toMatch(/^\$\{WAYMARK_SMTP_URL:\?/)
+    expect(setup?.environment).toEqual({ DEMO_BASE_URL: '', DEMO_FILE: '' })
+    const caddyfile = readFileSync(path.join(ROOT, 'deploy/docker/Caddyfile'), 'utf8')
+    const port = /reverse_proxy proxy:(\d+)/.exec(caddyfile)?.[1]
+    // Forwarded headers are believed on this port, so nobody else may reach it.
+    const nginx = readFileSync(path.join(ROOT, 'deploy/docker/nginx.conf'), 'utf8')
+    expect(nginx).toContain(`${port} $http_x_forwarded_for;`)
+    expect(nginx).toContain(`listen ${port};`)
+    for (const [, { ports = [] }] of all) for (const one of ports) expect(one).not.toMatch(`:${port}$`)
   })
 })
 

@@ -9,7 +9,12 @@ const PACKAGES = [
   ['monitoring.coreos.com', '@kubernetes-models/prometheus-operator'],
 ] as const
 /** API groups of operators without types on npm. */
-const UNDESCRIBED = ['kafka.strimzi.io', 'clickhouse.altinity.com', 'clickhouse-keeper.altinity.com']
+const UNDESCRIBED = [
+  'kafka.strimzi.io',
+  'clickhouse.altinity.com',
+  'clickhouse-keeper.altinity.com',
+  'barmancloud.cnpg.io',
+]
 
 const HERE = path.resolve(import.meta.dirname, 'rendered-objects.ts')
 

@@ -4,7 +4,13 @@ import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { schemaProblems, unknownFields } from './models.ts'
 import { findKustomize, type KubernetesObject, render } from './render.ts'
-import { type Container, restrictedProblems, type Workload, workloadsOf } from './workloads.ts'
+import {
+  type Container,
+  mountedSecrets,
+  restrictedProblems,
+  type Workload,
+  workloadsOf,
+} from './workloads.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 const SERVICES = readdirSync(path.join(ROOT, 'apps'), { withFileTypes: true })
@@ -53,7 +59,8 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
 
   it('puts all objects into one namespace with restricted pods', () => {
     const elsewhere = objects.filter(
-      ({ kind, metadata }) => kind !== 'Namespace' && metadata.namespace !== 'waymark',
+      ({ kind, metadata }) =>
+        !['Namespace', 'PriorityClass'].includes(kind) && metadata.namespace !== 'waymark',
     )
     expect(elsewhere).toEqual([])
     const [namespace] = objects.filter(({ kind }) => kind === 'Namespace')
@@ -115,37 +122,82 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
     expect(byLag.sort()).toEqual(overlay === 'operators' ? CONSUMERS.toSorted() : [])
   })
 
-  it('refers to existing configuration and Secrets only', () => {
+  it('refers to existing configuration only, and has no Secret', () => {
     const configMaps = named(objects, 'ConfigMap')
     // A password in a manifest would be the same everywhere. KEDA's Secret only configures the authentication.
     expect(named(objects, 'Secret')).toEqual(overlay === 'operators' ? ['waymark-keda'] : [])
     for (const { envFrom = [] } of containers) {
+      expect(envFrom.length).toBe(1)
       expect(configMaps).toContain(envFrom[0]?.configMapRef?.name)
-      expect(envFrom[1]?.secretRef?.name).toBe('waymark-connections')
     }
   })
 
-  it('gives each service its own database role if there is a Secret for it', () => {
-    for (const { name, pod } of apps) {
-      const [app] = pod.containers
-      for (const variable of ['DATABASE_USERNAME', 'DATABASE_PASSWORD'])
-        expect(app?.env?.find((one) => one.name === variable)?.valueFrom?.secretKeyRef).toEqual({
-          name: `waymark-database-${name}`,
-          key: variable,
-          optional: true,
-        })
-      expect(app?.envFrom?.length).toBe(2)
+  it('reads secrets from files, and none from the environment', () => {
+    for (const { name, pod } of ofWaymark) {
+      const { env = [], volumeMounts = [] } = pod.containers[0] ?? {}
+      expect([name, env.filter(({ valueFrom }) => valueFrom)]).toEqual([name, []])
+      const directory = env.find((one) => one.name === 'SECRETS_DIR')?.value
+      expect(volumeMounts).toContainEqual({ name: 'secrets', mountPath: directory, readOnly: true })
+      // The user of the process belongs to the group of the files.
+      expect(pod.securityContext).toMatchObject({ runAsUser: 10_001, fsGroup: 10_001 })
     }
   })
 
-  it("gives the owner's password and those of all roles only to Jobs", () => {
-    const readers = ofWaymark.filter(({ pod }) => JSON.stringify(pod).includes('"waymark-setup"'))
+  it('gives each workload the secrets that it uses, and no others', () => {
+    const connection = (...keys: string[]) => keys.map((key) => `waymark-connections/${key}`)
+    const ofStores = connection(
+      ...['DATABASE_URL', 'REDIS_URL', 'REDIS_USERNAME', 'REDIS_PASSWORD', 'REDIS_SENTINEL_PASSWORD'],
+      ...['KAFKA_BROKERS', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD', 'OTEL_EXPORTER_OTLP_HEADERS'],
+    )
+    const ofClickHouse = [...connection('CLICKHOUSE_URL'), 'waymark-clickhouse/CLICKHOUSE_PASSWORD']
+    const addresses = connection('DATABASE_URL', 'CLICKHOUSE_URL', 'KAFKA_BROKERS')
+    const more: Record<string, string[]> = {
+      'ingest-gateway': ofClickHouse,
+      'management-api': ofClickHouse,
+      'persistence-consumer': [
+        ...ofClickHouse,
+        ...connection('ARCHIVE_S3_ACCESS_KEY_ID', 'ARCHIVE_S3_SECRET_ACCESS_KEY'),
+      ],
+      'email-consumer': connection('SMTP_URL', 'MAIL_SECRET'),
+    }
+    const ofJobs: Record<string, string[]> = {
+      migrate: [...addresses, 'waymark-clickhouse/CLICKHOUSE_PASSWORD', 'waymark-setup/*'],
+      topics: [...addresses, ...connection('KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD')],
+      demo: [...addresses, 'waymark-setup/DATABASE_PASSWORD', 'waymark-setup/DATABASE_USERNAME'],
+    }
+    for (const { name, pod } of ofWaymark) {
+      const role = ['USERNAME', 'PASSWORD'].map((key) => `waymark-database-${name}/DATABASE_${key}`)
+      const expected = ofJobs[name] ?? [...ofStores, ...role, ...(more[name] ?? [])]
+      expect([name, mountedSecrets(pod).toSorted()]).toEqual([name, expected.toSorted()])
+    }
+  })
+
+  it("gives the owner's password only to Jobs", () => {
+    const readers = ofWaymark.filter(({ pod }) =>
+      /"(waymark-setup|waymark-db-app)"/.test(JSON.stringify(pod)),
+    )
     expect([...new Set(readers.map(({ kind }) => kind))]).toEqual(['Job'])
-    for (const { kind, pod } of ofWaymark.filter(({ kind }) => kind === 'Job'))
-      expect(pod.containers[0]?.envFrom?.[2]?.secretRef, kind).toEqual({
-        name: 'waymark-setup',
-        optional: true,
-      })
+  })
+
+  it('lets pods that are not ready be evicted, and gives pods their priority and the secret of the registry', () => {
+    for (const { kind, spec } of objects)
+      if (kind === 'PodDisruptionBudget')
+        expect(spec).toMatchObject({ unhealthyPodEvictionPolicy: 'AlwaysAllow' })
+    if (overlay === 'local') return
+    const classes = named(objects, 'PriorityClass')
+    for (const { name, pod } of ofWaymark) {
+      expect(pod.priorityClassName).toBe(name === 'ingest-gateway' ? 'waymark-ingest' : 'waymark')
+      expect(classes).toContain(pod.priorityClassName)
+      expect(pod.imagePullSecrets).toEqual([{ name: 'waymark-registry' }])
+    }
+  })
+
+  it('has an Ingress with TLS, host and class', () => {
+    if (overlay === 'local') return
+    type Ingress = { ingressClassName: string; tls: { hosts: string[] }[]; rules: { host: string }[] }
+    const [ingress] = objects.filter(({ kind }) => kind === 'Ingress').map(({ spec }) => spec as Ingress)
+    expect(ingress?.ingressClassName).toBe('nginx')
+    expect(ingress?.rules.map(({ host }) => host)).toEqual(ingress?.tls.flatMap(({ hosts }) => hosts))
   })
 
   it('mounts existing volumes that contain its certificates', () => {
@@ -220,7 +272,11 @@ describe.skipIf(!kustomize)('the servers of operators', () => {
     string,
     { securityContext?: Container['securityContext'] & { runAsNonRoot?: boolean } }
   >
-  type Strimzi = { template?: Template; entityOperator?: { template?: Template } }
+  type Strimzi = {
+    template?: Template
+    entityOperator?: { template?: Template }
+    kafkaExporter?: { template?: Template }
+  }
 
   type Altinity = {
     templates: {
@@ -237,10 +293,10 @@ describe.skipIf(!kustomize)('the servers of operators', () => {
     const specs = (kustomize ? render(kustomize, 'overlays/operators') : [])
       .filter(({ apiVersion, kind }) => apiVersion.startsWith('kafka.strimzi.io/') && kind !== 'KafkaUser')
       .map(({ spec }) => spec as Strimzi)
-    const ofStrimzi = specs.flatMap(({ template, entityOperator }) =>
-      Object.values({ ...template, ...entityOperator?.template }).map(
-        ({ securityContext }) => securityContext,
-      ),
+    const ofStrimzi = specs.flatMap(({ template, entityOperator, kafkaExporter }) =>
+      Object.entries({ ...template, ...entityOperator?.template, ...kafkaExporter?.template })
+        .filter(([part]) => part !== 'pod')
+        .map(([, { securityContext }]) => securityContext),
     )
     const pods = (kustomize ? render(kustomize, 'overlays/operators') : [])
       .filter(({ apiVersion }) => /^clickhouse(-keeper)?\.altinity\.com\//.test(apiVersion))
@@ -252,7 +308,7 @@ describe.skipIf(!kustomize)('the servers of operators', () => {
       }),
     )
     const contexts = [...ofStrimzi, ...ofAltinity]
-    expect(contexts.length).toBe(4)
+    expect(contexts.length).toBe(6)
     for (const context of contexts)
       expect(context).toEqual({
         allowPrivilegeEscalation: false,
@@ -260,6 +316,47 @@ describe.skipIf(!kustomize)('the servers of operators', () => {
         capabilities: { drop: ['ALL'] },
         seccompProfile: { type: 'RuntimeDefault' },
       })
+  })
+})
+
+describe.skipIf(!kustomize)('the stores of operators', () => {
+  const objects = kustomize ? render(kustomize, 'overlays/operators') : []
+  const specOf = (kind: string) => objects.find((object) => object.kind === kind)?.spec
+
+  it('archive WAL of PostgreSQL within a minute, and back it up every day', () => {
+    const [store] = named(objects, 'ObjectStore')
+    expect(specOf('Cluster')).toMatchObject({
+      plugins: [
+        {
+          name: 'barman-cloud.cloudnative-pg.io',
+          isWALArchiver: true,
+          parameters: { barmanObjectName: store },
+        },
+      ],
+      postgresql: { parameters: { archive_timeout: '60s' }, synchronous: { number: 1 } },
+    })
+    const [cluster] = named(objects, 'Cluster')
+    expect(specOf('ScheduledBackup')).toMatchObject({
+      schedule: '0 0 2 * * *',
+      cluster: { name: cluster },
+      method: 'plugin',
+      pluginConfiguration: { name: 'barman-cloud.cloudnative-pg.io' },
+    })
+  })
+
+  it('put brokers on different nodes and zones', () => {
+    expect(specOf('Kafka')).toMatchObject({ kafka: { rack: { topologyKey: 'topology.kubernetes.io/zone' } } })
+    expect(specOf('KafkaNodePool')).toMatchObject({
+      template: {
+        pod: {
+          affinity: {
+            podAntiAffinity: {
+              requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'kubernetes.io/hostname' }],
+            },
+          },
+        },
+      },
+    })
   })
 })
 

@@ -38,22 +38,31 @@ describe.skipIf(!kustomize)('the policies of the local overlay', () => {
   const pod = podsOf(objects)
 
   it('allow only the apps and the setup to connect to the servers', () => {
+    const all = [...PUBLIC, ...CONSUMERS, 'migrate', 'topics', 'demo']
+    const readers: Record<string, string[]> = {
+      clickhouse: ['ingest-gateway', 'persistence-consumer', 'management-api', 'migrate'],
+    }
     for (const [server, port] of Object.entries({
       postgres: 5432,
       redis: 6379,
       kafka: 9092,
       clickhouse: 8123,
     })) {
-      for (const name of [...PUBLIC, ...CONSUMERS, 'migrate', 'topics', 'demo'])
-        expect([name, server, lets(objects, { from: pod(name), to: pod(server), port })]).toEqual([
-          name,
-          server,
-          true,
-        ])
+      const reaches = all.filter((name) => lets(objects, { from: pod(name), to: pod(server), port }))
+      expect([server, reaches]).toEqual([
+        server,
+        all.filter((name) => readers[server]?.includes(name) ?? true),
+      ])
       expect(lets(objects, { from: stranger, to: pod(server), port })).toBe(false)
       expect(lets(objects, { from: outside('elsewhere'), to: pod(server), port })).toBe(false)
     }
     expect(lets(objects, { from: pod('ingest-gateway'), to: pod('postgres'), port: 22 })).toBe(false)
+  })
+
+  it('allow connections to the ports of the servers nowhere else', () => {
+    for (const port of [5432, 6379, 9092, 8123])
+      for (const to of [stranger, outside('elsewhere'), { ...outside('internet'), address: '10.1.2.3' }])
+        expect([port, lets(objects, { from: pod('coupon-service'), to, port })]).toEqual([port, false])
   })
 
   it('allow DNS by UDP and TCP', () => {
@@ -123,6 +132,7 @@ describe.skipIf(!kustomize)('the policies of the overlay operators', () => {
       { from: outside('keda', { app: 'keda-operator' }), to: broker, port: 9093 },
       { from: operator, to: broker, port: 9091 },
       { from: broker, to: broker, port: 9090 },
+      { from: outside('monitoring'), to: broker, port: 9404 },
       { from: broker, to: outside('api-server'), port: 443 },
       { from: pod('migrate'), to: database, port: 5432 },
       { from: database, to: database, port: 5432 },
@@ -137,6 +147,8 @@ describe.skipIf(!kustomize)('the policies of the overlay operators', () => {
       { from: pod('link-redirector'), to: clickhouse, port: 8443 },
       { from: pod('persistence-consumer'), to: clickhouse, port: 8123 },
       { from: pod('persistence-consumer'), to: outside('api-server'), port: 8443 },
+      { from: pod('persistence-consumer'), to: stranger, port: 9093 },
+      { from: pod('persistence-consumer'), to: stranger, port: 5432 },
     ])
       expect([flow, lets(objects, flow)]).toEqual([flow, false])
     expect(lets(objects, { from: stranger, to: broker, port: 9093 })).toBe(false)
@@ -152,6 +164,29 @@ describe.skipIf(!kustomize)('the policies of the overlay operators', () => {
     expect(
       lets(objects, { from: outside('elsewhere', backfill), to: pod('management-api'), port: 8080 }),
     ).toBe(false)
+  })
+})
+
+describe.skipIf(!kustomize)('the policies of the overlay production', () => {
+  const objects = kustomize ? render(kustomize, 'overlays/production') : []
+  const pod = podsOf(objects)
+  const server = (address: string): End => ({ labels: {}, namespace: 'elsewhere', address })
+
+  it('allow connections to the servers by their address', () => {
+    for (const [name, port] of [
+      ['link-redirector', 5432],
+      ['link-redirector', 6379],
+      ['topics', 9093],
+      ['persistence-consumer', 8443],
+    ] as const) {
+      expect([port, lets(objects, { from: pod(name), to: server('10.1.2.3'), port })]).toEqual([port, true])
+      // 203.0.113.0/24 is public; persistence-consumer may use port 443 there.
+      expect([port, lets(objects, { from: pod(name), to: server('203.0.113.7'), port })]).toEqual([
+        port,
+        false,
+      ])
+    }
+    expect(lets(objects, { from: pod('link-redirector'), to: server('10.1.2.3'), port: 8443 })).toBe(false)
   })
 })
 

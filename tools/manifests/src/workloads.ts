@@ -25,16 +25,30 @@ export type Container = {
   volumeMounts?: { name: string; mountPath: string }[]
 }
 
+type SecretSource = { name?: string; optional?: boolean; items?: { key: string; path: string }[] }
+
 type PodSpec = {
   serviceAccountName?: string
   automountServiceAccountToken?: boolean
   enableServiceLinks?: boolean
   hostNetwork?: boolean
   terminationGracePeriodSeconds?: number
-  securityContext?: { runAsNonRoot?: boolean; runAsUser?: number; seccompProfile?: { type: string } }
+  securityContext?: {
+    runAsNonRoot?: boolean
+    runAsUser?: number
+    fsGroup?: number
+    seccompProfile?: { type: string }
+  }
+  priorityClassName?: string
+  imagePullSecrets?: { name: string }[]
   topologySpreadConstraints?: { topologyKey: string }[]
   containers: Container[]
-  volumes?: { name: string; hostPath?: object }[]
+  volumes?: {
+    name: string
+    hostPath?: object
+    secret?: { secretName: string }
+    projected?: { sources: { secret?: SecretSource }[] }
+  }[]
 }
 
 /** An object that runs pods. */
@@ -89,3 +103,12 @@ export const restrictedProblems = ({ name, pod }: Workload): string[] => {
   ]
   return problems.map((problem) => `${name} ${problem}`)
 }
+
+/** The keys of Secrets that a pod mounts as files for `SECRETS_DIR`, as `secret/key`; `secret/*` are all of its keys. */
+export const mountedSecrets = ({ volumes = [] }: PodSpec): string[] =>
+  volumes
+    .filter(({ name }) => name === 'secrets')
+    .flatMap(({ projected }) => projected?.sources ?? [])
+    .flatMap(({ secret }) =>
+      secret?.items ? secret.items.map(({ key }) => `${secret.name}/${key}`) : [`${secret?.name}/*`],
+    )
