@@ -134,24 +134,26 @@ export {
 } from './problem-message.ts'
 export { type ProjectRole, projectRoles, scopeForRole } from './project-role.ts'
 export { type IpStorage, knownSettings, ProjectSettings, ValidationMode } from './project-settings.ts'
-export type { AuditRecord } from './records/audit-record.ts'
-export type { ChangedProfile } from './records/changed-profile.ts'
-export type { ConversionClaim, MeteringSelector } from './records/conversion-claim.ts'
+export type {
+  AuditRecord,
+  ChangedProfile,
+  DecisionChange,
+  EmailRecord,
+  Exposure,
+  LinkClick,
+} from './records/change-records.ts'
 export type { CouponRedemptionRecord } from './records/coupon-redemption.ts'
-export type { DeadLetter } from './records/dead-letter.ts'
-export type { DecisionChange } from './records/decision-change.ts'
-export type { EmailRecord } from './records/email-record.ts'
 export type { CompleteEvent, EnrichedEvent, EventLink } from './records/enriched-event.ts'
-export type { Exposure } from './records/exposure.ts'
 export type {
   AcceptedEvent,
   ClientDevice,
+  ConversionClaim,
   IdentifyRecord,
   IngestRecord,
+  MeteringSelector,
   QueuedRecord,
 } from './records/ingest-record.ts'
-export type { LinkClick } from './records/link-click.ts'
-export type { RejectedEvent } from './records/rejected-event.ts'
+export type { DeadLetter, RejectedEvent } from './records/quarantine-records.ts'
 export { requireNoProblems, requireValid } from './require-valid.ts'
 export { dateOfTime, EARLIEST_MS, parseRfc3339, utcOfTime } from './rfc3339.ts'
 export { BUG_IDS, MAX_ID_LENGTH, OWN_EVENT_ID_PREFIX } from './schema-parts.ts'

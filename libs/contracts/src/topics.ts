@@ -1,15 +1,16 @@
 import type { Static, TSchema } from 'typebox'
-import { AuditRecord } from './records/audit-record.ts'
-import { ChangedProfile } from './records/changed-profile.ts'
+import {
+  AuditRecord,
+  ChangedProfile,
+  DecisionChange,
+  EmailRecord,
+  Exposure,
+  LinkClick,
+} from './records/change-records.ts'
 import { CouponRedemptionRecord } from './records/coupon-redemption.ts'
-import { DeadLetter } from './records/dead-letter.ts'
-import { DecisionChange } from './records/decision-change.ts'
-import { EmailRecord } from './records/email-record.ts'
 import { EnrichedEvent } from './records/enriched-event.ts'
-import { Exposure } from './records/exposure.ts'
 import { QueuedRecord } from './records/ingest-record.ts'
-import { LinkClick } from './records/link-click.ts'
-import { RejectedEvent } from './records/rejected-event.ts'
+import { DeadLetter, RejectedEvent } from './records/quarantine-records.ts'
 import { compileValidator, type Validator } from './validator.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000

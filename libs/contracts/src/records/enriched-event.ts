@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { ValidationItem } from '../http/track-result.ts'
 import { Id, JsonObject, NullableString, StringMap, Timestamp } from '../schema-parts.ts'
-import { ConversionClaim } from './conversion-claim.ts'
+import { ConversionClaim } from './ingest-record.ts'
 
 /** An event in the public stream and the API. It has all fields; missing values are `null` or empty. */
 export const CompleteEvent = Type.Object({

@@ -2,7 +2,6 @@ import { type Static, Type } from 'typebox'
 import { ValidationItem } from '../http/track-result.ts'
 import { IpStorage } from '../project-settings.ts'
 import { Id, JsonObject, NullableString, StringMap, Timestamp } from '../schema-parts.ts'
-import { ConversionClaim } from './conversion-claim.ts'
 
 /** An event that the gateway has validated and given an id. Fields without a value are left out. */
 export const AcceptedEvent = Type.Object({
@@ -22,6 +21,27 @@ export type AcceptedEvent = Static<typeof AcceptedEvent>
 /** The client of an event. Enrichment truncates the address. */
 export const ClientDevice = Type.Object({ ip: NullableString, userAgent: NullableString })
 export type ClientDevice = Static<typeof ClientDevice>
+
+/** A conversion by one selector. The gateway determines it, and it counts once the event is stored. */
+export const ConversionClaim = Type.Object({
+  selectorId: Id,
+  /** In minor units of the currency. */
+  amount: Type.Unsafe<number | null>({ type: ['integer', 'null'] }),
+  currency: NullableString,
+  quantity: Type.Unsafe<number | null>({ type: ['number', 'null'] }),
+})
+export type ConversionClaim = Static<typeof ConversionClaim>
+
+/** Selects the events that are conversions, and the properties of their amount, currency and quantity. */
+export type MeteringSelector = {
+  id: string
+  eventName: string
+  /** JsonLogic over `{ event, properties }`. Null matches every event of that name. */
+  filter: unknown
+  amountProperty: string | null
+  currencyProperty: string | null
+  quantityProperty: string | null
+}
 
 /** `ingest.records.v1`: an accepted event for enrichment. Fields without a value are left out. */
 export const IngestRecord = Type.Object({

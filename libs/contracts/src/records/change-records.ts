@@ -1,0 +1,109 @@
+import { type Static, Type } from 'typebox'
+import { Id, NullableString, Timestamp } from '../schema-parts.ts'
+
+/** `audit.recorded.v1`: an entry of a project's audit log. */
+export const AuditRecord = Type.Object({
+  v: Type.Literal(1),
+  id: Id,
+  projectId: Id,
+  actor: Type.Object({ kind: Type.String(), id: Type.String() }),
+  /** The id of an operation. */
+  operation: Type.String(),
+  resourceId: NullableString,
+  /** The names of the fields in the request. */
+  fields: Type.Array(Type.String()),
+  network: NullableString,
+  requestId: NullableString,
+  at: Timestamp,
+})
+export type AuditRecord = Static<typeof AuditRecord>
+
+/** `profiles.changed.v1`: the traits of a profile changed, or it was merged. */
+export const ChangedProfile = Type.Object({
+  v: Type.Literal(1),
+  projectId: Id,
+  profileId: Id,
+  /** The profile that this one was merged into. */
+  mergedInto: NullableString,
+  /** All current traits. */
+  traits: Type.Record(Type.String(), Type.Unknown()),
+  /** Increases with every change of the profile. */
+  version: Type.Integer({ minimum: 1 }),
+  changedAt: Timestamp,
+})
+export type ChangedProfile = Static<typeof ChangedProfile>
+
+/** `decisions.changed.v1`: a decision was created or changed. Records of one decision keep their order. */
+export const DecisionChange = Type.Object({
+  v: Type.Literal(1),
+  projectId: Id,
+  decisionId: Id,
+  decisionKey: Type.String(),
+  /** The new version. The management API answers its definition. */
+  version: Type.Integer(),
+  /** What was done, such as `created`, `updated`, `activated` or `rolled_back`. */
+  change: Type.String(),
+  /** The status since then. */
+  status: Type.String(),
+  changedBy: Type.Object({ kind: Type.String(), id: Type.String() }),
+  at: Timestamp,
+})
+export type DecisionChange = Static<typeof DecisionChange>
+
+/** `emails.sent.v1`: the mail server accepted an email, or it bounced. It has no address, so that an erasure is simple. */
+export const EmailRecord = Type.Object({
+  v: Type.Literal(1),
+  kind: Type.Unsafe<'sent' | 'bounced'>({ type: 'string', enum: ['sent', 'bounced'] }),
+  /** Of this record: a delivery that is repeated by hand is sent twice. */
+  id: Id,
+  projectId: Id,
+  deliveryId: Id,
+  triggerId: Id,
+  profileId: NullableString,
+  at: Timestamp,
+})
+export type EmailRecord = Static<typeof EmailRecord>
+
+/** `decisions.exposed.v1`: a person got a variant, for the first time on that day as far as the process knew. */
+export const Exposure = Type.Object({
+  v: Type.Literal(1),
+  projectId: Id,
+  decisionId: Id,
+  decisionKey: Type.String(),
+  /** The version of the decision. */
+  version: Type.Integer(),
+  variant: Type.String(),
+  reason: Type.String(),
+  ruleId: NullableString,
+  /** The subject that was hashed. */
+  subject: Type.String(),
+  /** The id that determined the subject; the other one is null. */
+  visitorId: NullableString,
+  userId: NullableString,
+  /** The profile. Null when it was unknown; then the profile of the id is used when the exposure is stored. */
+  profileId: NullableString,
+  exposedAt: Timestamp,
+})
+export type Exposure = Static<typeof Exposure>
+
+/** `links.clicked.v1`: a click on a short link. Subscribers deduplicate by `id`. */
+export const LinkClick = Type.Object({
+  v: Type.Literal(1),
+  /** A UUIDv7, which the destination receives as `wm_click`. */
+  id: Id,
+  projectId: Id,
+  linkId: Id,
+  code: Type.String(),
+  clickedAt: Timestamp,
+  /** The address as the project stores it. Default: its network. */
+  ip: NullableString,
+  userAgent: NullableString,
+  country: NullableString,
+  referrer: NullableString,
+  bot: Type.Boolean(),
+  /** Whether a browser prefetched the link. */
+  prefetch: Type.Boolean(),
+  /** A hash of the visitor that is valid for one day. It cannot be traced back after the salt of the day is deleted. */
+  visitor: NullableString,
+})
+export type LinkClick = Static<typeof LinkClick>
