@@ -580,6 +580,8 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await subject.fill('Good to see you again')
     await signInAgain()
     expect(await subject.inputValue()).toBe('Good to see you again')
+    // The message of the first time may still be shown.
+    await page.getByText('Trigger saved').waitFor({ state: 'hidden' })
     await button('Save').click()
     await page.getByText('Trigger saved').waitFor()
   })

@@ -24,7 +24,7 @@ import {
 } from '../src/archive/index.ts'
 import { resolveProfiles } from '../src/identity/index.ts'
 import { createPurger, type Erasure, eraseProfile } from '../src/personal-data/index.ts'
-import { type ArchiveHarness, idsOf, openArchiveHarness, repeat } from './archive-harness.ts'
+import { type ArchiveHarness, failingStore, idsOf, openArchiveHarness, repeat } from './archive-harness.ts'
 
 const HOUR_MS = 3_600_000
 const HOUR = Date.parse('2026-02-01T10:00:00Z')
@@ -173,24 +173,6 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
     },
   )
 
-  /** A store in which one step fails, before or after its effect. */
-  const failing = (step: number, when: 'before' | 'after'): FileStore => {
-    let steps = 0
-    const attempt = async <T>(work: () => Promise<T>): Promise<T> => {
-      const fails = ++steps === step
-      if (fails && when === 'before') throw new Error('the store is unavailable')
-      const done = await work()
-      if (fails) throw new Error('the process crashes')
-      return done
-    }
-    return {
-      ...store,
-      readRange: (name, start, end) => attempt(() => store.readRange(name, start, end)),
-      put: (name, content, signal) => attempt(() => store.put(name, content, signal)),
-      remove: (name) => attempt(() => store.remove(name)),
-    }
-  }
-
   it.each(['before', 'after'] as const)(
     'has each event once when any step fails %s its effect',
     async (when) => {
@@ -204,7 +186,7 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
         await harness.write([...eventsOf(ann, 20), ...kept, ...eventsOf(ann, 5, { from: HOUR + HOUR_MS })])
         await archiveAll()
         await erase(ann)
-        failed = await eraseAll({ store: failing(step, when) }).then(
+        failed = await eraseAll({ store: failingStore(store, step, when) }).then(
           () => false,
           () => true,
         )

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import type { EnrichedEvent } from '@waymark/contracts'
 import { openDatabase } from '@waymark/database'
+import type { FileStore } from '@waymark/event-files'
 import { createTestDatabase } from '@waymark/testing'
 import { expect } from 'vitest'
 import { createEventPartitions } from '../src/events/event-queries.ts'
@@ -100,4 +101,22 @@ export const idsOf = (batch: readonly EnrichedEvent[]): string[] =>
 export const repeat = async (run: (signal: AbortSignal) => Promise<number>): Promise<number> => {
   const { signal } = new AbortController()
   for (let runs = 0; ; runs++) if ((await run(signal)) === 0) return runs
+}
+
+/** A store in which one step fails, before or after its effect. */
+export const failingStore = (store: FileStore, step: number, when: 'before' | 'after'): FileStore => {
+  let steps = 0
+  const attempt = async <T>(work: () => Promise<T>): Promise<T> => {
+    const fails = ++steps === step
+    if (fails && when === 'before') throw new Error('the store is unavailable')
+    const done = await work()
+    if (fails) throw new Error('the process crashes')
+    return done
+  }
+  return {
+    ...store,
+    readRange: (name, start, end) => attempt(() => store.readRange(name, start, end)),
+    put: (name, content, signal) => attempt(() => store.put(name, content, signal)),
+    remove: (name) => attempt(() => store.remove(name)),
+  }
 }

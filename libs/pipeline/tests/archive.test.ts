@@ -10,7 +10,7 @@ import { type ArchiverDeps, createArchiver } from '../src/archive/archive-events
 import { countHours, createArchivedUntil, readArchiveDelay } from '../src/archive/archive-queries.ts'
 import { verifyArchive } from '../src/archive/verify-archive.ts'
 import { createRetention } from '../src/retention/remove-old-events.ts'
-import { type ArchiveHarness, idsOf, openArchiveHarness, repeat } from './archive-harness.ts'
+import { type ArchiveHarness, failingStore, idsOf, openArchiveHarness, repeat } from './archive-harness.ts'
 
 const HOUR_MS = 3_600_000
 const HOUR = Date.parse('2026-02-01T10:00:00Z')
@@ -147,23 +147,6 @@ describe.skipIf(!services)('the archive', () => {
     await expectArchived(batch)
   })
 
-  /** A store in which one step fails, before or after its effect. */
-  const failing = (step: number, when: 'before' | 'after'): FileStore => {
-    let steps = 0
-    const attempt = async <T>(work: () => Promise<T>): Promise<T> => {
-      const fails = ++steps === step
-      if (fails && when === 'before') throw new Error('the store is unavailable')
-      const done = await work()
-      if (fails) throw new Error('the process crashes')
-      return done
-    }
-    return {
-      ...store,
-      put: (name, content, signal) => attempt(() => store.put(name, content, signal)),
-      remove: (name) => attempt(() => store.remove(name)),
-    }
-  }
-
   it.each([
     [1, 'before'],
     [1, 'after'],
@@ -172,7 +155,7 @@ describe.skipIf(!services)('the archive', () => {
   ] as const)('has each event once when step %i fails %s its effect', async (step, when) => {
     const batch = events(300)
     await write(batch)
-    await expect(archiver({ store: failing(step, when) })(never)).rejects.toThrow()
+    await expect(archiver({ store: failingStore(store, step, when) })(never)).rejects.toThrow()
     // Claims of other hours wait until this one is done.
     await write(events(1, HOUR + HOUR_MS))
     await expireLeases()

@@ -6,7 +6,7 @@ export const CatalogHeader = ({ actions }: { actions?: ReactNode }) => (
   <>
     <PageHeader
       title="Catalog"
-      description="Which events there are, and what was turned away."
+      description="The definitions of events, and the events and records that were refused."
       actions={actions}
     />
     <PageTabs

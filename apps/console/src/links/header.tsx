@@ -7,7 +7,7 @@ export const LinksHeader = ({ actions }: { actions?: ReactNode }) => (
   <>
     <PageHeader
       title="Links"
-      description="Short links that count clicks, and know which conversions came from them."
+      description="Short links with their clicks and conversions."
       actions={actions}
     />
     <PageTabs
