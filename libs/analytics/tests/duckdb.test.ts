@@ -4,9 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
 import { anEnrichedEvent } from '@waymark/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createDuckDBStore, openDuckDBFile, openDuckDBStore } from '../src/duckdb/index.ts'
+import { migrations } from '../src/duckdb/schema-queries.ts'
 import { AnalyticsUnavailableError, QueryTimeoutError } from '../src/store.ts'
 import { describeAnalyticsStore } from './store-contract.ts'
 
@@ -65,6 +67,24 @@ describe('analytics in DuckDB', () => {
       expect.objectContaining({ bucket: null, value: 1 }),
     )
     await second.close()
+  })
+
+  it('migrates a file of version 1 with its events', async () => {
+    const path = join(await folder(), 'analytics.duckdb')
+    const instance = await DuckDBInstance.create(path)
+    const connection = await instance.connect()
+    await connection.run(`
+      CREATE TABLE schema_version (version INTEGER NOT NULL); INSERT INTO schema_version VALUES (1); ${migrations[0]}
+      INSERT INTO events (project_id, event_key, "time", event_name, bot, warnings, conversions, properties, erased)
+      VALUES ('${EVERYTHING.projectId}', gen_random_uuid(), '2026-01-01', 'order', false, 0, [], '{}', false)`)
+    connection.closeSync()
+    instance.closeSync()
+    for (let opened = 0; opened < 2; opened++) {
+      const store = await openDuckDBStore({ path, ...LIMITS })
+      const answer = await store.measureTrend(EVERYTHING)
+      expect(answer).toContainEqual(expect.objectContaining({ bucket: null, value: 1 }))
+      await store.close()
+    }
   })
 
   it.skipIf(!canMount)('recovers after its disk was full, with each event stored once', async () => {

@@ -436,6 +436,50 @@ export const describeAnalyticsStore = (
     await store.close()
   })
 
+  it.each([1, 61, 62, 63, 64])(
+    'counts people, sessions and visitors once in each of %i buckets',
+    async (count) => {
+      const [store, reference] = [await open(), createReferenceStore()]
+      const at = (bucket: number, profile: number) => {
+        const receivedAt = new Date(START + bucket * HOUR_MS).toISOString()
+        const event = { eventId: `${bucket} ${profile}`, visitorId: `v${profile}`, sessionId: `s${profile}` }
+        const made = anEnrichedEvent({ projectId: PROJECT(1), receivedAt, event })
+        const context = { ...made.context, bot: false }
+        return { ...made, timestamp: receivedAt, profileId: PROFILE(profile), context }
+      }
+      const merge = { profileId: PROFILE(2), mergedInto: PROFILE(1) }
+      for (const of of [store, reference]) {
+        await of.storeEvents([at(0, 1), at(0, 2), at(count - 1, 2), at(count - 1, 3), at(count, 4)])
+        await of.storeProfiles([{ projectId: PROJECT(1), ...merge, traits: {}, version: 1 }])
+      }
+      const range = { from: START, to: START + count * HOUR_MS }
+      const buckets = Array.from({ length: count }, (_, place) => START + place * HOUR_MS)
+      for (const metric of ['people', 'sessions', 'visitors'] as const) {
+        const query = { projectId: PROJECT(1), ...range, buckets, metric, filters: [], maxGroups: 10 }
+        const call: QueryCall = ['measureTrend', { ...query, includeBots: false }]
+        const answer = await run(reference, call)
+        expect(answer).toContainEqual(
+          expect.objectContaining({ bucket: null, value: metric === 'people' ? 2 : 3 }),
+        )
+        expect(comparable(await run(store, call))).toEqual(comparable(answer))
+      }
+      await store.close()
+    },
+  )
+
+  it('finds the events of a project whose id is written in capitals', async () => {
+    const store = await open()
+    const receivedAt = new Date(START).toISOString()
+    const projectId = '01900000-0000-7000-8000-00000000abcd'
+    await store.storeEvents([{ ...anEnrichedEvent({ projectId, receivedAt }), timestamp: receivedAt }])
+    const query = { from: START, to: START + HOUR_MS, buckets: [START], metric: 'events' as const }
+    const answer = await store.measureTrend({
+      ...{ projectId: projectId.toUpperCase(), ...query, filters: [], maxGroups: 10, includeBots: true },
+    })
+    expect(answer).toContainEqual(expect.objectContaining({ bucket: null, value: 1 }))
+    await store.close()
+  })
+
   it('keeps the first version when an event is repeated with other conversions', async () => {
     const store = await open()
     const claim = (n: number, amount: number) => ({

@@ -15,27 +15,28 @@ type Words = {
   text: (number: string) => string
   concat: (...parts: string[]) => string
   uuid: (text: string) => string
-  padded: (number: string) => string
+  /** A UUID with random bits, as those of real profiles, the same for each `text`. */
+  hashedUuid: (text: string) => string
 }
 
 const words: Record<'duckdb' | 'clickhouse', Words> = {
   duckdb: {
     random: () => 'random()',
-    text: (number) => `(${number})::BIGINT::VARCHAR`,
+    text: (number) => `trunc(${number})::BIGINT::VARCHAR`,
     concat: (...parts) => `(${parts.join(' || ')})`,
     uuid: (text) => `(${text})::UUID`,
-    padded: (number) => `lpad((${number})::BIGINT::VARCHAR, 12, '0')`,
+    hashedUuid: (text) => `md5(${text})::UUID`,
   },
   clickhouse: {
     random: (seed) => `randCanonical(${seed})`,
     text: (number) => `toString(toInt64(${number}))`,
     concat: (...parts) => `concat(${parts.join(', ')})`,
     uuid: (text) => `toUUID(${text})`,
-    padded: (number) => `leftPad(toString(toInt64(${number})), 12, '0')`,
+    hashedUuid: (text) => `reinterpretAsUUID(MD5(${text}))`,
   },
 }
 
-const columnsOf = ({ random, text, concat, uuid, padded }: Words, people: number) => {
+const columnsOf = ({ random, text, concat, uuid, hashedUuid }: Words, people: number) => {
   const up = (count: number, seed: number) => `floor(${random(seed)} * ${count})`
   const property = (n: number) =>
     n % 2 === 0
@@ -47,7 +48,7 @@ const columnsOf = ({ random, text, concat, uuid, padded }: Words, people: number
       concat(`'01900000-0000-7000-8000-00000000000'`, text(`greatest(1, floor(${random(1)} * 10) - 4)`)),
     ),
     event_name: concat(`'event '`, text(`pow(200, ${random(2)})`)),
-    profile_id: uuid(concat(`'01900000-0000-7000-8000-'`, padded(`pow(${people}, ${random(3)})`))),
+    profile_id: hashedUuid(text(`pow(${people}, ${random(3)})`)),
     session_id: text(up(1_000_000, 4)),
     bot: `${random(5)} < 0.02`,
     browser: concat(`'browser '`, text(up(6, 6))),
@@ -103,9 +104,9 @@ export const clickhouseEvents = (events: number, from: number, to: number): stri
 
 /** Statements that insert merges: one of ten people is merged into the previous one. */
 export const mergesOf = (store: 'duckdb' | 'clickhouse', events: number): string => {
-  const { uuid, concat, padded } = words[store]
+  const { uuid, hashedUuid, text } = words[store]
   const n = store === 'duckdb' ? 'n' : 'number'
-  const profile = (number: string) => uuid(concat(`'01900000-0000-7000-8000-'`, padded(number)))
+  const profile = (number: string) => hashedUuid(text(number))
   const count = Math.floor(peopleOf(events) / 10)
   return `
     INSERT INTO profiles (project_id, profile_id, merged_into, traits, version)

@@ -8,6 +8,8 @@ const buckets = days.slice(0, -1)
 const plan: PropertyRef = { source: 'properties', path: ['plan'] }
 const STEPS = ['event 1', 'event 2', 'event 3']
 const WINDOW_MS = 7 * DAY_MS
+/** Later than all events. */
+const NEVER = Date.parse('2100-01-01T00:00:00Z')
 
 const trend = { ...range, buckets, filters: [], maxGroups: 10, includeBots: false }
 
@@ -80,27 +82,31 @@ export const measuredQueries: readonly MeasuredQuery[] = [
         order: 'ordered',
         maxGroups: 10,
       }),
-    // Only from a person's first step; ours considers every attempt.
     bare: inBoth(
       (store) => `
         WITH seen AS (
           SELECT ${PERSON} AS person, e.event_name AS event_name, e."time" AS t FROM ${store.events} ${MERGES}
           WHERE ${where(store, range.to + WINDOW_MS)} AND e.event_name IN ('${STEPS.join("', '")}')
         ),
-        first AS (
-          SELECT person, min(t) AS t0 FROM seen WHERE event_name = '${STEPS[0]}' AND t < ${store.at(range.to)} GROUP BY person
+        attempts AS (
+          SELECT a.person AS person, a.t AS t0, b.t AS t1, c.t AS t2
+          FROM (SELECT person, t FROM seen WHERE event_name = '${STEPS[0]}' AND t < ${store.at(range.to)}) a
+          ASOF LEFT JOIN (SELECT person, t FROM seen WHERE event_name = '${STEPS[1]}') b
+            ON b.person = a.person AND b.t > a.t
+          ASOF LEFT JOIN (SELECT person, t FROM seen WHERE event_name = '${STEPS[2]}') c
+            ON c.person = a.person AND c.t > coalesce(b.t, ${store.at(NEVER)})
         ),
-        second AS (
-          SELECT f.person AS person, min(f.t0) AS t0, min(s.t) AS t1 FROM first f JOIN seen s ON s.person = f.person
-          WHERE s.event_name = '${STEPS[1]}' AND s.t > f.t0 AND ${store.within('f.t0', 's.t')} GROUP BY f.person
+        reached AS (
+          SELECT *, CASE WHEN ${store.within('t0', 't2')} THEN 3 WHEN ${store.within('t0', 't1')} THEN 2 ELSE 1 END AS level
+          FROM attempts
         ),
-        third AS (
-          SELECT f.person AS person, min(f.t1) AS t1, min(s.t) AS t2 FROM second f JOIN seen s ON s.person = f.person
-          WHERE s.event_name = '${STEPS[2]}' AND s.t > f.t1 AND ${store.within('f.t0', 's.t')} GROUP BY f.person
+        best AS (
+          SELECT * FROM reached QUALIFY row_number() OVER (PARTITION BY person ORDER BY level DESC, t0) = 1
         )
-        SELECT count(*), 0.0 FROM first
-        UNION ALL SELECT count(*), median(${store.seconds('t0', 't1')}) FROM second
-        UNION ALL SELECT count(*), median(${store.seconds('t1', 't2')}) FROM third`,
+        SELECT count(*), count(*) FILTER (WHERE level > 1), count(*) FILTER (WHERE level > 2),
+          median(${store.seconds('t0', 't1')}) FILTER (WHERE level > 1),
+          median(${store.seconds('t1', 't2')}) FILTER (WHERE level > 2)
+        FROM best`,
     ),
   },
   {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -7,6 +8,7 @@ import { createDuckDBStore, openDuckDBFile } from '@waymark/analytics/duckdb'
 import { startClickHouse } from '@waymark/testing/servers'
 import { clickhouseEvents, duckdbEvents, mergesOf, PROJECT } from './analytics-data.ts'
 import { measuredQueries } from './analytics-queries.ts'
+import { cpuMicrosOf } from './measured-process.ts'
 
 const EVENTS_AT_ONCE = 1_000_000
 const WARM_UP_RUNS = 2
@@ -21,6 +23,8 @@ type Filled = {
   store: AnalyticsQueries
   bare: (sql: string) => Promise<unknown>
   bytes: number
+  /** The process that runs the queries. */
+  pid: number
   dispose: () => Promise<void>
 }
 
@@ -32,31 +36,33 @@ export const measureAnalytics = async (
   only?: string,
 ): Promise<void> => {
   print(
-    '| store | events | query | ours p95 ms | bare p95 ms | ratio |\n| --- | --- | --- | --- | --- | --- |',
+    '| store | events | query | p95 ms | CPU ms | ratio of times | ratio of CPU |\n| --- | --- | --- | --- | --- | --- | --- |',
   )
   const stores = { duckdb: fillDuckDB, clickhouse: fillClickHouse }
   const sizes: string[] = []
   for (const [name, fill] of Object.entries(stores)) {
     if (only !== undefined && only !== name) continue
-    const { store, bare, bytes, dispose } = await fill(events)
+    const { store, bare, bytes, pid, dispose } = await fill(events)
     sizes.push(`${name}: ${(bytes / events).toFixed(0)} bytes an event on disk`)
     try {
       for (const query of measuredQueries) {
-        const [ours, byHand]: [number[], number[]] = [[], []]
+        const [ours, byHand]: [Run[], Run[]] = [[], []]
         for (let run = -WARM_UP_RUNS; run < runs; run++) {
           const took = [
-            await timed(() => query.run(store)),
-            await timed(() => bare(query.bare[name as keyof typeof stores])),
+            await measured(pid, () => query.run(store)),
+            await measured(pid, () => bare(query.bare[name as keyof typeof stores])),
           ] as const
           if (run >= 0) {
             ours.push(took[0])
             byHand.push(took[1])
           }
         }
-        const ratio = quantile(byHand, 0.5) / quantile(ours, 0.5)
-        const [mine, hand] = [ours, byHand].map((times) => quantile(times, 0.95).toFixed(0))
+        const pair = (of: keyof Run, share: number): string =>
+          [ours, byHand].map((side) => quantile(side, of, share).toFixed(0)).join(' / ')
+        const ratio = (of: keyof Run): string =>
+          (quantile(byHand, of, 0.5) / quantile(ours, of, 0.5)).toFixed(2)
         print(
-          `| ${name} | ${events.toLocaleString('en')} | ${query.name} | ${mine} | ${hand} | ${ratio.toFixed(2)} |`,
+          `| ${name} | ${events.toLocaleString('en')} | ${query.name} | ${pair('ms', 0.95)} | ${pair('cpuMs', 0.5)} | ${ratio('ms')} | ${ratio('cpuMs')} |`,
         )
       }
     } finally {
@@ -78,6 +84,7 @@ const fillDuckDB = async (events: number): Promise<Filled> => {
     store,
     bare: (sql) => file.query(PROJECT, sql, {}),
     bytes: (await stat(place)).size,
+    pid: process.pid,
     dispose: async () => {
       await store.close()
       await rm(folder, { recursive: true })
@@ -112,6 +119,7 @@ const fillClickHouse = async (events: number): Promise<Filled> => {
     store,
     bare,
     bytes: Number(bytes),
+    pid: Number(execFileSync('docker', ['inspect', '--format', '{{.State.Pid}}', container.getId()])),
     dispose: async () => {
       await store.close()
       await container.stop({ timeout: 0 })
@@ -125,13 +133,17 @@ const portionsOf = (events: number): [number, number][] =>
     Math.min(events, (place + 1) * EVENTS_AT_ONCE),
   ])
 
-/** The duration in ms. */
-const timed = async (work: () => Promise<unknown>): Promise<number> => {
-  const begunAt = performance.now()
+type Run = { ms: number; cpuMs: number }
+
+/** Runs a query, and measures its duration and the CPU time of the process that runs it. */
+const measured = async (pid: number, work: () => Promise<unknown>): Promise<Run> => {
+  const [cpuBefore, begunAt] = [await cpuMicrosOf(pid), performance.now()]
   await work()
-  return performance.now() - begunAt
+  const ms = performance.now() - begunAt
+  return { ms, cpuMs: ((await cpuMicrosOf(pid)) - cpuBefore) / 1_000 }
 }
 
-const quantile = (values: readonly number[], share: number): number =>
-  [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ??
-  Number.NaN
+const quantile = (runs: readonly Run[], of: keyof Run, share: number): number =>
+  runs.map((run) => run[of]).sort((a, b) => a - b)[
+    Math.min(runs.length - 1, Math.floor(runs.length * share))
+  ] ?? Number.NaN

@@ -68,12 +68,9 @@ export const startMeasured = async (
   return {
     port,
     usage: async () => {
-      const stat = await readFile(`/proc/${child.pid}/stat`, 'utf8')
-      // The fields after the process name, which may contain spaces: utime and stime are the 14th and 15th.
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
       const status = await readFile(`/proc/${child.pid}/status`, 'utf8')
       return {
-        cpuMicros: (Number(fields[11]) + Number(fields[12])) * MICROS_PER_TICK,
+        cpuMicros: await cpuMicrosOf(child.pid),
         peakRssMb: megabytes(status, 'VmHWM'),
         rssMb: megabytes(status, 'VmRSS'),
         ownMb: megabytes(status, 'RssAnon'),
@@ -84,6 +81,14 @@ export const startMeasured = async (
       await server.ended
     },
   }
+}
+
+/** The CPU time of all threads of a process so far. */
+export const cpuMicrosOf = async (pid: number | undefined): Promise<number> => {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
+  // The fields after the process name, which may contain spaces: utime and stime are the 14th and 15th.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * MICROS_PER_TICK
 }
 
 /** The measurement of `count` units, from the resource use before and after. */

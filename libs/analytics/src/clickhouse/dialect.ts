@@ -15,6 +15,7 @@ const createParameters = (): Parameters => {
     text: (value) => add(value, 'String'),
     number: (value) => add(value, 'Float64'),
     uuid: (value) => add(value, 'UUID'),
+    projectId: (value) => add(value, 'UUID'),
     time: (ms) => add(timeText(ms), "DateTime64(3, 'UTC')"),
     bindings,
   }
@@ -34,10 +35,12 @@ export const clickhouseDialect: Dialect = {
   nullText: 'CAST(NULL AS Nullable(String))',
   nullNumber: 'CAST(NULL AS Nullable(Float64))',
   json: (column, path, parameters) => {
+    const place = [column, ...path.map((key) => parameters.text(key))].join(', ')
     // Read once, because each JSON function parses the whole document again.
-    const raw = `JSONExtractRaw(${[column, ...path.map((key) => parameters.text(key))].join(', ')})`
+    const raw = `JSONExtractRaw(${place})`
     return {
       text: `if(startsWith(${raw}, '"'), JSONExtractString(${raw}), ${raw})`,
+      label: `JSONExtract(${place}, 'Nullable(String)')`,
       number: `if(match(${raw}, '^[-0-9]'), JSONExtractFloat(${raw}), NULL)`,
       isText: `startsWith(${raw}, '"')`,
       isBoolean: `${raw} IN ('true', 'false')`,
@@ -48,6 +51,9 @@ export const clickhouseDialect: Dialect = {
   asNumber: (value) => `CAST(${value} AS Nullable(Float64))`,
   // ClickHouse compares UUIDs by their second half first, but their bytes in order.
   sortable: (uuid) => `toUInt128(${uuid})`,
+  bit: (index) => `bitShiftLeft(toInt64(1), ${index})`,
+  bitOr: (value) => `groupBitOr(${value})`,
+  unnestBits: (value) => `ARRAY JOIN bitPositionsToArray(${value}) AS bit_index`,
   moment: (ms, rank, uuid) =>
     `bitOr(bitShiftLeft(toUInt256((${ms}) * 16 + ${rank}), 128), toUInt256(toUInt128(${uuid})))`,
   lastMoment: 'bitShiftLeft(toUInt256(1), 255)',

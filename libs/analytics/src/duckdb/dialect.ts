@@ -14,6 +14,8 @@ const createParameters = (): Parameters => {
     text: (value) => add(value, 'VARCHAR'),
     number: (value) => add(value, 'DOUBLE'),
     uuid: (value) => add(value, 'UUID'),
+    // Stored in lower case, as text.
+    projectId: (value) => add(value.toLowerCase(), 'VARCHAR'),
     time: (ms) => add(new Date(ms).toISOString(), 'TIMESTAMP'),
     bindings,
   }
@@ -44,8 +46,10 @@ export const duckdbDialect: Dialect = {
       .map((parent) => `json_type(${column}, ${parameters.text(parent)}) = 'OBJECT'`)
     const source = parents.length === 0 ? column : `CASE WHEN ${parents.join(' AND ')} THEN ${column} END`
     const place = `${source}, ${parameters.text(pointerOf(path))}`
+    const text = `json_extract_string(${place})`
     return {
-      text: `json_extract_string(${place})`,
+      text,
+      label: text,
       // In the JSON text a string keeps its quotes, so it is not a number.
       number: `TRY_CAST(json_extract(${place})::VARCHAR AS DOUBLE)`,
       isText: `json_type(${place}) = 'VARCHAR'`,
@@ -56,6 +60,9 @@ export const duckdbDialect: Dialect = {
   asText: (value) => `(${value})::VARCHAR`,
   asNumber: (value) => `(${value})::DOUBLE`,
   sortable: (uuid) => uuid,
+  bit: (index) => `(1::BIGINT << (${index}))`,
+  bitOr: (value) => `bit_or(${value})`,
+  unnestBits: (value) => `JOIN range(63) AS bits (bit_index) ON (${value} >> bit_index) & 1 = 1`,
   moment: (ms, rank, uuid) => `row((${ms}) * 16 + ${rank}, ${uuid})`,
   lastMoment: `row(9223372036854775807, '00000000-0000-0000-0000-000000000000'::UUID)`,
   epochMs: (time) => `epoch_ms(${time})`,

@@ -4,7 +4,7 @@ import type { DuckDBFile } from './file.ts'
 
 /** The columns of a table for rows in JSON, with their types. */
 const EVENT_TYPES: Record<keyof EventRow, unknown> = {
-  project_id: 'UUID',
+  project_id: 'VARCHAR',
   event_key: 'UUID',
   time: 'TIMESTAMP',
   event_name: 'VARCHAR',
@@ -32,14 +32,14 @@ const EVENT_TYPES: Record<keyof EventRow, unknown> = {
   properties: 'JSON',
 }
 const PROFILE_TYPES: Record<keyof ProfileRow, string> = {
-  project_id: 'UUID',
+  project_id: 'VARCHAR',
   profile_id: 'UUID',
   merged_into: 'UUID',
   traits: 'JSON',
   version: 'BIGINT',
 }
-const KEY_TYPES = { project_id: 'UUID', event_key: 'UUID' }
-const PROFILE_KEY_TYPES = { project_id: 'UUID', profile_id: 'UUID' }
+const KEY_TYPES = { project_id: 'VARCHAR', event_key: 'UUID' }
+const PROFILE_KEY_TYPES = { project_id: 'VARCHAR', profile_id: 'UUID' }
 
 /** Rows from one JSON text, as a table expression. */
 const rowsOf = (types: object): string =>
@@ -82,9 +82,9 @@ const ERASE_PERSON = `
 
 // Everything before the end of the earliest day. The first condition on the time lets DuckDB skip later blocks.
 const REMOVE_OLDEST_DAY = `
-  DELETE FROM events WHERE project_id = $1::UUID AND "time" < $2::TIMESTAMP AND "time" < (
+  DELETE FROM events WHERE project_id = $1 AND "time" < $2::TIMESTAMP AND "time" < (
     SELECT date_trunc('day', min("time")) + INTERVAL 1 DAY FROM events
-    WHERE project_id = $1::UUID AND "time" < $2::TIMESTAMP
+    WHERE project_id = $1 AND "time" < $2::TIMESTAMP
   )`
 
 const ERASE_PROFILES = `

@@ -35,8 +35,10 @@ export const createConditions = (dialect: Dialect, parameters: Parameters) => {
     if (ref.source !== 'column') return dialect.json(JSON_COLUMNS[ref.source], ref.path, parameters)
     const column = COLUMNS[ref.column]
     const isBoolean = ref.column === 'bot'
+    const text = isBoolean ? `CASE WHEN ${column} THEN 'true' ELSE 'false' END` : column
     return {
-      text: isBoolean ? `CASE WHEN ${column} THEN 'true' ELSE 'false' END` : column,
+      text,
+      label: text,
       number: dialect.nullNumber,
       isText: `${!isBoolean}`,
       isBoolean: `${isBoolean}`,
@@ -70,10 +72,7 @@ export const createConditions = (dialect: Dialect, parameters: Parameters) => {
     /** A property as a number, NULL for other types. */
     numberOf: (ref: PropertyRef): string => read(ref).number,
     /** A property as text for groups: objects and lists as JSON; NULL when it is missing. */
-    textOf: (ref: PropertyRef): string => {
-      const { text, exists } = read(ref)
-      return `CASE WHEN ${exists} THEN ${text} END`
-    },
+    textOf: (ref: PropertyRef): string => read(ref).label,
     /** Whether an event matches all filters; never NULL. */
     allOf: (filters: readonly EventFilter[]): string =>
       [

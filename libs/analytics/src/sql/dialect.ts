@@ -6,6 +6,7 @@ export type Parameters = {
   text(value: string): string
   number(value: number): string
   uuid(value: string): string
+  projectId(value: string): string
   /** A time in ms. */
   time(ms: number): string
   readonly bindings: Bindings
@@ -15,6 +16,8 @@ export type Parameters = {
 export type JsonMember = {
   /** The text of a string, the JSON of other types. */
   text: string
+  /** The same, NULL when it is missing or null. */
+  label: string
   /** The number, NULL for other types. */
   number: string
   isText: string
@@ -40,6 +43,12 @@ export type Dialect = {
   asNumber(value: string): string
   /** A UUID as a value that is ordered by its bytes. */
   sortable(uuid: string): string
+  /** The number in which only the bit with an index from 0 to 62 is set. */
+  bit(index: string): string
+  /** Aggregates numbers by OR of their bits. */
+  bitOr(value: string): string
+  /** Joins each row with the indexes of the bits that are set in a number, as `bit_index`. */
+  unnestBits(value: string): string
   /** A number that is ordered by `ms`, then by `rank` (0 to 15), then by the bytes of `uuid`. */
   moment(ms: string, rank: string, uuid: string): string
   /** A greater number than any `moment`. */

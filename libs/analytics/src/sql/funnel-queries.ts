@@ -6,6 +6,10 @@ import { eventsFrom, labelledRows, PERSON } from './table-queries.ts'
 /** The time of a step that does not happen, in ms: later than any event, even after an addition. */
 const NEVER = 1e15
 
+/** More than the ranks of steps with the same time. */
+const RANKS = 16
+const LAST_RANKED_TIME = `CAST(${NEVER * RANKS} AS BIGINT)`
+
 type Row = Pick<FunnelRow, 'group' | 'other'> & {
   [name: `people${number}`]: bigint | number
   [name: `median${number}`]: number | null
@@ -25,7 +29,10 @@ export const measureFunnel = async (
   const places = steps.map((_, place) => place)
   const later = places.slice(1)
   const times = places.map((place) => `t${place}`).join(', ')
-  const attempts = order === 'ordered' ? inOrder(dialect, steps.length) : inAnyOrder(steps.length, windowMs)
+  const attempts =
+    order === 'ordered'
+      ? inOrder(steps.length, hasDistinctNames(query) ? LAST_RANKED_TIME : dialect.lastMoment)
+      : inAnyOrder(steps.length, windowMs)
   const reached = later.toReversed().map((place) => `WHEN t${place} <= t0 + ${windowMs} THEN ${place + 1}`)
   const columns = ['level', ...places.map((place) => `t${place}`)]
   const grouping = { grouped: breakdown !== undefined, rank: 'count(*)', maxGroups }
@@ -59,6 +66,13 @@ export const measureFunnel = async (
   )
 }
 
+/**
+ * Whether no event can be more than one step. Then time and step put the events of a person in order; otherwise events of
+ * the same time and step need their keys as well, which compare more slowly.
+ */
+const hasDistinctNames = ({ steps }: FunnelQuery): boolean =>
+  new Set(steps.map(({ eventName }) => eventName)).size === steps.length
+
 /** The events of all steps with their person, time in ms, moment, label, and one flag for each step that they are. */
 const stepEvents = (dialect: Dialect, query: FunnelQuery, parameters: Parameters): string => {
   const { projectId, from, to, windowMs, steps, breakdown } = query
@@ -74,9 +88,12 @@ const stepEvents = (dialect: Dialect, query: FunnelQuery, parameters: Parameters
     people: true,
     traits: needsTraits([breakdown, ...refs]),
   })
-  const firstStep = steps.map((_, place) => `WHEN is${place} THEN ${place}`).join(' ')
+  const firstStep = `CASE ${steps.map((_, place) => `WHEN is${place} THEN ${place}`).join(' ')} ELSE 0 END`
+  const moment = hasDistinctNames(query)
+    ? `t * ${RANKS} + ${firstStep}`
+    : dialect.moment('t', firstStep, 'event_key')
   return `
-    SELECT *, ${dialect.moment('t', `CASE ${firstStep} ELSE 0 END`, 'event_key')} AS moment FROM (
+    SELECT *, ${moment} AS moment FROM (
       SELECT ${PERSON} AS person, ${dialect.epochMs('e."time"')} AS t, e.event_key AS event_key,
         ${breakdown ? textOf(breakdown) : dialect.nullText} AS label, ${flags.join(', ')}
       ${source} AND e.event_name IN (${[...names].map((name) => parameters.text(name)).join(', ')})
@@ -88,10 +105,10 @@ const stepEvents = (dialect: Dialect, query: FunnelQuery, parameters: Parameters
  * For each event of the first step, the time of the earliest event of each later step, each after the one before; NULL
  * when there is none.
  */
-const inOrder = (dialect: Dialect, count: number): string => {
+const inOrder = (count: number, lastMoment: string): string => {
   const later = Array.from({ length: count - 1 }, (_, place) => place + 1)
   const joins = later.map((place) => {
-    const before = place === 1 ? 's0.moment' : `coalesce(s${place - 1}.moment, ${dialect.lastMoment})`
+    const before = place === 1 ? 's0.moment' : `coalesce(s${place - 1}.moment, ${lastMoment})`
     return `ASOF LEFT JOIN (SELECT person, t, moment FROM step_events WHERE is${place}) AS s${place}
       ON s${place}.person = s0.person AND s${place}.moment > ${before}`
   })

@@ -14,7 +14,7 @@ export const findProfiles = async (
   const { allOf, textOf } = createConditions(dialect, parameters)
   const id = dialect.sortable('person.profile_id')
   const conditions = [
-    `person.project_id = ${parameters.uuid(projectId)}`,
+    `person.project_id = ${parameters.projectId(projectId)}`,
     'person.merged_into IS NULL',
     allOf(filters),
   ]

@@ -22,6 +22,13 @@ type Joins = {
   bucket?: string
 }
 
+/** Joins rows `e` that have a `profile_id` with the `merge` that `PERSON` needs. */
+export const mergesOf = (dialect: Dialect, projectId: string, parameters: Parameters): string => `
+  LEFT JOIN (
+    SELECT profile_id, merged_into FROM ${dialect.profiles}
+    WHERE project_id = ${parameters.projectId(projectId)} AND merged_into IS NOT NULL
+  ) AS merge ON merge.profile_id = e.profile_id`
+
 /** FROM and WHERE of the events `e` of a range. */
 export const eventsFrom = (
   dialect: Dialect,
@@ -29,12 +36,11 @@ export const eventsFrom = (
   parameters: Parameters,
   { conversions = false, people = false, traits = false, bucket = '' }: Joins = {},
 ): string => {
-  const project = parameters.uuid(projectId)
-  const merges = `(SELECT profile_id, merged_into FROM ${dialect.profiles} WHERE project_id = ${project} AND merged_into IS NOT NULL)`
+  const project = parameters.projectId(projectId)
   const persons = `(SELECT profile_id, traits FROM ${dialect.profiles} WHERE project_id = ${project})`
   const joins = [
     bucket,
-    people || traits ? `LEFT JOIN ${merges} AS merge ON merge.profile_id = e.profile_id` : '',
+    people || traits ? mergesOf(dialect, projectId, parameters) : '',
     traits ? `LEFT JOIN ${persons} AS person ON person.profile_id = ${PERSON}` : '',
     conversions ? dialect.unnestConversions : '',
   ]
