@@ -105,6 +105,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       ['pool', `/coupons/${await idIn('coupon-pools')}`],
       ['decision', '/decisions/demo-sale-banner'],
       ['webhook', `/settings/webhooks/${webhookId}`],
+      ['decision rules', '/decisions/demo-sale-banner?view=rules'],
     ]
   })
   afterAll(async () => {

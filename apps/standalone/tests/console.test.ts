@@ -206,6 +206,15 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await button('Preview').click()
     await button('Show what they get').click()
     await page.getByText('SPLIT', { exact: true }).waitFor()
+    await button('Rules and variants').click()
+    await button('Add metric').click()
+    await page.getByLabel('Event', { exact: true }).fill('order_placed')
+    await button('Save decision').click()
+    await page.getByText('version 3').waitFor()
+    await button('Results').click()
+    await page.getByRole('heading', { name: 'order_placed.count' }).waitFor()
+    await page.getByText('Fewer than 100 people had').waitFor()
+    await page.getByRole('table', { name: 'Results of order_placed.count' }).getByText('control').waitFor()
   })
 
   it('finds a person by id, email address and trait', async () => {

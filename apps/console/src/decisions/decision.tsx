@@ -11,6 +11,7 @@ import { Json } from '../ui/code.tsx'
 import { ConfirmButton } from '../ui/dialog.tsx'
 import { ErrorState, Notice, SkeletonLines } from '../ui/states.tsx'
 import { DecisionEditor } from './editor.tsx'
+import { Experiment } from './experiment.tsx'
 import { History } from './history.tsx'
 import { Preview } from './preview.tsx'
 import { Results } from './results.tsx'
@@ -68,7 +69,7 @@ export const DecisionPage = () => {
         <SkeletonLines lines={8} />
       </Card>
     )
-  const { name, status, version, warnings = [], description } = decision.data
+  const { name, status, version, warnings = [], description, rules } = decision.data
   return (
     <>
       <PageHeader
@@ -128,6 +129,7 @@ export const DecisionPage = () => {
           </button>
         ))}
       </nav>
+      {view === 'results' && rules.some(({ split }) => split) && <Experiment decisionKey={key} />}
       {view === 'results' && <Results decisionKey={key} />}
       {view === 'rules' && <DecisionEditor key={version} decision={decision.data} onDone={() => undefined} />}
       {view === 'preview' && <Preview decisionKey={key} />}

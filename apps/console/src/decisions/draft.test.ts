@@ -22,6 +22,10 @@ describe('the form of a decision', () => {
         ],
       },
     ],
+    metrics: [
+      { key: 'bought', eventName: 'order', kind: 'count', goal: 'up', guardrail: false },
+      { key: 'refunds', selectorId: '0199', property: 'amount', kind: 'sum', goal: 'down', guardrail: true },
+    ],
   }
 
   it('is unchanged after a round trip through the form', () => {

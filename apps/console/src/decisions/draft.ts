@@ -18,6 +18,17 @@ export type Draft = {
     weights: Record<string, number>
     kept: object
   }[]
+  /** Empty texts mean none; `selectorId` is empty for a metric of events. */
+  metrics: {
+    id: string
+    key: string
+    selectorId: string
+    eventName: string
+    property: string
+    kind: 'count' | 'mean' | 'sum'
+    goal: 'up' | 'down'
+    guardrail: boolean
+  }[]
 }
 
 let lastId = 0
@@ -37,6 +48,7 @@ export const emptyDraft = (): Draft => ({
     { id: newId(), key: 'on', value: 'true', couponPoolId: '' },
   ],
   rules: [newRule()],
+  metrics: [],
 })
 
 export const newRule = (): Draft['rules'][number] => ({
@@ -49,7 +61,26 @@ export const newRule = (): Draft['rules'][number] => ({
   kept: {},
 })
 
-export const draftOf = ({ key, name, holdout, fallbackVariant, variants, rules }: Decision): Draft => ({
+export const newMetric = (): Draft['metrics'][number] => ({
+  id: newId(),
+  key: '',
+  selectorId: '',
+  eventName: '',
+  property: '',
+  kind: 'count',
+  goal: 'up',
+  guardrail: false,
+})
+
+export const draftOf = ({
+  key,
+  name,
+  holdout,
+  fallbackVariant,
+  variants,
+  rules,
+  metrics,
+}: Decision): Draft => ({
   key,
   name: name ?? '',
   holdout: holdout ?? 0,
@@ -70,13 +101,23 @@ export const draftOf = ({ key, name, holdout, fallbackVariant, variants, rules }
     // Fields that the form does not show are kept.
     kept: { ...(id && { id }), ...(prerequisites && { prerequisites }) },
   })),
+  metrics: (metrics ?? []).map(({ kind, goal, ...metric }) => ({
+    id: newId(),
+    key: metric.key ?? '',
+    selectorId: metric.selectorId ?? '',
+    eventName: metric.eventName ?? '',
+    property: metric.property ?? '',
+    kind,
+    goal,
+    guardrail: metric.guardrail ?? false,
+  })),
 })
 
 /**
  * The body of the request.
  * @throws Error when a value or a condition is not JSON
  */
-export const bodyOf = ({ name, holdout, fallbackVariant, variants, rules }: Draft) => ({
+export const bodyOf = ({ name, holdout, fallbackVariant, variants, rules, metrics }: Draft) => ({
   name: name || null,
   holdout: holdout || null,
   fallbackVariant,
@@ -93,5 +134,13 @@ export const bodyOf = ({ name, holdout, fallbackVariant, variants, rules }: Draf
     ...(variant
       ? { variant }
       : { split: variants.map(({ key }) => ({ variant: key, weight: weights[key] ?? 1 })) }),
+  })),
+  metrics: metrics.map(({ key, selectorId, eventName, property, kind, goal, guardrail }) => ({
+    ...(key && { key }),
+    ...(selectorId ? { selectorId } : { eventName }),
+    ...(property && kind !== 'count' && { property }),
+    kind,
+    goal,
+    guardrail,
   })),
 })

@@ -4,11 +4,12 @@ import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
-import type { CouponPool, Decision } from '../api/types.ts'
+import type { CouponPool, Decision, MeteringSelector } from '../api/types.ts'
 import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
 import { Form, Input, Select } from '../ui/form.tsx'
-import { bodyOf, type Draft, draftOf, emptyDraft, newId, newRule } from './draft.ts'
+import { bodyOf, type Draft, draftOf, emptyDraft, newId, newMetric, newRule } from './draft.ts'
+import { MetricFields } from './metric-fields.tsx'
 import { RuleFields } from './rule-fields.tsx'
 
 /** Creates a decision. */
@@ -46,6 +47,13 @@ export const DecisionEditor = ({
   const pools = useList<CouponPool>([projectId, 'pools-to-choose'], () =>
     unwrap(
       api.GET('/api/projects/{projectId}/coupon-pools', {
+        params: { path: { projectId }, query: { limit: 100 } },
+      }),
+    ),
+  )
+  const selectors = useList<MeteringSelector>([projectId, 'selectors-to-choose'], () =>
+    unwrap(
+      api.GET('/api/projects/{projectId}/metering-selectors', {
         params: { path: { projectId }, query: { limit: 100 } },
       }),
     ),
@@ -182,6 +190,33 @@ export const DecisionEditor = ({
           <div>
             <Button icon="plus" onClick={() => change({ rules: [...draft.rules, newRule()] })}>
               Add rule
+            </Button>
+          </div>
+        </div>
+      </Card>
+      <Card title="Metrics" description="What the results compare the variants of a split by." padded>
+        <div className="flex flex-col gap-3">
+          {draft.metrics.map((metric, index) => (
+            <MetricFields
+              key={metric.id}
+              metric={metric}
+              number={index + 1}
+              selectors={selectors.rows}
+              onChange={(part) =>
+                change({
+                  metrics: draft.metrics.map((one) => (one.id === metric.id ? { ...one, ...part } : one)),
+                })
+              }
+              onRemove={() => change({ metrics: draft.metrics.filter(({ id }) => id !== metric.id) })}
+            />
+          ))}
+          <div>
+            <Button
+              icon="plus"
+              disabled={draft.metrics.length >= 10}
+              onClick={() => change({ metrics: [...draft.metrics, newMetric()] })}
+            >
+              Add metric
             </Button>
           </div>
         </div>

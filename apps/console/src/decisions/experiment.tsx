@@ -1,0 +1,164 @@
+import { useQuery } from '@tanstack/react-query'
+import { api, unwrap } from '../api/client.ts'
+import { useProjectId } from '../api/session.ts'
+import { Badge } from '../ui/badge.tsx'
+import { Card } from '../ui/card.tsx'
+import { formatNumber, formatPercent } from '../ui/format.tsx'
+import { ErrorState, Notice, SkeletonLines } from '../ui/states.tsx'
+import { DataTable } from '../ui/table.tsx'
+import { type Interval, LiftPlot, scaleOf } from './lift-plot.tsx'
+
+/** Warnings that make results unusable. */
+const SERIOUS = new Set(['sample_ratio_mismatch', 'guardrail_worse'])
+
+const signed = (lift: number): string => `${lift > 0 ? '+' : ''}${formatPercent(lift)}`
+const rangeOf = (interval: Interval): string =>
+  interval ? interval.map(signed).join(' to ') : 'too few people'
+
+/** The variants of a split compared by the metrics of the decision, with what is wrong with the data. */
+export const Experiment = ({ decisionKey }: { decisionKey: string }) => {
+  const projectId = useProjectId()
+  const results = useQuery({
+    queryKey: [projectId, 'decision-results', decisionKey],
+    queryFn: () =>
+      unwrap(
+        api.GET('/api/projects/{projectId}/decisions/{key}/results', {
+          params: { path: { projectId, key: decisionKey } },
+        }),
+      ),
+    refetchInterval: 60_000,
+  })
+  const refetch = () => void results.refetch()
+  if (results.error)
+    return (
+      <Card title="Experiment">
+        <ErrorState error={results.error} retry={refetch} />
+      </Card>
+    )
+  if (!results.data)
+    return (
+      <Card title="Experiment">
+        <SkeletonLines />
+      </Card>
+    )
+  const { metrics, warnings, sampleRatio } = results.data
+  const people = Object.entries(sampleRatio.seen)
+  return (
+    <Card
+      title="Experiment"
+      description={
+        people.length > 0
+          ? `People: ${people.map(([variant, count]) => `${variant} ${formatNumber(count)}`).join(', ')}`
+          : 'No one was given a variant by a split yet.'
+      }
+      className="mb-4"
+    >
+      <div className="flex flex-col gap-3 px-4 pb-4">
+        {warnings.map(({ code, message }) => (
+          <Notice key={`${code}${message}`} tone={SERIOUS.has(code) ? 'danger' : 'warning'}>
+            {message}
+          </Notice>
+        ))}
+        {metrics.length === 0 && (
+          <p className="text-muted">Add metrics under “Rules and variants” to compare the variants.</p>
+        )}
+      </div>
+      {metrics.map(({ key, kind, goal, guardrail, variants, varianceReduction }) => {
+        const format = kind === 'count' ? formatPercent : formatNumber
+        const scale = scaleOf(
+          variants.flatMap(({ interval, sequentialInterval }) => [interval, sequentialInterval]),
+        )
+        return (
+          <section key={key} className="border-t border-line pt-3">
+            <h3 className="flex flex-wrap items-center gap-2 px-4 pb-1 font-semibold">
+              {key} <Badge>{goal === 'up' ? 'more is better' : 'less is better'}</Badge>
+              {guardrail && <Badge>guardrail</Badge>}
+              {varianceReduction !== null && (
+                <Badge>adjusted by the past, {formatPercent(varianceReduction)} less variance</Badge>
+              )}
+            </h3>
+            <DataTable
+              label={`Results of ${key}`}
+              list={{
+                rows: variants,
+                isPending: false,
+                error: null,
+                hasNextPage: false,
+                isFetchingNextPage: false,
+                refetch,
+                fetchNextPage: () => undefined,
+              }}
+              keyOf={({ variant }) => variant}
+              columns={[
+                {
+                  title: 'Variant',
+                  cell: ({ variant, control }) => (
+                    <span className="flex items-center gap-2 font-medium">
+                      {variant} {control && <Badge>control</Badge>}
+                    </span>
+                  ),
+                },
+                { title: 'People', align: 'right', cell: ({ people: count }) => formatNumber(count) },
+                {
+                  title: kind === 'count' ? 'Share' : 'Per person',
+                  align: 'right',
+                  cell: ({ value }) => (value === null ? '–' : format(value)),
+                },
+                {
+                  title: 'Lift, at any time',
+                  align: 'right',
+                  cell: ({ lift, control, sequentialInterval }) =>
+                    control || lift === null ? (
+                      '–'
+                    ) : (
+                      <>
+                        {signed(lift)}
+                        <span className="block whitespace-nowrap text-muted">
+                          {rangeOf(sequentialInterval)}
+                        </span>
+                      </>
+                    ),
+                },
+                {
+                  title: 'Intervals',
+                  wide: true,
+                  cell: ({ control, lift, interval, sequentialInterval }) =>
+                    control ? null : (
+                      <LiftPlot
+                        scale={scale}
+                        lift={lift}
+                        interval={interval}
+                        sequential={sequentialInterval}
+                      />
+                    ),
+                },
+                {
+                  title: 'One look',
+                  align: 'right',
+                  wide: true,
+                  cell: ({ control, interval, pValue, adjustedPValue }) =>
+                    control || pValue === null ? (
+                      '–'
+                    ) : (
+                      <>
+                        p = {(adjustedPValue ?? pValue).toFixed(3)}
+                        <span className="block whitespace-nowrap text-muted">{rangeOf(interval)}</span>
+                      </>
+                    ),
+                },
+              ]}
+              empty={null}
+            />
+          </section>
+        )
+      })}
+      {metrics.length > 0 && (
+        <p className="border-t border-line px-4 py-3 text-muted">
+          Intervals contain the true lift 95 % of the time: the thin line and “at any time” however often you
+          look, the thick one and “one look” only at a time that was set before. p is adjusted for the number
+          of comparisons.
+        </p>
+      )}
+    </Card>
+  )
+}
