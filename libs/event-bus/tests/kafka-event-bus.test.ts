@@ -51,6 +51,47 @@ describe.skipIf(!services)('the event bus on Kafka', () => {
     await expect(create()).resolves.toBeUndefined()
   })
 
+  it('gives existing topics the settings of their contract, and keeps those that others have made', async () => {
+    const own = options()
+    const log = createMemoryLog()
+    const name = `${own.topicPrefix}${numbered.name}`
+    const admin = new kafkajs.Kafka({ brokers: own.brokers, logLevel: kafkajs.logLevel.NOTHING }).admin()
+    await admin.connect()
+    onTestFinished(() => admin.disconnect())
+    const type = kafkajs.ConfigResourceTypes.TOPIC
+    const configNames = ['retention.ms', 'retention.bytes', 'max.message.bytes', 'segment.bytes']
+    const settings = async () => {
+      const { resources } = await admin.describeConfigs({
+        includeSynonyms: false,
+        resources: [{ type, name, configNames }],
+      })
+      const entries = resources[0]?.configEntries ?? []
+      return Object.fromEntries(entries.map(({ configName, configValue }) => [configName, configValue]))
+    }
+    await ensureKafkaTopics(own, [numbered], { partitions: 1, replication: 1 }, log)
+    const before = await settings()
+    expect(before).toMatchObject({ 'retention.ms': `${numbered.retentionMs}`, 'retention.bytes': '-1' })
+    await admin.alterConfigs({
+      validateOnly: false,
+      resources: [{ type, name, configEntries: [{ name: 'segment.bytes', value: '10485760' }] }],
+    })
+    const changed = { ...numbered, retentionMs: 60_000, maxMessageBytes: 2_000_000 }
+    await ensureKafkaTopics(own, [changed], { partitions: 1, replication: 1, retentionBytes: 5_000_000 }, log)
+    const after = {
+      'retention.ms': '60000',
+      'retention.bytes': '5000000',
+      'max.message.bytes': '2000000',
+      'segment.bytes': '10485760',
+    }
+    await eventually('the brokers know them', async () => JSON.stringify(await settings()).includes('60000'))
+    expect(await settings()).toEqual(after)
+    const changes = () => log.lines.filter(({ message }) => message.startsWith('Changing settings')).length
+    expect(changes()).toBe(1)
+    await ensureKafkaTopics(own, [changed], { partitions: 1, replication: 1 }, log)
+    expect(await settings()).toEqual(after)
+    expect(changes()).toBe(1)
+  })
+
   it("reports the lag of a group on each partition, until the partition is another consumer's", async () => {
     const own = options()
     await ensureKafkaTopics(own, [numbered], { partitions: 2, replication: 1 }, createMemoryLog())

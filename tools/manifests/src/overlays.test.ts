@@ -179,6 +179,17 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
     expect([...new Set(readers.map(({ kind }) => kind))]).toEqual(['Job'])
   })
 
+  it('has Jobs that Argo CD and Flux replace', () => {
+    const jobs = objects.filter(({ kind }) => kind === 'Job')
+    expect(jobs.length).toBeGreaterThanOrEqual(2)
+    for (const { metadata } of jobs)
+      expect(metadata.annotations).toEqual({
+        'argocd.argoproj.io/hook': 'Sync',
+        'argocd.argoproj.io/hook-delete-policy': 'BeforeHookCreation',
+        'kustomize.toolkit.fluxcd.io/force': 'enabled',
+      })
+  })
+
   it('lets pods that are not ready be evicted, and gives pods their priority and the secret of the registry', () => {
     for (const { kind, spec } of objects)
       if (kind === 'PodDisruptionBudget')

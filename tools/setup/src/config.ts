@@ -70,6 +70,15 @@ export const setupConfig = {
       'KAFKA_REPLICATION',
       Type.Integer({ minimum: 1, default: 1, description: 'Replicas of each new topic.' }),
     ),
+    retentionBytes: variable(
+      'KAFKA_RETENTION_BYTES',
+      Type.Integer({
+        minimum: 0,
+        default: 0,
+        description:
+          'Maximum size of each partition, in bytes. The oldest records of a larger one are deleted, also unread ones. 0: as it is set in Kafka.',
+      }),
+    ),
   },
   account: {
     email: variable(

@@ -74,7 +74,9 @@ await runService('setup', env, async ({ log, scope, signal }) => {
     })
   if (steps.has('topics')) {
     const kafka = { ...kafkaOptions(config.kafka), clientId: 'waymark-setup' }
-    const create = () => ensureKafkaTopics(kafka, topics, config.topics, log)
+    const { retentionBytes, ...layout } = config.topics
+    const wanted = { ...layout, ...(retentionBytes > 0 && { retentionBytes }) }
+    const create = () => ensureKafkaTopics(kafka, topics, wanted, log)
     await retryFor(create, { ms: config.topics.waitMs, what: 'Kafka', log, signal })
   }
   if (steps.has('migrate') || steps.has('demo') || steps.has('account')) {

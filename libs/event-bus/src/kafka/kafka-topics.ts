@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log, Topic } from '@waymark/contracts'
 import { connectAdmin, createKafkaClients } from '@waymark/kafka-client'
-import type { Admin } from 'kafkajs'
+import kafkajs, { type Admin } from 'kafkajs'
 import { type KafkaOptions, PUBLISH_DEADLINE_MS } from './kafka-event-bus.ts'
 
 // Long, because the first handshake of a broker that has just started is slow.
@@ -10,14 +10,18 @@ const CONNECT_WITHIN_MS = 30_000
 const LEADERS_WITHIN_MS = 30_000
 const LEADERS_CHECK_INTERVAL_MS = 100
 
+/** `retentionBytes` limits each partition; older records are deleted even if a group has not read them. */
+export type TopicOptions = { partitions: number; replication: number; retentionBytes?: number | undefined }
+
 /**
- * Creates the topics that do not exist yet. Never changes an existing one.
+ * Creates the topics that do not exist yet, and gives existing ones the retention and message size of their contract.
+ * Their partitions, replicas and other settings stay. If the user may not change topics, that is logged.
  * @throws when the cluster cannot be reached
  */
 export const ensureKafkaTopics = async (
   options: KafkaOptions,
   topics: readonly Topic<unknown>[],
-  { partitions, replication }: { partitions: number; replication: number },
+  { partitions, replication, retentionBytes }: TopicOptions,
   log: Log,
 ): Promise<void> => {
   const { topicPrefix = '', publishDeadlineMs = PUBLISH_DEADLINE_MS } = options
@@ -25,23 +29,35 @@ export const ensureKafkaTopics = async (
   const newClient = createKafkaClients(options, timeouts, log)
   const admin = await connectAdmin(newClient, { withinMs: CONNECT_WITHIN_MS, retries: 8 })
   try {
+    const wanted = topics.map(({ name, retentionMs, maxMessageBytes }) => ({
+      topic: topicPrefix + name,
+      settings: {
+        'retention.ms': `${retentionMs}`,
+        'max.message.bytes': `${maxMessageBytes}`,
+        ...(retentionBytes !== undefined && { 'retention.bytes': `${retentionBytes}` }),
+      },
+    }))
     await admin.createTopics({
       waitForLeaders: false,
-      topics: topics.map(({ name, retentionMs, maxMessageBytes }) => ({
-        topic: topicPrefix + name,
+      topics: wanted.map(({ topic, settings }) => ({
+        topic,
         numPartitions: partitions,
         replicationFactor: replication,
-        configEntries: [
-          { name: 'retention.ms', value: `${retentionMs}` },
-          { name: 'max.message.bytes', value: `${maxMessageBytes}` },
-          { name: 'min.insync.replicas', value: `${Math.max(1, replication - 1)}` },
-        ],
+        configEntries: toEntries({
+          ...settings,
+          'min.insync.replicas': `${Math.max(1, replication - 1)}`,
+        }),
       })),
     })
     await waitForLeaders(
       admin,
-      topics.map(({ name }) => topicPrefix + name),
+      wanted.map(({ topic }) => topic),
     )
+    await changeSettings(admin, wanted, log).catch((error: unknown) => {
+      // Earlier versions did not need this privilege.
+      if (!isDenied(error)) throw error
+      log.warn({ err: error }, 'Settings of Kafka topics could not be checked or changed')
+    })
   } finally {
     await admin.disconnect()
   }
@@ -60,4 +76,38 @@ const waitForLeaders = async (admin: Admin, topics: string[]): Promise<void> => 
       if (performance.now() > deadline) throw error
     }
   }
+}
+
+type Settings = Record<string, string>
+type WantedTopic = { topic: string; settings: Settings }
+
+const toEntries = (settings: Settings) => Object.entries(settings).map(([name, value]) => ({ name, value }))
+
+const isDenied = (error: unknown): boolean =>
+  /_AUTHORIZATION_FAILED$/.test(String((error as { type?: unknown } | null)?.type))
+
+/** The source of a setting that was made for the topic. */
+const TOPIC_CONFIG = 1
+
+/** Changes the settings of topics that differ. */
+const changeSettings = async (admin: Admin, wanted: readonly WantedTopic[], log: Log): Promise<void> => {
+  const type = kafkajs.ConfigResourceTypes.TOPIC
+  const { resources } = await admin.describeConfigs({
+    includeSynonyms: false,
+    resources: wanted.map(({ topic }) => ({ type, name: topic })),
+  })
+  const changed = wanted.flatMap(({ topic, settings }) => {
+    const found = resources.find(({ resourceName }) => resourceName === topic)?.configEntries ?? []
+    const own: Settings = Object.fromEntries(
+      found
+        .filter(({ configSource }) => Number(configSource) === TOPIC_CONFIG)
+        .map(({ configName, configValue }) => [configName, configValue]),
+    )
+    const differing = Object.entries(settings).filter(([name, value]) => own[name] !== value)
+    if (differing.length === 0) return []
+    log.info({ topic, settings: Object.fromEntries(differing) }, 'Changing settings of a Kafka topic')
+    // The request replaces all settings of the topic.
+    return [{ type, name: topic, configEntries: toEntries({ ...own, ...settings }) }]
+  })
+  if (changed.length > 0) await admin.alterConfigs({ validateOnly: false, resources: changed })
 }
