@@ -28,7 +28,15 @@ export class ConfigError extends Error {
   }
 }
 
-const ajv = new Ajv2020({ coerceTypes: 'array', useDefaults: true, allowUnionTypes: true, verbose: true })
+const ajv = new Ajv2020({
+  coerceTypes: 'array',
+  useDefaults: true,
+  allowUnionTypes: true,
+  verbose: true,
+  // The schemas are written here and used once, at the start: checking them or optimizing their code takes longer.
+  validateSchema: false,
+  code: { optimize: false },
+})
 ajv.addVocabulary([PATTERN_DESCRIPTION])
 addFormats.default(ajv)
 

@@ -111,6 +111,11 @@ describe.skipIf(!services)('a server that fails under load', () => {
       if (name === 'PostgreSQL') {
         const slow = load.attempts.filter(({ tookMs }) => tookMs > 1_000)
         expect(slow.length).toBeLessThanOrEqual(20 + load.attempts.length / 50)
+        // A decision of a new visitor looks for a profile, and waits for it once in each cooldown.
+        const decisions = answers.filter(({ probe }) => probe === 'POST /api/v1/decide')
+        const late = decisions.filter(({ tookMs }) => tookMs > 1_000)
+        report(`${name} ${way}, decisions`, { answers: decisions.length, 'over 1 s': late.length })
+        expect(late.length).toBeLessThanOrEqual(5 + decisions.length / 50)
       }
     },
     300_000,
