@@ -4,11 +4,13 @@ import { createForgetAnswers } from './idempotency-queries.ts'
 import { createMissLimit, lookUpRoute } from './look-up-route.ts'
 import { createRedeemCoupon } from './redeem-coupon.ts'
 import { redeemRoute } from './redeem-route.ts'
+import { createValidateCart } from './validate-cart.ts'
+import { validateRoute } from './validate-route.ts'
 
 const GENERATE_INTERVAL_MS = 500
 const FORGET_INTERVAL_MS = 10 * 60_000
 
-/** Redeems and looks up coupons, and generates their pools. */
+/** Redeems, validates and looks up coupons, and generates their pools. */
 export const createCouponService = (platform: CorePlatform): Service => {
   const { apiKeys, db, clock, limits, rateLimiter } = platform
   const limitRequests = rateLimit({
@@ -24,6 +26,7 @@ export const createCouponService = (platform: CorePlatform): Service => {
   return {
     routes: [
       redeemRoute({ apiKeys, limitRequests, redeemCoupon: createRedeemCoupon(platform) }),
+      validateRoute({ apiKeys, missLimit, validateCart: createValidateCart(platform) }),
       lookUpRoute({ apiKeys, db, clock, missLimit }),
     ],
     loops: [

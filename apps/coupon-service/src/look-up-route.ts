@@ -30,7 +30,7 @@ export const lookUpRoute = ({ apiKeys, db, clock, missLimit }: Deps): Route =>
   })
 
 /** Limits look-ups of codes that do not exist. */
-type MissLimit = {
+export type MissLimit = {
   /** @throws AppError rate_limited when the client has reached its limit in this window */
   requireFewMisses(key: ApiKey, ip: string): void
   /** Counts a miss. @throws AppError rate_limited beyond the limit */

@@ -2,14 +2,15 @@ import { hash } from 'node:crypto'
 import {
   AppError,
   currencyOf,
+  MAX_CART_BODY_BYTES,
   MAX_COUPON_METADATA_BYTES,
   MAX_COUPON_METADATA_DEPTH,
-  MAX_REDEEM_BODY_BYTES,
   redeemCoupon as operation,
+  type RedeemRequest,
   redeemRequest,
   requireValid,
 } from '@waymark/contracts'
-import { canonicalJson, isDeeperThan, normalizeCode } from '@waymark/domain'
+import { type Cart, canonicalJson, isCountable, isDeeperThan, normalizeCode } from '@waymark/domain'
 import {
   type CorePlatform,
   type KeyCall,
@@ -28,7 +29,7 @@ type Deps = {
 
 /** 200 when the coupon is redeemed, 409 with the reason when it is not. */
 export const redeemRoute = ({ redeemCoupon, ...deps }: Deps): Route =>
-  keyRoute(operation, { ...deps, maxBodyBytes: MAX_REDEEM_BODY_BYTES }, async (call) => {
+  keyRoute(operation, { ...deps, maxBodyBytes: MAX_CART_BODY_BYTES }, async (call) => {
     const { value } = call.body
     const given = call.request.headers['idempotency-key']
     const key = parseIdempotencyKey(given === undefined ? undefined : String(given))
@@ -78,7 +79,31 @@ export const parseRedeem = (body: unknown): Redeem => {
     currency,
     eventId: request.eventId ?? null,
     metadata,
+    cart: parseRedeemedCart(request, currency),
   }
+}
+
+const parseRedeemedCart = (
+  { items, shippingAmount, otherCodes }: RedeemRequest,
+  currency: string | null,
+): Redeem['cart'] => {
+  if (items === undefined) {
+    if (shippingAmount !== undefined || otherCodes !== undefined)
+      throw new AppError('bad_request', 'items is required beside shippingAmount and otherCodes')
+    return null
+  }
+  if (currency === null) throw new AppError('bad_request', 'currency is required beside items, such as EUR')
+  const cart = requireCountable({ currency, items, shippingAmount: shippingAmount ?? 0 })
+  return { ...cart, otherCodes: (otherCodes ?? []).map(normalizeCode).filter((code) => code !== undefined) }
+}
+
+/** @throws AppError bad_request when the total of a cart is not a safe integer */
+export const requireCountable = (cart: Cart): Cart => {
+  if (isCountable(cart)) return cart
+  throw new AppError(
+    'bad_request',
+    `items and shippingAmount amount to more than ${Number.MAX_SAFE_INTEGER}, which is the most that is allowed`,
+  )
 }
 
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/

@@ -1,4 +1,5 @@
-import type { CouponRefusal } from '@waymark/contracts'
+import type { CartRefusal, CouponRefusal, GrantedItem } from '@waymark/contracts'
+import type { Cart } from '@waymark/domain'
 import type { ClientBase, QueryConfig } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import type { Coupon } from './coupon-queries.ts'
@@ -16,10 +17,15 @@ export type Redeem = {
   /** The client's own event of the redemption. */
   eventId: string | null
   metadata: Record<string, unknown>
+  /** The cart, and the normalized codes of its other coupons. */
+  cart: (Cart & { otherCodes: readonly string[] }) | null
 }
 
+/** What a redemption for a cart grants, in minor units. */
+export type Granted = { discountAmount: number; shippingDiscountAmount: number; items: GrantedItem[] }
+
 /** A redemption. */
-export type Redemption = Omit<Redeem, 'code' | 'eventId'> & {
+export type Redemption = Omit<Redeem, 'code' | 'eventId' | 'cart'> & {
   id: string
   couponId: string
   poolId: string
@@ -39,8 +45,8 @@ export const lockProfile = async (client: ClientBase, profileId: string): Promis
   return rowCount !== 0
 }
 
-/** The limits of a pool when its coupon is claimed. */
-type Limits = { perProfileLimit: number | null; maxRedemptions: number | null }
+/** The limits of a pool when its coupon is claimed. `budgetAmount` in minor units. */
+type Limits = { perProfileLimit: number | null; maxRedemptions: number | null; budgetAmount: number | null }
 
 // The rules of `refusalOf`, for the locked row.
 const REDEEMABLE = `
@@ -49,7 +55,8 @@ const REDEEMABLE = `
   AND (c.assigned_profile_id IS NULL OR c.assigned_profile_id = $3
     OR EXISTS (SELECT 1 FROM ingest.profiles m WHERE m.id = c.assigned_profile_id AND m.merged_into = $3))
   AND (p.per_profile_limit IS NULL OR $3::uuid IS NOT NULL)`
-const LIMITS = 'p.per_profile_limit AS "perProfileLimit", p.max_redemptions AS "maxRedemptions"'
+const LIMITS = `p.per_profile_limit AS "perProfileLimit", p.max_redemptions AS "maxRedemptions",
+  p.budget_amount::float8 AS "budgetAmount"`
 
 const CLAIM_UNIQUE = `
   UPDATE coupon.coupons c SET status = 'redeemed', redeemed_at = $2 FROM coupon.pools p
@@ -73,11 +80,18 @@ const COUNT_PROFILE = `
 const COUNT_POOL = `
   UPDATE coupon.pool_counts SET redeemed = redeemed + 1
   WHERE pool_id = $1 AND ($2::int IS NULL OR redeemed < $2) RETURNING redeemed`
+const CHARGE_POOL = `
+  UPDATE coupon.pool_counts SET redeemed = redeemed + 1, granted = granted + $3
+  WHERE pool_id = $1 AND ($2::int IS NULL OR redeemed < $2) AND granted + $3 <= $4 RETURNING redeemed`
 
 const STORE = `
   INSERT INTO coupon.redemptions (id, project_id, pool_id, coupon_id, profile_id, visitor_id, user_id, order_id, amount,
     currency, event_id, metadata, redeemed_at)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
+const STORE_GRANTED = `
+  INSERT INTO coupon.redemptions (id, project_id, pool_id, coupon_id, profile_id, visitor_id, user_id, order_id, amount,
+    currency, event_id, metadata, redeemed_at, discount_amount, shipping_discount_amount, items, budget_charge)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
 const STORE_ATTEMPT = `
   INSERT INTO coupon.attempts (id, project_id, coupon_id, reason, profile_id, visitor_id, user_id, order_id, attempted_at)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
@@ -111,31 +125,43 @@ export const countForProfile = async (
   return rowCount === 1
 }
 
-/** Counts a redemption for its pool and resolves to the count; undefined beyond the limit. */
+/** What a redemption takes from a pool's budget, in minor units. */
+export type Charge = { discountAmount: number; budgetAmount: number }
+
+/** Counts a redemption for its pool and resolves to the count; undefined beyond the limit or the budget. */
 export const countForPool = async (
   client: ClientBase,
   poolId: string,
   limit: number | null,
+  charge: Charge | undefined,
 ): Promise<number | undefined> => {
-  const { rows } = await client.query<{ redeemed: number }>({
-    name: 'count-for-pool',
-    text: COUNT_POOL,
-    values: [poolId, limit],
-  })
+  const counting = charge
+    ? {
+        name: 'charge-pool',
+        text: CHARGE_POOL,
+        values: [poolId, limit, charge.discountAmount, charge.budgetAmount],
+      }
+    : { name: 'count-for-pool', text: COUNT_POOL, values: [poolId, limit] }
+  const { rows } = await client.query<{ redeemed: number }>(counting)
   return rows[0]?.redeemed
 }
 
-/** The statement that stores a redemption. */
-export const storeRedemption = (projectId: string, made: Redemption): QueryConfig => {
+/** The statement that stores a redemption, and what it grants for a cart. */
+export const storeRedemption = (
+  projectId: string,
+  made: Redemption,
+  granted: Granted | undefined,
+  charge: Charge | undefined,
+): QueryConfig => {
   const { id, poolId, couponId, profileId, visitorId, userId, orderId } = made
-  return {
-    name: 'store-redemption',
-    text: STORE,
-    values: [
-      ...[id, projectId, poolId, couponId, profileId, visitorId, userId, orderId],
-      ...[made.amount, made.currency, made.eventId, JSON.stringify(made.metadata), made.redeemedAt],
-    ],
-  }
+  const values = [
+    ...[id, projectId, poolId, couponId, profileId, visitorId, userId, orderId],
+    ...[made.amount, made.currency, made.eventId, JSON.stringify(made.metadata), made.redeemedAt],
+  ]
+  if (!granted) return { name: 'store-redemption', text: STORE, values }
+  const { discountAmount, shippingDiscountAmount, items } = granted
+  const more = [discountAmount, shippingDiscountAmount, JSON.stringify(items), charge?.discountAmount ?? null]
+  return { name: 'store-granted-redemption', text: STORE_GRANTED, values: [...values, ...more] }
 }
 
 /** Stores a refused redemption. */
@@ -143,7 +169,7 @@ export const storeAttempt = async (
   client: ClientBase,
   { id, projectId }: Coupon,
   attempt: Pick<Redemption, 'profileId' | 'visitorId' | 'userId' | 'orderId'> & {
-    reason: CouponRefusal
+    reason: CouponRefusal | CartRefusal
     at: Date
   },
 ): Promise<void> => {

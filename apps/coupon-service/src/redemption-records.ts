@@ -10,7 +10,7 @@ import { type CompiledSelector, conversionsOf, ingestRecordOf, partitionKeyOf } 
 import { outboxStatement } from '@waymark/pipeline'
 import type { QueryConfig } from 'pg'
 import type { Coupon } from './coupon-queries.ts'
-import type { Redemption } from './redemption-queries.ts'
+import type { Granted, Redemption } from './redemption-queries.ts'
 
 /** The outbox lane of redemptions. */
 const LANE = 'coupons'
@@ -30,12 +30,17 @@ export type RecordConfig = {
 export const publishRedemption = (
   coupon: Coupon,
   redemption: Redemption,
+  granted: Granted | undefined,
   config: RecordConfig,
   device: ClientDevice,
 ): QueryConfig => {
   const { projectId, id } = coupon
-  const record = recordOf(coupon, redemption)
-  const made = eventOf(coupon, redemption)
+  const amounts = granted && {
+    discountAmount: granted.discountAmount,
+    shippingDiscountAmount: granted.shippingDiscountAmount,
+  }
+  const record = { ...recordOf(coupon, redemption), ...amounts }
+  const made = eventOf(coupon, redemption, amounts)
   const event = ingestRecordOf(made, config, {
     receivedAt: redemption.redeemedAt.toISOString(),
     client: device,
@@ -61,7 +66,7 @@ const recordOf = ({ projectId, code, pool }: Coupon, redemption: Redemption): Co
   }
 }
 
-const eventOf = ({ code, pool }: Coupon, redemption: Redemption): AcceptedEvent => {
+const eventOf = ({ code, pool }: Coupon, redemption: Redemption, amounts: object = {}): AcceptedEvent => {
   const {
     id: redemptionId,
     visitorId,
@@ -92,6 +97,7 @@ const eventOf = ({ code, pool }: Coupon, redemption: Redemption): AcceptedEvent 
       currency,
       discount: pool.discount,
       metadata,
+      ...amounts,
     },
   }
 }

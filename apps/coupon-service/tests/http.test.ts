@@ -1,4 +1,4 @@
-import type { ApiKeyScope } from '@waymark/contracts'
+import { type ApiKeyScope, MAX_CART_BODY_BYTES } from '@waymark/contracts'
 import { generateApiKey } from '@waymark/domain'
 import { embeddedPlatform, limitsConfig, type Platform, readConfig, startService } from '@waymark/service-kit'
 import { createMemoryLog, createTestDatabase, services } from '@waymark/testing'
@@ -108,7 +108,9 @@ describe.skipIf(!services)('the coupon service over HTTP', () => {
       { error: expect.any(String), requiredScope: 'coupons:redeem' },
     ])
     expect((await redeem('x', { 'Content-Type': 'text/plain' })).status).toBe(415)
-    expect((await redeem({ code: 'x'.repeat(20_000) })).status).toBe(413)
+    const longest = MAX_CART_BODY_BYTES - '{"code":""}'.length
+    expect((await redeem({ code: 'x'.repeat(longest) })).status).toBe(400)
+    expect((await redeem({ code: 'x'.repeat(longest + 1) })).status).toBe(413)
     for (const body of [
       'not JSON',
       '[]',
@@ -179,6 +181,65 @@ describe.skipIf(!services)('the coupon service over HTTP', () => {
     const missing = await lookUp('no such thing')
     expect([foreign.status, await foreign.text()]).toEqual([404, await missing.text()])
     expect((await lookUp('HELLO', { 'X-API-Key': await createKey(['coupons:redeem']) })).status).toBe(403)
+  })
+
+  describe('a cart', () => {
+    const cart = { currency: 'eur', items: [{ sku: 'shirt', quantity: 2, unitAmount: 1995 }] }
+    const validate = (body: unknown, headers: Record<string, string> = {}) =>
+      send(
+        '/api/v1/coupons/validate',
+        { method: 'POST', body: JSON.stringify(body) },
+        { 'Content-Type': 'application/json', ...headers },
+      )
+
+    it('is validated with either scope', async () => {
+      await createPool(platform.db, projectId, { codes: ['HELLO'] })
+      for (const scope of ['coupons:read', 'coupons:redeem'] as const) {
+        const answer = await validate({ ...cart, code: 'hello' }, { 'X-API-Key': await createKey([scope]) })
+        expect([answer.status, await answer.json()]).toEqual([
+          200,
+          {
+            valid: true,
+            discountAmount: 399,
+            shippingDiscountAmount: 0,
+            items: [{ sku: 'shirt', discountAmount: 399 }],
+            coupons: [{ code: 'HELLO', valid: true, discountAmount: 399 }],
+          },
+        ])
+      }
+      const refused = await validate({ ...cart, code: 'hello' }, { 'X-API-Key': await createKey(['decide']) })
+      expect([refused.status, await refused.json()]).toEqual([
+        403,
+        { error: expect.any(String), requiredScope: 'coupons:read' },
+      ])
+    })
+
+    it('gets 400 for what it cannot be, with the field and what is allowed', async () => {
+      for (const [body, message] of [
+        [{ ...cart }, /code and codes/],
+        [{ ...cart, code: 'A', items: [] }, /^items /],
+        [{ ...cart, code: 'A', currency: 'DEM' }, /^currency must be an ISO 4217/],
+        [
+          { ...cart, code: 'A', items: [{ sku: 'a', quantity: 1, unitAmount: 1.5 }] },
+          /^items\.0\.unitAmount .*integer/,
+        ],
+        [{ ...cart, code: 'A', orderId: 'o' }, /^orderId is not a known field; allowed: code/],
+      ] as const) {
+        const answer = await validate(body)
+        expect([answer.status, await answer.json()]).toEqual([400, { error: expect.stringMatching(message) }])
+      }
+    })
+
+    it('with unknown codes counts as look-ups of missing coupons', async () => {
+      await createPool(platform.db, projectId, { codes: ['HELLO'] })
+      for (let n = 0; n < 3; n++) {
+        const codes = Array.from({ length: 10 }, (_, miss) => `MISS${n}${miss}`)
+        expect((await validate({ ...cart, codes })).status).toBe(200)
+      }
+      expect((await validate({ ...cart, code: 'HELLO' })).status).toBe(429)
+      expect((await lookUp('HELLO')).status).toBe(429)
+      expect((await redeem({ code: 'HELLO', ...cart })).status).toBe(200)
+    })
   })
 
   it('limits look-ups after 30 misses a minute', async () => {

@@ -1,4 +1,4 @@
-import type { Database } from '@waymark/database'
+import type { Database, Prisma } from '@waymark/database'
 import { DEFAULT_ALPHABET, drawCodes, normalizeCode } from '@waymark/domain'
 import { insertCoupons } from '@waymark/pipeline'
 import { v7 as uuidv7 } from 'uuid'
@@ -23,6 +23,11 @@ type PoolValues = {
   expiresAt?: Date
   perProfileLimit?: number
   maxRedemptions?: number
+  discount?: { type: string; [field: string]: string | number }
+  rules?: Record<string, string | number | boolean | string[] | Record<string, Prisma.InputJsonValue>>
+  stackable?: boolean
+  budgetAmount?: number
+  budgetCurrency?: string
   /** The codes to add, or the number of codes to generate. */
   codes?: readonly string[] | number
 }

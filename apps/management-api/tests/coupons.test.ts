@@ -11,7 +11,7 @@ import { exportCodes, importCodes } from '../src/coupons/coupon-csv.ts'
 import { createPool } from '../src/coupons/coupon-pool-queries.ts'
 import { newPoolValues } from '../src/coupons/coupon-pool-values.ts'
 import { listCoupons, revokeCoupons } from '../src/coupons/coupon-queries.ts'
-import { rollBackRedemption } from '../src/coupons/rollback-queries.ts'
+import { rollBackPart, rollBackRedemption } from '../src/coupons/rollback-queries.ts'
 
 const discount = { type: 'percent', value: 10 }
 
@@ -241,6 +241,126 @@ describe.skipIf(!services)('managing coupons', () => {
       expect(rows.map(({ value }) => JSON.parse(value))).toMatchObject([
         { kind: 'rolled_back', amount: 4990 },
       ])
+    })
+
+    describe('of a cart', () => {
+      const items = [
+        { sku: 'shirt', quantity: 3, unitAmount: 2000, discountAmount: 100 },
+        { sku: 'mug', quantity: 1, unitAmount: 900, discountAmount: 15 },
+      ]
+      /** A redemption that granted 115, all of it charged to a budget of which 500 are used. */
+      const granted = async (charged = true) => {
+        const made = await redeemed(null)
+        await db.prisma.couponRedemption.update({
+          where: { id: made.id },
+          data: {
+            ...{ discountAmount: 115n, shippingDiscountAmount: 0n, items },
+            budgetCharge: charged ? 115n : null,
+          },
+        })
+        await db.prisma.couponPoolCount.update({ where: { poolId: made.poolId }, data: { granted: 500n } })
+        return made
+      }
+      const part = (id: string, of: Parameters<typeof rollBackPart>[2]) =>
+        rollBackPart(db, { projectId, id, reason: 'returned', at: new Date() }, of)
+      const stateOf = async ({ id, poolId }: { id: string; poolId: string }) => {
+        const { rolledBackAmount, rolledBackAt } = await db.prisma.couponRedemption.findUniqueOrThrow({
+          where: { id },
+        })
+        const count = (await poolOf(poolId)).count
+        return {
+          ...{ used: Number(count?.granted), redeemed: count?.redeemed },
+          ...{ amount: Number(rolledBackAmount), isWhole: rolledBackAt !== null },
+        }
+      }
+      const recordsOf = async (id: string) => {
+        const { rows } = await db.pool.query<{ value: string }>(
+          `SELECT value FROM ingest.outbox WHERE topic = 'coupons.redeemed.v1' AND value LIKE $1 ORDER BY id`,
+          [`%${id}%`],
+        )
+        return rows.map(({ value }) => JSON.parse(value))
+      }
+
+      it('returns the whole discount to the budget', async () => {
+        const made = await granted()
+        await rollBack(made.id)
+        expect(await stateOf(made)).toEqual({ used: 385, redeemed: 2, amount: 115, isWhole: true })
+        await rollBack(made.id)
+        expect(await stateOf(made)).toEqual({ used: 385, redeemed: 2, amount: 115, isWhole: true })
+        expect(await recordsOf(made.id)).toMatchObject([
+          { kind: 'rolled_back', discountAmount: 115, rolledBackAmount: 115 },
+        ])
+      })
+
+      it('returns a part by amount or items, once for repeated requests, and then the rest', async () => {
+        const made = await granted()
+        await Promise.all(
+          Array.from({ length: 10 }, () => part(made.id, { items: [{ sku: 'shirt', quantity: 1 }] })),
+        )
+        expect(await stateOf(made)).toEqual({ used: 467, redeemed: 3, amount: 33, isWhole: false })
+        await part(made.id, { amount: 50 })
+        expect(await stateOf(made)).toEqual({ used: 450, redeemed: 3, amount: 50, isWhole: false })
+        await part(made.id, {
+          items: [
+            { sku: 'shirt', quantity: 3 },
+            { sku: 'mug', quantity: 0 },
+          ],
+        })
+        expect(await stateOf(made)).toEqual({ used: 400, redeemed: 3, amount: 100, isWhole: false })
+        expect(await recordsOf(made.id)).toMatchObject([
+          { kind: 'partially_rolled_back', rolledBackAmount: 33 },
+          { kind: 'partially_rolled_back', rolledBackAmount: 50 },
+          { kind: 'partially_rolled_back', rolledBackAmount: 100 },
+        ])
+        const { status } = await db.prisma.coupon.findUniqueOrThrow({ where: { id: made.couponId } })
+        expect(status).toBe('redeemed')
+        await rollBack(made.id)
+        expect(await stateOf(made)).toEqual({ used: 385, redeemed: 2, amount: 115, isWhole: true })
+      })
+
+      it('returns nothing to a budget that came later', async () => {
+        const made = await granted(false)
+        await part(made.id, { amount: 115 })
+        await rollBack(made.id)
+        expect(await stateOf(made)).toEqual({ used: 500, redeemed: 2, amount: 115, isWhole: true })
+      })
+
+      it.each<[string, Parameters<typeof rollBackPart>[2], string]>([
+        ['more than the discount', { amount: 116 }, 'amount'],
+        ['less than before', { amount: 9 }, 'amount'],
+        ['more units than were bought', { items: [{ sku: 'mug', quantity: 2 }] }, 'items.0.quantity'],
+        ['an item that was not bought', { items: [{ sku: 'hat', quantity: 1 }] }, 'items.0.quantity'],
+        [
+          'an item twice',
+          {
+            items: [
+              { sku: 'mug', quantity: 1 },
+              { sku: 'mug', quantity: 1 },
+            ],
+          },
+          'items.1.sku',
+        ],
+      ])('refuses %s', async (_what, of, field) => {
+        const made = await granted()
+        await part(made.id, { amount: 10 })
+        await expect(part(made.id, of)).rejects.toMatchObject({ details: { errors: [{ field }] } })
+        expect(await stateOf(made)).toMatchObject({ used: 490, amount: 10 })
+      })
+
+      it('refuses a part of what was rolled back, and items that are not stored', async () => {
+        const made = await granted()
+        await rollBack(made.id)
+        await expect(part(made.id, { amount: 1 })).rejects.toMatchObject({
+          details: { errors: [{ field: 'amount' }] },
+        })
+        const plain = await redeemed(null)
+        await expect(part(plain.id, { amount: 1 })).rejects.toMatchObject({
+          details: { errors: [{ field: 'amount', rule: 'maximum' }] },
+        })
+        await expect(part(plain.id, { items: [{ sku: 'mug', quantity: 1 }] })).rejects.toMatchObject({
+          details: { errors: [{ field: 'items' }] },
+        })
+      })
     })
 
     it('returns an assigned coupon to its owner, and keeps a revoked one revoked', async () => {

@@ -160,6 +160,7 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   listCouponPools: 'viewer',
   getCouponPool: 'viewer',
   updateCouponPool: 'editor',
+  previewCouponPool: 'viewer',
   archiveCouponPool: 'editor',
   topUpCouponPool: 'editor',
   assignCoupon: 'editor',

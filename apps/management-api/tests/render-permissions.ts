@@ -58,6 +58,6 @@ const keysOf = (access: Access): string => {
   if (needed === null) return ''
   const sufficient = MANAGING.includes(needed)
     ? MANAGING.filter((scope) => scopeAllows([scope], needed))
-    : [needed]
+    : [needed, ...(access.by === 'key' && access.orScope ? [access.orScope] : [])]
   return sufficient.map((scope) => `\`${scope}\``).join(', ')
 }

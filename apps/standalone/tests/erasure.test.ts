@@ -304,6 +304,7 @@ describe.skipIf(!services)('erasing a person', () => {
       orderId: `${mark}-order`,
       amount: 700,
       currency: 'EUR',
+      items: [{ sku: `${mark}-sku`, quantity: 1, unitAmount: 700 }],
       eventId: `${mark}-${randomUUID()}`,
       metadata: { of: mark },
     })
@@ -386,7 +387,9 @@ describe.skipIf(!services)('erasing a person', () => {
     })
     expect(exported.body.identities).toHaveLength(3)
     expect(exported.body).toMatchObject({
-      redemptions: [{ orderId: `${mark}-order`, amount: 700 }],
+      redemptions: [
+        { orderId: `${mark}-order`, amount: 700, discountAmount: 140, items: [{ sku: `${mark}-sku` }] },
+      ],
       couponAssignments: [{ code: 'ALPHA1' }],
       couponCounts: [{ redeemed: 1 }],
       exposures: [{ variant: 'on', subject: expect.stringContaining(mark) }],

@@ -30,7 +30,7 @@ describe('the commands of the documentation', () => {
   })
 
   it('work in an interactive zsh, which does not support comments', async () => {
-    for (const file of ['README.md', 'docs/email.md', 'docs/accounts.md'])
+    for (const file of ['README.md', 'docs/email.md', 'docs/accounts.md', 'docs/coupons.md'])
       for (const { commands, leftOut } of await blocksOf(file))
         if (leftOut === undefined) expect(commands).not.toMatch(/(^|\s)#/m)
   })
@@ -114,6 +114,13 @@ describe.each(SHELLS)('the commands of the documentation in %s', (shell) => {
     const mails = (await readdir(path.join(dataDir, 'mail'))).filter((name) => name.endsWith('.eml'))
     const texts = await Promise.all(mails.map((name) => readFile(path.join(dataDir, 'mail', name), 'utf8')))
     expect(texts.some((mail) => mail.includes('To: ann@example.com'))).toBe(true)
+  })
+
+  it('of docs/coupons.md grant what they validate', async () => {
+    const { out } = await paste('docs/coupons.md')
+    // 12.5 % of 39.90 is 4.99.
+    expect(out).toContain('"valid":true,"discountAmount":499')
+    expect(out).toMatch(/"ok":true.*"discountAmount":499/)
   })
 
   it('of docs/accounts.md sign in and create a project', async () => {

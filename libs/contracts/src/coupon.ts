@@ -13,3 +13,18 @@ export type CouponStatus = (typeof couponStatuses)[number]
 /** Why a coupon that exists is not redeemed, the first that applies. */
 export const couponRefusals = ['pool_not_ready', 'revoked', 'expired', 'already_redeemed'] as const
 export type CouponRefusal = (typeof couponRefusals)[number]
+
+/** Why a coupon does not apply to a cart, in the order in which they are checked. */
+export const cartRefusals = [
+  'currency_mismatch',
+  'no_eligible_items',
+  'minimum_not_reached',
+  'maximum_exceeded',
+  'quantity_not_reached',
+  'person_required',
+  'not_first_order',
+  'condition_not_met',
+  'not_stackable',
+  'budget_exhausted',
+] as const
+export type CartRefusal = (typeof cartRefusals)[number]

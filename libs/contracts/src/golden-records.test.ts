@@ -9,6 +9,7 @@ const recordsOf = (topic: string): Record<string, unknown>[] =>
 
 /** The optional fields of each topic's records. */
 const OPTIONAL_FIELDS: Record<string, readonly string[]> = {
+  'coupons.redeemed.v1': ['discountAmount', 'shippingDiscountAmount', 'rolledBackAmount'],
   'ingest.records.v1': [
     'sentAt',
     'client',

@@ -36,10 +36,19 @@ export {
 } from './http/analytics-parts.ts'
 export * from './http/api-keys.ts'
 export * from './http/audit-log.ts'
+export * from './http/cart.ts'
 export * from './http/conversions.ts'
 export * from './http/coupon-operations.ts'
 export * from './http/coupon-pools.ts'
-export type { Discount, RedemptionView } from './http/coupon-views.ts'
+export {
+  type Budget,
+  type CouponRules,
+  type Discount,
+  type GrantedItem,
+  MAX_RULE_NAMES,
+  MAX_RULES_BYTES,
+  type RedemptionView,
+} from './http/coupon-views.ts'
 export * from './http/coupons.ts'
 export * from './http/dead-letters.ts'
 export * from './http/decide.ts'

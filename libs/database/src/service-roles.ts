@@ -72,7 +72,7 @@ const PURGE: Grants = {
   'coupon.coupons': 'SELECT, UPDATE (assigned_profile_id)',
   'coupon.assignments': 'SELECT, DELETE',
   'coupon.redemptions':
-    'SELECT, UPDATE (profile_id, visitor_id, user_id, order_id, event_id, metadata, rollback_reason)',
+    'SELECT, UPDATE (profile_id, visitor_id, user_id, order_id, event_id, metadata, rollback_reason, items)',
   'coupon.attempts': 'SELECT, DELETE',
   'coupon.profile_counts': 'SELECT, DELETE',
   'coupon.idempotency_keys': 'SELECT, UPDATE (body)',
@@ -178,7 +178,7 @@ export const serviceGrants = {
       'coupon.pools': 'INSERT, UPDATE',
       'coupon.pool_counts': 'INSERT, UPDATE',
       'coupon.coupons': 'INSERT, UPDATE',
-      'coupon.redemptions': 'UPDATE (rolled_back_at)',
+      'coupon.redemptions': 'UPDATE (rolled_back_at, rolled_back_amount, budget_charge)',
       'coupon.profile_counts': 'UPDATE (redeemed)',
       'link.links': 'SELECT, INSERT, UPDATE',
       'link.counts': 'SELECT',
@@ -212,7 +212,9 @@ export const serviceGrants = {
       'ingest.profiles': 'UPDATE (updated_at)',
       'ingest.outbox': 'INSERT',
       'coupon.pools': 'SELECT, UPDATE (generated, size, status, failure, updated_at)',
-      'coupon.pool_counts': 'SELECT, UPDATE (redeemed)',
+      'coupon.pool_counts': 'SELECT, UPDATE (redeemed, granted)',
+      // Whether a person has ordered.
+      'ingest.conversions': 'SELECT (project_id, profile_id, event_name, amount)',
       'coupon.coupons': 'SELECT, INSERT, UPDATE (status, redeemed_at)',
       'coupon.redemptions': 'INSERT',
       'coupon.attempts': 'INSERT',

@@ -103,6 +103,7 @@ describe.skipIf(!services)('the database roles of services', () => {
     ['email-consumer', 'read who else is in a tenant', 'SELECT created_at FROM core.tenants'],
     ['email-consumer', 'read events', 'SELECT FROM ingest.events'],
     ['coupon-service', 'delete events', 'DELETE FROM ingest.events'],
+    ['coupon-service', 'read which orders a conversion is of', 'SELECT event_id FROM ingest.conversions'],
     ['coupon-service', 'delete redemptions', 'DELETE FROM coupon.redemptions'],
     ['coupon-service', 'change traits', "UPDATE ingest.profiles SET traits = '{}'"],
     ['decision-service', 'change decisions', "UPDATE decision.decisions SET status = 'active'"],

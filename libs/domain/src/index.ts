@@ -36,6 +36,8 @@ export {
   conversionsOf,
   meterEvent,
 } from './conversion/metering.ts'
+export { type CouponOutcome, discountCart, exceedsBudget } from './coupon/cart-discount.ts'
+export { type Cart, type CartPool, isCountable, needsCart } from './coupon/cart-rules.ts'
 export {
   alphabetProblems,
   type CodeSpace,
@@ -47,7 +49,8 @@ export {
   normalizeCode,
   normalizeCodePrefix,
 } from './coupon/code.ts'
-export { type CouponState, refusalMessage, refusalOf } from './coupon/refusal.ts'
+export { type CouponState, cartRefusalMessage, refusalMessage, refusalOf } from './coupon/refusal.ts'
+export { returnedDiscount } from './coupon/returned-discount.ts'
 export { decisionProblems } from './decision/check-decision.ts'
 export { type Comparison, compareRates, rateOf } from './decision/compare-rates.ts'
 export {

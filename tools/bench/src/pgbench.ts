@@ -12,14 +12,15 @@ const ROUNDS = 40
 const script = ({ clients, projectId, poolId, codes }: Redemptions): string => `
 \\set i :i + 1
 \\set n :base + :client_id * ${Math.floor(codes / clients / ROUNDS)} + :i
-SELECT c.id AS coupon, gen_random_uuid() AS redemption, c.status, p.status, p.discount, n.redeemed FROM coupon.coupons c
+SELECT c.id AS coupon, gen_random_uuid() AS redemption, c.status, p.status, p.discount, n.redeemed, p.rules, p.stackable,
+    p.budget_amount, p.budget_currency, n.granted FROM coupon.coupons c
   JOIN coupon.pools p ON p.id = c.pool_id JOIN coupon.pool_counts n ON n.pool_id = c.pool_id
   WHERE c.project_id = '${projectId}' AND c.code = 'BARE' || lpad((:n)::text, 12, '0') \\gset
 BEGIN\\; SET LOCAL lock_timeout = 2000;
 UPDATE coupon.coupons c SET status = 'redeemed', redeemed_at = now() FROM coupon.pools p
   WHERE c.id = ':coupon' AND p.id = c.pool_id AND c.status IN ('available', 'assigned') AND p.status = 'ready'
   AND (p.starts_at IS NULL OR p.starts_at <= now()) AND (p.expires_at IS NULL OR p.expires_at > now())
-  RETURNING p.per_profile_limit, p.max_redemptions;
+  RETURNING p.per_profile_limit, p.max_redemptions, p.budget_amount;
 INSERT INTO coupon.redemptions (id, project_id, pool_id, coupon_id, event_id, metadata, redeemed_at)
   VALUES (':redemption', '${projectId}', '${poolId}', ':coupon', 'wm:redemption:' || ':redemption', '{}', now());
 INSERT INTO ingest.outbox (lane, topic, key, value) VALUES

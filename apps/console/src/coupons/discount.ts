@@ -2,8 +2,18 @@ import type { CouponPool } from '../api/types.ts'
 import { formatMoney, formatNumber } from '../ui/format.tsx'
 
 /** A discount as text. */
-export const formatDiscount = ({ type, value, currency }: CouponPool['discount']): string => {
-  if (type === 'percent' && value !== undefined) return `${formatNumber(value)} % off`
+export const formatDiscount = ({
+  type,
+  value,
+  currency,
+  maxAmount,
+  buyQuantity,
+  getQuantity,
+}: CouponPool['discount']): string => {
+  const atMost = maxAmount !== undefined && currency ? `, at most ${formatMoney(maxAmount, currency)}` : ''
+  if (type === 'percent' && value !== undefined) return `${formatNumber(value)} % off${atMost}`
+  if (type === 'buy_x_get_y' && buyQuantity !== undefined && getQuantity !== undefined)
+    return `buy ${formatNumber(buyQuantity)}, get ${formatNumber(getQuantity)} free`
   if (value !== undefined && currency) return `${formatMoney(value, currency)} off`
-  return value === undefined ? type.replaceAll('_', ' ') : `${type}: ${formatNumber(value)}`
+  return value === undefined ? `${type.replaceAll('_', ' ')}${atMost}` : `${type}: ${formatNumber(value)}`
 }

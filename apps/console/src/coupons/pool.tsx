@@ -16,6 +16,7 @@ import { ErrorState, Notice, SkeletonLines } from '../ui/states.tsx'
 import { Codes } from './codes.tsx'
 import { formatDiscount } from './discount.ts'
 import { ImportCodes } from './import-codes.tsx'
+import { PoolTerms } from './pool-terms.tsx'
 import { Redemptions } from './redemptions.tsx'
 
 /** One pool, its codes and redemptions. */
@@ -157,6 +158,7 @@ export const Pool = () => {
           />
         </Card>
         <div className="flex min-w-0 flex-col gap-4 lg:col-span-2">
+          <PoolTerms pool={pool.data} />
           <Card title="Redemptions">
             <Redemptions poolId={id} />
           </Card>

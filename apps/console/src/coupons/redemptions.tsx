@@ -64,6 +64,16 @@ export const Redemptions = ({ poolId }: { poolId?: string }) => {
           cell: ({ amount, currency }) => (amount !== null && currency ? formatMoney(amount, currency) : '–'),
         },
         {
+          title: 'Discount',
+          align: 'right',
+          wide: true,
+          sort: ({ discountAmount }) => discountAmount,
+          cell: ({ discountAmount, rolledBackAmount, currency }) =>
+            discountAmount !== null && currency
+              ? formatMoney(discountAmount - rolledBackAmount, currency)
+              : '–',
+        },
+        {
           title: 'Redeemed',
           align: 'right',
           cell: ({ redeemedAt }) => <Time at={redeemedAt} as="ago" />,

@@ -9,8 +9,8 @@ import type { PoolValues } from './coupon-pool-values.ts'
 
 const CREATE = `
   INSERT INTO coupon.pools (id, project_id, name, kind, status, prefix, alphabet, length, size, generated, discount,
-    starts_at, expires_at, per_profile_limit, max_redemptions)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
+    starts_at, expires_at, per_profile_limit, max_redemptions, rules, stackable, budget_amount, budget_currency)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
 
 /**
  * Stores a pool, with the coupon of a shared one, and resolves to its id.
@@ -40,7 +40,12 @@ export const createPool = (
         pool.size,
       ],
       ...[pool.generated ?? 0, JSON.stringify(pool.discount), pool.startsAt ?? null, pool.expiresAt ?? null],
-      ...[pool.perProfileLimit ?? null, pool.maxRedemptions ?? null],
+      ...[
+        pool.perProfileLimit ?? null,
+        pool.maxRedemptions ?? null,
+        pool.rules && JSON.stringify(pool.rules),
+      ],
+      ...[pool.stackable ?? false, pool.budgetAmount ?? null, pool.budgetCurrency ?? null],
     ])
     await client.query('INSERT INTO coupon.pool_counts (pool_id) VALUES ($1)', [id])
     if (code && (await insertCoupons(client, { id, projectId }, [code])).length === 0)

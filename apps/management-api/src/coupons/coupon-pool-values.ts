@@ -1,12 +1,13 @@
 import {
-  currencyOf,
+  type Budget,
+  type CouponRules,
   type Discount,
   dateOfTime,
   type NewPool,
   type PoolPatch,
   requireNoProblems,
 } from '@waymark/contracts'
-import type { Prisma } from '@waymark/database'
+import { Prisma } from '@waymark/database'
 import {
   alphabetProblems,
   type CodeSpace,
@@ -14,17 +15,16 @@ import {
   DEFAULT_CODE_LENGTH,
   drawCodes,
   guessabilityProblems,
-  isDeeperThan,
   normalizeCode,
 } from '@waymark/domain'
 import { unprocessable } from '../http/validation.ts'
-
-const MAX_DISCOUNT_DATA_BYTES = 4 * 1024
-const MAX_DISCOUNT_DATA_DEPTH = 5
+import { type PoolTerms, storedTerms } from './coupon-terms.ts'
 
 /** The columns of a new pool, and the code of a shared one. */
 export type PoolValues = {
-  pool: Omit<Prisma.CouponPoolUncheckedCreateInput, 'id' | 'projectId'>
+  pool: Omit<Prisma.CouponPoolUncheckedCreateInput, 'id' | 'projectId' | 'rules'> & {
+    rules: CouponRules | null
+  }
   code: { code: string; display: string | null } | null
 }
 
@@ -42,10 +42,14 @@ export const newPoolValues = (body: NewPool): PoolValues => {
   const alphabet = (body.alphabet ?? DEFAULT_ALPHABET).toUpperCase()
   requireNoProblems(alphabetProblems(alphabet), NOT_VALID)
   const space = { alphabet, length, prefix: prefix.toUpperCase() }
-  const discount = storedDiscount(body.discount)
+  const granted = storedTerms({
+    discount: body.discount,
+    rules: body.rules ?? null,
+    budgetAmount: body.budgetAmount ?? null,
+  })
   const terms = termsOf(body)
   requireOrder(terms.startsAt ?? null, terms.expiresAt ?? null)
-  const values = { name, kind, ...space, discount, ...terms }
+  const values = { name, kind, ...space, ...columnsOf(granted), rules: granted.rules, ...terms }
   if (kind === 'shared') {
     if (body.code === undefined) requireUnguessable(space, 1)
     const code = body.code === undefined ? drawnCode(space) : chosenCode(body.code)
@@ -57,26 +61,82 @@ export const newPoolValues = (body: NewPool): PoolValues => {
 
 /** Reads a request to change a pool. @throws AppError unprocessable */
 export const patchedPoolValues = (
-  pool: { startsAt: Date | null; expiresAt: Date | null },
-  { name, discount, ...patch }: PoolPatch,
+  pool: PatchedPool,
+  { name, discount, rules, budgetAmount, ...patch }: PoolPatch,
 ): Prisma.CouponPoolUpdateInput => {
+  const current = termsOfPool(pool)
+  const changesTerms = discount !== undefined || rules !== undefined || budgetAmount !== undefined
+  const granted = storedTerms({
+    discount: discount ?? current.discount,
+    rules: rules === undefined ? current.rules : rules,
+    budgetAmount: budgetAmount === undefined ? current.budgetAmount : budgetAmount,
+  })
+  requireSameBudgetCurrency(pool, granted.budgetAmount)
   const terms = termsOf(patch)
   const { startsAt = pool.startsAt, expiresAt = pool.expiresAt } = terms
   requireOrder(startsAt, expiresAt)
   return {
     ...(name !== undefined && { name }),
-    ...(discount && { discount: storedDiscount(discount) }),
+    ...(changesTerms && {
+      ...columnsOf(granted),
+      rules: granted.rules === null ? Prisma.DbNull : (granted.rules as Prisma.InputJsonObject),
+    }),
     ...terms,
   }
 }
 
-type Terms = Pick<NewPool, 'startsAt' | 'expiresAt' | 'perProfileLimit' | 'maxRedemptions'>
+/** A stored pool, as far as a change depends on it. */
+export type PatchedPool = {
+  startsAt: Date | null
+  expiresAt: Date | null
+  discount: Prisma.JsonValue
+  rules: Prisma.JsonValue
+  budgetAmount: bigint | null
+  budgetCurrency: string | null
+  count: { granted: bigint } | null
+}
 
-const termsOf = ({ startsAt, expiresAt, perProfileLimit, maxRedemptions }: Terms) => ({
+/** The terms of a stored pool. */
+export const termsOfPool = ({
+  discount,
+  rules,
+  budgetAmount,
+  budgetCurrency,
+}: Pick<PatchedPool, 'discount' | 'rules' | 'budgetAmount' | 'budgetCurrency'>): PoolTerms => ({
+  discount: discount as Discount,
+  rules: rules as CouponRules | null,
+  budgetAmount:
+    budgetAmount === null || budgetCurrency === null
+      ? null
+      : { amount: Number(budgetAmount), currency: budgetCurrency },
+})
+
+/** @throws AppError unprocessable when amounts that were granted are in another currency */
+const requireSameBudgetCurrency = ({ budgetCurrency, count }: PatchedPool, budget: Budget | null): void => {
+  if (budget === null || budgetCurrency === null || budget.currency === budgetCurrency) return
+  if ((count?.granted ?? 0n) === 0n) return
+  throw unprocessable(
+    'budgetAmount.currency',
+    'currency',
+    `must stay ${budgetCurrency}, in which discounts were granted`,
+    budget.currency,
+  )
+}
+
+const columnsOf = ({ discount, budgetAmount }: PoolTerms) => ({
+  discount: discount as Prisma.InputJsonObject,
+  budgetAmount: budgetAmount === null ? null : BigInt(budgetAmount.amount),
+  ...(budgetAmount !== null && { budgetCurrency: budgetAmount.currency }),
+})
+
+type Terms = Pick<NewPool, 'startsAt' | 'expiresAt' | 'perProfileLimit' | 'maxRedemptions' | 'stackable'>
+
+const termsOf = ({ startsAt, expiresAt, perProfileLimit, maxRedemptions, stackable }: Terms) => ({
   ...(startsAt !== undefined && { startsAt: timeOf(startsAt) }),
   ...(expiresAt !== undefined && { expiresAt: timeOf(expiresAt) }),
   ...(perProfileLimit !== undefined && { perProfileLimit }),
   ...(maxRedemptions !== undefined && { maxRedemptions }),
+  ...(stackable !== undefined && { stackable }),
 })
 
 const timeOf = (text: string | null): Date | null => (text === null ? null : dateOfTime(text))
@@ -84,35 +144,6 @@ const timeOf = (text: string | null): Date | null => (text === null ? null : dat
 const requireOrder = (startsAt: Date | null, expiresAt: Date | null): void => {
   if (startsAt !== null && expiresAt !== null && startsAt >= expiresAt)
     throw unprocessable('expiresAt', 'order', 'must be after startsAt', expiresAt.toISOString())
-}
-
-/** A discount as it is stored, with its currency in upper case. @throws AppError unprocessable */
-const storedDiscount = (discount: Discount): Prisma.InputJsonObject => {
-  const { type, value, currency, data = {} } = discount
-  const refuse = (field: string, rule: string, message: string): never => {
-    throw unprocessable(`discount.${field}`, rule, message)
-  }
-  if (type === 'percent' && (value === undefined || value > 100))
-    refuse('value', 'maximum', `must be a percentage from 0 to 100; got ${value ?? 'nothing'}`)
-  if (type === 'amount' && value === undefined)
-    refuse('value', 'required', 'is required for the type amount: an integer in minor units')
-  // Every value that is not a percentage is an amount of money, also for custom types.
-  if (type !== 'percent' && value !== undefined) {
-    if (!Number.isSafeInteger(value))
-      refuse('value', 'type', `must be an integer in minor units; got ${value}`)
-    if (currency === undefined)
-      refuse(
-        'currency',
-        'required',
-        'is required beside a value that is no percentage, such as EUR; numbers that are no money go into discount.data',
-      )
-  }
-  if (isDeeperThan(data, MAX_DISCOUNT_DATA_DEPTH))
-    refuse('data', 'depth', `is nested deeper than ${MAX_DISCOUNT_DATA_DEPTH} levels`)
-  if (Buffer.byteLength(JSON.stringify(data)) > MAX_DISCOUNT_DATA_BYTES)
-    refuse('data', 'size', `is larger than ${MAX_DISCOUNT_DATA_BYTES} bytes`)
-  const code = currency === undefined ? undefined : currencyOf(currency)
-  return { ...discount, ...(code !== undefined && { currency: code }) } as Prisma.InputJsonObject
 }
 
 const drawnCode = (space: Parameters<typeof drawCodes>[0]) => {

@@ -6,6 +6,7 @@ import {
   getCouponPool,
   listCouponPools,
   MAX_POOL_SIZE,
+  previewCouponPool,
   topUpCouponPool,
   updateCouponPool,
 } from '@waymark/contracts'
@@ -20,7 +21,8 @@ import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { requireWithinQuota } from '../quotas.ts'
 import { createPool, lockCodeQuota } from './coupon-pool-queries.ts'
-import { newPoolValues, patchedPoolValues, requireUnguessable } from './coupon-pool-values.ts'
+import { newPoolValues, patchedPoolValues, requireUnguessable, termsOfPool } from './coupon-pool-values.ts'
+import { previewCart } from './preview-cart.ts'
 
 const withCount = { count: true } as const
 type StoredPool = Prisma.CouponPoolGetPayload<{ include: typeof withCount }>
@@ -46,12 +48,14 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
     const shared = pools.filter(({ kind }) => kind === 'shared').map(({ id }) => id)
     const codes = shared.length === 0 ? [] : await coupons.findMany({ where: { poolId: { in: shared } } })
     const codeOf = new Map(codes.map((coupon) => [coupon.poolId, coupon]))
-    return pools.map(({ projectId: _projectId, count, ...pool }) => {
+    return pools.map(({ projectId: _projectId, count, budgetCurrency, budgetAmount, ...pool }) => {
       const coupon = codeOf.get(pool.id)
       return {
         ...pool,
         code: coupon ? displayCode(coupon, pool.prefix) : null,
         redeemed: count?.redeemed ?? 0,
+        budgetAmount: termsOfPool({ ...pool, budgetAmount, budgetCurrency }).budgetAmount,
+        budgetUsedAmount: Number(count?.granted ?? 0),
       }
     })
   }
@@ -81,12 +85,13 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
       return { status: 201, body: await view(await find(projectId, id)) }
     }),
     projectRoute(listCouponPools, async ({ projectId, query }) => {
-      const { data, nextCursor } = await pageOf(
+      const body = await pageOf(
         query,
-        (page) => db.prisma.couponPool.findMany({ ...page({ projectId }), include: withCount }),
+        async (page) =>
+          viewAll(await db.prisma.couponPool.findMany({ ...page({ projectId }), include: withCount })),
         (pool) => pool,
       )
-      return { body: { data: await viewAll(data), nextCursor } }
+      return { body }
     }),
     projectRoute(getCouponPool, async ({ projectId, id }) => ({
       body: await view(await find(projectId, id)),
@@ -94,6 +99,11 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
     projectRoute(updateCouponPool, async (request) => ({
       body: await view(await change(request, (pool) => patchedPoolValues(pool, request.body))),
     })),
+    projectRoute(previewCouponPool, async ({ projectId, id, body }) => {
+      const pool = await find(projectId, id)
+      const used = Number(pool.count?.granted ?? 0)
+      return { body: await previewCart(db.pool, { ...pool, ...termsOfPool(pool), used }, body) }
+    }),
     projectRoute(archiveCouponPool, async (request) => {
       await change(request, ({ archivedAt }) => ({
         status: 'archived',

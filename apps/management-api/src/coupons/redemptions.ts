@@ -1,11 +1,15 @@
-import { listRedemptions, rollBackRedemption as rollBackOperation } from '@waymark/contracts'
+import {
+  type GrantedItem,
+  listRedemptions,
+  rollBackRedemption as rollBackOperation,
+} from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import { displayCode } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
 import { pageOf } from '../http/page.ts'
-import { requireFound, requireId } from '../http/validation.ts'
+import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
-import { rollBackRedemption } from './rollback-queries.ts'
+import { rollBackPart, rollBackRedemption } from './rollback-queries.ts'
 
 /** A project's redemptions and their rollback. */
 export const redemptionRoutes = ({ projectRoute, db, clock }: ManagementDeps): Route[] => {
@@ -38,10 +42,15 @@ export const redemptionRoutes = ({ projectRoute, db, clock }: ManagementDeps): R
         ),
       }
     }),
-    projectRoute(rollBackOperation, async ({ projectId, id, body: { reason = null } }) => {
+    projectRoute(rollBackOperation, async ({ projectId, id, body: { reason = null, amount, items } }) => {
+      if (amount !== undefined && items !== undefined)
+        throw unprocessable('items', 'exclusive', 'cannot be combined with amount')
       const where = { id: requireId(id), projectId }
       requireFound(await db.prisma.couponRedemption.findFirst({ where }))
-      await rollBackRedemption(db, { projectId, id, reason, at: new Date(clock()) })
+      const rollback = { projectId, id, reason, at: new Date(clock()) }
+      if (amount !== undefined) await rollBackPart(db, rollback, { amount })
+      else if (items !== undefined) await rollBackPart(db, rollback, { items })
+      else await rollBackRedemption(db, rollback)
       const redemption = requireFound(await db.prisma.couponRedemption.findFirst({ where }))
       return { body: (await viewAll([redemption]))[0] }
     }),
@@ -52,10 +61,16 @@ type Redemption = Prisma.CouponRedemptionGetPayload<object>
 
 /** A redemption as it is shown. Amounts are limited to what a JSON number holds exactly. */
 export const viewRedemption = (
-  { projectId: _projectId, amount, ...redemption }: Redemption,
+  { projectId: _projectId, budgetCharge: _charge, ...redemption }: Redemption,
   code: string,
 ) => ({
   ...redemption,
   code,
-  amount: amount === null ? null : Number(amount),
+  amount: numberOf(redemption.amount),
+  discountAmount: numberOf(redemption.discountAmount),
+  shippingDiscountAmount: numberOf(redemption.shippingDiscountAmount),
+  items: redemption.items as GrantedItem[] | null,
+  rolledBackAmount: Number(redemption.rolledBackAmount),
 })
+
+const numberOf = (amount: bigint | null): number | null => (amount === null ? null : Number(amount))

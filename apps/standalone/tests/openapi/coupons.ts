@@ -11,12 +11,14 @@ import {
   listCoupons,
   listRedemptions,
   lookUpCoupon,
+  previewCouponPool,
   redeemCoupon,
   revokeCoupons,
   rollBackRedemption,
   topUpCouponPool,
   updateCoupon,
   updateCouponPool,
+  validateCoupons,
 } from '@waymark/contracts'
 import { type Example, stringIn } from './example.ts'
 import type { Call, World } from './world.ts'
@@ -30,6 +32,11 @@ const aPool = () => ({
   size: 2,
   discount: { type: 'percent', value: 10 },
 })
+const aCart = {
+  currency: 'EUR',
+  items: [{ sku: 'shirt-m', category: 'clothes', quantity: 2, unitAmount: 1995 }],
+  shippingAmount: 490,
+}
 const csv = (...codes: string[]): Call => ({
   headers: { 'Content-Type': 'text/csv' },
   body: ['code', ...codes].join('\n'),
@@ -75,7 +82,9 @@ const toSomebody = ({ id }: { id: string }): Call => ({ params: { id }, body: { 
 export const couponExamples: Example[] = [
   {
     operation: redeemCoupon,
-    good: async (world) => ({ body: { code: (await sharedPool(world)).code, userId: 'u' } }),
+    good: async (world) => ({
+      body: { code: (await sharedPool(world)).code, userId: 'u', ...aCart, otherCodes: ['UNKNOWN-CODE'] },
+    }),
     others: {
       404: () => ({ body: { code: randomUUID() } }),
       409: {
@@ -93,6 +102,11 @@ export const couponExamples: Example[] = [
           await world.call(redeemCoupon, { body: { code } })
           return { body: { code } }
         },
+        minimum_not_reached: async (world) => {
+          const rules = { minimumAmount: 1_000_000 }
+          const discount = { type: 'amount', value: 500, currency: 'EUR' }
+          return { body: { code: (await sharedPool(world, { rules, discount })).code, ...aCart } }
+        },
       },
       422: async (world) => {
         const { code } = await sharedPool(world)
@@ -101,6 +115,12 @@ export const couponExamples: Example[] = [
         return { headers, body: { code, orderId: 'another' } }
       },
     },
+  },
+  {
+    operation: validateCoupons,
+    good: async (world) => ({ body: { codes: [(await sharedPool(world)).code, 'UNKNOWN-CODE'], ...aCart } }),
+    // Only clients that guess codes reach the limit.
+    others: { 429: () => ({ body: { code: randomUUID(), ...aCart } }) },
   },
   {
     operation: lookUpCoupon,
@@ -114,6 +134,10 @@ export const couponExamples: Example[] = [
   {
     operation: updateCouponPool,
     good: async (world) => ({ ...(await onPool(world)), body: { name: 'New' } }),
+  },
+  {
+    operation: previewCouponPool,
+    good: async (world) => ({ ...(await onPool(world)), body: { ...aCart, userId: 'u' } }),
   },
   { operation: archiveCouponPool, good: onPool },
   { operation: topUpCouponPool, good: async (world) => ({ ...(await onPool(world)), body: { count: 1 } }) },

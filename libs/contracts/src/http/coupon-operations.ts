@@ -1,26 +1,28 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
+import { cartRefusals, couponRefusals } from '../coupon.ts'
 import { CURRENCY_DESCRIPTION } from '../currency.ts'
-import { Id, JsonObject, NOT_BLANK, NullableString, Timestamp } from '../schema-parts.ts'
+import { Id, JsonObject, NullableString, Timestamp } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
-import { CouponLookup, CouponRefusalSchema } from './coupon-views.ts'
+import {
+  CartCode,
+  CartItems,
+  DiscountedItems,
+  MAX_CART_CODES,
+  ShippingAmount,
+  ValidateRequest,
+} from './cart.ts'
+import { CouponLookup, RedeemRefusalSchema } from './coupon-views.ts'
 import { ErrorBody } from './error-bodies.ts'
 import { optionalId } from './identify.ts'
 import { defineOperation } from './operation.ts'
 
-/** Maximum size of a request to redeem after decompression, in bytes. */
-export const MAX_REDEEM_BODY_BYTES = 16 * 1024
 /** Maximum size of its metadata as compact JSON, in bytes, and its nesting. */
 export const MAX_COUPON_METADATA_BYTES = 4 * 1024
 export const MAX_COUPON_METADATA_DEPTH = 5
 
 const RedeemRequest = Type.Object(
   {
-    code: Type.String({
-      minLength: 1,
-      maxLength: 200,
-      ...NOT_BLANK,
-      description: 'Case and dashes do not matter.',
-    }),
+    code: CartCode,
     userId: optionalId('Who redeems it. Needed where a pool limits redemptions per person.'),
     visitorId: optionalId('Who redeems it, when there is no userId.'),
     orderId: optionalId('The order that it is redeemed for.'),
@@ -49,9 +51,20 @@ const RedeemRequest = Type.Object(
         description: 'Your own data, stored with the redemption: at most 4 KiB and 5 levels.',
       }),
     ),
+    items: Type.Optional(CartItems),
+    shippingAmount: ShippingAmount,
+    otherCodes: Type.Optional(
+      Type.Array(CartCode, {
+        maxItems: MAX_CART_CODES - 1,
+        description:
+          'The other codes of the cart, redeemed before or after this one, so that the discount is the one that ' +
+          '`validate` answered for all of them.',
+      }),
+    ),
   },
   { additionalProperties: false },
 )
+export type RedeemRequest = Static<typeof RedeemRequest>
 export const redeemRequest = compileValidator(RedeemRequest)
 
 const RedeemResult = Type.Object({
@@ -77,6 +90,11 @@ const RedeemResult = Type.Object({
       description: 'The `eventId` of the request.',
     }),
     redeemedAt: Timestamp,
+    discountAmount: Type.Optional(
+      Type.Integer({ description: 'What was granted, in minor units. Present when the request has items.' }),
+    ),
+    shippingDiscountAmount: Type.Optional(Type.Integer({ description: 'The part of it for the shipping.' })),
+    items: Type.Optional(DiscountedItems),
   }),
 })
 
@@ -95,7 +113,8 @@ export const redeemCoupon = defineOperation({
     'an `Idempotency-Key`, a repeat of the request gets the same answer for at least 24 hours, marked ' +
     '`Idempotent-Replayed: true`, also when it was refused. Another body with the same key gets 422; white ' +
     'space and the order of members do not matter. A request that was answered 400, 404, `pool_not_ready` or ' +
-    '5xx is processed again.',
+    '5xx is processed again. With `items` the rules of the pool are checked, and the redemption stores the ' +
+    'discount that is granted. A pool with rules or a budget needs them.',
   access: { by: 'key', scope: 'coupons:redeem' },
   forPrograms: true,
   limited: true,
@@ -106,7 +125,8 @@ export const redeemCoupon = defineOperation({
     400: {
       description:
         'The body is not JSON, a field is missing, invalid or unknown, an amount has no currency, or the pool ' +
-        'limits redemptions per person and the request names none',
+        'has a limit or a rule about the person and the request names none, or it has rules or a budget and the ' +
+        'request has no items',
       schema: ErrorBody,
     },
     404: notFound,
@@ -114,10 +134,60 @@ export const redeemCoupon = defineOperation({
       description:
         'The coupon cannot be redeemed. `reason` is the first that applies: `pool_not_ready` (no codes yet, or ' +
         'before its start), `revoked`, `expired` (or its pool is archived), `already_redeemed` (or a limit is ' +
-        'reached, or it belongs to another person)',
-      schema: Type.Object({ error: Type.String(), reason: CouponRefusalSchema }),
+        'reached, or it belongs to another person). With items also the reasons of `validate`',
+      schema: Type.Object({ error: Type.String(), reason: RedeemRefusalSchema }),
     },
     422: { description: 'The Idempotency-Key belongs to another request', schema: ErrorBody },
+  },
+})
+
+const REFUSALS = [...couponRefusals, ...cartRefusals, 'not_found', 'duplicate'] as const
+/** Why a code of a cart is not valid. */
+export type CodeRefusal = (typeof REFUSALS)[number]
+
+const ValidateResult = Type.Object({
+  valid: Type.Boolean({ description: 'Whether every code is valid.' }),
+  discountAmount: Type.Integer({
+    description: 'The sum of the discounts of all valid codes, in minor units.',
+  }),
+  shippingDiscountAmount: Type.Integer({
+    description: 'The part of it for the shipping. The discounts of the items are the rest.',
+  }),
+  items: DiscountedItems,
+  coupons: Type.Array(
+    Type.Object({
+      code: Type.String(),
+      valid: Type.Boolean(),
+      reason: Type.Optional(Type.Unsafe<CodeRefusal>({ type: 'string', enum: [...REFUSALS] })),
+      message: Type.Optional(Type.String({ description: 'The reason in words.' })),
+      discountAmount: Type.Integer(),
+    }),
+    { description: 'One for each code, in the order of the request.' },
+  ),
+})
+
+export const validateCoupons = defineOperation({
+  id: 'validateCoupons',
+  method: 'post',
+  path: '/api/v1/coupons/validate',
+  tag,
+  summary: 'Compute the discount of a cart',
+  description:
+    'Answers what codes would grant for a cart, and changes nothing. Discounts of items are rounded half to ' +
+    'even; what is left is on the largest line, so that they always amount to the discount. The result does not ' +
+    'depend on the order of items and codes. Codes that are not stackable apply alone: the most favorable ' +
+    'combination is valid. Unknown codes are limited as for look-ups: after 30 in a minute every request gets 429.',
+  access: { by: 'key', scope: 'coupons:read', orScope: 'coupons:redeem' },
+  forPrograms: true,
+  limited: true,
+  body: ValidateRequest,
+  answers: {
+    200: { description: 'The discounts, also when no code is valid', schema: ValidateResult },
+    400: {
+      description:
+        'The body is not JSON, a field is missing, invalid or unknown, or the cart exceeds a limit',
+      schema: ErrorBody,
+    },
   },
 })
 
@@ -134,4 +204,4 @@ export const lookUpCoupon = defineOperation({
   answers: { 200: { description: 'The coupon', schema: CouponLookup }, 404: notFound },
 })
 
-export const couponOperations = [redeemCoupon, lookUpCoupon]
+export const couponOperations = [redeemCoupon, validateCoupons, lookUpCoupon]

@@ -1,7 +1,17 @@
 import { type Static, Type } from 'typebox'
+import { type CartRefusal, cartRefusals } from '../coupon.ts'
 import { Name, patternOf } from '../schema-parts.ts'
 
-import { CouponView, Discount, PoolKindSchema, PoolView } from './coupon-views.ts'
+import { CartRequest, DiscountedItems } from './cart.ts'
+import {
+  Budget,
+  CouponRules,
+  CouponView,
+  Discount,
+  nullable,
+  PoolKindSchema,
+  PoolView,
+} from './coupon-views.ts'
 import { ErrorBody, RetryAfterSeconds } from './error-bodies.ts'
 import { optionalId } from './identify.ts'
 import { defineOperation } from './operation.ts'
@@ -23,6 +33,13 @@ const terms = {
   expiresAt: Time('From then on nothing is redeemed.'),
   perProfileLimit: Limit('Redemptions by one person; then redeeming needs a userId or visitorId.'),
   maxRedemptions: Limit('Redemptions in all.'),
+  rules: Type.Optional(nullable<CouponRules>(CouponRules)),
+  stackable: Type.Optional(
+    Type.Boolean({
+      description: 'Whether it combines with other stackable coupons in a cart. Default: false.',
+    }),
+  ),
+  budgetAmount: Type.Optional(nullable<Budget>(Budget)),
 }
 
 const NewPool = Type.Object({
@@ -129,10 +146,37 @@ export const updateCouponPool = defineOperation({
   tag,
   summary: 'Change a pool',
   description:
-    'A limit below the number of redemptions does not undo any of them. `null` removes a time or a limit.',
+    'A limit below the number of redemptions does not undo any of them. `null` removes a time, a limit, the rules ' +
+    'or the budget. A budget counts from when it is first set, and keeps its currency once something was granted.',
   access: editor,
   body: PoolPatch,
   answers: { 200: pool },
+})
+
+export const previewCouponPool = defineOperation({
+  id: 'previewCouponPool',
+  method: 'post',
+  path: `${one}/preview`,
+  tag,
+  summary: 'Try a cart',
+  description:
+    'What a coupon of the pool would grant for a cart, whether or not the pool has one. Changes nothing.',
+  access: viewer,
+  readOnly: true,
+  body: CartRequest,
+  answers: {
+    200: {
+      description: 'The discount, or why there is none',
+      schema: Type.Object({
+        valid: Type.Boolean(),
+        reason: Type.Optional(Type.Unsafe<CartRefusal>({ type: 'string', enum: [...cartRefusals] })),
+        message: Type.Optional(Type.String({ description: 'The reason in words.' })),
+        discountAmount: Type.Integer(),
+        shippingDiscountAmount: Type.Integer(),
+        items: DiscountedItems,
+      }),
+    },
+  },
 })
 
 export const archiveCouponPool = defineOperation({
@@ -242,6 +286,7 @@ export const couponPoolOperations = [
   listCouponPools,
   getCouponPool,
   updateCouponPool,
+  previewCouponPool,
   archiveCouponPool,
   topUpCouponPool,
   assignCouponOfPool,

@@ -1,7 +1,9 @@
 import { type Static, Type } from 'typebox'
 import {
+  type CartRefusal,
   type CouponRefusal,
   type CouponStatus,
+  cartRefusals,
   couponRefusals,
   couponStatuses,
   type PoolKind,
@@ -16,6 +18,7 @@ import {
   NullableString,
   NullableTimestamp,
   openObject,
+  PRINTABLE,
   patternOf,
   Timestamp,
 } from '../schema-parts.ts'
@@ -27,18 +30,28 @@ const nullableInteger = (description: string) =>
 
 export const PoolKindSchema = oneOf<PoolKind>(poolKinds)
 export const CouponStatusSchema = oneOf<CouponStatus>(couponStatuses)
-export const CouponRefusalSchema = oneOf<CouponRefusal>(couponRefusals)
+/** Why a coupon is not redeemed. */
+export const RedeemRefusalSchema = oneOf<CouponRefusal | CartRefusal>([...couponRefusals, ...cartRefusals])
 
-/** The discount of a coupon. Waymark stores it, and the shop applies it. */
+/** An amount in minor units. */
+export const MinorUnits = (description: string) =>
+  Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description })
+
+const MAX_GROUP_UNITS = 10_000
+const Units = (description: string) =>
+  Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_GROUP_UNITS, description }))
+
+/** The discount of a coupon. Waymark computes four types for a cart; the shop applies others. */
 export const Discount = Type.Object(
   {
     type: Type.String({
       ...patternOf(
         '^[A-Za-z][A-Za-z0-9_-]{0,49}$',
-        '`percent`, `amount`, or another word of 1 to 50 letters, digits, `_` and `-` that begins with a letter',
+        '`percent`, `amount`, `free_shipping`, `buy_x_get_y`, or another word of 1 to 50 letters, digits, `_` and `-` that begins with a letter',
       ),
       description:
-        '`percent`, `amount`, or any word of yours. What it means beyond `value` and `currency` stands in `data`.',
+        '`percent`, `amount`, `free_shipping`, `buy_x_get_y`, which are computed for a cart, or any word of yours. ' +
+        'What it means beyond `value` and `currency` stands in `data`.',
     }),
     value: Type.Optional(
       Type.Number({
@@ -48,12 +61,85 @@ export const Discount = Type.Object(
           'units of `currency`, which is then required. Put other numbers into `data`.',
       }),
     ),
-    currency: Type.Optional(Type.String({ format: 'currency', description: CURRENCY_DESCRIPTION })),
+    currency: Type.Optional(
+      Type.String({
+        format: 'currency',
+        description: `The currency of all amounts of the pool: it applies to carts in this currency only. ${CURRENCY_DESCRIPTION}`,
+      }),
+    ),
+    maxAmount: Type.Optional(
+      MinorUnits(
+        'The largest discount of `percent` or `free_shipping` for a cart, in minor units of `currency`, which is then ' +
+          'required.',
+      ),
+    ),
+    buyQuantity: Units('Required for `buy_x_get_y`: the units that are paid for in each group.'),
+    getQuantity: Units(
+      'Required for `buy_x_get_y`: the units that are free in each group, the cheapest ones.',
+    ),
     data: Type.Optional(openObject('Anything else, up to 4 KiB, such as `{ "points": 500 }`.')),
   },
   { description: 'The discount of a coupon. The shop applies it.' },
 )
 export type Discount = Static<typeof Discount>
+
+/** Maximum names in one list of rules, and maximum size of rules as compact JSON, in bytes. */
+export const MAX_RULE_NAMES = 500
+export const MAX_RULES_BYTES = 32 * 1024
+
+const Names = (description: string) =>
+  Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 200, ...PRINTABLE }), {
+      minItems: 1,
+      maxItems: MAX_RULE_NAMES,
+      description,
+    }),
+  )
+
+/** The rules that a cart must meet. */
+export const CouponRules = Type.Object(
+  {
+    minimumAmount: Type.Optional(
+      MinorUnits(
+        'What the items that the coupon applies to must amount to at least, before discounts, in minor units of ' +
+          'the currency of the discount or the budget, one of which is then required.',
+      ),
+    ),
+    maximumAmount: Type.Optional(MinorUnits('The same, at most.')),
+    includedSkus: Names(
+      'The coupon applies only to items with one of these, or one of `includedCategories`. Default: to all.',
+    ),
+    excludedSkus: Names('The coupon never applies to items with one of these.'),
+    includedCategories: Names('See `includedSkus`.'),
+    excludedCategories: Names('The coupon never applies to items of these.'),
+    firstOrderOnly: Type.Optional(
+      Type.Boolean({
+        description:
+          'Only people without an order: no conversion with an amount above 0 is stored for them, other than of ' +
+          '`coupon_redeemed`.',
+      }),
+    ),
+    condition: Type.Optional(
+      openObject('JsonLogic over `traits`, such as `{ "==": [{ "var": "traits.plan" }, "pro"] }`.'),
+    ),
+  },
+  { description: 'What a cart must be like. Amounts are those of the items that remain after exclusion.' },
+)
+export type CouponRules = Static<typeof CouponRules>
+
+/** An object or null. */
+export const nullable = <T>(schema: { type: 'object' }) =>
+  Type.Unsafe<T | null>({ ...schema, type: ['object', 'null'] })
+
+/** What the discounts of a pool may amount to in all. */
+export const Budget = Type.Object(
+  {
+    amount: MinorUnits('In minor units.'),
+    currency: Type.String({ format: 'currency', description: CURRENCY_DESCRIPTION }),
+  },
+  { description: 'What all discounts of the pool may amount to. It is never exceeded.' },
+)
+export type Budget = Static<typeof Budget>
 
 const LOOK_UP = [...couponStatuses, 'expired', 'pool_not_ready'] as const
 
@@ -87,6 +173,13 @@ export const PoolView = Type.Object({
   }),
   redeemed: Type.Integer({ description: 'Redemptions that were not rolled back.' }),
   discount: Discount,
+  rules: nullable<CouponRules>(CouponRules),
+  stackable: Type.Boolean({ description: 'Whether it combines with other stackable coupons in a cart.' }),
+  budgetAmount: nullable<Budget>(Budget),
+  budgetUsedAmount: Type.Integer({
+    description:
+      'What was granted since there is a budget, without what was rolled back, in its minor units.',
+  }),
   startsAt: NullableTimestamp,
   expiresAt: NullableTimestamp,
   perProfileLimit: nullableInteger('Redemptions by one person.'),
@@ -109,6 +202,16 @@ const couponFields = {
 }
 export const CouponView = Type.Object(couponFields)
 
+/** An item of a redeemed cart. */
+const GrantedItem = Type.Object({
+  sku: Type.String(),
+  category: Type.Optional(Type.String()),
+  quantity: Type.Integer(),
+  unitAmount: Type.Integer(),
+  discountAmount: Type.Integer({ description: 'Of all units of the line.' }),
+})
+export type GrantedItem = Static<typeof GrantedItem>
+
 export const RedemptionView = Type.Object({
   id: Id,
   couponId: Id,
@@ -120,6 +223,16 @@ export const RedemptionView = Type.Object({
   orderId: NullableString,
   amount: nullableInteger('In minor units of the currency.'),
   currency: NullableString,
+  discountAmount: nullableInteger(
+    'What was granted, in minor units; null when it was redeemed without items.',
+  ),
+  shippingDiscountAmount: nullableInteger('The part of it for the shipping.'),
+  items: Type.Unsafe<GrantedItem[] | null>({
+    type: ['array', 'null'],
+    items: GrantedItem,
+    description: 'The items of the cart with their discounts; null without items, and after an erasure.',
+  }),
+  rolledBackAmount: Type.Integer({ description: 'The part of the discount that was rolled back.' }),
   metadata: JsonObject,
   eventId: Type.String({ description: 'The id of its `coupon_redeemed` event.' }),
   redeemedAt: Timestamp,
@@ -131,7 +244,7 @@ export type RedemptionView = Static<typeof RedemptionView>
 /** A refused attempt. */
 const AttemptView = Type.Object({
   id: Id,
-  reason: CouponRefusalSchema,
+  reason: RedeemRefusalSchema,
   profileId: NullableString,
   visitorId: NullableString,
   userId: NullableString,

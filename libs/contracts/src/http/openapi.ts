@@ -215,7 +215,10 @@ const describeAccess = (access: Access): string => {
     case 'anyone':
       return ''
     case 'key':
-      return `Needs an API key with the scope \`${access.scope}\`.`
+      return `Needs an API key with the scope ${[access.scope, access.orScope ?? []]
+        .flat()
+        .map((scope) => `\`${scope}\``)
+        .join(' or ')}.`
     case 'session':
       return access.tokens === false
         ? `Needs a session${access.providers ? '' : ' that began with the password'}; an access token is refused.${access.recent ? RECENT : ''}`

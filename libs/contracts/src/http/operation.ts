@@ -27,8 +27,8 @@ export type Endpoint = {
 /** Who may call an operation. */
 export type Access =
   | { by: 'anyone' }
-  /** `X-API-Key` with a scope. */
-  | { by: 'key'; scope: ApiKeyScope }
+  /** `X-API-Key` with a scope, or with `orScope`. */
+  | { by: 'key'; scope: ApiKeyScope; orScope?: ApiKeyScope }
   /**
    * A signed-in user, by a session or a personal access token. `tokens`: false refuses access tokens, and sessions that
    * began with a tenant's OIDC provider unless `providers` is true. `recent` needs a user who has signed in or proved who

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { Id } from '../schema-parts.ts'
-import { RedemptionView } from './coupon-views.ts'
+import { MAX_CART_LINES, MAX_LINE_QUANTITY } from './cart.ts'
+import { MinorUnits, RedemptionView } from './coupon-views.ts'
 import { defineOperation } from './operation.ts'
 import { equalTo, pageOf, pageParameters } from './page.ts'
 
@@ -36,9 +37,33 @@ export const rollBackRedemption = defineOperation({
   description:
     'The coupon can be redeemed again, unless it was revoked, and no longer counts towards limits. A second ' +
     'rollback changes nothing. The redemption and its event are kept, and a record on `coupons.redeemed.v1` ' +
-    'reports the rollback.',
+    'reports the rollback. With `amount` or `items` only a part of the discount is rolled back: it returns to the ' +
+    'budget, and the coupon stays redeemed. Both name the state in all, so a request can be repeated.',
   access: { by: 'project', role: 'editor' },
-  body: Type.Object({ reason: Type.Optional(Type.String({ maxLength: 500 })) }),
+  body: Type.Object({
+    reason: Type.Optional(Type.String({ maxLength: 500 })),
+    amount: Type.Optional(
+      MinorUnits('The part of the discount that is rolled back in all, with earlier partial rollbacks.'),
+    ),
+    items: Type.Optional(
+      Type.Array(
+        Type.Object({
+          sku: Type.String({ minLength: 1, maxLength: 200 }),
+          quantity: Type.Integer({
+            minimum: 0,
+            maximum: MAX_CART_LINES * MAX_LINE_QUANTITY,
+            description: 'The units that were returned in all.',
+          }),
+        }),
+        {
+          minItems: 1,
+          maxItems: MAX_CART_LINES,
+          description:
+            'The returned items, whose discounts are rolled back; each SKU once, instead of `amount`.',
+        },
+      ),
+    ),
+  }),
   answers: { 200: { description: 'The redemption', schema: RedemptionView } },
 })
 

@@ -87,6 +87,17 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   updateTenantProfile: { name: 'Shop Ltd' },
 
   redeemCoupon: { code: 'WELCOME10', userId: 'user-1', orderId: 'order-1001', amount: 4900, currency: 'EUR' },
+  validateCoupons: {
+    code: 'WELCOME10',
+    userId: 'user-1',
+    currency: 'EUR',
+    items: [{ sku: 'shirt-m', category: 'clothes', quantity: 2, unitAmount: 1995 }],
+    shippingAmount: 490,
+  },
+  previewCouponPool: {
+    currency: 'EUR',
+    items: [{ sku: 'shirt-m', category: 'clothes', quantity: 2, unitAmount: 1995 }],
+  },
   createCouponPool: { name: 'Welcome', kind: 'unique', size: 100, discount: { type: 'percent', value: 10 } },
   updateCouponPool: { name: 'Welcome back' },
   topUpCouponPool: { count: 100 },

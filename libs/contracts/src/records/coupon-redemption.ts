@@ -4,7 +4,10 @@ import { Id, JsonObject, NullableString, Timestamp } from '../schema-parts.ts'
 /** `coupons.redeemed.v1`: a redemption or its rollback. Records of one coupon keep their order. */
 export const CouponRedemptionRecord = Type.Object({
   v: Type.Literal(1),
-  kind: Type.Unsafe<'redeemed' | 'rolled_back'>({ type: 'string', enum: ['redeemed', 'rolled_back'] }),
+  kind: Type.Unsafe<'redeemed' | 'rolled_back' | 'partially_rolled_back'>({
+    type: 'string',
+    enum: ['redeemed', 'rolled_back', 'partially_rolled_back'],
+  }),
   projectId: Id,
   redemptionId: Id,
   couponId: Id,
@@ -18,6 +21,11 @@ export const CouponRedemptionRecord = Type.Object({
   /** In minor units of the currency. */
   amount: Type.Unsafe<number | null>({ type: ['integer', 'null'] }),
   currency: NullableString,
+  /** What was granted, and the part of it for the shipping; absent when it was redeemed without items. */
+  discountAmount: Type.Optional(Type.Integer()),
+  shippingDiscountAmount: Type.Optional(Type.Integer()),
+  /** The part of the discount that is rolled back in all; only of a rollback. */
+  rolledBackAmount: Type.Optional(Type.Integer()),
   metadata: JsonObject,
   /** The id of its event in `events.enriched.v1`. */
   eventId: Type.String(),

@@ -1,4 +1,4 @@
-import type { CouponRefusal, CouponStatus, PoolKind, PoolStatus } from '@waymark/contracts'
+import type { CartRefusal, CouponRefusal, CouponStatus, PoolKind, PoolStatus } from '@waymark/contracts'
 
 /** The state that determines whether a coupon can be redeemed. */
 export type CouponState = {
@@ -36,4 +36,18 @@ export const refusalMessage: Record<CouponRefusal, string> = {
   revoked: 'The coupon was revoked',
   expired: 'The coupon has expired',
   already_redeemed: 'The coupon has already been redeemed',
+}
+
+/** The message of each reason for which a coupon does not apply to a cart. */
+export const cartRefusalMessage: Record<CartRefusal, string> = {
+  currency_mismatch: 'The coupon is for another currency',
+  no_eligible_items: 'The coupon applies to no item of the cart',
+  minimum_not_reached: 'The items that the coupon applies to do not reach its minimum amount',
+  maximum_exceeded: 'The items that the coupon applies to exceed its maximum amount',
+  quantity_not_reached: 'The cart has too few of the items that the coupon applies to',
+  person_required: 'The coupon has rules about the person: userId or visitorId is required',
+  not_first_order: 'The coupon is for a first order',
+  condition_not_met: 'The coupon is not for this person',
+  not_stackable: 'The coupon cannot be combined with the others',
+  budget_exhausted: 'The budget of the coupon does not suffice',
 }

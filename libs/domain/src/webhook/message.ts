@@ -113,7 +113,12 @@ export const redemptionMessage = ({
   projectId,
   topic: 'coupon.redeemed',
   type: `coupon.${kind}`,
-  key: eventKeyOf(`${kind}:${redemption.redemptionId}`),
+  // A partial rollback follows another with a larger amount.
+  key: eventKeyOf(
+    kind === 'partially_rolled_back'
+      ? `${kind}:${redemption.redemptionId}:${redemption.rolledBackAmount}`
+      : `${kind}:${redemption.redemptionId}`,
+  ),
   eventName: null,
   receivedAt: redemption.at,
   timestamp: redemption.at,

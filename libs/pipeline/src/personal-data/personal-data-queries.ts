@@ -174,11 +174,13 @@ export const personalData: readonly PersonalData[] = [
   {
     name: 'redemptions',
     read: `SELECT id, pool_id, coupon_id, profile_id, visitor_id, user_id, order_id, amount::float8 AS amount, currency,
-        event_id, metadata, redeemed_at, rolled_back_at, rollback_reason
+        event_id, metadata, redeemed_at, rolled_back_at, rollback_reason, discount_amount::float8 AS discount_amount,
+        shipping_discount_amount::float8 AS shipping_discount_amount, items,
+        rolled_back_amount::float8 AS rolled_back_amount
       FROM coupon.redemptions WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`,
-    // Anonymized, so that counts do not change. An order id identifies a person.
+    // Anonymized, so that counts and budgets do not change. An order id identifies a person, and items say what it bought.
     purge: `UPDATE coupon.redemptions SET profile_id = NULL, visitor_id = NULL, user_id = NULL, order_id = NULL,
-        event_id = 'wm:redemption:' || id, metadata = '{}', rollback_reason = NULL
+        event_id = 'wm:redemption:' || id, metadata = '{}', rollback_reason = NULL, items = NULL
       WHERE id IN (
         SELECT id FROM coupon.redemptions
         WHERE project_id = {projectId} AND profile_id = ANY({profileIds}) LIMIT 1000)`,
@@ -203,7 +205,7 @@ export const personalData: readonly PersonalData[] = [
     // A copy of the redemption. The key stays, so that a repeated request does not redeem again.
     name: 'couponAnswers',
     purge: `UPDATE coupon.idempotency_keys k SET body = jsonb_set(k.body::jsonb, '{redemption}',
-          k.body::jsonb->'redemption' || jsonb_build_object('profileId', NULL, 'visitorId', NULL, 'userId', NULL,
+          (k.body::jsonb->'redemption') - 'items' || jsonb_build_object('profileId', NULL, 'visitorId', NULL, 'userId', NULL,
             'orderId', NULL, 'metadata', '{}'::jsonb, 'relatedEventId', NULL,
             'eventId', 'wm:redemption:' || (k.body::jsonb #>> '{redemption,id}')))::text
       WHERE (k.project_id, k.key) IN (

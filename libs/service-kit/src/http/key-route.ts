@@ -1,4 +1,10 @@
-import { type ApiKeyScope, AppError, missingCredentials, type Operation } from '@waymark/contracts'
+import {
+  type Access,
+  type ApiKeyScope,
+  AppError,
+  missingCredentials,
+  type Operation,
+} from '@waymark/contracts'
 import { isAccessToken, scopeAllows } from '@waymark/domain'
 import type { ApiKey, ApiKeys } from '@waymark/project-config'
 import { requireAllowedOrigin } from './cors.ts'
@@ -8,7 +14,7 @@ import type { Reply } from './reply.ts'
 import { configVersionOf, type HttpRequest, queryOf, requireKnownQuery } from './request.ts'
 import { guardedRoute, type Route } from './router.ts'
 
-type KeyOperation = Operation<unknown, unknown, { by: 'key'; scope: ApiKeyScope }>
+type KeyOperation = Operation<unknown, unknown, Extract<Access, { by: 'key' }>>
 
 /** `limitRequests` is required for operations with a limit, and `maxBodyBytes` for those with a body. */
 type KeyRouteOptions = Pick<JsonBodyOptions, 'numbers'> & {
@@ -40,7 +46,7 @@ export const keyRoute = (
   const allow = async (request: HttpRequest): Promise<Sender> => {
     const sender: Sender = beacons
       ? await allowBeacon(apiKeys, operation, request, { numbers })
-      : { apiKey: await allowApiKey(apiKeys, operation.access.scope, request) }
+      : { apiKey: await allowApiKey(apiKeys, scopesOf(operation.access), request) }
     await limitRequests?.(sender.apiKey, request)
     return sender
   }
@@ -62,6 +68,10 @@ export const keyRoute = (
     return answer({ apiKey: sender.apiKey, request, body })
   })
 }
+
+/** The scopes of which a key needs one. */
+const scopesOf = ({ scope, orScope }: KeyOperation['access']): ApiKeyScope[] =>
+  orScope === undefined ? [scope] : [scope, orScope]
 
 const BEARER = /^Bearer +(\S+)$/i
 
@@ -87,14 +97,14 @@ export const accessTokenInHeaders = (request: Headers): string | undefined => {
 /**
  * Checks the key of a request, without reading its body. With the header `X-Config-Version` it waits until this process
  * has applied that version of the configuration.
- * @param scope the required scope; null when no key is allowed
+ * @param scope the required scope, or several of which one is; null when no key is allowed
  * @param given the key, by default the one in the headers
  * @throws AppError unauthorized, with the same body for every kind of bad key; forbidden when the key lacks the scope or
  * may not be used from the browser's origin
  */
 export const allowApiKey = async (
   apiKeys: ApiKeys,
-  scope: ApiKeyScope | null,
+  scope: ApiKeyScope | readonly ApiKeyScope[] | null,
   request: HttpRequest,
   given: string | undefined = keyInHeaders(request),
 ): Promise<ApiKey> => {
@@ -103,8 +113,9 @@ export const allowApiKey = async (
   if (scope === null) {
     throw new AppError('forbidden', 'Only an owner who is signed in may do this', { requiredRole: 'owner' })
   }
-  if (!scopeAllows(key.scopes, scope)) {
-    throw new AppError('forbidden', 'The API key lacks the required scope', { requiredScope: scope })
+  const scopes = [scope].flat()
+  if (!scopes.some((one) => scopeAllows(key.scopes, one))) {
+    throw new AppError('forbidden', 'The API key lacks the required scope', { requiredScope: scopes[0] })
   }
   requireAllowedOrigin(key, request.headers.origin)
   return key
@@ -133,10 +144,10 @@ const allowBeacon = async (
   options: JsonBodyOptions,
 ): Promise<Sender> => {
   if (keyInHeaders(request) !== undefined)
-    return { apiKey: await allowApiKey(apiKeys, access.scope, request) }
+    return { apiKey: await allowApiKey(apiKeys, scopesOf(access), request) }
   const inQuery = queryOf(request.url)?.get(KEY_NAME) ?? undefined
   const body = inQuery === undefined && isText(request) ? await readBeacon(request, options) : undefined
-  const apiKey = await allowApiKey(apiKeys, access.scope, request, inQuery ?? keyInBody(body) ?? '')
+  const apiKey = await allowApiKey(apiKeys, scopesOf(access), request, inQuery ?? keyInBody(body) ?? '')
   if (apiKey.kind !== 'pub')
     throw new AppError(
       'forbidden',

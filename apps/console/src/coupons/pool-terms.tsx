@@ -1,0 +1,69 @@
+import { useState } from 'react'
+import type { CouponPool } from '../api/types.ts'
+import { Button, For } from '../ui/button.tsx'
+import { Card, Facts } from '../ui/card.tsx'
+import { Modal } from '../ui/dialog.tsx'
+import { formatMoney } from '../ui/format.tsx'
+import { formatDiscount } from './discount.ts'
+import { TermsForm } from './terms-form.tsx'
+import { TryCart } from './try-cart.tsx'
+
+/** What a pool grants, how much of its budget is used, and a cart to try it with. */
+export const PoolTerms = ({ pool }: { pool: CouponPool }) => {
+  const [dialog, setDialog] = useState<'edit' | 'try'>()
+  const close = () => setDialog(undefined)
+  const { discount, rules, stackable, budgetAmount, budgetUsedAmount, status } = pool
+  const currency = discount.currency ?? budgetAmount?.currency ?? ''
+  const amount = (value: number | undefined) =>
+    value === undefined ? undefined : formatMoney(value, currency)
+  const facts: (readonly [string, string | undefined])[] = [
+    ['Discount', formatDiscount(discount)],
+    ['At least', amount(rules?.minimumAmount)],
+    ['At most', amount(rules?.maximumAmount)],
+    ['Only SKUs', rules?.includedSkus?.join(', ')],
+    ['Not SKUs', rules?.excludedSkus?.join(', ')],
+    ['Only categories', rules?.includedCategories?.join(', ')],
+    ['Not categories', rules?.excludedCategories?.join(', ')],
+    ['First order', rules?.firstOrderOnly ? 'only' : undefined],
+    ['Condition', rules?.condition && JSON.stringify(rules.condition)],
+    ['Other coupons', stackable ? 'combines with those that do' : 'applies alone'],
+  ]
+  return (
+    <Card
+      title="Discount and rules"
+      padded
+      actions={
+        <>
+          <Button onClick={() => setDialog('try')}>Try a cart</Button>
+          {status !== 'archived' && (
+            <For atLeast="editor">
+              <Button onClick={() => setDialog('edit')}>Edit discount and rules</Button>
+            </For>
+          )}
+        </>
+      }
+    >
+      {budgetAmount && (
+        <div className="mb-4 flex flex-col gap-1">
+          <span id="budget" className="text-muted">
+            {formatMoney(budgetUsedAmount, budgetAmount.currency)} of{' '}
+            {formatMoney(budgetAmount.amount, budgetAmount.currency)} granted
+          </span>
+          <progress
+            aria-labelledby="budget"
+            value={Math.min(budgetUsedAmount, budgetAmount.amount)}
+            max={Math.max(1, budgetAmount.amount)}
+            className="h-2 w-full accent-accent"
+          />
+        </div>
+      )}
+      <Facts rows={facts.filter(([, value]) => value !== undefined)} />
+      <Modal open={dialog === 'edit'} onClose={close} title="Discount and rules">
+        <TermsForm pool={pool} onDone={close} onCancel={close} />
+      </Modal>
+      <Modal open={dialog === 'try'} onClose={close} title="Try a cart">
+        <TryCart pool={pool} />
+      </Modal>
+    </Card>
+  )
+}

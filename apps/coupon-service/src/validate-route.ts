@@ -1,0 +1,50 @@
+import {
+  AppError,
+  currencyOf,
+  MAX_CART_BODY_BYTES,
+  validateCoupons as operation,
+  requireValid,
+  validateRequest,
+} from '@waymark/contracts'
+import { type CorePlatform, keyRoute, type Route } from '@waymark/service-kit'
+import type { MissLimit } from './look-up-route.ts'
+import { requireCountable } from './redeem-route.ts'
+import type { CartRequest, createValidateCart } from './validate-cart.ts'
+
+type Deps = {
+  apiKeys: CorePlatform['apiKeys']
+  missLimit: MissLimit
+  validateCart: ReturnType<typeof createValidateCart>
+}
+
+/** What codes grant for a cart. A code that does not exist counts as a failed look-up. */
+export const validateRoute = ({ apiKeys, missLimit, validateCart }: Deps): Route =>
+  keyRoute(
+    operation,
+    { apiKeys, limitRequests: requireFewMisses(missLimit), maxBodyBytes: MAX_CART_BODY_BYTES },
+    async ({ apiKey, request: { ip }, body }) => {
+      const result = await validateCart(apiKey.projectId, parseCart(body.value))
+      for (const coupon of result.coupons)
+        if (coupon.reason === 'not_found') await missLimit.countMiss(apiKey, ip)
+      return { body: result }
+    },
+  )
+
+const requireFewMisses =
+  (missLimit: MissLimit): NonNullable<Parameters<typeof keyRoute>[1]['limitRequests']> =>
+  async (apiKey, { ip }) =>
+    missLimit.requireFewMisses(apiKey, ip)
+
+/** Reads the body of a request to validate a cart. @throws AppError bad_request */
+export const parseCart = (body: unknown): CartRequest => {
+  const { code, codes, ...request } = requireValid(validateRequest, body)
+  if ((code === undefined) === (codes === undefined))
+    throw new AppError('bad_request', 'Exactly one of code and codes is required')
+  const { items, shippingAmount = 0 } = request
+  return {
+    codes: codes ?? [code ?? ''],
+    userId: request.userId ?? null,
+    visitorId: request.visitorId ?? null,
+    cart: requireCountable({ currency: currencyOf(request.currency) ?? '', items, shippingAmount }),
+  }
+}

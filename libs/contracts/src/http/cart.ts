@@ -1,0 +1,79 @@
+import { type Static, Type } from 'typebox'
+import { CURRENCY_DESCRIPTION } from '../currency.ts'
+import { NOT_BLANK, PRINTABLE } from '../schema-parts.ts'
+import { compileValidator } from '../validator.ts'
+import { optionalId } from './identify.ts'
+
+/** Maximum lines of a cart, units of a line, and codes of a request. */
+export const MAX_CART_LINES = 200
+export const MAX_LINE_QUANTITY = 1_000_000
+export const MAX_CART_CODES = 10
+/** Maximum size of a request with a cart after decompression, in bytes. */
+export const MAX_CART_BODY_BYTES = 128 * 1024
+
+const Amount = (description: string) =>
+  Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description })
+
+export const CartItem = Type.Object(
+  {
+    sku: Type.String({ minLength: 1, maxLength: 200, ...PRINTABLE }),
+    category: Type.Optional(Type.String({ minLength: 1, maxLength: 200, ...PRINTABLE })),
+    quantity: Type.Integer({ minimum: 1, maximum: MAX_LINE_QUANTITY }),
+    unitAmount: Amount('The price of one unit, in minor units.'),
+  },
+  { additionalProperties: false },
+)
+export type CartItem = Static<typeof CartItem>
+
+export const CartItems = Type.Array(CartItem, {
+  minItems: 1,
+  maxItems: MAX_CART_LINES,
+  description: 'The lines of the cart. All of them with the shipping amount to at most 2^53 - 1.',
+})
+
+export const ShippingAmount = Type.Optional(Amount('What the shipping costs, in minor units. Default: 0.'))
+
+export const CartCode = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  ...NOT_BLANK,
+  description: 'Case and dashes do not matter.',
+})
+
+/** A cart and the person that it belongs to. */
+export const cartFields = {
+  userId: optionalId('Whose cart it is. Needed for pools with a limit or a rule about the person.'),
+  visitorId: optionalId('Whose cart it is, when there is no userId.'),
+  currency: Type.String({ format: 'currency', description: CURRENCY_DESCRIPTION }),
+  items: CartItems,
+  shippingAmount: ShippingAmount,
+}
+
+export const CartRequest = Type.Object(cartFields)
+export type CartRequest = Static<typeof CartRequest>
+
+export const ValidateRequest = Type.Object(
+  {
+    code: Type.Optional(CartCode),
+    codes: Type.Optional(
+      Type.Array(CartCode, {
+        minItems: 1,
+        maxItems: MAX_CART_CODES,
+        description: 'Several codes for one cart, instead of `code`.',
+      }),
+    ),
+    ...cartFields,
+  },
+  { additionalProperties: false },
+)
+export type ValidateRequest = Static<typeof ValidateRequest>
+export const validateRequest = compileValidator(ValidateRequest)
+
+/** The discounts of the lines of a cart, in its order. */
+export const DiscountedItems = Type.Array(
+  Type.Object({
+    sku: Type.String(),
+    discountAmount: Type.Integer({ description: 'Of all units of the line.' }),
+  }),
+  { description: 'One for each line, in the order of the request.' },
+)

@@ -1,0 +1,91 @@
+import type { CartItem, CartRefusal, CouponRules, Discount } from '@waymark/contracts'
+import { compileLogic, logicData } from '../logic/compile-logic.ts'
+import type { WorkBudget } from '../logic/work-budget.ts'
+import { sumOf } from './money.ts'
+
+/** A cart with amounts in minor units. The sum of its items and the shipping is a safe integer. */
+export type Cart = { currency: string; items: readonly CartItem[]; shippingAmount: number }
+
+/** What a pool grants, and under which rules. `used` is the part of the budget that was granted. */
+export type CartPool = {
+  id: string
+  discount: Discount
+  rules: CouponRules | null
+  stackable: boolean
+  budget: { amount: number; currency: string; used: number } | null
+}
+
+/** The person of a cart. `hasOrdered`: a conversion with an amount is stored. */
+export type Shopper = { traits: Readonly<Record<string, unknown>>; hasOrdered: boolean }
+
+export const amountOf = ({ quantity, unitAmount }: CartItem): number => quantity * unitAmount
+
+/** Whether a cart's total is a safe integer, as `discountCart` needs. */
+export const isCountable = ({ items, shippingAmount }: Cart): boolean =>
+  items.reduce(
+    (sum, { quantity, unitAmount }) => sum + BigInt(quantity) * BigInt(unitAmount),
+    BigInt(shippingAmount),
+  ) <= BigInt(Number.MAX_SAFE_INTEGER)
+
+/** The currency of all amounts of a pool; undefined when it has none and applies to every currency. */
+const currencyOfPool = ({ discount, budget }: Pick<CartPool, 'discount' | 'budget'>) =>
+  discount.currency ?? budget?.currency
+
+/** Whether a pool's coupons are redeemed only for a cart. */
+export const needsCart = ({ rules, budget }: Pick<CartPool, 'rules' | 'budget'>): boolean =>
+  rules !== null || budget !== null
+
+/** Whether a coupon applies to an item. An exclusion wins over an inclusion. */
+export const isEligible = ({ sku, category }: CartItem, rules: CouponRules | null): boolean => {
+  const { includedSkus, includedCategories, excludedSkus, excludedCategories } = rules ?? {}
+  const isIn = (skus?: readonly string[], categories?: readonly string[]) =>
+    (skus?.includes(sku) ?? false) || (category !== undefined && (categories?.includes(category) ?? false))
+  if (isIn(excludedSkus, excludedCategories)) return false
+  const all = includedSkus === undefined && includedCategories === undefined
+  return all || isIn(includedSkus, includedCategories)
+}
+
+/** The units that `buy_x_get_y` counts: those that cost something. */
+const countedUnits = (items: readonly CartItem[]): number =>
+  sumOf(items.map(({ quantity, unitAmount }) => (unitAmount > 0 ? quantity : 0)))
+
+/**
+ * The first rule of a pool that a cart does not meet; undefined when it meets all. Amounts are those of the eligible items
+ * before any discount. `shopper` is undefined when the request names no person.
+ */
+export const cartRefusalOf = (
+  cart: Cart,
+  pool: CartPool,
+  shopper: Shopper | undefined,
+  work: WorkBudget,
+): CartRefusal | undefined => {
+  const { discount, rules } = pool
+  const currency = currencyOfPool(pool)
+  if (currency !== undefined && currency !== cart.currency) return 'currency_mismatch'
+  const eligible = cart.items.filter((item) => isEligible(item, rules))
+  if (eligible.length === 0) return 'no_eligible_items'
+  const total = sumOf(eligible.map(amountOf))
+  if (total < (rules?.minimumAmount ?? 0)) return 'minimum_not_reached'
+  if (total > (rules?.maximumAmount ?? total)) return 'maximum_exceeded'
+  if (countedUnits(eligible) < unitsNeeded(discount)) return 'quantity_not_reached'
+  return personRefusalOf(rules, shopper, work)
+}
+
+const unitsNeeded = ({ type, buyQuantity, getQuantity }: Discount): number =>
+  type === 'buy_x_get_y' && buyQuantity !== undefined && getQuantity !== undefined
+    ? buyQuantity + getQuantity
+    : 0
+
+const personRefusalOf = (
+  rules: CouponRules | null,
+  shopper: Shopper | undefined,
+  work: WorkBudget,
+): CartRefusal | undefined => {
+  const { firstOrderOnly = false, condition = null } = rules ?? {}
+  if (!firstOrderOnly && condition === null) return undefined
+  if (shopper === undefined) return 'person_required'
+  if (firstOrderOnly && shopper.hasOrdered) return 'not_first_order'
+  if (condition === null) return undefined
+  const data = logicData({ traits: shopper.traits })
+  return compileLogic(condition).evaluate(data, work) === 'holds' ? undefined : 'condition_not_met'
+}

@@ -1,0 +1,49 @@
+import type { ClientBase, Pool } from 'pg'
+
+/** The person of a cart by their id, the user's first. */
+export type ShopperRef = { projectId: string; userId: string | null; visitorId: string | null }
+
+/** A known person. `profileIds` are those of the profile and of all that were merged into it. */
+export type KnownShopper = { traits: Record<string, unknown>; hasOrdered: boolean; profileIds: string[] }
+
+// `coupon_redeemed` is an event of Waymark, and no order.
+const FIND = `
+  SELECT p.traits, merged.ids AS "profileIds", EXISTS (
+      SELECT FROM ingest.conversions o
+      WHERE o.project_id = p.project_id AND o.profile_id = ANY(merged.ids) AND o.amount > 0
+        AND o.event_name <> 'coupon_redeemed'
+    ) AS "hasOrdered"
+  FROM ingest.identities i
+  JOIN ingest.profiles p ON p.id = i.profile_id
+  CROSS JOIN LATERAL (
+    SELECT ARRAY(SELECT p.id UNION ALL SELECT m.id FROM ingest.profiles m WHERE m.merged_into = p.id) AS ids
+  ) merged
+  WHERE i.project_id = $1 AND i.kind = $2 AND i.value = $3`
+
+/** Finds the person of a cart without creating a profile; undefined when there is none yet. */
+export const findShopper = async (
+  db: Pool | ClientBase,
+  { projectId, userId, visitorId }: ShopperRef,
+): Promise<KnownShopper | undefined> => {
+  const values = userId === null ? [projectId, 'visitor', visitorId] : [projectId, 'user', userId]
+  const { rows } = await db.query<KnownShopper>({ name: 'find-shopper', text: FIND, values })
+  return rows[0]
+}
+
+const COUNTS = `
+  SELECT pool_id, sum(redeemed)::int AS redeemed FROM coupon.profile_counts
+  WHERE pool_id = ANY($1::uuid[]) AND profile_id = ANY($2::uuid[]) GROUP BY pool_id`
+
+/** How often a person has redeemed coupons of pools, by the id of the pool. */
+export const countsOfShopper = async (
+  db: Pool | ClientBase,
+  poolIds: readonly string[],
+  { profileIds }: KnownShopper,
+): Promise<ReadonlyMap<string, number>> => {
+  const { rows } = await db.query<{ pool_id: string; redeemed: number }>({
+    name: 'counts-of-shopper',
+    text: COUNTS,
+    values: [poolIds, profileIds],
+  })
+  return new Map(rows.map(({ pool_id, redeemed }) => [pool_id, redeemed]))
+}
