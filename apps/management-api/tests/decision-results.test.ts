@@ -265,7 +265,7 @@ describe.skipIf(!services)('the results of a decision', () => {
     expect(warnings.map(({ code }) => code)).toEqual(['different_splits', 'too_few_people'])
   })
 
-  it('are empty before anybody was exposed', async () => {
+  it('are empty before the first exposure', async () => {
     const decision = await create({ metrics: [{ eventName: 'order', kind: 'count', goal: 'up' }] })
     const { metrics, sampleRatio } = await resultsOf(decision.key)
     expect(metrics[0]).toMatchObject({

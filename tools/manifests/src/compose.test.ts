@@ -161,7 +161,7 @@ describe('the containers of docker-compose.yml', () => {
     expect(setup?.environment).toEqual({ DEMO_BASE_URL: '', DEMO_FILE: '' })
     const caddyfile = readFileSync(path.join(ROOT, 'deploy/docker/Caddyfile'), 'utf8')
     const port = /reverse_proxy proxy:(\d+)/.exec(caddyfile)?.[1]
-    // Forwarded headers are believed on this port, so nobody else may reach it.
+    // Forwarded headers are believed on this port, so no other host may reach it.
     const nginx = readFileSync(path.join(ROOT, 'deploy/docker/nginx.conf'), 'utf8')
     expect(nginx).toContain(`${port} $http_x_forwarded_for;`)
     expect(nginx).toContain(`listen ${port};`)

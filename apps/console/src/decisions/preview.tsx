@@ -47,7 +47,7 @@ export const Preview = ({ decisionKey }: { decisionKey: string }) => {
                 ['visitorId', 'Visitor id'],
               ]}
             />
-            <Input label="Id" name="id" required maxLength={200} defaultValue="somebody" />
+            <Input label="Id" name="id" required maxLength={200} defaultValue="visitor-1" />
           </div>
           <TextArea
             label="Traits instead of the stored ones"

@@ -57,7 +57,7 @@ export const Deliveries = () => {
                       params={{ projectId, id: profileId }}
                       className={rowLinkClass}
                     >
-                      {recipient ?? 'somebody'}
+                      {recipient ?? 'someone'}
                     </Link>
                   ) : (
                     (recipient ?? '–')

@@ -101,7 +101,7 @@ export const Suppressions = () => {
                 <ApiCommand
                   does="suppresses an address"
                   resource="suppressions"
-                  body={{ address: 'somebody@shop.example' }}
+                  body={{ address: 'ann@shop.example' }}
                 />
               </For>
             </EmptyState>

@@ -131,7 +131,7 @@ export const ProviderForm = ({
             <Input
               label={`Group of role ${at + 1}`}
               hideLabel
-              placeholder="everybody"
+              placeholder="everyone"
               value={group ?? ''}
               maxLength={200}
               onChange={(event) => change(at, { group: event.target.value || null })}

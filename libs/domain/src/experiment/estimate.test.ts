@@ -34,7 +34,7 @@ describe('an estimate', () => {
     expect(estimateOf(sampleOf([7, 7]))).toEqual({ people: 2, mean: 7, variance: 0 })
   })
 
-  it('has no variance when all values are the same, whatever rounding does', () => {
+  it('has no variance when all values are the same, with any rounding', () => {
     const same = (value: number) => estimateOf(sampleOf(Array.from({ length: 1_000 }, () => value)))?.variance
     expect([0.1, 1 / 3, 123_456.789].map(same)).toEqual([0, 0, 0])
   })
@@ -54,7 +54,7 @@ describe('an adjustment by the past', () => {
 
   it.each<[string, Sample[]]>([
     ['nothing is known of it', [sampleOf([1, 2, 3]), sampleOf([3, 4, 6])]],
-    ['it is the same for everybody', [sampleOf([1, 2, 3], [0, 0, 0]), sampleOf([3, 4, 6], [0, 0, 0])]],
+    ['it is the same for everyone', [sampleOf([1, 2, 3], [0, 0, 0]), sampleOf([3, 4, 6], [0, 0, 0])]],
     ['it explains nothing', [sampleOf([1, 2, 1, 2], [0, 0, 1, 1]), sampleOf([1, 2, 1, 2], [0, 0, 1, 1])]],
   ])('changes nothing when %s', (_what, samples) => {
     expect(adjustedEstimates(samples)).toEqual({

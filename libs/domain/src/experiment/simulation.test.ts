@@ -27,7 +27,7 @@ const converts =
   (rate: number): Draw =>
   (random) =>
     random() < rate ? 1 : 0
-/** Nobody but one in five buys, for an exponentially distributed amount. */
+/** One in five buys, for an exponentially distributed amount. */
 const spends =
   (mean: number): Draw =>
   (random) =>
