@@ -124,7 +124,7 @@ describe.skipIf(CHROMIUM === undefined)('the console by keyboard alone', () => {
         seen.add(now.id)
       } while (seen.size <= MAX_TABS)
       expect(seen.size).toBeGreaterThan(15)
-      // After the last element, the focus leaves the page or begins anew.
+      // After the last element, the focus leaves the page or begins again.
       expect([undefined, 'A Skip to the content']).toContain(now?.name)
     }
   })

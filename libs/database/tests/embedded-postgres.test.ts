@@ -163,7 +163,7 @@ test('works below a path with spaces and quotes, with a database name that needs
   expect(await query(server.url, 'SELECT n, current_database() FROM kept')).toEqual([[42, 'my "site" é']])
 })
 
-test('restarts a server that dies, on the same port', async () => {
+test('restarts a server that ends, on the same port', async () => {
   const dataDir = path.join(await workDir(), 'postgres')
   const lines: string[] = []
   const first = await start({ dataDir, log: (line) => lines.push(line) })

@@ -41,8 +41,8 @@ export const startHttp = async (
       ? { method: 'GET' as const, headers }
       : { method: 'POST' as const, headers: { 'Content-Type': 'application/json', ...headers } }),
     ...(typeof body === 'string' && { body }),
-    ...(typeof body === 'function' && { requests: [anew(() => ({ body: body() }))] }),
-    ...(typeof path === 'function' && { requests: [anew(() => ({ path: path() }))] }),
+    ...(typeof body === 'function' && { requests: [repeatedly(() => ({ body: body() }))] }),
+    ...(typeof path === 'function' && { requests: [repeatedly(() => ({ path: path() }))] }),
     connections: CONNECTIONS,
   }
   return {
@@ -61,7 +61,7 @@ export const startHttp = async (
   }
 }
 
-const anew = (change: () => object): autocannon.Request => ({
+const repeatedly = (change: () => object): autocannon.Request => ({
   setupRequest: (request) => ({ ...request, ...change() }),
 })
 

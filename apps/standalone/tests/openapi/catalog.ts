@@ -116,7 +116,7 @@ export const catalogExamples: Example[] = [
     good: async (world) => {
       const { id, definitionId, eventName } = await reject(world)
       await world.call(updateEventDefinition, { params: { id: definitionId }, body: { schema: {} } })
-      await eventually('the definition is mended everywhere', async () => {
+      await eventually('every process has the fixed definition', async () => {
         const { status } = await world.call(trackEvents, { body: { eventName }, query: { sync: '1' } })
         return status === 200
       })

@@ -150,7 +150,7 @@ export const openDataDir = async (options: Options): Promise<DataDir> => {
   const content = await unlessMissing(readdir(dataDir))
   if (isLink && !content) {
     throw new Error(
-      `The data directory ${dataDir} links to a directory that is gone: remove the link to start anew`,
+      `The data directory ${dataDir} links to a directory that is gone: remove the link to start with an empty database`,
     )
   }
   const mayGoElsewhere = isRoot() && !isLink && !content?.length

@@ -142,7 +142,7 @@ export const personalData: readonly PersonalData[] = [
     purge: `DELETE FROM ingest.outbox WHERE id IN (
         SELECT id FROM ingest.outbox, LATERAL (SELECT value::jsonb AS record) parsed,
           LATERAL (SELECT coalesce(record->'record', record) AS record) inner_record,
-          LATERAL (SELECT coalesce(inner_record.record->'event', inner_record.record) AS event) told
+          LATERAL (SELECT coalesce(inner_record.record->'event', inner_record.record) AS event) inner_event
         WHERE key IN (
             SELECT {projectId}::text || ':' || id FROM unnest({visitorIds} || {userIds}) AS id
             UNION ALL
