@@ -13,7 +13,7 @@ import { AcceptInvitation } from './account/invitation.tsx'
 import { ForgotPassword, ResetPassword, VerifyEmail } from './account/recover.tsx'
 import { SignIn } from './account/sign-in.tsx'
 import { SignUp } from './account/sign-up.tsx'
-import { LinkFailed, SignedIn } from './account/signed-in.tsx'
+import { LinkFailed, ProofFailed, Proved, SignedIn } from './account/signed-in.tsx'
 import { accountQuery, mayBeSignedIn } from './api/session.ts'
 import { NoProject } from './shell/no-project.tsx'
 import { NotFound, PageError, PageLoading } from './shell/page-states.tsx'
@@ -59,6 +59,8 @@ const signIn = createRoute({ getParentRoute: () => root, path: '/sign-in', compo
 const signUp = createRoute({ getParentRoute: () => root, path: '/sign-up', component: SignUp })
 const signedIn = createRoute({ getParentRoute: () => root, path: '/signed-in', component: SignedIn })
 const linkFailed = createRoute({ getParentRoute: () => root, path: '/link-failed', component: LinkFailed })
+const proved = createRoute({ getParentRoute: () => root, path: '/proved', component: Proved })
+const proofFailed = createRoute({ getParentRoute: () => root, path: '/proof-failed', component: ProofFailed })
 const forgotPassword = createRoute({
   getParentRoute: () => root,
   path: '/forgot-password',
@@ -337,6 +339,8 @@ const tree = root.addChildren([
   signUp,
   signedIn,
   linkFailed,
+  proved,
+  proofFailed,
   forgotPassword,
   resetPassword,
   secondFactor,

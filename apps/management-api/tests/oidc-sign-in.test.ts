@@ -576,6 +576,46 @@ describe.skipIf(!services)('a sign-in with a provider', () => {
       expect(await reached(member.jar)).toBe(true)
     })
 
+    it('requires a second factor as well: of owners with their password, while a provider asks for its own', async () => {
+      const { owner, providerId, projectId } = await company()
+      const member = await world.owner()
+      await world.db.prisma.projectMember.create({
+        data: { projectId, userId: member.userId, role: 'admin' },
+      })
+      user(member.email)
+      expect(await world.link(member.jar, providerId)).toEqual(DONE)
+      await world.db.prisma.tenant.update({
+        where: { id: owner.tenantId },
+        data: { requiresSecondFactor: true },
+      })
+      // Otherwise a known password would be enough to add a provider, which then satisfies the requirement.
+      expect(await require(owner.jar, true)).toBe(403)
+      expect(await world.statusOf(owner.jar, 'GET', '/api/tenant/oidc-providers')).toBe(403)
+      const setUp = (userId: string) =>
+        world.db.prisma.secondFactor.create({
+          data: { userId, secret: new Uint8Array(20), setUpAt: new Date() },
+        })
+      await setUp(owner.userId)
+      expect(await require(owner.jar, true)).toBe(200)
+      const read = (jar: Jar, id = projectId) => world.statusOf(jar, 'GET', `/api/projects/${id}`)
+      expect(await read(owner.jar)).toBe(200)
+      // Of a member neither the password nor the own second factor is enough, and their own tenant asks for nothing.
+      expect(await read(member.jar)).toBe(404)
+      await setUp(member.userId)
+      expect([await read(member.jar), await read(member.jar, member.projectId)]).toEqual([404, 200])
+      const jar = createJar()
+      expect(await world.signIn(jar, providerId)).toEqual(DONE)
+      expect(await read(jar)).toBe(200)
+      // An owner whose second factor is gone does not get in with the password, but with the provider.
+      await world.db.prisma.secondFactor.delete({ where: { userId: owner.userId } })
+      expect(await read(owner.jar)).toBe(403)
+      user(owner.email)
+      expect(await world.link(owner.jar, providerId)).toEqual(DONE)
+      const other = createJar()
+      expect(await world.signIn(other, providerId)).toEqual(DONE)
+      expect(await read(other)).toBe(200)
+    })
+
     it('needs a provider, and keeps the last one', async () => {
       const owner = await world.owner()
       expect(await require(owner.jar, true)).toBe(422)

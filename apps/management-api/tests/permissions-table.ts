@@ -35,6 +35,7 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   findOidcProviders: 'anyone',
   startOidcSignIn: 'anyone',
   finishOidcSignIn: 'anyone',
+  reauthenticateWithProvider: 'signed in',
   endOidcSessions: 'anyone',
   listIdentities: 'signed in',
   linkIdentity: 'signed in',

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type AccountView, RECOVERY_CODES } from '@waymark/contracts'
-import { services } from '@waymark/testing'
+import { eventually, services } from '@waymark/testing'
 import { generate } from 'otplib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { forgetExpired } from '../src/accounts/session-queries.ts'
@@ -233,6 +233,30 @@ describe.skipIf(!services)('a second factor', () => {
         errors: [{ field: 'code', rule: 'mismatch' }],
       })
       expect((await complete(fresh, { code: await newCode(secret) })).status).toBe(200)
+    })
+
+    it('is asked for when it is set up at the instant of a sign-in with the password', async () => {
+      const { browser, email } = await register()
+      const started = await post(browser, 'second-factor')
+      const code = await newCode(((await started.json()) as { secret: string }).secret)
+      const phone = management.browser()
+      const areWaiting = async (count: number) => {
+        const { rowCount } = await management.db.pool.query(`
+          SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+        return rowCount === count
+      }
+      // The set-up waits in the middle of its transaction, and the sign-in for the set-up.
+      const answers = await management.db.transaction(async (client) => {
+        await client.query('LOCK TABLE core.recovery_codes IN EXCLUSIVE MODE')
+        const confirming = post(browser, 'second-factor/confirm', { code })
+        await eventually('the set-up waits', () => areWaiting(1))
+        const signingIn = login(phone, email)
+        await eventually('the sign-in waits', () => areWaiting(2))
+        return [confirming, signingIn] as const
+      })
+      const [confirmed, signedIn] = await Promise.all(answers)
+      expect([confirmed.status, signedIn.status]).toEqual([200, 202])
+      expect([await statusOf(browser), await statusOf(phone)]).toEqual([200, 401])
     })
 
     it('accepts a code of the step before and after, and none further away', async () => {

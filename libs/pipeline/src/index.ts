@@ -1,4 +1,5 @@
 export * from './archive/index.ts'
+export * from './audit/index.ts'
 export * from './coupons/index.ts'
 export * from './decisions/index.ts'
 export * from './email/index.ts'

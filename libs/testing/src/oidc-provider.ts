@@ -99,6 +99,7 @@ export const startProvider = async (): Promise<TestProvider> => {
         redirect_uris: ['http://localhost/unused'],
         backchannel_logout_uri: `${url}/relay-logout`,
         backchannel_logout_session_required: true,
+        require_auth_time: true,
       },
     ],
     jwks: { keys: [key] },

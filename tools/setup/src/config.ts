@@ -85,12 +85,17 @@ export const setupConfig = {
       'ACCOUNT_EMAIL',
       Type.String({
         default: '',
-        description: 'Email address of the account that the step `account` creates.',
+        description:
+          'Email address of the account that the step `account` creates, or whose second factor `reset-second-factor` removes.',
       }),
     ),
     name: variable(
       'ACCOUNT_NAME',
-      Type.String({ default: '', maxLength: 200, description: 'Name of the owner of that account.' }),
+      Type.String({
+        default: '',
+        maxLength: 200,
+        description: 'Name of the owner of the account that is created.',
+      }),
     ),
   },
   demo: {

@@ -23,6 +23,7 @@ import {
 import { setupConfig } from './config.ts'
 import { createAccount } from './create-account.ts'
 import { demoInFile, demoInSecret, isComplete, surroundingCluster } from './demo-store.ts'
+import { resetSecondFactor } from './reset-second-factor.ts'
 import { readArguments } from './steps.ts'
 
 /** The roles with a password. */
@@ -34,10 +35,11 @@ const rolesOptions = ({ prefix, passwords }: Config<typeof setupConfig>['roles']
 // By default, standard output is only for demo.json.
 const env = { ...process.env, LOG_LEVEL: process.env.LOG_LEVEL || 'warn' }
 
-// Runs the named steps, or all except `account`:
+// Runs the named steps, or all except `account` and `reset-second-factor`:
 // - `migrate` migrates the stores, sets up the database roles of services, and creates partitions;
-// - `topics` creates topics; `demo` creates the demo project; `account` creates an account and prints its credentials.
-// Steps are idempotent, except `account`. `--new-demo-key` replaces the key and the password of the demo project.
+// - `topics` creates topics; `demo` creates the demo project; `account` creates an account and prints its credentials;
+// - `reset-second-factor` removes the second factor of an account.
+// Steps are idempotent, except `account` and `reset-second-factor`. `--new-demo-key` replaces the key and the password of the demo project.
 await runService('setup', env, async ({ log, scope, signal }) => {
   const { steps, newDemoKey } = readArguments(process.argv.slice(2))
   const config = readConfig(setupConfig, env)
@@ -79,7 +81,7 @@ await runService('setup', env, async ({ log, scope, signal }) => {
     const create = () => ensureKafkaTopics(kafka, topics, wanted, log)
     await retryFor(create, { ms: config.topics.waitMs, what: 'Kafka', log, signal })
   }
-  if (steps.has('migrate') || steps.has('demo') || steps.has('account')) {
+  if ([...steps].some((step) => step !== 'topics')) {
     const db = openDatabase({
       url,
       poolSize: 2,
@@ -101,6 +103,8 @@ await runService('setup', env, async ({ log, scope, signal }) => {
     if (steps.has('demo') && config.demo.baseUrl !== '') await keepDemo(db)
     if (steps.has('account'))
       process.stdout.write(`${JSON.stringify(await createAccount(db, config.account), null, 2)}\n`)
+    if (steps.has('reset-second-factor'))
+      process.stdout.write(`${JSON.stringify(await resetSecondFactor(db, config.account.email))}\n`)
   }
   await scope.dispose()
 })

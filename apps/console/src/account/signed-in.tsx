@@ -1,5 +1,6 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect } from 'react'
+import { noteProved } from '../api/reauthentication.ts'
 import { noteSignedIn } from '../api/session.ts'
 import { Notice } from '../ui/states.tsx'
 import { AccountFrame, linkClass } from './frame.tsx'
@@ -15,6 +16,27 @@ export const SignedIn = () => {
     openNext()
   }, [])
   return <AccountFrame title="Signed in">{null}</AccountFrame>
+}
+
+/** Where a user proves at the provider who they are, in a tab of its own. */
+export const Proved = () => {
+  useEffect(noteProved, [])
+  return (
+    <AccountFrame title="Thank you">
+      <p role="status">You can close this tab. The page in the other tab continues.</p>
+    </AccountFrame>
+  )
+}
+
+/** Shown when the provider has not proved who the user is. */
+export const ProofFailed = () => {
+  const { failure = '' } = useSearch({ strict: false }) as { failure?: string }
+  return (
+    <AccountFrame title="It was not confirmed that it is you">
+      <Notice tone="danger">{failureText(failure)}</Notice>
+      <p className="mt-4">Close this tab, and begin again in the other one.</p>
+    </AccountFrame>
+  )
 }
 
 /** Shown when a provider could not be linked to the account. */

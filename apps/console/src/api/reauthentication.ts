@@ -1,7 +1,7 @@
 import type { SecondFactorCode } from './types.ts'
 
-/** How a user proves who they are: with a code of their second factor, or with their password. */
-export type ProofMethod = 'code' | 'password'
+/** How a user proves who they are: with a code of their second factor, their password, or at the provider. */
+export type ProofMethod = 'code' | 'password' | 'provider'
 type Ask = (method: ProofMethod) => Promise<boolean>
 
 let ask: Ask | undefined
@@ -21,6 +21,20 @@ export const askForProof: Ask = (method) => {
     asking = undefined
   })
   return asking
+}
+
+const PROVED = 'proved'
+
+/** Tells other tabs that the user has proved who they are at the provider. */
+export const noteProved = (): void => localStorage.setItem(PROVED, `${Date.now()}`)
+
+/** Calls `callback` when the user proves who they are in another tab. Returns a function that ends this. */
+export const onProvedElsewhere = (callback: () => void): (() => void) => {
+  const listen = ({ key, newValue }: StorageEvent) => {
+    if (key === PROVED && newValue !== null) callback()
+  }
+  addEventListener('storage', listen)
+  return () => removeEventListener('storage', listen)
 }
 
 /** What a user has typed, as a code of the authenticator app or a recovery code. */

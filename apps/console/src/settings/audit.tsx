@@ -62,7 +62,8 @@ export const Audit = () => {
               title: 'Who',
               cell: ({ actor }) => (
                 <span className="flex min-w-28 flex-wrap items-center gap-x-2 font-medium wrap-anywhere">
-                  {actor.name ?? actor.id} {actor.kind === 'key' && <Badge>key</Badge>}
+                  {actor.kind === 'operator' ? 'Operator' : (actor.name ?? actor.id)}{' '}
+                  {actor.kind === 'key' && <Badge>key</Badge>}
                   {actor.accessToken && <Badge>token {actor.accessToken.name ?? '(revoked)'}</Badge>}
                 </span>
               ),

@@ -44,8 +44,10 @@ export type Session = {
   projectIds: readonly string[] | null
 }
 
-/** What a browser keeps of a sign-in that waits for its second factor. */
-type NewChallenge = { token: string; expiresAt: Date }
+/** What a right password leads to: the token of a session, or of a sign-in that waits for its second factor. */
+type PasswordSignIn =
+  | { kind: 'session'; token: string }
+  | { kind: 'challenge'; token: string; expiresAt: Date }
 
 /** Whether a session or access token may be used in a project of its user. */
 export const coversProject = ({ projectIds }: Pick<Session, 'projectIds'>, projectId: string): boolean =>
@@ -104,21 +106,23 @@ const TOUCH = `
   UPDATE core.sessions SET last_seen_at = $2, expires_at = least($3, created_at + interval '${MAX_SESSION_DAYS} days')
   WHERE id = $1`
 
-// FOR SHARE waits for a concurrent password change, after which the hash differs.
+// FOR SHARE waits for a concurrent password change, after which the hash differs, and for a concurrent set-up of a second
+// factor, which the next statement sees.
+const LOCK_USER = 'SELECT FROM core.users WHERE id = $1 AND password_hash = $2 FOR SHARE'
+const HAS_SECOND_FACTOR = 'SELECT FROM core.second_factors WHERE user_id = $1 AND secret IS NOT NULL'
 const START = `
   INSERT INTO core.sessions (id, user_id, token_hash, user_agent, network, created_at, last_seen_at, expires_at)
-  SELECT $1, id, $4, $5, $6, $7, $7, $8 FROM core.users WHERE id = $2 AND password_hash = $3 FOR SHARE`
-
-// FOR SHARE as above.
+  VALUES ($1, $2, $3, $4, $5, $6, $6, $7)`
 const CHALLENGE = `
-  INSERT INTO core.sign_in_challenges (id, user_id, token_hash, expires_at)
-  SELECT $1, id, $4, $5 FROM core.users WHERE id = $2 AND password_hash = $3 FOR SHARE`
+  INSERT INTO core.sign_in_challenges (id, user_id, token_hash, expires_at) VALUES ($1, $2, $3, $4)`
 
 // FOR SHARE waits for a concurrent unlinking.
 const START_OF_IDENTITY = `
   INSERT INTO core.sessions
-    (id, user_id, token_hash, user_agent, network, created_at, last_seen_at, expires_at, identity_id, provider_session_id)
-  SELECT $1, user_id, $3, $4, $5, $6, $6, $7, id, $8 FROM core.user_identities WHERE id = $2 FOR SHARE`
+    (id, user_id, token_hash, user_agent, network, created_at, last_seen_at, expires_at, identity_id, provider_session_id,
+     verified_at)
+  SELECT $1, user_id, $3, $4, $5, $6, $6, $7, id, $8, least($6, $9::timestamptz)
+  FROM core.user_identities WHERE id = $2 FOR SHARE`
 
 type UserRow = {
   id: string
@@ -153,48 +157,40 @@ const userOf = ({
 })
 
 /** Starts and finds sessions. Only the hash of a session's token is stored. */
-export const createSessions = ({ db: { pool, prisma }, clock }: Pick<Platform, 'db' | 'clock'>) => ({
+export const createSessions = ({
+  db: { pool, prisma, transaction },
+  clock,
+}: Pick<Platform, 'db' | 'clock'>) => ({
   /**
-   * Starts a session for a user whose password matched `passwordHash`. Resolves to its token, or undefined if the
-   * password has been changed since.
+   * Signs a user in whose password matched `passwordHash`: starts a session, or with a second factor a sign-in that waits
+   * for it. Resolves to undefined if the password has been changed since.
    */
-  start: async (
+  startWithPassword: (
     user: { id: string; passwordHash: string },
     { userAgent, network }: Client,
-  ): Promise<string | undefined> => {
-    const { token, hash } = generateToken()
-    const now = clock()
-    const { rowCount } = await pool.query({
-      name: 'start-session',
-      text: START,
-      values: [
+  ): Promise<PasswordSignIn | undefined> =>
+    transaction(async (client) => {
+      const { rowCount } = await client.query(LOCK_USER, [user.id, user.passwordHash])
+      if (rowCount === 0) return undefined
+      const { token, hash } = generateToken()
+      const now = clock()
+      const factors = await client.query(HAS_SECOND_FACTOR, [user.id])
+      if (factors.rowCount !== 0) {
+        const expiresAt = new Date(now + CHALLENGE_MS)
+        await client.query(CHALLENGE, [uuidv7(), user.id, hash, expiresAt])
+        return { kind: 'challenge', token, expiresAt }
+      }
+      await client.query(START, [
         uuidv7(),
         user.id,
-        user.passwordHash,
         hash,
         userAgent?.slice(0, MAX_USER_AGENT_LENGTH) ?? null,
         network,
         new Date(now),
         new Date(now + SESSION_MS),
-      ],
-    })
-    return rowCount === 1 ? token : undefined
-  },
-
-  /**
-   * Notes that the password of a user matched `passwordHash` and that the second factor is awaited. Resolves to the token of
-   * the browser, or undefined if the password has been changed since.
-   */
-  challenge: async (user: { id: string; passwordHash: string }): Promise<NewChallenge | undefined> => {
-    const { token, hash } = generateToken()
-    const expiresAt = new Date(clock() + CHALLENGE_MS)
-    const { rowCount } = await pool.query({
-      name: 'start-challenge',
-      text: CHALLENGE,
-      values: [uuidv7(), user.id, user.passwordHash, hash, expiresAt],
-    })
-    return rowCount === 1 ? { token, expiresAt } : undefined
-  },
+      ])
+      return { kind: 'session', token }
+    }),
 
   /** The sign-in that a browser's token belongs to, unless it has expired or was finished. */
   findChallenge: async (token: string): Promise<Challenge | undefined> => {
@@ -250,11 +246,11 @@ export const createSessions = ({ db: { pool, prisma }, clock }: Pick<Platform, '
 
   /**
    * Starts a session for a user whom a provider has signed in. Resolves to its token, or undefined if the provider was
-   * unlinked meanwhile.
+   * unlinked meanwhile. The user has proved who they are when the provider last asked them, if it says so.
    */
   startOfIdentity: async (
     identityId: string,
-    providerSessionId: string | null,
+    { providerSessionId, signedInAt }: { providerSessionId: string | null; signedInAt: number | null },
     { userAgent, network }: Client,
   ): Promise<string | undefined> => {
     const { token, hash } = generateToken()
@@ -271,6 +267,7 @@ export const createSessions = ({ db: { pool, prisma }, clock }: Pick<Platform, '
         new Date(now),
         new Date(now + SESSION_MS),
         providerSessionId,
+        signedInAt === null ? null : new Date(signedInAt),
       ],
     })
     return rowCount === 1 ? token : undefined

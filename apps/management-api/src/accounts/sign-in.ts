@@ -5,7 +5,6 @@ import { unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { createTenant, createUser, invitationRequired, registrationClosed } from './create-account.ts'
 import { readAccount } from './read-account.ts'
-import { hasSecondFactor } from './second-factors.ts'
 import type { Session } from './session-queries.ts'
 
 /** Registration, sign-in and sign-out. */
@@ -24,11 +23,19 @@ export const signInRoutes = ({
     operation: string,
     client: Client,
   ) => {
-    const token = await sessions.start(user, client)
-    if (token === undefined) throw refused()
+    const begun = await sessions.startWithPassword(user, client)
+    if (!begun) throw refused()
+    const { token } = begun
+    if (begun.kind === 'challenge')
+      return {
+        status: 202,
+        challenge: token,
+        body: { secondFactor: ['code', 'recoveryCode'], expiresAt: begun.expiresAt },
+      }
     await auditLog.recordOfUser(user.id, { operation, client })
     const session = await sessions.find(token)
     return {
+      status: 200,
       token,
       body: await readAccount(
         db,
@@ -65,7 +72,7 @@ export const signInRoutes = ({
         else await createTenant(tx, created.id, tenantName ?? name)
         return created
       })
-      return { status: 201, ...(await begin(user, register.id, client)) }
+      return { ...(await begin(user, register.id, client)), status: 201 }
     }),
 
     accountRoutes.open(login, async ({ body: { password, ...body }, client }) => {
@@ -75,12 +82,7 @@ export const signInRoutes = ({
       const check = () => passwords.verify(password, user?.passwordHash)
       const right = await accountLimits.attempt(email, client.address, check)
       if (!user || !right) throw refused()
-      // Asked after the password, so that the time of an answer does not tell who has an account.
-      if (!(await hasSecondFactor(db.prisma, user.id))) return begin(user, login.id, client)
-      const challenge = await sessions.challenge(user)
-      if (!challenge) throw refused()
-      const { token, expiresAt } = challenge
-      return { status: 202, challenge: token, body: { secondFactor: ['code', 'recoveryCode'], expiresAt } }
+      return begin(user, login.id, client)
     }),
 
     accountRoutes.signedIn(logout, async ({ session, client }) => {

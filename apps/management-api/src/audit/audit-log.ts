@@ -1,16 +1,10 @@
-import { auditRecords } from '@waymark/contracts'
-import { addToOutbox } from '@waymark/pipeline'
+import { type AuditActor, readProjectIds, storeAuditEntries } from '@waymark/pipeline'
 import type { Platform } from '@waymark/service-kit'
-import { v7 as uuidv7 } from 'uuid'
 import type { Client } from '../http/request-parts.ts'
-import { insertAuditEntries, readProjectIds } from './audit-log-queries.ts'
-
-/** Who acted; `accessTokenId` is that of the personal access token of a user who sent one. */
-type Actor = { kind: 'user' | 'key'; id: string; accessTokenId?: string | null }
 
 /** An action to record. */
 type AuditEntry = {
-  actor: Actor
+  actor: AuditActor
   /** An operation's id. */
   operation: string
   resourceId?: string | null
@@ -19,8 +13,6 @@ type AuditEntry = {
   client: Client
 }
 
-/** The outbox lane of entries. */
-const LANE = 'audit'
 const MAX_FIELDS = 50
 const MAX_LENGTH = 200
 
@@ -31,27 +23,16 @@ const MAX_LENGTH = 200
 export const createAuditLog = ({ db, clock, log }: Pick<Platform, 'db' | 'clock' | 'log'>) => {
   const write = (projectIds: readonly string[], entry: AuditEntry): Promise<void> => {
     const { actor, operation, resourceId = null, body, client } = entry
-    const at = new Date(clock())
-    const entries = projectIds.map((projectId) => ({ id: uuidv7(), projectId }))
-    const what = {
+    const action = {
       actor,
       operation,
       resourceId: resourceId?.slice(0, MAX_LENGTH) ?? null,
       fields: fieldsOf(body),
       network: client.network,
       requestId: client.requestId,
+      at: new Date(clock()),
     }
-    const { kind, id: actorId } = actor
-    const published = { ...what, actor: { kind, id: actorId }, at: at.toISOString() }
-    return db.transaction(async (connection) => {
-      await insertAuditEntries(connection, entries, { ...what, at })
-      await addToOutbox(
-        connection,
-        LANE,
-        auditRecords,
-        entries.map((one) => ({ key: one.projectId, value: { v: 1, ...one, ...published } })),
-      )
-    })
+    return db.transaction((connection) => storeAuditEntries(connection, projectIds, action))
   }
   const orLog = async (entry: AuditEntry, writing: Promise<void>): Promise<void> => {
     try {

@@ -12,14 +12,17 @@ export const RECENT_MS = 10 * 60_000
 export const requireRecent = (session: Session, now: number): void => {
   refuseAccessToken(session)
   if (session.verifiedAt !== null && now - session.verifiedAt.getTime() < RECENT_MS) return
-  throw new AppError(
-    'forbidden',
-    'Confirm that it is you: POST /api/auth/reauthenticate, then repeat the request',
-    {
-      code: 'reauthentication_required',
-      method: session.user.hasSecondFactor ? 'code' : 'password',
-    },
-  )
+  const method = methodOf(session)
+  const path = method === 'provider' ? '/api/auth/oidc/reauthenticate' : '/api/auth/reauthenticate'
+  throw new AppError('forbidden', `Confirm that it is you: POST ${path}, then repeat the request`, {
+    code: 'reauthentication_required',
+    method,
+  })
+}
+
+const methodOf = ({ identityId, user }: Session): 'code' | 'password' | 'provider' => {
+  if (identityId !== null) return 'provider'
+  return user.hasSecondFactor ? 'code' : 'password'
 }
 
 /** 403 for a member without the second factor that the tenant requires. */

@@ -47,6 +47,11 @@ describe('the groups', () => {
   })
 })
 
+it('say when the provider asked the user to sign in, or not', () => {
+  expect(read({ auth_time: 1_700_000_000 }).signedInAt).toBe(1_700_000_000_000)
+  for (const time of [undefined, null, '1700000000']) expect(read({ auth_time: time }).signedInAt).toBeNull()
+})
+
 it('names the account', () => {
   expect(accountName(read({ name: ' Ada\nLovelace ' }))).toBe('AdaLovelace')
   expect(accountName({ name: null, email: 'ada@shop.example' })).toBe('ada')

@@ -7,6 +7,8 @@ export type ProviderUser = {
   groups: readonly string[]
   /** The `sid` of the provider's session. */
   providerSessionId: string | null
+  /** When the provider asked the user to sign in, in ms; null when it does not say. */
+  signedInAt: number | null
 }
 
 type Claims = Readonly<Record<string, unknown>>
@@ -24,6 +26,7 @@ export const readClaims = (claims: Claims, groupsClaim: string): ProviderUser =>
   name: textOf(claims.name, MAX_NAME_LENGTH),
   groups: groupsOf(claims[groupsClaim]),
   providerSessionId: textOf(claims.sid, MAX_LENGTH),
+  signedInAt: typeof claims.auth_time === 'number' ? claims.auth_time * 1_000 : null,
 })
 
 /** The name for an account: that of the claims, else the part of the address before its `@`. */

@@ -27,12 +27,17 @@ export type SignInFailure =
   | 'address_differs'
   | 'linked_elsewhere'
   | 'linked_already'
+  | 'other_user'
+  | 'not_asked_again'
 
 type Found = { identityId: string; userId: string; changedProjects: string[] }
 export type SignInResult = { failure: SignInFailure; changedProjects?: string[]; userId?: string } | Found
 
 /** Rolls the creation of an account back. */
 class RefusedError extends Error {}
+
+/** The clocks of a provider and of this process may differ by this, in ms. */
+const CLOCK_TOLERANCE_MS = 60_000
 
 type Deps = Pick<ManagementDeps, 'db' | 'clock' | 'quotas' | 'passwords' | 'registrationMode'> & {
   resolveTxt: ResolveTxt
@@ -63,7 +68,7 @@ export const createFinishSignIn = ({ db, clock, quotas, passwords, registrationM
   const renewIdentity = (tx: Tx, id: string, { email }: ProviderUser) =>
     tx.userIdentity.update({ where: { id }, data: { email, lastUsedAt: new Date(clock()) } })
 
-  const identityOf = (tx: Tx, provider: OidcProvider, { subject }: ProviderUser) =>
+  const identityOf = (tx: Pick<Tx, 'userIdentity'>, provider: OidcProvider, { subject }: ProviderUser) =>
     tx.userIdentity.findUnique({
       where: { providerId_subject: { providerId: provider.id, subject } },
     })
@@ -149,6 +154,20 @@ export const createFinishSignIn = ({ db, clock, quotas, passwords, registrationM
         })
         return { identityId: identity.id, userId, changedProjects }
       }),
+
+    /** Checks that the user of a session has signed in at its provider again, after `startedAt`. */
+    prove: async (
+      provider: OidcProvider,
+      user: ProviderUser,
+      { identityId }: Session,
+      startedAt: Date,
+    ): Promise<SignInResult> => {
+      const known = await identityOf(db.prisma, provider, user)
+      if (!known || known.id !== identityId) return { failure: 'other_user' }
+      const earliest = startedAt.getTime() - CLOCK_TOLERANCE_MS
+      if (user.signedInAt === null || user.signedInAt < earliest) return { failure: 'not_asked_again' }
+      return { identityId, userId: known.userId, changedProjects: [] }
+    },
   }
 }
 

@@ -6,19 +6,27 @@ import { v7 as uuidv7 } from 'uuid'
 export const SIGN_IN_MS = 10 * 60_000
 const FORGET_INTERVAL_MS = 10 * 60_000
 
-type Begun = {
+/** A sign-in for which a browser is sent to a provider. */
+export type Begun = {
   providerId: string
-  /** The session to whose user the provider is linked; null for a sign-in. */
+  /** The session to whose user the provider is linked, or whose user proves who they are; null for a sign-in. */
   sessionId: string | null
+  reauthenticates: boolean
   codeVerifier: string
   nonce: string
   next: string | null
 }
 
+type Claimed = Omit<Begun, 'providerId'> & {
+  /** When the browser was sent to the provider. */
+  startedAt: Date
+}
+
 const CLAIM = `
   DELETE FROM core.oidc_sign_ins
   WHERE state_hash = $1 AND browser_hash = $2 AND provider_id = $3 AND expires_at > $4
-  RETURNING session_id AS "sessionId", code_verifier AS "codeVerifier", nonce, next`
+  RETURNING session_id AS "sessionId", reauthenticates, code_verifier AS "codeVerifier", nonce, next,
+    expires_at - $5 * interval '1 ms' AS "startedAt"`
 
 /** Sign-ins for which a browser is at a provider. Of the state and the cookie only hashes are stored. */
 export const createPendingSignIns = ({ db, clock }: Pick<Platform, 'db' | 'clock'>) => ({
@@ -41,17 +49,13 @@ export const createPendingSignIns = ({ db, clock }: Pick<Platform, 'db' | 'clock
    * Uses a sign-in up. Undefined when it was used, has expired, belongs to another browser or to another provider, or never
    * existed.
    */
-  claim: async (
-    providerId: string,
-    state: string,
-    browser: string,
-  ): Promise<Omit<Begun, 'providerId'> | undefined> => {
+  claim: async (providerId: string, state: string, browser: string): Promise<Claimed | undefined> => {
     const [stateHash, browserHash] = [hashToken(state), hashToken(browser)]
     if (!stateHash || !browserHash) return undefined
-    const { rows } = await db.pool.query<Omit<Begun, 'providerId'>>({
+    const { rows } = await db.pool.query<Claimed>({
       name: 'claim-oidc-sign-in',
       text: CLAIM,
-      values: [stateHash, browserHash, providerId, new Date(clock())],
+      values: [stateHash, browserHash, providerId, new Date(clock()), SIGN_IN_MS],
     })
     return rows[0]
   },

@@ -3,6 +3,7 @@ import {
   findOidcProviders,
   finishOidcSignIn,
   linkIdentity,
+  reauthenticateWithProvider,
   startOidcSignIn,
 } from '@waymark/contracts'
 import { guardedRoute, type HttpRequest, queryTextOf, type Reply, type Route } from '@waymark/service-kit'
@@ -18,14 +19,14 @@ import {
 import type { Session } from '../accounts/session-queries.ts'
 import { clientOf } from '../http/request-parts.ts'
 import { clearSignInCookie, findSession, setSessionCookie, signInTokenOf } from '../http/session-cookie.ts'
-import { requireFound, UUID } from '../http/validation.ts'
+import { requireFound, UUID, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { readClaims } from './claims.ts'
 import { parseDomain } from './domains.ts'
 import { createFinishSignIn, type SignInFailure, type SignInResult } from './finish-sign-in.ts'
 import { nextPage } from './next-page.ts'
 import type { OidcDeps } from './oidc-deps.ts'
-import { createPendingSignIns } from './pending-sign-in-queries.ts'
+import { type Begun, createPendingSignIns } from './pending-sign-in-queries.ts'
 import { type OidcProvider, providerUnavailable } from './provider-clients.ts'
 
 const SCOPES = ['openid', 'email', 'profile']
@@ -40,7 +41,14 @@ export const oidcSignInRoutes = ({ oidc, ...deps }: ManagementDeps & { oidc: Oid
   const pending = createPendingSignIns(deps)
   const finish = createFinishSignIn({ ...deps, resolveTxt: oidc.resolveTxt })
 
-  const begin = async (providerId: string, next: string | undefined, sessionId: string | null) => {
+  const begin = async (
+    providerId: string,
+    {
+      next,
+      sessionId,
+      reauthenticates = false,
+    }: { next?: string | undefined; sessionId?: string; reauthenticates?: boolean },
+  ) => {
     const provider = requireFound(await db.prisma.oidcProvider.findUnique({ where: { id: providerId } }))
     const { configuration } = await oidc.clients.clientOf(provider).catch((error) => {
       throw providerUnavailable(error)
@@ -49,7 +57,8 @@ export const oidcSignInRoutes = ({ oidc, ...deps }: ManagementDeps & { oidc: Oid
     const nonce = randomNonce()
     const { state, browser } = await pending.begin({
       providerId,
-      sessionId,
+      sessionId: sessionId ?? null,
+      reauthenticates,
       codeVerifier,
       nonce,
       next: nextPage(next) ?? null,
@@ -61,6 +70,8 @@ export const oidcSignInRoutes = ({ oidc, ...deps }: ManagementDeps & { oidc: Oid
       code_challenge_method: 'S256',
       state,
       nonce,
+      // Providers know one or both of these.
+      ...(reauthenticates && { prompt: 'login', max_age: '0' }),
     })
     return { body: { url: url.href }, signInToken: browser }
   }
@@ -91,7 +102,7 @@ export const oidcSignInRoutes = ({ oidc, ...deps }: ManagementDeps & { oidc: Oid
   const isSessionOf = (session: Session | undefined, sessionId: string): session is Session =>
     session?.kind === 'session' && session.id === sessionId
 
-  type Outcome = SignInResult & { next?: string | null; linking: boolean }
+  type Outcome = SignInResult & { next?: string | null; purpose: Purpose }
 
   const answerOf = async (request: HttpRequest): Promise<Outcome> => {
     const { id: providerId = '' } = request.params
@@ -100,7 +111,7 @@ export const oidcSignInRoutes = ({ oidc, ...deps }: ManagementDeps & { oidc: Oid
       await accountLimits.countSignIn(client.address)
     } catch (error) {
       if (error instanceof AppError && error.code === 'rate_limited')
-        return { failure: 'rate_limited', linking: false }
+        return { failure: 'rate_limited', purpose: 'sign-in' }
       throw error
     }
     const search = queryTextOf(request.url)
@@ -108,10 +119,9 @@ export const oidcSignInRoutes = ({ oidc, ...deps }: ManagementDeps & { oidc: Oid
     const begun = UUID.test(providerId)
       ? await pending.claim(providerId, state, signInTokenOf(request))
       : undefined
-    if (!begun) return { failure: 'expired', linking: false }
+    if (!begun) return { failure: 'expired', purpose: 'sign-in' }
     clearSignInCookie(request)
-    const linking = begun.sessionId !== null
-    const rest = { next: begun.next, linking }
+    const rest = { next: begun.next, purpose: purposeOf(begun) }
     const provider = await db.prisma.oidcProvider.findUnique({ where: { id: providerId } })
     if (!provider) return { failure: 'expired', ...rest }
     const user = await readUser(provider, search, { state, ...begun }).catch((error: unknown) => error)
@@ -124,11 +134,14 @@ export const oidcSignInRoutes = ({ oidc, ...deps }: ManagementDeps & { oidc: Oid
       if (begun.sessionId !== null) {
         const session = await findSession(sessions, request)
         if (!isSessionOf(session, begun.sessionId)) return { failure: 'session_ended', ...rest }
-        return { ...(await finish.link(provider, known, session)), ...rest }
+        if (!begun.reauthenticates) return { ...(await finish.link(provider, known, session)), ...rest }
+        const proved = await finish.prove(provider, known, session, begun.startedAt)
+        if (!('failure' in proved)) await sessions.verify(session.id)
+        return { ...proved, ...rest }
       }
       const result = await finish.signIn(provider, known)
       if ('failure' in result) return { ...result, ...rest }
-      const token = await sessions.startOfIdentity(result.identityId, known.providerSessionId, client)
+      const token = await sessions.startOfIdentity(result.identityId, known, client)
       if (token === undefined) return { failure: 'expired', ...rest }
       setSessionCookie(request, token)
       return { ...result, ...rest }
@@ -155,27 +168,42 @@ export const oidcSignInRoutes = ({ oidc, ...deps }: ManagementDeps & { oidc: Oid
 
     accountRoutes.open(startOidcSignIn, async ({ body: { providerId, next }, client }) => {
       await accountLimits.countSignIn(client.address)
-      return begin(providerId, next, null)
+      return begin(providerId, { next })
     }),
 
     accountRoutes.signedIn(linkIdentity, async ({ session, body: { providerId, next }, client }) => {
       await accountLimits.countSignIn(client.address)
-      return begin(providerId, next, session.id)
+      return begin(providerId, { next, sessionId: session.id })
+    }),
+
+    accountRoutes.signedIn(reauthenticateWithProvider, async ({ session: { id, identityId }, client }) => {
+      if (identityId === null)
+        throw unprocessable(
+          '',
+          'provider_session',
+          'needs a session that began with a provider; use POST /api/auth/reauthenticate',
+        )
+      await accountLimits.countSignIn(client.address)
+      const { providerId } = requireFound(
+        await db.prisma.userIdentity.findUnique({ where: { id: identityId } }),
+      )
+      return begin(providerId, { sessionId: id, reauthenticates: true })
     }),
 
     guardedRoute(finishOidcSignIn, allowAnyone, async (request): Promise<Reply> => {
-      const { linking, next, ...result } = await answerOf(request)
+      const { purpose, next, ...result } = await answerOf(request)
       const { userId, changedProjects = [] } = result
       if (userId !== undefined) {
         const client = clientOf(request)
-        const operation = linking ? linkIdentity.id : finishOidcSignIn.id
-        if (!('failure' in result)) await auditLog.recordOfUser(userId, { operation, client })
+        if (!('failure' in result))
+          await auditLog.recordOfUser(userId, { operation: OPERATIONS[purpose], client })
         const actor = { kind: 'user' as const, id: userId }
         const resourceId = userId
         for (const projectId of changedProjects)
           await auditLog.record(projectId, { actor, operation: MAPPED, resourceId, client })
       }
-      const page = 'failure' in result ? failedPage(result.failure, linking) : '/console/signed-in'
+      const pages = PAGES[purpose]
+      const page = 'failure' in result ? `${pages.failed}?failure=${result.failure}` : pages.done
       const location = next
         ? `${page}${page.includes('?') ? '&' : '?'}next=${encodeURIComponent(next)}`
         : page
@@ -190,8 +218,25 @@ const allowAnyone = async (): Promise<void> => {}
 /** The operation in the audit log of a project whose membership a provider's groups changed. */
 const MAPPED = 'applyRoleMappings'
 
-const failedPage = (failure: SignInFailure, linking: boolean): string =>
-  `/console/${linking ? 'link-failed' : 'sign-in'}?failure=${failure}`
+/** What a browser is at a provider for. */
+type Purpose = 'sign-in' | 'link' | 'reauthentication'
+
+const purposeOf = ({ sessionId, reauthenticates }: Pick<Begun, 'sessionId' | 'reauthenticates'>): Purpose => {
+  if (sessionId === null) return 'sign-in'
+  return reauthenticates ? 'reauthentication' : 'link'
+}
+
+const OPERATIONS: Readonly<Record<Purpose, string>> = {
+  'sign-in': finishOidcSignIn.id,
+  link: linkIdentity.id,
+  reauthentication: reauthenticateWithProvider.id,
+}
+
+const PAGES: Readonly<Record<Purpose, { done: string; failed: string }>> = {
+  'sign-in': { done: '/console/signed-in', failed: '/console/sign-in' },
+  link: { done: '/console/signed-in', failed: '/console/link-failed' },
+  reauthentication: { done: '/console/proved', failed: '/console/proof-failed' },
+}
 
 const failureOf = (error: Error): SignInFailure => {
   if (error instanceof AuthorizationResponseError && error.error === 'access_denied') return 'denied'

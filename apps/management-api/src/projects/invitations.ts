@@ -145,7 +145,7 @@ export const acceptInvitationRoute = ({
       await invitationClaims.join(tx, invitation, accepting.id)
       return { user: accepting, created }
     })
-    const token = created && (await sessions.start(created, client))
+    const begun = created && (await sessions.startWithPassword(created, client))
     await auditLog.record(invitation.projectId, {
       actor: { kind: 'user', id: user.id },
       operation: acceptInvitation.id,
@@ -162,7 +162,7 @@ export const acceptInvitationRoute = ({
         },
         session?.projectIds,
       ),
-      ...(token !== undefined && { token }),
+      ...(begun?.kind === 'session' && { token: begun.token }),
     }
   })
 }

@@ -14,6 +14,7 @@ import {
   listOidcProviders,
   listTenantDomains,
   type Operation,
+  reauthenticateWithProvider,
   startOidcSignIn,
   unlinkIdentity,
   updateOidcProvider,
@@ -128,6 +129,15 @@ export const oidcExamples: Example[] = [
     operation: finishOidcSignIn,
     good: () => ({ key: null, params: { id: randomUUID() }, query: { code: 'x', state: 'y' } }),
     others: { 400: () => ({ key: null, headers: { 'X-Config-Version': 'unknown' } }) },
+  },
+  {
+    operation: reauthenticateWithProvider,
+    good: async (world) => {
+      const { headers, userId, sessionId } = await world.signIn()
+      await world.identity((await aProvider(world)).id, userId, sessionId)
+      return { key: null, headers }
+    },
+    others: { 403: byAccessToken, 422: (world) => asOwner(world) },
   },
   {
     operation: endOidcSessions,

@@ -78,8 +78,8 @@ export type World = {
   mail: (deliveryId: string) => Promise<string>
   /** The TXT records of the DNS, by name. */
   txtRecords: Map<string, string>
-  /** Links a user to a provider, and returns the id of the identity. */
-  identity: (providerId: string, userId: string) => Promise<string>
+  /** Links a user to a provider, with which a session of theirs began if it is given. Returns the id of the identity. */
+  identity: (providerId: string, userId: string, sessionId?: string) => Promise<string>
   /** A header with an access token of a user. */
   accessToken: (userId: string) => Promise<{ Authorization: string }>
   /** Gives a user a second factor, and resolves to its secret. */
@@ -308,9 +308,12 @@ export const startWorld = async (limit: number): Promise<World> => {
     },
     mail: (deliveryId) => readFile(path.join(mailFolder, `${deliveryId}.eml`), 'utf8'),
     txtRecords,
-    identity: async (providerId, userId) => {
+    identity: async (providerId, userId, sessionId) => {
       const data = { id: crypto.randomUUID(), providerId, userId, subject: crypto.randomUUID() }
-      return (await prisma.userIdentity.create({ data })).id
+      const { id } = await prisma.userIdentity.create({ data })
+      if (sessionId !== undefined)
+        await prisma.session.update({ where: { id: sessionId }, data: { identityId: id } })
+      return id
     },
     accessToken: async (userId) => {
       const { token, hash } = generateAccessToken()

@@ -14,8 +14,8 @@ const AccessTokenOfActor = Type.Object({
 const AuditEntryView = Type.Object({
   id: Id,
   actor: Type.Object({
-    kind: Type.Enum(['user', 'key']),
-    id: Id,
+    kind: Type.Enum(['user', 'key', 'operator']),
+    id: Type.String({ ...Id, description: 'The user or the key; zeros for the operator of the deployment.' }),
     name: Type.Unsafe<string | null>({
       type: ['string', 'null'],
       description: 'The email address of the user or the name of the key; null when it no longer exists.',
@@ -25,7 +25,9 @@ const AuditEntryView = Type.Object({
       description: 'The personal access token that the user sent; null for a session and for a key.',
     }),
   }),
-  operation: Type.String({ description: 'The id of an operation, such as `createApiKey`.' }),
+  operation: Type.String({
+    description: 'The id of an operation, such as `createApiKey`, or a command of the operator.',
+  }),
   resourceId: Type.Unsafe<string | null>({
     type: ['string', 'null'],
     description: 'The id of the resource that was created or changed.',

@@ -18,13 +18,14 @@ export const Forbidden = Type.Object({
   code: Type.Optional(
     Type.Enum(['reauthentication_required', 'second_factor_required'], {
       description:
-        '`reauthentication_required`: send `POST /api/auth/reauthenticate`, then the request again. ' +
+        '`reauthentication_required`: send `POST /api/auth/reauthenticate`, or `POST /api/auth/oidc/reauthenticate` if ' +
+        '`method` is `provider`, then the request again. ' +
         '`second_factor_required`: the tenant requires a second factor, which the user has to set up first.',
     }),
   ),
   method: Type.Optional(
-    Type.Enum(['code', 'password'], {
-      description: 'What `POST /api/auth/reauthenticate` needs of the user.',
+    Type.Enum(['code', 'password', 'provider'], {
+      description: 'How the user proves who they are.',
     }),
   ),
 })

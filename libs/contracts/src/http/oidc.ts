@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { Id, Name, NullableString, NullableTimestamp, patternOf, Timestamp } from '../schema-parts.ts'
 import { notFound, openAnswers, Role } from './account-parts.ts'
-import { ErrorBody } from './error-bodies.ts'
+import { ErrorBody, Unprocessable } from './error-bodies.ts'
 import { defineOperation } from './operation.ts'
 
 /** Maximum providers of a tenant. */
@@ -173,11 +173,30 @@ export const finishOidcSignIn = defineOperation({
   tag,
   summary: 'Finish a sign-in, when the provider sends the browser back',
   description:
-    'Starts a session, or links the provider, and opens the console. After a failure the console shows the reason.',
+    'Starts a session, links the provider or notes the proof, and opens the console. After a failure the console shows the reason.',
   access: { by: 'anyone' },
   management: true,
   takesLong: true,
   answers: { 303: { description: 'To a page of the console' } },
+})
+
+export const reauthenticateWithProvider = defineOperation({
+  id: 'reauthenticateWithProvider',
+  method: 'post',
+  path: '/api/auth/oidc/reauthenticate',
+  tag,
+  summary: 'Begin to prove again who is signed in, with the provider',
+  description:
+    'For sessions that began with a provider, which asks the user to sign in again. Operations that answer 403 with ' +
+    '`code: reauthentication_required` are allowed for 10 minutes after it. Sets a cookie like a sign-in.',
+  access: signedIn,
+  limited: true,
+  takesLong: true,
+  answers: {
+    ...redirect,
+    422: { description: 'The session did not begin with a provider', schema: Unprocessable },
+    503: openAnswers[503],
+  },
 })
 
 export const endOidcSessions = defineOperation({
@@ -408,6 +427,7 @@ export const oidcOperations = [
   findOidcProviders,
   startOidcSignIn,
   finishOidcSignIn,
+  reauthenticateWithProvider,
   endOidcSessions,
   listIdentities,
   linkIdentity,

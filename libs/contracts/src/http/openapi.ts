@@ -207,8 +207,8 @@ const describeBody = (id: string, types: readonly string[], schema: JsonObject):
 }
 
 const RECENT =
-  ' A user must have signed in within 10 minutes, or proved who they are with `POST /api/auth/reauthenticate`; otherwise 403 ' +
-  'with `code: reauthentication_required`.'
+  ' A user must have signed in within 10 minutes, or proved who they are with `POST /api/auth/reauthenticate` or ' +
+  '`POST /api/auth/oidc/reauthenticate`; otherwise 403 with `code: reauthentication_required`.'
 
 const describeAccess = (access: Access): string => {
   switch (access.by) {

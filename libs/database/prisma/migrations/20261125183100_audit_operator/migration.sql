@@ -1,0 +1,4 @@
+-- The operator acts with a command, as nobody's user or key. Rows that exist satisfied the narrower constraint.
+ALTER TABLE "core"."audit_log" DROP CONSTRAINT "audit_log_actor_kind";
+ALTER TABLE "core"."audit_log" ADD CONSTRAINT "audit_log_actor_kind"
+    CHECK ("actor_kind" IN ('user', 'key', 'operator')) NOT VALID;

@@ -1,0 +1,7 @@
+export {
+  type AuditAction,
+  type AuditActor,
+  OPERATOR,
+  readProjectIds,
+  storeAuditEntries,
+} from './audit-log-queries.ts'
