@@ -16,7 +16,8 @@ const LOCK_REPLAY = `
   ORDER BY r.portion_at LIMIT 1
   FOR UPDATE OF r SKIP LOCKED`
 
-// Deliveries that are pending already, or are being attempted, stay as they are.
+// Deliveries that are pending already, or are being attempted, stay as they are. They are found by an array of ids, because a
+// join with a portion of unknown size would read all deliveries.
 const QUEUE_PORTION = `
   WITH replay AS (
     SELECT *, least($2, $3 - queued) AS portion FROM webhook.replays WHERE webhook_id = $1
@@ -29,8 +30,8 @@ const QUEUE_PORTION = `
     UPDATE webhook.deliveries d SET status = 'pending', attempts = 0, queued_at = now(), next_attempt_at = now(),
       attempt_token = NULL, response_status = NULL, response_body = NULL, error = NULL, duration_ms = NULL,
       delivered_at = NULL
-    FROM examined e, replay r
-    WHERE d.id = e.id AND NOT d.test AND d.status <> 'pending'
+    FROM replay r
+    WHERE d.id = ANY(ARRAY(SELECT id FROM examined)) AND NOT d.test AND d.status <> 'pending'
       AND (r.delivery_status IS NULL OR d.status = r.delivery_status)
     RETURNING d.id
   ), last AS (

