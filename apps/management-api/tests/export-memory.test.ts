@@ -56,8 +56,8 @@ describe.skipIf(!services)('the memory of an export', () => {
       const tenth = Math.ceil(used.length / 10)
       const early = Math.max(...used.slice(0, tenth))
       const late = Math.min(...used.slice(-tenth))
-      // A Parquet file ends with the places of its row groups, which are kept until then: some 20 KB for 2,000 events.
-      const places = format === 'parquet' ? EVENTS * 12 : 0
+      // A Parquet file ends with the places of its row groups, which are kept until then: some 1.6 KB for 2,000 events.
+      const places = format === 'parquet' ? EVENTS * 1.5 : 0
       expect(late - early).toBeLessThan(1.5 * MEBIBYTE + places)
     },
   )

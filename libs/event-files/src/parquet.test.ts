@@ -134,6 +134,14 @@ describe('a Parquet file', () => {
     if (count > 0) expect(readWithPieces[0]).toBe(2_000)
   })
 
+  it.each([14, 15, 16, 127, 128, 200])('lists %i row groups at its end', async (count) => {
+    const { groups } = await groupsOf(rowsOf(count, 'a'.repeat(1024 * 1024)))
+    expect(groups).toEqual(Array(count).fill(1))
+    expect(await query(`SELECT count(*)::int AS n, max(length(text))::int AS length FROM '${file}'`)).toEqual(
+      [{ n: count, length: 1024 * 1024 }],
+    )
+  })
+
   it('ends a row group with the row that reaches 1 MiB', async () => {
     const quarter = 'a'.repeat(256 * 1024)
     const { groups } = await groupsOf(rowsOf(9, quarter))

@@ -1,6 +1,7 @@
 import { constants, gzipSync } from 'node:zlib'
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer'
 import type { EventColumns } from './columns.ts'
+import { createFooter } from './parquet-footer.ts'
 
 /** A row group is in memory, and encoded without a pause. It ends with the row that reaches one of these. */
 const MAX_GROUP_ROWS = 2_000
@@ -38,7 +39,7 @@ const cellOf = (value: unknown, type: ColumnType): string | bigint | null => {
 }
 
 /**
- * A Parquet file, one row group at a time.
+ * A Parquet file, one row group at a time. Of a written row group some 1.5 KB stay in memory, for the end of the file.
  * @param metadata read after the last row: key-value metadata of the file
  */
 export async function* writeParquet<Row extends object>(
@@ -52,18 +53,17 @@ export async function* writeParquet<Row extends object>(
     data: [] as (string | bigint | null)[],
   }))
   const target = new StreamWriter()
-  const kvMetadata: { key: string; value: string }[] = []
+  const schema: SchemaElement[] = [
+    { name: 'root', num_children: parts.length },
+    ...parts.map(({ name, type }) => schemaOf(name, type)),
+  ]
   const file = new ParquetWriter({
     writer: target,
-    schema: [
-      { name: 'root', num_children: parts.length },
-      ...parts.map(({ name, type }) => schemaOf(name, type)),
-    ],
+    schema,
     codec: 'GZIP',
     compressors: { GZIP: compress },
-    createdBy: 'waymark',
-    kvMetadata,
   })
+  const footer = createFooter({ version: 2, created_by: 'waymark', schema })
   let rowsInGroup = 0
   let characters = 0
   const endGroup = (): Uint8Array => {
@@ -77,6 +77,8 @@ export async function* writeParquet<Row extends object>(
       })),
       rowGroupSize: rowsInGroup,
     })
+    for (const group of file.row_groups.splice(0)) footer.add(group)
+    file.pendingIndexes.length = 0
     for (const part of parts) part.data = []
     rowsInGroup = 0
     characters = 0
@@ -93,7 +95,8 @@ export async function* writeParquet<Row extends object>(
       if (rowsInGroup >= MAX_GROUP_ROWS || characters >= MAX_GROUP_CHARACTERS) yield endGroup()
     }
   if (rowsInGroup > 0) yield endGroup()
-  for (const [key, value] of Object.entries(metadata())) kvMetadata.push({ key, value })
-  void file.finish()
-  yield target.take()
+  // A file without row groups has its first bytes yet to be sent.
+  const start = target.take()
+  if (start.length > 0) yield start
+  yield* footer.bytes(Object.entries(metadata()).map(([key, value]) => ({ key, value })))
 }
