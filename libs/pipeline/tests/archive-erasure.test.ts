@@ -173,6 +173,45 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
     },
   )
 
+  it.each(['parquet', 'jsonl.gz'] as const)(
+    'reads only files that may have the people: %s',
+    async (format) => {
+      const [ann, ben] = [await addPerson(), await addPerson()]
+      const hours = [0, 1, 2, 3].map((n) => HOUR + n * HOUR_MS)
+      const kept = hours.flatMap((from) => eventsOf(ben, 20, { from }))
+      await harness.write([...kept, ...eventsOf(ann, 5, { from: HOUR + HOUR_MS })])
+      await archiveAll({ format })
+      const filesOf = async () => {
+        const { rows } = await db.pool.query<{ hour: Date; people: number[] | null }>(
+          'SELECT hour, people FROM ingest.archive_files ORDER BY hour',
+        )
+        return rows
+      }
+      const key = (id: string) => Buffer.from(id.slice(-8), 'hex').readInt32BE()
+      expect((await filesOf()).map(({ people }) => people?.toSorted())).toEqual(
+        hours.map((_, n) => (n === 1 ? [key(ann), key(ben)] : [key(ben)]).toSorted()),
+      )
+      // The file of an earlier version, and one with another person of the same key.
+      await db.pool.query('UPDATE ingest.archive_files SET people = NULL WHERE hour = $1', [new Date(HOUR)])
+      await db.pool.query('UPDATE ingest.archive_files SET people = people || $2 WHERE hour = $1', [
+        new Date(HOUR + 2 * HOUR_MS),
+        [key(ann)],
+      ])
+      await erase(ann)
+      const read = new Set<string>()
+      await eraseAll({
+        store: {
+          ...store,
+          read: (name) => store.read(`${read.add(name) && name}`),
+          readRange: (name, start, end) => store.readRange(`${read.add(name) && name}`, start, end),
+        },
+      })
+      expect([...read].map((name) => /hour=(\d+)/.exec(name)?.[1]).toSorted()).toEqual(['10', '11', '12'])
+      await expectArchived(kept)
+      expect((await filesOf())[1]?.people).toEqual([key(ben)])
+    },
+  )
+
   it.each(['before', 'after'] as const)(
     'has each event once when any step fails %s its effect',
     async (when) => {

@@ -1,5 +1,13 @@
 import type { ClientBase, Pool } from 'pg'
-import { type ClaimedFile, FILE_COLUMNS, type FileRow, fileOf, type WrittenFile } from './archive-queries.ts'
+import {
+  type ClaimedFile,
+  FILE_COLUMNS,
+  type FileRow,
+  fileOf,
+  type NewFile,
+  type WrittenFile,
+} from './archive-queries.ts'
+import { personKey } from './person-key.ts'
 
 const RETRY_SECONDS = 60
 /** Erasures whose files are read together. */
@@ -104,20 +112,24 @@ export const deleteErasures = async (pool: Pool, { ids }: ArchiveErasures): Prom
   await pool.query('DELETE FROM ingest.archive_erasures WHERE id = ANY($1::uuid[])', [ids])
 }
 
-/** A file that an erasure checks. */
-export type FileToCheck = { file: ClaimedFile; isFinished: boolean }
+/** A file that an erasure checks, which need not be read unless it may have the people. */
+export type FileToCheck = { file: ClaimedFile; isFinished: boolean; mayHavePeople: boolean }
 
 /** The file after the last one that was checked; undefined after the last. */
 export const findFileToCheck = async (
   pool: Pool,
-  { projectId, erasedAt, checkedUntil }: ArchiveErasures,
+  { projectId, profileIds, erasedAt, checkedUntil }: ArchiveErasures,
 ): Promise<FileToCheck | undefined> => {
-  const { rows } = await pool.query<FileRow & { is_finished: boolean }>(
-    `SELECT ${FILE_COLUMNS}, finished_at IS NOT NULL AS is_finished FROM ingest.archive_files
-     WHERE project_id = $1 AND hour <= $2 AND id > $3 ORDER BY id LIMIT 1`,
-    [projectId, erasedAt, checkedUntil],
+  const { rows } = await pool.query<FileRow & { is_finished: boolean; may_have_people: boolean }>(
+    `SELECT ${FILE_COLUMNS}, finished_at IS NOT NULL AS is_finished,
+       people IS NULL OR EXISTS (SELECT FROM unnest(people) AS person WHERE person = ANY($4::int[])) AS may_have_people
+     FROM (
+       SELECT * FROM ingest.archive_files WHERE project_id = $1 AND hour <= $2 AND id > $3 ORDER BY id LIMIT 1
+     ) AS next`,
+    [projectId, erasedAt, checkedUntil, [...profileIds].map(personKey)],
   )
-  return rows[0] && { file: fileOf(rows[0]), isFinished: rows[0].is_finished }
+  const [row] = rows
+  return row && { file: fileOf(row), isFinished: row.is_finished, mayHavePeople: row.may_have_people }
 }
 
 const CLAIM = `
@@ -138,16 +150,16 @@ export const claimRewrite = async (
 
 const SET_REWRITTEN = `
   UPDATE ingest.archive_files SET manifest_pending = true,
-    name = $3, events = $4, bytes = $5, sha256 = $6, first_received_at = $7, last_received_at = $8
+    name = $3, events = $4, bytes = $5, sha256 = $6, first_received_at = $7, last_received_at = $8, people = $9
   WHERE id = $1 AND attempt = $2`
 
 /** Records what the present attempt has written. False when another process has taken over the file. */
 export const setRewritten = async (
   pool: Pool,
   { id, attempt }: ClaimedFile,
-  { name, events, bytes, sha256, firstReceivedAt, lastReceivedAt }: WrittenFile,
+  { name, events, bytes, sha256, firstReceivedAt, lastReceivedAt, people }: NewFile,
 ): Promise<boolean> => {
-  const values = [id, attempt, name, events, bytes, sha256, firstReceivedAt, lastReceivedAt]
+  const values = [id, attempt, name, events, bytes, sha256, firstReceivedAt, lastReceivedAt, people]
   return (await pool.query(SET_REWRITTEN, values)).rowCount === 1
 }
 

@@ -9,12 +9,13 @@ import {
   writeParquet,
 } from '@waymark/event-files'
 import { eventView } from '../stored-events/index.ts'
-import { type EventRange, putFile, putManifest } from './archive-file.ts'
+import { newRange, noteEvent, putFile, putManifest } from './archive-file.ts'
 import {
   beginFile,
   type ClaimedFile,
   dropEmptyFile,
   finishFile,
+  type NewFile,
   postponeFile,
   readFileEvents,
   releaseFile,
@@ -73,13 +74,11 @@ export const createArchiver = ({
   maxEvents = MAX_EVENTS,
   leaseSeconds = LEASE_SECONDS,
 }: ArchiverDeps) => {
-  const write = async (file: ClaimedFile, signal: AbortSignal): Promise<WrittenFile | undefined> => {
-    const range: EventRange = { events: 0, first: undefined, last: new Date(0) }
+  const write = async (file: ClaimedFile, signal: AbortSignal): Promise<NewFile | undefined> => {
+    const range = newRange()
     async function* events(): AsyncGenerator<ArchivedEvent[]> {
       for await (const rows of readFileEvents(db.pool, file, EVENTS_PER_READ)) {
-        range.events += rows.length
-        range.first ??= rows[0]?.received_at
-        range.last = rows.at(-1)?.received_at ?? range.last
+        for (const { received_at, profile_id } of rows) noteEvent(range, received_at, profile_id)
         yield rows.map((row) => ({ projectId: file.projectId, ...eventView(row) }))
       }
     }

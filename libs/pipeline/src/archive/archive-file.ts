@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FileStore } from '@waymark/event-files'
-import type { ClaimedFile, WrittenFile } from './archive-queries.ts'
+import type { ClaimedFile, NewFile, WrittenFile } from './archive-queries.ts'
+import { personKey } from './person-key.ts'
 
 const folderOf = ({ hour }: ClaimedFile): string => {
   const time = hour.toISOString()
@@ -34,7 +35,22 @@ export const manifestOf = (file: ClaimedFile, written: WrittenFile): Buffer =>
   )
 
 /** What is known of the events of a file once they are all written. */
-export type EventRange = { events: number; first: Date | undefined; last: Date }
+export type EventRange = { events: number; first: Date | undefined; last: Date; people: Set<number> }
+
+export const newRange = (): EventRange => ({
+  events: 0,
+  first: undefined,
+  last: new Date(0),
+  people: new Set(),
+})
+
+/** Notes the next event of a file. */
+export const noteEvent = (range: EventRange, receivedAt: Date, profileId: string | null): void => {
+  range.events++
+  range.first ??= receivedAt
+  range.last = receivedAt
+  if (profileId !== null) range.people.add(personKey(profileId))
+}
 
 /**
  * Writes the file of the present attempt.
@@ -47,7 +63,7 @@ export const putFile = async (
   pieces: AsyncIterable<Uint8Array>,
   range: EventRange,
   signal: AbortSignal,
-): Promise<WrittenFile | undefined> => {
+): Promise<NewFile | undefined> => {
   const name = fileName(file)
   const hash = createHash('sha256')
   let bytes = 0
@@ -59,12 +75,13 @@ export const putFile = async (
     }
   }
   await store.put(name, content(), signal)
-  const { events, first, last } = range
+  const { events, first, last, people } = range
   if (first === undefined) {
     await store.remove(name)
     return undefined
   }
-  return { name, events, bytes, sha256: hash.digest('hex'), firstReceivedAt: first, lastReceivedAt: last }
+  const sha256 = hash.digest('hex')
+  return { name, events, bytes, sha256, firstReceivedAt: first, lastReceivedAt: last, people: [...people] }
 }
 
 /** Writes the manifest of a file, the same in each process, and then removes what other attempts have left. */

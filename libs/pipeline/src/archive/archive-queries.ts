@@ -50,6 +50,8 @@ export type WrittenFile = {
   firstReceivedAt: Date
   lastReceivedAt: Date
 }
+/** A file that this process has written; `people` has the key of each person with events in it. */
+export type NewFile = WrittenFile & { people: readonly number[] }
 
 export type FileRow = {
   id: string
@@ -183,16 +185,17 @@ export async function* readFileEvents(
 }
 
 const SET_WRITTEN = `
-  UPDATE ingest.archive_files SET name = $3, events = $4, bytes = $5, sha256 = $6, first_received_at = $7, last_received_at = $8
+  UPDATE ingest.archive_files SET name = $3, events = $4, bytes = $5, sha256 = $6, first_received_at = $7, last_received_at = $8,
+    people = $9
   WHERE id = $1 AND attempt = $2 AND name IS NULL`
 
 /** Records what is in the store. False when another process has taken over the file. */
 export const setWritten = async (
   pool: Pool,
   { id, attempt }: ClaimedFile,
-  { name, events, bytes, sha256, firstReceivedAt, lastReceivedAt }: WrittenFile,
+  { name, events, bytes, sha256, firstReceivedAt, lastReceivedAt, people }: NewFile,
 ): Promise<boolean> => {
-  const values = [id, attempt, name, events, bytes, sha256, firstReceivedAt, lastReceivedAt]
+  const values = [id, attempt, name, events, bytes, sha256, firstReceivedAt, lastReceivedAt, people]
   return (await pool.query(SET_WRITTEN, values)).rowCount === 1
 }
 

@@ -19,8 +19,8 @@ import {
   setRewritten,
   takeArchiveErasures,
 } from './archive-erasure-queries.ts'
-import { type EventRange, putFile, putManifest, removeFile } from './archive-file.ts'
-import { type ClaimedFile, releaseFile, type WrittenFile } from './archive-queries.ts'
+import { newRange, noteEvent, putFile, putManifest, removeFile } from './archive-file.ts'
+import { type ClaimedFile, type NewFile, releaseFile, type WrittenFile } from './archive-queries.ts'
 
 /** How long a process may take for a file. */
 const LEASE_SECONDS = 15 * 60
@@ -39,7 +39,7 @@ export type ArchiveEraserDeps = {
 
 /**
  * Takes the events of erased people out of the files of the archive, for erasures of one project: each file that was begun
- * before their events were purged is read, and rewritten if it has one of them.
+ * before their events were purged is read if it may have one of them, and rewritten if it has one.
  *
  * 1. The file is claimed, and written under the name of the next attempt without the events.
  * 2. The database records which attempt counts.
@@ -66,17 +66,19 @@ export const createArchiveEraser = ({
     if (!file?.written) return false
     const signal = AbortSignal.any([stopping, AbortSignal.timeout(leaseSeconds * 1000)])
     try {
-      let { written } = file
+      let written: WrittenFile = file.written
       if (!file.manifestPending) {
-        written = (await writeWithout(store, file, file.written, profileIds, signal)) ?? {
+        const rewritten = (await writeWithout(store, file, file.written, profileIds, signal)) ?? {
           ...file.written,
           events: 0,
+          people: [],
         }
-        if (!(await setRewritten(pool, file, written))) {
-          if (written.events > 0) await store.remove(written.name)
+        if (!(await setRewritten(pool, file, rewritten))) {
+          if (rewritten.events > 0) await store.remove(rewritten.name)
           return false
         }
-        onFile?.(file.written.events - written.events)
+        onFile?.(file.written.events - rewritten.events)
+        written = rewritten
       }
       if (written.events === 0) await removeFile(store, file)
       else await putManifest(store, file, written, signal)
@@ -96,11 +98,10 @@ export const createArchiveEraser = ({
     for (let files = 0; files < filesPerRun && !stopping.aborted; files++) {
       const next = await findFileToCheck(pool, erasures)
       if (!next) return deleteErasures(pool, erasures)
-      const { file, isFinished } = next
-      const isClean =
-        isFinished &&
-        ((!file.manifestPending && !(await hasPeople(store, file, erasures.profileIds))) ||
-          (await rewrite(file, erasures, stopping)))
+      const { file, isFinished, mayHavePeople } = next
+      const isWithout = async () =>
+        !file.manifestPending && !(mayHavePeople && (await hasPeople(store, file, erasures.profileIds)))
+      const isClean = isFinished && ((await isWithout()) || (await rewrite(file, erasures, stopping)))
       if (!isClean) return postponeErasures(pool, erasures)
       await setChecked(pool, erasures, file, leaseSeconds)
       erasures = { ...erasures, checkedUntil: file.id }
@@ -152,13 +153,11 @@ const writeWithout = async (
   { name, bytes }: WrittenFile,
   profileIds: ReadonlySet<string>,
   signal: AbortSignal,
-): Promise<WrittenFile | undefined> => {
-  const range: EventRange = { events: 0, first: undefined, last: new Date(0) }
+): Promise<NewFile | undefined> => {
+  const range = newRange()
   const isKept = ({ profileId, receivedAt }: JsonEvent): boolean => {
     if (profileId !== null && profileIds.has(profileId)) return false
-    range.last = new Date(receivedAt)
-    range.first ??= range.last
-    range.events++
+    noteEvent(range, new Date(receivedAt), profileId)
     return true
   }
   if (file.format === 'parquet') {
