@@ -25,7 +25,7 @@ describe.skipIf(!services)('a user who signed in with a provider', () => {
     world.state.aheadMs = 0
   })
 
-  /** Somebody whom a provider has made the owner of a project, and who proved long ago who they are. */
+  /** Someone whom a provider has made the owner of a project, and who proved long ago who they are. */
   const owner = async () => {
     const company = await world.owner()
     const domain = `${randomUUID()}.example`

@@ -77,7 +77,7 @@ describe.skipIf(!services)('the deliveries of a webhook', () => {
     ['of a topic', { topic: 'conversion' }],
     ['with a status', { status: 'failed' }],
     ['of a topic with a status that it does not have', { topic: 'event', status: 'failed' }],
-    ['after others', { before: '01900000-0000-7000-8000-000000000100' }],
+    ['after others', { before: '01900000-0000-7000-8000-000000002710' }],
   ])('are read without others: those %s', async (_, filter) => {
     const statement = listOfDeliveries({
       ...{ webhookId, topic: undefined, status: undefined, before: undefined, withAudit: true, take: 50 },

@@ -23,7 +23,7 @@ import {
 import { setupConfig } from './config.ts'
 import { createAccount } from './create-account.ts'
 import { demoInFile, demoInSecret, isComplete, surroundingCluster } from './demo-store.ts'
-import { resetSecondFactor } from './reset-second-factor.ts'
+import { resetSecondFactor } from './reset-second-factor-queries.ts'
 import { readArguments } from './steps.ts'
 
 /** The roles with a password. */

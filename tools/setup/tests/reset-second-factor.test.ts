@@ -4,7 +4,7 @@ import { createTestDatabase, services } from '@waymark/testing'
 import { NIL } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAccount } from '../src/create-account.ts'
-import { resetSecondFactor } from '../src/reset-second-factor.ts'
+import { resetSecondFactor } from '../src/reset-second-factor-queries.ts'
 
 describe.skipIf(!services)('the step that resets a second factor', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>

@@ -17,7 +17,7 @@ const FAILURES: Readonly<Record<string, string>> = {
   session_ended: 'Your session ended meanwhile. Sign in and link the provider again.',
   address_differs: 'The provider reports another email address than that of your account.',
   linked_elsewhere: 'This user of the provider is linked to another account.',
-  other_user: 'You signed in at the provider as somebody else.',
+  other_user: 'You signed in at the provider as someone else.',
   not_asked_again:
     'The provider did not ask you to sign in again. Sign out there and in Waymark, then sign in with the provider.',
   linked_already: 'Another user of this provider is linked to your account. Unlink it first.',
