@@ -10,6 +10,7 @@ readonly apps=(
 usage() {
   cat <<EOF
 Usage: build.sh [app...]
+       build.sh --list     prints the names of the apps
   PREFIX           in front of the app's name, default waymark/
   TAG              default: the version in package.json
   NODE_IMAGE       what the images stand on, default node:24-bookworm-slim
@@ -19,6 +20,7 @@ EOF
 }
 
 if [ "${1:-}" = --help ]; then usage; exit 0; fi
+if [ "${1:-}" = --list ]; then printf '%s\n' "${apps[@]}"; exit 0; fi
 
 cd "$(dirname "$0")/../.."
 version="$(sed -n 's/^  "version": "\(.*\)",$/\1/p' package.json)"

@@ -41,7 +41,7 @@ describe.skipIf(!services)('Kafka that requires TLS, a client certificate and cr
         KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR: '1',
         KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS: '0',
         KAFKA_SASL_ENABLED_MECHANISMS: 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
-        KAFKA_LISTENER_NAME_CLIENT_PLAIN_SASL_JAAS_CONFIG: `${LOGIN_MODULES}.plain.PlainLoginModule required user_ada="secret";`,
+        KAFKA_LISTENER_NAME_CLIENT_PLAIN_SASL_JAAS_CONFIG: `${LOGIN_MODULES}.plain.PlainLoginModule required user_ada="secret" user_bob="secret";`,
         KAFKA_LISTENER_NAME_CLIENT_SCRAM___SHA___256_SASL_JAAS_CONFIG: `${LOGIN_MODULES}.scram.ScramLoginModule required;`,
         KAFKA_LISTENER_NAME_CLIENT_SCRAM___SHA___512_SASL_JAAS_CONFIG: `${LOGIN_MODULES}.scram.ScramLoginModule required;`,
         // By default a listener with SASL does not look at certificates.
@@ -50,6 +50,9 @@ describe.skipIf(!services)('Kafka that requires TLS, a client certificate and cr
         KAFKA_SSL_KEYSTORE_LOCATION: '/etc/kafka/secrets/server.pem',
         KAFKA_SSL_TRUSTSTORE_TYPE: 'PEM',
         KAFKA_SSL_TRUSTSTORE_LOCATION: '/etc/kafka/secrets/ca.pem',
+        KAFKA_AUTHORIZER_CLASS_NAME: 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+        // ANONYMOUS are the broker and the commands of this test.
+        KAFKA_SUPER_USERS: 'User:ANONYMOUS;User:ada',
         KAFKA_HEAP_OPTS: '-Xms256m -Xmx512m',
       })
       .withCopyContentToContainer([
@@ -109,6 +112,33 @@ describe.skipIf(!services)('Kafka that requires TLS, a client certificate and cr
     expect(received).toEqual([record])
     await consumer.stop()
     await bus.close()
+  })
+
+  it('keeps the settings of topics when the user may not change them, and logs that', async () => {
+    const log = createMemoryLog()
+    const own = { KAFKA_SASL_MECHANISM: 'plain', KAFKA_TOPIC_PREFIX: 'kept.' }
+    await ensureKafkaTopics(optionsFor(own), [ingestRecords], { partitions: 1, replication: 1 }, log)
+    const { exitCode, output } = await container.exec([
+      '/opt/kafka/bin/kafka-acls.sh',
+      ...['--bootstrap-server', 'localhost:19092', '--add', '--allow-principal', 'User:bob'],
+      ...[
+        '--operation',
+        'Create',
+        '--operation',
+        'Describe',
+        '--operation',
+        'DescribeConfigs',
+        '--topic',
+        '*',
+      ],
+    ])
+    if (exitCode !== 0) throw new Error(output)
+    const other = { ...ingestRecords, retentionMs: 60_000 }
+    const options = optionsFor({ ...own, KAFKA_SASL_USERNAME: 'bob' })
+    await ensureKafkaTopics(options, [other], { partitions: 1, replication: 1 }, log)
+    expect(log.lines.filter(({ level }) => level === 'warn')).toEqual([
+      expect.objectContaining({ message: 'Settings of Kafka topics could not be checked or changed' }),
+    ])
   })
 
   it('is waited for when its handshake takes seconds', async () => {

@@ -26,6 +26,7 @@ type Service = {
   logging?: { options: Record<string, string> }
   healthcheck?: { test?: string[] }
   restart?: string
+  user?: string
   ports?: string[]
   volumes?: string[]
   depends_on?: Record<string, { condition: string }>
@@ -124,6 +125,11 @@ describe('the containers of docker-compose.yml', () => {
       const reports = healthcheck?.test !== undefined || (!ends && image?.startsWith('waymark/'))
       expect([name, Boolean(reports)]).toEqual([name, !ends])
     }
+  })
+
+  it('write and read the demo project as the same user', () => {
+    expect(services.setup?.user).toBe('1000:1000')
+    expect(services.demo?.user).toBe(services.setup?.user)
   })
 
   it('get every limit and quota of the configuration where it is read', () => {

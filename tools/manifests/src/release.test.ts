@@ -1,0 +1,90 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { serviceNames } from '@waymark/database'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { parse } from 'yaml'
+
+const ROOT = path.resolve(import.meta.dirname, '../../..')
+const PREFIX = 'registry.example.com/waymark/'
+const APPS = [...serviceNames, 'setup']
+const DIGEST = `sha256:${'a'.repeat(64)}`
+
+let folder = ''
+/** A copy of what release.sh reads, with a version that the changelog describes. */
+let copy = ''
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'release-'))
+  copy = path.join(folder, 'waymark')
+  mkdirSync(path.join(copy, 'deploy/docker'), { recursive: true })
+  for (const name of ['build.sh', 'release.sh'])
+    writeFileSync(
+      path.join(copy, 'deploy/docker', name),
+      readFileSync(path.join(ROOT, 'deploy/docker', name)),
+      { mode: 0o755 },
+    )
+  writeFileSync(path.join(copy, 'package.json'), '{\n  "version": "1.2.3",\n}\n')
+  writeFileSync(path.join(copy, 'CHANGELOG.md'), '## [1.2.3] - 2026-11-25\n')
+  mkdirSync(path.join(folder, 'bin'))
+  command('docker', `case "$*" in *inspect*) echo "$5" | sed 's/:1.2.3$/@${DIGEST}/' ;; esac`)
+  command('syft', 'echo "$*" | sed "s/.*spdx-json=//" | xargs touch')
+  command('cosign', ':')
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+/** A fake command, which also records its arguments. */
+const command = (name: string, script: string): void =>
+  writeFileSync(
+    path.join(folder, 'bin', name),
+    `#!/usr/bin/env bash\necho "${name} $*" >>'${folder}/calls'\n${script}\n`,
+    { mode: 0o755 },
+  )
+const release = (env: Record<string, string> = { PREFIX }): string =>
+  execFileSync(path.join(copy, 'deploy/docker/release.sh'), [], {
+    encoding: 'utf8',
+    env: { PATH: `${folder}/bin:/usr/bin:/bin`, ...env },
+    stdio: 'pipe',
+  })
+const calls = (): string[] => readFileSync(path.join(folder, 'calls'), 'utf8').trim().split('\n')
+
+it('pushes every image, and signs its digest and its bill of materials', () => {
+  release()
+  for (const app of APPS) {
+    const image = `${PREFIX}${app}@${DIGEST}`
+    expect(calls()).toEqual(
+      expect.arrayContaining([
+        `docker push --quiet ${PREFIX}${app}:1.2.3`,
+        `syft scan registry:${image} --quiet --output spdx-json=release/${app}.spdx.json`,
+        `cosign sign --yes ${image}`,
+        `cosign attest --yes --type spdxjson --predicate release/${app}.spdx.json ${image}`,
+      ]),
+    )
+  }
+  expect(calls().filter((call) => call.startsWith('docker push'))).toHaveLength(APPS.length)
+})
+
+it('writes a component that names the images by digest', () => {
+  release({ PREFIX, COSIGN_KEY: 'cosign.key' })
+  const { images } = parse(readFileSync(path.join(copy, 'release/kustomization.yaml'), 'utf8')) as {
+    images: { name: string; newName: string; digest: string }[]
+  }
+  expect(images).toHaveLength(APPS.length)
+  for (const app of APPS)
+    expect(images).toContainEqual({ name: `waymark/${app}`, newName: `${PREFIX}${app}`, digest: DIGEST })
+  expect(calls()).toContain(`cosign sign --yes --key cosign.key ${PREFIX}setup@${DIGEST}`)
+})
+
+it('writes no component when a signature fails', () => {
+  command('cosign', 'exit 1')
+  expect(() => release()).toThrow()
+  expect(existsSync(path.join(copy, 'release/kustomization.yaml'))).toBe(false)
+})
+
+it('refuses a version that is not in the changelog, another tag, and a missing registry', () => {
+  expect(() => release({ PREFIX, TAG: '1.2.4' })).toThrow(/TAG is 1.2.4, and the version/)
+  expect(() => release({})).toThrow(/set PREFIX/)
+  writeFileSync(path.join(copy, 'CHANGELOG.md'), '## [1.2.2]\n')
+  expect(() => release()).toThrow(/CHANGELOG.md has no section for 1.2.3/)
+  expect(existsSync(path.join(folder, 'calls'))).toBe(false)
+})
