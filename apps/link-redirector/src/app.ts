@@ -1,13 +1,16 @@
 import { cacheUserAgents, createIngestQueue } from '@waymark/pipeline'
 import { createChangeNotices } from '@waymark/project-config'
 import { type CorePlatform, everyMs, type Service, untilStopped } from '@waymark/service-kit'
+import { createAppFiles } from './app-files.ts'
 import { createClickLimits } from './click-limits.ts'
 import { createClickRecorder } from './click-recorder.ts'
+import { createDomainRoutes } from './domain-routes.ts'
 import { createLinkCache } from './link-cache.ts'
+import { createLinkDomains } from './link-domains.ts'
 import { linkChanges } from './link-queries.ts'
 import { createLinkStore } from './link-store.ts'
 import { createProjectOptions } from './project-options.ts'
-import { redirectRoute } from './redirect-route.ts'
+import { createFollowLink, redirectRoute } from './redirect-route.ts'
 import { createVisitorReader } from './visitor.ts'
 import { createVisitorHash } from './visitor-hash.ts'
 
@@ -52,6 +55,8 @@ export const createLinkRedirector = (
     now: steadyClock,
     log,
   })
+  const domains = createLinkDomains({ pool, cache, now: steadyClock })
+  configChanges.watch(domains)
   const limits = createClickLimits({ totals, pool, log })
   const { shareSalts, hashVisitor } = createVisitorHash({ pool, now: clock })
   const describeUserAgent = cacheUserAgents()
@@ -67,10 +72,13 @@ export const createLinkRedirector = (
   })
   const visitors = createVisitorReader({ describeUserAgent, countryOf })
   const optionsOf = createProjectOptions(projectConfigs, steadyClock, log)
+  const follow = createFollowLink({ links, optionsOf, limits, visitors, clicks, clock })
   return {
-    routes: [redirectRoute({ links, optionsOf, limits, visitors, clicks, clock })],
+    routes: [redirectRoute(follow)],
+    hostRoutes: createDomainRoutes(domains, follow, createAppFiles({ pool, now: steadyClock, log })),
     loops: [
       everyMs('link-changes', POLL_MS, changes.poll),
+      everyMs('link-domains', POLL_MS, domains.poll),
       everyMs('click-spool', POLL_MS, queue.watchSpool),
       everyMs('click-limits', REFRESH_LIMITS_MS, limits.refresh),
       everyMs('visitor-salts', SHARE_SALTS_MS, shareSalts),

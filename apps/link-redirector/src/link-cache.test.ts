@@ -67,11 +67,13 @@ const setUp = () => {
 const row = {
   id: '01900000-0000-7000-8000-00000000000a',
   project_id: '01900000-0000-7000-8000-000000000001',
+  domain_id: null,
   code: 'sale',
   status: 'active',
   starts_at: null,
   expires_at: null,
   click_limit: null,
+  expired_url: null,
   clicks: '0',
   utm: {},
   forward_query: false,

@@ -7,6 +7,7 @@ import {
   type PreparedDestination,
   prepareDestination,
 } from '@waymark/domain'
+import { linkKeyOf } from '@waymark/pipeline'
 import type { ChangeNotices } from '@waymark/project-config'
 import type { StoredLink } from './link-queries.ts'
 import type { LinkStore } from './link-store.ts'
@@ -26,21 +27,21 @@ type LinkCacheDeps = {
  * notices arrive and none names it. While no notices arrive, because the database is down, it is used without a read.
  */
 export const createLinkCache = ({ store, changes, now, log }: LinkCacheDeps) => {
-  const readCopy = async (code: string) => {
-    const copy = await store.readCopy(code)
+  const readCopy = async (key: string) => {
+    const copy = await store.readCopy(key)
     return copy ? { value: prepareLink(copy.link), readAt: now() - copy.ageMs } : null
   }
 
   const links = createReadThroughCache<PreparedLink>({
     name: 'links',
-    read: async (code): Promise<ReadValue<PreparedLink> | null> => {
-      const copy = links.peek(code) ? null : await readCopy(code)
-      if (copy && changes.isCurrent(code, copy.readAt)) return copy
-      const link = await store.read(code)
+    read: async (key): Promise<ReadValue<PreparedLink> | null> => {
+      const copy = links.peek(key) ? null : await readCopy(key)
+      if (copy && changes.isCurrent(key, copy.readAt)) return copy
+      const link = await store.read(key)
       return link ? { value: prepareLink(link) } : null
     },
     readCopy,
-    isCurrent: ({ code }, readAt) => changes.isCurrent(code, readAt) || !changes.isWatching(),
+    isCurrent: (link, readAt) => changes.isCurrent(linkKeyOf(link), readAt) || !changes.isWatching(),
     refreshTimeoutMs: REFRESH_TIMEOUT_MS,
     readTimeoutMs: READ_TIMEOUT_MS,
     max: 200_000,
@@ -51,11 +52,12 @@ export const createLinkCache = ({ store, changes, now, log }: LinkCacheDeps) => 
 
   return {
     /**
-     * The link with that code, `null` when there is none.
+     * The link of a domain with that code, `null` when there is none. `domainId` is null for the domain of the
+     * installation.
      * @throws AppError store_unavailable when it is not cached and no store answers
      */
-    get: async (code: string): Promise<PreparedLink | null> =>
-      LINK_CODE.test(code) ? ((await links.get(code))?.value ?? null) : null,
+    get: async (code: string, domainId: string | null = null): Promise<PreparedLink | null> =>
+      LINK_CODE.test(code) ? ((await links.get(linkKeyOf({ domainId, code })))?.value ?? null) : null,
   }
 }
 
@@ -76,11 +78,13 @@ export type PreparedLink = Omit<StoredLink, 'destination' | 'targets' | 'utm'> &
 const prepareLink = (link: StoredLink): PreparedLink => ({
   id: link.id,
   projectId: link.projectId,
+  domainId: link.domainId,
   code: link.code,
   status: link.status,
   startsAt: link.startsAt,
   expiresAt: link.expiresAt,
   clickLimit: link.clickLimit,
+  expiredUrl: link.expiredUrl,
   clicks: link.clicks,
   forwardQuery: link.forwardQuery,
   destination: prepareDestination(link.destination, link.utm),

@@ -3,8 +3,24 @@ import { type HttpRequest, prefersHtml, type Reply } from '@waymark/service-kit'
 /** Why a visitor is not redirected. */
 export type Refusal = { status: 404 | 410; error: string; reason?: string }
 
-/** The answer without a redirect: a small page for browsers, JSON for other clients. */
-export const refusalReply = (request: HttpRequest, { status, error, reason }: Refusal): Reply => {
+export const unknownLink: Refusal = { status: 404, error: 'There is no such link' }
+
+/** A redirect that is not cached. */
+export const redirectTo = (location: string): Reply => ({
+  status: 302,
+  headers: { Location: location, 'Cache-Control': 'no-store' },
+})
+
+/**
+ * The answer without the destination: a redirect to `address` if there is one, or else a small page for browsers and JSON
+ * for other clients.
+ */
+export const refusalReply = (
+  request: HttpRequest,
+  { status, error, reason }: Refusal,
+  address?: string | null,
+): Reply => {
+  if (address) return redirectTo(address)
   const headers = { 'Cache-Control': 'no-store', Vary: 'Accept' }
   return prefersHtml(request)
     ? { status, headers, shown: true, type: 'text/html; charset=utf-8', body: page(error) }

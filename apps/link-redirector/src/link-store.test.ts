@@ -10,12 +10,14 @@ const copy: LinkCopy = {
   link: {
     id: '01900000-0000-7000-8000-00000000000a',
     projectId: '01900000-0000-7000-8000-000000000001',
+    domainId: null,
     code: 'sale',
     destination: 'https://shop.example/sale?a={b}|c',
     status: 'active',
     startsAt: null,
     expiresAt: 2_000,
     clickLimit: null,
+    expiredUrl: null,
     clicks: 3,
     utm: { source: 'mail' },
     forwardQuery: false,
@@ -49,6 +51,14 @@ describe('the shared copy of a link', () => {
     ['nothing', '{}'],
     ['an older shape', JSON.stringify(copy.link)],
     ['that of another link', JSON.stringify({ ...copy, link: { ...copy.link, code: 'other' } })],
+    [
+      'that of another domain',
+      JSON.stringify({ ...copy, link: { ...copy.link, domainId: '01900000-0000-7000-8000-00000000000d' } }),
+    ],
+    [
+      'one whose address for ended links runs a script',
+      JSON.stringify({ ...copy, link: { ...copy.link, expiredUrl: 'javascript:alert(1)' } }),
+    ],
     ['one that leads nowhere', JSON.stringify({ ...copy, link: { ...copy.link, destination: 'nowhere' } })],
     [
       'one that runs a script',

@@ -1,6 +1,6 @@
 import { type Cache, readCopy } from '@waymark/cache'
 import { checkDestination } from '@waymark/domain'
-import { linkCopyKey } from '@waymark/pipeline'
+import { linkCopyKey, linkKeyOf } from '@waymark/pipeline'
 import DataLoader from 'dataloader'
 import type { Pool } from 'pg'
 import { linkCopy, readLinks, type StoredLink } from './link-queries.ts'
@@ -25,13 +25,13 @@ type LinkStoreDeps = {
  * Reads links from the database, concurrent requests by one statement, and their copies from the shared cache.
  */
 export const createLinkStore = ({ pool, cache, clock }: LinkStoreDeps) => {
-  const readBatch = async (codes: readonly string[]): Promise<(StoredLink | null)[]> => {
-    const found = await readLinks(pool, codes)
-    return codes.map((code) => {
-      const copy = found.get(code)
+  const readBatch = async (keys: readonly string[]): Promise<(StoredLink | null)[]> => {
+    const found = await readLinks(pool, keys)
+    return keys.map((key) => {
+      const copy = found.get(key)
       if (!copy) return null
       // By the database's clock, because the copy is shared and this process's clock may be wrong.
-      void cache.set(linkCopyKey(code), JSON.stringify(copy), COPY_MS)
+      void cache.set(linkCopyKey(key), JSON.stringify(copy), COPY_MS)
       return copy.link
     })
   }
@@ -42,19 +42,23 @@ export const createLinkStore = ({ pool, cache, clock }: LinkStoreDeps) => {
   })
 
   return {
-    /** The link with a code, or `null`. Stores a copy. @throws when the database is unavailable */
-    read: (code: string): Promise<StoredLink | null> => loader.load(code),
+    /** The link with a key (`linkKeyOf`), or `null`. Stores a copy. @throws when the database is unavailable */
+    read: (key: string): Promise<StoredLink | null> => loader.load(key),
     /** The shared copy of a link, up to an hour old. */
-    readCopy: async (code: string): Promise<CopiedLink | undefined> => {
-      const copy = await readCopy(cache, linkCopyKey(code), linkCopy)
-      if (copy?.link.code !== code || !hasValidDestinations(copy.link)) return undefined
+    readCopy: async (key: string): Promise<CopiedLink | undefined> => {
+      const copy = await readCopy(cache, linkCopyKey(key), linkCopy)
+      if (!copy || linkKeyOf(copy.link) !== key || !hasValidDestinations(copy.link)) return undefined
       const ageMs = clock() - copy.readAt + CLOCK_SKEW_MS
       return { link: copy.link, ageMs: ageMs < 0 ? Number.POSITIVE_INFINITY : ageMs }
     },
   }
 }
 
-const hasValidDestinations = ({ destination, targets }: StoredLink): boolean =>
-  [destination, ...targets.map((target) => target.destination)].every((url) => 'url' in checkDestination(url))
+const hasValidDestinations = ({ destination, targets, expiredUrl }: StoredLink): boolean =>
+  [
+    destination,
+    ...targets.map((target) => target.destination),
+    ...(expiredUrl === null ? [] : [expiredUrl]),
+  ].every((url) => 'url' in checkDestination(url))
 
 export type LinkStore = ReturnType<typeof createLinkStore>

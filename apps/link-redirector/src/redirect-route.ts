@@ -1,10 +1,11 @@
 import { resolveLink } from '@waymark/contracts'
 import { addressFor, createClickIds, type LinkEnd, linkStateAt } from '@waymark/domain'
-import { type HttpRequest, queryTextOf, type Route, route } from '@waymark/service-kit'
+import { type HttpRequest, queryTextOf, type Reply, type Route, route } from '@waymark/service-kit'
 import type { ClickLimits } from './click-limits.ts'
 import type { ClickRecorder } from './click-recorder.ts'
 import { destinationFor, type LinkCache, type PreparedLink } from './link-cache.ts'
-import { type Refusal, refusalReply } from './link-page.ts'
+import type { LinkDomain } from './link-domain-queries.ts'
+import { type Refusal, redirectTo, refusalReply, unknownLink } from './link-page.ts'
 import type { ProjectOptions } from './project-options.ts'
 import type { VisitorReader } from './visitor.ts'
 
@@ -23,16 +24,25 @@ const ENDED: Record<LinkEnd, string> = {
   expired: 'This link has expired',
   click_limit_reached: 'This link has been used up',
 }
-const UNKNOWN = { status: 404, error: 'There is no such link' } as const
 
-/** `GET /s/{code}`: redirects a visitor and records the click. */
-export const redirectRoute = ({ links, optionsOf, limits, visitors, clicks, clock }: RedirectDeps): Route => {
+/** Answers a visitor of a code: redirects and records the click. Without `domain`: the domain of the installation. */
+export type FollowLink = (request: HttpRequest, code: string, domain?: LinkDomain) => Promise<Reply>
+
+/** Creates the function that redirects visitors and records clicks. */
+export const createFollowLink = ({
+  links,
+  optionsOf,
+  limits,
+  visitors,
+  clicks,
+  clock,
+}: RedirectDeps): FollowLink => {
   const newClickId = createClickIds()
 
   /** Why a visitor is not redirected. If undefined, the click has been counted towards the limit. */
   const refusalOf = (link: PreparedLink, at: number, request: HttpRequest): Refusal | undefined => {
     const state = linkStateAt(link, at)
-    if (state === 'not_started') return UNKNOWN
+    if (state === 'not_started') return unknownLink
     const end = state === 'open' ? limitOf(link, request) : state
     return end && { status: 410, error: ENDED[end], reason: end }
   }
@@ -42,12 +52,14 @@ export const redirectRoute = ({ links, optionsOf, limits, visitors, clicks, cloc
     return limits.allows(link, counts) ? undefined : 'click_limit_reached'
   }
 
-  return route(resolveLink, async (request) => {
-    const code = request.params.code ?? ''
-    const link = await links.get(code)
+  return async (request, code, domain) => {
+    const link = await links.get(code, domain?.id)
     const at = clock()
-    const refusal = link === null ? UNKNOWN : refusalOf(link, at, request)
-    if (link === null || refusal !== undefined) return refusalReply(request, refusal ?? UNKNOWN)
+    const refusal = link === null ? unknownLink : refusalOf(link, at, request)
+    if (link === null || refusal !== undefined) {
+      const address = refusal?.status === 410 ? (link?.expiredUrl ?? domain?.expiredUrl) : domain?.notFoundUrl
+      return refusalReply(request, refusal ?? unknownLink, address)
+    }
     const { appendClickId, ipStorage } = await optionsOf(link.projectId)
     const destination = destinationFor(link, () => visitors.describe(request))
     // A HEAD request is not a click.
@@ -65,6 +77,10 @@ export const redirectRoute = ({ links, optionsOf, limits, visitors, clicks, cloc
         ...visitors.read(request),
       })
     }
-    return { status: 302, headers: { Location: location, 'Cache-Control': 'no-store' } }
-  })
+    return redirectTo(location)
+  }
 }
+
+/** `GET /s/{code}` */
+export const redirectRoute = (follow: FollowLink): Route =>
+  route(resolveLink, (request) => follow(request, request.params.code ?? ''))

@@ -125,7 +125,9 @@ export const startStoringClicks = async ({ bus, db }: CorePlatform): Promise<{ s
 
 type Link = {
   code: string
+  domainId: string
   destination: string
+  expiredUrl: string
   status: string
   startsAt: Date
   expiresAt: Date

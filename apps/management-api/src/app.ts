@@ -42,6 +42,7 @@ import { rejectedEventRoutes } from './events/rejected-events.ts'
 import { streamEventsRoute } from './events/stream-events.ts'
 import { createAccountRoutes } from './http/account-route.ts'
 import { createProjectRoute } from './http/project-route.ts'
+import { linkDomainRoutes } from './links/link-domains.ts'
 import { linkRoutes } from './links/link-routes.ts'
 import type { ManagementDeps } from './management-deps.ts'
 import { backChannelLogoutRoute } from './oidc/back-channel-logout.ts'
@@ -118,6 +119,7 @@ export const createManagementApi = (
     runQuery: createRunQuery(platform.analytics),
     tenantOf: createTenantOf(platform),
     shortLinkBaseUrl: shortLinkBaseUrl.replace(/\/+$/, ''),
+    resolveTxt,
   }
   const withOidc = {
     ...deps,
@@ -154,6 +156,7 @@ export const createManagementApi = (
       ...apiKeyRoutes(deps),
       ...eventDefinitionRoutes(deps),
       ...linkRoutes(deps),
+      ...linkDomainRoutes(deps),
       ...meteringSelectorRoutes(deps),
       ...settingsRoutes(deps),
       ...profileRoutes(deps),

@@ -17,6 +17,7 @@ type Table =
   | 'email.senders'
   | 'email.suppressions'
   | 'email.triggers'
+  | 'link.domains'
   | 'webhook.webhooks'
 
 /**

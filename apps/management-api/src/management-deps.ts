@@ -8,6 +8,7 @@ import type { AuditLog } from './audit/audit-log.ts'
 import type { RegistrationMode } from './config.ts'
 import type { AccountRoutes } from './http/account-route.ts'
 import type { ProjectRouteFactory } from './http/project-route.ts'
+import type { ResolveTxt } from './oidc/domains.ts'
 import type { InvitationClaims } from './projects/invitation-claims.ts'
 import type { TenantOf } from './projects/tenant-of.ts'
 import type { Quotas } from './quotas.ts'
@@ -28,6 +29,8 @@ export type ManagementDeps = Platform & {
   tenantOf: TenantOf
   /** Public address of short links, without a slash at the end. */
   shortLinkBaseUrl: string
+  /** Reads the DNS records that verify domains. */
+  resolveTxt: ResolveTxt
   /** Removes stored data of an erased person and resolves to whether all of it is removed. */
   purge: (job: ErasureJob) => Promise<boolean>
 }

@@ -183,6 +183,12 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   getLinkQrCode: 'viewer',
   getLinkStats: 'viewer',
   getLinkCampaignStats: 'viewer',
+  createLinkDomain: 'admin',
+  listLinkDomains: 'viewer',
+  getLinkDomain: 'viewer',
+  updateLinkDomain: 'admin',
+  verifyLinkDomain: 'admin',
+  deleteLinkDomain: 'admin',
 
   createDecision: 'editor',
   listDecisions: 'viewer',

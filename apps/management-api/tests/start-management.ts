@@ -47,6 +47,7 @@ type Options = {
   trustedProxies?: number
   registrationMode?: RegistrationMode
   oidc?: ManagementOptions['oidc']
+  shortLinkBaseUrl?: string
   /** The database server, if not the shared one. */
   database?: TestDatabase
   /** Changes the platform before the app is created. */
@@ -68,6 +69,7 @@ export const startManagement = async ({
   trustedProxies = 0,
   registrationMode = 'open',
   oidc = { allowPrivateAddresses: false },
+  shortLinkBaseUrl = 'http://localhost',
   database: given,
   adapt = (platform) => platform,
   arrange = (service) => service,
@@ -82,7 +84,7 @@ export const startManagement = async ({
   const quotas = readConfig(quotasConfig, env)
   const service = arrange(
     createManagementApi(platform, {
-      shortLinkBaseUrl: 'http://localhost',
+      shortLinkBaseUrl,
       publicUrl: 'http://localhost',
       oidc,
       quotas,

@@ -77,6 +77,8 @@ export {
 export * from './http/ingestion-operations.ts'
 export * from './http/insights.ts'
 export * from './http/invitations.ts'
+export * from './http/link-domains.ts'
+export { MAX_DESTINATION_LENGTH } from './http/link-parts.ts'
 export {
   type LinkCampaignStatsView,
   type LinkStatsQuery,

@@ -24,6 +24,7 @@ export const NullableTimestamp = Type.Unsafe<string | null>({ type: ['string', '
 
 /** The id of a record: a UUID. Waymark generates version 7. */
 export const Id = Type.String({ format: 'uuid' })
+export const NullableId = Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'uuid' })
 
 /** Maximum characters of an id from a client. */
 export const MAX_ID_LENGTH = 200

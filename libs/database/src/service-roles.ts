@@ -180,6 +180,7 @@ export const serviceGrants = {
       'coupon.coupons': 'INSERT, UPDATE',
       'coupon.redemptions': 'UPDATE (rolled_back_at, rolled_back_amount, budget_charge)',
       'coupon.profile_counts': 'UPDATE (redeemed)',
+      'link.domains': 'SELECT, INSERT, UPDATE',
       'link.links': 'SELECT, INSERT, UPDATE',
       'link.counts': 'SELECT',
       'link.project_counts': 'SELECT, INSERT, UPDATE',
@@ -200,6 +201,9 @@ export const serviceGrants = {
   'link-redirector': {
     tables: merge(CONFIG, {
       'ingest.outbox': 'SELECT, INSERT',
+      'link.domains':
+        'SELECT (id, project_id, host, root_url, not_found_url, expired_url, apple_app_site_association, asset_links, ' +
+        'verified_at, version)',
       'link.links': 'SELECT',
       'link.counts': 'SELECT',
       'link.visitor_salts': 'SELECT, INSERT',

@@ -96,6 +96,7 @@ describe.skipIf(!services)('the database roles of services', () => {
   it.each<[ServiceName, string, string]>([
     ['link-redirector', 'read API keys', 'SELECT secret_hash FROM core.api_keys'],
     ['link-redirector', 'change links', "UPDATE link.links SET destination = 'x'"],
+    ['link-redirector', 'read the tokens of domains', 'SELECT token FROM link.domains'],
     ['link-redirector', 'read clicks', 'SELECT ip FROM link.clicks'],
     ['enrichment-consumer', 'read API keys', 'SELECT secret_hash FROM core.api_keys'],
     ['enrichment-consumer', 'read identity secrets', 'SELECT secret FROM core.identity_secrets'],

@@ -34,7 +34,7 @@ export {
   queryTextOf,
   unknownParameters,
 } from './http/request.ts'
-export { guardedRoute, type Route, route } from './http/router.ts'
+export { guardedRoute, type HostRoutes, type Route, route } from './http/router.ts'
 export { createLog, logConfig } from './log.ts'
 export { drain, everyMs, type Loop, untilStopped } from './loop.ts'
 export { LoopTurns } from './loop-turns.ts'

@@ -4,17 +4,23 @@ import type { Consumer } from '@waymark/event-bus'
 import { Counter, collectDefaultMetrics, type Registry } from 'prom-client'
 import { createHttpApp } from './http/create-http-app.ts'
 import { listen } from './http/http-server.ts'
-import type { Route } from './http/router.ts'
+import type { HostRoutes, Route } from './http/router.ts'
 import { type Loop, startLoop } from './loop.ts'
 import type { Platform } from './platform.ts'
 import type { HttpConfig } from './platform-config.ts'
 import type { Scope } from './scope.ts'
 
 /** The parts of an app, in whichever process it runs. */
-export type Service = { routes?: Route[]; consumers?: Consumer[]; loops?: Loop[] }
+export type Service = {
+  routes?: Route[]
+  hostRoutes?: HostRoutes | undefined
+  consumers?: Consumer[]
+  loops?: Loop[]
+}
 
-/** Combines several services into one, for a process that runs them all. */
+/** Combines several services into one, for a process that runs them all. Only one may have `hostRoutes`. */
 export const combineServices = (services: readonly Service[]): Required<Service> => ({
+  hostRoutes: services.find(({ hostRoutes }) => hostRoutes !== undefined)?.hostRoutes,
   routes: services.flatMap(({ routes = [] }) => routes),
   consumers: services.flatMap(({ consumers = [] }) => consumers),
   loops: services.flatMap(({ loops = [] }) => loops),
@@ -26,7 +32,7 @@ export const combineServices = (services: readonly Service[]): Required<Service>
  * @throws when the port for requests is taken
  */
 export const startService = async (
-  { routes = [], consumers = [], loops = [] }: Service,
+  { routes = [], hostRoutes, consumers = [], loops = [] }: Service,
   http: Omit<HttpConfig, 'drainMs' | 'host'> & Partial<Pick<HttpConfig, 'drainMs' | 'host'>>,
   { log, metrics, tracer }: Pick<Platform, 'log' | 'metrics' | 'tracer'>,
   scope: Scope,
@@ -43,6 +49,7 @@ export const startService = async (
   let ready = true
   const app = createHttpApp({
     routes,
+    hostRoutes,
     trustedProxies: http.trustedProxies,
     isReady: () => ready,
     log,

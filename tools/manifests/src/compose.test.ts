@@ -159,6 +159,19 @@ describe('the containers of docker-compose.yml', () => {
     for (const name of located) expect(services[name]?.volumes).toContain('./deploy/docker/geoip:/geoip:ro')
   })
 
+  it('routes the hosts of link domains to link-redirector, and all other hosts as before', () => {
+    const { configs } = parse(text) as { configs: Record<string, { content: string }> }
+    const content = configs['link-domains']?.content ?? ''
+    expect(content).toMatch(/server_name \$\{WAYMARK_LINK_DOMAINS:-_\};/)
+    expect(content).toContain('set $$service link-redirector;')
+    expect(content).not.toContain('location /s/')
+    const nginx = readFileSync(path.join(ROOT, 'deploy/docker/nginx.conf'), 'utf8')
+    // The first server of a port answers the hosts that no server names.
+    expect(nginx.indexOf('include /etc/nginx/link-domains.conf;')).toBeGreaterThan(
+      nginx.indexOf('listen 8080;'),
+    )
+  })
+
   it('have TLS in front, a mail server and no demo project in production', () => {
     const { tls, setup } = production.services
     expect(tls?.ports).toEqual(['80:80', '443:443', '443:443/udp'])

@@ -5,14 +5,18 @@ import { LoopTurns } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { writeTransaction } from '../http/write-transaction.ts'
 import { type Quotas, requireWithinQuota } from '../quotas.ts'
+import { parseLinkHost } from './link-host.ts'
 import {
   addToLinkCount,
+  type DomainOfLinks,
   findByExternalId,
+  findDomains,
   insertLinks,
   type LinkRow,
   type NewLinkRow,
 } from './link-queries.ts'
 import { checkLink, codeErrors } from './link-values.ts'
+import { shortUrlPrefix } from './link-view.ts'
 
 /** The result for one link. */
 export type Creation =
@@ -24,7 +28,7 @@ type Candidate = NewLinkRow & { index: number; chosen: boolean }
 
 const ATTEMPTS = 6
 
-type CreateLinksDeps = { db: Pick<Database, 'transaction'>; baseUrl: string; quotas: Quotas }
+type CreateLinksDeps = { db: Pick<Database, 'transaction' | 'pool'>; baseUrl: string; quotas: Quotas }
 
 /**
  * Creates links of a project in bulk, with one statement unless a generated code is taken. A link with the external id of
@@ -36,11 +40,16 @@ export const createCreateLinks =
   async (projectId: string, links: readonly NewLink[]): Promise<Creation[]> => {
     const creations: Creation[] = []
     let candidates: Candidate[] = []
+    const domainOf = await readDomains(db.pool, projectId, links)
     const turns = new LoopTurns()
     for (const [index, link] of links.entries()) {
       if (turns.isOver()) await turns.next()
-      const checked = checkLink(link, baseUrl)
+      const domain = domainOf(link)
+      const errorsOfDomain = 'errors' in domain ? domain.errors : []
+      const { id: domainId, host } = 'errors' in domain ? DEFAULT_DOMAIN : domain
+      const checked = checkLink(link, shortUrlPrefix(host, baseUrl))
       const errors = [
+        ...errorsOfDomain,
         ...(link.code === undefined ? [] : codeErrors(link.code)),
         ...('errors' in checked ? checked.errors : []),
       ]
@@ -50,7 +59,7 @@ export const createCreateLinks =
       }
       const chosen = link.code !== undefined
       candidates.push({
-        ...{ index, id: uuidv7(), chosen, values: checked.values },
+        ...{ index, id: uuidv7(), chosen, domainId, values: checked.values },
         code: link.code ?? generateCode(),
       })
     }
@@ -92,3 +101,32 @@ export const createCreateLinks =
   }
 
 const TAKEN: ValidationItem = { field: 'code', rule: 'unique', message: 'is taken' }
+
+/** The domain of the installation. */
+const DEFAULT_DOMAIN = { id: null, host: null }
+
+type FoundDomain = DomainOfLinks | typeof DEFAULT_DOMAIN | { errors: ValidationItem[] }
+
+/** Reads the domains that new links name. Returns a function that finds that of a link. */
+const readDomains = async (
+  pool: Database['pool'],
+  projectId: string,
+  links: readonly NewLink[],
+): Promise<(link: NewLink) => FoundDomain> => {
+  const ids = new Set(links.flatMap(({ domainId }) => domainId ?? []))
+  const hosts = new Set(links.flatMap(({ domain }) => (domain && parseLinkHost(domain)) || []))
+  const found = await findDomains(pool, projectId, [...ids], [...hosts])
+  const byId = new Map(found.map((domain) => [domain.id, domain]))
+  const byHost = new Map(found.map((domain) => [domain.host, domain]))
+  return ({ domainId, domain }) => {
+    const named = domain === undefined ? undefined : byHost.get(parseLinkHost(domain) ?? '')
+    if (domain !== undefined && !named) return unknownDomain('domain')
+    if (typeof domainId !== 'string') return named ?? DEFAULT_DOMAIN
+    const known = byId.get(domainId.toLowerCase())
+    return known && (!named || named === known) ? known : unknownDomain('domainId')
+  }
+}
+
+const unknownDomain = (field: 'domain' | 'domainId'): FoundDomain => ({
+  errors: [{ field, rule: 'exists', message: 'is not a link domain of this project' }],
+})

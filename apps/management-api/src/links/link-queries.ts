@@ -7,11 +7,15 @@ import type { LinkValues } from './link-values.ts'
 export type LinkRow = {
   id: string
   code: string
+  domain_id: string | null
+  /** The host of the link domain. */
+  domain: string | null
   destination: string
   status: LinkStatus
   starts_at: Date | null
   expires_at: Date | null
   click_limit: number | null
+  expired_url: string | null
   campaign: string | null
   tags: string[]
   utm: LinkUtm
@@ -29,11 +33,12 @@ export type LinkRow = {
 /** Selects the rows of a table or subquery of links, as `LinkRow`. */
 const selectFrom = (links: string): string => `
   SELECT
-  l.id, l.code, l.destination, l.status, l.starts_at, l.expires_at, l.click_limit, l.campaign, l.tags, l.utm,
+  l.id, l.code, l.domain_id, d.host AS domain, l.destination, l.status, l.starts_at, l.expires_at, l.click_limit,
+  l.expired_url, l.campaign, l.tags, l.utm,
   l.forward_query, l.external_id, l.targets, l.created_at, l.updated_at,
   coalesce(c.clicks, 0) AS clicks, coalesce(c.bot_clicks, 0) AS bot_clicks,
   coalesce(c.unique_visitors, 0) AS unique_visitors, c.last_clicked_at
-  FROM ${links} l LEFT JOIN link.counts c ON c.link_id = l.id`
+  FROM ${links} l LEFT JOIN link.counts c ON c.link_id = l.id LEFT JOIN link.domains d ON d.id = l.domain_id`
 const SELECT = selectFrom('link.links')
 
 type Queries = Pick<ClientBase, 'query'>
@@ -49,17 +54,19 @@ export const findLink = async (pool: Pool, projectId: string, id: string): Promi
 }
 
 /** A link to insert. */
-export type NewLinkRow = { id: string; code: string; values: LinkValues }
+export type NewLinkRow = { id: string; code: string; domainId: string | null; values: LinkValues }
 type InsertedLink = NewLinkRow & { projectId: string }
 
 const stored: BulkColumn<InsertedLink>[] = [
   { name: 'id', type: 'uuid', of: ({ id }) => id },
   { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
   { name: 'code', type: 'text', of: ({ code }) => code },
+  { name: 'domain_id', type: 'uuid', of: ({ domainId }) => domainId },
   { name: 'destination', type: 'text', of: ({ values }) => values.destination },
   { name: 'starts_at', type: 'timestamptz', of: ({ values }) => values.startsAt },
   { name: 'expires_at', type: 'timestamptz', of: ({ values }) => values.expiresAt },
   { name: 'click_limit', type: 'int', of: ({ values }) => values.clickLimit },
+  { name: 'expired_url', type: 'text', of: ({ values }) => values.expiredUrl },
   { name: 'campaign', type: 'text', of: ({ values }) => values.campaign },
   { name: 'utm', type: 'jsonb', of: ({ values }) => JSON.stringify(values.utm) },
   { name: 'forward_query', type: 'boolean', of: ({ values }) => values.forwardQuery },
@@ -78,7 +85,7 @@ const INSERT = `
   WITH created AS (
     INSERT INTO link.links (${columns.names}, tags)
     SELECT ${columns.names}, ARRAY(SELECT jsonb_array_elements_text(tags))
-    FROM ${given.unnest} AS given (${given.names}) ORDER BY code
+    FROM ${given.unnest} AS given (${given.names}) ORDER BY code, domain_id
     ON CONFLICT DO NOTHING RETURNING *
   )
   ${selectFrom('created')}`
@@ -143,7 +150,7 @@ export const lockLink = async (
 const UPDATE = `
   WITH changed AS (
     UPDATE link.links SET status = $2, destination = $3, starts_at = $4, expires_at = $5, click_limit = $6,
-      campaign = $7, tags = $8::text[], utm = $9, forward_query = $10, external_id = $11, targets = $12,
+      campaign = $7, tags = $8::text[], utm = $9, forward_query = $10, external_id = $11, targets = $12, expired_url = $13,
       updated_at = greatest(clock_timestamp(), created_at + interval '1 millisecond')
     WHERE id = $1 RETURNING *
   )
@@ -156,6 +163,7 @@ type StoredValues = Pick<
   | 'startsAt'
   | 'expiresAt'
   | 'clickLimit'
+  | 'expiredUrl'
   | 'campaign'
   | 'tags'
   | 'utm'
@@ -179,13 +187,14 @@ export const storeLink = async (client: Queries, id: string, values: StoredValue
     values.forwardQuery,
     values.externalId,
     JSON.stringify(values.targets),
+    values.expiredUrl,
   ])
   const [row] = rows
   if (!row) throw new Error('The locked link does not exist')
   return row
 }
 
-type LinkFilter = Pick<LinkQuery, 'q' | 'tag' | 'campaign' | 'status'>
+type LinkFilter = Pick<LinkQuery, 'q' | 'tag' | 'campaign' | 'status' | 'domainId'>
 
 /** The searched columns. Must equal the expression of their index. */
 const WORDS = `array_to_tsvector(link.search_words(l.code, l.destination, l.campaign, l.external_id))`
@@ -200,7 +209,7 @@ const MAX_WORDS = 10
 export const listLinks = async (
   pool: Pool,
   projectId: string,
-  { q, tag, campaign, status }: LinkFilter,
+  { q, tag, campaign, status, domainId }: LinkFilter,
   { before, take }: { before: string | undefined; take: number },
 ): Promise<LinkRow[]> => {
   const values: unknown[] = [projectId]
@@ -213,6 +222,7 @@ export const listLinks = async (
   if (status === undefined) conditions.push(`l.status IN ('active', 'paused')`)
   else add((wanted) => `l.status = ${wanted}`, status)
   if (campaign !== undefined) add((wanted) => `l.campaign = ${wanted}`, campaign)
+  if (domainId !== undefined) add((wanted) => `l.domain_id = ${wanted}::uuid`, domainId)
   if (tag !== undefined) add((wanted) => `l.tags @> ARRAY[${wanted}::text]`, tag)
   if (q !== undefined) add((query) => `${WORDS} @@ ${query}::tsquery`, toTsQuery(q))
   values.push(take)
@@ -233,3 +243,24 @@ const toTsQuery = (q: string): string =>
     .slice(0, MAX_WORDS)
     .map((word) => `'${word}':*`)
     .join(' & ')
+
+/** A domain that links are created on. */
+export type DomainOfLinks = { id: string; host: string }
+
+/** The domains of a project with one of the ids or hosts. */
+export const findDomains = async (
+  pool: Pool,
+  projectId: string,
+  ids: readonly string[],
+  hosts: readonly string[],
+): Promise<DomainOfLinks[]> => {
+  if (ids.length === 0 && hosts.length === 0) return []
+  const { rows } = await pool.query<DomainOfLinks>({
+    name: 'find-link-domains',
+    text: `
+      SELECT id, host FROM link.domains
+      WHERE project_id = $1 AND deleted_at IS NULL AND (id = ANY($2::uuid[]) OR host = ANY($3::text[]))`,
+    values: [projectId, ids, hosts],
+  })
+  return rows
+}

@@ -14,7 +14,7 @@ import {
   updateLink as updateLinkOperation,
   type ValidationItem,
 } from '@waymark/contracts'
-import { linkCopyKey } from '@waymark/pipeline'
+import { linkCopyKey, linkKeyOf } from '@waymark/pipeline'
 import { LoopTurns, type Route } from '@waymark/service-kit'
 import { toBuffer, toString as toSvg } from 'qrcode'
 import { pageOf } from '../http/page.ts'
@@ -45,7 +45,7 @@ export const linkRoutes = ({
   const change = async (request: Parameters<typeof updateLink>[1]): Promise<LinkRow> => {
     const row = await updateLink(db, request)
     // Redirectors poll the database for changes; while it is unavailable they use the shared copy.
-    await cache.delete(linkCopyKey(row.code))
+    await cache.delete(linkCopyKey(linkKeyOf({ domainId: row.domain_id, code: row.code })))
     return row
   }
 

@@ -13,6 +13,7 @@ export type LinkValues = {
   startsAt: string | null
   expiresAt: string | null
   clickLimit: number | null
+  expiredUrl: string | null
   campaign: string | null
   tags: string[]
   utm: LinkUtm
@@ -20,16 +21,16 @@ export type LinkValues = {
   externalId: string | null
   targets: LinkTarget[]
 }
-type Sent = Omit<NewLink, 'code'>
+type Sent = Omit<NewLink, 'code' | 'domainId' | 'domain'>
 type CheckedLink = { values: LinkValues } | { errors: ValidationItem[] }
 
-/** Checks and normalizes the values of a link; `baseUrl` is the public address of short links. */
-export const checkLink = (sent: Sent, baseUrl: string): CheckedLink => {
+/** Checks and normalizes the values of a link. `shortUrlPrefix`: with which the short URLs of its domain begin. */
+export const checkLink = (sent: Sent, shortUrlPrefix: string): CheckedLink => {
   const errors: ValidationItem[] = []
   const destination = (field: string, text: string): string => {
     const checked = checkDestination(text)
     if ('problem' in checked) errors.push({ field, rule: 'destination', message: checked.problem })
-    else if (checked.url.startsWith(`${baseUrl}/s/`))
+    else if (checked.url.startsWith(shortUrlPrefix))
       errors.push({ field, rule: 'destination', message: 'is a short link itself' })
     return 'url' in checked ? checked.url : text
   }
@@ -38,6 +39,7 @@ export const checkLink = (sent: Sent, baseUrl: string): CheckedLink => {
     startsAt: utcOfTime(sent.startsAt),
     expiresAt: utcOfTime(sent.expiresAt),
     clickLimit: sent.clickLimit ?? null,
+    expiredUrl: sent.expiredUrl ? destination('expiredUrl', sent.expiredUrl) : null,
     campaign: sent.campaign ?? null,
     tags: sent.tags ?? [],
     utm: sent.utm ?? {},

@@ -1,16 +1,23 @@
 import type { LinkView } from '@waymark/contracts'
 import type { LinkRow } from './link-queries.ts'
 
+/** With which the short URLs of a domain begin; `host` is null for the domain of the installation. */
+export const shortUrlPrefix = (host: string | null, baseUrl: string): string =>
+  host === null ? `${baseUrl}/s/` : `https://${host}/`
+
 /** A link as the API shows it; `baseUrl` has no slash at the end. */
 export const toLinkView = (row: LinkRow, baseUrl: string): LinkView => ({
   id: row.id,
   code: row.code,
-  shortUrl: `${baseUrl}/s/${row.code}`,
+  domainId: row.domain_id,
+  domain: row.domain,
+  shortUrl: shortUrlPrefix(row.domain, baseUrl) + row.code,
   destination: row.destination,
   status: row.status,
   startsAt: row.starts_at?.toISOString() ?? null,
   expiresAt: row.expires_at?.toISOString() ?? null,
   clickLimit: row.click_limit,
+  expiredUrl: row.expired_url,
   campaign: row.campaign,
   tags: row.tags,
   utm: row.utm,

@@ -4,7 +4,7 @@ import { invalid, requireFound, unprocessable } from '../http/validation.ts'
 import { writeTransaction } from '../http/write-transaction.ts'
 import { type LinkRow, lockLink, storeLink } from './link-queries.ts'
 import { checkLink } from './link-values.ts'
-import { toLinkView } from './link-view.ts'
+import { shortUrlPrefix, toLinkView } from './link-view.ts'
 
 type LinkChange = {
   projectId: string
@@ -27,7 +27,7 @@ export const updateLink = async (
     const current = toLinkView(requireFound(await lockLink(client, projectId, id)), baseUrl)
     requireMatch(current)
     const { status, ...values } = { ...current, ...patch }
-    const checked = checkLink(values, baseUrl)
+    const checked = checkLink(values, shortUrlPrefix(current.domain, baseUrl))
     if ('errors' in checked) throw invalid(checked.errors)
     return await storeLink(client, id, { ...values, status }).catch(refuseTaken)
   })

@@ -31,17 +31,29 @@ export const recordOf = ({ domain, token }: { domain: string; token: string }) =
   recordValue: `${PREFIX}${token}`,
 })
 
+/** The errors of a name that does not exist, and of one without TXT records. */
+const NO_RECORDS = new Set<unknown>(['ENOTFOUND', 'ENODATA'])
+
+/** The values of the records of a domain; undefined when the name servers do not answer. */
+export const readRecordValues = async (
+  resolveTxt: ResolveTxt,
+  domain: string,
+): Promise<ReadonlySet<string> | undefined> => {
+  const { recordName } = recordOf({ domain, token: '' })
+  try {
+    return new Set((await resolveTxt(recordName)).map((parts) => parts.join('')))
+  } catch (error) {
+    return NO_RECORDS.has((error as { code?: unknown } | undefined)?.code) ? new Set() : undefined
+  }
+}
+
 /** Whether the record exists now. False also when the name servers do not answer. */
 export const hasRecord = async (
   resolveTxt: ResolveTxt,
   domain: { domain: string; token: string },
 ): Promise<boolean> => {
-  const { recordName, recordValue } = recordOf(domain)
-  try {
-    return (await resolveTxt(recordName)).some((parts) => parts.join('') === recordValue)
-  } catch {
-    return false
-  }
+  const values = await readRecordValues(resolveTxt, domain.domain)
+  return values?.has(recordOf(domain).recordValue) ?? false
 }
 
 /** The domain of an address that a tenant has verified, if its record still exists. */

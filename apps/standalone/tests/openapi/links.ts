@@ -2,18 +2,25 @@ import { randomUUID } from 'node:crypto'
 import {
   archiveLink,
   createLink,
+  createLinkDomain,
   createLinks,
+  deleteLinkDomain,
   getLink,
   getLinkCampaignStats,
+  getLinkDomain,
   getLinkQrCode,
   getLinkStats,
+  listLinkDomains,
   listLinks,
+  type Operation,
   resolveLink,
   updateLink,
+  updateLinkDomain,
+  verifyLinkDomain,
 } from '@waymark/contracts'
 import { eventually } from '@waymark/testing'
-import { type Example, stringIn } from './example.ts'
-import type { World } from './world.ts'
+import { asOwner, type Example, stringIn } from './example.ts'
+import type { Call, World } from './world.ts'
 
 const aLink = () => ({ destination: 'https://shop.example/sale' })
 /** A visitor whose clicks count. */
@@ -24,6 +31,25 @@ const newLink = async ({ call }: World, values: object = {}) => {
   return { id: stringIn(body, 'id'), code: stringIn(body, 'code') }
 }
 const onOne = async (world: World) => ({ params: { id: (await newLink(world)).id } })
+
+const newHost = () => ({ host: `${randomUUID()}.example` })
+const aDomain = async ({ call }: World) => {
+  const { body } = await call(createLinkDomain, { body: newHost() })
+  return { params: { id: stringIn(body, 'id') }, body }
+}
+const aVerifiedDomain = async (world: World) => {
+  const { params, body } = await aDomain(world)
+  const verification: unknown = Reflect.get(Object(body), 'verification')
+  world.txtRecords.set(stringIn(verification, 'name'), stringIn(verification, 'value'))
+  return { params }
+}
+const onDomain = async (world: World) => ({ params: (await aDomain(world)).params })
+
+/** Requests until the limit for domains of a project of its own is reached. */
+const exhausted = async (world: World, operation: Operation, given: Call): Promise<Call> => {
+  for (let n = 1; n <= 500; n += 1) await world.call(operation, given)
+  return given
+}
 
 /** A link that is no longer active. */
 const ended = async (world: World, status: 'paused' | 'archived') => {
@@ -85,6 +111,36 @@ export const linkExamples: Example[] = [
     good: onOne,
     others: { 422: async (world) => ({ ...(await onOne(world)), query: { from: 'yesterday' } }) },
   },
+  {
+    operation: createLinkDomain,
+    good: () => ({ body: newHost() }),
+    others: {
+      422: () => ({ body: { host: 'localhost' } }),
+      429: async (world) => exhausted(world, createLinkDomain, await asOwner(world, { body: newHost() })),
+    },
+  },
+  { operation: listLinkDomains, good: () => ({}) },
+  { operation: getLinkDomain, good: onDomain },
+  {
+    operation: updateLinkDomain,
+    good: async (world) => ({ ...(await onDomain(world)), body: { rootUrl: 'https://shop.example/' } }),
+  },
+  {
+    operation: verifyLinkDomain,
+    good: aVerifiedDomain,
+    others: {
+      422: onDomain,
+      429: async (world) => {
+        const owner = await asOwner(world)
+        const { body } = await world.call(createLinkDomain, { ...owner, body: newHost() })
+        return exhausted(world, verifyLinkDomain, {
+          ...owner,
+          params: { ...owner.params, id: stringIn(body, 'id') },
+        })
+      },
+    },
+  },
+  { operation: deleteLinkDomain, good: onDomain },
   {
     operation: getLinkCampaignStats,
     good: () => ({ query: { from: '2026-01-01', to: '2026-01-31' } }),

@@ -1,15 +1,14 @@
-import { type Static, type TSchema, Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { VISIBLE_KEYWORD } from '../problem-message.ts'
-import { Id, NullableString, NullableTimestamp, patternOf, Timestamp } from '../schema-parts.ts'
+import { Id, NullableId, NullableString, NullableTimestamp, patternOf, Timestamp } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
 import { ErrorBody, RetryAfter } from './error-bodies.ts'
+import { Destination, orNull } from './link-parts.ts'
 import { LinkCampaignStatsView, LinkStatsQuery, LinkStatsView } from './link-stats.ts'
 import { defineOperation } from './operation.ts'
 import { equalTo, pageOf, pageParameters } from './page.ts'
 import { ValidationItem } from './track-result.ts'
 
-/** Maximum characters of a destination, before and after normalization. */
-export const MAX_DESTINATION_LENGTH = 2_048
 /** Maximum links and bytes of a bulk request. */
 const MAX_LINKS_PER_REQUEST = 1_000
 export const MAX_BULK_LINKS_BODY_BYTES = 4 * 1024 * 1024
@@ -23,14 +22,6 @@ const VISIBLE = {
 }
 const text = (maxLength: number, description?: string) =>
   Type.String({ minLength: 1, maxLength, ...VISIBLE, ...(description && { description }) })
-const orNull = <S extends TSchema>(schema: S) =>
-  Type.Unsafe<Static<S> | null>({ anyOf: [schema, { type: 'null' }] })
-
-const Destination = Type.String({
-  minLength: 1,
-  maxLength: MAX_DESTINATION_LENGTH,
-  description: 'An absolute http or https URL without credentials.',
-})
 
 const Utm = Type.Object(
   {
@@ -84,6 +75,16 @@ const settable = {
   campaign: Type.Optional(orNull(text(200))),
   tags: Type.Optional(Type.Array(text(50), { maxItems: 50, uniqueItems: true })),
   utm: Type.Optional(Utm),
+  expiredUrl: Type.Optional(
+    orNull(
+      Type.String({
+        ...Destination,
+        description:
+          'Where the link redirects to when it is paused, archived, expired or over its click limit. Default: the ' +
+          'address of its domain, or a page.',
+      }),
+    ),
+  ),
   forwardQuery: Type.Optional(
     Type.Boolean({
       description: 'Whether the query parameters of the short URL are added to the destination.',
@@ -105,9 +106,24 @@ const NewLink = Type.Object(
     destination: Destination,
     code: Type.Optional(
       Type.String({
-        description: '3 to 64 letters, digits, `_` and `-`. Default: generated.',
+        description: '3 to 64 letters, digits, `_` and `-`. Unique on its domain. Default: generated.',
         minLength: 1,
         maxLength: 200,
+      }),
+    ),
+    domainId: Type.Optional(
+      orNull(
+        Type.String({
+          ...Id,
+          description: 'The link domain. Default: the domain of this installation. It does not change later.',
+        }),
+      ),
+    ),
+    domain: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 1_000,
+        description: 'The host of the link domain, instead of its id.',
       }),
     ),
     ...settable,
@@ -127,12 +143,18 @@ export type LinkPatch = Static<typeof LinkPatch>
 const LinkView = Type.Object({
   id: Id,
   code: Type.String(),
+  domainId: Type.Unsafe<string | null>({
+    ...NullableId,
+    description: 'The link domain. Null: the domain of this installation.',
+  }),
+  domain: Type.Unsafe<string | null>({ ...NullableString, description: 'The host of the link domain.' }),
   shortUrl: Type.String(),
   destination: Type.String(),
   status: LinkStatus,
   startsAt: NullableTimestamp,
   expiresAt: NullableTimestamp,
   clickLimit: Type.Unsafe<number | null>({ type: ['integer', 'null'] }),
+  expiredUrl: NullableString,
   campaign: NullableString,
   tags: Type.Array(Type.String()),
   utm: Utm,
@@ -153,6 +175,7 @@ const LinkQuery = Type.Object({
   q: equalTo('Links with words in code, destination, campaign or external id that begin like all of these.'),
   tag: equalTo('Links with this tag.'),
   campaign: equalTo('Links of this campaign.'),
+  domainId: Type.Optional(Type.String({ ...Id, description: 'Links of this link domain.' })),
   status: Type.Optional(
     Type.Unsafe<LinkStatus>({ ...LinkStatus, description: 'Default: all except archived links.' }),
   ),
@@ -203,11 +226,12 @@ export const resolveLink = defineOperation({
   tag,
   summary: 'Follow a short link',
   description:
-    'HEAD has the same answer and is not counted. Errors are an HTML page for browsers and JSON for other clients.',
+    'HEAD has the same answer and is not counted. Errors are an HTML page for browsers and JSON for other clients. ' +
+    'The host of a verified link domain answers with its own links, here and at `/{code}`.',
   access: { by: 'anyone' },
   forPrograms: true,
   answers: {
-    302: { description: 'The destination. The answer must not be cached' },
+    302: { description: 'The destination, or the address for ended links. The answer must not be cached' },
     404: { description: 'The link does not exist or has not started', schema: ErrorBody },
     410: {
       description: 'The link is paused, archived, expired or over its click limit',

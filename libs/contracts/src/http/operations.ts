@@ -20,6 +20,7 @@ import { eventOperations } from './events.ts'
 import { ingestionOperations } from './ingestion-operations.ts'
 import { insightOperations } from './insights.ts'
 import { invitationOperations } from './invitations.ts'
+import { linkDomainOperations } from './link-domains.ts'
 import { linkOperations } from './links.ts'
 import { memberOperations } from './members.ts'
 import { meteringSelectorOperations } from './metering-selectors.ts'
@@ -64,6 +65,7 @@ export const operations: readonly Operation[] = [
   ...eventDefinitionOperations,
   ...meteringSelectorOperations,
   ...linkOperations,
+  ...linkDomainOperations,
   ...settingsOperations,
   ...decideOperations,
   ...decisionOperations,

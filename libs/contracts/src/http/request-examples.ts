@@ -125,6 +125,8 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   createLink: { destination: 'https://shop.example/sale', campaign: 'spring' },
   createLinks: { links: [{ destination: 'https://shop.example/sale' }] },
   updateLink: { campaign: 'autumn' },
+  createLinkDomain: { host: 'go.shop.example', rootUrl: 'https://shop.example/' },
+  updateLinkDomain: { notFoundUrl: 'https://shop.example/not-found' },
   updateSettings: { ingestValidation: { mode: 'warn' }, ipStorage: 'truncate' },
 
   measureTrends: { ...trends, ...range, compareTo: 'previous_period' },

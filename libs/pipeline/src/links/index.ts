@@ -7,4 +7,4 @@ export {
   type TouchedPeople,
 } from './attribution-queries.ts'
 export { forgetVisitors, storeClicks } from './click-queries.ts'
-export { createResolveLinks, linkCopyKey } from './link-queries.ts'
+export { createResolveLinks, linkCopyKey, linkKeyOf } from './link-queries.ts'

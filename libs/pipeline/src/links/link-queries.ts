@@ -4,11 +4,15 @@ import { type LinkReference, linkClaimOf } from '@waymark/domain'
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
 
+/** Identifies a link by its code; codes are unique per domain. `domainId` is null for the domain of the installation. */
+export const linkKeyOf = ({ domainId, code }: { domainId: string | null; code: string }): string =>
+  domainId === null ? code : `${domainId}/${code}`
+
 /**
- * The cache key of a link for redirectors. The version changes with the shape of the value, because old and new processes
- * share the cache during an upgrade.
+ * The cache key of a link for redirectors, from the key of the link. The version changes with the shape of the value,
+ * because old and new processes share the cache during an upgrade.
  */
-export const linkCopyKey = (code: string): string => `link:v1:${code}`
+export const linkCopyKey = (linkKey: string): string => `link:v2:${linkKey}`
 
 /** A reference to a link in an event. */
 type WantedLink = LinkReference & { projectId: string }
@@ -30,8 +34,12 @@ const FIND = `
   SELECT w.*, l.id, l.code, l.campaign FROM wanted w
     JOIN link.links l ON l.project_id = w.project_id AND l.id = CASE w.by WHEN 'id' THEN w.value::uuid END
   UNION ALL
-  SELECT w.*, l.id, l.code, l.campaign FROM wanted w
-    JOIN link.links l ON l.project_id = w.project_id AND l.code = w.value WHERE w.by = 'code'`
+  (
+    -- The code may exist on several domains: that of the installation is preferred, and then the oldest link.
+    SELECT DISTINCT ON (w.project_id, w.value) w.*, l.id, l.code, l.campaign FROM wanted w
+    JOIN link.links l ON l.project_id = w.project_id AND l.code = w.value WHERE w.by = 'code'
+    ORDER BY w.project_id, w.value, l.domain_id IS NOT NULL, l.id
+  )`
 
 /** The links of references. Unknown ones are left out. */
 const findLinks = async (

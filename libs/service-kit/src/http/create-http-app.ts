@@ -8,10 +8,11 @@ import { startDeadline } from './deadline.ts'
 import { errorReply } from './error-reply.ts'
 import { type Reply, sendReply } from './reply.ts'
 import { createRequest, type HttpRequest } from './request.ts'
-import { createRouter, type Route, route } from './router.ts'
+import { createRouter, type HostRoutes, type Route, route } from './router.ts'
 
 type HttpAppOptions = {
   routes: readonly Route[]
+  hostRoutes?: HostRoutes | undefined
   trustedProxies: number
   /** What `/readyz` returns. */
   isReady: () => boolean
@@ -26,6 +27,7 @@ type HttpAppOptions = {
 /** Creates an app with routes, health endpoints, security headers and JSON errors. */
 export const createHttpApp = ({
   routes,
+  hostRoutes,
   trustedProxies,
   isReady,
   log,
@@ -35,6 +37,11 @@ export const createHttpApp = ({
 }: HttpAppOptions): RequestListener => {
   const health = healthRoutes(isReady)
   const findRoute = createRouter([...routes, ...health])
+  const findHostRoute = createRouter(hostRoutes?.routes ?? [])
+  const healthPaths = new Set(health.map(({ operation }) => operation.path))
+  /** Whether the routes of `hostRoutes` answer. Health checks are answered on every host. */
+  const isForHost = (request: HttpRequest): boolean | Promise<boolean> =>
+    hostRoutes !== undefined && !healthPaths.has(request.path) && hostRoutes.owns(request)
   const measure = measureRequests(metrics)
   const trace = tracer && traceRequests(tracer)
 
@@ -85,7 +92,9 @@ export const createHttpApp = ({
     if (isPreflight(request)) return sendReply(request, response, undefined, PREFLIGHT_REPLY)
     let found: Route
     try {
-      const match = findRoute(request)
+      const owned = isForHost(request)
+      const isOwned: boolean = typeof owned === 'boolean' ? owned : await owned
+      const match = isOwned ? findHostRoute(request) : findRoute(request)
       found = match.route
       request.params = match.params
     } catch (error) {

@@ -12,6 +12,13 @@ export type Route = {
   readonly handler: (request: HttpRequest, caller: never) => Reply | Promise<Reply>
 }
 
+/** Routes for requests to hosts that an app serves by itself, such as domains of projects. No other route answers there. */
+export type HostRoutes = {
+  /** Whether a request was sent to such a host. */
+  readonly owns: (request: HttpRequest) => boolean | Promise<boolean>
+  readonly routes: readonly Route[]
+}
+
 /** A route for anyone. */
 export const route = (
   operation: Endpoint,
