@@ -31,9 +31,9 @@ if (!hasPromtool) {
   process.stdout.write('promtool is missing: the alert rules are not tested.\n')
 }
 
-/** Metrics of other software: Node.js, Prometheus, kube-state-metrics, the kubelet, cert-manager, exporters of Kafka. */
+/** Metrics of other software: Node.js, Prometheus, kube-state-metrics, the kubelet, cert-manager, exporters of Kafka, CloudNativePG. */
 const FOREIGN =
-  /^(nodejs|process|kube|kubelet|container|certmanager|kafka_consumergroup)_[a-z0-9_]+$|^up$|^waymark:namespace$/
+  /^(nodejs|process|kube|kubelet|container|certmanager|kafka_consumergroup|cnpg_collector|barman_cloud)_[a-z0-9_]+$|^up$|^waymark:namespace$/
 
 const sourcesOf = (folders: readonly string[]): string[] =>
   folders.flatMap((folder) =>

@@ -137,6 +137,7 @@ describe.skipIf(!kustomize)('the policies of the overlay operators', () => {
       { from: pod('migrate'), to: database, port: 5432 },
       { from: database, to: database, port: 5432 },
       { from: outside('cnpg-system'), to: database, port: 8000 },
+      { from: outside('monitoring'), to: database, port: 9187 },
       { from: pod('persistence-consumer'), to: clickhouse, port: 8443 },
       { from: pod('migrate'), to: clickhouse, port: 8443 },
       { from: outside('clickhouse', { app: 'clickhouse-operator' }), to: clickhouse, port: 8123 },
