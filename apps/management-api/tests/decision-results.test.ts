@@ -109,8 +109,8 @@ describe.skipIf(!services)('the results of a decision', () => {
       unset: [],
       receivedAt: new Date().toISOString(),
     } as unknown as Parameters<typeof applyIdentify>[1])
-  const resultsOf = async (key: string): Promise<DecisionResults> => {
-    const { status, body } = await world.manage('GET', `decisions/${key}/results`)
+  const resultsOf = async (key: string, query = ''): Promise<DecisionResults> => {
+    const { status, body } = await world.manage('GET', `decisions/${key}/results${query}`)
     expect(status).toBe(200)
     return body as DecisionResults
   }
@@ -238,6 +238,54 @@ describe.skipIf(!services)('the results of a decision', () => {
     expect([off?.value, on?.value]).toEqual([210, 210])
     // Without the adjustment the lift would be 0. The mean of the past is 205, so the adjusted means are 205 and 215.
     expect(on?.lift).toBeCloseTo(10 / 205, 8)
+  })
+
+  it('can be asked for as they were at earlier times', async () => {
+    const decision = await create({
+      metrics: [{ key: 'bought', eventName: 'order', kind: 'count', goal: 'up' }],
+    })
+    const people = Array.from({ length: 8 }, (_, n) => [n % 2 ? 'on' : 'off', `v-${randomUUID()}`] as const)
+    for (const [index, [variant, visitorId]] of people.entries()) {
+      await expose(decision, variant, visitorId, index < 4 ? 0 : 8)
+      await order(visitorId, index === 0 ? 1 : 9, 10)
+    }
+    expect((await resultsOf(decision.key)).metrics[0]).not.toHaveProperty('history')
+    const { metrics } = await resultsOf(decision.key, '?history=true')
+    const history = metrics[0]?.history ?? []
+    expect(history).toHaveLength(14)
+    // 14 parts of 10 days.
+    const daysOf = (at: string) => (Date.parse(at) - START) / DAY_MS
+    expect(history.map(({ at }) => Math.round(daysOf(at) * 1.4))).toEqual(
+      Array.from({ length: 14 }, (_, n) => n + 1),
+    )
+    const counted = history.map(({ variants }) => variants.map((one) => one.people))
+    expect(counted[0]).toEqual([2, 2])
+    expect(counted.at(-1)).toEqual([4, 4])
+    // Only a person with the variant off has ordered by then, so the lift is -100 %.
+    expect(history[4]?.variants[1]?.lift).toBe(-1)
+    expect(history.at(-1)?.variants[1]?.lift).toBe(metrics[0]?.variants[1]?.lift)
+  })
+
+  it('take values of any size that JSON has', async () => {
+    const metric = { eventName: 'sized', property: 'properties.cart.total', goal: 'up' }
+    const decision = await create({
+      metrics: [
+        { ...metric, kind: 'sum' },
+        { ...metric, kind: 'mean' },
+      ],
+    })
+    const visitorId = `v-${randomUUID()}`
+    await expose(decision, 'off', visitorId, 1)
+    for (const total of [1e15, 2e15, 1e300, -1e300, 1e-200, 5e-324, 0])
+      await order(visitorId, 2, total, 'sized')
+    // Its square is too small for a number.
+    const other = `v-${randomUUID()}`
+    await expose(decision, 'on', other, 1)
+    await order(other, 2, 1e-200, 'sized')
+    expect(valuesOf(await resultsOf(decision.key))['sized.sum']).toEqual([
+      ['off', 1, 1e15],
+      ['on', 1, 0],
+    ])
   })
 
   it('compare each person with the weights of the version that split them', async () => {

@@ -252,6 +252,10 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await page.getByRole('heading', { name: 'order_placed.count' }).waitFor()
     await page.getByText('Fewer than 100 people had').waitFor()
     await page.getByRole('table', { name: 'Results of order_placed.count' }).getByText('control').waitFor()
+    await button('Over time').click()
+    await page
+      .getByRole('table', { name: 'Lift of order_placed.count over time' })
+      .waitFor({ state: 'attached' })
   })
 
   it('finds a person by id, email address and trait', async () => {

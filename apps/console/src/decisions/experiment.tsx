@@ -1,11 +1,14 @@
-import { useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import { Badge } from '../ui/badge.tsx'
+import { Button } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
 import { formatNumber, formatPercent } from '../ui/format.tsx'
 import { ErrorState, Notice, SkeletonLines } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
+import { LiftHistory } from './lift-history.tsx'
 import { type Interval, LiftPlot, scaleOf } from './lift-plot.tsx'
 
 /** Warnings that make results unusable. */
@@ -18,15 +21,17 @@ const rangeOf = (interval: Interval): string =>
 /** The variants of a split compared by the metrics of the decision, with what is wrong with the data. */
 export const Experiment = ({ decisionKey }: { decisionKey: string }) => {
   const projectId = useProjectId()
+  const [history, setHistory] = useState(false)
   const results = useQuery({
-    queryKey: [projectId, 'decision-results', decisionKey],
+    queryKey: [projectId, 'decision-results', decisionKey, history],
     queryFn: () =>
       unwrap(
         api.GET('/api/projects/{projectId}/decisions/{key}/results', {
-          params: { path: { projectId, key: decisionKey } },
+          params: { path: { projectId, key: decisionKey }, query: { history } },
         }),
       ),
     refetchInterval: 60_000,
+    placeholderData: keepPreviousData,
   })
   const refetch = () => void results.refetch()
   if (results.error)
@@ -51,6 +56,13 @@ export const Experiment = ({ decisionKey }: { decisionKey: string }) => {
           ? `People: ${people.map(([variant, count]) => `${variant} ${formatNumber(count)}`).join(', ')}`
           : 'No one was given a variant by a split yet.'
       }
+      actions={
+        metrics.length > 0 && (
+          <Button aria-pressed={history} onClick={() => setHistory(!history)}>
+            Over time
+          </Button>
+        )
+      }
       className="mb-4"
     >
       <div className="flex flex-col gap-3 px-4 pb-4">
@@ -63,7 +75,7 @@ export const Experiment = ({ decisionKey }: { decisionKey: string }) => {
           <p className="text-muted">Add metrics under “Rules and variants” to compare the variants.</p>
         )}
       </div>
-      {metrics.map(({ key, kind, goal, guardrail, variants, varianceReduction }) => {
+      {metrics.map(({ key, kind, goal, guardrail, variants, varianceReduction, history: earlier }) => {
         const format = kind === 'count' ? formatPercent : formatNumber
         const scale = scaleOf(
           variants.flatMap(({ interval, sequentialInterval }) => [interval, sequentialInterval]),
@@ -149,6 +161,7 @@ export const Experiment = ({ decisionKey }: { decisionKey: string }) => {
               ]}
               empty={null}
             />
+            {history && earlier && <LiftHistory label={`Lift of ${key} over time`} history={earlier} />}
           </section>
         )
       })}

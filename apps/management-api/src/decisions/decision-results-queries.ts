@@ -8,10 +8,19 @@ const TIMEOUT_MS = 25_000
 const PAST_DAYS = 14
 /** Larger values are left out, so that their squares stay exact enough to add. */
 const MAX_VALUE = 1e15
+/** Smaller values count as 0, because PostgreSQL refuses squares that are too small for a number. */
+const MIN_VALUE = 1e-15
+/** How many earlier times the history has. */
+const HISTORY_TIMES = 14
 
 /** People whose first exposure has the same variant, rule and version. */
 export type ExposedPeople = { variant: string; ruleId: string | null; version: number; people: number }
-export type MetricSamples = { samples: Map<string, Sample>; currencies: string[] }
+export type MetricSamples = {
+  samples: Map<string, Sample>
+  currencies: string[]
+  /** The samples as they were at earlier times. */
+  history: { at: Date; samples: Map<string, Sample> }[]
+}
 /** What is stored about an experiment. */
 export type StoredExperiment = {
   exposed: ExposedPeople[]
@@ -57,31 +66,35 @@ const CONVERSIONS = `
   FROM ingest.conversions c LEFT JOIN ingest.profiles p ON p.id = c.profile_id
   WHERE c.project_id = $2 AND c.selector_id = $3::uuid AND c.received_at >= $4`
 
-/** The value `y` of each person from the exposure on, and `x` from before. */
+/** The value `y` of each person from the exposure to a time, and `x` from before the exposure. */
 const VALUES: Record<DecisionMetric['kind'], string> = {
   count:
-    '(count(value) FILTER (WHERE after) > 0)::int AS y, (count(value) FILTER (WHERE NOT after) > 0)::int AS x',
-  sum: 'coalesce(sum(value) FILTER (WHERE after), 0) AS y, coalesce(sum(value) FILTER (WHERE NOT after), 0) AS x',
+    '(count(value) FILTER (WHERE after AND at < time) > 0)::int AS y, (count(value) FILTER (WHERE NOT after) > 0)::int AS x',
+  sum: 'coalesce(sum(value) FILTER (WHERE after AND at < time), 0) AS y, coalesce(sum(value) FILTER (WHERE NOT after), 0) AS x',
   // Who has no value is left out, so there is no past to adjust by.
-  mean: 'avg(value) FILTER (WHERE after) AS y, 0 AS x',
+  mean: 'avg(value) FILTER (WHERE after AND at < time) AS y, 0 AS x',
 }
 
 const sumByVariant = (happened: string, kind: DecisionMetric['kind']): string => `
   WITH ${PEOPLE}, happened AS (${happened}), observed AS (
-    SELECT people.person, people.variant, h.at >= people.since AS after, h.currency,
-      CASE WHEN abs(h.value) <= ${MAX_VALUE} THEN h.value END::float8 AS value
+    SELECT people.person, people.variant, people.since, h.at, h.at >= people.since AS after, h.currency,
+      CASE WHEN abs(h.value) < ${MIN_VALUE} THEN 0 WHEN abs(h.value) <= ${MAX_VALUE} THEN h.value END::float8 AS value
     FROM people LEFT JOIN happened h
       ON h.person = people.person AND h.at >= people.since - interval '${PAST_DAYS} days'
   ), persons AS (
-    SELECT variant, ${VALUES[kind]} FROM observed GROUP BY person, variant
+    SELECT place, variant, ${VALUES[kind]}
+    FROM observed JOIN unnest($6::timestamptz[]) WITH ORDINALITY AS times (time, place) ON since < time
+    GROUP BY place, person, variant
   )
-  SELECT variant, count(y)::int AS people, coalesce(sum(y), 0)::float8 AS sum,
+  SELECT place::int, variant, count(y)::int AS people, coalesce(sum(y), 0)::float8 AS sum,
     coalesce(sum(y::float8 ^ 2), 0) AS "sumOfSquares", coalesce(sum(x), 0)::float8 AS past,
     coalesce(sum(x::float8 ^ 2), 0) AS "pastSquares", coalesce(sum(x::float8 * y::float8), 0) AS products,
     (SELECT array_agg(DISTINCT currency ORDER BY currency) FROM observed WHERE after AND value IS NOT NULL) AS currencies
-  FROM persons GROUP BY variant`
+  FROM persons GROUP BY place, variant`
 
 type SumsRow = {
+  /** Of the time, from 1. */
+  place: number
   variant: string
   people: number
   sum: number
@@ -92,14 +105,19 @@ type SumsRow = {
   currencies: (string | null)[] | null
 }
 
+type ExperimentQuery = {
+  decisionId: string
+  projectId: string
+  metrics: readonly DecisionMetric[]
+  /** Now, in ms since the epoch, to read what was known at 14 earlier times as well; null for none. */
+  historyUntil: number | null
+}
+
 /**
  * Reads who was exposed to the variants of a decision, and sums what they did, from one snapshot of the database. Rejects with
  * a timeout of the database when it takes longer than 25 s.
  */
-export const readExperiment = async (
-  pool: Pool,
-  about: { decisionId: string; projectId: string; metrics: readonly DecisionMetric[] },
-): Promise<StoredExperiment> => {
+export const readExperiment = async (pool: Pool, about: ExperimentQuery): Promise<StoredExperiment> => {
   const client = await pool.connect()
   try {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
@@ -116,11 +134,7 @@ export const readExperiment = async (
 
 const readAll = async (
   client: PoolClient,
-  {
-    decisionId,
-    projectId,
-    metrics,
-  }: { decisionId: string; projectId: string; metrics: readonly DecisionMetric[] },
+  { decisionId, projectId, metrics, historyUntil }: ExperimentQuery,
   until: number,
 ): Promise<StoredExperiment> => {
   const query = async <R extends object>(text: string, values: unknown[]): Promise<R[]> => {
@@ -133,16 +147,28 @@ const readAll = async (
   const rules = await query<{ version: number; rules: unknown }>(RULES, [decisionId, versions])
   const start = Math.min(...counted.map(({ since }) => since.getTime()))
   const received = new Date(Number.isFinite(start) ? start - (PAST_DAYS + 1) * 24 * 60 * 60 * 1_000 : 0)
+  const times =
+    historyUntil === null || !Number.isFinite(start)
+      ? []
+      : Array.from(
+          { length: HISTORY_TIMES },
+          (_, index) => new Date(start + ((historyUntil - start) * (index + 1)) / HISTORY_TIMES),
+        )
   const samples: MetricSamples[] = []
   for (const metric of metrics) {
     const [happened, source, value] =
       metric.eventName === null
         ? [CONVERSIONS, metric.selectorId, metric.kind === 'count' ? 'one' : (metric.property ?? 'amount')]
         : [EVENTS, metric.eventName, pathOf(metric.property)]
-    const values = [decisionId, projectId, source, received, value]
+    const values = [decisionId, projectId, source, received, value, [...times, 'infinity']]
     const rows = counted.length === 0 ? [] : await query<SumsRow>(sumByVariant(happened, metric.kind), values)
+    const samplesAt = (index: number) =>
+      new Map(
+        rows.filter(({ place }) => place === index + 1).map((row) => [row.variant, sampleOf(row, metric)]),
+      )
     samples.push({
-      samples: new Map(rows.map((row) => [row.variant, sampleOf(row, metric)])),
+      samples: samplesAt(times.length),
+      history: times.map((at, index) => ({ at, samples: samplesAt(index) })),
       currencies: value === 'amount' ? (rows[0]?.currencies ?? []).flatMap((currency) => currency ?? []) : [],
     })
   }

@@ -9,34 +9,67 @@ import type { Route } from '@waymark/service-kit'
 import { limitConcurrency } from '../http/limit-concurrency.ts'
 import { requireFound } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
-import { type ExposedPeople, readExperiment } from './decision-results-queries.ts'
+import { type ExposedPeople, type MetricSamples, readExperiment } from './decision-results-queries.ts'
 
 const LIMITS = { perProject: 2, perTenant: 4, total: 8, what: 'computations of results' }
 
 /** The variants of a decision's splits, compared by its metrics. */
-export const decisionResultsRoute = ({ projectRoute, tenantOf, db }: ManagementDeps): Route =>
+export const decisionResultsRoute = ({ projectRoute, tenantOf, db, clock }: ManagementDeps): Route =>
   projectRoute(
     getDecisionResults,
-    limitConcurrency(LIMITS, tenantOf, async ({ projectId, key }) => {
+    limitConcurrency(LIMITS, tenantOf, async ({ projectId, key, query }) => {
       const row = requireFound(
         await db.prisma.decision.findUnique({ where: { projectId_key: { projectId, key } } }),
       )
       const { metrics = [], fallbackVariant, rules } = row.definition as DecisionDefinition
-      const stored = await readExperiment(db.pool, { decisionId: row.id, projectId, metrics })
+      const stored = await readExperiment(db.pool, {
+        decisionId: row.id,
+        projectId,
+        metrics,
+        historyUntil: query.history ? clock() : null,
+      })
       const groups = groupsOf(stored.exposed, stored.rules)
       const variants = variantsOf(groups, rules)
       const control = variants.includes(fallbackVariant) ? fallbackVariant : (variants[0] ?? fallbackVariant)
-      const results = experimentResults({
-        control,
-        variants: [control, ...variants.filter((variant) => variant !== control)],
-        groups,
-        switched: stored.switched,
-        metrics: stored.metrics.map((one, index) => ({
-          metric: metrics[index] as (typeof metrics)[number],
-          ...one,
-        })),
+      const resultsBy = (samplesOf: (stored: MetricSamples) => MetricSamples['samples']) =>
+        experimentResults({
+          control,
+          variants: [control, ...variants.filter((variant) => variant !== control)],
+          groups,
+          switched: stored.switched,
+          metrics: stored.metrics.map((one, index) => ({
+            metric: metrics[index] as (typeof metrics)[number],
+            samples: samplesOf(one),
+            currencies: one.currencies,
+          })),
+        })
+      const results = resultsBy(({ samples }) => samples)
+      const times = stored.metrics[0]?.history.map(({ at }) => at) ?? []
+      const history = times.map((at, index) => {
+        const { metrics: earlier } = resultsBy((one) => one.history[index]?.samples ?? new Map())
+        return { at: at.toISOString(), earlier }
       })
-      const body: DecisionResults = { key, control, ...results }
+      const body: DecisionResults = {
+        key,
+        control,
+        ...results,
+        metrics: results.metrics.map((metric, place) => ({
+          ...metric,
+          ...(query.history && {
+            history: history.map(({ at, earlier }) => ({
+              at,
+              variants: (earlier[place]?.variants ?? []).map(
+                ({ variant, people, lift, sequentialInterval }) => ({
+                  variant,
+                  people,
+                  lift,
+                  sequentialInterval,
+                }),
+              ),
+            })),
+          }),
+        })),
+      }
       return { body }
     }),
   )

@@ -89,7 +89,7 @@ export const decisionExamples: Example[] = [
   onOne(getDecisionHistory),
   onOne(rollbackDecision, { body: { version: 1 } }, true),
   onOne(previewDecision, { body: { visitorId: 'v', context: { plan: 'pro' } } }),
-  onOne(getDecisionResults),
+  onOne(getDecisionResults, { query: { history: 'true' } }),
   {
     ...onOne(getDecisionStats),
     others: { 422: async (world) => ({ params: await newDecision(world), query: { selectorId: 'none' } }) },

@@ -216,6 +216,22 @@ const MetricResult = Type.Object({
       ),
     }),
   ),
+  history: Type.Optional(
+    Type.Array(
+      Type.Object({
+        at: Timestamp,
+        variants: Type.Array(
+          Type.Object({
+            variant: Type.String(),
+            people: Type.Integer(),
+            lift: NullableNumber('As known then.'),
+            sequentialInterval: LiftInterval('As known then.'),
+          }),
+        ),
+      }),
+      { description: 'The results at 14 times from the first exposure until now, if asked for.' },
+    ),
+  ),
 })
 const Results = Type.Object({
   key: Type.String(),
@@ -386,6 +402,9 @@ export const getDecisionResults = defineOperation({
     'Each person who was given a variant by a split counts once, for the first one, with what happened from then on. ' +
     'See docs/experiments.md for the statistics.',
   access: viewer,
+  query: Type.Object({
+    history: Type.Boolean({ default: false, description: 'Whether to add the results at earlier times.' }),
+  }),
   answers: {
     200: { description: 'The variants of each metric, the control first', schema: Results },
     429: { description: 'The maximum number of results is being computed', schema: RetryAfterSeconds },
