@@ -189,6 +189,66 @@ export const describeCoupons = (start: () => Promise<Constellation>, app: AppNam
     expect(data).toHaveLength(limit)
   })
 
+  it('grants for a cart what it validates, keeps the budget, and returns a part of it', async () => {
+    const eventName = `bought-${randomUUID()}`
+    const metering = { eventName, amountProperty: 'total', currencyProperty: 'currency' }
+    expect((await manage('POST', 'metering-selectors', metering)).status).toBe(201)
+    const terms = {
+      discount: { type: 'percent', value: 12.5, currency: 'EUR', maxAmount: 1000 },
+      rules: { minimumAmount: 3000, includedCategories: ['clothes'], firstOrderOnly: true },
+      budgetAmount: { amount: 600, currency: 'EUR' },
+      stackable: true,
+    }
+    const created = await manage('POST', 'coupon-pools', {
+      ...{ name: 'Cart', kind: 'shared', code: `cart-${randomUUID()}`, ...terms },
+    })
+    expect(created).toMatchObject({ status: 201, body: { ...terms, budgetUsedAmount: 0 } })
+    const { id, code } = created.body
+    const cart = {
+      currency: 'EUR',
+      items: [
+        { sku: 'shirt', category: 'clothes', quantity: 2, unitAmount: 1995 },
+        { sku: 'mug', category: 'home', quantity: 1, unitAmount: 799 },
+      ],
+    }
+    const validate = async (body: Json) => (await call('POST', '/api/v1/coupons/validate', body)).body
+    const person = { userId: `cart-${randomUUID()}` }
+    const items = [
+      { sku: 'shirt', discountAmount: 499 },
+      { sku: 'mug', discountAmount: 0 },
+    ]
+    expect(await validate({ code, ...cart, ...person })).toMatchObject({
+      valid: true,
+      discountAmount: 499,
+      items,
+    })
+    const preview = await manage('POST', `coupon-pools/${id}/preview`, { ...cart, ...person })
+    expect(preview).toMatchObject({ status: 200, body: { valid: true, discountAmount: 499, items } })
+    const made = await redeem({ code, ...cart, ...person, orderId: 'o-cart' })
+    expect(made).toMatchObject({ status: 200, body: { redemption: { discountAmount: 499, items } } })
+    const next = await redeem({ code, ...cart, userId: `next-${randomUUID()}` })
+    expect(next).toMatchObject({ status: 409, body: { reason: 'budget_exhausted' } })
+
+    const redemption = `redemptions/${(made.body.redemption as Json).id}/rollback`
+    for (let n = 0; n < 2; n++) {
+      const returned = await manage('POST', redemption, { items: [{ sku: 'shirt', quantity: 1 }] })
+      // Half of 499 is 249.5, which rounds to the even 250.
+      expect(returned).toMatchObject({ status: 200, body: { rolledBackAmount: 250, rolledBackAt: null } })
+      expect((await manage('GET', `coupon-pools/${id}`)).body).toMatchObject({
+        budgetUsedAmount: 249,
+        redeemed: 1,
+      })
+    }
+    expect(await manage('POST', redemption, { amount: 1, items: [] })).toMatchObject({ status: 422 })
+
+    const order = { eventName, ...person, properties: { total: 4990, currency: 'EUR' } }
+    await eventually('the order is a conversion, so it is no first order', async () => {
+      await call('POST', '/api/v1/t?sync=1', { ...order, eventId: randomUUID() })
+      const { coupons } = await validate({ code, ...cart, ...person })
+      return (coupons as Json[])[0]?.reason === 'not_first_order'
+    })
+  }, 60_000)
+
   it('rolls a redemption back once, after which the coupon can be redeemed again', async () => {
     const pool = await create({ kind: 'shared', code: 'once-each', perProfileLimit: 1 })
     expect(pool).toMatchObject({ status: 'ready', code: 'ONCE-EACH' })
