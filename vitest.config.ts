@@ -51,6 +51,8 @@ export default defineConfig({
           sequence: { groupOrder: hasContainers ? 1 : 0 },
           testTimeout: 180_000,
           hookTimeout: 420_000,
+          // As long as Playwright waits.
+          expect: { poll: { timeout: 30_000 } },
           maxWorkers,
         },
       },

@@ -82,6 +82,7 @@ describe.skipIf(CHROMIUM === undefined)('the console by keyboard alone', () => {
     // The palette takes the focus shortly after it is shown.
     await page.locator('[role=combobox]:focus').waitFor()
     await page.keyboard.type(text)
+    await page.locator('[role=option][data-highlighted]', { hasText: text }).waitFor()
     await press('Enter')
     await page.getByRole('dialog', { name: 'Go to' }).waitFor({ state: 'detached' })
   }

@@ -79,6 +79,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
   let browser: Browser
   let baseUrl = ''
   let places: readonly (readonly [name: string, place: string])[] = []
+  let dialogs: readonly string[] = []
 
   beforeAll(async () => {
     waymark = await startStandalone({ WAYMARK_DEMO_DATA: 'on', REGISTRATION_MODE: 'open' })
@@ -106,6 +107,34 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       ['decision', '/decisions/demo-sale-banner'],
       ['webhook', `/settings/webhooks/${webhookId}`],
       ['decision rules', '/decisions/demo-sale-banner?view=rules'],
+    ]
+    const [event] = (await list('events')) as unknown as { eventId: string }[]
+    const pool = `/coupons/${await idIn('coupon-pools')}`
+    const dashboard = `/dashboards/${await idIn('dashboards')}`
+    dialogs = [
+      `/live?event=${event?.eventId}`,
+      '/dashboards?new=1',
+      ...['rename', 'add'].map((name) => `${dashboard}?open=${name}`),
+      '/catalog?new=1',
+      `/catalog/${await idIn('event-definitions')}?open=edit`,
+      `/catalog/rejected?row=${await idIn('rejected-events')}`,
+      '/links?new=1',
+      '/links?open=import',
+      `/links/${await idIn('links')}?open=edit`,
+      '/coupons?new=1',
+      ...['edit', 'assign', 'top-up', 'import'].map((name) => `${pool}?open=${name}`),
+      '/decisions/demo-sale-banner?view=history&row=1',
+      '/email/suppressions?open=add',
+      '/email/senders?open=add',
+      '/settings/conversions?open=add',
+      '/settings/webhooks?new=1',
+      `/settings/webhooks/${webhookId}?open=edit`,
+      `/settings/webhooks/${webhookId}?delivery=${await idIn(`webhooks/${webhookId}/deliveries`)}`,
+      '/settings/keys?new=1',
+      `/settings/keys?edit=${await idIn('api-keys')}`,
+      '/settings/members?open=invite',
+      '/settings/single-sign-on?provider=new',
+      '/settings/account?open=create',
     ]
   })
   afterAll(async () => {
@@ -193,6 +222,28 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     await context.close()
   }, 300_000)
 
+  it('opens every dialog by its URL, accessible and whole', async () => {
+    const { page, failures, context } = await signIn(waymark)
+    for (const place of dialogs) {
+      await page.goto(`${baseUrl}/console/p/${waymark.projectId}${place}`)
+      const dialog = page.getByRole('dialog')
+      await dialog.getByRole('heading', { level: 2 }).first().waitFor()
+      await eventually('the dialog is loaded', async () => (await page.getByLabel('Loading').count()) === 0)
+      for (const [theme, width] of [
+        ['light', WIDTHS.desktop],
+        ['dark', WIDTHS.phone],
+      ] as const) {
+        await setTheme(page, theme)
+        await expectFitting(page, width)
+        await expectAccessible(page)
+      }
+      await page.keyboard.press('Escape')
+      await dialog.waitFor({ state: 'detached' })
+    }
+    expect(failures).toEqual([])
+    await context.close()
+  }, 300_000)
+
   it('is accessible, whole and without errors in a project that holds nothing', async () => {
     const { page, failures, context } = await signIn(waymark)
     const created = await context.request.post(`${baseUrl}/api/projects`, {
@@ -252,7 +303,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
   it('hides actions that a viewer may not do, and refuses them', async () => {
     const { page, failures, context } = await signIn(await addMember('viewer'))
     const changes =
-      /^(Create|New|Edit|Save|Archive|Pause|Activate|Import|Replay|Erase|Remove|Revoke|Rotate|Invite|Roll back|Top up|Rename|Add|Delete|Send)\b/
+      /^(Create|New|Edit|Save|Archive|Assign|Pause|Activate|Import|Replay|Erase|Remove|Revoke|Rotate|Invite|Roll back|Top up|Rename|Add|Delete|Send)\b/
     // Editing a query changes no data, and everyone may edit their own account.
     const own = /^(trends|funnel|retention|paths|keys|members|audit|account|new-)/
     for (const [name, place] of places.filter(([one]) => !own.test(one))) {
@@ -264,6 +315,12 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       // Everyone may pause the list of events.
       const changing = offered.filter((label) => !(name === 'live' && label === 'Pause'))
       expect({ name, changing }).toEqual({ name, changing: [] })
+    }
+    const forms = dialogs.filter((one) => /[?&](new|open|edit)=/.test(one) && !one.includes('/account'))
+    expect(forms.length).toBeGreaterThan(15)
+    for (const place of forms) {
+      await open(page, place)
+      expect({ place, dialogs: await page.getByRole('dialog').count() }).toEqual({ place, dialogs: 0 })
     }
     await open(page, '')
     await page.getByText('This project holds demo data').waitFor()
@@ -320,4 +377,36 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     },
     120_000,
   )
+
+  it('loses its demo data by one button, and keeps what was added', async () => {
+    const { page, failures, context } = await signIn(waymark)
+    const { id } = await post('links', { destination: 'https://shop.example/own', code: 'my-own' })
+    await open(page, '')
+    const banner = page.getByRole('region', { name: 'Demo data' })
+    const confirm = page.getByRole('alertdialog')
+    await banner.getByRole('button', { name: 'Remove demo data' }).click()
+    await confirm.getByText('What you have added stays').waitFor()
+    await confirm.getByRole('button', { name: 'Cancel' }).click()
+    await confirm.waitFor({ state: 'detached' })
+    expect((await list('links')).length).toBeGreaterThan(1)
+
+    await banner.getByRole('button', { name: 'Remove demo data' }).click()
+    await confirm.getByRole('button', { name: 'Remove demo data' }).click()
+    await banner.waitFor({ state: 'detached' })
+    await page.getByRole('heading', { name: 'Send the first event' }).waitFor()
+    await open(page, '/links')
+    const rows = page.getByRole('table', { name: 'Links' }).locator('tbody tr')
+    await expect.poll(() => rows.allInnerTexts()).toEqual([expect.stringContaining('my-own')])
+    for (const [place, title] of [
+      ['/people', 'No people yet'],
+      ['/coupons', 'No coupons yet'],
+      ['/dashboards', 'No dashboards yet'],
+    ] as const) {
+      await open(page, place)
+      await page.getByRole('heading', { name: title }).waitFor()
+    }
+    expect((await list('links')).map((link) => link.id)).toEqual([id])
+    expect(failures).toEqual([])
+    await context.close()
+  }, 120_000)
 })

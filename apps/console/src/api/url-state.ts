@@ -1,4 +1,6 @@
 import { useNavigate, useRouterState } from '@tanstack/react-router'
+import { useMay } from './session.ts'
+import type { Role } from './types.ts'
 
 /** Changes that follow each other within this time are one step of the browser's history, in ms. */
 const ONE_STEP_MS = 1_000
@@ -28,4 +30,33 @@ export const useUrlState = <Name extends string>(): [
     })
   }
   return [search, set]
+}
+
+/**
+ * The open dialog of the page by its name, as the parameter `open` of the URL. Opening one is a step of the browser's
+ * history, closing it is none. For members below the role `atLeast`, none is open.
+ */
+export const useUrlDialog = <Name extends string>(
+  atLeast: Role,
+): [Name | undefined, open: (name: Name) => void, close: () => void] => {
+  const [search, set] = useUrlState<'open'>()
+  const may = useMay(atLeast)
+  return [
+    may ? (search.open as Name | undefined) : undefined,
+    (name) => set({ open: name }),
+    () => set({ open: '' }, { replace: true }),
+  ]
+}
+
+/** The row whose details are open, as the parameter `row` of the URL. It is found among the rows that are loaded. */
+export const useUrlRow = <T>(
+  rows: readonly T[],
+  keyOf: (row: T) => string,
+): [T | undefined, open: (row: T) => void, close: () => void] => {
+  const [search, set] = useUrlState<'row'>()
+  return [
+    search.row === undefined ? undefined : rows.find((row) => keyOf(row) === search.row),
+    (row) => set({ row: keyOf(row) }),
+    () => set({ row: '' }, { replace: true }),
+  ]
 }

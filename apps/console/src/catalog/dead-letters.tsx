@@ -1,9 +1,9 @@
-import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { DeadLetter } from '../api/types.ts'
+import { useUrlRow } from '../api/url-state.ts'
 import { Card, Facts } from '../ui/card.tsx'
 import { CodeBlock } from '../ui/code.tsx'
 import { Modal } from '../ui/dialog.tsx'
@@ -11,12 +11,11 @@ import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { CatalogHeader } from './header.tsx'
-import { ReplayButton, replayedColumn } from './replay.tsx'
+import { ReplayAllButton, ReplayButton, replayedColumn } from './replay.tsx'
 
 /** Records that a consumer could not process. */
 export const DeadLetters = () => {
   const projectId = useProjectId()
-  const [open, setOpen] = useState<DeadLetter>()
   const list = useList<DeadLetter>([projectId, 'dead-letters'], (cursor) =>
     unwrap(
       api.GET('/api/projects/{projectId}/dead-letters', {
@@ -24,6 +23,7 @@ export const DeadLetters = () => {
       }),
     ),
   )
+  const [open, setOpen, close] = useUrlRow(list.rows, ({ id }) => id)
   const replay = useChange(
     (id: string) =>
       unwrap(
@@ -31,11 +31,25 @@ export const DeadLetters = () => {
           params: { path: { projectId, id } },
         }),
       ),
-    { done: 'Sent again', onDone: () => setOpen(undefined) },
+    { done: 'Sent again', onDone: close },
   )
   return (
     <>
-      <CatalogHeader />
+      <CatalogHeader
+        actions={
+          <ReplayAllButton
+            rows={list.rows}
+            replay={(after) =>
+              unwrap(
+                api.POST('/api/projects/{projectId}/dead-letters/replay', {
+                  params: { path: { projectId } },
+                  body: after,
+                }),
+              )
+            }
+          />
+        }
+      />
       <Card>
         <DataTable
           label="Dead letters"
@@ -74,7 +88,7 @@ export const DeadLetters = () => {
       <Modal
         as="sheet"
         open={open !== undefined}
-        onClose={() => setOpen(undefined)}
+        onClose={close}
         title={open?.group ?? ''}
         description={open?.reason}
       >

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
+import { useUrlDialog } from '../api/url-state.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
@@ -22,7 +23,7 @@ export const Definition = () => {
   const { id } = useParams({ strict: false }) as { id: string }
   const navigate = useNavigate()
   const params = { path: { projectId, id } }
-  const [editing, setEditing] = useState(false)
+  const [dialog, openDialog, closeDialog] = useUrlDialog<'edit'>('editor')
   const [shown, setShown] = useState<Version>()
   const definition = useQuery({
     queryKey: [projectId, 'definition', id],
@@ -61,7 +62,7 @@ export const Definition = () => {
         aside={<Badge>version {version}</Badge>}
         actions={
           <For atLeast="editor">
-            <Button onClick={() => setEditing(true)}>Edit</Button>
+            <Button onClick={() => openDialog('edit')}>Edit</Button>
             <ConfirmButton label="Archive" title={`Archive ${name}?`} confirm="Archive" onConfirm={archive}>
               Events of this name are not checked any more.
             </ConfirmButton>
@@ -93,12 +94,8 @@ export const Definition = () => {
           />
         </Card>
       </div>
-      <Modal open={editing} onClose={() => setEditing(false)} title={`Edit ${name}`} wide>
-        <DefinitionForm
-          definition={definition.data}
-          onDone={() => setEditing(false)}
-          onCancel={() => setEditing(false)}
-        />
+      <Modal open={dialog === 'edit'} onClose={closeDialog} title={`Edit ${name}`} wide>
+        <DefinitionForm definition={definition.data} onDone={closeDialog} onCancel={closeDialog} />
       </Modal>
       <Modal
         as="sheet"

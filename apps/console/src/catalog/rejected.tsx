@@ -1,10 +1,9 @@
-import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { RejectedEvent } from '../api/types.ts'
-import { Button, For } from '../ui/button.tsx'
+import { useUrlRow } from '../api/url-state.ts'
 import { Card } from '../ui/card.tsx'
 import { Json } from '../ui/code.tsx'
 import { Modal } from '../ui/dialog.tsx'
@@ -12,13 +11,12 @@ import { Time } from '../ui/format.tsx'
 import { EmptyState, Notice } from '../ui/states.tsx'
 import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { CatalogHeader } from './header.tsx'
-import { ReplayButton, replayedColumn } from './replay.tsx'
+import { ReplayAllButton, ReplayButton, replayedColumn } from './replay.tsx'
 
 /** Events that did not match their schema, which can be replayed after a change of the schema. */
 export const Rejected = () => {
   const projectId = useProjectId()
   const path = { projectId }
-  const [open, setOpen] = useState<RejectedEvent>()
   const list = useList<RejectedEvent>([projectId, 'rejected'], (cursor) =>
     unwrap(
       api.GET('/api/projects/{projectId}/rejected-events', {
@@ -26,6 +24,7 @@ export const Rejected = () => {
       }),
     ),
   )
+  const [open, setOpen, close] = useUrlRow(list.rows, ({ id }) => id)
   const replay = useChange(
     (id: string) =>
       unwrap(
@@ -33,24 +32,23 @@ export const Rejected = () => {
           params: { path: { projectId, id } },
         }),
       ),
-    { done: 'Sent again', onDone: () => setOpen(undefined) },
-  )
-  const replayAll = useChange(
-    () =>
-      unwrap(api.POST('/api/projects/{projectId}/rejected-events/replay', { params: { path }, body: {} })),
-    { done: ({ replayed, stillInvalid }) => `${replayed} sent again, ${stillInvalid} still do not fit` },
+    { done: 'Sent again', onDone: close },
   )
   return (
     <>
       <CatalogHeader
         actions={
-          list.rows.some(({ replayedAt }) => replayedAt === null) && (
-            <For atLeast="editor">
-              <Button icon="refresh" busy={replayAll.isPending} onClick={() => replayAll.mutate()}>
-                Replay all
-              </Button>
-            </For>
-          )
+          <ReplayAllButton
+            rows={list.rows}
+            replay={(after) =>
+              unwrap(
+                api.POST('/api/projects/{projectId}/rejected-events/replay', {
+                  params: { path },
+                  body: after,
+                }),
+              )
+            }
+          />
         }
       />
       <Card>
@@ -93,12 +91,7 @@ export const Rejected = () => {
           }
         />
       </Card>
-      <Modal
-        as="sheet"
-        open={open !== undefined}
-        onClose={() => setOpen(undefined)}
-        title={open?.eventName ?? ''}
-      >
+      <Modal as="sheet" open={open !== undefined} onClose={close} title={open?.eventName ?? ''}>
         {open && (
           <div className="flex flex-col gap-4">
             {open.errors.map(({ field, message }) => (

@@ -1,26 +1,30 @@
-import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { Coupon } from '../api/types.ts'
+import { useUrlState } from '../api/url-state.ts'
 import { Card } from '../ui/card.tsx'
 import { statusColumn } from '../ui/columns.tsx'
 import { ConfirmButton } from '../ui/dialog.tsx'
-import { Input, Select } from '../ui/form.tsx'
-import { Time } from '../ui/format.tsx'
+import { FilterInput } from '../ui/filter-input.tsx'
+import { Select } from '../ui/form.tsx'
+import { formatNumber, Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
 
 const STATUSES = ['available', 'assigned', 'redeemed', 'revoked'] as const
+/** Those that can be revoked. */
+const USABLE = ['available', 'assigned'] as const
 
 /** The codes of a pool. `growing`: more are being generated. */
 export const Codes = ({ poolId, growing }: { poolId: string; growing: boolean }) => {
   const projectId = useProjectId()
   const mayEdit = useMay('editor')
-  const [q, setQ] = useState('')
-  const [chosen, setChosen] = useState('')
-  const status = STATUSES.find((one) => one === chosen)
+  const [search, setSearch] = useUrlState<'q' | 'status'>()
+  const { q = '' } = search
+  const status = STATUSES.find((one) => one === search.status)
+  const usable = USABLE.find((one) => one === status)
   const list = useList<Coupon>([projectId, 'coupons', poolId, q, status, growing], (cursor) =>
     unwrap(
       api.GET('/api/projects/{projectId}/coupons', {
@@ -41,22 +45,52 @@ export const Codes = ({ poolId, growing }: { poolId: string; growing: boolean })
       ),
     { done: 'Code revoked', quiet: true },
   )
+  const revokeAll = useChange(
+    () =>
+      unwrap(
+        api.POST('/api/projects/{projectId}/coupons/revoke', {
+          params: { path: { projectId } },
+          body: { poolId, ...(usable && { status: usable }), ...(q && { q }) },
+        }),
+      ),
+    { done: ({ revoked }) => `Codes revoked: ${formatNumber(revoked)}`, quiet: true },
+  )
+  const revocable = mayEdit && list.rows.length > 0 && (status === undefined || usable !== undefined)
+  const which = [
+    `Every ${usable ? `code that is ${usable}` : 'available and every assigned code'} of this pool`,
+    ...(q ? [`that begins with ${q}`] : []),
+  ].join(' ')
   return (
-    <Card title="Codes">
+    <Card
+      title="Codes"
+      actions={
+        revocable && (
+          <ConfirmButton
+            small
+            label={q || usable ? 'Revoke all of these' : 'Revoke all'}
+            title={q || usable ? 'Revoke all codes that the filters match?' : 'Revoke all codes of the pool?'}
+            confirm="Revoke all"
+            onConfirm={() => revokeAll.mutateAsync()}
+          >
+            {which} is refused from then on, also those that are not listed yet. This cannot be undone.
+          </ConfirmButton>
+        )
+      }
+    >
       <search className="grid gap-3 border-y border-line p-4 sm:grid-cols-[1fr_12rem]">
-        <Input
+        <FilterInput
           label="Search codes"
           hideLabel
           type="search"
           placeholder="Beginning of a code"
           value={q}
-          onChange={(event) => setQ(event.target.value)}
+          onCommit={(text) => setSearch({ q: text })}
         />
         <Select
           label="Status of codes"
           hideLabel
-          value={chosen}
-          onChange={(event) => setChosen(event.target.value)}
+          value={status ?? ''}
+          onChange={(event) => setSearch({ status: event.target.value })}
           options={[['', 'All'], ...STATUSES.map((one) => [one, one] as const)]}
         />
       </search>

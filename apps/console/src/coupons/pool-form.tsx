@@ -3,135 +3,190 @@ import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { CouponPool } from '../api/types.ts'
-import { Form, fromLocalInput, Input, LOCAL_TIME_HINT, Select } from '../ui/form.tsx'
+import { editedTime, Form, Input, LOCAL_TIME_HINT, Select, toLocalInput } from '../ui/form.tsx'
 import { digitsOf } from '../ui/format.tsx'
 
-/** Creates a pool. */
+const DISCOUNTS = [
+  ['percent', 'Percent'],
+  ['amount', 'Amount'],
+  ['free_shipping', 'Free shipping'],
+] as const
+
+/** Creates a pool, or changes the name, times and limits of one. */
 export const PoolForm = ({
+  pool,
   onDone,
   onCancel,
 }: {
+  pool?: CouponPool
   onDone: (pool: CouponPool) => void
   onCancel: () => void
 }) => {
   const projectId = useProjectId()
-  const [kind, setKind] = useState<'unique' | 'shared'>('unique')
+  const [kind, setKind] = useState<'unique' | 'shared'>(pool?.kind ?? 'unique')
   const [type, setType] = useState('percent')
   const [currency, setCurrency] = useState('EUR')
-  const create = useChange(
-    (values: Record<string, string>) =>
-      unwrap(
+  const digits = digitsOf(currency)
+  const discountOf = (value: number) => ({
+    type,
+    ...(type === 'percent' && { value }),
+    ...(type === 'amount' && { value: Math.round(value * 10 ** digits), currency: currency.toUpperCase() }),
+  })
+  const save = useChange(
+    async (values: Record<string, string>): Promise<CouponPool> => {
+      const terms = {
+        name: values.name ?? '',
+        startsAt: editedTime(values.startsAt, pool?.startsAt),
+        expiresAt: editedTime(values.expiresAt, pool?.expiresAt),
+        perProfileLimit: values.perProfileLimit ? Number(values.perProfileLimit) : null,
+        maxRedemptions: values.maxRedemptions ? Number(values.maxRedemptions) : null,
+      }
+      if (pool)
+        return unwrap(
+          api.PATCH('/api/projects/{projectId}/coupon-pools/{id}', {
+            params: { path: { projectId, id: pool.id } },
+            body: terms,
+          }),
+        )
+      return unwrap(
         api.POST('/api/projects/{projectId}/coupon-pools', {
           params: { path: { projectId } },
           body: {
-            name: values.name ?? '',
+            ...terms,
             kind,
+            discount: discountOf(Number(values.value)),
             ...(kind === 'unique' ? { size: Number(values.size) } : { code: values.code ?? '' }),
             ...(kind === 'unique' && values.prefix && { prefix: values.prefix }),
-            discount:
-              type === 'percent'
-                ? { type, value: Number(values.value) }
-                : type === 'amount'
-                  ? {
-                      type,
-                      value: Math.round(Number(values.value) * 10 ** digitsOf(currency)),
-                      currency: currency.toUpperCase(),
-                    }
-                  : { type },
-            expiresAt: fromLocalInput(values.expiresAt),
-            perProfileLimit: values.perProfileLimit ? Number(values.perProfileLimit) : null,
-            ...(kind === 'shared' && {
-              maxRedemptions: values.maxRedemptions ? Number(values.maxRedemptions) : null,
-            }),
           },
         }),
-      ),
-    { done: 'Pool created', quiet: true, onDone },
+      ) as Promise<CouponPool>
+    },
+    { done: pool ? 'Pool saved' : 'Pool created', quiet: true, onDone },
   )
   return (
     <Form
-      submit="Create pool"
-      busy={create.isPending}
-      error={create.error}
-      names={['name', 'size', 'code', 'prefix', 'expiresAt', 'perProfileLimit', 'maxRedemptions']}
+      submit={pool ? 'Save' : 'Create pool'}
+      busy={save.isPending}
+      error={save.error}
+      names={['name', 'size', 'code', 'prefix', 'startsAt', 'expiresAt', 'perProfileLimit', 'maxRedemptions']}
       onCancel={onCancel}
-      onSubmit={(values) => create.mutate(values)}
+      onSubmit={(values) => save.mutate(values)}
     >
-      <Input label="Name" name="name" required maxLength={200} placeholder="Autumn sale" />
-      <Select
-        label="Codes"
-        value={kind}
-        onChange={(event) => setKind(event.target.value === 'shared' ? 'shared' : 'unique')}
-        options={[
-          ['unique', 'A code of their own for each person'],
-          ['shared', 'One code for everyone'],
-        ]}
+      <Input
+        label="Name"
+        name="name"
+        required
+        maxLength={200}
+        placeholder="Autumn sale"
+        defaultValue={pool?.name}
       />
-      <div className="grid gap-4 sm:grid-cols-2">
-        {kind === 'unique' ? (
-          <>
-            <Input
-              label="How many"
-              name="size"
-              type="number"
-              min={1}
-              max={100_000_000}
-              required
-              defaultValue={1000}
-            />
-            <Input label="Prefix" name="prefix" maxLength={20} placeholder="AUTUMN" />
-          </>
-        ) : (
-          <>
-            <Input label="Code" name="code" required maxLength={200} placeholder="AUTUMN20" />
-            <Input label="Redemptions at most" name="maxRedemptions" type="number" min={1} />
-          </>
-        )}
+      {!pool && (
         <Select
-          label="Discount"
-          value={type}
-          onChange={(event) => setType(event.target.value)}
+          label="Codes"
+          value={kind}
+          onChange={(event) => setKind(event.target.value === 'shared' ? 'shared' : 'unique')}
           options={[
-            ['percent', 'Percent'],
-            ['amount', 'Amount'],
-            ['free_shipping', 'Free shipping'],
+            ['unique', 'A code of their own for each person'],
+            ['shared', 'One code for everyone'],
           ]}
         />
-        {type === 'percent' && (
-          <Input
-            label="Percent"
-            name="value"
-            type="number"
-            min={0}
-            max={100}
-            step="0.1"
-            required
-            defaultValue={10}
-          />
-        )}
-        {type === 'amount' && (
-          <>
+      )}
+      {!pool && (
+        <div className="grid gap-4 sm:grid-cols-2">
+          {kind === 'unique' && (
+            <>
+              <Input
+                label="How many"
+                name="size"
+                type="number"
+                min={1}
+                max={100_000_000}
+                required
+                defaultValue={1000}
+              />
+              <Input label="Prefix" name="prefix" maxLength={20} placeholder="AUTUMN" />
+            </>
+          )}
+          {kind === 'shared' && (
             <Input
-              label="Amount"
+              label="Code"
+              name="code"
+              required
+              maxLength={200}
+              placeholder="AUTUMN20"
+              className="sm:col-span-2"
+            />
+          )}
+          <Select
+            label="Discount"
+            value={type}
+            onChange={(event) => setType(event.target.value)}
+            options={DISCOUNTS}
+          />
+          {type === 'percent' && (
+            <Input
+              label="Percent"
               name="value"
               type="number"
               min={0}
-              step={10 ** -digitsOf(currency)}
+              max={100}
+              step="any"
               required
-              defaultValue={5}
+              defaultValue={10}
             />
-            <Input
-              label="Currency"
-              name="currency"
-              required
-              pattern="[A-Za-z]{3}"
-              value={currency}
-              onChange={(event) => setCurrency(event.target.value)}
-            />
-          </>
-        )}
-        <Input label="Expires" name="expiresAt" type="datetime-local" hint={LOCAL_TIME_HINT} />
-        <Input label="Limit per person" name="perProfileLimit" type="number" min={1} />
+          )}
+          {type === 'amount' && (
+            <>
+              <Input
+                label="Amount"
+                name="value"
+                type="number"
+                min={0}
+                step={10 ** -digits}
+                required
+                defaultValue={5}
+              />
+              <Input
+                label="Currency"
+                name="currency"
+                required
+                pattern="[A-Za-z]{3}"
+                value={currency}
+                onChange={(event) => setCurrency(event.target.value)}
+              />
+            </>
+          )}
+        </div>
+      )}
+      <div className="grid gap-4 sm:grid-cols-2">
+        <Input
+          label="Starts"
+          name="startsAt"
+          type="datetime-local"
+          hint={LOCAL_TIME_HINT}
+          defaultValue={toLocalInput(pool?.startsAt)}
+        />
+        <Input
+          label="Expires"
+          name="expiresAt"
+          type="datetime-local"
+          hint={LOCAL_TIME_HINT}
+          defaultValue={toLocalInput(pool?.expiresAt)}
+        />
+        <Input
+          label="Limit per person"
+          name="perProfileLimit"
+          type="number"
+          min={1}
+          defaultValue={pool?.perProfileLimit ?? ''}
+        />
+        <Input
+          label="Redemptions at most"
+          name="maxRedemptions"
+          type="number"
+          min={1}
+          defaultValue={pool?.maxRedemptions ?? ''}
+        />
       </div>
     </Form>
   )

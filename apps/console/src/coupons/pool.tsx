@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
-import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
+import { useUrlDialog } from '../api/url-state.ts'
 import { Status } from '../ui/badge.tsx'
 import { Button, buttonClass, For } from '../ui/button.tsx'
 import { Card, Facts, PageHeader } from '../ui/card.tsx'
@@ -13,9 +13,11 @@ import { Form, Input } from '../ui/form.tsx'
 import { formatNumber, formatPercent, Time } from '../ui/format.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { ErrorState, Notice, SkeletonLines } from '../ui/states.tsx'
+import { AssignCode } from './assign-code.tsx'
 import { Codes } from './codes.tsx'
 import { formatDiscount } from './discount.ts'
 import { ImportCodes } from './import-codes.tsx'
+import { PoolForm } from './pool-form.tsx'
 import { PoolTerms } from './pool-terms.tsx'
 import { Redemptions } from './redemptions.tsx'
 
@@ -24,8 +26,7 @@ export const Pool = () => {
   const projectId = useProjectId()
   const { id } = useParams({ strict: false }) as { id: string }
   const params = { path: { projectId, id } }
-  const [dialog, setDialog] = useState<'top-up' | 'import'>()
-  const close = () => setDialog(undefined)
+  const [dialog, openDialog, close] = useUrlDialog<'edit' | 'assign' | 'top-up' | 'import'>('editor')
   const pool = useQuery({
     queryKey: [projectId, 'pool', id],
     queryFn: () => unwrap(api.GET('/api/projects/{projectId}/coupon-pools/{id}', { params })),
@@ -68,6 +69,7 @@ export const Pool = () => {
     generated,
     redeemed,
     discount,
+    startsAt,
     expiresAt,
     perProfileLimit,
     maxRedemptions,
@@ -90,12 +92,16 @@ export const Pool = () => {
             </a>
             {status !== 'archived' && (
               <For atLeast="editor">
+                <Button onClick={() => openDialog('edit')}>Edit</Button>
                 {isUnique && (
                   <>
-                    <Button icon="upload" onClick={() => setDialog('import')}>
+                    <Button icon="user" onClick={() => openDialog('assign')}>
+                      Assign
+                    </Button>
+                    <Button icon="upload" onClick={() => openDialog('import')}>
                       Import
                     </Button>
-                    <Button icon="plus" onClick={() => setDialog('top-up')}>
+                    <Button icon="plus" onClick={() => openDialog('top-up')}>
                       Top up
                     </Button>
                   </>
@@ -151,6 +157,7 @@ export const Pool = () => {
                 'Redeemed',
                 `${formatNumber(redeemed)}${generated > 0 && isUnique ? ` (${formatPercent(redeemed / generated)})` : ''}`,
               ],
+              ['Starts', <Time key="s" at={startsAt} />],
               ['Expires', <Time key="e" at={expiresAt} />],
               ['Per person', perProfileLimit === null ? 'no limit' : formatNumber(perProfileLimit)],
               ['At most', maxRedemptions === null ? 'no limit' : formatNumber(maxRedemptions)],
@@ -165,6 +172,12 @@ export const Pool = () => {
           {isUnique && <Codes poolId={id} growing={generated < size} />}
         </div>
       </div>
+      <Modal open={dialog === 'edit'} onClose={close} title={`Edit ${name}`}>
+        <PoolForm pool={pool.data} onDone={close} onCancel={close} />
+      </Modal>
+      <Modal open={dialog === 'assign'} onClose={close} title="Assign a code">
+        <AssignCode poolId={id} />
+      </Modal>
       <Modal open={dialog === 'top-up'} onClose={close} title="Top up">
         <Form
           submit="Generate"

@@ -1,11 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { Dashboard } from '../api/types.ts'
-import { useUrlState } from '../api/url-state.ts'
+import { useUrlDialog, useUrlState } from '../api/url-state.ts'
 import { RangeFields } from '../explore/common-fields.tsx'
 import { PeopleSheet } from '../explore/people-sheet.tsx'
 import { formatRange, parseRange } from '../explore/time-range.ts'
@@ -26,7 +25,7 @@ export const DashboardPage = () => {
   const params = { path: { projectId, id } }
   const [search, setSearch] = useUrlState<'range' | 'from' | 'to'>()
   const range = parseRange(search)
-  const [open, setOpen] = useState<'rename' | 'add'>()
+  const [dialog, openDialog, closeDialog] = useUrlDialog<'rename' | 'add'>('editor')
   const dashboard = useQuery({
     queryKey: [projectId, 'dashboard', id],
     queryFn: () => unwrap(api.GET('/api/projects/{projectId}/dashboards/{id}', { params })),
@@ -59,7 +58,7 @@ export const DashboardPage = () => {
   const { name, insightIds } = dashboard.data
   const add = (
     <For atLeast="editor">
-      <Button look="primary" icon="plus" onClick={() => setOpen('add')}>
+      <Button look="primary" icon="plus" onClick={() => openDialog('add')}>
         Add insight
       </Button>
     </For>
@@ -75,7 +74,7 @@ export const DashboardPage = () => {
         title={name}
         actions={
           <For atLeast="editor">
-            <Button onClick={() => setOpen('rename')}>Rename</Button>
+            <Button onClick={() => openDialog('rename')}>Rename</Button>
             <ConfirmButton
               label="Delete"
               title={`Delete ${name}?`}
@@ -117,11 +116,11 @@ export const DashboardPage = () => {
           </ul>
         </>
       )}
-      <Modal open={open === 'rename'} onClose={() => setOpen(undefined)} title="Rename dashboard">
-        <RenameForm name={name} save={rename} onDone={() => setOpen(undefined)} />
+      <Modal open={dialog === 'rename'} onClose={closeDialog} title="Rename dashboard">
+        <RenameForm name={name} save={rename} onDone={closeDialog} />
       </Modal>
-      <Modal open={open === 'add'} onClose={() => setOpen(undefined)} title="Add insight">
-        <AddForm dashboard={dashboard.data} onDone={() => setOpen(undefined)} />
+      <Modal open={dialog === 'add'} onClose={closeDialog} title="Add insight">
+        <AddForm dashboard={dashboard.data} onDone={closeDialog} />
       </Modal>
       <PeopleSheet />
     </>

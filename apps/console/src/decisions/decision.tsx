@@ -131,7 +131,7 @@ export const DecisionPage = () => {
       </nav>
       {view === 'results' && rules.some(({ split }) => split) && <Experiment decisionKey={key} />}
       {view === 'results' && <Results decisionKey={key} />}
-      {view === 'rules' && <DecisionEditor key={version} decision={decision.data} onDone={() => undefined} />}
+      {view === 'rules' && <DecisionEditor key={key} decision={decision.data} onDone={() => undefined} />}
       {view === 'preview' && <Preview decisionKey={key} />}
       {view === 'history' && <History decisionKey={key} current={version} />}
       {view === 'json' && <Json label="The decision as JSON" value={decision.data} />}

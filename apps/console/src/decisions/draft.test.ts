@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { bodyOf, draftOf, emptyDraft } from './draft.ts'
+import type { Decision } from '../api/types.ts'
+import { bodyOf, draftOf, editOf, emptyDraft, followDecision } from './draft.ts'
 
 describe('the form of a decision', () => {
   const body = {
@@ -28,18 +29,46 @@ describe('the form of a decision', () => {
     ],
   }
 
+  const decision = {
+    ...body,
+    key: 'sale',
+    id: '1',
+    status: 'draft',
+    version: 1,
+    salt: 's',
+    createdAt: '',
+    updatedAt: '',
+  } as never as Decision
+
   it('is unchanged after a round trip through the form', () => {
-    const decision = {
-      ...body,
-      key: 'sale',
-      id: '1',
-      status: 'draft',
-      version: 1,
-      salt: 's',
-      createdAt: '',
-      updatedAt: '',
-    }
-    expect(bodyOf(draftOf(decision as never))).toEqual(body)
+    expect(bodyOf(draftOf(decision))).toEqual(body)
+  })
+
+  describe('when the decision is read again', () => {
+    const edit = editOf(decision)
+    const typed = { ...edit, draft: { ...edit.draft, name: 'Winter sale' } }
+    const activated = { ...decision, status: 'active', version: 2 } as Decision
+    const changed = { ...decision, name: 'Summer sale', version: 2 }
+
+    it('keeps what was typed, and saves over a version with the same contents', () => {
+      const next = followDecision(typed, activated)
+      expect([next.draft.name, next.version]).toEqual(['Winter sale', 2])
+    })
+
+    it('shows new contents if nothing was typed', () => {
+      const next = followDecision(edit, changed)
+      expect([next.draft.name, next.version]).toEqual(['Summer sale', 2])
+    })
+
+    it('keeps what was typed with its old version, which the API refuses, over new contents', () => {
+      const next = followDecision(typed, changed)
+      expect([next.draft.name, next.version]).toEqual(['Winter sale', 1])
+    })
+
+    it('does not follow an older version, which a cache may still have', () => {
+      const saved = editOf(changed)
+      expect(followDecision(saved, decision)).toBe(saved)
+    })
   })
 
   it('starts with a split by equal weights', () => {

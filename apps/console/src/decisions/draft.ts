@@ -144,3 +144,28 @@ export const bodyOf = ({ name, holdout, fallbackVariant, variants, rules, metric
     guardrail,
   })),
 })
+
+/** The form of a decision: its draft, and the stored version that the draft was made from. */
+export type Edit = { draft: Draft; original: Draft; version: number; contents: string }
+
+const contentsOf = ({ name, holdout, fallbackVariant, variants, rules, metrics }: Decision): string =>
+  JSON.stringify({ name, holdout, fallbackVariant, variants, rules, metrics })
+
+export const editOf = (decision?: Decision): Edit => {
+  const draft = decision ? draftOf(decision) : emptyDraft()
+  return {
+    ...{ draft, original: draft },
+    version: decision?.version ?? 0,
+    contents: decision ? contentsOf(decision) : '',
+  }
+}
+
+/**
+ * The form after its decision was read again. A new status keeps what was typed. So do new contents; the API then
+ * refuses to save, because the form was made from an older version.
+ */
+export const followDecision = (edit: Edit, decision: Decision): Edit => {
+  if (decision.version <= edit.version) return edit
+  if (contentsOf(decision) === edit.contents) return { ...edit, version: decision.version }
+  return edit.draft === edit.original ? editOf(decision) : edit
+}

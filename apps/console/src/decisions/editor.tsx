@@ -8,7 +8,7 @@ import type { CouponPool, Decision, MeteringSelector } from '../api/types.ts'
 import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
 import { Form, Input, Select } from '../ui/form.tsx'
-import { bodyOf, type Draft, draftOf, emptyDraft, newId, newMetric, newRule } from './draft.ts'
+import { bodyOf, type Draft, editOf, followDecision, newId, newMetric, newRule } from './draft.ts'
 import { MetricFields } from './metric-fields.tsx'
 import { RuleFields } from './rule-fields.tsx'
 
@@ -42,8 +42,11 @@ export const DecisionEditor = ({
   onDone: (decision: Decision) => void
 }) => {
   const projectId = useProjectId()
-  const [draft, setDraft] = useState(() => (decision ? draftOf(decision) : emptyDraft()))
-  const change = (part: Partial<Draft>) => setDraft({ ...draft, ...part })
+  const [edit, setEdit] = useState(() => editOf(decision))
+  const followed = decision ? followDecision(edit, decision) : edit
+  if (followed !== edit) setEdit(followed)
+  const { draft, version } = followed
+  const change = (part: Partial<Draft>) => setEdit({ ...followed, draft: { ...draft, ...part } })
   const pools = useList<CouponPool>([projectId, 'pools-to-choose'], () =>
     unwrap(
       api.GET('/api/projects/{projectId}/coupon-pools', {
@@ -61,11 +64,11 @@ export const DecisionEditor = ({
   const save = useChange(
     async (): Promise<Decision> => {
       const body = bodyOf(draft)
-      return decision
+      const saved = await (decision
         ? unwrap(
             api.PATCH('/api/projects/{projectId}/decisions/{key}', {
               params: { path: { projectId, key: decision.key } },
-              body: { version: decision.version, ...body },
+              body: { version, ...body },
             }),
           )
         : (unwrap(
@@ -73,7 +76,10 @@ export const DecisionEditor = ({
               params: { path: { projectId } },
               body: { key: draft.key, ...body },
             }),
-          ) as Promise<Decision>)
+          ) as Promise<Decision>))
+      // What was typed since then stays, to be saved next.
+      setEdit((now) => (now.draft === draft ? editOf(saved) : { ...editOf(saved), draft: now.draft }))
+      return saved
     },
     { done: 'Decision saved', quiet: true, onDone },
   )

@@ -1,9 +1,9 @@
-import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { DecisionVersion } from '../api/types.ts'
+import { useUrlRow } from '../api/url-state.ts'
 import { Badge, Status } from '../ui/badge.tsx'
 import { Card } from '../ui/card.tsx'
 import { Json } from '../ui/code.tsx'
@@ -17,7 +17,6 @@ export const History = ({ decisionKey, current }: { decisionKey: string; current
   const projectId = useProjectId()
   const mayEdit = useMay('editor')
   const path = { projectId, key: decisionKey }
-  const [open, setOpen] = useState<DecisionVersion>()
   const list = useList<DecisionVersion>([projectId, 'history', decisionKey], (cursor) =>
     unwrap(
       api.GET('/api/projects/{projectId}/decisions/{key}/history', {
@@ -25,6 +24,7 @@ export const History = ({ decisionKey, current }: { decisionKey: string; current
       }),
     ),
   )
+  const [open, setOpen, close] = useUrlRow(list.rows, ({ version }) => `${version}`)
   const restore = useChange(
     (version: number) =>
       unwrap(
@@ -75,12 +75,7 @@ export const History = ({ decisionKey, current }: { decisionKey: string; current
         ]}
         empty={<EmptyState icon="decisions" title="No versions" />}
       />
-      <Modal
-        as="sheet"
-        open={open !== undefined}
-        onClose={() => setOpen(undefined)}
-        title={`Version ${open?.version}`}
-      >
+      <Modal as="sheet" open={open !== undefined} onClose={close} title={`Version ${open?.version}`}>
         <Json label="The version as JSON" value={open} />
       </Modal>
     </Card>

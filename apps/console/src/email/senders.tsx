@@ -1,9 +1,9 @@
-import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { EmailSender } from '../api/types.ts'
+import { useUrlDialog } from '../api/url-state.ts'
 import { RoleRequired } from '../settings/role-required.tsx'
 import { ApiCommand } from '../ui/api-command.tsx'
 import { Badge } from '../ui/badge.tsx'
@@ -19,20 +19,20 @@ import { EmailHeader } from './header.tsx'
 /** Addresses and domains that emails may come from. */
 export const Senders = () => {
   const isAdmin = useMay('admin')
-  const [adding, setAdding] = useState(false)
+  const [dialog, openDialog, closeDialog] = useUrlDialog<'add'>('admin')
   return (
     <>
       <EmailHeader
         actions={
           <For atLeast="admin">
-            <Button look="primary" icon="plus" onClick={() => setAdding(true)}>
+            <Button look="primary" icon="plus" onClick={() => openDialog('add')}>
               Add sender
             </Button>
           </For>
         }
       />
       {isAdmin ? (
-        <SenderList adding={adding} onClose={() => setAdding(false)} />
+        <SenderList adding={dialog === 'add'} onClose={closeDialog} />
       ) : (
         <RoleRequired needed="admin" />
       )}

@@ -1,9 +1,9 @@
-import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { Suppression } from '../api/types.ts'
+import { useUrlDialog } from '../api/url-state.ts'
 import { ApiCommand } from '../ui/api-command.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
@@ -20,7 +20,7 @@ export const Suppressions = () => {
   const projectId = useProjectId()
   const mayEdit = useMay('editor')
   const path = { projectId }
-  const [adding, setAdding] = useState(false)
+  const [dialog, openDialog, closeDialog] = useUrlDialog<'add'>('editor')
   const list = useList<Suppression>([projectId, 'suppressions'], (cursor) =>
     unwrap(
       api.GET('/api/projects/{projectId}/suppressions', {
@@ -31,7 +31,7 @@ export const Suppressions = () => {
   const add = useChange(
     (address: string) =>
       unwrap(api.POST('/api/projects/{projectId}/suppressions', { params: { path }, body: { address } })),
-    { done: 'Address suppressed', quiet: true, onDone: () => setAdding(false) },
+    { done: 'Address suppressed', quiet: true, onDone: closeDialog },
   )
   const remove = useChange(
     (id: string) =>
@@ -45,7 +45,7 @@ export const Suppressions = () => {
       <EmailHeader
         actions={
           <For atLeast="editor">
-            <Button look="primary" icon="plus" onClick={() => setAdding(true)}>
+            <Button look="primary" icon="plus" onClick={() => openDialog('add')}>
               Suppress address
             </Button>
           </For>
@@ -108,13 +108,13 @@ export const Suppressions = () => {
           }
         />
       </Card>
-      <Modal open={adding} onClose={() => setAdding(false)} title="Suppress address">
+      <Modal open={dialog === 'add'} onClose={closeDialog} title="Suppress address">
         <Form
           submit="Suppress"
           busy={add.isPending}
           error={add.error}
           names={['address']}
-          onCancel={() => setAdding(false)}
+          onCancel={closeDialog}
           onSubmit={({ address = '' }) => add.mutate(address)}
         >
           <Input label="Address" name="address" type="email" required />

@@ -3,7 +3,7 @@ import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { Link } from '../api/types.ts'
-import { Form, fromLocalInput, Input, LOCAL_TIME_HINT, Switch, toLocalInput } from '../ui/form.tsx'
+import { editedTime, Form, Input, LOCAL_TIME_HINT, Switch, toLocalInput } from '../ui/form.tsx'
 
 const splitTags = (text = ''): string[] => [
   ...new Set(
@@ -39,7 +39,7 @@ export const LinkForm = ({
         tags: splitTags(values.tags),
         utm: { ...link?.utm, ...utm },
         forwardQuery,
-        expiresAt: fromLocalInput(values.expiresAt),
+        expiresAt: editedTime(values.expiresAt, link?.expiresAt),
         clickLimit: values.clickLimit ? Number(values.clickLimit) : null,
       }
       if (link)

@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
-import { useMemo, useState } from 'react'
+import { useMemo } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { LinkStats } from '../api/types.ts'
+import { useUrlDialog } from '../api/url-state.ts'
 import { Status } from '../ui/badge.tsx'
 import { Button, buttonClass, For } from '../ui/button.tsx'
 import { Card, Facts, PageHeader } from '../ui/card.tsx'
@@ -22,7 +23,7 @@ export const LinkPage = () => {
   const projectId = useProjectId()
   const { id } = useParams({ strict: false }) as { id: string }
   const params = { path: { projectId, id } }
-  const [editing, setEditing] = useState(false)
+  const [dialog, openDialog, closeDialog] = useUrlDialog<'edit'>('editor')
   const link = useQuery({
     queryKey: [projectId, 'link', id],
     queryFn: () => unwrap(api.GET('/api/projects/{projectId}/links/{id}', { params })),
@@ -64,7 +65,7 @@ export const LinkPage = () => {
         actions={
           status !== 'archived' && (
             <For atLeast="editor">
-              <Button onClick={() => setEditing(true)}>Edit</Button>
+              <Button onClick={() => openDialog('edit')}>Edit</Button>
               <Button
                 icon={status === 'active' ? 'pause' : 'play'}
                 busy={setStatus.isPending}
@@ -139,8 +140,8 @@ export const LinkPage = () => {
           )}
         </div>
       </div>
-      <Modal open={editing} onClose={() => setEditing(false)} title={`Edit ${code}`}>
-        <LinkForm link={link.data} onDone={() => setEditing(false)} onCancel={() => setEditing(false)} />
+      <Modal open={dialog === 'edit'} onClose={closeDialog} title={`Edit ${code}`}>
+        <LinkForm link={link.data} onDone={closeDialog} onCancel={closeDialog} />
       </Modal>
     </>
   )

@@ -1,10 +1,9 @@
 import { Link as PageLink, useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { Link } from '../api/types.ts'
-import { useUrlState } from '../api/url-state.ts'
+import { useUrlDialog, useUrlState } from '../api/url-state.ts'
 import { ApiCommand } from '../ui/api-command.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
@@ -27,7 +26,7 @@ export const Links = () => {
   const projectId = useProjectId()
   const navigate = useNavigate()
   const [search, setSearch] = useUrlState<'q' | 'campaign' | 'status' | 'new'>()
-  const [importing, setImporting] = useState(false)
+  const [dialog, openDialog, closeDialog] = useUrlDialog<'import'>('editor')
   const status = STATUSES.find((one) => one === search.status)
   const list = useList<Link>([projectId, 'links', search.q, search.campaign, status], (cursor) =>
     unwrap(
@@ -60,7 +59,7 @@ export const Links = () => {
         actions={
           <>
             <For atLeast="editor">
-              <Button icon="upload" onClick={() => setImporting(true)}>
+              <Button icon="upload" onClick={() => openDialog('import')}>
                 Import
               </Button>
             </For>
@@ -126,7 +125,7 @@ export const Links = () => {
           <LinkForm onDone={open} onCancel={close} />
         </Modal>
       </For>
-      <Modal open={importing} onClose={() => setImporting(false)} title="Import links" wide>
+      <Modal open={dialog === 'import'} onClose={closeDialog} title="Import links" wide>
         <LinkImport />
       </Modal>
     </>

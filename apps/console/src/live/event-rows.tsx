@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react'
+import { useEffect } from 'react'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
@@ -8,7 +8,7 @@ import { Badge } from '../ui/badge.tsx'
 import { formatNumber, Time } from '../ui/format.tsx'
 import { EmptyState, Notice } from '../ui/states.tsx'
 import { type Column, DataTable, rowLinkClass } from '../ui/table.tsx'
-import { EventDrawer } from './event-drawer.tsx'
+import { EventDrawer, useOpenEvent } from './event-drawer.tsx'
 import { useLiveEvents } from './use-live-events.ts'
 
 export type EventFilters = { eventName?: string; visitorId?: string; userId?: string; eventId?: string }
@@ -27,7 +27,6 @@ export const EventRows = ({
   onStream?: (open: boolean) => void
 }) => {
   const projectId = useProjectId()
-  const [open, setOpen] = useState<WaymarkEvent>()
   const key = [projectId, 'events', filters, limit]
   const { eventId, ...streamed } = filters
   // One event by its id does not change.
@@ -40,6 +39,7 @@ export const EventRows = ({
       }),
     ),
   )
+  const [open, setOpen, close] = useOpenEvent(list.rows)
   const shown = limit < 50 ? { ...list, rows: list.rows.slice(0, limit), hasNextPage: false } : list
   const isFiltered = Object.keys(filters).length > 0
   return (
@@ -68,7 +68,7 @@ export const EventRows = ({
           )
         }
       />
-      <EventDrawer event={open} onClose={() => setOpen(undefined)} />
+      <EventDrawer event={open} onClose={close} />
     </>
   )
 }

@@ -1,12 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
-import type { Profile, TimelineEntry, WaymarkEvent } from '../api/types.ts'
-import { EventDrawer } from '../live/event-drawer.tsx'
+import type { Profile, TimelineEntry } from '../api/types.ts'
+import { EventDrawer, useOpenEvent } from '../live/event-drawer.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card, Facts, PageHeader } from '../ui/card.tsx'
@@ -141,7 +140,6 @@ const TITLES = { event: 'neutral', conversion: 'good', identify: 'info' } as con
 
 const Timeline = ({ id }: { id: string }) => {
   const projectId = useProjectId()
-  const [open, setOpen] = useState<WaymarkEvent>()
   const list = useList<TimelineEntry>([projectId, 'timeline', id], (cursor) =>
     unwrap(
       api.GET('/api/projects/{projectId}/profiles/{id}/timeline', {
@@ -149,6 +147,8 @@ const Timeline = ({ id }: { id: string }) => {
       }),
     ),
   )
+  const events = list.rows.flatMap(({ event }) => (event ? [event] : []))
+  const [open, setOpen, close] = useOpenEvent(events)
   return (
     <>
       <DataTable
@@ -157,7 +157,7 @@ const Timeline = ({ id }: { id: string }) => {
         keyOf={(entry) =>
           `${entry.type}${entry.at}${entry.event?.eventId ?? ''}${entry.conversion?.selectorId ?? ''}${entry.identify?.visitorId ?? ''}`
         }
-        onOpen={({ event }) => setOpen(event)}
+        onOpen={({ event }) => event && setOpen(event)}
         columns={[
           { title: 'What', cell: ({ type }) => <Badge tone={TITLES[type]}>{type}</Badge> },
           {
@@ -182,7 +182,7 @@ const Timeline = ({ id }: { id: string }) => {
         ]}
         empty={<EmptyState icon="live" title="Nothing happened yet" />}
       />
-      <EventDrawer event={open} onClose={() => setOpen(undefined)} />
+      <EventDrawer event={open} onClose={close} />
     </>
   )
 }

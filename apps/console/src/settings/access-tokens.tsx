@@ -4,6 +4,7 @@ import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useAccount, useProject } from '../api/session.ts'
 import type { AccessToken } from '../api/types.ts'
+import { useUrlDialog } from '../api/url-state.ts'
 import { Button } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
 import { CodeBlock } from '../ui/code.tsx'
@@ -19,7 +20,7 @@ const DAY_MS = 24 * 3_600_000
 /** The user's personal access tokens, each shown once. */
 export const AccessTokens = () => {
   const account = useAccount()
-  const [creating, setCreating] = useState(false)
+  const [dialog, openDialog, closeDialog] = useUrlDialog<'create'>('viewer')
   const [made, setMade] = useState<string>()
   const list = useList<AccessToken>(['access-tokens'], (cursor) =>
     unwrap(api.GET('/api/auth/access-tokens', { params: { query: { limit: 50, ...cursor } } })),
@@ -38,7 +39,7 @@ export const AccessTokens = () => {
       description="For programs that use the API as you, with your role."
       className="lg:col-span-2"
       actions={
-        <Button small icon="plus" onClick={() => setCreating(true)}>
+        <Button small icon="plus" onClick={() => openDialog('create')}>
           Create token
         </Button>
       }
@@ -94,11 +95,11 @@ export const AccessTokens = () => {
           </EmptyState>
         }
       />
-      <Modal open={creating} onClose={() => setCreating(false)} title="Create token">
+      <Modal open={dialog === 'create'} onClose={closeDialog} title="Create token">
         <TokenForm
-          onCancel={() => setCreating(false)}
+          onCancel={closeDialog}
           onDone={(token) => {
-            setCreating(false)
+            closeDialog()
             setMade(token)
           }}
         />

@@ -1,10 +1,10 @@
-import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useEventNames } from '../api/known-events.ts'
 import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { MeteringSelector } from '../api/types.ts'
+import { useUrlDialog } from '../api/url-state.ts'
 import { ApiCommand } from '../ui/api-command.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
@@ -22,7 +22,7 @@ export const Conversions = () => {
   const mayEdit = useMay('editor')
   const names = useEventNames()
   const path = { projectId }
-  const [adding, setAdding] = useState(false)
+  const [dialog, openDialog, closeDialog] = useUrlDialog<'add'>('editor')
   const list = useList<MeteringSelector>([projectId, 'selector-list'], (cursor) =>
     unwrap(
       api.GET('/api/projects/{projectId}/metering-selectors', {
@@ -43,7 +43,7 @@ export const Conversions = () => {
           },
         }),
       ),
-    { done: 'These events are conversions from now on', quiet: true, onDone: () => setAdding(false) },
+    { done: 'These events are conversions from now on', quiet: true, onDone: closeDialog },
   )
   const archive = useChange(
     (id: string) =>
@@ -56,7 +56,7 @@ export const Conversions = () => {
   )
   const create = (
     <For atLeast="editor">
-      <Button look="primary" icon="plus" onClick={() => setAdding(true)}>
+      <Button look="primary" icon="plus" onClick={() => openDialog('add')}>
         Add conversion
       </Button>
     </For>
@@ -129,13 +129,13 @@ export const Conversions = () => {
           }
         />
       </Card>
-      <Modal open={adding} onClose={() => setAdding(false)} title="Add conversion">
+      <Modal open={dialog === 'add'} onClose={closeDialog} title="Add conversion">
         <Form
           submit="Add"
           busy={add.isPending}
           error={add.error}
           names={['eventName', 'amountProperty', 'currencyProperty']}
-          onCancel={() => setAdding(false)}
+          onCancel={closeDialog}
           onSubmit={(values) => add.mutate(values)}
         >
           <Suggest label="Event" name="eventName" options={names} required maxLength={200} />

@@ -31,7 +31,7 @@ export const Identities = () => {
       className="lg:col-span-2"
       padded
     >
-      {list.error && <ErrorState error={list.error} />}
+      {list.error && <ErrorState error={list.error} retry={() => void list.refetch()} />}
       {list.data && data.length + linkable.length === 0 && (
         <p className="text-muted">None of your companies has a provider.</p>
       )}

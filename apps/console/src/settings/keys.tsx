@@ -4,6 +4,7 @@ import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { ApiKey } from '../api/types.ts'
+import { useUrlState } from '../api/url-state.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
@@ -20,7 +21,7 @@ import { AdminsOnly } from './role-required.tsx'
 export const Keys = () => {
   const projectId = useProjectId()
   const isAdmin = useMay('admin')
-  const [creating, setCreating] = useState(false)
+  const [search, setSearch] = useUrlState<'new' | 'edit'>()
   const [made, setMade] = useState<string>()
   const list = useList<ApiKey>(
     [projectId, 'keys'],
@@ -48,8 +49,10 @@ export const Keys = () => {
     { quiet: true, onDone: ({ key }) => setMade(key) },
   )
   if (!isAdmin) return <AdminsOnly />
+  const close = () => setSearch({ new: '', edit: '' }, { replace: true })
+  const edited = list.rows.find(({ id }) => id === search.edit)
   const create = (
-    <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+    <Button look="primary" icon="plus" onClick={() => setSearch({ new: '1' })}>
       Create key
     </Button>
   )
@@ -101,6 +104,9 @@ export const Keys = () => {
                   <Badge tone="danger">revoked</Badge>
                 ) : (
                   <span className="inline-flex flex-wrap justify-end gap-2">
+                    <Button small onClick={() => setSearch({ edit: id })}>
+                      Edit
+                    </Button>
                     <ConfirmButton
                       small
                       label="Rotate"
@@ -130,14 +136,17 @@ export const Keys = () => {
           }
         />
       </Card>
-      <Modal open={creating} onClose={() => setCreating(false)} title="Create key">
+      <Modal open={search.new === '1'} onClose={close} title="Create key">
         <KeyForm
-          onCancel={() => setCreating(false)}
-          onDone={(key) => {
-            setCreating(false)
+          onCancel={close}
+          onDone={({ key }) => {
+            close()
             setMade(key)
           }}
         />
+      </Modal>
+      <Modal open={edited !== undefined} onClose={close} title={`Edit ${edited?.name ?? ''}`}>
+        {edited && <KeyForm apiKey={edited} onCancel={close} onDone={close} />}
       </Modal>
       <ShownOnce title="Your new key" label="New key" secret={made} onClose={() => setMade(undefined)} />
     </>

@@ -4,6 +4,7 @@ import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { roleAllows, useAccount, useMay, useProject, useProjectId } from '../api/session.ts'
 import type { Invitation, Member, Role } from '../api/types.ts'
+import { useUrlDialog } from '../api/url-state.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
@@ -33,7 +34,7 @@ export const Members = () => {
   const role = useProject()?.role
   const ownId = useAccount()?.user.id
   const path = { projectId }
-  const [inviting, setInviting] = useState(false)
+  const [dialog, openDialog, closeDialog] = useUrlDialog<'invite'>('admin')
   const [token, setToken] = useState<string>()
   const members = useList<Member>(
     [projectId, 'members'],
@@ -59,7 +60,7 @@ export const Members = () => {
     {
       quiet: true,
       onDone: (made) => {
-        setInviting(false)
+        closeDialog()
         setToken(made.token)
       },
     },
@@ -105,7 +106,7 @@ export const Members = () => {
     <>
       <SettingsHeader
         actions={
-          <Button look="primary" icon="plus" onClick={() => setInviting(true)}>
+          <Button look="primary" icon="plus" onClick={() => openDialog('invite')}>
             Invite
           </Button>
         }
@@ -238,13 +239,13 @@ export const Members = () => {
           />
         </Card>
       </div>
-      <Modal open={inviting} onClose={() => setInviting(false)} title="Invite someone">
+      <Modal open={dialog === 'invite'} onClose={closeDialog} title="Invite someone">
         <Form
           submit="Create invitation"
           busy={invite.isPending}
           error={invite.error}
           names={['email']}
-          onCancel={() => setInviting(false)}
+          onCancel={closeDialog}
           onSubmit={({ email = '', as }) => invite.mutate({ email, role: roleOf(as) })}
         >
           <Input label="Email" name="email" type="email" required />

@@ -12,12 +12,7 @@ import { Form, Input, Select, Switch } from '../ui/form.tsx'
 import { ErrorState, SkeletonLines } from '../ui/states.tsx'
 import { SettingsHeader } from './header.tsx'
 import { IdentitySecret } from './identity-secret.tsx'
-
-const MODES = [
-  ['warn', 'Warn: accept, and note'],
-  ['enforce', 'Enforce: reject'],
-  ['off', 'Off: do not check'],
-] as const
+import { VALIDATION_MODES } from './validation-modes.ts'
 
 /** The name and the settings of the project. */
 export const ProjectSettings = () => {
@@ -133,7 +128,7 @@ const SettingsForm = ({ settings }: { settings: Settings }) => {
           params: { path: { projectId } },
           body: {
             ingestValidation: {
-              mode: MODES.find(([mode]) => mode === values.mode)?.[0] ?? 'warn',
+              mode: VALIDATION_MODES.find(([mode]) => mode === values.mode)?.[0] ?? 'warn',
               rejectUnknownEvents: rejectUnknown,
             },
             ipStorage: values.ip === 'keep' || values.ip === 'drop' ? values.ip : 'truncate',
@@ -164,7 +159,7 @@ const SettingsForm = ({ settings }: { settings: Settings }) => {
           label="Checking events against the catalog"
           name="mode"
           defaultValue={settings.ingestValidation?.mode ?? 'warn'}
-          options={MODES}
+          options={VALIDATION_MODES}
           hint="Of events that do not fit their schema."
         />
         <Switch

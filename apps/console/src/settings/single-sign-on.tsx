@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
+import type { ReactNode } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useMay, useProject } from '../api/session.ts'
-import type { OidcProvider, TenantDomain } from '../api/types.ts'
+import type { TenantDomain } from '../api/types.ts'
+import { useUrlState } from '../api/url-state.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { Card, Facts } from '../ui/card.tsx'
@@ -40,7 +41,7 @@ export const SingleSignOn = () => {
 
 const Providers = ({ tenantId }: { tenantId: string }) => {
   const query = { tenantId }
-  const [editing, setEditing] = useState<OidcProvider | 'new'>()
+  const [search, setSearch] = useUrlState<'provider'>()
   const list = useQuery({
     queryKey: ['oidc-providers', tenantId],
     queryFn: () => unwrap(api.GET('/api/tenant/oidc-providers', { params: { query } })),
@@ -50,7 +51,9 @@ const Providers = ({ tenantId }: { tenantId: string }) => {
       unwrap(api.DELETE('/api/tenant/oidc-providers/{id}', { params: { path: { id }, query } })),
     { done: 'Provider removed', quiet: true },
   )
-  const close = () => setEditing(undefined)
+  const close = () => setSearch({ provider: '' }, { replace: true })
+  const isNew = search.provider === 'new'
+  const edited = list.data?.data.find(({ id }) => id === search.provider)
   return (
     <Card
       title="Providers"
@@ -58,12 +61,12 @@ const Providers = ({ tenantId }: { tenantId: string }) => {
       className="lg:col-span-2"
       padded
       actions={
-        <Button small icon="plus" onClick={() => setEditing('new')}>
+        <Button small icon="plus" onClick={() => setSearch({ provider: 'new' })}>
           Add provider
         </Button>
       }
     >
-      {list.error && <ErrorState error={list.error} />}
+      {list.error && <ErrorState error={list.error} retry={() => void list.refetch()} />}
       {list.isPending && <SkeletonLines lines={3} />}
       {list.data?.data.length === 0 && <EmptyState icon="key" title="No providers" />}
       <ul className="flex flex-col gap-4">
@@ -72,7 +75,7 @@ const Providers = ({ tenantId }: { tenantId: string }) => {
             key={provider.id}
             name={provider.name}
             actions={
-              <Button small onClick={() => setEditing(provider)}>
+              <Button small onClick={() => setSearch({ provider: provider.id })}>
                 Edit {provider.name}
               </Button>
             }
@@ -95,14 +98,14 @@ const Providers = ({ tenantId }: { tenantId: string }) => {
         ))}
       </ul>
       <Modal
-        open={editing !== undefined}
+        open={isNew || edited !== undefined}
         onClose={close}
-        title={editing === 'new' ? 'Add provider' : 'Edit provider'}
+        title={isNew ? 'Add provider' : 'Edit provider'}
       >
-        {editing !== undefined && (
+        {(isNew || edited) && (
           <ProviderForm
             tenantId={tenantId}
-            {...(editing !== 'new' && { provider: editing })}
+            {...(edited && { provider: edited })}
             onDone={close}
             onCancel={close}
           />
@@ -128,7 +131,7 @@ const Domains = ({ tenantId }: { tenantId: string }) => {
       description="The first sign-in with an address of a verified domain creates an account."
       padded
     >
-      {list.error && <ErrorState error={list.error} />}
+      {list.error && <ErrorState error={list.error} retry={() => void list.refetch()} />}
       <ul className="mb-4 flex flex-col gap-3">
         {list.data?.data.map((domain) => (
           <Domain key={domain.id} domain={domain} tenantId={tenantId} />

@@ -1,7 +1,7 @@
 import { Field as BaseField } from '@base-ui/react/field'
 import { Form as BaseForm } from '@base-ui/react/form'
 import { Switch as BaseSwitch } from '@base-ui/react/switch'
-import type { ComponentProps, ReactNode } from 'react'
+import { type ComponentProps, type ReactNode, useMemo, useState } from 'react'
 import { ApiError, messageOf } from '../api/client.ts'
 import { Button } from './button.tsx'
 import { Notice } from './states.tsx'
@@ -21,6 +21,8 @@ const fieldErrors = (error: unknown): Record<string, string[]> => {
   }
   return byField
 }
+
+const NO_ERRORS = {}
 
 /** A form that shows errors of the API next to their fields, and other errors at its end. */
 export const Form = ({
@@ -43,11 +45,14 @@ export const Form = ({
   /** Fields that show their own errors. */
   names?: readonly string[]
 }) => {
-  const errors = fieldErrors(error)
+  const errors = useMemo(() => fieldErrors(error), [error])
+  const [edited, setEdited] = useState<unknown>()
   const shown = Object.keys(errors).length > 0 && Object.keys(errors).every((name) => names.includes(name))
   return (
     <BaseForm
-      errors={errors}
+      // A field with an error cannot be submitted. Its error may be about another field, so any edit removes it.
+      errors={edited === error ? NO_ERRORS : errors}
+      onInput={() => setEdited(error)}
       onSubmit={(event) => {
         event.preventDefault()
         const entries = [...new FormData(event.currentTarget)].map(([name, value]) => [name, `${value}`])
@@ -204,6 +209,10 @@ export const toLocalInput = (at: string | null | undefined): string => {
 /** The RFC 3339 time of an `<input type="datetime-local">`; null when it is empty. */
 export const fromLocalInput = (text: string | undefined): string | null =>
   text ? new Date(text).toISOString() : null
+
+/** The time of an edited field. One that was left as it is stays `before`, whose seconds the field does not show. */
+export const editedTime = (text: string | undefined, before: string | null | undefined): string | null =>
+  text === toLocalInput(before) ? (before ?? null) : fromLocalInput(text)
 
 /** Reads a CSV or text file of the user. */
 export const CsvFileInput = ({ label, onText }: { label: string; onText: (text: string) => void }) => (

@@ -1,5 +1,6 @@
-import { type ReactNode, useEffect, useMemo, useState } from 'react'
+import { type ReactNode, useEffect, useMemo } from 'react'
 import type { List } from '../api/pages.ts'
+import { useUrlState } from '../api/url-state.ts'
 import { Button } from './button.tsx'
 import { formatNumber } from './format.tsx'
 import { Icon } from './icon.tsx'
@@ -31,9 +32,21 @@ export const rowLinkClass = 'rounded font-medium hover:underline'
 /** Sorting loads this many rows first. */
 const SORTED_ROWS = 500
 
+type Order = { title: string; down: boolean }
+
+/** The order of a table as a parameter of the URL: the heading of the column, after `-` when it is descending. */
+const useUrlOrder = (label: string): [Order | undefined, (order: Order) => void] => {
+  const name = `sort-${label.toLowerCase().replaceAll(/\W+/g, '-')}`
+  const [{ [name]: text = '' }, set] = useUrlState<string>()
+  const down = text.startsWith('-')
+  const title = down ? text.slice(1) : text
+  const order = useMemo(() => (title === '' ? undefined : { title, down }), [title, down])
+  return [order, (next) => set({ [name]: `${next.down ? '-' : ''}${next.title}` })]
+}
+
 /** A list as a table with sortable columns and a button that loads more. */
 export const DataTable = <T,>({ label, columns, list, keyOf, empty, onOpen }: Props<T>) => {
-  const [order, setOrder] = useState<{ title: string; down: boolean }>()
+  const [order, setOrder] = useUrlOrder(label)
   const rows = useMemo(() => {
     const by = columns.find(({ title }) => title === order?.title)?.sort
     if (!by || !order) return list.rows

@@ -1,10 +1,10 @@
-import { type ReactNode, useState } from 'react'
+import type { ReactNode } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { WebhookDelivery } from '../api/types.ts'
-import { useUrlState } from '../api/url-state.ts'
+import { useUrlDialog, useUrlState } from '../api/url-state.ts'
 import { Button } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
 import { statusColumn } from '../ui/columns.tsx'
@@ -34,7 +34,7 @@ export const Deliveries = ({
 }) => {
   const projectId = useProjectId()
   const [search, setSearch] = useUrlState<'status' | 'topic' | 'delivery'>()
-  const [replaying, setReplaying] = useState(false)
+  const [dialog, openDialog, closeDialog] = useUrlDialog<'replay'>('editor')
   const status = STATUSES.find((one) => one === search.status)
   const topic = DELIVERED_TOPICS.find((one) => one === search.topic)
   const list = useList<WebhookDelivery>(
@@ -65,7 +65,7 @@ export const Deliveries = ({
     <Card
       title="Deliveries"
       actions={
-        <Button small icon="refresh" disabled={!isActive} onClick={() => setReplaying(true)}>
+        <Button small icon="refresh" disabled={!isActive} onClick={() => openDialog('replay')}>
           Replay a time range
         </Button>
       }
@@ -139,12 +139,12 @@ export const Deliveries = ({
         onRedeliver={(id) => redeliver.mutate(id)}
       />
       <Modal
-        open={replaying}
-        onClose={() => setReplaying(false)}
+        open={dialog === 'replay'}
+        onClose={closeDialog}
         title="Replay a time range"
         description="Deliveries of the range are sent again, each with the webhook-id that it had."
       >
-        <ReplayForm webhookId={webhookId} onClose={() => setReplaying(false)} />
+        <ReplayForm webhookId={webhookId} onClose={closeDialog} />
       </Modal>
     </Card>
   )

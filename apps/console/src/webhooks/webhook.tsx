@@ -5,6 +5,7 @@ import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { Webhook } from '../api/types.ts'
+import { useUrlDialog } from '../api/url-state.ts'
 import { EditorsOnly } from '../settings/role-required.tsx'
 import { Status } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
@@ -27,7 +28,7 @@ export const WebhookPage = () => {
   const mayRead = useMay('editor')
   const { id } = useParams({ strict: false }) as { id: string }
   const params = { path: { projectId, id } }
-  const [editing, setEditing] = useState(false)
+  const [dialog, openDialog, closeDialog] = useUrlDialog<'edit'>('admin')
   const [secret, setSecret] = useState<string>()
   const webhook = useQuery({
     queryKey: [projectId, 'webhook', id],
@@ -92,7 +93,7 @@ export const WebhookPage = () => {
           <>
             {sendTest}
             <For atLeast="admin">
-              <Button onClick={() => setEditing(true)}>Edit</Button>
+              <Button onClick={() => openDialog('edit')}>Edit</Button>
               <Button
                 icon={isActive ? 'pause' : 'play'}
                 busy={setStatus.isPending}
@@ -150,12 +151,8 @@ export const WebhookPage = () => {
           <Deliveries webhookId={id} isActive={isActive} sendTest={sendTest} />
         </div>
       </div>
-      <Modal open={editing} onClose={() => setEditing(false)} title="Edit webhook">
-        <WebhookForm
-          webhook={webhook.data}
-          onDone={() => setEditing(false)}
-          onCancel={() => setEditing(false)}
-        />
+      <Modal open={dialog === 'edit'} onClose={closeDialog} title="Edit webhook">
+        <WebhookForm webhook={webhook.data} onDone={closeDialog} onCancel={closeDialog} />
       </Modal>
       <SecretDialog secret={secret} onClose={() => setSecret(undefined)} />
     </>
