@@ -7,7 +7,7 @@ import {
   resolveProfiles,
   storeExposures,
 } from '@waymark/pipeline'
-import { anEnrichedEvent, services } from '@waymark/testing'
+import { anEnrichedEvent, eventually, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Json, startWorld, type World } from './world.ts'
@@ -311,6 +311,32 @@ describe.skipIf(!services)('the results of a decision', () => {
     expect(metrics).toEqual([])
     expect(sampleRatio).toEqual({ expected: { off: 4, on: 2 }, seen: { off: 4, on: 2 }, pValue: 1 })
     expect(warnings.map(({ code }) => code)).toEqual(['different_splits', 'too_few_people'])
+  })
+
+  it('are computed for a project at most twice at a time', async () => {
+    const decision = await create({})
+    const { pool } = world.platform.db
+    const holder = await pool.connect()
+    const waiting = async (): Promise<number> => {
+      const { rows } = await pool.query<{ n: number }>(
+        `SELECT count(*)::int AS n FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ILIKE '%decision.exposures%'`,
+      )
+      return rows[0]?.n ?? 0
+    }
+    try {
+      await holder.query('BEGIN')
+      await holder.query('LOCK TABLE decision.exposures')
+      const running = [resultsOf(decision.key), resultsOf(decision.key)]
+      await eventually('both wait', async () => (await waiting()) === 2)
+      const third = await world.manage('GET', `decisions/${decision.key}/results`)
+      expect(third).toMatchObject({ status: 429, body: { retryAfterSeconds: expect.any(Number) } })
+      await holder.query('ROLLBACK')
+      await Promise.all(running)
+    } finally {
+      holder.release(true)
+    }
+    await resultsOf(decision.key)
   })
 
   it('are empty before the first exposure', async () => {
