@@ -47,6 +47,28 @@ describe.skipIf(!services)('replaying deliveries', () => {
       data: { status: 'delivered', nextAttemptAt: null },
     })
 
+  it('reads a portion of the deliveries and not all of them, while none and while some wait', async () => {
+    const { id } = await harness.newWebhook({ url })
+    await fill(id, 20_000)
+    await harness.db.pool.query('ANALYZE webhook.deliveries')
+    const plans: string[] = []
+    const own = harness.open()
+    own.pool.on('connect', (client) => {
+      client.on('notice', ({ message }) => plans.push(`${message}`))
+      void client.query(
+        "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET client_min_messages = log",
+      )
+    })
+    await start(id, 20_000)
+    const replay = createReplayDeliveries({ db: own })
+    expect([await replay(), await replay()]).toEqual([PORTION, 0])
+    await deliver(id)
+    expect(await replay()).toBe(PORTION)
+    await own.close()
+    expect(plans.length).toBeGreaterThanOrEqual(5)
+    expect(plans.filter((plan) => plan.includes('Seq Scan on deliveries'))).toEqual([])
+  })
+
   it('queues portions, each after the one before, and shows the progress', async () => {
     const { id } = await harness.newWebhook({ url })
     await fill(id, 2_500)
