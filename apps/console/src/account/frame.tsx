@@ -11,7 +11,7 @@ export const AccountFrame = ({
   children: ReactNode
   foot?: ReactNode
 }) => (
-  <main className="grid min-h-dvh place-items-center px-4 py-10">
+  <main className="grid min-h-dvh grid-cols-[minmax(0,1fr)] place-items-center px-4 py-10">
     <div className="w-full max-w-sm">
       <div className="mb-6 flex flex-col items-center gap-3 text-center">
         <Logo className="size-12" />

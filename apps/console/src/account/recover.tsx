@@ -1,6 +1,6 @@
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useChange } from '../api/change.ts'
-import { api, unwrap } from '../api/client.ts'
+import { ApiError, api, unwrap } from '../api/client.ts'
 import { useUrlState } from '../api/url-state.ts'
 import { Button } from '../ui/button.tsx'
 import { Form, Input } from '../ui/form.tsx'
@@ -13,6 +13,12 @@ const toSignIn = (
   </Link>
 )
 const incomplete = <Notice tone="warning">This link is not complete. Open the one in the email again.</Notice>
+
+/** The error of a request with the token of an emailed link. */
+const linkError = (error: Error | null): Error | null =>
+  error instanceof ApiError && error.problems.some(({ field }) => field === 'token')
+    ? new Error('This link was used, has expired or is not complete.')
+    : error
 
 /** Requests the email that resets a password. */
 export const ForgotPassword = () => {
@@ -68,7 +74,7 @@ export const ResetPassword = () => {
         <Form
           submit="Set the password"
           busy={reset.isPending}
-          error={reset.error}
+          error={linkError(reset.error)}
           names={['password']}
           onSubmit={({ password = '' }) => reset.mutate(password)}
         >
@@ -111,7 +117,7 @@ export const VerifyEmail = () => {
       ) : (
         <div className="flex flex-col gap-4">
           <p>Confirm that the address which received this link is yours.</p>
-          {verify.error && <Notice tone="danger">{verify.error.message}</Notice>}
+          {verify.error && <Notice tone="danger">{linkError(verify.error)?.message}</Notice>}
           <Button look="primary" busy={verify.isPending} onClick={() => verify.mutate()}>
             Confirm the address
           </Button>
