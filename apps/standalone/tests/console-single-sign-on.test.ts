@@ -163,7 +163,7 @@ describe.skipIf(CHROMIUM === undefined)('single sign-on in the console', () => {
     const only = page.getByRole('switch', { name: 'Only with a provider' })
     await only.click()
     await page.getByText('Saved').first().waitFor()
-    expect(await only.isChecked()).toBe(true)
+    await expect.poll(() => only.isChecked()).toBe(true)
     await providerIn().getByRole('button', { name: 'Remove' }).click()
     const confirmation = page.getByRole('alertdialog')
     await confirmation.getByRole('button', { name: 'Remove' }).click()
