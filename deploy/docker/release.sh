@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Publishes the images that build.sh has built. Pushes them, and signs each digest and its software bill of materials
-# (SPDX) with cosign. Writes the bills, and a kustomize component that names the images by digest.
+# (SPDX) with cosign. Writes the bills, and a kustomize component and a file of values for Helm that name the images by
+# digest.
 set -euo pipefail
 
 usage() {
   cat <<USAGE
 Usage: PREFIX=registry.example.com/waymark/ release.sh [FOLDER]
-  FOLDER       for the bills and the component, default release
+  FOLDER       for the bills, the component and the values, default release
   PREFIX       in front of the app's name, as for build.sh
   TAG          default: the version in package.json, which CHANGELOG.md must describe
   COSIGN_KEY   a key of cosign; without it, cosign signs with the identity of the workflow
@@ -45,6 +46,13 @@ apiVersion: kustomize.config.k8s.io/v1alpha1
 kind: Component
 images:
 COMPONENT
+values="$folder/values.yaml"
+cat >"$values.new" <<VALUES
+# The images of Waymark $version by digest, for the Helm chart.
+image:
+  prefix: $PREFIX
+  digests:
+VALUES
 for app in $(deploy/docker/build.sh --list); do
   docker push --quiet "$PREFIX$app:$tag"
   image="$(digest_of "$app")"
@@ -52,6 +60,8 @@ for app in $(deploy/docker/build.sh --list); do
   cosign sign "${signing[@]}" "$image"
   cosign attest "${signing[@]}" --type spdxjson --predicate "$folder/$app.spdx.json" "$image"
   echo "  - { name: waymark/$app, newName: ${image%@*}, digest: ${image#*@} }" >>"$component.new"
+  echo "    $app: ${image#*@}" >>"$values.new"
 done
-# Written at the end, so that it never names an image without a signature.
+# Written at the end, so that they never name an image without a signature.
 mv "$component.new" "$component"
+mv "$values.new" "$values"

@@ -5,6 +5,8 @@ import path from 'node:path'
 import { serviceNames } from '@waymark/database'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { hasHelm, renderChart } from './helm.ts'
+import { workloadsOf } from './workloads.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 const PREFIX = 'registry.example.com/waymark/'
@@ -75,10 +77,18 @@ it('writes a component that names the images by digest', () => {
   expect(calls()).toContain(`cosign sign --yes --key cosign.key ${PREFIX}setup@${DIGEST}`)
 })
 
-it('writes no component when a signature fails', () => {
+it.skipIf(!hasHelm())('writes values for the Helm chart that name the images by digest', () => {
+  release()
+  const values = parse(readFileSync(path.join(copy, 'release/values.yaml'), 'utf8')) as object
+  const images = workloadsOf(renderChart(values)).map(({ pod }) => pod.containers[0]?.image)
+  expect(new Set(images)).toEqual(new Set(APPS.map((app) => `${PREFIX}${app}@${DIGEST}`)))
+})
+
+it('writes no component and no values when a signature fails', () => {
   command('cosign', 'exit 1')
   expect(() => release()).toThrow()
   expect(existsSync(path.join(copy, 'release/kustomization.yaml'))).toBe(false)
+  expect(existsSync(path.join(copy, 'release/values.yaml'))).toBe(false)
 })
 
 it('refuses a version that is not in the changelog, another tag, and a missing registry', () => {

@@ -26,14 +26,14 @@ const COMMANDS = [
 export const findKustomize = (): readonly [string, string] | undefined =>
   COMMANDS.find(([command]) => spawnSync(command, ['--help'], { stdio: 'ignore' }).status === 0)
 
-/** The objects of a folder below `deploy/k8s`, as `kubectl apply -k` would send them. */
-export const render = (
-  [command, verb]: readonly [string, string],
-  folder: string,
-): readonly KubernetesObject[] => {
-  const text = execFileSync(command, [verb, path.join(K8S, folder)], {
-    encoding: 'utf8',
-    maxBuffer: 64 * 1024 * 1024,
-  })
-  return parseAllDocuments(text).map((document) => document.toJS() as KubernetesObject)
-}
+/** The YAML of a folder below `deploy/k8s`, as `kubectl apply -k` would send it. */
+export const renderText = ([command, verb]: readonly [string, string], folder: string): string =>
+  execFileSync(command, [verb, path.join(K8S, folder)], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
+
+/** The objects in a YAML text. */
+export const objectsIn = (text: string): readonly KubernetesObject[] =>
+  parseAllDocuments(text).map((document) => document.toJS() as KubernetesObject)
+
+/** The objects of a folder below `deploy/k8s`. */
+export const render = (kustomize: readonly [string, string], folder: string): readonly KubernetesObject[] =>
+  objectsIn(renderText(kustomize, folder))

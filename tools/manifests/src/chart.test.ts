@@ -1,0 +1,312 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { serviceNames } from '@waymark/database'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { CHART, CHART_BASE, hasHelm, helm, renderChart } from './helm.ts'
+import { schemaProblems, unknownFields } from './models.ts'
+import { findKustomize, type KubernetesObject, objectsIn, render } from './render.ts'
+import { restrictedProblems, workloadsOf } from './workloads.ts'
+
+const ROOT = path.resolve(import.meta.dirname, '../../..')
+const DIGEST = `sha256:${'a'.repeat(64)}`
+
+const kustomize = findKustomize()
+const withHelm = hasHelm()
+if (!withHelm) {
+  if (process.env.CI) throw new Error('helm is missing, and in CI no test may be left out')
+  process.stdout.write('helm is missing: the Helm chart is not checked.\n')
+}
+
+/** Values for an installation that uses all of them. */
+const EVERYTHING = {
+  image: {
+    registry: 'registry.example.com',
+    prefix: 'shop/waymark-',
+    tag: '1.2.3',
+    digests: { 'ingest-gateway': DIGEST },
+    pullPolicy: 'Always',
+  },
+  imagePullSecrets: [{ name: 'registry-login' }],
+  priorityClassName: 'normal',
+  nodeSelector: { pool: 'apps' },
+  tolerations: [{ key: 'apps', operator: 'Exists', effect: 'NoSchedule' }],
+  mail: { from: 'Shop <hello@shop.example>' },
+  config: { LOG_LEVEL: 'debug', REGISTRATION_MODE: 'closed' },
+  secrets: { connections: 'shop-connections', databasePrefix: 'shop-role-' },
+  kafka: { brokers: 'kafka-0:9093,kafka-1:9093', tls: true, saslMechanism: 'scram-sha-512' },
+  postgresql: { url: 'postgres://db.example.com:5432/waymark', tlsMode: 'verify-full' },
+  redis: { url: 'rediss://redis.example.com:6379' },
+  clickhouse: { url: 'https://waymark@clickhouse.example.com:8443' },
+  caCertificates: { secretName: 'authorities', keys: { redis: '' } },
+  ingress: {
+    className: 'nginx',
+    host: 'waymark.example.com',
+    annotations: { 'cert-manager.io/cluster-issuer': 'letsencrypt' },
+    tls: { enabled: true, secretName: 'certificate' },
+  },
+  networkPolicies: {
+    ingressNamespace: 'edge',
+    monitoringNamespace: 'prometheus',
+    stores: { cidrs: ['192.0.2.0/24', '2001:db8::/32'], ports: [{ protocol: 'TCP', port: 6432 }] },
+    clickhouse: { cidrs: ['198.51.100.7/32'] },
+  },
+  setup: { resources: { limits: { memory: '1Gi' } } },
+  apps: {
+    'ingest-gateway': { autoscaling: { minReplicas: 5, maxReplicas: 50, cpuUtilization: 75 } },
+    'coupon-service': {
+      replicas: 4,
+      autoscaling: { enabled: false },
+      resources: { limits: { memory: '2Gi' } },
+      priorityClassName: 'high',
+    },
+  },
+}
+
+const find = (objects: readonly KubernetesObject[], kind: string, name: string): KubernetesObject => {
+  const found = objects.find((object) => object.kind === kind && object.metadata.name === name)
+  if (!found) throw new Error(`There is no ${kind} ${name}`)
+  return found
+}
+const kindsOf = (objects: readonly KubernetesObject[]): string[] => objects.map(({ kind }) => kind)
+const configOf = (objects: readonly KubernetesObject[]): Record<string, string> =>
+  find(objects, 'ConfigMap', 'waymark-config').data as Record<string, string>
+const jobsOf = (objects: readonly KubernetesObject[]): string[] =>
+  objects.filter(({ kind }) => kind === 'Job').map(({ metadata }) => metadata.name)
+
+/** What Helm adds to objects. */
+const ADDED = [
+  'app.kubernetes.io/instance',
+  'app.kubernetes.io/managed-by',
+  'helm.sh/chart',
+  'checksum/config',
+]
+
+/** A value of an object without what Helm adds, and without the hashes in names. */
+const withoutRelease = (_: string, value: unknown): unknown => {
+  if (typeof value === 'string')
+    return value.replace(/^(waymark-config)-[a-z0-9]{10}$|^(migrate|topics)-[0-9a-f]{8}$/, '$1$2')
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const kept = Object.entries(value).filter(([key]) => !ADDED.includes(key))
+  return kept.length === 0 && 'checksum/config' in value ? undefined : Object.fromEntries(kept)
+}
+
+/** Objects by kind and name, in the form in which those of Helm and of kustomize are equal. */
+const comparable = (objects: readonly KubernetesObject[]): Record<string, unknown> => {
+  const plain = JSON.parse(JSON.stringify(objects, withoutRelease)) as KubernetesObject[]
+  return Object.fromEntries(plain.map((object) => [`${object.kind} ${object.metadata.name}`, object]))
+}
+
+describe('the Helm chart', () => {
+  it('has the version of the project', () => {
+    const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
+      version: string
+    }
+    expect(parse(readFileSync(path.join(CHART, 'Chart.yaml'), 'utf8'))).toMatchObject({
+      version,
+      appVersion: version,
+    })
+  })
+
+  it.skipIf(!kustomize)('has the objects of the kustomize base; renew them by `npm run k8s:chart`', () => {
+    const base = kustomize ? render(kustomize, 'base') : []
+    expect(objectsIn(readFileSync(CHART_BASE, 'utf8'))).toEqual(base)
+  })
+})
+
+describe.skipIf(!withHelm)('the Helm chart without values', () => {
+  const objects = withHelm ? renderChart() : []
+
+  it('passes helm lint', () => {
+    execFileSync('helm', ['lint', '--strict', CHART], { stdio: 'pipe' })
+    expect(helm(['lint', '--strict', CHART], EVERYTHING)).toContain('0 chart(s) failed')
+  })
+
+  it('gives the objects of the kustomize base and the policies for servers of overlays/production', () => {
+    const policies = objectsIn(
+      readFileSync(path.join(ROOT, 'deploy/k8s/overlays/production/network-policies.yaml'), 'utf8'),
+    )
+    const servers = ['stores', 'clickhouse'].map((name) => find(objects, 'NetworkPolicy', name))
+    expect(servers.map(({ spec }) => spec)).toEqual(policies.map(({ spec }) => spec))
+    const others = objects.filter((object) => !servers.includes(object))
+    const base = comparable(objectsIn(readFileSync(CHART_BASE, 'utf8')))
+    expect(Object.keys(base).filter((name) => name.startsWith('Deployment')).length).toBe(serviceNames.length)
+    expect(comparable(others)).toEqual(base)
+  })
+})
+
+describe.skipIf(!withHelm)('the values of the Helm chart', () => {
+  const objects = withHelm ? renderChart(EVERYTHING) : []
+  const workloads = workloadsOf(objects)
+  const workload = (name: string) => {
+    const found = workloads.find((one) => one.labels['app.kubernetes.io/name'] === name)
+    if (!found) throw new Error(`There is no workload ${name}`)
+    return found
+  }
+
+  it('give objects that are valid for the API, with restricted pods', async () => {
+    expect(await schemaProblems(objects)).toEqual([])
+    expect(unknownFields(objects)).toEqual([])
+    expect(workloads.flatMap(restrictedProblems)).toEqual([])
+  })
+
+  it('select images by registry, tag and digest', () => {
+    const imageOf = (name: string) => workload(name).pod.containers[0]?.image
+    expect(imageOf('coupon-service')).toBe('registry.example.com/shop/waymark-coupon-service:1.2.3')
+    expect(imageOf('migrate')).toBe('registry.example.com/shop/waymark-setup:1.2.3')
+    expect(imageOf('ingest-gateway')).toBe(`registry.example.com/shop/waymark-ingest-gateway@${DIGEST}`)
+    const pulled = objects.filter(({ kind }) => ['Deployment', 'Job'].includes(kind))
+    expect(JSON.stringify(pulled).match(/"imagePullPolicy":"Always"/g)).toHaveLength(workloads.length)
+  })
+
+  it('place pods', () => {
+    expect(workloads).toHaveLength(serviceNames.length + 2)
+    for (const { name, pod } of workloads) {
+      expect(pod).toMatchObject({
+        imagePullSecrets: EVERYTHING.imagePullSecrets,
+        nodeSelector: EVERYTHING.nodeSelector,
+        tolerations: EVERYTHING.tolerations,
+        priorityClassName: name === 'coupon-service' ? 'high' : 'normal',
+      })
+    }
+  })
+
+  it('set the number and the size of pods', () => {
+    expect(find(objects, 'HorizontalPodAutoscaler', 'ingest-gateway').spec).toMatchObject({
+      minReplicas: 5,
+      maxReplicas: 50,
+      metrics: [{ resource: { target: { averageUtilization: 75 } } }],
+    })
+    expect(workload('ingest-gateway').replicas).toBeUndefined()
+    expect(workload('coupon-service').replicas).toBe(4)
+    expect(() => find(objects, 'HorizontalPodAutoscaler', 'coupon-service')).toThrow()
+    // Maps are merged, so the other defaults stay.
+    expect(workload('coupon-service').pod.containers[0]?.resources).toEqual({
+      requests: { cpu: '250m', memory: '192Mi' },
+      limits: { memory: '2Gi' },
+    })
+    expect(workload('migrate').pod.containers[0]?.resources?.limits).toEqual({ memory: '1Gi' })
+  })
+
+  it('name the servers, and a variable takes precedence', () => {
+    expect(configOf(objects)).toEqual({
+      ...configOf(renderChart()),
+      PUBLIC_URL: 'https://waymark.example.com',
+      SHORT_LINK_BASE_URL: 'https://waymark.example.com',
+      MAIL_FROM: 'Shop <hello@shop.example>',
+      LOG_LEVEL: 'debug',
+      REGISTRATION_MODE: 'closed',
+      KAFKA_BROKERS: 'kafka-0:9093,kafka-1:9093',
+      KAFKA_TLS: 'true',
+      KAFKA_TLS_CA_FILE: '/etc/waymark/tls/kafka-ca.crt',
+      KAFKA_SASL_MECHANISM: 'scram-sha-512',
+      DATABASE_URL: 'postgres://db.example.com:5432/waymark',
+      DATABASE_TLS_MODE: 'verify-full',
+      DATABASE_TLS_CA_FILE: '/etc/waymark/tls/postgres-ca.crt',
+      REDIS_URL: 'rediss://redis.example.com:6379',
+      CLICKHOUSE_URL: 'https://waymark@clickhouse.example.com:8443',
+      CLICKHOUSE_TLS_CA_FILE: '/etc/waymark/tls/clickhouse-ca.crt',
+    })
+    const values = { publicUrl: 'https://shop.example', config: { SHORT_LINK_BASE_URL: 'https://s.example' } }
+    expect(configOf(renderChart(values))).toMatchObject({
+      PUBLIC_URL: 'https://shop.example',
+      SHORT_LINK_BASE_URL: 'https://s.example',
+    })
+  })
+
+  it('name existing Secrets', () => {
+    for (const { name, labels, pod } of workloads) {
+      const [secrets, tls] = pod.volumes ?? []
+      const names = secrets?.projected?.sources.map(({ secret }) => secret?.name)
+      expect(names).toContain('shop-connections')
+      expect(names).not.toContain('waymark-connections')
+      if (labels['app.kubernetes.io/component'] !== 'setup') expect(names).toContain(`shop-role-${name}`)
+      expect(tls).toEqual({ name: 'tls', secret: { secretName: 'authorities' } })
+      expect(pod.containers[0]?.volumeMounts).toContainEqual({
+        name: 'tls',
+        mountPath: '/etc/waymark/tls',
+        readOnly: true,
+      })
+    }
+    expect(JSON.stringify(workload('migrate').pod)).toContain('"waymark-setup"')
+    expect(kindsOf(objects)).not.toContain('Secret')
+  })
+
+  it('configure the Ingress, or leave it out', () => {
+    const { metadata, spec } = find(objects, 'Ingress', 'waymark')
+    expect(spec).toMatchObject({
+      ingressClassName: 'nginx',
+      rules: [{ host: 'waymark.example.com' }],
+      tls: [{ hosts: ['waymark.example.com'], secretName: 'certificate' }],
+    })
+    expect(metadata.annotations).toMatchObject({
+      'cert-manager.io/cluster-issuer': 'letsencrypt',
+      'nginx.ingress.kubernetes.io/proxy-body-size': '12m',
+    })
+    expect(kindsOf(renderChart({ ingress: { enabled: false } }))).not.toContain('Ingress')
+    expect(configOf(renderChart({ ingress: { host: 'waymark.test' } })).PUBLIC_URL).toBe(
+      'http://waymark.test',
+    )
+  })
+
+  it('configure the network policies, or leave them out', () => {
+    const policy = (name: string) => JSON.stringify(find(objects, 'NetworkPolicy', name).spec)
+    expect(policy('ingress')).toContain('"kubernetes.io/metadata.name":"edge"')
+    expect(policy('metrics')).toContain('"kubernetes.io/metadata.name":"prometheus"')
+    expect(find(objects, 'NetworkPolicy', 'stores').spec).toMatchObject({
+      egress: [
+        {
+          to: [{ ipBlock: { cidr: '192.0.2.0/24' } }, { ipBlock: { cidr: '2001:db8::/32' } }],
+          ports: [{ protocol: 'TCP', port: 6432 }],
+        },
+      ],
+    })
+    expect(policy('clickhouse')).toContain('198.51.100.7/32')
+    expect(kindsOf(renderChart({ networkPolicies: { enabled: false } }))).not.toContain('NetworkPolicy')
+    // A policy without addresses would allow all of them.
+    const none = { networkPolicies: { stores: { cidrs: [] }, clickhouse: { cidrs: [] } } }
+    const names = renderChart(none).map(({ metadata }) => metadata.name)
+    expect(names).toContain('default-deny')
+    expect(names).not.toContain('stores')
+    expect(names).not.toContain('clickhouse')
+  })
+
+  it('restart pods and rename the Jobs when the configuration changes', () => {
+    const [before, same, after] = ['info', 'info', 'warn'].map((LOG_LEVEL) =>
+      renderChart({ config: { LOG_LEVEL } }),
+    ) as [readonly KubernetesObject[], readonly KubernetesObject[], readonly KubernetesObject[]]
+    const template = (rendered: readonly KubernetesObject[]) =>
+      (find(rendered, 'Deployment', 'email-consumer').spec as { template: object }).template
+    expect(template(same)).toEqual(template(before))
+    expect(template(after)).not.toEqual(template(before))
+    expect(jobsOf(before)).toEqual([
+      expect.stringMatching(/^migrate-[0-9a-f]{8}$/),
+      expect.stringMatching(/^topics-[0-9a-f]{8}$/),
+    ])
+    expect(jobsOf(same)).toEqual(jobsOf(before))
+    for (const name of jobsOf(after)) expect(jobsOf(before)).not.toContain(name)
+  })
+
+  it('include those of the example in the README', () => {
+    const text = readFileSync(path.join(CHART, 'README.md'), 'utf8')
+    const example = parse(/```yaml\n(.*?)```/s.exec(text)?.[1] ?? '') as object
+    expect(configOf(renderChart(example))).toMatchObject({
+      PUBLIC_URL: 'https://waymark.example.com',
+      KAFKA_TLS_CA_FILE: '/etc/waymark/tls/kafka-ca.crt',
+      DATABASE_URL: 'postgres://db.example.com:5432/waymark',
+    })
+  })
+
+  it.each([
+    ['an unknown field', { imagePullSecret: 'x' }, /imagePullSecret/],
+    ['an unknown app', { apps: { gateway: { replicas: 2 } } }, /apps.*gateway/s],
+    ['a variable that is no text', { config: { DATABASE_POOL_SIZE: 8 } }, /DATABASE_POOL_SIZE.*string/s],
+    ['a password', { postgresql: { url: 'postgres://a:b@db/waymark' } }, /postgresql.*url.*pattern/s],
+    ['a digest that is none', { image: { digests: { setup: 'latest' } } }, /digests.*setup.*pattern/s],
+    ['no ports', { networkPolicies: { stores: { ports: [] } } }, /stores.*ports.*minItems/s],
+    ['TLS without a host', { ingress: { tls: { enabled: true } } }, /ingress\.tls needs ingress\.host/],
+  ])('refuse %s', (_, values, message) => {
+    expect(() => renderChart(values)).toThrow(message)
+  })
+})
