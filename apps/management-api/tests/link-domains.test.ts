@@ -87,13 +87,29 @@ describe.skipIf(!services)('the link domains of a project', () => {
 
   it('lose the verification when a check finds no record, and keep it while DNS does not answer', async () => {
     const domain = await addVerified(ours)
+    const audited = async () => {
+      const { body } = await send<{ data: { operation: string; actor: object }[] }>(
+        ours,
+        'GET',
+        `audit-log?resourceId=${domain.id}`,
+      )
+      return body.data
+    }
     dns.isAway = true
     expect((await verify(ours, domain)).status).toBe(422)
     dns.isAway = false
     expect((await domains(ours, 'GET', `/${domain.id}`)).body.verifiedAt).not.toBeNull()
+    expect((await audited()).map(({ operation }) => operation)).toEqual([
+      'verifyLinkDomain',
+      'createLinkDomain',
+    ])
     records.delete(domain.verification.name)
-    expect((await verify(ours, domain)).status).toBe(422)
+    // The second check finds it unverified, and changes nothing.
+    for (let check = 0; check < 2; check += 1) expect((await verify(ours, domain)).status).toBe(422)
     expect((await domains(ours, 'GET', `/${domain.id}`)).body.verifiedAt).toBeNull()
+    const [removal, ...earlier] = await audited()
+    expect(removal).toMatchObject({ operation: 'unverifyLinkDomain', actor: { kind: 'user' } })
+    expect(earlier).toHaveLength(2)
   })
 
   it('are refused with a host that is none, taken or of this installation, and with unusable addresses', async () => {
@@ -209,6 +225,14 @@ describe.skipIf(!services)('the link domains of a project', () => {
     ])
     const looped = await createLink(ours, { domainId: one.id, destination: `https://${one.host}/${code}` })
     expect(problemOf(looped)).toEqual(['destination destination'])
+    const { rowCount } = await management.db.pool.query(
+      'UPDATE link.links SET destination = $1 WHERE id = $2',
+      [`http://${other.host}/${code}`, made[2]?.body.id],
+    )
+    expect(rowCount).toBe(1)
+    const change = (body: object) => send<LinkView>(ours, 'PATCH', `links/${made[2]?.body.id}`, body)
+    expect(problemOf(await change({ campaign: 'autumn' }))).toEqual(['destination destination'])
+    expect((await change({ status: 'archived' })).body).toMatchObject({ status: 'archived' })
     const { body: listed } = await send<{ data: LinkView[] }>(ours, 'GET', `links?domainId=${one.id}`)
     expect(listed.data.map(({ domain }) => domain)).toEqual([one.host])
     const { body: patched } = await send<LinkView>(ours, 'PATCH', `links/${made[1]?.body.id}`, {

@@ -16,6 +16,7 @@ import { checkDestination, generateToken } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
+import { clientOf } from '../http/request-parts.ts'
 import { requireAllowed } from '../http/require-allowed.ts'
 import { invalid, requireFound, requireId, unprocessable } from '../http/validation.ts'
 import { lockName, lockRow } from '../lock-queries.ts'
@@ -29,9 +30,13 @@ type StoredDomain = Prisma.LinkDomainGetPayload<object>
 const CHECKS_PER_HOUR = 500
 const HOUR_MS = 3_600_000
 
+/** What the audit log calls a check that removed a verification. */
+const UNVERIFY = 'unverifyLinkDomain'
+
 /** The domains on which a project's short links are reached. A host is verified for one project at most. */
 export const linkDomainRoutes = ({
   projectRoute,
+  auditLog,
   db,
   clock,
   rateLimiter,
@@ -109,7 +114,7 @@ export const linkDomainRoutes = ({
       }),
     ),
 
-    projectRoute(verifyLinkDomain, async ({ projectId, id }) => {
+    projectRoute(verifyLinkDomain, async ({ projectId, id, actor, request }) => {
       const { host } = await findDomain(db.prisma, projectId, id)
       await allowCheck(projectId)
       const values = await readRecordValues(resolveTxt, host)
@@ -117,8 +122,9 @@ export const linkDomainRoutes = ({
         await lockName(tx, `link-host:${host}`)
         const found = await lockDomain(tx, projectId, id)
         if (!values?.has(recordOf(recordKey(found)).recordValue)) {
-          if (values && found.verifiedAt) await unverify(tx, found, clock())
-          return { found }
+          const isLost = values !== undefined && found.verifiedAt !== null
+          if (isLost) await unverify(tx, found, clock())
+          return { found, isLost }
         }
         const foreign = await findForeign(tx, projectId, host)
         if (foreign && hasRecordOf(foreign, values)) throw takenHost(host)
@@ -127,6 +133,14 @@ export const linkDomainRoutes = ({
         return { updated: await tx.linkDomain.update({ where: { id }, data }) }
       })
       if (verified.updated) return reply(verified.updated)
+      // The wrapper of project routes does not record refused requests.
+      if (verified.isLost)
+        await auditLog.record(projectId, {
+          actor,
+          operation: UNVERIFY,
+          resourceId: id,
+          client: clientOf(request),
+        })
       throw missingRecord(verified.found, values !== undefined)
     }),
 

@@ -30,7 +30,7 @@ export const checkLink = (sent: Sent, shortUrlPrefix: string): CheckedLink => {
   const destination = (field: string, text: string): string => {
     const checked = checkDestination(text)
     if ('problem' in checked) errors.push({ field, rule: 'destination', message: checked.problem })
-    else if (checked.url.startsWith(shortUrlPrefix))
+    else if (isShortUrl(checked.url, shortUrlPrefix))
       errors.push({ field, rule: 'destination', message: 'is a short link itself' })
     return 'url' in checked ? checked.url : text
   }
@@ -55,6 +55,20 @@ export const checkLink = (sent: Sent, shortUrlPrefix: string): CheckedLink => {
     errors.push({ field: 'expiresAt', rule: 'after', message: 'must be after startsAt' })
   return errors.length === 0 ? { values } : { errors }
 }
+
+/** Whether a URL begins with `prefix`, in any spelling of the scheme and host that reaches the same place. */
+const isShortUrl = (text: string, prefix: string): boolean => {
+  const [url, own] = [URL.parse(text), URL.parse(prefix)]
+  if (url === null || own === null) return false
+  return (
+    nameOf(url) === nameOf(own) &&
+    // Redirectors accept any port of a domain.
+    (own.port === '' || url.port === own.port) &&
+    url.pathname.startsWith(own.pathname)
+  )
+}
+
+const nameOf = ({ hostname }: URL): string => hostname.replace(/\.$/, '')
 
 /** The errors of a code that the client chose. */
 export const codeErrors = (code: string): ValidationItem[] => {

@@ -27,8 +27,10 @@ export const updateLink = async (
     const current = toLinkView(requireFound(await lockLink(client, projectId, id)), baseUrl)
     requireMatch(current)
     const { status, ...values } = { ...current, ...patch }
+    // What earlier versions accepted must not keep a link from being paused or archived.
+    const isOnlyStatus = Object.keys(patch).every((name) => name === 'status')
     const checked = checkLink(values, shortUrlPrefix(current.domain, baseUrl))
-    if ('errors' in checked) throw invalid(checked.errors)
+    if ('errors' in checked && !isOnlyStatus) throw invalid(checked.errors)
     return await storeLink(client, id, { ...values, status }).catch(refuseTaken)
   })
 
