@@ -185,6 +185,16 @@ const linkCampaigns = createRoute({
   path: '/links/campaigns',
   component: lazyRouteComponent(() => import('./links/campaigns.tsx'), 'Campaigns'),
 })
+const linkDomains = createRoute({
+  getParentRoute,
+  path: '/links/domains',
+  component: lazyRouteComponent(() => import('./links/domains.tsx'), 'LinkDomains'),
+})
+const linkDomain = createRoute({
+  getParentRoute,
+  path: '/links/domains/$id',
+  component: lazyRouteComponent(() => import('./links/domain.tsx'), 'LinkDomainPage'),
+})
 const link = createRoute({
   getParentRoute,
   path: '/links/$id',
@@ -310,6 +320,8 @@ const pages = [
   definition,
   links,
   linkCampaigns,
+  linkDomains,
+  linkDomain,
   link,
   coupons,
   redemptions,

@@ -36,6 +36,7 @@ const PLACES = [
   ['dead-letters', '/catalog/dead-letters'],
   ['links', '/links'],
   ['campaigns', '/links/campaigns'],
+  ['domains', '/links/domains'],
   ['coupons', '/coupons'],
   ['redemptions', '/coupons/redemptions'],
   ['decisions', '/decisions'],
@@ -56,7 +57,7 @@ const PLACES = [
 ] as const
 /** Pages whose empty list shows a command of the API that creates its first item. */
 const CREATED_BY_COMMAND = new Set(
-  'saved dashboards catalog links campaigns coupons decisions email suppressions senders conversions webhooks'.split(
+  'saved dashboards catalog links campaigns domains coupons decisions email suppressions senders conversions webhooks'.split(
     ' ',
   ),
 )
@@ -68,7 +69,9 @@ const QUERIES = {
 }
 /** Pages with screenshots in docs/console.md. */
 const PICTURED = new Set([
-  ...'home live trends paths dashboard people person catalog rejected links link coupons pool'.split(' '),
+  ...'home live trends paths dashboard people person catalog rejected links link domain coupons pool'.split(
+    ' ',
+  ),
   ...'decisions decision email settings webhook'.split(' '),
   'funnel with groups',
   'retention of an event',
@@ -92,6 +95,11 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       status: 'paused',
     })
     await post(`webhooks/${webhookId}/test`)
+    const { id: domainId } = await post('link-domains', {
+      host: 'go.shop.example',
+      rootUrl: 'https://shop.example/',
+      assetLinks: [{ relation: ['delegate_permission/common.handle_all_urls'] }],
+    })
     browser = await launchChromium()
     const idIn = async (resource: string) => (await list(resource))[0]?.id
     places = [
@@ -103,6 +111,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       ['person', `/people/${await idIn('profiles?userId=demo-user-001')}`],
       ['definition', `/catalog/${await idIn('event-definitions')}`],
       ['link', `/links/${await idIn('links')}`],
+      ['domain', `/links/domains/${domainId}`],
       ['pool', `/coupons/${await idIn('coupon-pools')}`],
       ['decision', '/decisions/demo-sale-banner'],
       ['webhook', `/settings/webhooks/${webhookId}`],
@@ -121,6 +130,8 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       '/links?new=1',
       '/links?open=import',
       `/links/${await idIn('links')}?open=edit`,
+      '/links/domains?open=add',
+      `/links/domains/${domainId}?open=edit`,
       '/coupons?new=1',
       ...['edit', 'assign', 'top-up', 'import'].map((name) => `${pool}?open=${name}`),
       '/decisions/demo-sale-banner?view=history&row=1',
@@ -303,7 +314,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
   it('hides actions that a viewer may not do, and refuses them', async () => {
     const { page, failures, context } = await signIn(await addMember('viewer'))
     const changes =
-      /^(Create|New|Edit|Save|Archive|Assign|Pause|Activate|Import|Replay|Erase|Remove|Revoke|Rotate|Invite|Roll back|Top up|Rename|Add|Delete|Send)\b/
+      /^(Create|New|Edit|Save|Archive|Assign|Pause|Activate|Import|Replay|Erase|Remove|Revoke|Rotate|Invite|Roll back|Top up|Rename|Add|Delete|Send|Verify|Check)\b/
     // Editing a query changes no data, and everyone may edit their own account.
     const own = /^(trends|funnel|retention|paths|keys|members|audit|account|new-)/
     for (const [name, place] of places.filter(([one]) => !own.test(one))) {

@@ -17,6 +17,7 @@ export type DeadLetter = Item<'/api/projects/{projectId}/dead-letters'>
 export type Link = Item<'/api/projects/{projectId}/links'>
 export type LinkStats = Page<'/api/projects/{projectId}/links/{id}/stats'>
 export type LinkCampaign = Page<'/api/projects/{projectId}/link-campaigns'>['campaigns'][number]
+export type LinkDomain = Item<'/api/projects/{projectId}/link-domains'>
 export type CouponPool = Item<'/api/projects/{projectId}/coupon-pools'>
 export type Coupon = Item<'/api/projects/{projectId}/coupons'>
 export type Redemption = Item<'/api/projects/{projectId}/redemptions'>

@@ -15,6 +15,7 @@ export const LinksHeader = ({ actions }: { actions?: ReactNode }) => (
       tabs={[
         { to: '/p/$projectId/links', title: 'Links', exact: true },
         { to: '/p/$projectId/links/campaigns', title: 'Campaigns' },
+        { to: '/p/$projectId/links/domains', title: 'Domains' },
       ]}
     />
   </>

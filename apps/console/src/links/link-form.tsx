@@ -3,7 +3,8 @@ import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { Link } from '../api/types.ts'
-import { editedTime, Form, Input, LOCAL_TIME_HINT, Switch, toLocalInput } from '../ui/form.tsx'
+import { editedTime, Form, Input, LOCAL_TIME_HINT, Select, Switch, toLocalInput } from '../ui/form.tsx'
+import { useLinkDomains } from './use-link-domains.ts'
 
 const splitTags = (text = ''): string[] => [
   ...new Set(
@@ -14,17 +15,24 @@ const splitTags = (text = ''): string[] => [
   ),
 ]
 
+/** The fields that show their own errors. */
+const NAMES = ['destination', 'domainId', 'code', 'campaign', 'tags', 'clickLimit', 'expiresAt', 'expiredUrl']
+
 /** Creates a link, or changes one. */
 export const LinkForm = ({
   link,
+  domainId = '',
   onDone,
   onCancel,
 }: {
   link?: Link
+  /** The domain that is selected for a new link. */
+  domainId?: string | undefined
   onDone: (link: Link) => void
   onCancel: () => void
 }) => {
   const projectId = useProjectId()
+  const domains = useLinkDomains()
   const [forwardQuery, setForwardQuery] = useState(link?.forwardQuery ?? false)
   const save = useChange(
     async (values: Record<string, string>): Promise<Link> => {
@@ -41,6 +49,7 @@ export const LinkForm = ({
         forwardQuery,
         expiresAt: editedTime(values.expiresAt, link?.expiresAt),
         clickLimit: values.clickLimit ? Number(values.clickLimit) : null,
+        expiredUrl: values.expiredUrl || null,
       }
       if (link)
         return unwrap(
@@ -52,7 +61,11 @@ export const LinkForm = ({
       return unwrap(
         api.POST('/api/projects/{projectId}/links', {
           params: { path: { projectId } },
-          body: { ...body, ...(values.code && { code: values.code }) },
+          body: {
+            ...body,
+            ...(values.code && { code: values.code }),
+            ...(values.domainId && { domainId: values.domainId }),
+          },
         }),
       ) as Promise<Link>
     },
@@ -63,7 +76,7 @@ export const LinkForm = ({
       submit={link ? 'Save' : 'Create link'}
       busy={save.isPending}
       error={save.error}
-      names={['destination', 'code', 'campaign', 'tags', 'clickLimit', 'expiresAt']}
+      names={NAMES}
       onCancel={onCancel}
       onSubmit={(values) => save.mutate(values)}
     >
@@ -76,6 +89,20 @@ export const LinkForm = ({
         maxLength={2048}
         defaultValue={link?.destination}
       />
+      {!link && domains.length > 0 && (
+        <Select
+          label="Domain"
+          name="domainId"
+          hint="It cannot be changed later."
+          defaultValue={domainId}
+          options={[
+            ['', 'This installation'],
+            ...domains.map(
+              ({ id, host, verifiedAt }) => [id, verifiedAt ? host : `${host} (not verified)`] as const,
+            ),
+          ]}
+        />
+      )}
       {!link && (
         <Input
           label="Code"
@@ -107,6 +134,14 @@ export const LinkForm = ({
           defaultValue={link?.clickLimit ?? ''}
         />
       </div>
+      <Input
+        label="Expired URL"
+        name="expiredUrl"
+        type="url"
+        maxLength={2048}
+        defaultValue={link?.expiredUrl ?? ''}
+        hint="Where it redirects to when it is paused, archived, expired or over its click limit. Left empty, the address of its domain is used, or a page."
+      />
       <fieldset className="grid gap-4 sm:grid-cols-3">
         <legend className="mb-2 font-medium text-muted">UTM parameters to add to the destination</legend>
         <Input label="Source" name="utm-source" defaultValue={link?.utm.source} />

@@ -14,9 +14,10 @@ import { CopyButton } from '../ui/code.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { formatNumber, Time } from '../ui/format.tsx'
 import { Icon } from '../ui/icon.tsx'
-import { ErrorState, SkeletonLines } from '../ui/states.tsx'
+import { ErrorState, Notice, SkeletonLines } from '../ui/states.tsx'
 import { LinkForm } from './link-form.tsx'
 import { formatRevenue } from './revenue.ts'
+import { useLinkDomains } from './use-link-domains.ts'
 
 /** One short link, its clicks and its conversions. */
 export const LinkPage = () => {
@@ -24,6 +25,7 @@ export const LinkPage = () => {
   const { id } = useParams({ strict: false }) as { id: string }
   const params = { path: { projectId, id } }
   const [dialog, openDialog, closeDialog] = useUrlDialog<'edit'>('editor')
+  const domains = useLinkDomains()
   const link = useQuery({
     queryKey: [projectId, 'link', id],
     queryFn: () => unwrap(api.GET('/api/projects/{projectId}/links/{id}', { params })),
@@ -55,6 +57,7 @@ export const LinkPage = () => {
       </Card>
     )
   const { code, shortUrl, destination, status, campaign, tags, expiresAt, clickLimit, createdAt } = link.data
+  const domain = domains.find(({ id: one }) => one === link.data.domainId)
   const qr = `/api/projects/${projectId}/links/${id}/qr`
   return (
     <>
@@ -85,6 +88,11 @@ export const LinkPage = () => {
           )
         }
       />
+      {domain?.verifiedAt === null && (
+        <div className="mb-4">
+          <Notice tone="warning">{domain.host} is not verified, so this link does not resolve.</Notice>
+        </div>
+      )}
       <div className="grid gap-4 lg:grid-cols-3">
         <div className="flex flex-col gap-4">
           <Card title="Link" padded>
@@ -121,6 +129,7 @@ export const LinkPage = () => {
                 ['Tags', tags.join(', ') || null],
                 ['Expires', <Time key="e" at={expiresAt} />],
                 ['Click limit', clickLimit === null ? null : formatNumber(clickLimit)],
+                ['Expired URL', link.data.expiredUrl],
                 ['Created', <Time key="c" at={createdAt} />],
               ]}
             />

@@ -2,7 +2,7 @@ import { Link as PageLink, useNavigate } from '@tanstack/react-router'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
-import type { Link } from '../api/types.ts'
+import type { Link, LinkDomain } from '../api/types.ts'
 import { useUrlDialog, useUrlState } from '../api/url-state.ts'
 import { ApiCommand } from '../ui/api-command.tsx'
 import { Button, For } from '../ui/button.tsx'
@@ -18,6 +18,7 @@ import { type Column, DataTable } from '../ui/table.tsx'
 import { LinksHeader } from './header.tsx'
 import { LinkForm } from './link-form.tsx'
 import { LinkImport } from './link-import.tsx'
+import { useLinkDomains } from './use-link-domains.ts'
 
 const STATUSES = ['active', 'paused', 'archived'] as const
 
@@ -25,24 +26,28 @@ const STATUSES = ['active', 'paused', 'archived'] as const
 export const Links = () => {
   const projectId = useProjectId()
   const navigate = useNavigate()
-  const [search, setSearch] = useUrlState<'q' | 'campaign' | 'status' | 'new'>()
+  const [search, setSearch] = useUrlState<'q' | 'campaign' | 'status' | 'domain' | 'new'>()
+  const domains = useLinkDomains()
   const [dialog, openDialog, closeDialog] = useUrlDialog<'import'>('editor')
   const status = STATUSES.find((one) => one === search.status)
-  const list = useList<Link>([projectId, 'links', search.q, search.campaign, status], (cursor) =>
-    unwrap(
-      api.GET('/api/projects/{projectId}/links', {
-        params: {
-          path: { projectId },
-          query: {
-            limit: 50,
-            ...(search.q && { q: search.q }),
-            ...(search.campaign && { campaign: search.campaign }),
-            ...(status && { status }),
-            ...cursor,
+  const list = useList<Link>(
+    [projectId, 'links', search.q, search.campaign, status, search.domain],
+    (cursor) =>
+      unwrap(
+        api.GET('/api/projects/{projectId}/links', {
+          params: {
+            path: { projectId },
+            query: {
+              limit: 50,
+              ...(search.q && { q: search.q }),
+              ...(search.campaign && { campaign: search.campaign }),
+              ...(status && { status }),
+              ...(search.domain && { domainId: search.domain }),
+              ...cursor,
+            },
           },
-        },
-      }),
-    ),
+        }),
+      ),
   )
   const open = ({ id }: Link) => void navigate({ to: '/p/$projectId/links/$id', params: { projectId, id } })
   const close = () => setSearch({ new: '' }, { replace: true })
@@ -68,7 +73,7 @@ export const Links = () => {
         }
       />
       <Card>
-        <search className="grid gap-3 border-b border-line p-4 sm:grid-cols-[1fr_12rem]">
+        <search className="grid gap-3 border-b border-line p-4 sm:grid-cols-[1fr_auto_auto]">
           <FilterInput
             label="Search"
             hideLabel
@@ -84,6 +89,16 @@ export const Links = () => {
             onChange={(event) => setSearch({ status: event.target.value })}
             options={[['', 'All but archived'], ...STATUSES.map((one) => [one, one] as const)]}
           />
+          {(domains.length > 0 || search.domain) && (
+            <Select
+              label="Domain"
+              hideLabel
+              className="sm:max-w-56"
+              value={search.domain ?? ''}
+              onChange={(event) => setSearch({ domain: event.target.value })}
+              options={domainOptions(domains, search.domain)}
+            />
+          )}
         </search>
         {search.campaign && (
           <p className="flex flex-wrap items-center gap-2 border-b border-line px-4 py-2.5">
@@ -100,7 +115,7 @@ export const Links = () => {
           keyOf={({ id }) => id}
           onOpen={open}
           empty={
-            search.q || search.campaign || status ? (
+            search.q || search.campaign || status || search.domain ? (
               <EmptyState icon="search" title="No link fits" />
             ) : (
               <EmptyState icon="links" title="No links yet" action={create}>
@@ -122,7 +137,7 @@ export const Links = () => {
       </Card>
       <For atLeast="editor">
         <Modal open={search.new === '1'} onClose={close} title="Create link">
-          <LinkForm onDone={open} onCancel={close} />
+          <LinkForm domainId={search.domain} onDone={open} onCancel={close} />
         </Modal>
       </For>
       <Modal open={dialog === 'import'} onClose={closeDialog} title="Import links" wide>
@@ -132,11 +147,22 @@ export const Links = () => {
   )
 }
 
+type Option = readonly [value: string, label: string]
+
+/** All domains, and the selected one even when it was deleted. */
+const domainOptions = (domains: readonly LinkDomain[], selected = ''): readonly Option[] => [
+  ['', 'All domains'],
+  ...domains.map(({ id, host }): Option => [id, host]),
+  ...(selected === '' || domains.some(({ id }) => id === selected)
+    ? []
+    : [[selected, 'Other domain'] satisfies Option]),
+]
+
 const columns = (projectId: string): Column<Link>[] => [
   {
     title: 'Link',
     sort: ({ code }) => code,
-    cell: ({ id, code, shortUrl, destination }) => (
+    cell: ({ id, code, domain, shortUrl, destination }) => (
       <div className="flex items-center gap-3">
         <div className="max-w-72 min-w-0">
           <PageLink
@@ -144,7 +170,7 @@ const columns = (projectId: string): Column<Link>[] => [
             params={{ projectId, id }}
             className="block truncate rounded font-medium hover:underline"
           >
-            {code}
+            {domain === null ? code : `${domain}/${code}`}
           </PageLink>
           <span className="block truncate text-muted">{destination}</span>
         </div>

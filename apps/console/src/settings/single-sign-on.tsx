@@ -5,7 +5,7 @@ import { api, unwrap } from '../api/client.ts'
 import { useMay, useProject } from '../api/session.ts'
 import type { TenantDomain } from '../api/types.ts'
 import { useUrlState } from '../api/url-state.ts'
-import { Badge } from '../ui/badge.tsx'
+import { Verification } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { Card, Facts } from '../ui/card.tsx'
 import { CodeBlock } from '../ui/code.tsx'
@@ -163,11 +163,7 @@ const Domain = ({ domain, tenantId }: { domain: TenantDomain; tenantId: string }
   return (
     <ListItem
       name={domain.domain}
-      badge={
-        <Badge tone={domain.verifiedAt ? 'good' : 'warning'}>
-          {domain.verifiedAt ? 'verified' : 'not verified'}
-        </Badge>
-      }
+      badge={<Verification verifiedAt={domain.verifiedAt} />}
       actions={
         !domain.verifiedAt && (
           <Button small busy={verify.isPending} onClick={() => verify.mutate()}>

@@ -18,6 +18,13 @@ export const Badge = ({ tone = 'neutral', children }: { tone?: Tone; children: R
   </span>
 )
 
+/** Whether a domain is verified. */
+export const Verification = ({ verifiedAt }: { verifiedAt: string | null }) => (
+  <Badge tone={verifiedAt === null ? 'warning' : 'good'}>
+    {verifiedAt === null ? 'not verified' : 'verified'}
+  </Badge>
+)
+
 const STATUS_TONES: Record<string, Tone> = {
   active: 'good',
   ready: 'good',
