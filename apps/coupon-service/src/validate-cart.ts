@@ -75,7 +75,7 @@ type Redeemer = {
   now: number
 }
 
-/** Why a redemption would be refused whatever the cart is. */
+/** Why a redemption would be refused with any cart. */
 const stateRefusalOf = (
   coupon: Coupon,
   { isNamed, shopper, counts, now }: Redeemer,

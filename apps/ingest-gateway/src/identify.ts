@@ -86,7 +86,7 @@ export const createIdentify = ({ db, queue, projectConfigs, personChanges, clock
     const verified = verifyUser({ keyKind, userId, userHash }, config)
     return { ...checkTraits(traits, config.settings), verified }
   }
-  /** Undefined for a change that is refused as a whole, which `refuse` is told. */
+  /** Undefined for a change that is refused as a whole, which `refuse` receives. */
   const toPersonChange = async (
     sender: Sender,
     { visitorId, userId, ...sent }: Change,
@@ -153,7 +153,7 @@ export const createIdentify = ({ db, queue, projectConfigs, personChanges, clock
 
     /**
      * Makes changes of people in their order, like `identify` with `mustBeApplied: false` and `writeProfile` one after the
-     * other. It can be repeated as a whole. `refuse` is told which changes will never be made.
+     * other. It can be repeated as a whole. `refuse` receives the changes that will never be made.
      * @throws AppError store_unavailable
      */
     changePeople: async (

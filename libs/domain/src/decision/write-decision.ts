@@ -76,7 +76,7 @@ export type DecisionWarning = { code: string; ruleId: string | null; message: st
 /** Warns when a change gives people other variants by the same rules. */
 export const reshufflesOf = (before: DecisionDefinition, after: DecisionDefinition): DecisionWarning[] => {
   if (before.salt !== after.salt) {
-    const message = 'The salt has changed: everybody is dealt anew.'
+    const message = 'The salt has changed: every person is assigned to a variant anew.'
     return [{ code: 'salt_changed', ruleId: null, message }]
   }
   const rulesBefore = new Map(before.rules.map((rule) => [rule.id, rule]))

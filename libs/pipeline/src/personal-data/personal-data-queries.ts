@@ -172,6 +172,25 @@ export const personalData: readonly PersonalData[] = [
       SELECT FROM gone`,
   },
   {
+    // A copy of the redemption, found by it, because answers to browsers have no profile id. The key stays, so that a
+    // repeated request does not redeem again.
+    name: 'couponAnswers',
+    purge: `UPDATE coupon.idempotency_keys k SET body = anonymized.body::text
+      FROM (
+        SELECT key, changed.body FROM (
+          SELECT key, CASE WHEN status = 200 THEN body::jsonb END AS answer
+          FROM coupon.idempotency_keys WHERE project_id = {projectId}) AS answers,
+        LATERAL (SELECT jsonb_set(answer, '{redemption}',
+          (answer->'redemption') - 'items' || jsonb_build_object('profileId', NULL, 'visitorId', NULL, 'userId', NULL,
+            'orderId', NULL, 'metadata', '{}'::jsonb, 'relatedEventId', NULL,
+            'eventId', 'wm:redemption:' || (answer #>> '{redemption,id}'))) AS body) AS changed
+        WHERE answer #>> '{redemption,id}' IN (SELECT id::text FROM coupon.redemptions
+          WHERE project_id = {projectId} AND profile_id = ANY({profileIds})) AND answer <> changed.body
+        LIMIT 1000
+      ) AS anonymized
+      WHERE k.project_id = {projectId} AND k.key = anonymized.key`,
+  },
+  {
     name: 'redemptions',
     read: `SELECT id, pool_id, coupon_id, profile_id, visitor_id, user_id, order_id, amount::float8 AS amount, currency,
         event_id, metadata, redeemed_at, rolled_back_at, rollback_reason, discount_amount::float8 AS discount_amount,
@@ -200,18 +219,6 @@ export const personalData: readonly PersonalData[] = [
     purge: `DELETE FROM coupon.profile_counts WHERE (pool_id, profile_id) IN (
         SELECT n.pool_id, n.profile_id FROM coupon.profile_counts n JOIN coupon.pools p ON p.id = n.pool_id
         WHERE p.project_id = {projectId} AND n.profile_id = ANY({profileIds}) LIMIT 1000)`,
-  },
-  {
-    // A copy of the redemption. The key stays, so that a repeated request does not redeem again.
-    name: 'couponAnswers',
-    purge: `UPDATE coupon.idempotency_keys k SET body = jsonb_set(k.body::jsonb, '{redemption}',
-          (k.body::jsonb->'redemption') - 'items' || jsonb_build_object('profileId', NULL, 'visitorId', NULL, 'userId', NULL,
-            'orderId', NULL, 'metadata', '{}'::jsonb, 'relatedEventId', NULL,
-            'eventId', 'wm:redemption:' || (k.body::jsonb #>> '{redemption,id}')))::text
-      WHERE (k.project_id, k.key) IN (
-        SELECT project_id, key FROM coupon.idempotency_keys
-        WHERE project_id = {projectId}
-          AND CASE WHEN status = 200 THEN body::jsonb #>> '{redemption,profileId}' END = ANY({profileIds}::text[]) LIMIT 1000)`,
   },
   {
     // Kept, because otherwise the person would get emails again. Before the deliveries, by which it is found.
