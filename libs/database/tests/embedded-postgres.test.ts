@@ -1,8 +1,10 @@
+import { pbkdf2 } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { startProcess, type TestProcess } from '@waymark/testing/child-process'
 import { Client } from 'pg'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
@@ -294,6 +296,24 @@ test('reports what it does not support', async () => {
   const dataDir = path.join(directory, 'postgres')
   await expect(startEmbeddedPostgres({ dataDir, settings: { no_such: '1' } })).rejects.toThrow(
     /does not start in .*\n.*unrecognized configuration parameter "no_such"/,
+  )
+})
+
+test('reports a server that exits before the next file operation ends', async () => {
+  const dataDir = path.join(await workDir(), 'postgres')
+  await (await start({ dataDir })).stop()
+  // Keeps the threads of file operations busy.
+  let busy = true
+  const work = async () => {
+    while (busy) await promisify(pbkdf2)('', '', 50_000, 32, 'sha256')
+  }
+  const works = Array.from({ length: 8 }, work)
+  cleanUps.push(async () => {
+    busy = false
+    await Promise.all(works)
+  })
+  await expect(startEmbeddedPostgres({ dataDir, settings: { no_such: '1' } })).rejects.toThrow(
+    'unrecognized configuration parameter "no_such"',
   )
 })
 

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import path from 'node:path'
@@ -122,7 +122,38 @@ const createLogFilter = (log: Log): Log => {
   }
 }
 
-const spawnServer = async (program: string, args: string[], { data, user }: Options) => {
+type Child = ChildProcess & { stderr: Readable }
+
+/** Listens to a server. Call it in the turn that spawned it, because it may exit at once. */
+const observe = (child: Child, log: Log) => {
+  const output: string[] = []
+  const state = { stopping: false, gone: false }
+  const filtered = createLogFilter(log)
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    if (output.push(line) > 50) output.shift()
+    // While stopping, every open connection is reported as a fatal error.
+    if (!state.stopping) filtered(line)
+  })
+  const exited = new Promise<ServerExit>((resolve) => {
+    child.once('error', (error) => {
+      output.push(error.message)
+      state.gone = true
+      resolve({ code: null, signal: null })
+    })
+    child.once('exit', (code, signal) => {
+      state.gone = true
+      // 'close' means that all output is read; orphaned backends could delay it.
+      const timer = setTimeout(() => resolve({ code, signal }), 500)
+      child.once('close', () => {
+        clearTimeout(timer)
+        resolve({ code, signal })
+      })
+    })
+  })
+  return { child, output, state, exited }
+}
+
+const spawnServer = async (program: string, args: string[], { data, user, log }: Options) => {
   const lock = await lockServer(data, LEFT_PROCESSES_MS)
   try {
     // After the lock, because the file of a server in another container looks stale too.
@@ -133,7 +164,7 @@ const spawnServer = async (program: string, args: string[], { data, user }: Opti
       detached: true,
       stdio: ['ignore', 'ignore', 'pipe', lock?.fd ?? 'ignore'],
     })
-    return child as typeof child & { stderr: Readable }
+    return observe(child as Child, log)
   } finally {
     // The server has inherited the lock and holds it until its last process ends.
     await lock?.close()
@@ -145,41 +176,19 @@ const launch = async (options: Options) => {
   const port = options.port ?? (await freePort())
   const all = { ...settings, port, listen_addresses: '127.0.0.1', unix_socket_directories: '' }
   const args = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const child = await spawnServer(binaries.postgres, ['-D', data, ...args], options)
-
-  const output: string[] = []
-  let stopping = false
-  let gone = false
-  const filtered = createLogFilter(log)
-  createInterface({ input: child.stderr }).on('line', (line) => {
-    if (output.push(line) > 50) output.shift()
-    // While stopping, every open connection is reported as a fatal error.
-    if (!stopping) filtered(line)
-  })
-  const exited = new Promise<ServerExit>((resolve) => {
-    child.once('error', (error) => {
-      output.push(error.message)
-      gone = true
-      resolve({ code: null, signal: null })
-    })
-    child.once('exit', (code, signal) => {
-      gone = true
-      // 'close' means that all output is read; orphaned backends could delay it.
-      const timer = setTimeout(() => resolve({ code, signal }), 500)
-      child.once('close', () => {
-        clearTimeout(timer)
-        resolve({ code, signal })
-      })
-    })
-  })
+  const { child, output, state, exited } = await spawnServer(
+    binaries.postgres,
+    ['-D', data, ...args],
+    options,
+  )
 
   const shutDown = async (): Promise<void> => {
-    stopping = true
+    state.stopping = true
     for (const { signal, ms } of shutdowns) {
-      if (child.pid !== undefined && !gone) await send(child.pid, signal, binaries)
-      if (await waitUntil(() => gone, ms)) break
+      if (child.pid !== undefined && !state.gone) await send(child.pid, signal, binaries)
+      if (await waitUntil(() => state.gone, ms)) break
     }
-    if (!gone) child.kill('SIGKILL')
+    if (!state.gone) child.kill('SIGKILL')
     await exited
   }
   let stopped: Promise<void> | undefined
@@ -191,11 +200,11 @@ const launch = async (options: Options) => {
   // Without a deadline, because an aborted crash recovery would start over.
   const isReady = async () => {
     const file = await readPidFile(data)
-    return gone || (file.ready && file.pid === child.pid)
+    return state.gone || (file.ready && file.pid === child.pid)
   }
   while (!(await waitUntil(isReady, 10_000))) log('PostgreSQL is still starting (recovering after a crash?)')
-  if (gone) await exited
-  return { server: { port, exited, stop }, failure: gone ? output.join('\n') : undefined }
+  if (state.gone) await exited
+  return { server: { port, exited, stop }, failure: state.gone ? output.join('\n') : undefined }
 }
 
 // The port was taken meanwhile, or processes of a killed server are still ending.
