@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { EnrichedEvent } from '@waymark/contracts'
@@ -312,6 +312,30 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
       await expectArchived(kept)
       const all = await readdir(place.folder, { recursive: true })
       expect(all.filter((name) => name.endsWith('.new'))).toEqual([])
+    },
+  )
+
+  it.runIf(kind === 'a directory')(
+    'removes what a killed process left of a file whose events are all erased',
+    async () => {
+      const ann = await addPerson()
+      await harness.write(eventsOf(ann, 5))
+      const killed: FileStore = {
+        ...store,
+        put: async (name) => {
+          const file = path.join(place.folder, ...name.split('/'))
+          await mkdir(path.dirname(file), { recursive: true })
+          await writeFile(`${file}.new`, 'the first events')
+          throw new Error('the process is killed')
+        },
+      }
+      await expect(archiver({ store: killed })(never)).rejects.toThrow('the process is killed')
+      expect(await archive.names()).toHaveLength(1)
+      await letPass()
+      await erase(ann)
+      await archiveAll()
+      await eraseAll()
+      expect(await archive.names()).toEqual([])
     },
   )
 
