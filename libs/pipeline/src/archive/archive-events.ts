@@ -9,7 +9,7 @@ import {
   writeParquet,
 } from '@waymark/event-files'
 import { eventView } from '../stored-events/index.ts'
-import { newRange, noteEvent, putFile, putManifest, removeFile } from './archive-file.ts'
+import { newRange, noteEvent, putFile, putManifest, removeAttempts } from './archive-file.ts'
 import {
   beginFile,
   type ClaimedFile,
@@ -92,8 +92,8 @@ export const createArchiver = ({
     if (file.written) return file.written
     const written = await write(file, signal)
     if (written === undefined) {
-      // An earlier attempt may have left events that were erased since.
-      await removeFile(store, file)
+      // An earlier attempt may have left events that were erased since. A later one of another process keeps its file.
+      await removeAttempts(store, file)
       await dropEmptyFile(db, file)
       return undefined
     }

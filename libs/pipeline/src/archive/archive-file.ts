@@ -102,7 +102,8 @@ export const removeFile = async (store: FileStore, file: ClaimedFile): Promise<v
   await removeAttempts(store, file)
 }
 
-const removeAttempts = async (store: FileStore, file: ClaimedFile, except?: string): Promise<void> => {
+/** Removes what the present attempt and earlier ones have written. */
+export const removeAttempts = async (store: FileStore, file: ClaimedFile, except?: string): Promise<void> => {
   for (let attempt = 1; attempt <= file.attempt; attempt++) {
     const name = fileName(file, attempt)
     if (name !== except) await store.remove(name)
