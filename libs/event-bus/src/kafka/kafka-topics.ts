@@ -49,28 +49,28 @@ export const ensureKafkaTopics = async (
         }),
       })),
     })
-    await waitForLeaders(
-      admin,
-      wanted.map(({ topic }) => topic),
+    // The brokers know new topics and their leaders a moment later, each at another time.
+    await repeatUntilDone(() => admin.fetchTopicMetadata({ topics: wanted.map(({ topic }) => topic) }))
+    await repeatUntilDone(() =>
+      changeSettings(admin, wanted, log).catch((error: unknown) => {
+        // Earlier versions did not need this privilege.
+        if (!isDenied(error)) throw error
+        log.warn({ err: error }, 'Settings of Kafka topics could not be checked or changed')
+      }),
     )
-    await changeSettings(admin, wanted, log).catch((error: unknown) => {
-      // Earlier versions did not need this privilege.
-      if (!isDenied(error)) throw error
-      log.warn({ err: error }, 'Settings of Kafka topics could not be checked or changed')
-    })
   } finally {
     await admin.disconnect()
   }
 }
 
-/** Waits until the brokers know the leaders of new topics. */
-const waitForLeaders = async (admin: Admin, topics: string[]): Promise<void> => {
+/** Repeats what fails for up to `LEADERS_WITHIN_MS`. @throws the last error */
+const repeatUntilDone = async (work: () => Promise<unknown>): Promise<void> => {
   const deadline = performance.now() + LEADERS_WITHIN_MS
   for (;;) {
-    // Also before the first check, because a broker is listed as leader shortly before it acts as one.
+    // Also before the first attempt, because a broker is listed as leader shortly before it acts as one.
     await sleep(LEADERS_CHECK_INTERVAL_MS)
     try {
-      await admin.fetchTopicMetadata({ topics })
+      await work()
       return
     } catch (error) {
       if (performance.now() > deadline) throw error
