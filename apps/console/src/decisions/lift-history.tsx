@@ -1,4 +1,5 @@
 import { useMemo } from 'react'
+import { LOCAL_TIME_ZONE, SeriesTable } from '../ui/chart.tsx'
 import { formatPercent } from '../ui/format.tsx'
 import { Plot } from '../ui/plot.tsx'
 import type { Interval } from './lift-plot.tsx'
@@ -8,7 +9,6 @@ type Point = {
   variants: readonly { variant: string; lift: number | null; sequentialInterval: Interval }[]
 }
 
-const TIME_ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone
 const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 
 /** The lift of each variant and its interval as they were known at earlier times, as lines and as a table for screen readers. */
@@ -52,38 +52,19 @@ export const LiftHistory = ({ label, history }: { label: string; history: readon
       <Plot
         label={label}
         x={x}
-        timeZone={TIME_ZONE}
+        timeZone={LOCAL_TIME_ZONE}
         lines={lines}
         formatX={formatX}
         formatY={formatPercent}
         height={200}
       />
-      <div className="sr-only">
-        <table>
-          <caption>{label}</caption>
-          <thead>
-            <tr>
-              <th scope="col">Time</th>
-              {lines.map((line) => (
-                <th key={line.label} scope="col">
-                  {line.label}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {history.map(({ at }, index) => (
-              <tr key={at}>
-                <th scope="row">{formatX(index)}</th>
-                {lines.map((line) => {
-                  const value = line.values[index]
-                  return <td key={line.label}>{value == null ? 'unknown' : formatPercent(value)}</td>
-                })}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <SeriesTable
+        label={label}
+        at={history.map(({ at }) => at)}
+        series={lines}
+        formatX={formatX}
+        format={(value) => (value == null ? 'unknown' : formatPercent(value))}
+      />
     </div>
   )
 }

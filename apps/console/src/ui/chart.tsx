@@ -5,7 +5,8 @@ import { Plot } from './plot.tsx'
 type Series = { label: string; values: readonly (number | null)[] }
 
 const HEIGHT = 220
-const LOCAL_TIME_ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone
+/** The time zone of the reader. */
+export const LOCAL_TIME_ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone
 
 /** Daily counts as lines, and as a table for screen readers. Colors are those of `seriesColor`. */
 export const TimeChart = ({
@@ -26,34 +27,58 @@ export const TimeChart = ({
   return (
     <>
       <Plot label={label} x={x} timeZone={timeZone} lines={lines} formatX={formatX} height={HEIGHT} />
-      <div className="sr-only">
-        <table>
-          <caption>{label}</caption>
-          <thead>
-            <tr>
-              <th scope="col">Time</th>
-              {series.map((one) => (
-                <th key={one.label} scope="col">
-                  {one.label}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {at.map((time, index) => (
-              <tr key={time}>
-                <th scope="row">{formatX(index)}</th>
-                {series.map((one) => (
-                  <td key={one.label}>{formatNumber(one.values[index] ?? 0)}</td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <SeriesTable
+        label={label}
+        at={at}
+        series={series}
+        formatX={formatX}
+        format={(value) => formatNumber(value ?? 0)}
+      />
     </>
   )
 }
+
+/** The values of a chart, as a table for screen readers. */
+export const SeriesTable = ({
+  label,
+  at,
+  series,
+  formatX,
+  format,
+}: {
+  label: string
+  at: readonly string[]
+  series: readonly Series[]
+  /** The text of a time by its place in `at`. */
+  formatX: (place: number) => string
+  format: (value: number | null | undefined) => string
+}) => (
+  <div className="sr-only">
+    <table>
+      <caption>{label}</caption>
+      <thead>
+        <tr>
+          <th scope="col">Time</th>
+          {series.map((one) => (
+            <th key={one.label} scope="col">
+              {one.label}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {at.map((time, index) => (
+          <tr key={time}>
+            <th scope="row">{formatX(index)}</th>
+            {series.map((one) => (
+              <td key={one.label}>{format(one.values[index])}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
 
 /** Parts of a whole, largest first. */
 export const BarList = ({
