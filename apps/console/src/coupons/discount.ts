@@ -1,6 +1,16 @@
 import type { CouponPool } from '../api/types.ts'
 import { formatMoney, formatNumber } from '../ui/format.tsx'
 
+/** The types of discounts that a new pool may have, with their names. */
+export const SIMPLE_DISCOUNTS = [
+  ['percent', 'Percent'],
+  ['amount', 'Amount'],
+  ['free_shipping', 'Free shipping'],
+] as const
+
+/** All types of discounts, with their names. */
+export const DISCOUNTS = [...SIMPLE_DISCOUNTS, ['buy_x_get_y', 'Buy some, get some free']] as const
+
 /** A discount as text. */
 export const formatDiscount = ({
   type,

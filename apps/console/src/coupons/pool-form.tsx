@@ -4,13 +4,8 @@ import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { CouponPool } from '../api/types.ts'
 import { editedTime, Form, Input, LOCAL_TIME_HINT, Select, toLocalInput } from '../ui/form.tsx'
-import { digitsOf } from '../ui/format.tsx'
-
-const DISCOUNTS = [
-  ['percent', 'Percent'],
-  ['amount', 'Amount'],
-  ['free_shipping', 'Free shipping'],
-] as const
+import { SIMPLE_DISCOUNTS } from './discount.ts'
+import { minorUnitsOf, stepOf } from './money.ts'
 
 /** Creates a pool, or changes the name, times and limits of one. */
 export const PoolForm = ({
@@ -26,11 +21,13 @@ export const PoolForm = ({
   const [kind, setKind] = useState<'unique' | 'shared'>(pool?.kind ?? 'unique')
   const [type, setType] = useState('percent')
   const [currency, setCurrency] = useState('EUR')
-  const digits = digitsOf(currency)
-  const discountOf = (value: number) => ({
+  const discountOf = (value = '') => ({
     type,
-    ...(type === 'percent' && { value }),
-    ...(type === 'amount' && { value: Math.round(value * 10 ** digits), currency: currency.toUpperCase() }),
+    ...(type === 'percent' && { value: Number(value) }),
+    ...(type === 'amount' && {
+      value: minorUnitsOf(value, currency) ?? 0,
+      currency: currency.toUpperCase(),
+    }),
   })
   const save = useChange(
     async (values: Record<string, string>): Promise<CouponPool> => {
@@ -54,7 +51,7 @@ export const PoolForm = ({
           body: {
             ...terms,
             kind,
-            discount: discountOf(Number(values.value)),
+            discount: discountOf(values.value),
             ...(kind === 'unique' ? { size: Number(values.size) } : { code: values.code ?? '' }),
             ...(kind === 'unique' && values.prefix && { prefix: values.prefix }),
           },
@@ -121,7 +118,7 @@ export const PoolForm = ({
             label="Discount"
             value={type}
             onChange={(event) => setType(event.target.value)}
-            options={DISCOUNTS}
+            options={SIMPLE_DISCOUNTS}
           />
           {type === 'percent' && (
             <Input
@@ -142,7 +139,7 @@ export const PoolForm = ({
                 name="value"
                 type="number"
                 min={0}
-                step={10 ** -digits}
+                step={stepOf(currency)}
                 required
                 defaultValue={5}
               />

@@ -5,18 +5,12 @@ import { useProjectId } from '../api/session.ts'
 import type { CouponPool } from '../api/types.ts'
 import { Form, Input, Select, Switch, TextArea } from '../ui/form.tsx'
 import { parseJson } from '../ui/parse-json.ts'
+import { DISCOUNTS } from './discount.ts'
 import { enteredAmount, minorUnitsOf, stepOf } from './money.ts'
 
 type Discount = CouponPool['discount']
 type Rules = NonNullable<CouponPool['rules']>
 type Values = Record<string, string>
-
-const TYPES = [
-  ['percent', 'Percent'],
-  ['amount', 'Amount'],
-  ['free_shipping', 'Free shipping'],
-  ['buy_x_get_y', 'Buy some, get some free'],
-] as const
 
 const LISTS = [
   ['includedSkus', 'Only these SKUs'],
@@ -41,7 +35,7 @@ export const TermsForm = ({
   const [currency, setCurrency] = useState(discount.currency ?? budgetAmount?.currency ?? 'EUR')
   const [stackable, setStackable] = useState(pool.stackable)
   const [firstOrderOnly, setFirstOrderOnly] = useState(rules?.firstOrderOnly ?? false)
-  const isKnown = TYPES.some(([one]) => one === type)
+  const isKnown = DISCOUNTS.some(([one]) => one === type)
   const save = useChange(
     async (values: Values) => {
       const body = {
@@ -79,7 +73,7 @@ export const TermsForm = ({
           label="Discount"
           value={type}
           onChange={(event) => setType(event.target.value)}
-          options={[...TYPES, ...(isKnown ? [] : [[type, type] as const])]}
+          options={[...DISCOUNTS, ...(isKnown ? [] : [[type, type] as const])]}
         />
         <Input
           label="Currency"
