@@ -1,5 +1,6 @@
 import { type Cache, readCopy } from '@waymark/cache'
 import { storeUnavailable, within } from '@waymark/contracts'
+import { oneAtATime } from '@waymark/project-config'
 import { type HttpRequest, hostOf } from '@waymark/service-kit'
 import type { Pool } from 'pg'
 import {
@@ -30,7 +31,6 @@ export const createLinkDomains = ({ pool, cache, now }: LinkDomainsDeps) => {
   let version: string | undefined
   let readAt = Number.NEGATIVE_INFINITY
   let loading: Promise<void> | undefined
-  let last: Promise<void> = Promise.resolve()
 
   const use = (domains: readonly LinkDomain[]): void => {
     byHost = new Map(domains.map((domain) => [domain.host, domain]))
@@ -46,11 +46,8 @@ export const createLinkDomains = ({ pool, cache, now }: LinkDomainsDeps) => {
     void cache.set(COPY_KEY, JSON.stringify(domains), COPY_MS)
   }
 
-  /** Reads the domains again if they have changed, one read at a time. @throws when the database is unavailable */
-  const poll = (): Promise<void> => {
-    last = last.catch(() => {}).then(readChanged)
-    return last
-  }
+  /** Reads the domains again if they have changed. @throws when the database is unavailable */
+  const poll = oneAtATime(readChanged)
 
   const load = async (): Promise<void> => {
     try {

@@ -3,6 +3,7 @@ import type { Log } from '@waymark/contracts'
 import pTimeout from 'p-timeout'
 import type { Pool } from 'pg'
 import { type ChangesQuery, CONFIG_CHANGES, readRecentChanges } from './config-change-queries.ts'
+import { oneAtATime } from './one-at-a-time.ts'
 
 /** How far back each poll looks, in ms, because a transaction may commit late. */
 const OVERLAP_MS = 10_000
@@ -36,8 +37,6 @@ export const createChangeNotices = ({ pool, log, now, query, maxAgeMs }: ChangeN
   let polledAt = Number.NEGATIVE_INFINITY
   // The end of the last gap between polls. Changes in it may be unknown, so older values must be read again.
   let gapEndedAt = 0
-  let running: Promise<void> | undefined
-  let following: Promise<void> | undefined
   let requested: Promise<void> | undefined
   let requestedAt = Number.NEGATIVE_INFINITY
 
@@ -55,22 +54,7 @@ export const createChangeNotices = ({ pool, log, now, query, maxAgeMs }: ChangeN
     version = read.version
   }
 
-  /** Polls one at a time. A call during a poll gets the next one, which sees everything that is committed by now. */
-  const poll = (): Promise<void> => {
-    if (running === undefined) {
-      running = readChanges().finally(() => {
-        running = undefined
-      })
-      return running
-    }
-    following ??= running
-      .catch(() => {})
-      .then(() => {
-        following = undefined
-        return poll()
-      })
-    return following
-  }
+  const poll = oneAtATime(readChanges)
 
   const pollSoon = (): Promise<void> => {
     requested ??= sleep(Math.max(0, requestedAt + REQUESTED_POLL_INTERVAL_MS - now())).then(() => {

@@ -14,6 +14,7 @@ export {
   updateDemoData,
 } from './demo-data.ts'
 export { ensureDemoProject, hasDemoProject } from './demo-project.ts'
+export { oneAtATime } from './one-at-a-time.ts'
 export {
   createProjectConfigs,
   type LatestProjectConfigs,
