@@ -1,9 +1,10 @@
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
+import { PersonFields, personOf } from '../people/person-fields.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Card, Facts } from '../ui/card.tsx'
-import { Form, Input, Select, TextArea } from '../ui/form.tsx'
+import { Form, TextArea } from '../ui/form.tsx'
 import { parseJson } from '../ui/parse-json.ts'
 
 const objectOf = (text: string | undefined, what: string): Record<string, unknown> | undefined =>
@@ -13,13 +14,14 @@ const objectOf = (text: string | undefined, what: string): Record<string, unknow
 export const Preview = ({ decisionKey }: { decisionKey: string }) => {
   const projectId = useProjectId()
   const preview = useChange(
-    async ({ by, id = '', traits, context }: Record<string, string>) => {
+    async (values: Record<string, string>) => {
+      const { traits, context } = values
       const given = { traits: objectOf(traits, 'Traits'), context: objectOf(context, 'Context') }
       return unwrap(
         api.POST('/api/projects/{projectId}/decisions/{key}/preview', {
           params: { path: { projectId, key: decisionKey } },
           body: {
-            ...(by === 'visitorId' ? { visitorId: id } : { userId: id }),
+            ...personOf(values),
             ...(given.traits && { traits: given.traits }),
             ...(given.context && { context: given.context }),
           },
@@ -38,17 +40,7 @@ export const Preview = ({ decisionKey }: { decisionKey: string }) => {
           error={preview.error}
           onSubmit={(values) => preview.mutate(values)}
         >
-          <div className="grid gap-4 sm:grid-cols-2">
-            <Select
-              label="Known by"
-              name="by"
-              options={[
-                ['userId', 'User id'],
-                ['visitorId', 'Visitor id'],
-              ]}
-            />
-            <Input label="Id" name="id" required maxLength={200} defaultValue="visitor-1" />
-          </div>
+          <PersonFields defaultValue="visitor-1" />
           <TextArea
             label="Traits instead of the stored ones"
             name="traits"
