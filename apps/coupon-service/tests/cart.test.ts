@@ -1,16 +1,14 @@
 import type { IngestRecord } from '@waymark/contracts'
-import { isTransient, openDatabase } from '@waymark/database'
-import { compileDecision, createDecisionSet } from '@waymark/domain'
+import { type Database, isTransient } from '@waymark/database'
 import { resolveProfiles } from '@waymark/pipeline'
-import type { ProjectConfigs } from '@waymark/project-config'
-import { createTestDatabase, services } from '@waymark/testing'
+import { services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createRedeemCoupon } from '../src/redeem-coupon.ts'
 import { parseRedeem } from '../src/redeem-route.ts'
 import { createValidateCart } from '../src/validate-cart.ts'
 import { parseCart } from '../src/validate-route.ts'
-import { createPool, createProject } from './pools.ts'
+import { configsWith, createPool, createProject, openDatabases } from './pools.ts'
 
 const device = { ip: null, userAgent: null }
 const shirts = [{ sku: 'shirt', category: 'clothes', quantity: 2, unitAmount: 1995 }]
@@ -18,39 +16,24 @@ const cart = { currency: 'EUR', items: shirts, shippingAmount: 490 }
 const euros = (value: number) => ({ type: 'amount', value, currency: 'EUR' })
 
 describe.skipIf(!services)('carts', () => {
-  let database: Awaited<ReturnType<typeof createTestDatabase>>
-  let db: ReturnType<typeof openDatabase>
-  let other: ReturnType<typeof openDatabase>
+  let databases: Awaited<ReturnType<typeof openDatabases>>
+  let db: Database
+  let other: Database
   let projectId: string
 
-  const projectConfigs: ProjectConfigs = {
-    get: async (id) => ({
-      projectId: id,
-      settings: {},
-      hasDefinitions: false,
-      checkFor: () => undefined,
-      triggersFor: () => [],
-      prepare: async () => {},
-      decisions: createDecisionSet([], compileDecision),
-      selectorsFor: () => [],
-    }),
-  }
+  const projectConfigs = configsWith()
 
   beforeAll(async () => {
-    database = await createTestDatabase()
-    const open = () =>
-      openDatabase({ url: database.url, poolSize: 20, applicationName: 'test', onError: () => {} })
-    db = open()
-    other = open()
+    databases = await openDatabases()
+    db = databases.db
+    other = databases.other
   })
   beforeEach(async () => {
     await db.pool.query('DELETE FROM ingest.outbox')
     projectId = await createProject(db)
   })
   afterAll(async () => {
-    await db.close()
-    await other.close()
-    await database.drop()
+    await databases?.close()
   })
 
   const validate = (body: Record<string, unknown>) =>

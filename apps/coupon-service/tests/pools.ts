@@ -1,7 +1,46 @@
-import type { Database, Prisma } from '@waymark/database'
-import { DEFAULT_ALPHABET, drawCodes, normalizeCode } from '@waymark/domain'
+import { type Database, openDatabase, type Prisma } from '@waymark/database'
+import {
+  compileDecision,
+  createDecisionSet,
+  DEFAULT_ALPHABET,
+  drawCodes,
+  normalizeCode,
+} from '@waymark/domain'
 import { insertCoupons } from '@waymark/pipeline'
+import type { ProjectConfig, ProjectConfigs } from '@waymark/project-config'
+import { createTestDatabase } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
+
+/** A database of its own, and two connection pools to it. */
+export const openDatabases = async () => {
+  const database = await createTestDatabase()
+  const open = () =>
+    openDatabase({ url: database.url, poolSize: 20, applicationName: 'test', onError: () => {} })
+  const [db, other] = [open(), open()]
+  return {
+    db,
+    other,
+    close: async (): Promise<void> => {
+      await db.close()
+      await other.close()
+      await database.drop()
+    },
+  }
+}
+
+/** The configurations of projects with nothing but selectors. */
+export const configsWith = (selectorsFor: ProjectConfig['selectorsFor'] = () => []): ProjectConfigs => ({
+  get: async (projectId) => ({
+    projectId,
+    settings: {},
+    hasDefinitions: false,
+    checkFor: () => undefined,
+    triggersFor: () => [],
+    prepare: async () => {},
+    decisions: createDecisionSet([], compileDecision),
+    selectorsFor,
+  }),
+})
 
 /** A project for pools. */
 export const createProject = async ({ prisma }: Database): Promise<string> => {

@@ -1,24 +1,23 @@
 import type { IngestRecord } from '@waymark/contracts'
-import { isTransient, openDatabase } from '@waymark/database'
-import { compileDecision, compileSelector, createDecisionSet } from '@waymark/domain'
+import { type Database, isTransient } from '@waymark/database'
+import { compileSelector } from '@waymark/domain'
 import { applyIdentify } from '@waymark/pipeline'
-import type { ProjectConfigs } from '@waymark/project-config'
-import { createTestDatabase, eventually, services } from '@waymark/testing'
+import { eventually, services } from '@waymark/testing'
 import type { QueryConfig } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createForgetAnswers } from '../src/idempotency-queries.ts'
 import { createRedeemCoupon } from '../src/redeem-coupon.ts'
 import { parseRedeem } from '../src/redeem-route.ts'
-import { createPool, createProject } from './pools.ts'
+import { configsWith, createPool, createProject, openDatabases } from './pools.ts'
 
 const HOUR_MS = 60 * 60_000
 const device = { ip: null, userAgent: null }
 
 describe.skipIf(!services)('redeeming', () => {
-  let database: Awaited<ReturnType<typeof createTestDatabase>>
-  let db: ReturnType<typeof openDatabase>
-  let other: ReturnType<typeof openDatabase>
+  let databases: Awaited<ReturnType<typeof openDatabases>>
+  let db: Database
+  let other: Database
   let projectId: string
   let now: number
 
@@ -30,25 +29,12 @@ describe.skipIf(!services)('redeeming', () => {
     currencyProperty: 'currency',
     quantityProperty: null,
   })
-  const projectConfigs: ProjectConfigs = {
-    get: async (id) => ({
-      projectId: id,
-      settings: {},
-      hasDefinitions: false,
-      checkFor: () => undefined,
-      triggersFor: () => [],
-      prepare: async () => {},
-      decisions: createDecisionSet([], compileDecision),
-      selectorsFor: (name) => (name === 'coupon_redeemed' ? [selector] : []),
-    }),
-  }
+  const projectConfigs = configsWith((name) => (name === 'coupon_redeemed' ? [selector] : []))
 
   beforeAll(async () => {
-    database = await createTestDatabase()
-    const open = () =>
-      openDatabase({ url: database.url, poolSize: 20, applicationName: 'test', onError: () => {} })
-    db = open()
-    other = open()
+    databases = await openDatabases()
+    db = databases.db
+    other = databases.other
   })
   beforeEach(async () => {
     now = Date.parse('2026-11-21T04:00:00Z')
@@ -56,9 +42,7 @@ describe.skipIf(!services)('redeeming', () => {
     projectId = await createProject(db)
   })
   afterAll(async () => {
-    await db.close()
-    await other.close()
-    await database.drop()
+    await databases?.close()
   })
 
   const redeemIn = async (
