@@ -1,6 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 import { dockerAnswers, filesThatNeedContainers } from './libs/testing/src/needs-containers.ts'
 
+const DEPLOYED_TESTS = 'apps/standalone/tests/deployed.test.ts'
 const BROWSER_TESTS = 'apps/standalone/tests/{console*,sdks-browser}.test.ts'
 
 // In CI a missing Docker fails the run, so nothing is left out there.
@@ -8,6 +9,9 @@ const hasContainers = Boolean(process.env.CI) || dockerAnswers()
 const leftOut = hasContainers ? [] : filesThatNeedContainers(import.meta.dirname)
 // Containers use the processor too. Projects that run together must have the same number.
 const maxWorkers = hasContainers ? 2 : 3
+
+// As long as `eventually` waits. Without this, Vitest gives up after one second.
+const poll = { timeout: 60_000 }
 
 export default defineConfig({
   test: {
@@ -23,6 +27,7 @@ export default defineConfig({
           // A failed condition is reported by `eventually` after a minute; until then a busy machine may take its time.
           testTimeout: 120_000,
           hookTimeout: 120_000,
+          expect: { poll },
         },
       },
       {
@@ -34,12 +39,14 @@ export default defineConfig({
             // It measures times, which only mean something with nothing beside it; `chaos` runs it.
             'apps/standalone/tests/blocking.test.ts',
             BROWSER_TESTS,
+            DEPLOYED_TESTS,
             ...leftOut,
           ],
           globalSetup: './libs/testing/src/global-setup.ts',
           testTimeout: 180_000,
           // A hook may start containers, which are waited for up to five minutes.
           hookTimeout: 420_000,
+          expect: { poll },
           maxWorkers,
         },
       },
@@ -58,6 +65,25 @@ export default defineConfig({
       },
       {
         test: {
+          // It installs another version, so only `npm run test:upgrade` runs it.
+          name: 'upgrade',
+          include: ['tools/chaos/upgrade/*.test.ts'],
+          globalSetup: './libs/testing/src/global-setup.ts',
+          testTimeout: 180_000,
+          hookTimeout: 420_000,
+        },
+      },
+      {
+        test: {
+          // Tests of an installation that runs already. `npm run test:cluster` runs them.
+          name: 'deployed',
+          include: [DEPLOYED_TESTS],
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+        },
+      },
+      {
+        test: {
           // What of `integration` breaks things or breaks in, for as long as it takes to be sure, and nothing beside it.
           name: 'chaos',
           include: [
@@ -68,6 +94,7 @@ export default defineConfig({
           env: { CHAOS: 'whole' },
           testTimeout: 180_000,
           hookTimeout: 420_000,
+          expect: { poll },
           fileParallelism: false,
         },
       },

@@ -4,6 +4,14 @@ import type { ClientBase } from 'pg'
 
 /** An answer. A `provisional` one is not stored, because a repeat may succeed later. */
 export type Answer = { status: number; body: string; provisional?: boolean }
+/** An answer with a body in JSON. */
+export const answer = (status: number, body: object): Answer => ({ status, body: JSON.stringify(body) })
+
+export const provisional = (status: number, body: object): Answer => ({
+  ...answer(status, body),
+  provisional: true,
+})
+
 /** The client's key of a request, and a hash of its body. */
 export type IdempotentRequest = { projectId: string; key: string; requestHash: string; at: Date }
 

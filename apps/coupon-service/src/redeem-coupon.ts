@@ -1,34 +1,33 @@
-import { type CartRefusal, type ClientDevice, type CouponRefusal, storeUnavailable } from '@waymark/contracts'
+import { type ClientDevice, storeUnavailable } from '@waymark/contracts'
 import { type Commit, type Database, retryConflicts } from '@waymark/database'
-import {
-  cartRefusalMessage,
-  discountCart,
-  exceedsBudget,
-  needsCart,
-  redemptionEventId,
-  refusalMessage,
-  refusalOf,
-  WorkBudget,
-} from '@waymark/domain'
+import { redemptionEventId, refusalOf } from '@waymark/domain'
 import { findShopper, resolveProfiles } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
-import type { ClientBase } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
+import { discountWanted, needsShopper, refusedOf, type Wanted } from './cart-outcome.ts'
 import { type Coupon, findCoupon, findCoupons, viewCoupon } from './coupon-queries.ts'
-import { type Answer, answerOnce, type IdempotentRequest } from './idempotency-queries.ts'
+import {
+  type Answer,
+  answer,
+  answerOnce,
+  type IdempotentRequest,
+  provisional,
+} from './idempotency-queries.ts'
 import {
   type Charge,
   claimCoupon,
   countForPool,
   countForProfile,
   type Granted,
+  type Limits,
   lockProfile,
   type Redeem,
   type Redemption,
-  storeAttempt,
   storeRedemption,
 } from './redemption-queries.ts'
-import { publishRedemption, type RecordConfig } from './redemption-records.ts'
+import { publishRedemption } from './redemption-records.ts'
+import { type Attempt, readAgain, refuse, refuseBy } from './redemption-refusal.ts'
+import { stateRefusalOf, withCounts } from './state-refusal.ts'
 
 /**
  * The project of the key and the device of the request, if known. `hidesProfile` for public keys, which must not learn
@@ -42,8 +41,9 @@ type Idempotency = Pick<IdempotentRequest, 'key' | 'requestHash'>
 const LOCK_TIMEOUT_MS = 2_000
 
 /**
- * Redeems coupons. All changes of a redemption and its stored answer are one transaction. Locks are taken in one order:
- * idempotency key, coupon, profile, pool, so that the most contended row is locked last.
+ * Redeems the coupons of a request, all of them or none. All changes and the stored answer are one transaction. Locks are
+ * taken in one order: idempotency key, profile, order, coupons, counts of the profile, pools, so that the most contended
+ * rows are locked last. Several coupons and pools are locked in the order of their ids.
  */
 export const createRedeemCoupon = ({
   db,
@@ -59,36 +59,21 @@ export const createRedeemCoupon = ({
     return profileId
   }
 
-  /** What the coupon grants for the cart of a request, or why not; undefined without a cart. */
-  const outcomeOf = async (coupon: Coupon, request: Redeem): Promise<CartOutcome | undefined> => {
-    const { cart, userId, visitorId } = request
-    if (!cart) return undefined
-    const { projectId, normalizedCode: code, pool } = coupon
-    const isNamed = userId !== null || visitorId !== null
-    const [others, known] = await Promise.all([
-      findCoupons(
-        db.pool,
-        projectId,
-        cart.otherCodes.filter((other) => other !== code),
-      ),
-      isNamed && needsShopper(coupon) ? findShopper(db.pool, { projectId, userId, visitorId }) : undefined,
-    ])
-    // The others may be redeemed by now, so neither their state nor their budget matters.
-    const rest = others.map(({ normalizedCode, pool }) => ({
-      code: normalizedCode,
-      pool: { ...pool, budget: null },
-    }))
-    const shopper = isNamed ? (known ?? { traits: {}, hasOrdered: false }) : undefined
-    const [outcome] = discountCart(cart, [{ code, pool }, ...rest], shopper, new WorkBudget())
-    if (!outcome || 'refusal' in outcome) return outcome
-    const { discountAmount, shippingDiscountAmount, items } = outcome.grant
-    return {
-      granted: {
-        discountAmount,
-        shippingDiscountAmount,
-        items: cart.items.map((item, place) => ({ ...item, discountAmount: items[place] ?? 0 })),
-      },
+  /** The coupons of the requested codes, or the answer that one does not exist. */
+  const findRequested = async (projectId: string, { codes, isList }: Redeem): Promise<Coupon[] | Answer> => {
+    const known = codes.filter((code) => code !== undefined)
+    const [code] = known
+    if (!isList) {
+      const coupon = code === undefined ? undefined : await findCoupon(db.pool, projectId, code)
+      return coupon ? [coupon] : NOT_FOUND
     }
+    const found = await findCoupons(db.pool, projectId, known)
+    const byCode = new Map(found.map((coupon) => [coupon.normalizedCode, coupon]))
+    const coupons = codes.map((code) => (code === undefined ? undefined : byCode.get(code)))
+    // Only the first one, so that a list does not help to guess codes.
+    const missing = coupons.indexOf(undefined)
+    if (missing >= 0) return provisional(404, { error: `codes.${missing} is not a coupon of this project` })
+    return coupons.filter((coupon) => coupon !== undefined)
   }
 
   /** @throws AppError unprocessable when the idempotency key belongs to another request */
@@ -97,25 +82,31 @@ export const createRedeemCoupon = ({
     request: Redeem,
     idempotency?: Idempotency,
   ): Promise<Answer & { replayed: boolean }> => {
-    const coupon = request.code === undefined ? undefined : await findCoupon(db.pool, projectId, request.code)
-    if (!coupon && !idempotency) return { ...NOT_FOUND, replayed: false }
+    const requested = await findRequested(projectId, request)
+    const coupons = Array.isArray(requested) ? requested : []
+    if (!Array.isArray(requested) && !idempotency) return { ...requested, replayed: false }
     const config = await projectConfigs.get(projectId)
-    // Only for an existing coupon, so that guessed codes create no profiles.
-    const profileId = coupon ? await resolve(projectId, request) : null
-    const outcome = coupon && (await outcomeOf(coupon, request))
+    // Only for existing coupons, so that guessed codes create no profiles.
+    const profileId = coupons.length > 0 ? await resolve(projectId, request) : null
+    const { userId, visitorId, cart } = request
+    const shopper =
+      cart && coupons.some(needsShopper)
+        ? await findShopper(db.pool, { projectId, userId, visitorId })
+        : undefined
 
-    const answerWith = (decide: (coupon: Coupon, attempt: Attempt) => Promise<Answer>) =>
+    const answerWith = (decide: (wanted: readonly Wanted[], attempt: Attempt) => Promise<Answer>) =>
       db.transaction(
         async (client, commit) => {
           const at = new Date(clock())
           const work = async (commitEarly?: Commit) => {
-            if (!coupon) return NOT_FOUND
+            if (!Array.isArray(requested)) return requested
             if (profileId !== null && !(await lockProfile(client, profileId)))
               throw storeUnavailable(undefined, 1)
-            const attempt = {
-              ...{ client, commitEarly, request, profileId, outcome, at, device, config, hidesProfile },
-            }
-            return decide(coupon, attempt)
+            const wanted = await discountWanted(client, coupons, request, shopper)
+            if (!wanted) return OTHER_ITEMS
+            return decide(wanted, {
+              ...{ client, commitEarly, request, profileId, at, device, config, hidesProfile },
+            })
           }
           if (!idempotency) return { ...(await work(commit)), replayed: false }
           return answerOnce({ client, commit }, { projectId, ...idempotency, at }, () => work())
@@ -128,76 +119,136 @@ export const createRedeemCoupon = ({
         return await answerWith(redeem)
       } catch (error) {
         if (!(error instanceof LimitReached)) throw error
-        return await answerWith(refuse)
+        const { couponId } = error
+        return await answerWith((wanted, attempt) =>
+          refuse(wanted.find(({ coupon }) => coupon.id === couponId) ?? first(wanted), attempt),
+        )
       }
     })
   }
 }
 
-/** What a coupon grants for a cart, or why it does not apply to it. */
-type CartOutcome = { granted: Granted } | { refusal: CartRefusal }
+/** A coupon cannot be redeemed after a change, which must be rolled back. */
+class LimitReached extends Error {
+  readonly couponId: string
 
-type Attempt = {
-  client: ClientBase
-  /** Undefined when the answer is stored in the same transaction. */
-  commitEarly: Commit | undefined
-  request: Redeem
-  profileId: string | null
-  /** Undefined without a cart. */
-  outcome: CartOutcome | undefined
-  at: Date
-  device: ClientDevice
-  config: RecordConfig
-  hidesProfile: boolean
+  constructor({ id }: Coupon) {
+    super()
+    this.couponId = id
+  }
 }
 
-/** A limit was reached after a change, which must be rolled back. */
-class LimitReached extends Error {}
+const first = (wanted: readonly Wanted[]): Wanted => {
+  const [one] = wanted
+  if (!one) throw new Error('a request to redeem has no code')
+  return one
+}
 
-/** Redeems the coupon, or answers why it cannot be redeemed. @throws LimitReached */
-const redeem = async (coupon: Coupon, attempt: Attempt): Promise<Answer> => {
-  const { client, commitEarly, request, profileId, outcome, at, device, config } = attempt
-  const { projectId, pool } = coupon
-  if (outcome === undefined ? needsCart(pool) : 'refusal' in outcome) return refuse(coupon, attempt)
-  const granted = outcome && 'granted' in outcome ? outcome.granted : undefined
-  const limits = await claimCoupon(client, coupon, profileId, at)
-  if (!limits) {
-    const current = await readAgain(coupon, attempt)
-    const becameAvailable = refusalOf(coupon, at.getTime()) && !refusalOf(current, at.getTime())
-    return becameAvailable ? redeem(current, attempt) : refuseBy(current, attempt)
+type Claim = Wanted & { limits: Limits; charge: Charge | undefined }
+
+/** Redeems the coupons, or answers why one of them cannot be redeemed. @throws LimitReached */
+const redeem = async (wanted: readonly Wanted[], attempt: Attempt): Promise<Answer> => {
+  const { client, commitEarly, profileId } = attempt
+  const refused = refusedOf(wanted, attempt.at.getTime())
+  if (refused) return refuse((await unavailableOf(wanted, attempt)) ?? refused, attempt)
+  const claims: Claim[] = []
+  for (const one of inOrderOf(wanted, ({ coupon }) => coupon.id)) {
+    const limits = await claimCoupon(client, one.coupon, profileId, attempt.at)
+    if (!limits) return claimFailed(wanted, one, attempt)
+    claims.push({ ...one, limits, charge: chargeOf(one, limits) })
   }
-  if (profileId !== null && !(await countForProfile(client, pool.id, profileId, limits.perProfileLimit)))
-    throw new LimitReached()
-  const redemption = redemptionOf(coupon, request, profileId, at)
-  const charge: Charge | undefined =
-    granted && pool.budget && limits.budgetAmount !== null
-      ? { discountAmount: granted.discountAmount, budgetAmount: limits.budgetAmount }
-      : undefined
-  // Created before either is sent, so that an error cannot commit only one of them.
-  const statements = [
-    storeRedemption(projectId, redemption, granted, charge),
-    publishRedemption(coupon, redemption, granted, config, device),
-  ]
+  const byPool = inOrderOf(claims, ({ coupon }) => coupon.pool.id)
+  if (profileId !== null)
+    for (const { coupon, limits } of byPool)
+      if (!(await countForProfile(client, coupon.pool.id, profileId, limits.perProfileLimit)))
+        throw new LimitReached(coupon)
+  const made = claims.map((claim) => ({ ...claim, redemption: redemptionOf(claim.coupon, attempt) }))
+  // Created before any is sent, so that an error cannot commit only some of them.
+  const statements = made.flatMap(({ coupon, redemption, outcome, charge }) => {
+    const granted = grantedBy(outcome)
+    return [
+      storeRedemption(coupon.projectId, redemption, granted, charge),
+      publishRedemption(coupon, redemption, granted, attempt.config, attempt.device),
+    ]
+  })
   const stored = statements.map((statement) => client.query(statement))
-  const counted = countForPool(client, pool.id, limits.maxRedemptions, charge)
+  const counted = byPool.map(({ coupon, limits, charge }) =>
+    countForPool(client, coupon.pool.id, limits.maxRedemptions, charge),
+  )
   // Without a limit the commit need not wait for the count, which releases the contended row earlier.
-  const committed = limits.maxRedemptions === null && !charge ? commitEarly?.() : undefined
-  const [count] = await Promise.all([counted, committed, ...stored])
-  if (count === undefined) throw new LimitReached()
+  const isLimited = claims.some(({ limits, charge }) => limits.maxRedemptions !== null || charge)
+  const committed = isLimited ? undefined : commitEarly?.()
+  const [counts] = await Promise.all([Promise.all(counted), committed, ...stored])
+  const countOf = new Map(byPool.map(({ coupon }, place) => [coupon.id, counts[place]]))
+  for (const { coupon } of claims) if (countOf.get(coupon.id) === undefined) throw new LimitReached(coupon)
+  const views = new Map(
+    made.map((one) => [one.coupon.id, viewRedeemed(one, countOf.get(one.coupon.id) ?? 0, attempt)]),
+  )
+  const redemptions = wanted.map(({ coupon }) => views.get(coupon.id) ?? {})
+  return answer(200, {
+    ok: true,
+    ...(attempt.request.isList ? { ...viewSum(wanted), redemptions } : redemptions[0]),
+  })
+}
+
+/** Of several coupons, the first that this person cannot redeem with any cart: others may only not combine with it. */
+const unavailableOf = async (
+  wanted: readonly Wanted[],
+  { client, request, at }: Attempt,
+): Promise<Wanted | undefined> => {
+  if (wanted.length === 1) return undefined
+  const { projectId } = first(wanted).coupon
+  const shopper = await findShopper(client, { ...request, projectId })
+  const coupons = wanted.map(({ coupon }) => coupon)
+  const person = await withCounts(client, coupons, shopper)
+  return wanted.find(({ coupon }) => stateRefusalOf(coupon, person, at.getTime()))
+}
+
+const inOrderOf = <T>(all: readonly T[], idOf: (one: T) => string): T[] =>
+  all.toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1))
+
+/** A coupon that became available since it was read is tried again, where nothing was changed. */
+const claimFailed = async (wanted: readonly Wanted[], failed: Wanted, attempt: Attempt): Promise<Answer> => {
+  const { coupon } = failed
+  const current = await readAgain(coupon, attempt)
+  const now = attempt.at.getTime()
+  const becameAvailable = refusalOf(coupon, now) && !refusalOf(current, now)
+  if (wanted.length > 1) throw becameAvailable ? storeUnavailable(undefined, 1) : new LimitReached(coupon)
+  return becameAvailable
+    ? redeem([{ ...failed, coupon: current }], attempt)
+    : refuseBy({ ...failed, coupon: current }, attempt)
+}
+
+const grantedBy = (outcome: Wanted['outcome']): Granted | undefined =>
+  outcome && 'granted' in outcome ? outcome.granted : undefined
+
+const chargeOf = ({ coupon, outcome }: Wanted, { budgetAmount }: Limits): Charge | undefined => {
+  const granted = grantedBy(outcome)
+  return granted && coupon.pool.budget && budgetAmount !== null
+    ? { discountAmount: granted.discountAmount, budgetAmount }
+    : undefined
+}
+
+const viewRedeemed = (
+  { coupon, limits, outcome, redemption }: Claim & { redemption: Redemption },
+  redeemed: number,
+  { at, hidesProfile }: Attempt,
+) => {
+  const { pool } = coupon
   const now: Coupon = {
     ...coupon,
     ...(pool.kind === 'unique' && { status: 'redeemed', redeemedAt: at }),
     // The claim succeeded, so the pool is ready even if it was not when it was read.
-    pool: { ...pool, status: 'ready', ...limits, redeemed: count },
+    pool: { ...pool, status: 'ready', ...limits, redeemed },
   }
-  return answer(200, {
-    ok: true,
+  const granted = grantedBy(outcome)
+  return {
     coupon: viewCoupon(now, at.getTime()),
     redemption: {
-      ...(attempt.hidesProfile ? { ...redemption, profileId: null } : redemption),
+      ...(hidesProfile ? { ...redemption, profileId: null } : redemption),
       ...(granted && viewGranted(granted)),
     },
-  })
+  }
 }
 
 const viewGranted = ({ items, ...amounts }: Granted) => ({
@@ -205,16 +256,26 @@ const viewGranted = ({ items, ...amounts }: Granted) => ({
   items: items.map(({ sku, discountAmount }) => ({ sku, discountAmount })),
 })
 
-/** Whether the rules of a coupon depend on the person. */
-const needsShopper = ({ pool: { rules } }: Coupon): boolean =>
-  rules?.firstOrderOnly === true || (rules?.condition ?? null) !== null
+/** The sum of what coupons grant for one cart. */
+const viewSum = (wanted: readonly Wanted[]) => {
+  const [one, ...others] = wanted.flatMap(({ outcome }) => grantedBy(outcome) ?? [])
+  if (!one) return {}
+  const sum = others.reduce(
+    (sum, granted): Granted => ({
+      discountAmount: sum.discountAmount + granted.discountAmount,
+      shippingDiscountAmount: sum.shippingDiscountAmount + granted.shippingDiscountAmount,
+      items: sum.items.map((item, place) => ({
+        ...item,
+        discountAmount: item.discountAmount + (granted.items[place]?.discountAmount ?? 0),
+      })),
+    }),
+    one,
+  )
+  return viewGranted(sum)
+}
 
-const redemptionOf = (
-  { id: couponId, pool }: Coupon,
-  { code: _code, eventId: relatedEventId, cart: _cart, ...rest }: Redeem,
-  profileId: string | null,
-  redeemedAt: Date,
-): Redemption => {
+const redemptionOf = ({ id: couponId, pool }: Coupon, { request, profileId, at }: Attempt): Redemption => {
+  const { codes: _codes, isList: _isList, eventId: relatedEventId, cart: _cart, ...rest } = request
   const id = uuidv7()
   return {
     id,
@@ -224,50 +285,12 @@ const redemptionOf = (
     ...rest,
     eventId: redemptionEventId(id),
     relatedEventId,
-    redeemedAt,
+    redeemedAt: at,
   }
 }
 
-const readAgain = async (coupon: Coupon, { client, request }: Attempt): Promise<Coupon> => {
-  const known =
-    request.code === undefined ? undefined : await findCoupon(client, coupon.projectId, request.code)
-  return known ?? coupon
-}
-
-const refuse = async (coupon: Coupon, attempt: Attempt): Promise<Answer> =>
-  refuseBy(await readAgain(coupon, attempt), attempt)
-
-/** Answers why a coupon in its current state cannot be redeemed, and stores the attempt. */
-const refuseBy = async (current: Coupon, attempt: Attempt): Promise<Answer> => {
-  const { client, request, profileId, outcome, at } = attempt
-  const refusal = refusalOf(current, at.getTime())
-  const lacksPerson = profileId === null && current.pool.perProfileLimit !== null
-  if (!refusal && lacksPerson && current.assignedProfileId === null)
-    return provisional(400, { error: 'This coupon is limited per person: userId or visitorId is required' })
-  if (!refusal && outcome === undefined && needsCart(current.pool))
-    return provisional(400, {
-      error: 'This coupon has rules or a budget: items and currency are required, as for validate',
-    })
-  const cartRefusal = outcome && cartRefusalOf(current, outcome)
-  if (!refusal && cartRefusal === 'person_required')
-    return provisional(400, { error: cartRefusalMessage[cartRefusal] })
-  // Without a refusal the coupon is assigned to another person, or the person's limit is reached.
-  const reason: CouponRefusal | CartRefusal = refusal ?? cartRefusal ?? 'already_redeemed'
-  await storeAttempt(client, current, { ...request, reason, profileId, at })
-  const refused = { error: messageOf[reason], reason }
-  return reason === 'pool_not_ready' ? provisional(409, refused) : answer(409, refused)
-}
-
-const messageOf = { ...refusalMessage, ...cartRefusalMessage }
-
-/** Why a coupon does not apply to a cart, with the budget in its current state. */
-const cartRefusalOf = ({ pool }: Coupon, outcome: CartOutcome): CartRefusal | undefined => {
-  if ('refusal' in outcome) return outcome.refusal
-  return exceedsBudget(pool, outcome.granted.discountAmount) ? 'budget_exhausted' : undefined
-}
-
-const answer = (status: number, body: object): Answer => ({ status, body: JSON.stringify(body) })
-
-const provisional = (status: number, body: object): Answer => ({ ...answer(status, body), provisional: true })
-
 const NOT_FOUND = provisional(404, { error: 'Not found' })
+const OTHER_ITEMS = provisional(400, {
+  error:
+    'items and currency must be those of the earlier redemptions of this orderId: roll these back first, or redeem with another orderId',
+})

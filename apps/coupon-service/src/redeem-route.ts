@@ -71,7 +71,7 @@ export const parseRedeem = (body: unknown): Redeem => {
       `metadata takes ${bytes} bytes; ${MAX_COUPON_METADATA_BYTES} are allowed`,
     )
   return {
-    code: normalizeCode(request.code),
+    ...parseCodes(request),
     visitorId: request.visitorId ?? null,
     userId: request.userId ?? null,
     orderId: request.orderId ?? null,
@@ -83,18 +83,32 @@ export const parseRedeem = (body: unknown): Redeem => {
   }
 }
 
+const parseCodes = (request: RedeemRequest): Pick<Redeem, 'codes' | 'isList'> => {
+  const codes = requireCodes(request).map(normalizeCode)
+  const second = codes.findIndex((code, place) => code !== undefined && codes.indexOf(code) < place)
+  if (second >= 0)
+    throw new AppError('bad_request', `codes.${second} occurs twice; each code is allowed once`)
+  return { codes, isList: request.codes !== undefined }
+}
+
+/** The codes of a request. @throws AppError bad_request without codes, and with both kinds */
+export const requireCodes = ({ code, codes }: Pick<RedeemRequest, 'code' | 'codes'>): readonly string[] => {
+  if ((code === undefined) === (codes === undefined))
+    throw new AppError('bad_request', 'Exactly one of code and codes is required')
+  return codes ?? [code ?? '']
+}
+
 const parseRedeemedCart = (
-  { items, shippingAmount, otherCodes }: RedeemRequest,
+  { items, shippingAmount, codes }: RedeemRequest,
   currency: string | null,
 ): Redeem['cart'] => {
   if (items === undefined) {
-    if (shippingAmount !== undefined || otherCodes !== undefined)
-      throw new AppError('bad_request', 'items is required beside shippingAmount and otherCodes')
+    if (shippingAmount !== undefined || codes !== undefined)
+      throw new AppError('bad_request', 'items is required beside shippingAmount and codes')
     return null
   }
   if (currency === null) throw new AppError('bad_request', 'currency is required beside items, such as EUR')
-  const cart = requireCountable({ currency, items, shippingAmount: shippingAmount ?? 0 })
-  return { ...cart, otherCodes: (otherCodes ?? []).map(normalizeCode).filter((code) => code !== undefined) }
+  return requireCountable({ currency, items, shippingAmount: shippingAmount ?? 0 })
 }
 
 /** @throws AppError bad_request when the total of a cart is not a safe integer */

@@ -1,13 +1,15 @@
 import type { CartRefusal, CouponRefusal, GrantedItem } from '@waymark/contracts'
-import type { Cart } from '@waymark/domain'
+import type { Cart, OrderRedemption } from '@waymark/domain'
 import type { ClientBase, QueryConfig } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import type { Coupon } from './coupon-queries.ts'
 
 /** A request to redeem; absent fields are null. */
 export type Redeem = {
-  /** Normalized; undefined when no coupon can have it. */
-  code: string | undefined
+  /** Normalized, each once; undefined where no coupon can have it. */
+  codes: readonly (string | undefined)[]
+  /** Whether the request has `codes` instead of `code`. */
+  isList: boolean
   visitorId: string | null
   userId: string | null
   orderId: string | null
@@ -17,15 +19,14 @@ export type Redeem = {
   /** The client's own event of the redemption. */
   eventId: string | null
   metadata: Record<string, unknown>
-  /** The cart, and the normalized codes of its other coupons. */
-  cart: (Cart & { otherCodes: readonly string[] }) | null
+  cart: Cart | null
 }
 
 /** What a redemption for a cart grants, in minor units. */
 export type Granted = { discountAmount: number; shippingDiscountAmount: number; items: GrantedItem[] }
 
 /** A redemption. */
-export type Redemption = Omit<Redeem, 'code' | 'eventId' | 'cart'> & {
+export type Redemption = Omit<Redeem, 'codes' | 'isList' | 'eventId' | 'cart'> & {
   id: string
   couponId: string
   poolId: string
@@ -45,8 +46,37 @@ export const lockProfile = async (client: ClientBase, profileId: string): Promis
   return rowCount !== 0
 }
 
+const LOCK_ORDER = `SELECT pg_advisory_xact_lock(hashtextextended('order:' || $1 || ':' || $2, 0))`
+const REDEMPTIONS_OF_ORDER = `
+  SELECT r.items, r.shipping_discount_amount::float8 AS "shippingAmount", r.currency,
+    json_build_object('id', p.id, 'stackable', p.stackable) AS pool
+  FROM coupon.redemptions r JOIN coupon.pools p ON p.id = r.pool_id
+  WHERE r.project_id = $1 AND r.order_id = $2 AND r.items IS NOT NULL AND r.rolled_back_at IS NULL`
+
+/**
+ * The redemptions of an order with items that are not rolled back. Prevents others until the transaction ends: an order
+ * has no row of its own to lock.
+ */
+export const lockOrder = async (
+  client: ClientBase,
+  { projectId, orderId }: { projectId: string; orderId: string },
+): Promise<(OrderRedemption & { currency: string })[]> => {
+  const values = [projectId, orderId]
+  await client.query({ name: 'lock-order', text: LOCK_ORDER, values })
+  const { rows } = await client.query<OrderRedemption & { currency: string }>({
+    name: 'redemptions-of-order',
+    text: REDEMPTIONS_OF_ORDER,
+    values,
+  })
+  return rows
+}
+
 /** The limits of a pool when its coupon is claimed. `budgetAmount` in minor units. */
-type Limits = { perProfileLimit: number | null; maxRedemptions: number | null; budgetAmount: number | null }
+export type Limits = {
+  perProfileLimit: number | null
+  maxRedemptions: number | null
+  budgetAmount: number | null
+}
 
 // The rules of `refusalOf`, for the locked row.
 const REDEEMABLE = `

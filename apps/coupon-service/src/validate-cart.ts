@@ -6,12 +6,12 @@ import {
   discountCart,
   normalizeCode,
   refusalMessage,
-  refusalOf,
   WorkBudget,
 } from '@waymark/domain'
-import { countsOfShopper, findShopper, type KnownShopper } from '@waymark/pipeline'
+import { findShopper } from '@waymark/pipeline'
 import type { CorePlatform } from '@waymark/service-kit'
 import { type Coupon, findCoupons } from './coupon-queries.ts'
+import { stateRefusalOf, withCounts } from './state-refusal.ts'
 
 /** A cart, the codes as they were entered, and the person by their ids, if known. */
 export type CartRequest = {
@@ -37,13 +37,11 @@ export const createValidateCart =
   async (projectId: string, { codes: texts, userId, visitorId, cart }: CartRequest) => {
     const normalized = texts.map((text) => normalizeCode(text))
     const wanted = [...new Set(normalized)].filter((code) => code !== undefined)
-    const isNamed = userId !== null || visitorId !== null
     const [found, shopper] = await Promise.all([
       findCoupons(db, projectId, wanted),
-      isNamed ? findShopper(db, { projectId, userId, visitorId }) : undefined,
+      findShopper(db, { projectId, userId, visitorId }),
     ])
-    const limited = found.filter(({ pool }) => pool.perProfileLimit !== null).map(({ pool }) => pool.id)
-    const counts = shopper && limited.length > 0 ? await countsOfShopper(db, limited, shopper) : NO_COUNTS
+    const person = await withCounts(db, found, shopper)
     const byCode = new Map(found.map((coupon) => [coupon.normalizedCode, coupon]))
 
     const codes = texts.map((text, place): Code => {
@@ -52,43 +50,18 @@ export const createValidateCart =
       if (!coupon) return { text, refusal: 'not_found', display: text }
       const refused = (refusal: CodeRefusal) => ({ text, refusal, display: coupon.code })
       if (normalized.indexOf(code) !== place) return refused('duplicate')
-      const refusal = stateRefusalOf(coupon, { isNamed, shopper, counts, now: clock() })
+      const refusal = stateRefusalOf(coupon, person, clock())
       return refusal === undefined ? { text, coupon } : refused(refusal)
     })
     const usable = codes.flatMap((code) => ('coupon' in code ? [code.coupon] : []))
-    const person = isNamed ? (shopper ?? { traits: {}, hasOrdered: false }) : undefined
     const outcomes = discountCart(
       cart,
       usable.map(({ normalizedCode, pool }) => ({ code: normalizedCode, pool })),
-      person,
+      shopper,
       new WorkBudget(),
     )
     return viewResult(cart, codes, new Map(usable.map((coupon, place) => [coupon, outcomes[place]])))
   }
-
-const NO_COUNTS: ReadonlyMap<string, number> = new Map()
-
-type Redeemer = {
-  isNamed: boolean
-  shopper: KnownShopper | undefined
-  counts: ReadonlyMap<string, number>
-  now: number
-}
-
-/** Why a redemption would be refused with any cart. */
-const stateRefusalOf = (
-  coupon: Coupon,
-  { isNamed, shopper, counts, now }: Redeemer,
-): CodeRefusal | undefined => {
-  const { assignedProfileId, pool } = coupon
-  const refusal = refusalOf(coupon, now)
-  if (refusal !== undefined) return refusal
-  if (assignedProfileId !== null && !shopper?.profileIds.includes(assignedProfileId))
-    return 'already_redeemed'
-  if (pool.perProfileLimit === null) return undefined
-  if (!isNamed) return 'person_required'
-  return (counts.get(pool.id) ?? 0) >= pool.perProfileLimit ? 'already_redeemed' : undefined
-}
 
 /** A code in the answer. */
 type ViewedCode = {

@@ -1,5 +1,4 @@
 import {
-  AppError,
   currencyOf,
   MAX_CART_BODY_BYTES,
   validateCoupons as operation,
@@ -8,7 +7,7 @@ import {
 } from '@waymark/contracts'
 import { type CorePlatform, keyRoute, type Route } from '@waymark/service-kit'
 import type { MissLimit } from './look-up-route.ts'
-import { requireCountable } from './redeem-route.ts'
+import { requireCodes, requireCountable } from './redeem-route.ts'
 import type { CartRequest, createValidateCart } from './validate-cart.ts'
 
 type Deps = {
@@ -37,12 +36,10 @@ const requireFewMisses =
 
 /** Reads the body of a request to validate a cart. @throws AppError bad_request */
 export const parseCart = (body: unknown): CartRequest => {
-  const { code, codes, ...request } = requireValid(validateRequest, body)
-  if ((code === undefined) === (codes === undefined))
-    throw new AppError('bad_request', 'Exactly one of code and codes is required')
+  const request = requireValid(validateRequest, body)
   const { items, shippingAmount = 0 } = request
   return {
-    codes: codes ?? [code ?? ''],
+    codes: requireCodes(request),
     userId: request.userId ?? null,
     visitorId: request.visitorId ?? null,
     cart: requireCountable({ currency: currencyOf(request.currency) ?? '', items, shippingAmount }),

@@ -2,6 +2,7 @@ import type { IngestRecord } from '@waymark/contracts'
 import { type Database, isTransient } from '@waymark/database'
 import { resolveProfiles } from '@waymark/pipeline'
 import { services } from '@waymark/testing'
+import fc from 'fast-check'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createRedeemCoupon } from '../src/redeem-coupon.ts'
@@ -47,6 +48,16 @@ describe.skipIf(!services)('carts', () => {
       replayed,
     } = await redeemCoupon({ projectId, device }, parseRedeem(body), idempotency)
     return { status, replayed, text, body: JSON.parse(text) }
+  }
+  /** Repeats requests that timed out without effect, as clients do. */
+  const redeemInTheEnd: typeof redeem = async (...request) => {
+    for (;;) {
+      try {
+        return await redeem(...request)
+      } catch (error) {
+        if (!isTransient(error)) throw error
+      }
+    }
   }
   const countsOf = async (poolId: string) =>
     db.prisma.couponPoolCount.findUniqueOrThrow({ where: { poolId } })
@@ -268,34 +279,327 @@ describe.skipIf(!services)('carts', () => {
       })
       expect((await countsOf(pool.id)).redeemed).toBe(0)
     })
+  })
 
-    it('grants each of several codes what was validated for all of them', async () => {
-      await createPool(db, projectId, { codes: ['TENTH'], stackable: true })
-      await createPool(db, projectId, { codes: ['FIVE'], stackable: true, discount: euros(500) })
-      await createPool(db, projectId, { codes: ['ALONE'], discount: euros(100) })
-      const { coupons } = await validate({ codes: ['FIVE', 'TENTH'] })
-      const codes = ['FIVE', 'TENTH']
-      for (const [place, code] of codes.entries()) {
-        const { body } = await redeem({ code, ...cart, otherCodes: codes })
-        expect(body.redemption.discountAmount).toBe(coupons[place]?.discountAmount)
+  describe('redeeming several codes', () => {
+    const [FIVE, TENTH, SHIP] = [
+      { codes: ['FIVE'], stackable: true, discount: euros(500) },
+      { codes: ['TENTH'], stackable: true },
+      { codes: ['SHIP'], stackable: true, discount: { type: 'free_shipping' } },
+    ]
+
+    it('grants what was validated for all of them, in the order of the request', async () => {
+      for (const values of [FIVE, TENTH, SHIP]) await createPool(db, projectId, values)
+      const codes = ['SHIP', 'FIVE', 'tenth']
+      const { coupons, ...sums } = await validate({ codes })
+      const first = await redeem({ codes, ...cart, userId: 'ann', orderId: 'o' }, 'key')
+      expect(first.status).toBe(200)
+      const { ok, redemptions, ...granted } = first.body
+      expect({ valid: ok, ...granted }).toEqual(sums)
+      type Redeemed = { coupon: { code: string; status: string }; redemption: { discountAmount: number } }
+      expect(
+        redemptions.map(({ coupon, redemption }: Redeemed) => [
+          coupon.code,
+          coupon.status,
+          redemption.discountAmount,
+        ]),
+      ).toEqual(coupons.map(({ code, discountAmount }) => [code, 'redeemed', discountAmount]))
+      const stored = await db.prisma.couponRedemption.findMany({ where: { projectId, orderId: 'o' } })
+      expect(stored).toHaveLength(3)
+      expect(new Set(stored.map(({ redeemedAt }) => redeemedAt.getTime())).size).toBe(1)
+      const { rows } = await db.pool.query('SELECT topic FROM ingest.outbox')
+      expect(rows.filter(({ topic }) => topic === 'coupons.redeemed.v1')).toHaveLength(3)
+      expect(await redeem({ codes, ...cart, userId: 'ann', orderId: 'o' }, 'key')).toEqual({
+        ...first,
+        replayed: true,
+      })
+    })
+
+    it('names the coupon that this person cannot redeem, not one that does not combine with it', async () => {
+      const alone = { kind: 'shared', discount: euros(3_000) }
+      await createPool(db, projectId, FIVE)
+      const used = await createPool(db, projectId, { ...alone, codes: ['ONCE'], perProfileLimit: 1 })
+      const hers = await createPool(db, projectId, { codes: ['HERS'], discount: euros(3_000) })
+      const bea = await profileOf('bea')
+      await db.pool.query('UPDATE coupon.coupons SET assigned_profile_id = $2 WHERE pool_id = $1', [
+        hers.id,
+        bea,
+      ])
+      const ann = { ...cart, userId: 'ann' }
+      expect((await redeem({ code: 'ONCE', ...ann })).status).toBe(200)
+      for (const code of ['ONCE', 'HERS']) {
+        const validated = await validate({ codes: ['FIVE', code], userId: 'ann' })
+        expect(validated.coupons.map(({ valid }) => valid)).toEqual([true, false])
+        expect(await redeem({ codes: ['FIVE', code], ...ann })).toMatchObject({
+          status: 409,
+          body: { reason: 'already_redeemed', code },
+        })
       }
-      expect((await redeem({ code: 'ALONE', ...cart, otherCodes: codes })).body.reason).toBe('not_stackable')
-      expect((await redeem({ code: 'ALONE', ...cart, otherCodes: ['UNKNOWN'] })).status).toBe(200)
+      expect((await redeem({ codes: ['FIVE', 'ONCE'], ...cart })).status).toBe(400)
+      expect((await countsOf(used.id)).redeemed).toBe(1)
+      // Without it, as the answer says, the other one is redeemed.
+      expect((await redeem({ codes: ['FIVE'], ...ann })).body.discountAmount).toBe(500)
+    })
+
+    it('redeems none when one cannot be redeemed, and names it', async () => {
+      const pools = [await createPool(db, projectId, FIVE), await createPool(db, projectId, TENTH)]
+      await createPool(db, projectId, { codes: ['ALONE'], discount: euros(1) })
+      await createPool(db, projectId, { codes: ['LATE'], stackable: true, expiresAt: new Date(0) })
+      const full = await createPool(db, projectId, { codes: ['FULL'], stackable: true, maxRedemptions: 1 })
+      await db.prisma.couponPoolCount.update({ where: { poolId: full.id }, data: { redeemed: 1 } })
+      await createPool(db, projectId, { ...FIVE, codes: ['POOR'], budgetAmount: 499, budgetCurrency: 'EUR' })
+      const refused = async (code: string) => {
+        const { status, body } = await redeem({ codes: ['FIVE', code, 'TENTH'], ...cart, userId: 'ann' })
+        return [status, body.reason, body.code]
+      }
+      expect(await refused('ALONE')).toEqual([409, 'not_stackable', 'ALONE'])
+      expect(await refused('LATE')).toEqual([409, 'expired', 'LATE'])
+      expect(await refused('FULL')).toEqual([409, 'already_redeemed', 'FULL'])
+      expect(await refused('POOR')).toEqual([409, 'budget_exhausted', 'POOR'])
+      // It would grant most, so that the others do not combine with it.
+      await createPool(db, projectId, { codes: ['PAST'], discount: euros(3_000), expiresAt: new Date(0) })
+      expect(await refused('PAST')).toEqual([409, 'expired', 'PAST'])
+      expect(await redeem({ codes: ['FIVE', 'NONE', 'NEITHER'], ...cart })).toMatchObject({
+        status: 404,
+        body: { error: 'codes.1 is not a coupon of this project' },
+      })
+      for (const { id } of pools) {
+        expect(await countsOf(id)).toMatchObject({ redeemed: 0, granted: 0n })
+        expect(await redemptionsOf(id)).toEqual([])
+      }
+      expect(await db.prisma.coupon.count({ where: { projectId, status: 'redeemed' } })).toBe(0)
+      expect(
+        (await db.prisma.couponAttempt.findMany({ where: { projectId } })).map(({ reason }) => reason),
+      ).toEqual(['not_stackable', 'expired', 'already_redeemed', 'budget_exhausted', 'expired'])
+      expect((await redeem({ codes: ['TENTH', 'FIVE'], ...cart })).status).toBe(200)
+    })
+
+    it('grants the sum that was validated for any cart, in any order of the codes', async () => {
+      const discount = fc.oneof(
+        fc.record({
+          type: fc.constant('percent'),
+          value: fc.integer({ min: 1, max: 1_000 }).map((n) => n / 10),
+        }),
+        fc.record({
+          type: fc.constant('amount'),
+          value: fc.nat({ max: 5_000 }),
+          currency: fc.constant('EUR'),
+        }),
+        fc.record({ type: fc.constant('free_shipping') }),
+        fc.record({
+          type: fc.constant('buy_x_get_y'),
+          buyQuantity: fc.integer({ min: 1, max: 2 }),
+          getQuantity: fc.integer({ min: 1, max: 2 }),
+        }),
+      )
+      const item = fc.record({
+        sku: fc.constantFrom('a', 'b', 'c'),
+        quantity: fc.integer({ min: 1, max: 4 }),
+        unitAmount: fc.nat({ max: 3_000 }),
+      })
+      const pools = fc.array(fc.record({ discount, stackable: fc.boolean() }), { minLength: 1, maxLength: 5 })
+      const carts = fc.record({
+        items: fc.array(item, { minLength: 1, maxLength: 8 }),
+        shippingAmount: fc.nat({ max: 900 }),
+      })
+      await fc.assert(
+        fc.asyncProperty(
+          pools,
+          carts,
+          fc.infiniteStream(fc.nat()),
+          async (all, { items, shippingAmount }, keys) => {
+            const codes: string[] = []
+            for (const values of all)
+              codes.push(...(await createPool(db, projectId, { ...values, kind: 'shared', codes: 1 })).codes)
+            const body = { currency: 'EUR', items, shippingAmount }
+            const { coupons, ...sums } = await validate({ codes, ...body })
+            const valid = codes
+              .filter((_code, place) => coupons[place]?.valid)
+              .map((code) => ({ code, key: keys.next().value ?? 0 }))
+              .sort((a, b) => a.key - b.key)
+              .map(({ code }) => code)
+            if (valid.length === 0) return
+            const { status, body: redeemed } = await redeem({ codes: valid, ...body })
+            const { redemptions, ok: _ok, ...granted } = redeemed
+            const { valid: _valid, ...validated } = sums
+            expect({ status, ...granted }).toEqual({ status: 200, ...validated })
+            const amounts: number[] = redemptions.map(
+              ({ redemption }: { redemption: { discountAmount: number } }) => redemption.discountAmount,
+            )
+            expect(amounts.reduce((sum, amount) => sum + amount, 0)).toBe(validated.discountAmount)
+            const cost = items.reduce(
+              (sum, { quantity, unitAmount }) => sum + quantity * unitAmount,
+              shippingAmount,
+            )
+            expect(validated.discountAmount).toBeLessThanOrEqual(cost)
+          },
+        ),
+        { numRuns: 40 },
+      )
+    })
+
+    it('keeps budgets and limits in 200 concurrent requests with several codes, without a deadlock', async () => {
+      const share = { kind: 'shared', stackable: true }
+      const pools = [
+        await createPool(db, projectId, {
+          ...share,
+          codes: ['CODEA'],
+          budgetAmount: 20_000,
+          budgetCurrency: 'EUR',
+        }),
+        await createPool(db, projectId, {
+          ...share,
+          codes: ['CODEB'],
+          maxRedemptions: 120,
+          discount: euros(50),
+        }),
+        await createPool(db, projectId, {
+          ...share,
+          codes: ['CODEC'],
+          perProfileLimit: 4,
+          discount: euros(20),
+        }),
+        await createPool(db, projectId, { ...share, codes: ['CODED'], discount: { type: 'free_shipping' } }),
+      ]
+      const conflicts: unknown[] = []
+      const watched = (from: Database): Database => ({
+        ...from,
+        transaction: (...run) =>
+          from.transaction(...run).catch((error) => {
+            if (error.code === '40P01') conflicts.push(error)
+            throw error
+          }),
+      })
+      const [one, two] = [watched(db), watched(other)]
+      // Each pair of codes in each of both orders, and all of them in four orders.
+      const lists = ['AB', 'BA', 'BC', 'CB', 'CA', 'AC', 'ABCD', 'DCBA', 'BDAC', 'CADB'].map((list) =>
+        [...list].map((letter) => `CODE${letter}`),
+      )
+      const requests = Array.from({ length: 200 }, (_, n) => {
+        const items = [{ sku: 'a', quantity: 1, unitAmount: 2_000 + 10 * n }]
+        const person = { userId: `u${n % 20}`, orderId: `o${n}` }
+        return {
+          codes: lists[n % lists.length] ?? [],
+          currency: 'EUR',
+          items,
+          shippingAmount: 490,
+          ...person,
+        }
+      })
+      const answers = await Promise.all(
+        requests.map((body, n) => redeemInTheEnd(body, undefined, n % 2 === 0 ? one : two)),
+      )
+      expect(conflicts).toEqual([])
+      const stored = await db.prisma.couponRedemption.findMany({ where: { projectId } })
+      const byOrder = Map.groupBy(stored, ({ orderId }) => orderId)
+      answers.forEach(({ status, body }, n) => {
+        const { codes, orderId } = requests[n] ?? { codes: [], orderId: '' }
+        const ofOrder = byOrder.get(orderId) ?? []
+        expect(ofOrder).toHaveLength(status === 200 ? codes.length : 0)
+        if (status !== 200) return
+        expect(ofOrder.reduce((sum, { discountAmount }) => sum + Number(discountAmount), 0)).toBe(
+          body.discountAmount,
+        )
+      })
+      const [a, b, c] = await Promise.all(pools.map(({ id }) => countsOf(id)))
+      const charged = stored.reduce((sum, { budgetCharge }) => sum + Number(budgetCharge), 0)
+      expect(Number(a?.granted)).toBe(charged)
+      expect(charged).toBeLessThanOrEqual(20_000)
+      expect(b?.redeemed).toBeLessThanOrEqual(120)
+      for (const [place, count] of [a, b, c].entries())
+        expect(count?.redeemed).toBe(stored.filter(({ poolId }) => poolId === pools[place]?.id).length)
+      const ofPersons = Map.groupBy(
+        stored.filter(({ poolId }) => poolId === pools[2]?.id),
+        ({ profileId }) => profileId,
+      )
+      for (const [, redeemed] of ofPersons) expect(redeemed.length).toBeLessThanOrEqual(4)
+      expect(new Set(answers.map(({ status, body }) => body.reason ?? status))).toEqual(
+        new Set([200, 'budget_exhausted', 'already_redeemed']),
+      )
+    })
+  })
+
+  describe('redeeming for one order again', () => {
+    const codes = async () => {
+      await createPool(db, projectId, { codes: ['FIVE'], stackable: true, discount: euros(500) })
+      await createPool(db, projectId, {
+        codes: ['HALF'],
+        stackable: true,
+        discount: { type: 'percent', value: 50 },
+      })
+      await createPool(db, projectId, { codes: ['ALONE'], discount: euros(100) })
+    }
+
+    it('applies to what the earlier redemptions left', async () => {
+      await codes()
+      const order = { ...cart, orderId: 'o' }
+      expect((await redeem({ code: 'FIVE', ...order })).body.redemption.discountAmount).toBe(500)
+      expect(await redeem({ code: 'ALONE', ...order })).toMatchObject({
+        status: 409,
+        body: { reason: 'not_stackable' },
+      })
+      // Half of 3990 - 500.
+      expect((await redeem({ code: 'HALF', ...order })).body.redemption.discountAmount).toBe(1745)
+      // Another order, one of another project, and one without an id have nothing in common with it.
+      expect((await redeem({ code: 'ALONE', ...cart, orderId: 'p' })).status).toBe(200)
+      const first = projectId
+      projectId = await createProject(db)
+      await codes()
+      expect((await redeem({ code: 'HALF', ...order })).body.redemption.discountAmount).toBe(1995)
+      expect((await redeem({ code: 'ALONE', ...cart })).status).toBe(200)
+      projectId = first
+    })
+
+    it('is refused for other items or another currency, unless the earlier redemption is rolled back', async () => {
+      await codes()
+      const order = { ...cart, orderId: 'o' }
+      await redeem({ code: 'FIVE', ...order })
+      const items = [...shirts, { sku: 'mug', quantity: 1, unitAmount: 100_000 }]
+      for (const other of [{ items }, { currency: 'USD' }])
+        expect(await redeem({ code: 'HALF', ...order, ...other }, 'key')).toMatchObject({
+          status: 400,
+          body: {
+            error: expect.stringContaining('items and currency must be those of the earlier redemptions'),
+          },
+        })
+      await db.prisma.couponRedemption.updateMany({
+        where: { projectId, orderId: 'o' },
+        data: { rolledBackAt: new Date() },
+      })
+      expect((await redeem({ code: 'HALF', ...order, items }, 'key')).body.redemption.discountAmount).toBe(
+        51_995,
+      )
+    })
+
+    it('ignores redemptions without items', async () => {
+      await createPool(db, projectId, { codes: ['PLAIN'] })
+      await codes()
+      expect((await redeem({ code: 'PLAIN', orderId: 'o' })).status).toBe(200)
+      expect((await redeem({ code: 'ALONE', ...cart, orderId: 'o' })).status).toBe(200)
+    })
+
+    it('never grants more than the cart costs to concurrent requests', async () => {
+      const pools = await Promise.all(
+        Array.from({ length: 40 }, (_, n) =>
+          createPool(db, projectId, { codes: [`CODE${n}X`], stackable: true, discount: euros(300) }),
+        ),
+      )
+      const answers = await Promise.all(
+        pools.map(({ codes: [code] }, n) =>
+          redeemInTheEnd({ code, ...cart, orderId: 'o' }, undefined, n % 2 === 0 ? db : other),
+        ),
+      )
+      const amounts = answers.map(({ body }) => body.redemption.discountAmount)
+      // 13 times 300 of 3990, then what is left, then nothing.
+      expect(amounts.toSorted((a, b) => b - a)).toEqual([
+        ...Array.from({ length: 13 }, () => 300),
+        90,
+        ...Array.from({ length: 26 }, () => 0),
+      ])
     })
   })
 
   describe('a budget', () => {
-    /** Repeats requests that timed out without effect, as clients do. */
-    const redeemInTheEnd: typeof redeem = async (...request) => {
-      for (;;) {
-        try {
-          return await redeem(...request)
-        } catch (error) {
-          if (!isTransient(error)) throw error
-        }
-      }
-    }
-
     it.each(['shared', 'unique'])(
       'is never exceeded by 200 concurrent redemptions of %s codes',
       async (kind) => {
@@ -398,13 +702,17 @@ describe.skipIf(!services)('carts', () => {
       expect(() => parseCart({ ...cart, codes: [] })).toThrow(/^codes /)
       expect(() => parseCart({ ...cart, code: 'A', codes: ['B'] })).toThrow('Exactly one of code and codes')
       expect(() => parseCart(cart)).toThrow('Exactly one of code and codes')
-      expect(() => parseRedeem({ code: 'A', ...cart, otherCodes: codes(9) })).not.toThrow()
-      expect(() => parseRedeem({ code: 'A', ...cart, otherCodes: codes(10) })).toThrow(/^otherCodes /)
+      expect(() => parseRedeem({ ...cart, codes: codes(10) })).not.toThrow()
+      expect(() => parseRedeem({ ...cart, codes: codes(11) })).toThrow(/^codes /)
+      expect(() => parseRedeem({ ...cart, codes: [] })).toThrow(/^codes /)
+      expect(() => parseRedeem({ ...cart, code: 'A', codes: ['B'] })).toThrow('Exactly one of code and codes')
+      expect(() => parseRedeem({})).toThrow('Exactly one of code and codes')
+      expect(() => parseRedeem({ ...cart, codes: ['ab-c', 'X', 'ABC'] })).toThrow('codes.2 occurs twice')
     })
 
     it('fields that need others', () => {
       expect(() => parseRedeem({ code: 'A', items: shirts })).toThrow(/^currency is required beside items/)
-      expect(() => parseRedeem({ code: 'A', otherCodes: ['B'] })).toThrow(/^items is required beside/)
+      expect(() => parseRedeem({ codes: ['A'] })).toThrow(/^items is required beside/)
       expect(() => parseRedeem({ code: 'A', shippingAmount: 1 })).toThrow(/^items is required beside/)
     })
   })

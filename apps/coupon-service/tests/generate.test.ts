@@ -47,7 +47,7 @@ describe.skipIf(!services)('generating codes', () => {
       prefix: 'SPRING',
     })
     const first = startWorker()
-    await eventually('it is under way', async () => (await poolOf(id)).generated >= 20_000)
+    await eventually('it is under way', async () => (await poolOf(id)).generated > 0)
     await first.kill()
     const half = await poolOf(id)
     expect(half).toMatchObject({ status: 'generating' })

@@ -1,16 +1,32 @@
 import { exposures } from '@waymark/contracts'
 import { createAssignCoupon, createBackgroundPublisher, resolveProfiles } from '@waymark/pipeline'
-import { type CorePlatform, limiterBySize, rateLimit, type Service, untilStopped } from '@waymark/service-kit'
+import {
+  type Config,
+  type CorePlatform,
+  limiterBySize,
+  rateLimit,
+  readConfig,
+  type Service,
+  untilStopped,
+} from '@waymark/service-kit'
+import { flagStreamConfig } from './config.ts'
 import { createDecide } from './decide.ts'
 import { decideRoute } from './decide-route.ts'
 import { createExpose } from './expose.ts'
 import { createFindPerson } from './find-person.ts'
+import { flagStreamRoute } from './flag-stream-route.ts'
+import { createFlagStreams } from './flag-streams.ts'
 import { ofrepRoutes } from './ofrep-routes.ts'
 import { reportExposuresRoute } from './report-exposures.ts'
 import { createAssignVariantCoupon } from './variant-coupon.ts'
 
+export { flagStreamConfig } from './config.ts'
+
 /** Decides which variant a person sees. */
-export const createDecisionService = (platform: CorePlatform): Service => {
+export const createDecisionService = (
+  platform: CorePlatform,
+  flagStreams: Config<typeof flagStreamConfig> = readConfig(flagStreamConfig, {}),
+): Service => {
   const { db, bus, cache, marks, log, apiKeys, projectConfigs, frequencyCaps, limits, clock, steadyClock } =
     platform
   const publisher = createBackgroundPublisher({ topic: exposures, lane: 'exposures', bus, db, log })
@@ -31,6 +47,7 @@ export const createDecisionService = (platform: CorePlatform): Service => {
     expose,
     clock,
   })
+  const streams = createFlagStreams({ ...platform, limits: flagStreams })
   const limit = (bucket: string) =>
     rateLimit({
       limiter: limiterBySize(platform),
@@ -42,8 +59,9 @@ export const createDecisionService = (platform: CorePlatform): Service => {
     routes: [
       decideRoute({ apiKeys, limitRequests: limit('decide'), decide }),
       reportExposuresRoute({ apiKeys, projectConfigs, clock, expose, limitRequests: limit('exposures') }),
-      ...ofrepRoutes({ apiKeys, limitRequests: limit('ofrep'), decide }),
+      ...ofrepRoutes({ apiKeys, limitRequests: limit('ofrep'), decide, streams }),
+      flagStreamRoute({ apiKeys, limitRequests: limit('flag-streams'), streams }),
     ],
-    loops: [untilStopped('exposures', publisher.run)],
+    loops: [untilStopped('exposures', publisher.run), streams.loop],
   }
 }

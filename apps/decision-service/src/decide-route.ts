@@ -17,7 +17,8 @@ export const decideRoute = ({ decide, ...deps }: Deps): Route =>
   keyRoute(operation, { ...deps, maxBodyBytes: MAX_DECIDE_BODY_BYTES }, async ({ apiKey, body }) => {
     const { keys, ...request } = parseDecide(body.value)
     const which = keys ?? allActive
-    return { body: await decide({ ...request, projectId: apiKey.projectId, which, shown: true }) }
+    const { projectId, environment } = apiKey
+    return { body: await decide({ ...request, projectId, environment, which, shown: true }) }
   })
 
 const allActive = ({ active }: DecisionSet) => active

@@ -1,7 +1,14 @@
 import { createMemoryCache, createMemoryRateLimiter } from '@waymark/cache'
 import type { Decision, Exposure } from '@waymark/contracts'
-import { compileDecision, createDecisionSet, profileIdOf } from '@waymark/domain'
-import type { Person } from '@waymark/pipeline'
+import {
+  compileDecision,
+  compileSegment,
+  createDecisionSet,
+  createSegmentSet,
+  profileIdOf,
+  type Segment,
+} from '@waymark/domain'
+import type { Person, WantedPerson } from '@waymark/pipeline'
 import { createMemoryLog } from '@waymark/testing'
 import { describe, expect, it } from 'vitest'
 import { createDecide } from './decide.ts'
@@ -50,22 +57,34 @@ const giving = (variant: string) => aDecision('0').definition.rules.map((rule) =
 
 type Options = {
   decisions: Decision[]
+  segments?: Segment[]
   late?: boolean
   person?: Person
   assignCoupon?: AssignCoupon
   localOnly?: boolean
 }
 
-const setUp = ({ decisions, late = false, person, assignCoupon, localOnly = false }: Options) => {
+const setUp = ({
+  decisions,
+  segments = [],
+  late = false,
+  person,
+  assignCoupon,
+  localOnly = false,
+}: Options) => {
+  const lookedUp: WantedPerson[] = []
   const exposed: Exposure[] = []
   const assigned: string[] = []
   const counted: string[] = []
   let known = person
   const caps = createMemoryRateLimiter()
-  const set = createDecisionSet(decisions, compileDecision)
+  const set = createDecisionSet(decisions, compileDecision, createSegmentSet(segments, compileSegment))
   const decide = createDecide({
     projectConfigs: { get: async () => ({ decisions: set }) as never },
-    findPerson: async () => ({ person: known, late }),
+    findPerson: async (wanted) => {
+      lookedUp.push(wanted)
+      return { person: known, late }
+    },
     createProfile: async ({ value }) => `made for ${value}`,
     frequencyCaps: {
       ...caps,
@@ -92,14 +111,16 @@ const setUp = ({ decisions, late = false, person, assignCoupon, localOnly = fals
     }),
     clock: () => NOW,
   })
-  type Asking = { visitorId?: string; userId?: string | null; shown?: boolean }
-  const ask = (keys: string[], { visitorId = 'v', userId = null, shown = true }: Asking = {}) =>
-    decide({ projectId: PROJECT_ID, visitorId, userId, context: {}, which: keys, shown })
+  type Asking = { visitorId?: string; userId?: string | null; shown?: boolean; environment?: string }
+  const ask = (
+    keys: string[],
+    { visitorId = 'v', userId = null, shown = true, environment = 'production' }: Asking = {},
+  ) => decide({ projectId: PROJECT_ID, environment, visitorId, userId, context: {}, which: keys, shown })
   /** From now on the ids belong to this person. */
   const become = (someone: Partial<Person>) => {
     known = { profileId: 'p', bucketingId: 'v', isUsers: false, traits: {}, counts: [], ...someone }
   }
-  return { ask, exposed, assigned, counted, become }
+  return { ask, exposed, assigned, counted, become, lookedUp }
 }
 
 describe('deciding', () => {
@@ -138,6 +159,61 @@ describe('deciding', () => {
       expect(decisions).toMatchObject([{ variant: 'gift', reason: 'TARGETING_MATCH' }])
     }
     expect([exposed, assigned]).toEqual([[], []])
+  })
+})
+
+describe('segments', () => {
+  const orders = (n: number): Segment => ({
+    key: `orders-${n}`,
+    condition: { counts: [{ eventName: `order-${n}`, days: 30, op: 'gte', value: 2 }] },
+  })
+  const ruleFor = (segment: string) =>
+    aDecision('0').definition.rules.map((rule) => ({ ...rule, condition: { segment } }))
+
+  it.each([10, 1_000])(
+    'reads a person once, and only the events that rules need, of %i segments',
+    async (total) => {
+      const segments = Array.from({ length: total }, (_, n) => orders(n))
+      const decisions = [
+        aDecision('1', { rules: ruleFor('orders-1') }),
+        aDecision('2', { rules: ruleFor('orders-2') }),
+        aDecision('3', { rules: ruleFor('unknown') }),
+        { ...aDecision('4', { rules: ruleFor('orders-4') }), status: 'draft' as const },
+      ]
+      const { ask, become, lookedUp } = setUp({ decisions, segments })
+      become({ counts: [{ event: 'order-1', day: '2026-11-01', n: 2 }] })
+      const answer = await ask(['1', '2', '3'])
+      expect(answer.decisions.map(({ variant }) => variant)).toEqual(['on', 'off', 'off'])
+      expect(answer.degraded).toBeUndefined()
+      expect(lookedUp.map(({ countedEvents }) => [...countedEvents])).toEqual([['order-1', 'order-2']])
+    },
+  )
+})
+
+describe('an environment', () => {
+  it('has its own rules, caps and exposures', async () => {
+    const staging = { status: 'active', rules: giving('gift') } as const
+    const decision = aDecision('1', {
+      frequencyCap: { count: 1, windowSeconds: 60 },
+      environments: { staging },
+    })
+    const { ask, exposed } = setUp({ decisions: [decision] })
+    const answersIn = async (environment: string) => {
+      const { decisions } = await ask(['1'], { environment })
+      return decisions.map(({ variant, reason }) => [variant, reason])
+    }
+    for (const [environment, variant] of [
+      ['production', 'on'],
+      ['staging', 'gift'],
+    ] as const) {
+      expect(await answersIn(environment)).toEqual([[variant, 'TARGETING_MATCH']])
+      expect(await answersIn(environment)).toEqual([['off', 'CAPPED']])
+    }
+    expect(await answersIn('elsewhere')).toEqual([['off', 'DISABLED']])
+    expect(exposed.map(({ variant, environment }) => [variant, environment])).toEqual([
+      ['on', undefined],
+      ['gift', 'staging'],
+    ])
   })
 })
 

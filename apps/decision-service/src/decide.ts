@@ -4,6 +4,7 @@ import type { Decided, DecideResult, Decision } from '@waymark/contracts'
 import {
   type Choice,
   type CompiledDecision,
+  countingIdOf,
   countsOf,
   createDecider,
   type DecisionSet,
@@ -23,6 +24,8 @@ import type { AssignVariantCoupon, CouponResult } from './variant-coupon.ts'
 /** The subject and the decisions of a request; at least one of the ids is set. */
 type DecisionRequest = {
   projectId: string
+  /** The environment whose rules apply: that of the API key. */
+  environment: string
   visitorId: string | null
   userId: string | null
   context: Record<string, unknown>
@@ -73,7 +76,8 @@ export const createDecide = (deps: DecideDeps) => {
   const cap = async ({ decision }: CompiledDecision, { capName }: CappedSubject): Promise<Capped> => {
     const limit = decision.definition.frequencyCap
     if (limit === null) return NOT_CAPPED
-    const use = { bucket: 'decision-cap', key: `${decision.id}:${capName()}` }
+    const counting = countingIdOf(decision.id, decision.environment)
+    const use = { bucket: 'decision-cap', key: `${counting}:${capName()}` }
     const { allowed, localOnly } = await frequencyCaps.consume({
       ...use,
       limit: limit.count,
@@ -110,16 +114,18 @@ export const createDecide = (deps: DecideDeps) => {
   }
 
   return async (request: DecisionRequest): Promise<DecideResult> => {
-    const { projectId, which, context, shown } = request
-    const { decisions } = await projectConfigs.get(projectId)
-    const { subject, person, late } = await find(request, decisions.countedEvents)
+    const { projectId, environment, which, context, shown } = request
+    const config = await projectConfigs.get(projectId)
+    const decisions = config.decisions.in(environment)
+    const { subject, person, late } = await find(request, decisions.readEvents)
     const now = clock()
+    const days = person?.counts ?? []
     const data = {
       traits: person?.traits ?? {},
       context,
-      counts: countsOf(decisions.counts, person?.counts ?? [], now),
+      counts: countsOf(decisions.counts, days, now),
     }
-    const decider = createDecider(decisions, { projectId, subject: subject.subject, data, now })
+    const decider = createDecider(decisions, { projectId, subject: subject.subject, data, days, now })
     const decidedAt = new Date(now).toISOString()
     const decisionSubject = { ...subject, projectId, decidedAt, capName: capNameOf(subject) }
     const keys = typeof which === 'function' ? which(decisions).map(({ key }) => key) : which

@@ -248,7 +248,7 @@ describe('finding people', () => {
         late: true,
       })
       expect(await find('never seen')).toEqual({ person: undefined, late: true })
-      expect(performance.now() - startedAt).toBeLessThan(1_000)
+      expect(performance.now() - startedAt).toBeLessThan(10_000)
       // A new process reads it from the cache.
       const other = setUp(cache)
       other.pass(60_000)
@@ -266,6 +266,19 @@ describe('finding people', () => {
     pass(1_500)
     expect((await find('a')).late).toBe(false)
     expect((await find('b')).late).toBe(false)
+  })
+
+  it('tries a database that hangs with one statement after each pause', async () => {
+    const { find, database, pass } = setUp()
+    database.fault = 'hangs'
+    for (const visitor of ['a', 'b', 'c']) await find(visitor)
+    pass(1_500)
+    const tried = find('d')
+    await eventually('the database is tried', async () => database.asked.length === 4)
+    expect(await find('e')).toEqual({ person: undefined, late: true })
+    await tried
+    expect(await find('f')).toEqual({ person: undefined, late: true })
+    expect(database.asked).toHaveLength(4)
   })
 
   it('works without a cache that hangs', async () => {

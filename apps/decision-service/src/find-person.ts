@@ -166,6 +166,8 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
     readAt: number,
   ): Promise<ReadPerson[] | undefined> => {
     if (now() < retryAt) return undefined
+    // After a pause one statement tries the database, and no others wait for it.
+    if (failures >= MAX_FAILURES) retryAt = now() + RETRY_COOLDOWN_MS
     const cacheAll = (found: [WantedPerson, ReadPerson][]): void => {
       for (const [wanted, known] of found) people.set(personCacheKey(wanted), known, readAt)
     }
@@ -174,6 +176,7 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
       const found = await resultWithin(DATABASE_TIMEOUT_MS, reading)
       if (!found) throw new Error(`The database did not answer within ${DATABASE_TIMEOUT_MS} ms`)
       failures = 0
+      retryAt = 0
       return found.map(([, known]) => known)
     } catch (error) {
       reading.then(cacheAll, () => {})

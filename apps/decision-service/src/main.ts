@@ -1,4 +1,9 @@
 import { runApp } from '@waymark/service-kit'
 import { createDecisionService } from './app.ts'
+import { flagStreamConfig } from './config.ts'
 
-await runApp('decision-service', { port: 8087 }, createDecisionService)
+await runApp(
+  'decision-service',
+  { port: 8087, config: { flagStreams: flagStreamConfig } },
+  (platform, { flagStreams }) => createDecisionService(platform, flagStreams),
+)

@@ -4,7 +4,6 @@ import {
   type Decided,
   type DecideRequest,
   type DecideResult,
-  type Decision,
   decideRequest,
   type EvaluatedFlag,
   evaluateFlag,
@@ -12,41 +11,67 @@ import {
   MAX_DECIDE_BODY_BYTES,
 } from '@waymark/contracts'
 import type { DecisionSet } from '@waymark/domain'
-import { type CorePlatform, keyRoute, type LimitRequests, type Route } from '@waymark/service-kit'
+import {
+  type CorePlatform,
+  type HttpRequest,
+  keyRoute,
+  type LimitRequests,
+  queryOf,
+  type Route,
+} from '@waymark/service-kit'
 import type { Decide } from './decide.ts'
 import { requireShallow } from './decide-route.ts'
+import { eventStreamsFor } from './flag-stream-route.ts'
+import type { FlagStreams } from './flag-streams.ts'
+import { isPublished } from './flags-version.ts'
 
-type Deps = { apiKeys: CorePlatform['apiKeys']; limitRequests: LimitRequests; decide: Decide }
+type Deps = {
+  apiKeys: CorePlatform['apiKeys']
+  limitRequests: LimitRequests
+  decide: Decide
+  streams: Pick<FlagStreams, 'catchUp'>
+}
 
 /**
  * The OpenFeature Remote Evaluation Protocol for the same decisions. A single evaluation counts as shown, with exposure and
  * frequency cap. A bulk evaluation is a prefetch and counts nothing.
  */
-export const ofrepRoutes = ({ decide, ...deps }: Deps): Route[] => {
+export const ofrepRoutes = ({ decide, streams, ...deps }: Deps): Route[] => {
   const options = { ...deps, maxBodyBytes: MAX_DECIDE_BODY_BYTES, openQuery: true, bodyError: asParseError }
+  /** Another process may have told the client of a change that this one does not know yet. */
+  const catchUp = async (projectId: string, { url }: HttpRequest): Promise<void> => {
+    const etag = queryOf(url)?.get('flagConfigEtag')
+    if (etag) await streams.catchUp(projectId, etag)
+  }
   return [
-    keyRoute(evaluateFlag, options, async ({ apiKey: { projectId }, request, body }) => {
+    keyRoute(evaluateFlag, options, async ({ apiKey, request, body }) => {
+      const { projectId, environment } = apiKey
       const { key = '' } = request.params
       const evaluation = parseEvaluation(body.value, key)
-      const result = await decide({ ...evaluation, projectId, which: published(key), shown: true })
+      await catchUp(projectId, request)
+      const which = published(key)
+      const result = await decide({ ...evaluation, projectId, environment, which, shown: true })
       const [flag] = flagsOf(result)
       if (!flag) throw flagNotFound(key)
       return { body: flag }
     }),
-    keyRoute(evaluateFlags, options, async ({ apiKey: { projectId }, request, body }) => {
+    keyRoute(evaluateFlags, options, async ({ apiKey, request, body }) => {
+      const { projectId, environment } = apiKey
       const evaluation = parseEvaluation(body.value)
-      const flags = flagsOf(await decide({ ...evaluation, projectId, which: allPublished, shown: false }))
-      const etag = `"${createHash('sha256').update(JSON.stringify(flags)).digest('base64url')}"`
+      await catchUp(projectId, request)
+      const which = allPublished
+      const flags = flagsOf(await decide({ ...evaluation, projectId, environment, which, shown: false }))
+      const eventStreams = eventStreamsFor({ apiKey, request })
+      const answer = { flags, ...(eventStreams && { eventStreams }) }
+      const etag = `"${createHash('sha256').update(JSON.stringify(answer)).digest('base64url')}"`
       const headers = { ETag: etag }
       return isKnown(request.headers['if-none-match'], etag)
         ? { status: 304, headers }
-        : { headers, body: { flags } }
+        : { headers, body: answer }
     }),
   ]
 }
 
-/** Whether clients may know the decision: neither a draft nor archived. */
-export const isPublished = ({ status }: Decision): boolean => status === 'active' || status === 'paused'
 const allPublished = ({ all }: DecisionSet) => all.filter(isPublished)
 
 /** Like the bulk evaluation: drafts and archived decisions are not flags. */

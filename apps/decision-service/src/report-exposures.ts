@@ -13,7 +13,7 @@ import {
 import type { DecisionSet, Identity } from '@waymark/domain'
 import { type CorePlatform, keyRoute, type LimitRequests, type Route } from '@waymark/service-kit'
 import type { Expose } from './expose.ts'
-import { isPublished } from './ofrep-routes.ts'
+import { isPublished } from './flags-version.ts'
 
 type Deps = Pick<CorePlatform, 'apiKeys' | 'projectConfigs' | 'clock'> & {
   limitRequests: LimitRequests
@@ -27,8 +27,9 @@ export const reportExposuresRoute = ({ projectConfigs, expose, clock, ...deps }:
     for (const [index, { visitorId, userId }] of exposures.entries())
       if (visitorId == null && userId == null)
         throw new AppError('bad_request', `exposures.${index} needs a visitorId or a userId`)
-    const { projectId } = apiKey
-    const { decisions } = await projectConfigs.get(projectId)
+    const { projectId, environment } = apiKey
+    const config = await projectConfigs.get(projectId)
+    const decisions = config.decisions.in(environment)
     const now = clock()
     const ignored: ReportedExposures['ignored'] = []
     for (const [index, exposure] of exposures.entries()) {

@@ -1,59 +1,19 @@
-import { randomBytes } from 'node:crypto'
-import { openDatabase } from '@waymark/database'
-import { parseApiKey } from '@waymark/domain'
-import { ensureDemoProject } from '@waymark/project-config'
-import { distributedPlatform, platformConfig, readConfig, startService } from '@waymark/service-kit'
-import { createMemoryLog, createTestDatabase, eventually, requireServices, services } from '@waymark/testing'
+import { eventually, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createDecisionService } from '../src/app.ts'
+import { type Processes, startProcesses } from './start-processes.ts'
 
 describe.skipIf(!services)('the rate limit of decisions', () => {
-  const stops: (() => Promise<unknown>)[] = []
-  const ports: number[] = []
-  let apiKey: string
-  let setOwnLimit: (requestsPerMinute: number | null) => Promise<unknown>
-
+  let processes: Processes
   beforeAll(async () => {
-    const { redisUrl, kafkaBrokers } = requireServices()
-    const database = await createTestDatabase()
-    stops.unshift(() => database.drop())
-    const db = openDatabase({ url: database.url, poolSize: 2, applicationName: 'test', onError: () => {} })
-    stops.unshift(() => db.close())
-    const demo = await ensureDemoProject(db)
-    apiKey = demo.apiKey
-    const keyId = parseApiKey(apiKey)?.keyId ?? ''
-    setOwnLimit = (requestsPerMinute) =>
-      db.prisma.$transaction([
-        db.prisma.apiKey.update({ where: { keyId }, data: { requestsPerMinute } }),
-        db.prisma.configChange.create({ data: { projectId: demo.projectId } }),
-      ])
-    await setOwnLimit(null)
-    const scope = {
-      onStop: (_name: string, stop: () => Promise<unknown>) => void stops.unshift(stop),
-      dispose: async () => {},
-    }
-    const prefix = `t${randomBytes(5).toString('hex')}.`
-    const config = readConfig(platformConfig, {
-      DATABASE_URL: database.url,
-      REDIS_URL: redisUrl,
-      REDIS_KEY_PREFIX: prefix,
-      KAFKA_BROKERS: kafkaBrokers.join(','),
-      KAFKA_TOPIC_PREFIX: prefix,
-    })
-    for (const name of ['one', 'other']) {
-      const platform = await distributedPlatform(config, { name, log: createMemoryLog(), scope })
-      const http = { port: 0, metricsPort: 0, trustedProxies: 0 }
-      ports.push((await startService(createDecisionService(platform), http, platform, scope)).port)
-    }
+    processes = await startProcesses(2)
+    await processes.setOwnLimit(null)
   })
-  afterAll(async () => {
-    for (const stop of stops) await stop()
-  })
+  afterAll(() => processes?.stop())
 
-  const post = (path: string, n: number) =>
-    fetch(`http://localhost:${ports[n % ports.length]}${path}`, {
+  const post = (path: string, n: number, key = processes.apiKey) =>
+    fetch(`http://localhost:${processes.ports[n % processes.ports.length]}${path}`, {
       method: 'POST',
-      headers: { 'Content-Type': 'application/json', 'X-API-Key': apiKey },
+      headers: { 'Content-Type': 'application/json', 'X-API-Key': key },
       body: JSON.stringify({ visitorId: 'v', context: { targetingKey: 'v' } }),
     })
 
@@ -78,23 +38,47 @@ describe.skipIf(!services)('the rate limit of decisions', () => {
 
   it('follows the limit of a server key in every process within 5 s', async () => {
     const path = '/ofrep/v1/evaluate/flags/any'
-    await setOwnLimit(40)
+    // More than are sent until both processes know.
+    await processes.setOwnLimit(200)
     const limitAt = async (n: number) => (await post(path, n)).headers.get('RateLimit-Limit')
     await eventually(
       'both processes know of the limit',
-      async () => (await limitAt(0)) === '40' && (await limitAt(1)) === '40',
+      async () => (await limitAt(0)) === '200' && (await limitAt(1)) === '200',
       5_000,
     )
     const statuses: number[] = []
-    for (let n = 0; n < 42; n++) statuses.push((await post(path, n)).status)
+    for (let n = 0; n < 202; n++) statuses.push((await post(path, n)).status)
     const answered = statuses.filter((status) => status === 404).length
     expect(answered).toBeGreaterThan(0)
     // Two were counted when both processes knew.
-    expect(answered).toBeLessThanOrEqual(40 - 2)
+    expect(answered).toBeLessThanOrEqual(200 - 2)
     expect(statuses.slice(-2)).toEqual([429, 429])
     const refused = await post(path, 0)
     expect(await refused.json()).toMatchObject({
-      error: expect.stringMatching(/at most 40 .* set by requestsPerMinute of the API key$/),
+      error: expect.stringMatching(/at most 200 .* set by requestsPerMinute of the API key$/),
     })
+  })
+
+  it.each([
+    ['40, exactly over all processes', 40, 2],
+    // Larger ones are counted by each process, which shares its counts.
+    ['1,200, of one process', 1_200, 1],
+  ])('is that of the key alone for bulk and single evaluation: %s', async (_what, limit, used) => {
+    const key = await processes.addKey(limit)
+    const paths = ['/ofrep/v1/evaluate/flags', '/ofrep/v1/evaluate/flags/any']
+    const ask = async (n: number) => post(paths[Math.floor(n / 2) % 2] ?? '', n % used, key)
+    const statuses = new Set<number>()
+    for (let n = 0; n < limit; n++) statuses.add((await ask(n)).status)
+    // No flag is called any, which is answered after the limit was checked.
+    expect(statuses).toEqual(new Set([200, 404]))
+    for (let n = limit; n < limit + 4; n++) {
+      const refused = await ask(n)
+      expect(refused.status).toBe(429)
+      expect(await refused.json()).toMatchObject({
+        error: expect.stringMatching(
+          new RegExp(`at most ${limit} .* set by requestsPerMinute of the API key$`),
+        ),
+      })
+    }
   })
 })

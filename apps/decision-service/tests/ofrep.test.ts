@@ -68,7 +68,8 @@ describe('OFREP', () => {
     baseUrl = new URL((await waymark.request('/healthz')).url).origin
     await eventually(
       'all of them are known',
-      async () => (await post(`${SINGLE}a-boolean`, { context: { targetingKey: 'v' } })).status === 200,
+      // It was created after the others.
+      async () => (await post(`${SINGLE}paused`, { context: { targetingKey: 'v' } })).status === 200,
     )
   })
   afterAll(async () => {

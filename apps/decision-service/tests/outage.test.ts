@@ -27,6 +27,8 @@ import { createDecisionService } from '../src/app.ts'
 type Server = Awaited<ReturnType<typeof startPostgres>>['container']
 type Answer = { decisions: { variant: string; reason: string }[]; degraded?: true }
 
+/** How soon every process knows that a decision is off. */
+const KILL_MS = 5_000
 /** Longer than any decision may take during an outage, on a slow machine. */
 const PATIENCE_MS = 3_000
 
@@ -34,6 +36,8 @@ describe.skipIf(!services)('decisions while a store is unavailable', () => {
   const servers: Server[] = []
   const stops: (() => Promise<unknown>)[] = []
   let platform: CorePlatform
+  /** Starts the service with caches of its own, and returns its platform and port. */
+  let start: () => Promise<{ platform: CorePlatform; port: number }>
   let port: number
   let apiKey: string
   let projectId: string
@@ -69,18 +73,21 @@ describe.skipIf(!services)('decisions while a store is unavailable', () => {
       KAFKA_BROKERS: broker.brokers.join(','),
       LIMIT_DECIDE_PER_MINUTE: '100000',
     })
-    platform = await distributedPlatform(config, { name: 'test', log, scope })
     const http = { port: 0, metricsPort: 0, trustedProxies: 0 }
-    ;({ port } = await startService(createDecisionService(platform), http, platform, scope))
+    start = async () => {
+      const own = await distributedPlatform(config, { name: 'test', log, scope })
+      return { platform: own, ...(await startService(createDecisionService(own), http, own, scope)) }
+    }
+    ;({ platform, port } = await start())
   })
   afterAll(async () => {
     for (const stop of stops) await stop().catch(() => {})
     await Promise.all(servers.map((server) => server.stop({ timeout: 0 }).catch(() => {})))
   })
 
-  const decide = async (person: object, keys?: string[]): Promise<Answer> => {
+  const decide = async (person: object, keys?: string[], at = port): Promise<Answer> => {
     const startedAt = performance.now()
-    const response = await fetch(`http://localhost:${port}/api/v1/decide`, {
+    const response = await fetch(`http://localhost:${at}/api/v1/decide`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', 'X-API-Key': apiKey },
       body: JSON.stringify({ ...person, keys }),
@@ -122,7 +129,12 @@ describe.skipIf(!services)('decisions while a store is unavailable', () => {
   const someoneWhoLoggedIn = async (key: string): Promise<{ userId: string; variant: string }> => {
     for (;;) {
       const [visitorId, userId] = [randomUUID(), randomUUID()]
-      const of = async (person: object) => (await decide(person, [key])).decisions[0]?.variant ?? ''
+      // A busy machine may return degraded answers.
+      const of = (person: object) =>
+        eventually('an answer that is not degraded', async () => {
+          const answer = await decide(person, [key])
+          return !answer.degraded && answer.decisions[0]?.variant
+        })
       const [variant, byItself] = [await of({ visitorId }), await of({ visitorId: userId })]
       if (variant === byItself) continue
       await resolveProfiles(platform.db.pool, [{ projectId, visitorId, userId: null }])
@@ -155,6 +167,30 @@ describe.skipIf(!services)('decisions while a store is unavailable', () => {
         reasons.push(decisions[0]?.reason ?? '')
       }
       expect(reasons).toEqual(['SPLIT', 'SPLIT', 'CAPPED'])
+    } finally {
+      await goOn()
+    }
+  })
+
+  it('turns a decision off within 5 s in every process, also without Redis', async () => {
+    await addDecision('killed')
+    const ports = [port, (await start()).port]
+    const reasonAt = async (at: number) =>
+      (await decide({ visitorId: 'x' }, ['killed'], at)).decisions[0]?.reason
+    for (const at of ports) expect(await reasonAt(at)).toBe('SPLIT')
+    const goOn = await pauseServer(redis)
+    try {
+      // What the pause of the management API writes.
+      const { prisma } = platform.db
+      const change = { status: 'paused', version: { increment: 1 } }
+      await prisma.$transaction([
+        prisma.decision.update({ where: { projectId_key: { projectId, key: 'killed' } }, data: change }),
+        prisma.configChange.create({ data: { projectId } }),
+      ])
+      await Promise.all(
+        ports.map((at) => eventually('it is off', async () => (await reasonAt(at)) === 'DISABLED', KILL_MS)),
+      )
+      expect(await decide({ visitorId: 'x' }, ['killed'])).toMatchObject({ decisions: [{ variant: 'off' }] })
     } finally {
       await goOn()
     }

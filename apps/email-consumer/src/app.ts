@@ -2,11 +2,12 @@ import { consumerGroups, emailDeliveryStatuses } from '@waymark/contracts'
 import { DEFAULT_RETRY_PLAN } from '@waymark/domain'
 import { createAllowedSenders } from '@waymark/pipeline'
 import { type CorePlatform, everyMs, type Service } from '@waymark/service-kit'
-import { Counter } from 'prom-client'
+import { Counter, Gauge } from 'prom-client'
 import { bouncesRoute } from './bounces-route.ts'
 import { createDecideDeliveries } from './decide-deliveries.ts'
 import { createDeliveryQueue } from './delivery-queue-queries.ts'
 import { createHourlyLimit } from './hourly-limit-queries.ts'
+import { measureTransport } from './measure-transport.ts'
 import { createSendAccountMails } from './send-account-mails.ts'
 import { createSendDeliveries } from './send-deliveries.ts'
 import { createSendVerifications } from './send-verifications.ts'
@@ -43,6 +44,7 @@ const SEND_INTERVAL_MS = 500
 const QUEUED_INTERVAL_MS = 2_000
 const NOTICE_INTERVAL_MS = 10_000
 const SWEEP_INTERVAL_MS = 30_000
+const MEASURE_INTERVAL_MS = 15_000
 /** Time to store the outcome after the timeout of the mail server. */
 const SETTLE_MS = 60_000
 
@@ -57,16 +59,22 @@ export const createEmailConsumer = (platform: CorePlatform, mail: MailOptions): 
   })
   // From the start, because Prometheus sees no increase in the first value of a series.
   for (const status of emailDeliveryStatuses) outcomes.inc({ status }, 0)
+  const oldestDue = new Gauge({
+    name: 'waymark_email_oldest_due_seconds',
+    help: 'How long the oldest email that is due has waited',
+    registers: [metrics],
+  })
+  const transport = measureTransport(mail.transport, metrics)
   const queue = createDeliveryQueue(db, { sendLeaseMs: mail.timeoutMs + SETTLE_MS })
   const hourlyLimit = createHourlyLimit(db.pool, { perHour: mail.perHour, now: clock })
   const publicUrl = mail.publicUrl.replace(/\/+$/, '')
-  const queued = { pool: db.pool, transport: mail.transport, from: mail.from, publicUrl, log }
+  const queued = { pool: db.pool, transport, from: mail.from, publicUrl, log }
   const sendDeliveries = createSendDeliveries({
     db,
     queue,
     hourlyLimit,
     isAllowedSender: createAllowedSenders(db.pool, mail.allowedSenders),
-    transport: mail.transport,
+    transport,
     messages,
     connections: mail.connections,
     from: mail.from,
@@ -104,6 +112,9 @@ export const createEmailConsumer = (platform: CorePlatform, mail: MailOptions): 
         await hourlyLimit.forget()
         if (lost > 0)
           log.warn({ lost }, 'Emails were being sent when their process stopped; their outcome is unknown')
+      }),
+      everyMs('email-gauges', MEASURE_INTERVAL_MS, async () => {
+        oldestDue.set(await queue.oldestDueSeconds())
       }),
     ],
   }

@@ -70,6 +70,14 @@ const GIVE_UP_UNCONFIRMED = `
     reason = 'the process ended before the answer of the mail server was noted'
   WHERE next_attempt_at <= now() AND status = 'sending'`
 
+// Of deliveries and of emails to users. Each is the first entry of an index.
+const OLDEST_DUE = `
+  SELECT coalesce(extract(epoch FROM now() - least(
+    (SELECT next_attempt_at FROM email.deliveries
+     WHERE next_attempt_at <= now() AND status = 'pending' ORDER BY next_attempt_at LIMIT 1),
+    (SELECT mail_due_at FROM email.account_mails
+     WHERE mail_due_at <= now() ORDER BY mail_due_at LIMIT 1))), 0)::float8 AS seconds`
+
 /**
  * The queue of deliveries. A claim is a lease of some minutes. If a process crashes before `begin`, another one claims the
  * delivery; if it crashes later, the delivery becomes unconfirmed. `begin` succeeds only for the latest claim, so a delivery
@@ -122,6 +130,9 @@ export const createDeliveryQueue = (
   },
   /** Marks deliveries whose process ended while sending as unconfirmed, and resolves to how many. */
   giveUpUnconfirmed: async (): Promise<number> => (await pool.query(GIVE_UP_UNCONFIRMED)).rowCount ?? 0,
+  /** How long the oldest due email has waited, also one about an account, in seconds; 0 without one. */
+  oldestDueSeconds: async (): Promise<number> =>
+    (await pool.query<{ seconds: number }>(OLDEST_DUE)).rows[0]?.seconds ?? 0,
 })
 
 export type DeliveryQueue = ReturnType<typeof createDeliveryQueue>

@@ -1,3 +1,4 @@
+import { escapeHtml } from '@waymark/domain'
 import type { Reply } from '@waymark/service-kit'
 
 /** The text of a page; `action` labels its button. */
@@ -36,14 +37,3 @@ ${action === undefined ? '' : `<form method="post"><button>${escapeHtml(action)}
 </body>
 </html>
 `
-
-const ENTITIES: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-const escapeHtml = (text: string): string =>
-  text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '')

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { eventually, services, startProcess, type TestProcess } from '@waymark/testing'
+import { eventually, services, startProcess, type TestProcess, untilDisconnected } from '@waymark/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Harness, openHarness } from './harness.ts'
 import { type Behaviour, type Caught, startSmtpCatcher } from './smtp-catcher.ts'
@@ -33,6 +33,7 @@ describe.skipIf(!services)('a sender that is killed', () => {
   }
   const restart = async (): Promise<void> => {
     await kill()
+    await untilDisconnected(harness.db.pool, 'sender')
     await harness.letTimePass()
     startSender()
   }

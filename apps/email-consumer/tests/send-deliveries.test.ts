@@ -2,6 +2,7 @@ import type { RetryPlan } from '@waymark/domain'
 import { createAllowedSenders } from '@waymark/pipeline'
 import { createMessageRenderer } from '@waymark/service-kit'
 import { createMemoryLog, eventually, freePort, services } from '@waymark/testing'
+import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createDeliveryQueue } from '../src/delivery-queue-queries.ts'
 import { createHourlyLimit, HOUR_MS } from '../src/hourly-limit-queries.ts'
@@ -85,6 +86,24 @@ describe.skipIf(!services)('sending deliveries', () => {
   const addresses = (count: number) => Array.from({ length: count }, (_, n) => `p${n}@example.com`)
   const countBy = (caught: readonly Caught[]) =>
     new Map([...Map.groupBy(caught, ({ to }) => to)].map(([to, messages]) => [to, messages.length]))
+
+  it('tells how long the oldest due email has waited, also one about an account', async () => {
+    const triggerId = await harness.newTrigger()
+    const { queue, send } = openSender((await startServer()).url)
+    const minutesAgo = (minutes: number): Date => new Date(Date.now() - minutes * 60_000)
+    await harness.enqueue(triggerId, ['later@example.com'], { nextAttemptAt: minutesAgo(-1) })
+    expect(await queue.oldestDueSeconds()).toBe(0)
+    await harness.enqueue(triggerId, ['old@example.com'], { nextAttemptAt: minutesAgo(10) })
+    expect(await queue.oldestDueSeconds()).toBeGreaterThanOrEqual(600)
+    await send()
+    expect(await queue.oldestDueSeconds()).toBe(0)
+    const person = { id: uuidv7(), email: 'ann@example.com', name: 'Ann', passwordHash: 'none' }
+    const { id: userId, email: recipient } = await harness.db.prisma.user.create({ data: person })
+    const mail = { id: uuidv7(), kind: 'reset_password', recipient, userId, mailDueAt: minutesAgo(20) }
+    await harness.db.prisma.accountMail.create({ data: mail })
+    expect(await queue.oldestDueSeconds()).toBeGreaterThanOrEqual(1_200)
+    await harness.db.prisma.accountMail.deleteMany()
+  })
 
   it('sends due deliveries, with the headers that receivers require', async () => {
     const server = await startServer()

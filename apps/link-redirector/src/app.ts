@@ -7,10 +7,11 @@ import { createClickRecorder } from './click-recorder.ts'
 import { createDomainRoutes } from './domain-routes.ts'
 import { createLinkCache } from './link-cache.ts'
 import { createLinkDomains } from './link-domains.ts'
+import { createLinkPasswords } from './link-passwords.ts'
 import { linkChanges } from './link-queries.ts'
 import { createLinkStore } from './link-store.ts'
 import { createProjectOptions } from './project-options.ts'
-import { createFollowLink, redirectRoute } from './redirect-route.ts'
+import { createRedirects, redirectRoutes } from './redirect-route.ts'
 import { createVisitorReader } from './visitor.ts'
 import { createVisitorHash } from './visitor-hash.ts'
 
@@ -29,6 +30,7 @@ export const createLinkRedirector = (
     db,
     bus,
     cache,
+    rateLimiter,
     totals,
     projectConfigs,
     configChanges,
@@ -72,10 +74,11 @@ export const createLinkRedirector = (
   })
   const visitors = createVisitorReader({ describeUserAgent, countryOf })
   const optionsOf = createProjectOptions(projectConfigs, steadyClock, log)
-  const follow = createFollowLink({ links, optionsOf, limits, visitors, clicks, clock })
+  const passwords = createLinkPasswords({ rateLimiter, clock })
+  const redirects = createRedirects({ links, optionsOf, limits, passwords, visitors, clicks, clock })
   return {
-    routes: [redirectRoute(follow)],
-    hostRoutes: createDomainRoutes(domains, follow, createAppFiles({ pool, now: steadyClock, log })),
+    routes: redirectRoutes(redirects),
+    hostRoutes: createDomainRoutes(domains, redirects, createAppFiles({ pool, now: steadyClock, log })),
     loops: [
       everyMs('link-changes', POLL_MS, changes.poll),
       everyMs('link-domains', POLL_MS, domains.poll),

@@ -54,6 +54,7 @@ const aClick = (n: number, fields: Partial<Click> = {}): Click => ({
   userAgent: null,
   referrer: null,
   prefetch: false,
+  variant: undefined,
   ...fields,
 })
 

@@ -19,6 +19,8 @@ export type Click = {
   userAgent: string | null
   referrer: string | null
   prefetch: boolean
+  /** The key of the variant that it led to. */
+  variant: string | undefined
 }
 
 type ClickRecorderDeps = {
@@ -91,6 +93,7 @@ export const createClickRecorder = ({
       prefetch,
       visitor: ip === null ? null : hashVisitor(at, projectId, ip, userAgent ?? ''),
     }
+    if (click.variant !== undefined) value.variant = click.variant
     return JSON.stringify(value)
   }
 

@@ -78,6 +78,10 @@ const row = {
   utm: {},
   forward_query: false,
   targets: [],
+  password_hash: null,
+  og: null,
+  variants: [],
+  variant_keys: [],
 }
 
 const clocks: [string, Clocks][] = [

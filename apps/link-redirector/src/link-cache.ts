@@ -65,10 +65,25 @@ export type LinkCache = ReturnType<typeof createLinkCache>
 
 type PreparedTarget = { conditions: Omit<LinkTarget, 'destination'>; destination: PreparedDestination }
 
+/** `number` names the variant in click ids. */
+type PreparedVariant = { key: string; number: number; weight: number; destination: PreparedDestination }
+
+/** What few links have. */
+type LinkExtras = Pick<StoredLink, 'passwordHash' | 'og'> & {
+  variants: readonly PreparedVariant[]
+  /** Whether the ids of clicks have the number of a variant. */
+  hasVariantNumbers: boolean
+}
+
 /** A link with parsed destinations. */
-export type PreparedLink = Omit<StoredLink, 'destination' | 'targets' | 'utm'> & {
+export type PreparedLink = Omit<
+  StoredLink,
+  'destination' | 'targets' | 'utm' | 'passwordHash' | 'og' | 'variants' | 'variantKeys'
+> & {
   destination: PreparedDestination
   targets: readonly PreparedTarget[]
+  /** Null for a link without any. */
+  extras: LinkExtras | null
 }
 
 /**
@@ -92,14 +107,30 @@ const prepareLink = (link: StoredLink): PreparedLink => ({
     conditions,
     destination: prepareDestination(destination, link.utm),
   })),
+  extras: prepareExtras(link),
 })
 
-/** The destination for a visitor; `describe` is called only if the link has targets. */
-export const destinationFor = (
-  { destination, targets }: PreparedLink,
+const prepareExtras = ({ passwordHash, og, variants, variantKeys, utm }: StoredLink): LinkExtras | null =>
+  passwordHash === null && og === null && variantKeys.length === 0
+    ? null
+    : {
+        passwordHash,
+        og,
+        variants: variants.map(({ key, weight, destination }) => ({
+          key,
+          number: variantKeys.indexOf(key) + 1,
+          weight,
+          destination: prepareDestination(destination, utm),
+        })),
+        hasVariantNumbers: variantKeys.length > 0,
+      }
+
+/** The destination of the first target that a visitor fits; `describe` is called only if the link has targets. */
+export const targetFor = (
+  { targets }: PreparedLink,
   describe: () => LinkVisitor,
-): PreparedDestination => {
-  if (targets.length === 0) return destination
+): PreparedDestination | undefined => {
+  if (targets.length === 0) return undefined
   const visitor = describe()
-  return targets.find(({ conditions }) => fitsTarget(conditions, visitor))?.destination ?? destination
+  return targets.find(({ conditions }) => fitsTarget(conditions, visitor))?.destination
 }

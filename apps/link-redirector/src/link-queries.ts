@@ -1,10 +1,18 @@
-import { compileValidator, type LinkStatus, LinkTarget, type LinkUtm } from '@waymark/contracts'
+import {
+  compileValidator,
+  LinkCard,
+  type LinkStatus,
+  LinkTarget,
+  type LinkUtm,
+  LinkVariant,
+} from '@waymark/contracts'
 import { linkKeyOf } from '@waymark/pipeline'
 import type { ChangesQuery } from '@waymark/project-config'
 import type { Pool } from 'pg'
 import { type Static, Type } from 'typebox'
 
 const NullableString = Type.Unsafe<string | null>({ type: ['string', 'null'] })
+const NullableHash = Type.Unsafe<string | null>({ type: ['string', 'null'], pattern: '^\\$argon2id\\$' })
 const NullableInteger = Type.Unsafe<number | null>({ type: ['integer', 'null'] })
 
 /** A stored link, with what a redirect needs. Times in ms since the epoch. */
@@ -24,6 +32,12 @@ const StoredLink = Type.Object({
   utm: Type.Unsafe<LinkUtm>({ type: 'object', additionalProperties: { type: 'string' } }),
   forwardQuery: Type.Boolean(),
   targets: Type.Array(LinkTarget),
+  /** argon2id, as a PHC string. */
+  passwordHash: NullableHash,
+  og: Type.Union([LinkCard, Type.Null()]),
+  variants: Type.Array(LinkVariant),
+  /** All keys that variants have had, in the order of their numbers. */
+  variantKeys: Type.Array(Type.String()),
 })
 export type StoredLink = Static<typeof StoredLink>
 
@@ -47,13 +61,18 @@ type Row = {
   utm: LinkUtm
   forward_query: boolean
   targets: LinkTarget[]
+  password_hash: string | null
+  og: LinkCard | null
+  variants: LinkVariant[]
+  variant_keys: string[]
   /** By the database's clock. */
   read_at: Date
 }
 
 const SELECT = `
   SELECT l.id, l.project_id, l.domain_id, l.code, l.destination, l.status, l.starts_at, l.expires_at, l.click_limit,
-    l.expired_url, l.utm, l.forward_query, l.targets, coalesce(c.clicks, 0) AS clicks, now() AS read_at
+    l.expired_url, l.utm, l.forward_query, l.targets, l.password_hash, l.og, l.variants, l.variant_keys,
+    coalesce(c.clicks, 0) AS clicks, now() AS read_at
   FROM link.links l JOIN core.projects p ON p.id = l.project_id AND p.archived_at IS NULL
   LEFT JOIN link.counts c ON c.link_id = l.id`
 const BY_CODE = `${SELECT} WHERE l.domain_id IS NULL AND l.code = ANY($1::text[])`
@@ -110,6 +129,10 @@ const toStoredLink = (row: Row): StoredLink => ({
   utm: row.utm,
   forwardQuery: row.forward_query,
   targets: row.targets,
+  passwordHash: row.password_hash,
+  og: row.og,
+  variants: row.variants,
+  variantKeys: row.variant_keys,
 })
 
 const CLICKS = 'SELECT link_id, clicks FROM link.counts WHERE link_id = ANY($1::uuid[])'

@@ -22,6 +22,10 @@ const copy: LinkCopy = {
     utm: { source: 'mail' },
     forwardQuery: false,
     targets: [{ os: 'ios', destination: 'https://apps.example/' }],
+    passwordHash: null,
+    og: { title: 'Sale' },
+    variants: [{ key: 'a', destination: 'https://a.example/', weight: 1 }],
+    variantKeys: ['a'],
   },
 }
 const pool = { query: async () => ({ rows: [] }) } as unknown as Pool
@@ -59,10 +63,21 @@ describe('the shared copy of a link', () => {
       'one whose address for ended links runs a script',
       JSON.stringify({ ...copy, link: { ...copy.link, expiredUrl: 'javascript:alert(1)' } }),
     ],
+    [
+      'one whose password has no hash',
+      JSON.stringify({ ...copy, link: { ...copy.link, passwordHash: 'secret' } }),
+    ],
     ['one that leads nowhere', JSON.stringify({ ...copy, link: { ...copy.link, destination: 'nowhere' } })],
     [
       'one that runs a script',
       JSON.stringify({ ...copy, link: { ...copy.link, destination: 'javascript:alert(1)' } }),
+    ],
+    [
+      'one whose variant runs a script',
+      JSON.stringify({
+        ...copy,
+        link: { ...copy.link, variants: [{ key: 'a', destination: 'javascript:alert(1)', weight: 1 }] },
+      }),
     ],
     [
       'one whose target leads nowhere',

@@ -54,10 +54,10 @@ export const createLinkStore = ({ pool, cache, clock }: LinkStoreDeps) => {
   }
 }
 
-const hasValidDestinations = ({ destination, targets, expiredUrl }: StoredLink): boolean =>
+const hasValidDestinations = ({ destination, targets, variants, expiredUrl }: StoredLink): boolean =>
   [
     destination,
-    ...targets.map((target) => target.destination),
+    ...[...targets, ...variants].map((one) => one.destination),
     ...(expiredUrl === null ? [] : [expiredUrl]),
   ].every((url) => 'url' in checkDestination(url))
 

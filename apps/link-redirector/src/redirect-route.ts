@@ -1,11 +1,29 @@
-import { resolveLink } from '@waymark/contracts'
-import { addressFor, createClickIds, type LinkEnd, linkStateAt } from '@waymark/domain'
-import { type HttpRequest, queryTextOf, type Reply, type Route, route } from '@waymark/service-kit'
+import { AppError, resolveLink, unlockLink } from '@waymark/contracts'
+import {
+  addressFor,
+  createClickIds,
+  isPreviewBot,
+  type LinkEnd,
+  linkStateAt,
+  variantFor,
+} from '@waymark/domain'
+import {
+  type HttpRequest,
+  hostOf,
+  protocolOf,
+  queryTextOf,
+  type Reply,
+  type Route,
+  route,
+} from '@waymark/service-kit'
 import type { ClickLimits } from './click-limits.ts'
 import type { ClickRecorder } from './click-recorder.ts'
-import { destinationFor, type LinkCache, type PreparedLink } from './link-cache.ts'
+import { type LinkCache, type PreparedLink, targetFor } from './link-cache.ts'
 import type { LinkDomain } from './link-domain-queries.ts'
 import { type Refusal, redirectTo, refusalReply, unknownLink } from './link-page.ts'
+import type { LinkPasswords, LockedLink } from './link-passwords.ts'
+import { passwordReply } from './password-page.ts'
+import { previewReply } from './preview-card.ts'
 import type { ProjectOptions } from './project-options.ts'
 import type { VisitorReader } from './visitor.ts'
 
@@ -13,6 +31,7 @@ type RedirectDeps = {
   links: LinkCache
   optionsOf: (projectId: string) => ProjectOptions | Promise<ProjectOptions>
   limits: ClickLimits
+  passwords: LinkPasswords
   visitors: VisitorReader
   clicks: ClickRecorder
   clock: () => number
@@ -25,45 +44,92 @@ const ENDED: Record<LinkEnd, string> = {
   click_limit_reached: 'This link has been used up',
 }
 
-/** Answers a visitor of a code: redirects and records the click. Without `domain`: the domain of the installation. */
-export type FollowLink = (request: HttpRequest, code: string, domain?: LinkDomain) => Promise<Reply>
+/** Answers a visitor of a code. Without `domain`: the domain of the installation. */
+export type AnswerVisitor = (request: HttpRequest, code: string, domain?: LinkDomain) => Promise<Reply>
 
-/** Creates the function that redirects visitors and records clicks. */
-export const createFollowLink = ({
+/**
+ * What answers visitors of links. `follow` redirects and records the click, or asks for the password. `unlock` follows a
+ * link when the request has its password.
+ */
+export type Redirects = { follow: AnswerVisitor; unlock: AnswerVisitor }
+
+/** Creates the functions that redirect visitors and record clicks. */
+export const createRedirects = ({
   links,
   optionsOf,
   limits,
+  passwords,
   visitors,
   clicks,
   clock,
-}: RedirectDeps): FollowLink => {
+}: RedirectDeps): Redirects => {
   const newClickId = createClickIds()
 
-  /** Why a visitor is not redirected. If undefined, the click has been counted towards the limit. */
-  const refusalOf = (link: PreparedLink, at: number, request: HttpRequest): Refusal | undefined => {
+  /**
+   * Why a visitor is not redirected. If undefined, the click has been counted towards the limit, unless `isClick` is
+   * false.
+   */
+  const refusalOf = (
+    link: PreparedLink,
+    at: number,
+    request: HttpRequest,
+    isClick: boolean,
+  ): Refusal | undefined => {
     const state = linkStateAt(link, at)
     if (state === 'not_started') return unknownLink
-    const end = state === 'open' ? limitOf(link, request) : state
+    const end = state === 'open' ? limitOf(link, request, isClick) : state
     return end && { status: 410, error: ENDED[end], reason: end }
   }
-  const limitOf = (link: PreparedLink, request: HttpRequest): LinkEnd | undefined => {
+  const limitOf = (link: PreparedLink, request: HttpRequest, isClick: boolean): LinkEnd | undefined => {
     if (link.clickLimit === null) return undefined
-    const counts = request.method !== 'HEAD' && visitors.isHuman(request)
+    const counts = isClick && request.method !== 'HEAD' && visitors.isHuman(request)
     return limits.allows(link, counts) ? undefined : 'click_limit_reached'
   }
 
-  return async (request, code, domain) => {
+  /** What is shown instead of the destination of a link with extras. Undefined: nothing. */
+  const pageInstead = (
+    link: PreparedLink,
+    request: HttpRequest,
+    domain: LinkDomain | undefined,
+  ): Reply | undefined => {
+    const locked = lockedLink(link)
+    if (locked === undefined || passwords.isRemembered(request, locked)) return undefined
+    const card = cardFor(link, request)
+    if (card)
+      return previewReply({ card, shortUrl: shortUrlOf(request, link, domain), destination: undefined })
+    return passwordReply(request, { status: 403, reason: 'password_required' })
+  }
+
+  /** `isUnlocked`: whether the visitor has just given the password. */
+  const follow = async (
+    request: HttpRequest,
+    code: string,
+    domain?: LinkDomain,
+    isUnlocked = false,
+  ): Promise<Reply> => {
     const link = await links.get(code, domain?.id)
     const at = clock()
-    const refusal = link === null ? unknownLink : refusalOf(link, at, request)
+    const page =
+      link === null || link.extras === null || isUnlocked ? undefined : pageInstead(link, request, domain)
+    const refusal = link === null ? unknownLink : refusalOf(link, at, request, page === undefined)
     if (link === null || refusal !== undefined) {
       const address = refusal?.status === 410 ? (link?.expiredUrl ?? domain?.expiredUrl) : domain?.notFoundUrl
       return refusalReply(request, refusal ?? unknownLink, address)
     }
+    if (page !== undefined) return page
     const { appendClickId, ipStorage } = await optionsOf(link.projectId)
-    const destination = destinationFor(link, () => visitors.describe(request))
+    const { extras } = link
+    const target = targetFor(link, () => visitors.describe(request))
+    const variant =
+      extras === null || target !== undefined
+        ? undefined
+        : variantFor(link.id, extras.variants, visitors.fingerprint(request))
+    const destination = target ?? variant?.destination ?? link.destination
     // A HEAD request is not a click.
-    const clickId = request.method === 'HEAD' ? null : newClickId(link.id, at)
+    const clickId =
+      request.method === 'HEAD'
+        ? null
+        : newClickId(link.id, at, extras?.hasVariantNumbers ? (variant?.number ?? 0) : undefined)
     const query = link.forwardQuery ? queryTextOf(request.url) : ''
     const location = addressFor(destination, appendClickId ? clickId : null, query)
     if (clickId !== null) {
@@ -74,13 +140,61 @@ export const createFollowLink = ({
         code: link.code,
         at,
         ipStorage,
+        variant: variant?.key,
         ...visitors.read(request),
       })
     }
-    return redirectTo(location)
+    const card = extras === null ? undefined : cardFor(link, request)
+    if (card === undefined) return redirectTo(location)
+    return previewReply({
+      card,
+      shortUrl: shortUrlOf(request, link, domain),
+      destination: addressFor(destination, null, query),
+    })
   }
+
+  const unlock: AnswerVisitor = async (request, code, domain) => {
+    const link = await links.get(code, domain?.id)
+    // Before the password, so that a link that has not started answers like one that does not exist.
+    if (link === null || linkStateAt(link, clock()) !== 'open') return follow(request, code, domain)
+    const locked = lockedLink(link)
+    if (locked === undefined) {
+      request.replyHeaders.Allow = 'GET'
+      throw new AppError('method_not_allowed', 'This link has no password; follow it with GET')
+    }
+    const problem = await passwords.check(request, locked)
+    if (problem !== undefined) return passwordReply(request, problem)
+    const reply = await follow(request, code, domain, true)
+    if (reply.status !== 302) return reply
+    // 303 makes the browser follow with GET.
+    const headers = { ...reply.headers, 'Set-Cookie': passwords.cookieFor(request, locked) }
+    return { ...reply, status: 303, headers }
+  }
+
+  return { follow, unlock }
 }
 
-/** `GET /s/{code}` */
-export const redirectRoute = (follow: FollowLink): Route =>
-  route(resolveLink, (request) => follow(request, request.params.code ?? ''))
+const lockedLink = ({ id, code, extras }: PreparedLink): LockedLink | undefined => {
+  const passwordHash = extras?.passwordHash
+  return passwordHash ? { id, code, passwordHash } : undefined
+}
+
+/** The card of a link if a link-preview bot asks for it. */
+const cardFor = ({ extras }: PreparedLink, { headers }: HttpRequest) =>
+  extras?.og && isPreviewBot(headers['user-agent'] ?? null) ? extras.og : undefined
+
+/** The URL of a link as the client sees it. */
+const shortUrlOf = (
+  request: HttpRequest,
+  { code }: PreparedLink,
+  domain: LinkDomain | undefined,
+): string | undefined =>
+  domain === undefined
+    ? URL.parse(`/s/${code}`, `${protocolOf(request)}://${hostOf(request) ?? ''}`)?.href
+    : `https://${domain.host}/${code}`
+
+/** `GET /s/{code}`, and `POST` with a password. */
+export const redirectRoutes = ({ follow, unlock }: Redirects): Route[] => [
+  route(resolveLink, (request) => follow(request, request.params.code ?? '')),
+  route(unlockLink, (request) => unlock(request, request.params.code ?? '')),
+]

@@ -1,4 +1,4 @@
-import { describeVisitor, type LinkVisitor, type UserAgent } from '@waymark/domain'
+import { clientNetworkOf, describeVisitor, type LinkVisitor, type UserAgent } from '@waymark/domain'
 import type { HttpRequest } from '@waymark/service-kit'
 import type { Click } from './click-recorder.ts'
 
@@ -19,6 +19,8 @@ export const createVisitorReader = ({ describeUserAgent, countryOf }: VisitorRea
   /** The properties that targets match. */
   describe: (request: HttpRequest): LinkVisitor =>
     describeVisitor(describeUserAgent(agentOf(request)), request.ip === '' ? null : countryOf(request.ip)),
+  /** Tells visitors apart by address, or network for IPv6, and user agent. It is not stored. */
+  fingerprint: (request: HttpRequest): string => `${clientNetworkOf(request.ip)}\n${agentOf(request) ?? ''}`,
   /** Whether it is neither a bot nor a prefetch. An unknown user agent counts as human. */
   isHuman: (request: HttpRequest): boolean =>
     !isPrefetch(request) && !describeUserAgent(agentOf(request)).bot,

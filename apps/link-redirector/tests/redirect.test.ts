@@ -1,21 +1,18 @@
 import { clickTimeOf, parseClickId } from '@waymark/domain'
 import { eventually, services } from '@waymark/testing'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import {
   addLink,
+  BOT,
   changeLink,
-  createWorld,
+  DESKTOP,
+  PHONE,
   type Redirector,
   startRedirector,
-  startStoringClicks,
+  startRedirectors,
   type World,
 } from './redirector.ts'
 
-const PHONE =
-  'Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1'
-const DESKTOP =
-  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36'
-const BOT = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
 const BROWSER = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 const GERMAN = '93.184.216.34'
 
@@ -23,21 +20,12 @@ describe.skipIf(!services)('GET /s/{code}', () => {
   let world: World
   let here: Redirector
   let there: Redirector
-  let storing: { stop(): Promise<void> }
+  let stop: () => Promise<void>
 
   beforeAll(async () => {
-    world = await createWorld()
-    const countryOf = (ip: string) => (ip === GERMAN ? 'DE' : null)
-    here = await startRedirector(world, countryOf)
-    there = await startRedirector(world, countryOf)
-    storing = await startStoringClicks(here.platform)
+    ;({ world, here, there, stop } = await startRedirectors((ip) => (ip === GERMAN ? 'DE' : null)))
   })
-  afterAll(async () => {
-    await storing?.stop()
-    await here?.stop()
-    await there?.stop()
-    await world?.stop()
-  })
+  afterAll(() => stop?.())
 
   const locationOf = (response: Response): URL => {
     expect(response.status).toBe(302)
@@ -133,11 +121,20 @@ describe.skipIf(!services)('GET /s/{code}', () => {
   })
 
   it('checks the schedule of a cached link at every visit', async () => {
-    const startsAt = new Date(Date.now() + 700)
-    const { code } = await addLink(world, { startsAt, expiresAt: new Date(startsAt.getTime() + 1_000) })
-    expect((await here.get(`/s/${code}`)).status).toBe(404)
-    await eventually('it starts', async () => (await here.get(`/s/${code}`)).status === 302, 3_000)
-    await eventually('it expires', async () => (await here.get(`/s/${code}`)).status === 410, 3_000)
+    const startsAt = Date.now()
+    const expiresAt = startsAt + 1_000
+    const { code } = await addLink(world, { startsAt: new Date(startsAt), expiresAt: new Date(expiresAt) })
+    let now = startsAt - 1
+    const moved = await startRedirector(world, undefined, () => now)
+    onTestFinished(moved.stop)
+    const visitAt = async (time: number) => {
+      now = time
+      return (await moved.get(`/s/${code}`)).status
+    }
+    expect(await visitAt(startsAt - 1)).toBe(404)
+    expect(await visitAt(startsAt)).toBe(302)
+    expect(await visitAt(expiresAt - 1)).toBe(302)
+    expect(await visitAt(expiresAt)).toBe(410)
   })
 
   it("adds UTM parameters and forwards the query, without overriding the destination's", async () => {

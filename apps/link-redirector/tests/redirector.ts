@@ -15,6 +15,13 @@ import { createMemoryLog, createTestDatabase, requireServices } from '@waymark/t
 import { v7 as uuidv7 } from 'uuid'
 import { createLinkRedirector } from '../src/app.ts'
 
+/** User agents of a person on a phone, one at a desk, and a search engine. */
+export const PHONE =
+  'Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1'
+export const DESKTOP =
+  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36'
+export const BOT = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
+
 /** The addresses of a redirector's servers; a test may use a proxy. */
 export type World = {
   db: Database
@@ -67,6 +74,7 @@ export type Redirector = {
 export const startRedirector = async (
   { databaseUrl, redisUrl, kafkaBrokers, prefix }: World,
   countryOf?: (ip: string) => string | null,
+  clock: () => number = Date.now,
 ): Promise<Redirector> => {
   const log = createMemoryLog()
   const disposals: (() => Promise<unknown>)[] = []
@@ -76,7 +84,7 @@ export const startRedirector = async (
       for (const dispose of disposals.splice(0).reverse()) await dispose()
     },
   }
-  const platform = await distributedPlatform(
+  const own = await distributedPlatform(
     readConfig(platformConfig, {
       DATABASE_URL: databaseUrl,
       DATABASE_POOL_SIZE: '5',
@@ -90,6 +98,7 @@ export const startRedirector = async (
     }),
     { name: 'test', log, scope },
   )
+  const platform = { ...own, clock }
   const service = createLinkRedirector(platform, countryOf ? { countryOf } : {})
   const { port } = await startService(
     service,
@@ -123,6 +132,25 @@ export const startStoringClicks = async ({ bus, db }: CorePlatform): Promise<{ s
   return consumer
 }
 
+/** Two redirectors of one world, the first of which also stores clicks. */
+export const startRedirectors = async (countryOf?: (ip: string) => string | null) => {
+  const world = await createWorld()
+  const here = await startRedirector(world, countryOf)
+  const there = await startRedirector(world, countryOf)
+  const storing = await startStoringClicks(here.platform)
+  return {
+    world,
+    here,
+    there,
+    stop: async () => {
+      await storing.stop()
+      await here.stop()
+      await there.stop()
+      await world.stop()
+    },
+  }
+}
+
 type Link = {
   code: string
   domainId: string
@@ -133,6 +161,10 @@ type Link = {
   expiresAt: Date
   clickLimit: number
   forwardQuery: boolean
+  passwordHash: string
+  og: object
+  variants: object[]
+  variantKeys: string[]
   utm: object
   targets: object[]
 }

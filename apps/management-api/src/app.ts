@@ -29,11 +29,13 @@ import { decisionPreviewRoute } from './decisions/decision-preview.ts'
 import { decisionResultsRoute } from './decisions/decision-results.ts'
 import { decisionStatsRoute } from './decisions/decision-stats.ts'
 import { decisionRoutes } from './decisions/decisions.ts'
+import { applyScheduledChanges, scheduledChangeRoutes } from './decisions/scheduled-changes.ts'
 import { emailDeliveryRoutes } from './email/email-deliveries.ts'
 import { emailPreviewRoutes } from './email/email-previews.ts'
 import { emailSenderRoutes } from './email/email-senders.ts'
 import { emailTriggerRoutes } from './email/email-triggers.ts'
 import { suppressionRoutes } from './email/suppressions.ts'
+import { environmentRoutes } from './environments/environments.ts'
 import { conversionRoutes } from './events/conversions.ts'
 import { deadLetterRoutes } from './events/dead-letters.ts'
 import { eventsRoute } from './events/events.ts'
@@ -66,6 +68,7 @@ import { projectRoutes } from './projects/projects.ts'
 import { settingsRoutes } from './projects/settings.ts'
 import { createTenantOf } from './projects/tenant-of.ts'
 import type { Quotas } from './quotas.ts'
+import { segmentRoutes } from './segments/segments.ts'
 import { pipelineStatsRoute } from './stats/pipeline-stats.ts'
 import { statsRoutes } from './stats/stats.ts'
 import { addressWebhookNotices } from './webhooks/address-notices.ts'
@@ -162,9 +165,12 @@ export const createManagementApi = (
       ...profileRoutes(deps),
       ...conversionRoutes(deps),
       ...decisionRoutes(deps),
+      ...scheduledChangeRoutes(deps),
+      ...environmentRoutes(deps),
       decisionPreviewRoute(deps),
       decisionStatsRoute(deps),
       decisionResultsRoute(deps),
+      ...segmentRoutes(deps),
       ...statsRoutes(deps),
       pipelineStatsRoute(deps),
       ...analyticsRoutes(deps),
@@ -187,6 +193,12 @@ export const createManagementApi = (
       ...consoleRoutes(),
       ...documentationRoutes(),
     ],
-    loops: [forgetExpired(deps), forgetSignIns(deps), passwordResetLoop(deps), addressWebhookNotices(deps)],
+    loops: [
+      forgetExpired(deps),
+      forgetSignIns(deps),
+      passwordResetLoop(deps),
+      addressWebhookNotices(deps),
+      applyScheduledChanges(deps),
+    ],
   }
 }

@@ -27,10 +27,11 @@ export const quotasConfig = {
   eventDefinitions: quota('QUOTA_EVENT_DEFINITIONS', 5_000, 'Event definitions of a project in use.'),
   meteringSelectors: quota('QUOTA_METERING_SELECTORS', 1_000, 'Metering selectors of a project in use.'),
   decisions: quota('QUOTA_DECISIONS', 5_000, 'Decisions of a project, including archived ones.'),
+  segments: quota('QUOTA_SEGMENTS', 1_000, 'Segments of a project.'),
   configurationBytes: quota(
     'QUOTA_CONFIGURATION_BYTES',
     4 * 1024 * 1024,
-    'Bytes of JSON in the schemas, filters and decisions of a project. Every change of them is read as a whole: 4 MiB ' +
+    'Bytes of JSON in the schemas, filters, decisions and segments of a project. Every change of them is read as a whole: 4 MiB ' +
       'keep a process busy for about 0.1 s.',
   ),
   emailSenders: quota('QUOTA_EMAIL_SENDERS', 100, 'Email senders of a tenant, verified or not.'),

@@ -1,6 +1,6 @@
 import type { Prisma } from '@waymark/database'
 
-/** The size of a project's configuration in bytes: its schemas, filters and decisions as text. */
+/** The size of a project's configuration in bytes: its schemas, filters, decisions and segments as text. */
 export const readConfigurationBytes = async (
   tx: Pick<Prisma.TransactionClient, '$queryRaw'>,
   projectId: string,
@@ -14,6 +14,8 @@ export const readConfigurationBytes = async (
       SELECT filter FROM email.triggers WHERE project_id = ${projectId}::uuid AND status <> 'archived'
       UNION ALL
       SELECT definition FROM decision.decisions WHERE project_id = ${projectId}::uuid
+      UNION ALL
+      SELECT condition FROM decision.segments WHERE project_id = ${projectId}::uuid
     ) AS parts (part)`
   return sum?.bytes ?? 0
 }

@@ -263,6 +263,30 @@ describe.skipIf(!services)('analytics over HTTP', () => {
     })
   })
 
+  it('suggests only properties that a query can name', async () => {
+    const eventName = 'odd keys'
+    const most = 'ä'.repeat(MAX_PROPERTY_NAME_LENGTH - 'properties.'.length)
+    const at = daysOn(0.5)
+    const properties = {
+      '': 1,
+      [most]: 2,
+      [`${most}ä`]: 3,
+      [`.${most.slice(2)}`]: 4,
+      [`.${most.slice(1)}`]: 5,
+    }
+    const made = anEnrichedEvent({
+      projectId: world.projectId,
+      receivedAt: at,
+      event: { eventName, properties },
+    })
+    await world.platform.analytics.storeEvents([{ ...made, timestamp: at }])
+    const query = new URLSearchParams({ eventName, ...range })
+    const { body } = await world.manage('GET', `analytics/properties?${query}`)
+    const names = (body.data as { name: string }[]).map(({ name }) => name)
+    expect(names).toEqual([propertyNameOf('properties', [`.${most.slice(2)}`]), `properties.${most}`])
+    for (const breakdown of names) expect((await ask('trends', { ...trends, breakdown })).status).toBe(200)
+  })
+
   it.each(['price', '', 'properties.'])('refuses the property %j', async (property) => {
     const refused = await ask('trends', { ...trends, breakdown: property })
     expect(refused).toMatchObject({ status: 422, body: { errors: [{ field: 'breakdown' }] } })
@@ -345,6 +369,59 @@ describe.skipIf(!services)('concurrent queries', () => {
     for (const answer of waiting) answer()
     expect((await Promise.all(slow)).map(({ status }) => status)).toEqual(slow.map(() => 200))
     expect((await one('POST', 'analytics/trends', trends)).status).toBe(200)
+  })
+})
+
+describe.skipIf(!services)('the largest answer', () => {
+  let management: Management
+  let file: DuckDBFile
+  beforeAll(async () => {
+    const limits = { memoryBytes: 256 * 1024 * 1024, threads: 2, queryTimeoutMs: 60_000 }
+    file = await openDuckDBFile({ path: ':memory:', ...limits })
+    management = await startManagement({
+      adapt: (platform) => ({ ...platform, analytics: createDuckDBStore(file) }),
+    })
+  })
+  afterAll(async () => {
+    await management?.stop()
+    await file?.close()
+  })
+
+  it('does not delay other requests', async () => {
+    const { account } = await management.register()
+    const projectId = account.projects[0]?.id ?? ''
+    const headers = { 'X-API-Key': await management.key(projectId), 'Content-Type': 'application/json' }
+    const [names, currencies, days] = [100, 150, 10]
+    const paid = `[{ selector_id: gen_random_uuid(), amount: 1, currency: 'C' || (n // ${names} % ${currencies}) }]`
+    await file.write([
+      [
+        `INSERT INTO events (project_id, event_key, "time", event_name, bot, warnings, conversions, properties, erased)
+         SELECT $1, gen_random_uuid(), TIMESTAMP '2025-01-01' + to_days((n // ${names * currencies})::INTEGER),
+           'name ' || (n % ${names}), false, 0, ${paid}, '{}', false
+         FROM range(${names * currencies * days}) AS numbers (n)`,
+        [projectId],
+      ],
+    ])
+    const asked = { series: [{ metric: 'revenue' }], from: daysOn(0), to: daysOn(days), interval: 'day' }
+    // The CPU time of this thread, because other processes do not affect it.
+    const cpuMs = () => process.threadCpuUsage().user / 1_000
+    let [turn, longest] = [cpuMs(), 0]
+    const turns = setInterval(() => {
+      longest = Math.max(longest, cpuMs() - turn)
+      turn = cpuMs()
+    }, 1)
+    const reply = await fetch(`${management.url}/api/projects/${projectId}/analytics/trends`, {
+      ...{ method: 'POST', headers },
+      body: JSON.stringify({ ...asked, breakdown: 'eventName', limit: names }),
+    })
+    const text = await reply.text()
+    clearInterval(turns)
+    const { series } = JSON.parse(text) as { series: { total: number; values: number[] }[] }
+    expect(series).toHaveLength(names * currencies)
+    expect(series.every(({ total, values }) => total === days && values.every((value) => value === 1))).toBe(
+      true,
+    )
+    expect(longest).toBeLessThan(250)
   })
 })
 

@@ -195,6 +195,10 @@ describe.skipIf(!services)('the results of a decision', () => {
         ['on', 2, 2],
       ],
     })
+    const currencies = results.metrics.map(({ key, currency }) => [key, currency])
+    expect(Object.fromEntries(currencies)).toMatchObject({
+      ...{ revenue: null, converted: null, amount: 'EUR', pieces: null },
+    })
     expect(results).toMatchObject({
       key: decision.key,
       control: 'off',

@@ -2,7 +2,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
-import { type FilterRequest, MAX_EXPORT_LIMIT, MAX_FILTERS, MAX_FILTERS_LENGTH } from '@waymark/contracts'
+import {
+  type EnrichedEvent,
+  type FilterRequest,
+  MAX_EXPORT_LIMIT,
+  MAX_FILTERS,
+  MAX_FILTERS_LENGTH,
+} from '@waymark/contracts'
 import { fulfils, parseFilter } from '@waymark/domain'
 import { createEventPartitions, createEventWriter, resolveProfiles } from '@waymark/pipeline'
 import { anEnrichedEvent, services } from '@waymark/testing'
@@ -18,10 +24,26 @@ const values: unknown[] = ['=SUM(A1)', 'ä,"b"\n', 4, 4.5, -1, true, false, null
 
 describe.skipIf(!services)('events that are filtered', () => {
   let world: World
+  let write: ReturnType<typeof createEventWriter>
+  const eventOf = (n: number): EnrichedEvent => {
+    const receivedAt = new Date(START + n * 1_000).toISOString()
+    const made = anEnrichedEvent({
+      projectId: world.projectId,
+      receivedAt,
+      event: {
+        eventId: `e${n}`,
+        eventName: n === RARE ? 'rare' : 'common',
+        visitorId: n === RARE ? 'v' : `v${n}`,
+        properties: { n, [KEY]: values[n % values.length] },
+      },
+    })
+    return { ...made, timestamp: receivedAt, profileId: null }
+  }
+
   beforeAll(async () => {
     world = await startWorld()
     const { db, analytics, projectConfigs } = world.platform
-    const write = createEventWriter({ db, analytics, projectConfigs, partitions: createEventPartitions(db) })
+    write = createEventWriter({ db, analytics, projectConfigs, partitions: createEventPartitions(db) })
     const found = await resolveProfiles(db.pool, [
       { projectId: world.projectId, visitorId: 'v', userId: null },
       { projectId: world.projectId, visitorId: null, userId: 'u' },
@@ -29,22 +51,12 @@ describe.skipIf(!services)('events that are filtered', () => {
     const [merged, person] = found.map((id) => id ?? '') as [string, string]
     await db.prisma.profile.update({ where: { id: merged }, data: { mergedInto: person } })
     await db.prisma.profile.update({ where: { id: person }, data: { traits: { plan: 'pro' } } })
-    const events = Array.from({ length: COUNT }, (_, n) => {
-      const receivedAt = new Date(START + n * 1_000).toISOString()
-      const made = anEnrichedEvent({
-        projectId: world.projectId,
-        receivedAt,
-        event: {
-          eventId: `e${n}`,
-          eventName: n === RARE ? 'rare' : 'common',
-          visitorId: n === RARE ? 'v' : `v${n}`,
-          properties: { n, [KEY]: values[n % values.length] },
-        },
-      })
+    const events = Array.from({ length: COUNT }, (_, n) => ({
+      ...eventOf(n),
+      profileId: n === RARE ? merged : null,
       // The last ones happened long before they were received.
-      const timestamp = n >= COUNT - 10 ? new Date(START - 100 * HOUR_MS).toISOString() : receivedAt
-      return { ...made, timestamp, profileId: n === RARE ? merged : null }
-    })
+      ...(n >= COUNT - 10 && { timestamp: new Date(START - 100 * HOUR_MS).toISOString() }),
+    }))
     for (let at = 0; at < COUNT; at += 1_000) await write(events.slice(at, at + 1_000))
   })
   afterAll(() => world?.stop())
@@ -84,6 +96,18 @@ describe.skipIf(!services)('events that are filtered', () => {
       fulfils(values[n % values.length], parsed),
     )
     expect(numbers(await list({}, few))).toEqual(expected.reverse())
+  })
+
+  it.each([
+    ['0', 'exists', undefined, []],
+    ['0', 'eq', 1, []],
+    ['-1', 'exists', undefined, []],
+    ['x', 'eq', 1, [20, 8]],
+    ['x.0', 'exists', undefined, []],
+  ] as const)('are not found by the place %s in a list', async (key, op, value, expected) => {
+    const of = { property: `properties.a\\.'b"$.${key}`, op, ...(value !== undefined && { value }) }
+    const few = [of, { property: 'properties.n', op: 'lt' as const, value: 24 }]
+    expect(numbers(await list({}, few))).toEqual(expected)
   })
 
   it('are those with a timestamp in the range', async () => {
@@ -245,5 +269,31 @@ describe.skipIf(!services)('events that are filtered', () => {
     const unsafe = await world.text(place('events/export', { format: 'csv' }, filters))
     expect(unsafe).toContain(`,'=1+1,`)
     expect(unsafe).toContain(`,"'-a,""b""",`)
+  })
+
+  // Last, because it changes the events.
+  it('are exported from the cursor of an event that was removed since, without newer ones', async () => {
+    const exported = async (query: Json) => {
+      const lines = (await world.text(place('events/export', { limit: '10', ...query })))
+        .trimEnd()
+        .split('\n')
+      return lines.map((line) => JSON.parse(line) as Json)
+    }
+    const last = (await exported({})).at(-1)
+    const next = COUNT - 11
+    expect(numbers([last ?? {}])).toEqual([next + 1])
+    const { db } = world.platform
+    // What the event of the cursor and two that follow have in common with an erasure and the retention.
+    const removed = [next + 1, next, next - 1].map((n) => new Date(START + n * 1_000))
+    const { rowCount } = await db.pool.query(
+      'DELETE FROM ingest.events WHERE project_id = $1 AND received_at = ANY($2)',
+      [world.projectId, removed],
+    )
+    expect(rowCount).toBe(3)
+    await write([eventOf(COUNT)])
+    expect(numbers(await exported({ cursor: last?.cursor }))).toEqual(
+      Array.from({ length: 10 }, (_, n) => next - 2 - n),
+    )
+    expect(numbers((await exported({})).slice(0, 1))).toEqual([COUNT])
   })
 })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { LinkDomainView, LinkView } from '@waymark/contracts'
+import { generateCode } from '@waymark/domain'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Browser, type Management, startManagement } from './start-management.ts'
@@ -170,6 +171,17 @@ describe.skipIf(!services)('the link domains of a project', () => {
     records.set(lost.verification.name, [lost.verification.value])
     expect((await verify(loser, lost)).status).toBe(200)
     expect((await domains(winner, 'GET', `/${won.id}`)).body.verifiedAt).toBeNull()
+    const { body: audit } = await send<{ data: { operation: string; actor: object }[] }>(
+      winner,
+      'GET',
+      `audit-log?resourceId=${won.id}`,
+    )
+    expect(audit.data[0]).toMatchObject({
+      operation: 'unverifyLinkDomain',
+      actor: { kind: 'system', id: '00000000-0000-0000-0000-000000000000', name: null },
+      network: null,
+      requestId: null,
+    })
   })
 
   it('change their addresses, and are removed and added again with their links', async () => {
@@ -206,7 +218,7 @@ describe.skipIf(!services)('the link domains of a project', () => {
 
   it('have codes of their own', async () => {
     const [one, other] = [await addVerified(ours), await addVerified(ours)]
-    const code = `c${randomUUID()}`
+    const code = generateCode()
     const made = [
       await createLink(ours, { code }),
       await createLink(ours, { code, domainId: one.id }),

@@ -22,7 +22,6 @@ export const startOidcWorld = async (
     registrationMode: options.registrationMode ?? 'open',
     oidc: {
       allowPrivateAddresses: true,
-      timeoutMs: 1_000,
       resolveTxt: async (name) => {
         const value = records.get(name)
         if (value === undefined) throw Object.assign(new Error('not found'), { code: 'ENOTFOUND' })

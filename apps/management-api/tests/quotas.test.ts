@@ -36,6 +36,16 @@ const kinds: { collection: string; quota: string; setting: string; body: (n: num
     }),
   },
   {
+    collection: 'segments',
+    quota: 'segments',
+    setting: 'QUOTA_SEGMENTS',
+    body: (n) => ({
+      key: `segment-${n}`,
+      name: `Segment ${n}`,
+      condition: { counts: [{ eventName: `event ${n}`, days: 7, op: 'gte', value: 1 }] },
+    }),
+  },
+  {
     collection: 'email-triggers',
     quota: 'emailTriggers',
     setting: 'QUOTA_EMAIL_TRIGGERS',

@@ -7,6 +7,7 @@ import {
   aboutRecord,
   cacheUserAgents,
   createArchivedUntil,
+  createCompleteCounts,
   createEventPartitions,
   createEventWriter,
   createOutboxRelay,
@@ -36,6 +37,7 @@ const RELAY_INTERVAL_MS = 500
 const PURGE_INTERVAL_MS = 1_000
 const FORGET_INTERVAL_MS = 10 * 60 * 1000
 const PARTITIONS_INTERVAL_MS = 60 * 60 * 1000
+const COMPLETE_COUNTS_INTERVAL_MS = 5_000
 const FORGET_COUNTS_INTERVAL_MS = 60 * 60 * 1000
 const RETENTION_INTERVAL_MS = 60 * 1000
 
@@ -98,6 +100,7 @@ export const createPersistenceConsumer = (platform: Platform, archive?: Archive)
       drain('link-visitors', FORGET_INTERVAL_MS, () => forgetVisitors(db.pool)),
       everyMs('event-partitions', PARTITIONS_INTERVAL_MS, () => partitions.makeAhead(new Date(clock()))),
       everyMs('retention', RETENTION_INTERVAL_MS, removeOldEvents),
+      drain('complete-counts', COMPLETE_COUNTS_INTERVAL_MS, createCompleteCounts({ db, now: clock })),
       drain('forget-counts', FORGET_COUNTS_INTERVAL_MS, () => forgetOldCounts(db.pool, clock())),
     ],
   }

@@ -1,10 +1,17 @@
-import { createArchiveEraser, createArchiver, readArchiveDelay, readWaitingErasures } from '@waymark/pipeline'
+import {
+  createArchiveEraser,
+  createArchiver,
+  forgetQueued,
+  readArchiveDelay,
+  readWaitingErasures,
+} from '@waymark/pipeline'
 import { type Archive, drain, everyMs, type Loop, type Platform } from '@waymark/service-kit'
 import { Counter, Gauge } from 'prom-client'
 
 const ARCHIVE_INTERVAL_MS = 30_000
 const ERASE_INTERVAL_MS = 60_000
 const MEASURE_INTERVAL_MS = 30_000
+const FORGET_INTERVAL_MS = 60_000
 
 /** Writes the archive and takes erased people out of it, if there is one, and measures what waits for it, also without one. */
 export const archiveLoops = (
@@ -36,7 +43,7 @@ export const archiveLoops = (
     delay.set(await readArchiveDelay(db.pool))
     erasureDelay.set((await readWaitingErasures(db.pool)).seconds)
   })
-  if (!archive) return [measure]
+  if (!archive) return [measure, drain('archive-queue', FORGET_INTERVAL_MS, () => forgetQueued(db.pool))]
   const writeFile = createArchiver({
     ...archive,
     ...{ db, log, now: clock, onFile: (events) => archived.inc(events) },

@@ -29,7 +29,7 @@ const HTTP = { port: 0, metricsPort: 0, trustedProxies: 0 }
 const LATER_MS = 3 * 60 * 60 * 1000
 
 it.skipIf(!services)(
-  'writes the archive of hours that are over, and takes erased people out of it',
+  'writes the archive of hours that are over, takes erased people out of it, and does not wait where there is none',
   async () => {
     const [projectId, tenantId, ann, ben] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()]
     const folder = await mkdtemp(path.join(tmpdir(), 'archive-'))
@@ -49,7 +49,11 @@ it.skipIf(!services)(
     await db.pool.query(QUEUE)
 
     /** Runs the consumer until a counter has a value, and the files are as expected. */
-    const runUntil = async (counter: string, isExpected: (names: string[]) => boolean): Promise<void> => {
+    const runUntil = async (
+      counter: string,
+      isExpected: (names: string[]) => boolean | Promise<boolean>,
+      hasArchive = true,
+    ): Promise<void> => {
       const log = createMemoryLog()
       const scope = createScope(log)
       const embedded = await embeddedPlatform(
@@ -58,16 +62,20 @@ it.skipIf(!services)(
       )
       const platform = { ...embedded, clock: () => Date.now() + LATER_MS }
       try {
-        const archive = await openArchive(readConfig(archiveConfig, { ARCHIVE_FORMAT: 'jsonl.gz' }), folder)
+        const archive = hasArchive
+          ? await openArchive(readConfig(archiveConfig, { ARCHIVE_FORMAT: 'jsonl.gz' }), folder)
+          : undefined
         await startService(createPersistenceConsumer(platform, archive), HTTP, platform, scope)
         await eventually(counter, async () => {
           const lines = (await platform.metrics.metrics()).split('\n')
-          return lines.includes(counter) && isExpected(await readdir(folder, { recursive: true }))
+          return lines.includes(counter) && (await isExpected(await readdir(folder, { recursive: true })))
         })
       } finally {
         await scope.dispose()
       }
     }
+    const isEmpty = async (table: string) =>
+      (await db.pool.query(`SELECT FROM ingest.${table}`)).rowCount === 0
     const some = (names: string[], end: string) => names.some((name) => name.endsWith(end))
     await runUntil('waymark_archived_events_total 2', (names) => some(names, '.manifest.json'))
 
@@ -75,7 +83,12 @@ it.skipIf(!services)(
     await db.pool.query(ERASURE, [projectId, ann])
     await runUntil(
       'waymark_archive_erased_events_total 1',
-      (names) => some(names, '_2.jsonl.gz') && !some(names, '_1.jsonl.gz'),
+      async (names) =>
+        some(names, '_2.jsonl.gz') && !some(names, '_1.jsonl.gz') && (await isEmpty('archive_erasures')),
     )
+
+    // The project has no setting for an archive.
+    await db.pool.query(QUEUE)
+    await runUntil('waymark_archive_erasure_delay_seconds 0', () => isEmpty('archive_queue'), false)
   },
 )

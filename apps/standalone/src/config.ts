@@ -1,4 +1,5 @@
 import { PATTERN_DESCRIPTION } from '@waymark/contracts'
+import { flagStreamConfig } from '@waymark/decision-service'
 import { mailConfig } from '@waymark/email-consumer'
 import { oidcConfig, quotasConfig, type RegistrationMode, registrationModes } from '@waymark/management-api'
 import {
@@ -66,6 +67,7 @@ export const standaloneConfig = {
     retryAfterMs: mailConfig.retryAfterMs,
   },
   webhooks: webhookConfig,
+  flagStreams: flagStreamConfig,
   shortLinkBaseUrl: variable(
     'SHORT_LINK_BASE_URL',
     Type.String({

@@ -32,7 +32,7 @@ await runService('standalone', env, async (context) => {
     if (!stopping)
       context.fail(new Error(`PostgreSQL ended and could not be started again: ${JSON.stringify(exit)}`))
   })
-  await migrate(postgres.url)
+  await migrate(postgres.url, { signal: context.signal })
 
   const mailDir = createDirectoryTransport(path.join(dataDir, 'mail'))
   const embedded = await embeddedPlatform(
@@ -69,6 +69,7 @@ await runService('standalone', env, async (context) => {
       secrets: [await keepMailSecret(path.join(dataDir, 'mail-secret'))],
     },
     webhooks: config.webhooks,
+    flagStreams: config.flagStreams,
   }
   const service = createAllServices(platform, options, context.scope)
   const demoFile = path.join(dataDir, 'demo.json')

@@ -1,12 +1,19 @@
 import { createCouponService } from '@waymark/coupon-service'
-import { createDecisionService } from '@waymark/decision-service'
+import { createDecisionService, type flagStreamConfig } from '@waymark/decision-service'
 import { createEmailConsumer, type MailOptions } from '@waymark/email-consumer'
 import { createEnrichmentConsumer } from '@waymark/enrichment-consumer'
 import { createIngestGateway } from '@waymark/ingest-gateway'
 import { createLinkRedirector } from '@waymark/link-redirector'
 import { createManagementApi, type ManagementOptions } from '@waymark/management-api'
 import { createPersistenceConsumer } from '@waymark/persistence-consumer'
-import { type Archive, combineServices, type Platform, type Scope, type Service } from '@waymark/service-kit'
+import {
+  type Archive,
+  type Config,
+  combineServices,
+  type Platform,
+  type Scope,
+  type Service,
+} from '@waymark/service-kit'
 import { createWebhookDispatcher, type WebhookOptions } from '@waymark/webhook-dispatcher'
 
 /** The options of apps. */
@@ -14,6 +21,7 @@ type AllOptions = ManagementOptions & {
   mail: MailOptions
   webhooks: WebhookOptions
   archive?: Archive | undefined
+  flagStreams?: Config<typeof flagStreamConfig>
 }
 
 /** The apps that run in this process. */
@@ -32,7 +40,7 @@ export const APPS = [
 /** Every app, on one platform. */
 export const createAllServices = (
   platform: Platform,
-  { mail, archive, webhooks, ...management }: AllOptions,
+  { mail, archive, webhooks, flagStreams, ...management }: AllOptions,
   scope: Scope,
 ): Required<Service> =>
   combineServices([
@@ -42,7 +50,7 @@ export const createAllServices = (
     createManagementApi(platform, management),
     createLinkRedirector(platform),
     createCouponService(platform),
-    createDecisionService(platform),
+    createDecisionService(platform, flagStreams),
     createEmailConsumer(platform, mail),
     createWebhookDispatcher(platform, webhooks, scope),
   ])

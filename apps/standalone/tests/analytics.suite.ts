@@ -118,6 +118,31 @@ export const describeAnalytics = (start: () => Promise<Constellation>): void => 
     })
   })
 
+  it('compares whole days where the clock changes at midnight', async () => {
+    const night = `night-${run}`
+    // In Beirut 29 March begins at 22:00 UTC, and the 30th at 01:00 local time, which is 22:00 UTC too.
+    for (const at of [
+      '28T21:59:59',
+      '28T22:30:00',
+      '29T21:59:59',
+      '29T22:00:00',
+      '30T20:59:59',
+      '30T21:00:00',
+    ])
+      await track('night', night, `2025-03-${at}Z`)
+    await soon('all are counted, the day with the one before', async () => {
+      const answer = await ask('trends', {
+        ...{ from: '2025-03-29T22:00:00Z', to: '2025-03-30T21:00:00Z', interval: 'day' },
+        ...{ timeZone: 'Asia/Beirut', compareTo: 'previous_period' },
+        series: [{ eventName: night, metric: 'events' }],
+      })
+      expect(answer).toMatchObject({
+        previousBuckets: ['2025-03-28T22:00:00.000Z'],
+        series: [{ total: 2, values: [2], previousTotal: 2, previousValues: [2] }],
+      })
+    })
+  })
+
   it('computes a funnel', async () => {
     const steps = [view, cart, order].map((eventName) => ({ eventName }))
     expect(await ask('funnel', { ...range, steps, windowSeconds: 2 * 86_400 })).toEqual({

@@ -25,13 +25,19 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
     if (!decided) throw new Error(`nothing was decided for ${key}`)
     return decided
   }
+  // A response that is not marked as degraded must be right. A busy machine may return degraded ones.
+  const sure = (wanted: string, person: Json): Promise<Decided> =>
+    eventually('an answer that is not degraded', async () => {
+      const { body } = await call('POST', '/api/v1/decide', { ...person, keys: [wanted] })
+      return body.degraded !== true && (body.decisions as Decided[])[0]
+    })
   const create = async (decision: Json): Promise<string> => {
     const key = `d-${randomUUID()}`
     const { status, body } = await manage('POST', 'decisions', { key, status: 'active', ...decision })
     expect(body).toMatchObject({ key, version: 1 })
     expect(status).toBe(201)
     const known = async () => (await one(key, { visitorId: 'probe' })).reason !== 'ERROR'
-    await eventually('every process knows it', known, 5_000)
+    await eventually('every process knows it', known)
     return key
   }
   const halves = {
@@ -89,7 +95,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
     const seen = new Map<string, string>()
     while (seen.size < 2) {
       const visitorId = `v-${randomUUID()}`
-      const { variant, reason, ruleId } = await one(key, { visitorId })
+      const { variant, reason, ruleId } = await sure(key, { visitorId })
       expect(reason).toBe('SPLIT')
       expect(ruleId).toEqual(expect.any(String))
       seen.set(variant, visitorId)
@@ -98,9 +104,9 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
       const userId = `u-${randomUUID()}`
       await call('POST', '/api/v1/t?sync=1', { eventName: 'page_view', visitorId })
       expect((await call('POST', '/api/v1/identify', { visitorId, userId })).status).toBe(202)
-      expect((await one(key, { userId })).variant).toBe(variant)
-      expect((await one(key, { visitorId, userId })).variant).toBe(variant)
-      expect((await one(key, { visitorId })).variant).toBe(variant)
+      expect((await sure(key, { userId })).variant).toBe(variant)
+      expect((await sure(key, { visitorId, userId })).variant).toBe(variant)
+      expect((await sure(key, { visitorId })).variant).toBe(variant)
     }
     await converting(seen.get('treatment') ?? '')
     const stats = await eventually('exposures and the conversion are counted', async () => {
@@ -120,12 +126,6 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
     })
     const ok = async (method: string, path: string, body: Json) =>
       expect((await call(method, path, body)).status).toBeLessThan(300)
-    // A response that is not marked as degraded must be right. A busy machine may return degraded ones.
-    const sure = (wanted: string, person: Json): Promise<Decided> =>
-      eventually('an answer that is not degraded', async () => {
-        const { body } = await call('POST', '/api/v1/decide', { ...person, keys: [wanted] })
-        return body.degraded !== true && (body.decisions as Decided[])[0]
-      })
     const goThrough = async (): Promise<void> => {
       // A visitor and a user with different variants, both known and cached.
       const [visitorId, userId] = [`v-${randomUUID()}`, `u-${randomUUID()}`]
@@ -146,7 +146,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
       expect((await sure(targeted, { userId })).reason).toBe('DEFAULT')
     }
     for (let n = 0; n < 20; n++) await goThrough()
-  }, 60_000)
+  })
 
   it('answers each key: fallback without a rule, DISABLED when paused, ERROR when unknown', async () => {
     const key = await create({ ...halves, rules: [] })
@@ -210,6 +210,46 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
       answer: { reason: 'DEFAULT' },
       counts: { [eventName]: { '7d': 2 } },
       rules: [{ id: 'asked', condition: false, variant: null }],
+    })
+  })
+
+  it('answers a key by the status and rules of its environment, also over OFREP', async () => {
+    const { body } = await manage('POST', 'api-keys', {
+      ...{ name: 'Staging', kind: 'pub', scopes: ['decide'], environment: 'staging' },
+    })
+    const inStaging = async (path: string, request: Json) => {
+      const response = await waymark.request(path, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', 'X-API-Key': String(body.key) },
+        body: JSON.stringify(request),
+      })
+      return { status: response.status, body: (await response.json()) as Json }
+    }
+    const key = await create({
+      ...halves,
+      rules: [{ variant: 'control' }],
+      environments: { staging: { status: 'active', rules: [{ variant: 'treatment' }] } },
+    })
+    const stagingReason = async () => {
+      const reply = await inStaging('/api/v1/decide', { visitorId: 'v', keys: [key] })
+      const [decided] = (reply.body.decisions ?? []) as Decided[]
+      return [decided?.variant, decided?.reason]
+    }
+    await eventually(
+      'the key and the decision are known',
+      async () => (await stagingReason())[0] === 'treatment',
+      5_000,
+    )
+    expect(await one(key, { visitorId: 'v' })).toMatchObject({ variant: 'control' })
+    const flag = () => inStaging(`/ofrep/v1/evaluate/flags/${key}`, { context: { targetingKey: 'v' } })
+    expect(await flag()).toMatchObject({ status: 200, body: { variant: 'treatment' } })
+
+    await manage('POST', `decisions/${key}/pause?environment=staging`)
+    await eventually('it is off', async () => (await stagingReason())[1] === 'DISABLED', 5_000)
+    await eventually('it is off over OFREP', async () => (await flag()).body.reason === 'DISABLED', 5_000)
+    expect(await one(key, { visitorId: 'v' })).toMatchObject({
+      variant: 'control',
+      reason: 'TARGETING_MATCH',
     })
   })
 

@@ -83,6 +83,15 @@ describe('the demo data of a first start', () => {
       expect(people).toBeGreaterThan(10)
       expect(converted).toBeGreaterThan(0)
     }
+    const { metrics } = (await manage('GET', 'decisions/demo-sale-banner/results')).body as {
+      metrics: { currency: string | null; variants: { value: number }[] }[]
+    }
+    expect(metrics).toMatchObject([
+      { key: 'Ordered', currency: null },
+      { key: 'Revenue', currency: 'EUR' },
+    ])
+    // More than 1 EUR a person.
+    for (const { value } of metrics[1]?.variants ?? []) expect(value).toBeGreaterThan(100)
   })
 
   it('is added once, and removed with one call that keeps other data', async () => {

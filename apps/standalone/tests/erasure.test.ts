@@ -301,7 +301,7 @@ describe.skipIf(!services)('erasing a person', () => {
       code: pool.code,
       visitorId: laptop,
       userId: `${mark}-user`,
-      orderId: `${mark}-order`,
+      orderId: `${mark}-${randomUUID()}`,
       amount: 700,
       currency: 'EUR',
       items: [{ sku: `${mark}-sku`, quantity: 1, unitAmount: 700 }],
@@ -321,6 +321,17 @@ describe.skipIf(!services)('erasing a person', () => {
         'X-API-Key': `${browserKey.body.key}`,
         'Idempotency-Key': idempotencyKey,
       })
+    const listKey = randomUUID()
+    const { code, ...cart } = redemption()
+    const redeemList = () =>
+      call(
+        'POST',
+        '/api/v1/coupons/redeem',
+        { ...cart, codes: [code] },
+        {
+          ...{ 'X-API-Key': apiKey, 'Idempotency-Key': listKey },
+        },
+      )
     expect((await redeemOnce()).status).toBe(200)
     const assigned = await manage('POST', `coupon-pools/${unique.id}/assign`, { visitorId: laptop })
     expect(assigned.status).toBe(200)
@@ -398,7 +409,7 @@ describe.skipIf(!services)('erasing a person', () => {
     expect(exported.body.identities).toHaveLength(3)
     expect(exported.body).toMatchObject({
       redemptions: [
-        { orderId: `${mark}-order`, amount: 700, discountAmount: 140, items: [{ sku: `${mark}-sku` }] },
+        { orderId: redeemed.orderId, amount: 700, discountAmount: 140, items: [{ sku: `${mark}-sku` }] },
       ],
       couponAssignments: [{ code: 'ALPHA1' }],
       couponCounts: [{ redeemed: 1 }],
@@ -417,7 +428,7 @@ describe.skipIf(!services)('erasing a person', () => {
     const queued = { eventName: 'seen', visitorId: laptop, eventId: `${mark}-queued` }
     expect((await track([queued, order()], '/api/v1/t')).status).toBe(202)
     expect((await reject(rejecting)).status).toBe(202)
-    expect((await redeem(redemption())).status).toBe(200)
+    expect((await redeemList()).status).toBe(200)
     expect((await redeem(redemption())).status).toBe(409)
     const welcomed = { eventName: `${trigger.eventName}`, visitorId: laptop, eventId: `${mark}-again` }
     expect((await track([welcomed], '/api/v1/t')).status).toBe(202)
@@ -485,6 +496,13 @@ describe.skipIf(!services)('erasing a person', () => {
     const anonymous = { profileId: null, userId: null, orderId: null, amount: 700, metadata: {} }
     expect(redemptions).toMatchObject([anonymous, anonymous])
     expect((await redeemOnce()).body.redemption).toMatchObject(anonymous)
+    const { redemptions: repeated, items } = (await redeemList()).body as {
+      redemptions: Json[]
+      items?: Json[]
+    }
+    expect(repeated).toMatchObject([{ coupon: { code: pool.code }, redemption: anonymous }])
+    expect(items).toBeUndefined()
+    for (const { redemption } of repeated) expect(redemption).not.toHaveProperty('items')
     expect(await deliveries(trigger.id)).toContainEqual(
       expect.objectContaining({ status: 'sent', recipient: null, profileId: null }),
     )

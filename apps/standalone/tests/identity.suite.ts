@@ -112,13 +112,15 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
     expect(known.traits).not.toHaveProperty('theme')
 
     const phone = `v-${randomUUID()}`
-    await track(anEvent({ visitorId: phone }), '?sync=1')
+    const onPhone = anEvent({ visitorId: phone })
+    await track(onPhone, '?sync=1')
     await putProfile({ visitorId: phone, traits: { plan: 'none', tablet: false } })
     const other = await profileOf('visitorId', phone)
     await identify(phone, userId, { plan: 'paid' })
     const merged = await profileOf('visitorId', phone)
     expect(merged.id).toBe(known.id)
     expect(merged.id).not.toBe(other.id)
+    expect(await storedProfileId(onPhone.eventId)).toBe(known.id)
     expect(new Set(merged.visitorIds)).toEqual(new Set([visitorId, phone]))
     expect(merged.traits).toEqual({ plan: 'paid', email: 'ann@example.com', tablet: false })
 
@@ -549,5 +551,28 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
     expect(erased.status).toBe(202)
     expect(await search({ search: `ann-${run}` })).toEqual(newestFirst.filter((id) => id !== people[4]))
     expect(await search({ search: people[4] ?? '' })).toEqual([])
+  })
+
+  it('finds people who have only events by a trait that they lack', async () => {
+    const visitorId = `only-events-${randomUUID()}`
+    const event = { eventName: 'seen', visitorId, eventId: randomUUID() }
+    expect((await call('POST', '/api/v1/t?sync=1', event)).status).toBe(200)
+    const { id } = await profileOf('visitorId', visitorId)
+    const found = async (...filters: object[]): Promise<boolean> => {
+      let cursor: string | null = ''
+      do {
+        const parameters = new URLSearchParams({ limit: '100', filters: JSON.stringify(filters) })
+        if (cursor) parameters.set('cursor', cursor)
+        const { status, body } = await manage(`profiles?${parameters}`)
+        expect([status, body.errors]).toEqual([200, undefined])
+        if ((body.data as Profile[]).some((profile) => profile.id === id)) return true
+        cursor = body.nextCursor as string | null
+      } while (cursor !== null)
+      return false
+    }
+    const lacksPlan = { property: 'traits.plan', op: 'not_exists' }
+    expect(await found(lacksPlan)).toBe(true)
+    expect(await found(lacksPlan, { property: 'traits.plan', op: 'neq', value: 'pro' })).toBe(true)
+    expect(await found(lacksPlan, { property: 'traits.email', op: 'exists' })).toBe(false)
   })
 }

@@ -15,7 +15,23 @@ if (!CHROMIUM && process.env.CI) throw new Error('Chromium is missing, and in CI
 const require = createRequire(import.meta.url)
 const SEGMENT = path.dirname(require.resolve('@segment/analytics-next/dist/umd/index.js'))
 const RUDDER = path.join(path.dirname(require.resolve('@rudderstack/analytics-js/bundled')), '../umd')
+const PROVIDER = require.resolve('@openfeature/ofrep-web-provider')
+const beside = (file: string, place: string): string => path.join(path.dirname(file), place)
+/** The ES modules that pages import from OpenFeature, as they are published. */
+const OPENFEATURE_MODULES: Record<string, string> = {
+  '@openfeature/ofrep-web-provider': beside(PROVIDER, 'index.esm.js'),
+  '@openfeature/ofrep-core': beside(
+    createRequire(PROVIDER).resolve('@openfeature/ofrep-core'),
+    'index.esm.js',
+  ),
+  '@openfeature/web-sdk': beside(require.resolve('@openfeature/web-sdk'), '../esm/index.js'),
+  '@openfeature/core': beside(require.resolve('@openfeature/core'), '../esm/index.js'),
+}
+const IMPORT_MAP = JSON.stringify({
+  imports: Object.fromEntries(Object.keys(OPENFEATURE_MODULES).map((name) => [name, `/modules/${name}`])),
+})
 const PAGES: Record<string, string> = {
+  '/flags': `<title>Shop</title><script type="importmap">${IMPORT_MAP}</script>`,
   '/segment': '<title>Shop</title><script src="/segment/index.js"></script>',
   '/rudder': '<title>Shop</title><script src="/rudder/index.js"></script>',
 }
@@ -64,6 +80,8 @@ describe.skipIf(!CHROMIUM)('an SDK in a page of another site', { timeout: 300_00
       if (place === '/favicon.ico') return res.writeHead(404).end()
       const page = PAGES[place]
       res.setHeader('Content-Type', page ? 'text/html' : 'text/javascript')
+      const module = OPENFEATURE_MODULES[place.replace('/modules/', '')]
+      if (module) return res.end(await readFile(module))
       const folder = place.startsWith('/rudder/') ? RUDDER : SEGMENT
       res.end(page ?? (await readFile(path.join(folder, path.basename(place)))))
     }).listen(0)
@@ -101,11 +119,11 @@ describe.skipIf(!CHROMIUM)('an SDK in a page of another site', { timeout: 300_00
     for (const id of [visitor, `${run}-previous-0`, `${run}-previous-${CALLS - 1}`])
       expect((await profileOf(waymark, 'visitorId', id))?.id).toBe(profile?.id)
   }
-  const publicKey = async (): Promise<string> => {
+  const publicKey = async (scope = 'events:write'): Promise<string> => {
     const response = await waymark.request(`/api/projects/${waymark.projectId}/api-keys`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ name: 'shop', kind: 'pub', scopes: ['events:write'] }),
+      body: JSON.stringify({ name: 'shop', kind: 'pub', scopes: [scope] }),
     })
     return ((await response.json()) as { key: string }).key
   }
@@ -178,6 +196,49 @@ describe.skipIf(!CHROMIUM)('an SDK in a page of another site', { timeout: 300_00
       )
       return ((await response.json()) as { data: unknown[] }).data.length === 1
     })
+    await page.close()
+  })
+
+  it('@openfeature/web-sdk with its OFREP provider hears of a changed flag without polling', async () => {
+    const write = async (method: string, place: string, body: object): Promise<void> => {
+      const response = await waymark.request(`/api/projects/${waymark.projectId}/decisions${place}`, {
+        method,
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+      expect(response.status).toBeLessThan(300)
+    }
+    const flag = (value: string) => ({
+      variants: [{ key: 'only', value }],
+      fallbackVariant: 'only',
+      rules: [],
+    })
+    await write('POST', '', { key: 'colour', status: 'active', ...flag('red') })
+    const page = await open('/flags')
+    let streams = 0
+    page.on('response', (response) => {
+      if (response.url().includes('/ofrep/') && response.request().method() === 'GET') streams += 1
+    })
+    await page.evaluate(`(async () => {
+      const { OpenFeature, ProviderEvents } = await import('@openfeature/web-sdk')
+      const { OFREPWebProvider } = await import('@openfeature/ofrep-web-provider')
+      const headers = [['X-API-Key', ${JSON.stringify(await publicKey('decide'))}]]
+      const provider = new OFREPWebProvider({ baseUrl: ${JSON.stringify(url)}, headers, cacheMode: 'disabled' })
+      await OpenFeature.setProviderAndWait(provider, { targetingKey: 'visitor-1' })
+      window.client = OpenFeature.getClient()
+      window.changes = 0
+      client.addHandler(ProviderEvents.ConfigurationChanged, () => window.changes++)
+    })()`)
+    const colour = () => page.evaluate<string>(`client.getStringValue('colour', 'none')`)
+    expect(await colour()).toBe('red')
+    await eventually('the stream is open', () => streams > 0)
+    await write('PATCH', '/colour', flag('green'))
+    await eventually('the page shows the new value', async () => (await colour()) === 'green', 5_000)
+    await waymark.kill('standalone')
+    await waymark.restart('standalone')
+    await write('PATCH', '/colour', flag('blue'))
+    await eventually('it hears of the next one after a restart', async () => (await colour()) === 'blue')
+    expect(await page.evaluate<number>('changes')).toBeGreaterThanOrEqual(2)
     await page.close()
   })
 })

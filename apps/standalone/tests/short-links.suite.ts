@@ -130,8 +130,10 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
     it('lists and searches, page by page', async () => {
       const mark = randomUUID().slice(0, 8)
       const campaign = `campaign-${mark}`
+      const code = generateCode()
+      const start = code.slice(0, 4).toLowerCase()
       const made = [
-        await create({ campaign, code: `Spring-${mark}` }),
+        await create({ campaign, code }),
         await create({ campaign, tags: [mark], destination: 'https://garden.example/tulips/red' }),
         await create({ campaign, externalId: `order ${mark}` }),
       ]
@@ -139,11 +141,11 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
       const found = async (query: string) => (await list(query)).map(({ id }) => ids.indexOf(id))
       expect(await found(`campaign=${campaign}`)).toEqual([2, 1, 0])
       expect(await found(`tag=${mark}`)).toEqual([1])
-      expect(await found(`campaign=${campaign}&q=spri`)).toEqual([0])
+      expect(await found(`campaign=${campaign}&q=${start}`)).toEqual([0])
       expect(await found(`campaign=${campaign}&q=RED%20tul`)).toEqual([1])
       expect(await found(`q=order%20${mark.slice(0, 6)}`)).toEqual([2])
       expect(await found(`campaign=${campaign}&q=${encodeURIComponent(`'tul`)}`)).toEqual([1])
-      expect(await found(`campaign=${campaign}&q=garden%20spring`)).toEqual([])
+      expect(await found(`campaign=${campaign}&q=garden%20${start}`)).toEqual([])
       const first = await manage('GET', `links?campaign=${campaign}&limit=2`)
       expect((first.body.data as Link[]).map(({ id }) => ids.indexOf(id))).toEqual([2, 1])
       const next = `links?campaign=${campaign}&limit=2&cursor=${first.body.nextCursor}`

@@ -10,7 +10,7 @@ const describeAtOnce = (): void => {
   let waymark: Constellation
   beforeAll(async () => {
     waymark = await startStandalone()
-  }, 60_000)
+  })
   afterAll(() => waymark?.stop())
   const { call, manage } = createClient(() => waymark)
 

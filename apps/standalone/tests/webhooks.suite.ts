@@ -90,7 +90,7 @@ export const describeWebhooks = (start: () => Promise<Constellation>): void => {
     await track({ eventName, visitorId: 'v' })
     const failed = await eventually('an attempt has failed', async () => {
       const [delivery] = await deliveriesOf(id)
-      return delivery?.attempts === 1 && delivery
+      return Number(delivery?.attempts) > 0 && delivery
     })
     expect(failed).toMatchObject({
       status: 'pending',

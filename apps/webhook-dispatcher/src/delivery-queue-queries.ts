@@ -14,6 +14,8 @@ export type ClaimedDelivery = {
   url: string
   /** Sign the message: the secret, and the previous one while it is valid. */
   secrets: string[]
+  /** Of the webhook when the delivery was claimed. */
+  webhookVersion: number
 }
 
 /** How an attempt ended. */
@@ -54,7 +56,7 @@ const IS_OPEN = `(w.status = 'active' AND (w.blocked_until IS NULL OR w.blocked_
 // The lock serializes the claims of a webhook. The next statement sees what the previous holder has claimed. EXISTS could be
 // answered by a hash of all waiting deliveries, which takes a tenth of a second for 100,000.
 const LOCK_WEBHOOKS = `
-  SELECT w.id, w.url, ${IS_OPEN} AS open, w.failures >= ${FAILURES_UNTIL_BLOCKED} AS failing,
+  SELECT w.id, w.url, w.version, ${IS_OPEN} AS open, w.failures >= ${FAILURES_UNTIL_BLOCKED} AS failing,
     CASE WHEN w.previous_secret_expires_at > now() THEN ARRAY[w.secret, w.previous_secret] ELSE ARRAY[w.secret] END AS secrets,
     w.project_id AS "projectId", coalesce(of_project.deliveries, 0) AS "ofProject", $3 - coalesce(busy.deliveries, 0) AS free
   FROM webhook.webhooks w
@@ -72,6 +74,11 @@ const LOCK_WEBHOOKS = `
       WHERE d.webhook_id = w.id AND d.status = 'pending' AND d.test) <= now())
   ORDER BY random() LIMIT ${WEBHOOKS}
   FOR NO KEY UPDATE OF w SKIP LOCKED`
+
+// Those whose lease has ended go back to their place in the queue, before later deliveries to the same person.
+const RESTORE = `
+  UPDATE webhook.deliveries SET attempt_token = NULL, next_attempt_at = least(queued_at, now())
+  WHERE webhook_id = ANY($1::uuid[]) AND attempt_token IS NOT NULL AND next_attempt_at <= now()`
 
 // Materialized and as an array, because a plan for few rows may otherwise pick again for each row, or read all rows.
 const CLAIM = `
@@ -102,11 +109,14 @@ const CLAIM = `
   RETURNING d.id, d.attempt_token AS token, d.webhook_id AS "webhookId", d.ordering_key AS "orderingKey", d.topic, d.payload,
     d.test, d.attempts, d.queued_at AS "queuedAt"`
 
-// Until the attempt of a failing endpoint is settled, there is no other.
+// Until the attempt of a failing endpoint is settled, there is no other. The outcome of a test does not count.
 const BLOCK = `
   UPDATE webhook.webhooks SET blocked_until = now() + $2 * interval '1 ms' WHERE id = ANY($1::uuid[])`
 
-const PAUSES = `(w.status = 'active' AND NOT $11 AND ($10 OR w.failing_since <= now() - $12 * interval '1 ms'))`
+// The last attempt of a delivery is up to an hour earlier, and there may be no other delivery.
+const HAS_FAILED = `(w.failing_since <= now() - $12 * interval '1 ms'
+  OR $3 = 'failed' AND w.failing_since <= settled.queued_at + interval '1 hour')`
+const PAUSES = `(w.status = 'active' AND NOT $11 AND ($10 OR ${HAS_FAILED}))`
 const SETTLE = `
   WITH settled AS (
     UPDATE webhook.deliveries SET status = $3, attempts = attempts + 1, attempt_token = NULL,
@@ -114,7 +124,7 @@ const SETTLE = `
       response_status = $5, response_body = $6, error = $7, duration_ms = $8,
       delivered_at = CASE WHEN $3 = 'delivered' THEN now() END
     WHERE id = $1 AND attempt_token = $2
-    RETURNING webhook_id, test
+    RETURNING webhook_id, test, queued_at
   )
   UPDATE webhook.webhooks w SET
     failures = CASE WHEN $11 THEN 0 ELSE w.failures + 1 END,
@@ -128,8 +138,14 @@ const SETTLE = `
     notice_attempts = CASE WHEN ${PAUSES} THEN 0 ELSE w.notice_attempts END,
     version = w.version + CASE WHEN ${PAUSES} THEN 1 ELSE 0 END
   FROM settled
-  WHERE w.id = settled.webhook_id AND NOT settled.test AND (NOT $11 OR w.failures > 0 OR w.blocked_until IS NOT NULL)
-  RETURNING w.paused_reason AS "pausedReason", w.status`
+  WHERE w.id = settled.webhook_id AND NOT settled.test
+    AND CASE WHEN $11 THEN w.failures > 0 OR w.blocked_until IS NOT NULL ELSE w.status = 'active' END
+  RETURNING CASE WHEN NOT $11 AND w.status = 'paused' THEN w.paused_reason END AS "pausedReason"`
+
+const IS_CURRENT = `
+  SELECT FROM webhook.deliveries d
+  JOIN webhook.webhooks w ON w.id = d.webhook_id AND w.status = 'active' AND w.version = $3
+  WHERE d.id = $1 AND d.attempt_token = $2`
 
 const RELEASE = `
   UPDATE webhook.deliveries d SET attempt_token = NULL, next_attempt_at = least(d.queued_at, now())
@@ -169,6 +185,7 @@ type Locked = {
   id: string
   projectId: string
   url: string
+  version: number
   open: boolean
   failing: boolean
   secrets: string[]
@@ -222,7 +239,12 @@ export const createDeliveryQueue = ({
       const allotted = allot(locked.rows, limit)
       if (allotted.length === 0) return []
       const webhooks = new Map(locked.rows.map((webhook) => [webhook.id, webhook]))
-      const claimed = await client.query<Omit<ClaimedDelivery, 'url' | 'secrets'>>({
+      await client.query({
+        name: 'restore-webhook-deliveries',
+        text: RESTORE,
+        values: [allotted.map(({ webhook }) => webhook.id)],
+      })
+      const claimed = await client.query<Omit<ClaimedDelivery, 'url' | 'secrets' | 'webhookVersion'>>({
         name: 'claim-webhook-deliveries',
         text: CLAIM,
         values: [
@@ -235,25 +257,25 @@ export const createDeliveryQueue = ({
       const failing = locked.rows
         .filter(
           ({ id, failing, open }) =>
-            failing && open && claimed.rows.some(({ webhookId }) => webhookId === id),
+            failing && open && claimed.rows.some(({ webhookId, test }) => webhookId === id && !test),
         )
         .map(({ id }) => id)
       if (failing.length > 0) await client.query(BLOCK, [failing, leaseMs])
       return claimed.rows
         .sort((one, other) => (one.id < other.id ? -1 : 1))
         .map((delivery) => {
-          const { url = '', secrets = [] } = webhooks.get(delivery.webhookId) ?? {}
-          return { ...delivery, url, secrets }
+          const { url = '', secrets = [], version = 0 } = webhooks.get(delivery.webhookId) ?? {}
+          return { ...delivery, url, secrets, webhookVersion: version }
         })
     }),
 
   /**
-   * Stores the outcome of an attempt and the state of its endpoint. Resolves to why the webhook was paused, if it was.
+   * Stores the outcome of an attempt and the state of its endpoint. Resolves to why the attempt paused the webhook, if it did.
    * Changes nothing when the lease has ended and another process has the delivery.
    */
   settle: async ({ id, token }: ClaimedDelivery, settlement: Settlement): Promise<string | undefined> => {
     const { status, retryInMs = 0, responseStatus, responseBody, error, durationMs, gone } = settlement
-    const { rows } = await db.pool.query<{ pausedReason: string | null; status: string }>({
+    const { rows } = await db.pool.query<{ pausedReason: string | null }>({
       name: 'settle-webhook-delivery',
       text: SETTLE,
       values: [
@@ -273,9 +295,18 @@ export const createDeliveryQueue = ({
         longestBlockMs,
       ],
     })
-    const [webhook] = rows
-    return webhook?.status === 'paused' ? (webhook.pausedReason ?? undefined) : undefined
+    return rows[0]?.pausedReason ?? undefined
   },
+
+  /** Whether a claimed delivery may still be sent: its webhook is active and unchanged, and its person not erased. */
+  isCurrent: async ({ id, token, webhookVersion }: ClaimedDelivery): Promise<boolean> =>
+    (
+      await db.pool.query({
+        name: 'is-delivery-current',
+        text: IS_CURRENT,
+        values: [id, token, webhookVersion],
+      })
+    ).rowCount === 1,
 
   /** Makes claimed deliveries due again without an attempt. */
   release: async (deliveries: readonly ClaimedDelivery[]): Promise<void> => {

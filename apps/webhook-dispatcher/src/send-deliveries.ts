@@ -6,7 +6,7 @@ import type { ClaimedDelivery, DeliveryQueue, Settlement } from './delivery-queu
 import type { HttpPost, PostOutcome } from './http-post.ts'
 
 export type SenderOptions = {
-  queue: Pick<DeliveryQueue, 'claim' | 'settle' | 'release'>
+  queue: Pick<DeliveryQueue, 'claim' | 'isCurrent' | 'settle' | 'release'>
   post: HttpPost['post']
   /** Deliveries in flight at once. */
   maxInFlight: number
@@ -49,6 +49,8 @@ export const createSendDeliveries = ({ queue, maxInFlight, log, ...options }: Se
         while (rest.length > 0 && !signal.aborted) {
           const [delivery] = rest
           if (!delivery) break
+          // Those before it may have taken a minute.
+          if (delivery !== deliveries[0] && !(await queue.isCurrent(delivery))) break
           rest = rest.slice(1)
           const delivered = await attempt(delivery)
           count(delivery.webhookId, -1)

@@ -33,6 +33,12 @@ export type DeliveryRow = {
   response_body: string | null
   error: string | null
 }
+type SenderOptions = Partial<QueueOptions> & {
+  timeoutMs?: number
+  maxInFlight?: number
+  retry?: RetryPlan
+  onPaused?: (reason: string) => void
+}
 type WebhookRow = {
   status: string
   paused_reason: string | null
@@ -105,11 +111,12 @@ export const openHarness = async () => {
       (await db.pool.query<WebhookRow>('SELECT * FROM webhook.webhooks WHERE id = $1', [id])).rows[0],
     /** A sending process, with connections of its own. */
     openSender: ({
-      timeoutMs = 2_000,
+      timeoutMs = 10_000,
       maxInFlight = 1_000,
       retry = RETRY,
+      onPaused = () => {},
       ...queueOptions
-    }: Partial<QueueOptions> & { timeoutMs?: number; maxInFlight?: number; retry?: RetryPlan } = {}) => {
+    }: SenderOptions = {}) => {
       const own = open()
       const http = createHttpPost({ allowPrivateAddresses: true, timeoutMs })
       cleanUps.push(http.close, () => own.close())
@@ -129,6 +136,7 @@ export const openHarness = async () => {
         retry,
         log: createMemoryLog(),
         now: Date.now,
+        onPaused,
       })
       return { queue, run, send: () => run(new AbortController().signal) }
     },

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { eventually, services, startProcess } from '@waymark/testing'
+import { eventually, services, startProcess, untilDisconnected } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Harness, openHarness } from './harness.ts'
@@ -39,6 +39,7 @@ describe.skipIf(!services)('a dispatcher that is killed', () => {
       const sender = start()
       await eventually('some were sent', () => receiver.received.length >= kill * 80)
       await sender.kill()
+      await untilDisconnected(harness.db.pool, 'sender')
       await harness.letTimePass()
     }
     const last = start()

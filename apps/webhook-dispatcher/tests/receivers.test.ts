@@ -49,7 +49,7 @@ const run = async (
 const send = async (url: string, secrets: string[], payload: string): Promise<Settlement | undefined> => {
   const delivery: ClaimedDelivery = {
     ...{ id: uuidv7(), token: uuidv7(), webhookId: uuidv7(), orderingKey: null, topic: 'event', test: true },
-    ...{ payload, attempts: 0, queuedAt: new Date(), url, secrets },
+    ...{ payload, attempts: 0, queuedAt: new Date(), url, secrets, webhookVersion: 1 },
   }
   const waiting = [delivery]
   let settled: Settlement | undefined
@@ -57,6 +57,7 @@ const send = async (url: string, secrets: string[], payload: string): Promise<Se
   const run = createSendDeliveries({
     queue: {
       claim: async () => waiting.splice(0),
+      isCurrent: async () => true,
       settle: async (_, settlement) => {
         settled = settlement
         return undefined
@@ -103,6 +104,9 @@ describe('a receiver of the documentation', () => {
     expect(await send(url, [secret], payload)).toMatchObject({ status: 'delivered' })
     expect(await send(url, [generateWebhookSecret(), secret], payload)).toMatchObject({ status: 'delivered' })
     await eventually('the message is printed', () => receiver.stdout().includes('order ✓'))
+    // It arrives in several pieces, most of which end within a character.
+    const long = JSON.stringify({ type: 'event', data: { text: '✓'.repeat(100_000) } })
+    expect(await send(url, [secret], long)).toMatchObject({ status: 'delivered' })
   }
 
   it('in Node.js verifies what the dispatcher sends', async () => {

@@ -18,6 +18,8 @@ export {
   QueryTimeoutError,
   type RetentionQuery,
   type RetentionRow,
+  type SegmentQuery,
+  type SegmentRow,
   type TimeRange,
   type TrendMetric,
   type TrendQuery,

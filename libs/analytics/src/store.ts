@@ -1,5 +1,5 @@
 import { analyticsMetrics, type EnrichedEvent } from '@waymark/contracts'
-import type { EventFilter, PropertyRef } from '@waymark/domain'
+import type { CompiledSegment, EventFilter, PropertyRef } from '@waymark/domain'
 
 /**
  * The column store that answers analytics queries. People are counted by profile: two merged profiles are one person in
@@ -44,6 +44,8 @@ export type AnalyticsQueries = {
   listPropertyValues(query: PropertyValuesQuery): Promise<PropertyValueRow[]>
   /** The ids of people by their traits, the greatest first; of merged profiles only the one that they became. */
   findProfiles(query: ProfilesQuery): Promise<string[]>
+  /** People in a segment: those with the greatest ids, in any order, and their number. */
+  measureSegment(query: SegmentQuery): Promise<SegmentRow[]>
 }
 
 /** The store is unavailable or cannot write. A retry is safe and may succeed. */
@@ -57,7 +59,7 @@ export class AnalyticsDataError extends Error {
   override name = 'AnalyticsDataError'
 }
 
-/** A query exceeded the store's limits of time or memory. One with a shorter range may succeed. */
+/** A query exceeded the store's limits of time, memory or rows. One with a shorter range may succeed. */
 export class QueryTimeoutError extends Error {
   override name = 'QueryTimeoutError'
 }
@@ -195,5 +197,17 @@ export type ProfilesQuery = {
   below?: string | undefined
   limit: number
 }
+
+export type SegmentQuery = {
+  projectId: string
+  segment: Pick<CompiledSegment, 'match' | 'filters' | 'counts'>
+  /** The time, in ms, that ends the days of counts. */
+  now: number
+  /** Number of people to name: those with the greatest ids. */
+  sample: number
+}
+
+/** A person of the sample; for the profile `null`, the number of all people. */
+export type SegmentRow = { profileId: string | null; people: number }
 
 export type PropertyValueRow = { value: string; events: number }

@@ -56,6 +56,19 @@ describe('zonedBuckets', () => {
     ])
   })
 
+  it.each([
+    // The clock goes from 24:00 back to 23:00, or from 01:00 to 00:00.
+    ['America/Sao_Paulo', '2018-02-17T12:00:00Z', ['2018-02-17T02:00', '2018-02-18T03:00']],
+    ['Africa/Cairo', '2024-10-31T12:00:00Z', ['2024-10-30T21:00', '2024-10-31T22:00']],
+    ['America/Havana', '2025-11-02T12:00:00Z', ['2025-11-02T04:00', '2025-11-03T05:00']],
+    // A day that does not exist.
+    ['Pacific/Apia', '2011-12-29T12:00:00Z', ['2011-12-29T10:00', '2011-12-30T10:00']],
+    ['Asia/Kolkata', '2026-06-01T12:00:00Z', ['2026-05-31T18:30', '2026-06-01T18:30']],
+  ])('begins the days of %s at %s at midnight', (zone, from, expected) => {
+    const to = new Date(at(from) + 86_400_000).toISOString()
+    expect(starts('day', zone, from, to)).toEqual(expected)
+  })
+
   it('has the hour that a change of the clock repeats twice', () => {
     expect(starts('hour', 'Europe/Berlin', '2026-10-25T00:00:00Z', '2026-10-25T03:00:00Z')).toHaveLength(3)
   })
@@ -84,6 +97,8 @@ describe('zonedBuckets', () => {
       'America/St_Johns',
       'Australia/Lord_Howe',
       'Asia/Kathmandu',
+      'Asia/Beirut',
+      'America/Sao_Paulo',
     )
     const intervals = fc.constantFrom('hour' as const, 'day' as const, 'week' as const, 'month' as const)
     const time = fc.integer({ min: at('2000-01-01'), max: at('2040-01-01') })
@@ -134,6 +149,18 @@ describe('previousPeriod', () => {
       '2026-03-26T23:00',
       '2026-03-27T23:00',
     ])
+  })
+
+  it.each([
+    ['America/Sao_Paulo', '2018-11-03T03:00', '2018-11-04T03:00', '2018-11-05T02:00'],
+    ['Africa/Cairo', '2024-04-24T22:00', '2024-04-25T22:00', '2024-04-26T21:00'],
+    ['Asia/Beirut', '2025-03-28T22:00', '2025-03-29T22:00', '2025-03-30T21:00'],
+  ])('is the whole day before in %s, where a clock changes at midnight', (zone, before, begin, end) => {
+    expect(previous('day', zone, `${begin}Z`, `${end}Z`)).toEqual([before, begin, before])
+    const following = new Date(at(`${end}Z`) + 86_400_000).toISOString()
+    expect(previous('day', zone, `${end}Z`, following)).toEqual([begin, end, begin])
+    const earlier = new Date(at(`${before}Z`) - 86_400_000).toISOString().slice(0, 16)
+    expect(previous('day', zone, `${before}Z`, `${begin}Z`)).toEqual([earlier, before, earlier])
   })
 
   it('is the month before', () => {

@@ -60,7 +60,13 @@ export const previousPeriod = (
   const unit = `${interval}s` as const
   const whole = Math.max(1, Math.floor(zoned(from).until(zoned(to), { largestUnit: unit })[unit]))
   const count = zoned(from).add({ [unit]: whole }).epochMilliseconds < to ? whole + 1 : whole
-  const earlier = (at: number): number => zoned(at).subtract({ [unit]: count }).epochMilliseconds
+  const earlier = (at: number): number => {
+    const time = zoned(at)
+    const before = time.subtract({ [unit]: count })
+    // The day of a clock change may begin at another time of the clock.
+    const beginsDay = interval !== 'hour' && time.equals(time.startOfDay())
+    return (beginsDay ? before.startOfDay() : before).epochMilliseconds
+  }
   return {
     from: earlier(from),
     to: earlier(to),

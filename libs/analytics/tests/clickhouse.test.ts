@@ -20,7 +20,7 @@ describe.skipIf(!services)('analytics in ClickHouse', () => {
       const options = {
         url: requireServices().clickhouseUrl,
         database: `t${randomBytes(5).toString('hex')}`,
-        queryTimeoutMs: 10_000,
+        queryTimeoutMs: 60_000,
         queryMemoryBytes: 512 * 1024 * 1024,
       }
       await migrateClickHouse(options)

@@ -9,10 +9,11 @@ import { anEnrichedEvent } from '@waymark/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createDuckDBStore, openDuckDBFile, openDuckDBStore } from '../src/duckdb/index.ts'
 import { migrations } from '../src/duckdb/schema-queries.ts'
+import { MAX_TREND_ROWS } from '../src/sql/trend-queries.ts'
 import { AnalyticsUnavailableError, QueryTimeoutError } from '../src/store.ts'
 import { describeAnalyticsStore } from './store-contract.ts'
 
-const LIMITS = { memoryBytes: 256 * 1024 * 1024, threads: 2, queryTimeoutMs: 10_000 }
+const LIMITS = { memoryBytes: 256 * 1024 * 1024, threads: 2, queryTimeoutMs: 120_000 }
 
 const folder = async (): Promise<string> => {
   const path = await mkdtemp(join(tmpdir(), 'waymark-analytics-'))
@@ -152,6 +153,48 @@ describe('analytics in DuckDB', () => {
     await Promise.all(rejected)
     await expect(store.queriesUntil(stop.signal).measureTrend(EVERYTHING)).rejects.toThrow('The reader left')
     expect(await store.measureTrend(EVERYTHING)).toEqual([])
+  })
+
+  it('answers one project and stores events while another has queries that take hours', async () => {
+    const file = await openDuckDBFile({ path: ':memory:', ...LIMITS, queryTimeoutMs: 600_000 })
+    const store = createDuckDBStore(file)
+    onTestFinished(() => store.close())
+    const stop = new AbortController()
+    const another = '01900000-0000-7000-8000-000000000002'
+    const endless = Array.from({ length: 4 }, () => file.query(another, ENDLESS, {}, stop.signal))
+    const stopped = endless.map((query) => expect(query).rejects.toThrow('enough'))
+    for (let count = 1; count <= 20; count++) {
+      await store.storeEvents([
+        anEnrichedEvent({ projectId: EVERYTHING.projectId, event: { eventId: `${count}` } }),
+      ])
+      expect(await store.measureTrend(EVERYTHING)).toContainEqual(
+        expect.objectContaining({ bucket: null, value: count }),
+      )
+    }
+    stop.abort(new Error('enough'))
+    await Promise.all(stopped)
+  })
+
+  it('refuses an answer of too many rows', async () => {
+    const file = await openDuckDBFile({ path: ':memory:', ...LIMITS })
+    const store = createDuckDBStore(file)
+    onTestFinished(() => store.close())
+    const fill = (from: number, to: number) =>
+      file.write([
+        [
+          `INSERT INTO events (project_id, event_key, "time", event_name, bot, warnings, conversions, properties, erased)
+           SELECT $1, gen_random_uuid(), '2026-01-01', 'order', false, 0,
+             [{ selector_id: gen_random_uuid(), amount: 1, currency: n::VARCHAR }], '{}', false
+           FROM range(${from}, ${to}) AS numbers (n)`,
+          [EVERYTHING.projectId],
+        ],
+      ])
+    // Each currency has a number for its bucket and one for the whole range.
+    await fill(0, MAX_TREND_ROWS / 2)
+    const revenue = { ...EVERYTHING, metric: 'revenue' as const }
+    expect(await store.measureTrend(revenue)).toHaveLength(MAX_TREND_ROWS)
+    await fill(MAX_TREND_ROWS / 2, MAX_TREND_ROWS / 2 + 1)
+    await expect(store.measureTrend(revenue)).rejects.toBeInstanceOf(QueryTimeoutError)
   })
 
   it('stops a query that takes too long, and answers the next', async () => {

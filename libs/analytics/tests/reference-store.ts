@@ -1,5 +1,12 @@
 import type { EnrichedEvent } from '@waymark/contracts'
-import { type EventFilter, eventKeyOf, fulfils, type PropertyRef } from '@waymark/domain'
+import {
+  type EventFilter,
+  eventKeyOf,
+  firstDayOf,
+  fulfils,
+  isInSegment,
+  type PropertyRef,
+} from '@waymark/domain'
 import type {
   AnalyticsProfile,
   AnalyticsStore,
@@ -23,6 +30,13 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
     profiles.find((profile) => profile.projectId === projectId && profile.profileId === id)
   const personOf = ({ projectId, profileId }: Stored): string | null =>
     profileOf(projectId, profileId)?.mergedInto ?? profileId
+
+  /** Everyone with traits or events; of merged profiles only the one that they became. */
+  const peopleOf = (projectId: string): string[] => {
+    const unmerged = profiles.filter((one) => one.projectId === projectId && one.mergedInto === null)
+    const seen = events.filter((event) => event.projectId === projectId && !event.erased).map(personOf)
+    return [...new Set([...unmerged.map(({ profileId }) => profileId), ...seen])].filter((id) => id !== null)
+  }
 
   const readValue = (event: Stored, ref: PropertyRef): unknown => {
     if (ref.source === 'column') return columnOf(event, ref.column)
@@ -85,9 +99,11 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
       const byBucket = Map.groupBy(rows, ({ bucket }) => bucket as number | null)
       return [...byBucket, [null, rows] as const].map(([bucket, of]) => ({
         ...{ bucket, group, other, currency },
-        value: aggregate(
-          query.metric,
-          of.map(({ value }) => value),
+        value: finite(
+          aggregate(
+            query.metric,
+            of.map(({ value }) => value),
+          ),
         ),
       }))
     })
@@ -128,7 +144,10 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
           const next =
             order === 'ordered'
               ? own.findIndex(({ is }, later) => later > last && is[step])
-              : own.findIndex(({ is, at }) => at >= first.at && at <= first.at + windowMs && is[step])
+              : own.findIndex(
+                  ({ is, at }, other) =>
+                    other !== place && at >= first.at && at <= first.at + windowMs && is[step],
+                )
           const found = own[next]
           if (!found || found.at > first.at + windowMs) break
           times.push(found.at)
@@ -225,14 +244,14 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
       )
     },
     findProfiles: async ({ projectId, filters, email, below, limit }) =>
-      profiles
-        .filter((profile) => profile.projectId === projectId && profile.mergedInto === null)
+      peopleOf(projectId)
+        .map((id) => ({ id, traits: profileOf(projectId, id)?.traits ?? {} }))
         .filter(({ traits }) => filters.every((filter) => fulfils(readPath(traits, filter.property), filter)))
         .filter(({ traits }) => {
           const text = textOf(traits.email)
           return email === undefined || (text?.toLowerCase().startsWith(email.toLowerCase()) ?? false)
         })
-        .map(({ profileId }) => profileId)
+        .map(({ id }) => id)
         .filter((id) => below === undefined || id < below)
         .sort()
         .reverse()
@@ -331,6 +350,24 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
         .sort((a, b) => b.share - a.share || compareLabels(a.key, b.key))
         .slice(0, limit)
     },
+    measureSegment: async ({ projectId, segment, now, sample }) => {
+      const own = events.filter((event) => event.projectId === projectId && !event.erased)
+      const matched = peopleOf(projectId).filter((id) => {
+        const traits = profileOf(projectId, id)?.traits ?? {}
+        const countOf = (eventName: string, days: number) => {
+          const counted = own.filter((event) => event.eventName === eventName && personOf(event) === id)
+          return counted.filter(({ timestamp }) => timestamp.slice(0, 10) >= firstDayOf(days, now)).length
+        }
+        return isInSegment(segment, { traits, countOf })
+      })
+      return [
+        ...matched
+          .sort((a, b) => compareLabels(b, a))
+          .slice(0, sample)
+          .map((profileId) => ({ profileId, people: 1 })),
+        { profileId: null, people: matched.length },
+      ]
+    },
     listPropertyValues: async ({ property, contains = '', limit, ...range }) => {
       const values = inRange(range)
         .filter((event) => !event.context.bot && !event.erased)
@@ -377,6 +414,8 @@ const quantile = (values: readonly number[], share: number): number => {
   const below = sorted[Math.floor(place)] ?? 0
   return below + (place - Math.floor(place)) * ((sorted[Math.ceil(place)] ?? 0) - below)
 }
+
+const finite = (value: number): number => Math.max(Math.min(value, Number.MAX_VALUE), -Number.MAX_VALUE)
 
 const aggregate = (metric: TrendQuery['metric'], values: readonly unknown[]): number => {
   const numbers = values.map(Number)

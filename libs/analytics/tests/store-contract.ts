@@ -2,10 +2,10 @@ import type { EnrichedEvent } from '@waymark/contracts'
 import { type EventFilter, eventKeyOf, type PropertyRef, parsePropertyName } from '@waymark/domain'
 import { anEnrichedEvent } from '@waymark/testing'
 import fc from 'fast-check'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { AnalyticsProfile, AnalyticsQueries, AnalyticsStore, AnalyticsWrites } from '../src/store.ts'
 import { trendMetrics } from '../src/store.ts'
-import { zonedBuckets } from '../src/zoned-buckets.ts'
+import { bucketAfter, zonedBuckets } from '../src/zoned-buckets.ts'
 import { createReferenceStore } from './reference-store.ts'
 
 const START = Date.parse('2026-03-27T00:00:00Z')
@@ -19,10 +19,11 @@ const property = (name: string): PropertyRef => {
 }
 const PROJECT = (n: number) => `01900000-0000-7000-8000-0000000000${n}0`
 const PROFILE = (n: number) => `01900000-0000-7000-8000-00000000010${n}`
+const SHORT_LINK = '01900000-0000-7000-8000-000000000300'
 const SELECTOR = (n: number) => `01900000-0000-7000-8000-00000000020${n}`
 
 const propertyValue = fc.oneof(
-  fc.constantFrom('a', 'b', 'A', '', '4', 'true', 'ä"\\'),
+  fc.constantFrom('a', 'b', 'A', '', '4', 'true', 'ä"\\', 'Ä'),
   fc.constantFrom(1, 2, 4, -0.5, 12345),
   fc.boolean(),
   fc.constant(null),
@@ -35,6 +36,8 @@ const eventArbitrary = fc
   .record({
     project: fc.constantFrom(1, 1, 1, 2),
     id: fc.integer({ min: 0, max: DAYS * 24 * 4 - 1 }),
+    campaign: fc.option(fc.constantFrom('spring', 'a')),
+    linkCampaign: fc.option(fc.constantFrom('spring', 'b')),
     profile: fc.option(fc.integer({ min: 1, max: 6 })),
     session: fc.option(fc.constantFrom('s1', 's2'), { freq: 5 }),
     bot: fc.constantFrom(false, false, false, false, true),
@@ -52,8 +55,9 @@ const eventArbitrary = fc
     properties: fc.dictionary(fc.constantFrom(...propertyKeys), propertyValue, { maxKeys: 4 }),
   })
   .map(({ id, ...rest }): EnrichedEvent => {
-    // The same id again is a repeat: of one name and time, and with anything else.
-    const at = new Date(START + (id * 15 + (id % 3)) * 60_000).toISOString()
+    // The same id again is a repeat: of one name and time, and with anything else. Two ids have each time.
+    const slot = Math.floor(id / 2)
+    const at = new Date(START + (slot * 30 + (slot % 3)) * 60_000).toISOString()
     const eventName = ['page_view', 'page_view', 'add_to_cart', 'order'][id % 4] ?? ''
     const made = anEnrichedEvent({
       projectId: PROJECT(rest.project),
@@ -77,7 +81,14 @@ const eventArbitrary = fc
         currency: amount === null ? null : currency,
         quantity: null,
       })),
-      context: { ...made.context, bot: rest.bot, path: rest.path, country: rest.country },
+      shortLinkId: rest.linkCampaign === null ? null : SHORT_LINK,
+      context: {
+        ...{ ...made.context, bot: rest.bot, path: rest.path, country: rest.country },
+        utm: { ...made.context.utm, campaign: rest.campaign },
+        ...(rest.linkCampaign !== null && {
+          shortLink: { id: SHORT_LINK, code: 'code', campaign: rest.linkCampaign, clickId: null },
+        }),
+      },
     }
   })
 
@@ -86,7 +97,7 @@ const profileArbitrary = fc
     profile: fc.integer({ min: 1, max: 4 }),
     into: fc.option(fc.constantFrom(5, 6)),
     plan: fc.constantFrom('pro', 'free', 3, null),
-    email: fc.constantFrom('Ann@shop.example', 'ann@other.example', 'bob@shop.example', 4, undefined),
+    email: fc.constantFrom('Ann@shop.example', 'ann@other.example', 'Ännchen@shop.example', 4, undefined),
     version: fc.integer({ min: 1, max: 9 }),
     project: fc.constantFrom(1, 1, 2),
   })
@@ -159,6 +170,9 @@ const propertyArbitrary = fc
     'context.bot',
     'eventName',
     'traits.plan',
+    'campaign',
+    'utm.campaign',
+    'link',
   )
   .map(property)
 const filterArbitrary: fc.Arbitrary<EventFilter> = fc.oneof(
@@ -196,7 +210,7 @@ const trendArbitrary: fc.Arbitrary<QueryCall> = fc
   .record({
     range: rangeArbitrary,
     metric: fc.constantFrom(...trendMetrics),
-    zone: fc.constantFrom('UTC', 'Europe/Berlin', 'Asia/Kathmandu', 'America/St_Johns'),
+    zone: fc.constantFrom('UTC', 'Europe/Berlin', 'Asia/Kathmandu', 'America/St_Johns', 'Asia/Beirut'),
     interval: fc.constantFrom('hour' as const, 'day' as const, 'week' as const, 'month' as const),
     eventName: fc.option(fc.constantFrom('page_view', 'order'), { nil: undefined }),
     filters: filtersArbitrary,
@@ -241,14 +255,14 @@ const retentionArbitrary: fc.Arbitrary<QueryCall> = fc
     startEvent: fc.constantFrom('page_view', 'order'),
     returnEvent: fc.constantFrom('page_view', 'order'),
     periods: fc.integer({ min: 0, max: 3 }),
+    zone: fc.constantFrom('Europe/Berlin', 'Asia/Beirut', 'Asia/Kathmandu'),
+    interval: fc.constantFrom('day' as const, 'day' as const, 'week' as const, 'month' as const),
   })
-  .map(({ range, periods, ...rest }): QueryCall => {
-    const cohorts = zonedBuckets('day', 'Europe/Berlin', range.from, range.to, 100) ?? []
+  .map(({ range, periods, zone, interval, ...rest }): QueryCall => {
+    const cohorts = zonedBuckets(interval, zone, range.from, range.to, 100) ?? []
     const bounds = [...cohorts]
-    const later =
-      zonedBuckets('day', 'Europe/Berlin', range.to, range.to + (periods + 3) * 24 * HOUR_MS, 100) ?? []
-    for (const at of later)
-      if (at > (bounds.at(-1) ?? 0) && bounds.length < cohorts.length + periods + 1) bounds.push(at)
+    for (let period = 0; period <= periods; period++)
+      bounds.push(bucketAfter(interval, zone, bounds.at(-1) ?? range.from, 1))
     return [
       'measureRetention',
       {
@@ -281,7 +295,7 @@ const propertiesArbitrary: fc.Arbitrary<QueryCall> = suggestionRange.map(
   ],
 )
 const valuesArbitrary: fc.Arbitrary<QueryCall> = fc
-  .tuple(suggestionRange, propertyArbitrary, fc.option(fc.constantFrom('A', 'd'), { nil: undefined }))
+  .tuple(suggestionRange, propertyArbitrary, fc.option(fc.constantFrom('A', 'd', 'Ä'), { nil: undefined }))
   .map(
     ([{ range, eventName }, of, contains]): QueryCall => [
       'listPropertyValues',
@@ -294,11 +308,42 @@ const profilesArbitrary: fc.Arbitrary<QueryCall> = fc
       filterArbitrary.map((filter): EventFilter => ({ ...filter, property: property('traits.plan') })),
       { maxLength: 2 },
     ),
-    email: fc.option(fc.constantFrom('ann', 'ANN@shop.example', 'b', '4', "'; --", '%'), { nil: undefined }),
+    email: fc.option(fc.constantFrom('ann', 'ANN@shop.example', 'änn', '4', "'; --", '%'), {
+      nil: undefined,
+    }),
     below: fc.option(fc.integer({ min: 1, max: 5 }).map(PROFILE), { nil: undefined }),
     limit: fc.integer({ min: 1, max: 5 }),
   })
   .map((rest): QueryCall => ['findProfiles', { projectId: PROJECT(1), ...rest }])
+const segmentArbitrary: fc.Arbitrary<QueryCall> = fc
+  .record({
+    match: fc.constantFrom('all' as const, 'any' as const),
+    filters: fc.array(
+      filterArbitrary.map((filter) => ({
+        ...filter,
+        property: { source: 'traits' as const, path: ['plan'] },
+      })),
+      { maxLength: 2 },
+    ),
+    counts: fc.array(
+      fc.record({
+        eventName: fc.constantFrom('page_view', 'order', 'never'),
+        days: fc.integer({ min: 1, max: DAYS + 1 }),
+        op: fc.constantFrom('eq' as const, 'gt' as const, 'gte' as const, 'lt' as const, 'lte' as const),
+        value: fc.integer({ min: 0, max: 3 }),
+      }),
+      { maxLength: 2 },
+    ),
+    hours: fc.integer({ min: 0, max: DAYS * 24 }),
+    sample: fc.integer({ min: 1, max: 3 }),
+  })
+  .filter(({ filters, counts }) => filters.length + counts.length > 0)
+  .map(
+    ({ hours, sample, ...segment }): QueryCall => [
+      'measureSegment',
+      { projectId: PROJECT(1), segment, now: START + hours * HOUR_MS, sample },
+    ],
+  )
 /** Queries of every kind. */
 const queriesArbitrary = fc.tuple(
   trendArbitrary,
@@ -309,6 +354,8 @@ const queriesArbitrary = fc.tuple(
   propertiesArbitrary,
   valuesArbitrary,
   profilesArbitrary,
+  segmentArbitrary,
+  segmentArbitrary,
 )
 
 const apply = (store: AnalyticsWrites, [method, argument]: Change): Promise<unknown> =>
@@ -466,6 +513,176 @@ export const describeAnalyticsStore = (
       await store.close()
     },
   )
+
+  /** A store and the reference with these events and profiles. */
+  const bothWith = async (events: readonly EnrichedEvent[], profiles: readonly AnalyticsProfile[] = []) => {
+    const [store, reference] = [await open(), createReferenceStore()]
+    for (const of of [store, reference]) {
+      await of.storeEvents(events)
+      await of.storeProfiles(profiles)
+    }
+    return { store, reference }
+  }
+  const expectLikeReference = async (
+    { store, reference }: Awaited<ReturnType<typeof bothWith>>,
+    call: QueryCall,
+  ): Promise<unknown[]> => {
+    const answer = await run(store, call)
+    expect(comparable(answer)).toEqual(comparable(await run(reference, call)))
+    return answer
+  }
+  /** An event of a person, some seconds after the start. */
+  const eventAt = (
+    seconds: number,
+    { id = `at ${seconds}`, name = 'order', profile = 1, properties = {} as Record<string, unknown> } = {},
+  ): EnrichedEvent => {
+    const receivedAt = new Date(START + Math.round(seconds * 1_000)).toISOString()
+    const event = { eventId: id, eventName: name, properties: properties as never }
+    const made = anEnrichedEvent({ projectId: PROJECT(1), receivedAt, event })
+    const context = { ...made.context, bot: false, path: null }
+    return { ...made, timestamp: receivedAt, profileId: PROFILE(profile), context }
+  }
+  const hour = { projectId: PROJECT(1), from: START, to: START + HOUR_MS }
+  const trendOfHour = { ...hour, buckets: [START], filters: [], maxGroups: 100, includeBots: false }
+
+  it('searches for values and email addresses in upper and lower case of every script', async () => {
+    const texts = ['ÄRGER', 'ärger', 'ЖУК', 'ΣΙΓΜΑ', 'Straße', '鍵']
+    const profiles = texts.map((text, n) => ({
+      ...{ projectId: PROJECT(1), profileId: PROFILE(n + 1), mergedInto: null, version: 1 },
+      traits: { email: `${text}@shop.example` },
+    }))
+    const both = await bothWith(
+      texts.map((text, n) => eventAt(n, { properties: { p: text } })),
+      profiles,
+    )
+    for (const [part, count] of Object.entries({ äR: 2, жу: 1, Σιγ: 1, STRA: 1, 鍵: 1, ö: 0 })) {
+      const values = { ...hour, property: property('properties.p'), contains: part, limit: 20 }
+      expect(await expectLikeReference(both, ['listPropertyValues', values])).toHaveLength(count)
+      const people = { projectId: PROJECT(1), filters: [], email: part, limit: 20 }
+      expect(await expectLikeReference(both, ['findProfiles', people])).toHaveLength(count)
+    }
+    await both.store.close()
+  })
+
+  it('answers a query with as many filters and values as one may have', async () => {
+    const long = 'k'.repeat(90)
+    const path = [long, long, long, long, 'k']
+    const nested = (value: unknown) => path.reduceRight<unknown>((of, key) => ({ [key]: of }), value)
+    const both = await bothWith(
+      ['v7', 7, true].map((value, n) => eventAt(n, { properties: nested(value) as Record<string, unknown> })),
+    )
+    const ref: PropertyRef = { source: 'properties', path }
+    const valuesFrom = (first: number, count: number) =>
+      Array.from({ length: count }, (_, n) => (n % 2 === 0 ? `v${first + n}` : first + n))
+    const negatedFrom = (first: number, count: number): EventFilter => ({
+      ...{ property: ref, negated: true, test: 'in', values: valuesFrom(first, count) },
+    })
+    const few = Array.from({ length: 10 }, (_, n) => negatedFrom(n * 100, 100))
+    const events: QueryCall = ['measureTrend', { ...trendOfHour, metric: 'events', filters: few }]
+    expect(await expectLikeReference(both, events)).toContainEqual(
+      expect.objectContaining({ bucket: null, value: 2 }),
+    )
+    const filters = Array.from({ length: 10 }, (_, n) => negatedFrom(n * 10, 10))
+    const steps = Array.from({ length: 10 }, () => ({ eventName: 'order', filters }))
+    for (const order of ['ordered', 'any'] as const) {
+      const funnel = { ...hour, steps, windowMs: HOUR_MS, order, maxGroups: 1 }
+      expect(await expectLikeReference(both, ['measureFunnel', funnel])).toContainEqual(
+        expect.objectContaining({ step: 0, people: 1 }),
+      )
+    }
+    await both.store.close()
+  })
+
+  it('compares groups whose names are as long as an event may be', async () => {
+    const names = Array.from({ length: 100 }, (_, n) => `${n}${'ä'.repeat(8_000)}`)
+    const both = await bothWith(names.map((name, n) => eventAt(n, { properties: { p: name } })))
+    const breakdown = property('properties.p')
+    for (const groups of [names, [...names.slice(1), null], []]) {
+      const query = { ...trendOfHour, metric: 'events' as const, breakdown, groups }
+      const answer = await expectLikeReference(both, ['measureTrend', query])
+      expect(answer).toHaveLength(groups.length === 0 ? 2 : 200)
+    }
+    await both.store.close()
+  })
+
+  it('keeps numbers finite', async () => {
+    const big = Number.MAX_VALUE
+    const both = await bothWith([big, big, -big].map((p, n) => eventAt(n, { properties: { p } })))
+    for (const metric of ['sum', 'avg', 'min', 'max', 'p50', 'p99'] as const) {
+      const query = { ...trendOfHour, metric, property: property('properties.p') }
+      for (const filters of [
+        [],
+        [{ property: property('properties.p'), negated: false, test: 'gt' as const, value: 0 }],
+      ])
+        for (const { value } of await both.store.measureTrend({ ...query, filters }))
+          expect([metric, Number.isFinite(value)]).toEqual([metric, true])
+    }
+    await both.store.close()
+  })
+
+  describe('a funnel', () => {
+    const [view, cart, order] = ['view', 'cart', 'order']
+    const stepsOf = (names: readonly string[]) => names.map((eventName) => ({ eventName, filters: [] }))
+    const peopleOf = (rows: unknown[]) =>
+      (rows as { step: number; people: number }[]).sort((a, b) => a.step - b.step).map(({ people }) => people)
+    const funnelOf = (names: readonly string[], order: 'ordered' | 'any', windowMs = 60_000): QueryCall => [
+      'measureFunnel',
+      { ...hour, steps: stepsOf(names), windowMs, order, maxGroups: 1 },
+    ]
+
+    it.each(['ordered', 'any'] as const)('takes an event for one step only (%s)', async (by) => {
+      const both = await bothWith([
+        eventAt(0, { name: view }),
+        eventAt(0, { name: view, profile: 2, id: 'second' }),
+        eventAt(60, { name: view, profile: 2 }),
+      ])
+      expect(peopleOf(await expectLikeReference(both, funnelOf([view, view], by)))).toEqual([2, 1])
+      await both.store.close()
+    })
+
+    it.each(['ordered', 'any'] as const)('ends with the window, inclusive (%s)', async (by) => {
+      const both = await bothWith([
+        ...[eventAt(0, { name: view }), eventAt(60, { name: order })],
+        ...[eventAt(1, { name: view, profile: 2 }), eventAt(61.001, { name: order, profile: 2 })],
+        // At the end of the range, and after it.
+        ...[eventAt(3_599.999, { name: view, profile: 3 }), eventAt(3_659.999, { name: order, profile: 3 })],
+        ...[eventAt(3_600, { name: view, profile: 4 }), eventAt(3_601, { name: order, profile: 4 })],
+      ])
+      expect(peopleOf(await expectLikeReference(both, funnelOf([view, order], by)))).toEqual([3, 2])
+      await both.store.close()
+    })
+
+    it('takes the earliest of attempts that begin at the same time', async () => {
+      const both = await bothWith(
+        ['a', 'b', 'c', 'd', 'e', 'f'].flatMap((id, n) => [
+          ...[1, 2, 3, 4].map((profile) =>
+            eventAt(n < 3 ? 0 : n, { name: view, profile, id: `${profile} ${id}` }),
+          ),
+        ]),
+      )
+      const answer = await expectLikeReference(both, funnelOf([view, view, view], 'ordered'))
+      expect(answer).toContainEqual(expect.objectContaining({ step: 2, people: 4, medianMsFromPrevious: 0 }))
+      await both.store.close()
+    })
+
+    it('orders events of the same time like the steps, and takes the best of several attempts', async () => {
+      const both = await bothWith([
+        ...[order, cart, view].map((name) => eventAt(5, { name, id: name })),
+        // The first attempt ends after the window; the second is complete.
+        ...[
+          eventAt(0, { name: view, profile: 2, id: 'a' }),
+          eventAt(50, { name: view, profile: 2, id: 'b' }),
+        ],
+        ...[eventAt(70, { name: cart, profile: 2 }), eventAt(100, { name: order, profile: 2 })],
+        ...[eventAt(10, { name: cart, profile: 3 }), eventAt(20, { name: view, profile: 3 })],
+      ])
+      const answer = await expectLikeReference(both, funnelOf([view, cart, order], 'ordered'))
+      expect(peopleOf(answer)).toEqual([3, 2, 2])
+      expect(answer).toContainEqual(expect.objectContaining({ step: 1, medianMsFromPrevious: 10_000 }))
+      expect(answer).toContainEqual(expect.objectContaining({ step: 2, medianMsFromPrevious: 15_000 }))
+      await both.store.close()
+    })
+  })
 
   it('finds the events of a project whose id is written in capitals', async () => {
     const store = await open()

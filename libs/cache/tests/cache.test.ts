@@ -30,7 +30,7 @@ const describeCache = (open: () => Cache): void => {
   })
 
   it('expires a value after its TTL', async () => {
-    await cache.set('brief', 'here', 50)
+    await cache.set('brief', 'here', 2_000)
     expect(await cache.get('brief')).toBe('here')
     await eventually('it is forgotten', async () => (await cache.get('brief')) === undefined)
   })

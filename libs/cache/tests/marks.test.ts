@@ -53,7 +53,7 @@ describe.skipIf(!services)('marks in Redis', () => {
     expect(await marks.read(['late'])).toBeUndefined()
     await proxy.restore()
     const arrived = async () => (await readOf(direct, 'late')) === 'set while it was unavailable'
-    await eventually('the mark is there', arrived, 20_000)
+    await eventually('the mark is there', arrived)
     await Promise.all([marks.close(), direct.close(), proxy.stop()])
   })
 })

@@ -41,7 +41,7 @@ export const describeRateLimiter = (open: () => Promise<RateLimiter>): void => {
   })
 
   it('allows again after the window', async () => {
-    const use = aUse(1, 1_000)
+    const use = aUse(1, 3_000)
     expect((await limiter.consume(use)).allowed).toBe(true)
     expect((await limiter.consume(use)).allowed).toBe(false)
     await eventually('it is allowed again', async () => (await limiter.consume(use)).allowed)

@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox'
+import { EnvironmentKey } from './environment.ts'
 import { NOT_BLANK, NullableString, notBlank, patternOf } from './schema-parts.ts'
 
 /** The status of a decision. Only an `active` one applies its rules, within its schedule. Archiving is final. */
@@ -42,6 +43,16 @@ const Share = Type.Object(
   strict,
 )
 
+/** Maximum number of steps of a ramp. */
+export const MAX_RAMP_STEPS = 20
+const RampStep = Type.Object(
+  {
+    at: Type.String({ format: 'date-time', maxLength: 40 }),
+    percentage: Type.Number({ minimum: 0, maximum: 100 }),
+  },
+  strict,
+)
+
 const Rule = Type.Object(
   {
     id: Type.Optional(DecisionKey),
@@ -52,7 +63,7 @@ const Rule = Type.Object(
           'A JsonLogic condition on `traits`, `context` and `counts`. Default: everyone. `{ "var": ' +
           '"counts.order_placed.30d" }` is how often the person had that event in the last 30 days (UTC), including' +
           ' today; at most 90 days. For a name with dots use `{ "val": ["counts", "order.placed", "30d"] }`. ' +
-          'Counting begins when the decision is activated.',
+          'Counting begins when the decision is activated. `{ "segment": "<key>" }` is whether the person is in a segment.',
       }),
     ),
     prerequisites: Type.Optional(
@@ -69,6 +80,13 @@ const Rule = Type.Object(
           'The percentage of matching people who get the variant, in steps of 0.01. Raising it only adds people.',
       }),
     ),
+    ramp: Type.Optional(
+      nullable(
+        Type.Array(RampStep, { minItems: 1, maxItems: MAX_RAMP_STEPS }),
+        'Percentages by time, in place of `rollout`: each step holds from its time until the next one, and nobody gets ' +
+          'the variant before the first. Percentages do not fall, so that whoever got the variant keeps it.',
+      ),
+    ),
     variant: Type.Optional(NullableString),
     split: Type.Optional(
       nullable(
@@ -79,6 +97,20 @@ const Rule = Type.Object(
   },
   strict,
 )
+
+const EnvironmentStatus = Type.Unsafe<'active' | 'paused'>({ type: 'string', enum: ['active', 'paused'] })
+const InEnvironment = Type.Object(
+  {
+    status: Type.Optional(EnvironmentStatus),
+    rules: Type.Optional(Type.Array(Rule, { maxItems: 50 })),
+  },
+  strict,
+)
+const Environments = Type.Unsafe<Record<string, Static<typeof InEnvironment> | null>>({
+  type: 'object',
+  propertyNames: EnvironmentKey,
+  additionalProperties: { anyOf: [InEnvironment, { type: 'null' }] },
+})
 
 const FrequencyCap = Type.Object(
   {
@@ -198,6 +230,14 @@ export const decisionParts = {
       'What the results compare the variants of a split by. Metrics do not change what people get.',
     ),
   ),
+  environments: Type.Optional(
+    nullable(
+      Environments,
+      'Status and rules in environments other than production, by their keys; `status` and `rules` of the decision itself ' +
+        'are those of production. Without an entry, the decision is off in that environment. An absent `status` or ' +
+        '`rules` does not change; null removes the entry.',
+    ),
+  ),
   salt: Type.Optional(
     Type.String({
       ...patternOf('^[A-Za-z0-9_.-]{1,64}$', '1 to 64 letters, digits, `_`, `.` and `-`'),
@@ -219,8 +259,10 @@ export type DecisionRule = {
   /** JsonLogic. Null matches everyone. */
   condition: unknown
   prerequisites: { decision: string; variants: string[] }[]
-  /** Percent. */
+  /** Percent. 100 with a ramp. */
   rollout: number
+  /** Percentages by time (RFC 3339), ascending. Absent without a ramp. */
+  ramp?: { at: string; percentage: number }[]
   variant: string | null
   split: { variant: string; weight: number }[] | null
 }
@@ -236,6 +278,9 @@ export type DecisionMetric = {
   guardrail: boolean
 }
 
+/** The status and rules of a decision in an environment other than production. */
+export type DecisionEnvironment = { status: 'active' | 'paused'; rules: DecisionRule[] }
+
 /** A decision as stored, with all defaults. Percentages are from 0 to 100. */
 export type DecisionDefinition = {
   name: string | null
@@ -249,6 +294,8 @@ export type DecisionDefinition = {
   exclusionGroup: { name: string; from: number; to: number } | null
   /** Absent in decisions that were saved before there were metrics. */
   metrics?: DecisionMetric[]
+  /** By key. Absent when production is the only one. */
+  environments?: Record<string, DecisionEnvironment>
   salt: string
 }
 
@@ -260,6 +307,8 @@ export type Decision = {
   status: DecisionStatus
   /** Increases with every change, including changes of the status. */
   version: number
+  /** The environment whose status and rules these are. Absent for production. */
+  environment?: string
   definition: DecisionDefinition
 }
 

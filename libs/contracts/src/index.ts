@@ -6,14 +6,16 @@ export { currencyOf } from './currency.ts'
 export type {
   Decision,
   DecisionDefinition,
+  DecisionEnvironment,
   DecisionMetric,
   DecisionParts,
   DecisionRule,
   DecisionStatus,
   DecisionVariant,
 } from './decision-definition.ts'
-export { decisionStatuses } from './decision-definition.ts'
+export { decisionStatuses, MAX_RAMP_STEPS } from './decision-definition.ts'
 export * from './email.ts'
+export { builtInEnvironments, MAX_OWN_ENVIRONMENTS, PRODUCTION } from './environment.ts'
 export * from './http/access-tokens.ts'
 export type { AccountView, ProjectView, TenantView, UserView } from './http/account-parts.ts'
 export * from './http/accounts.ts'
@@ -58,6 +60,7 @@ export * from './http/email-deliveries.ts'
 export * from './http/email-feedback.ts'
 export * from './http/email-senders.ts'
 export * from './http/email-triggers.ts'
+export * from './http/environments.ts'
 export * from './http/event-definitions.ts'
 export * from './http/events.ts'
 export {
@@ -111,6 +114,7 @@ export { MAX_REPLAY_RECORDS, type ReplayResult } from './http/replay.ts'
 export { queryExamples, requestExamples } from './http/request-examples.ts'
 export * from './http/second-factor.ts'
 export * from './http/segment.ts'
+export * from './http/segments.ts'
 export * from './http/session-cookie.ts'
 export * from './http/settings.ts'
 export * from './http/stats.ts'

@@ -13,7 +13,7 @@ const LOCK = `SELECT pg_advisory_xact_lock(hashtextextended('waymark:service-rol
 const EXISTING = 'SELECT rolname AS name FROM pg_roles WHERE rolname = ANY($1::text[])'
 const SCHEMAS = `
   SELECT nspname AS name, format('%I', current_database()) AS database FROM pg_namespace
-  WHERE nspname IN ('public', 'bus', 'core', 'coupon', 'decision', 'email', 'ingest', 'link', 'partitions')`
+  WHERE nspname IN ('public', 'bus', 'core', 'coupon', 'decision', 'email', 'ingest', 'link', 'partitions', 'webhook')`
 
 /** The default of PostgreSQL. */
 const SCRAM_ITERATIONS = 4_096

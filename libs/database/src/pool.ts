@@ -44,6 +44,8 @@ export const createPool = ({
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
     // Sends statements without waiting for the results of earlier ones.
     pipeline: true,
+    // Prisma writes and reads times without their offset, as if they were UTC.
+    options: '-c TimeZone=UTC',
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,

@@ -21,6 +21,7 @@ const CONFIG: Grants = {
   'core.metering_selectors': 'SELECT',
   'email.triggers': 'SELECT',
   'decision.decisions': 'SELECT',
+  'decision.segments': 'SELECT',
 }
 
 /** Requests with an API key. */
@@ -41,8 +42,9 @@ const IDENTIFY: Grants = {
   'ingest.outbox': 'INSERT',
   'ingest.erasures': 'SELECT',
   'ingest.conversions': 'SELECT, UPDATE (attribution)',
-  'link.links': 'SELECT',
+  'link.links': 'SELECT (id, project_id, domain_id, code, campaign, variant_keys, variants_since)',
   'link.daily_conversions': 'SELECT, INSERT, UPDATE',
+  'link.daily_variant_conversions': 'SELECT, INSERT, UPDATE',
 }
 
 /** Storing events in both stores, with what follows from them. */
@@ -122,7 +124,8 @@ export const serviceGrants = {
       'ingest.archive_queue': 'SELECT, UPDATE (file_id), DELETE',
       'ingest.archive_files': 'SELECT, INSERT, UPDATE, DELETE',
       'ingest.archive_erasures': 'SELECT, UPDATE (checked_until, due_at), DELETE',
-      'decision.exposures': 'INSERT, UPDATE (exposed_at)',
+      'decision.exposures': 'INSERT, UPDATE',
+      'decision.counted_events': 'SELECT, UPDATE (completed_at, due_at, counted_at, counted_key)',
       'link.clicks': 'INSERT',
       'link.daily_visitors': 'SELECT, INSERT, DELETE',
       'link.visitor_salts': 'SELECT, DELETE',
@@ -140,6 +143,7 @@ export const serviceGrants = {
       'core.identity_secrets': 'INSERT, UPDATE',
       'core.project_members': 'SELECT, INSERT, UPDATE, DELETE',
       'core.api_keys': 'INSERT, UPDATE',
+      'core.environments': 'SELECT, INSERT, DELETE',
       'core.event_definitions': 'INSERT, UPDATE',
       'core.event_definition_versions': 'SELECT, INSERT',
       'core.metering_selectors': 'INSERT, UPDATE',
@@ -174,7 +178,10 @@ export const serviceGrants = {
       'ingest.archive_files': 'SELECT (project_id)',
       'ingest.archive_queue': 'SELECT (project_id)',
       'decision.decisions': 'INSERT, UPDATE',
-      'decision.decision_versions': 'SELECT, INSERT',
+      'decision.segments': 'INSERT, UPDATE, DELETE',
+      'decision.counted_events': 'SELECT, INSERT, DELETE',
+      'decision.decision_versions': 'SELECT, INSERT, DELETE',
+      'decision.scheduled_changes': 'SELECT, INSERT, UPDATE, DELETE',
       'coupon.pools': 'INSERT, UPDATE',
       'coupon.pool_counts': 'INSERT, UPDATE',
       'coupon.coupons': 'INSERT, UPDATE',
@@ -187,6 +194,7 @@ export const serviceGrants = {
       'link.daily_counts': 'SELECT',
       'link.daily_breakdowns': 'SELECT',
       'link.daily_conversions': 'SELECT',
+      'link.daily_variant_conversions': 'SELECT',
       'email.triggers': 'INSERT, UPDATE',
       'email.deliveries': 'INSERT, UPDATE',
       'email.suppressions': 'INSERT, UPDATE, DELETE',
@@ -220,7 +228,9 @@ export const serviceGrants = {
       // Whether a person has ordered.
       'ingest.conversions': 'SELECT (project_id, profile_id, event_name, amount)',
       'coupon.coupons': 'SELECT, INSERT, UPDATE (status, redeemed_at)',
-      'coupon.redemptions': 'INSERT',
+      // What earlier redemptions of an order granted.
+      'coupon.redemptions':
+        'SELECT (project_id, pool_id, order_id, items, shipping_discount_amount, currency, rolled_back_at), INSERT',
       'coupon.attempts': 'INSERT',
       'coupon.profile_counts': 'SELECT, INSERT, UPDATE, DELETE',
       'coupon.idempotency_keys': 'SELECT, INSERT, UPDATE, DELETE',

@@ -51,6 +51,19 @@ describe.skipIf(!services)('the database', () => {
 
   const cut = (pid: number | undefined) => other.pool.query('SELECT pg_terminate_backend($1)', [pid])
 
+  it('stores the same times by Prisma as by SQL, whatever the time zone of the server is', async () => {
+    const name = new URL(database.url).pathname.slice(1)
+    await other.pool.query(`ALTER DATABASE "${name}" SET TimeZone TO 'Europe/Berlin'`)
+    onTestFinished(async () => {
+      await other.pool.query(`ALTER DATABASE "${name}" RESET TimeZone`)
+    })
+    const [id, createdAt] = [randomUUID(), new Date('2026-11-25T12:00:00.000Z')]
+    await db.prisma.tenant.create({ data: { id, name: 'kept', createdAt } })
+    const { rows } = await db.pool.query('SELECT created_at FROM core.tenants WHERE id = $1', [id])
+    expect(rows).toEqual([{ created_at: createdAt }])
+    expect(await db.prisma.tenant.findUniqueOrThrow({ where: { id } })).toMatchObject({ createdAt })
+  })
+
   it('commits a transaction that resolves', async () => {
     const answer = await db.transaction(async (client) => {
       await client.query(INSERT, [randomUUID(), 'kept'])

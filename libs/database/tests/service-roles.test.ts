@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { applyServiceRoles } from '../src/apply-service-roles.ts'
 import { ensureEventPartitions } from '../src/event-partitions.ts'
 import { requireMigrated } from '../src/migrate.ts'
+import { MigrationsPendingError } from '../src/migration-error.ts'
 import { createPool } from '../src/pool.ts'
 import { type ServiceName, serviceGrants, serviceNames, serviceRole } from '../src/service-roles.ts'
 
@@ -50,11 +51,42 @@ describe.skipIf(!services)('the database roles of services', () => {
   it.each(serviceNames)(
     'allow %s to read what it needs, including the applied migrations',
     async (service) => {
-      await requireMigrated(as(service))
+      await requireMigrated(as(service), service)
       for (const [table, privileges] of Object.entries<string>(serviceGrants[service].tables))
         if (/SELECT(?! \()/.test(privileges)) await as(service).query(`SELECT * FROM ${table} LIMIT 0`)
     },
   )
+
+  it('are waited for until the setup has granted what a version needs', async () => {
+    const [service, role] = ['link-redirector' as const, serviceRole('link-redirector', prefix)]
+    for (const [revoked, missing] of [
+      [`INSERT ON link.visitor_salts FROM ${role}`, /setup first: INSERT on link\.visitor_salts$/],
+      [`SELECT (asset_links) ON link.domains FROM ${role}`, /setup first: SELECT on link\.domains$/],
+      [`USAGE ON SCHEMA link FROM ${role}`, /SELECT on link\.links/],
+    ] as const) {
+      await owner.query(`REVOKE ${revoked}`)
+      await expect(requireMigrated(as(service), service)).rejects.toThrow(missing)
+      await expect(requireMigrated(as(service), service)).rejects.toThrow(MigrationsPendingError)
+      await applyServiceRoles(owner, { prefix, passwords })
+      await requireMigrated(as(service), service)
+    }
+  })
+
+  it('lose what they were granted by hand, in every schema', async () => {
+    const role = serviceRole('link-redirector', prefix)
+    const schemas = new Set(
+      serviceNames.flatMap((service) =>
+        Object.keys(serviceGrants[service].tables).map((t) => t.split('.')[0]),
+      ),
+    )
+    for (const schema of schemas) await owner.query(`GRANT CREATE ON SCHEMA ${schema} TO ${role}`)
+    await applyServiceRoles(owner, { prefix, passwords })
+    const { rows } = await owner.query(
+      `SELECT nspname FROM pg_namespace WHERE nspname = ANY($1) AND has_schema_privilege($2, oid, 'CREATE')`,
+      [[...schemas], role],
+    )
+    expect(rows).toEqual([])
+  })
 
   it.each(serviceNames)('allow %s to change only rows', async (service) => {
     const statements = [
@@ -108,6 +140,7 @@ describe.skipIf(!services)('the database roles of services', () => {
     ['coupon-service', 'delete redemptions', 'DELETE FROM coupon.redemptions'],
     ['coupon-service', 'change traits', "UPDATE ingest.profiles SET traits = '{}'"],
     ['decision-service', 'change decisions', "UPDATE decision.decisions SET status = 'active'"],
+    ['ingest-gateway', 'read passwords of links', 'SELECT password_hash FROM link.links'],
     ['ingest-gateway', 'delete events', 'DELETE FROM ingest.events'],
     ['ingest-gateway', 'make API keys', 'INSERT INTO core.api_keys DEFAULT VALUES'],
     ['ingest-gateway', 'raise the limits of API keys', 'UPDATE core.api_keys SET requests_per_minute = 1'],

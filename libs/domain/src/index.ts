@@ -20,6 +20,7 @@ export {
   type PropertyRef,
   parsePropertyName,
   propertyNameOf,
+  valueAt,
 } from './analytics/property.ts'
 export {
   type Catalog,
@@ -37,7 +38,7 @@ export {
   meterEvent,
 } from './conversion/metering.ts'
 export { type CouponOutcome, discountCart, exceedsBudget } from './coupon/cart-discount.ts'
-export { type Cart, type CartPool, isCountable, needsCart } from './coupon/cart-rules.ts'
+export { type Cart, type CartPool, type GrantedBefore, isCountable, needsCart } from './coupon/cart-rules.ts'
 export {
   alphabetProblems,
   type CodeSpace,
@@ -49,6 +50,7 @@ export {
   normalizeCode,
   normalizeCodePrefix,
 } from './coupon/code.ts'
+export { grantedBefore, type OrderRedemption } from './coupon/granted-before.ts'
 export { type CouponState, cartRefusalMessage, refusalMessage, refusalOf } from './coupon/refusal.ts'
 export { returnedDiscount } from './coupon/returned-discount.ts'
 export { decisionProblems } from './decision/check-decision.ts'
@@ -59,13 +61,34 @@ export {
   createDecisionSet,
   type DecisionSet,
 } from './decision/compiled-decision.ts'
-export { compileCondition, countsOf, type DayCount, MAX_COUNT_DAYS } from './decision/condition.ts'
+export {
+  compileCondition,
+  countsOf,
+  type DayCount,
+  firstDayOf,
+  MAX_COUNT_DAYS,
+  segmentsIn,
+} from './decision/condition.ts'
 export {
   type Choice,
   createDecider,
   isDeciding,
   type RuleOutcome,
 } from './decision/decide.ts'
+export { countingIdOf, inEachEnvironment, inEnvironment } from './decision/environment.ts'
+export {
+  type CompiledSegment,
+  compileSegment,
+  createSegmentSet,
+  eventsCountedBy,
+  isInSegment,
+  MAX_SEGMENT_BYTES,
+  type Segment,
+  type SegmentCount,
+  type SegmentPerson,
+  segmentProblems,
+  type TraitFilter,
+} from './decision/segment.ts'
 export { type KnownPerson, type Subject, subjectOf } from './decision/subject.ts'
 export { type DecisionWarning, reshufflesOf, writeDecision } from './decision/write-decision.ts'
 export {
@@ -134,8 +157,9 @@ export { eventKeyOf, redemptionEventId } from './ingestion/event-key.ts'
 export { completeEvent, ingestRecordOf, partitionKeyOf } from './ingestion/ingest-record.ts'
 export { canonicalJson } from './json/canonical-json.ts'
 export { holdsNumberOutOfRange, isDeeperThan, parseJson } from './json/client-json.ts'
+export { createPatch, type PatchOperation } from './json/json-patch.ts'
 export { generateApiKey, parseApiKey, scopeAllows, secretMatches } from './key/api-key.ts'
-export { clickTimeOf, createClickIds, parseClickId } from './link/click-id.ts'
+export { clickTimeOf, createClickIds, parseClickId, variantNumberOf } from './link/click-id.ts'
 export { codeProblem, generateCode, LINK_CODE } from './link/code.ts'
 export {
   addressFor,
@@ -147,6 +171,8 @@ export { type LinkReference, linkClaimOf } from './link/link-reference.ts'
 export { type LinkEnd, linkStateAt } from './link/link-state.ts'
 export { describeVisitor, fitsTarget, type LinkVisitor } from './link/link-target.ts'
 export { attributeTo, DEFAULT_ATTRIBUTION_DAYS, type LinkTouch, mergeLinkTouches } from './link/link-touch.ts'
+export { MAX_VARIANT_KEYS, variantFor } from './link/link-variant.ts'
+export { isPreviewBot } from './link/preview-bot.ts'
 export { logicData, logicProblems } from './logic/compile-logic.ts'
 export { WorkBudget } from './logic/work-budget.ts'
 export {
@@ -159,6 +185,7 @@ export {
   segmentCalls,
   segmentProblem,
 } from './segment/read-message.ts'
+export { escapeHtml } from './text/escape-html.ts'
 export {
   auditMessage,
   type CompiledWebhook,

@@ -59,7 +59,13 @@ describe.skipIf(!services)('the event bus on Kafka', () => {
     await admin.connect()
     onTestFinished(() => admin.disconnect())
     const type = kafkajs.ConfigResourceTypes.TOPIC
-    const configNames = ['retention.ms', 'retention.bytes', 'max.message.bytes', 'segment.bytes']
+    const configNames = [
+      'retention.ms',
+      'retention.bytes',
+      'max.message.bytes',
+      'segment.bytes',
+      'segment.ms',
+    ]
     const settings = async () => {
       const { resources } = await admin.describeConfigs({
         includeSynonyms: false,
@@ -73,15 +79,17 @@ describe.skipIf(!services)('the event bus on Kafka', () => {
     expect(before).toMatchObject({ 'retention.ms': `${numbered.retentionMs}`, 'retention.bytes': '-1' })
     await admin.alterConfigs({
       validateOnly: false,
-      resources: [{ type, name, configEntries: [{ name: 'segment.bytes', value: '10485760' }] }],
+      resources: [{ type, name, configEntries: [{ name: 'segment.ms', value: '3600000' }] }],
     })
     const changed = { ...numbered, retentionMs: 60_000, maxMessageBytes: 2_000_000 }
     await ensureKafkaTopics(own, [changed], { partitions: 1, replication: 1, retentionBytes: 5_000_000 }, log)
     const after = {
       'retention.ms': '60000',
-      'retention.bytes': '5000000',
+      // Together the 5,000,000 bytes, because a partition is up to one segment larger than its retention.
+      'retention.bytes': '3000000',
+      'segment.bytes': '2000000',
       'max.message.bytes': '2000000',
-      'segment.bytes': '10485760',
+      'segment.ms': '3600000',
     }
     await eventually('the brokers know them', async () => JSON.stringify(await settings()).includes('60000'))
     expect(await settings()).toEqual(after)
@@ -90,6 +98,20 @@ describe.skipIf(!services)('the event bus on Kafka', () => {
     await ensureKafkaTopics(own, [changed], { partitions: 1, replication: 1 }, log)
     expect(await settings()).toEqual(after)
     expect(changes()).toBe(1)
+    const larger = { partitions: 1, replication: 1, retentionBytes: 800_000_000 }
+    await ensureKafkaTopics(own, [changed], larger, log)
+    await eventually('the brokers know them', async () =>
+      JSON.stringify(await settings()).includes('700000000'),
+    )
+    expect(await settings()).toEqual({
+      ...after,
+      'retention.bytes': '700000000',
+      'segment.bytes': '100000000',
+    })
+    const smallest = { ...larger, retentionBytes: 1 }
+    await ensureKafkaTopics(own, [changed], smallest, log)
+    await eventually('the brokers know them', async () => (await settings())['retention.bytes'] === '0')
+    expect(await settings()).toMatchObject({ 'segment.bytes': '2000000' })
   })
 
   it("reports the lag of a group on each partition, until the partition is another consumer's", async () => {

@@ -19,6 +19,16 @@ describe('text files', () => {
     )
   })
 
+  it.each(['=', '+', '-', '@', '\t', '\r', '\n'])(
+    'have an apostrophe before a text that begins with %j',
+    async (first) => {
+      const rows = (async function* () {
+        yield [{ text: `${first}1`, json: null }]
+      })()
+      expect(await textOf(writeCsv(COLUMNS, rows))).toMatch(/^text,json\r\n"?'/)
+    },
+  )
+
   it('are JSON lines', async () => {
     expect(await textOf(writeJsonLines(portions()))).toBe(
       '{"text":"=a,\\"b\\"","json":{"a":[1]}}\n{"text":null,"json":null}\n',

@@ -8,7 +8,7 @@ export const csvField = (text: string): string =>
 const safeField = (value: unknown): string => {
   if (value === null || value === undefined) return ''
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return csvField(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text)
+  return csvField(/^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text)
 }
 
 /** CSV by RFC 4180 with a header. */

@@ -11,11 +11,13 @@ import {
   services,
   startProcess,
   startS3Server,
+  untilDisconnected,
 } from '@waymark/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   type ArchiveEraserDeps,
   type ArchiverDeps,
+  archiveFormats,
   createArchiveEraser,
   createArchiver,
   readArchiveDelay,
@@ -298,6 +300,7 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
         const [before, processes] = [await written(), [start(), start()]]
         await eventually('files are written', async () => (await written()) >= before + 3)
         await Promise.all(processes.map((one) => one.kill()))
+        await untilDisconnected(db.pool, 'archiver')
         // The files that count have no event twice.
         const ids = await archivedIds()
         expect(new Set(ids).size).toBe(ids.length)
@@ -365,6 +368,26 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
     await expectArchived(kept)
   })
 
+  it('takes out people who are erased before a rewrite for others is completed', async () => {
+    const [ann, ben, eve] = [await addPerson(), await addPerson(), await addPerson()]
+    const kept = eventsOf(eve, 5)
+    await harness.write([...eventsOf(ann, 5), ...eventsOf(ben, 5), ...kept])
+    await archiveAll()
+    await erase(ann)
+    const withoutManifests: FileStore = {
+      ...store,
+      put: async (name, content, signal) => {
+        if (name.endsWith('.manifest.json')) throw new Error('the store is unavailable')
+        await store.put(name, content, signal)
+      },
+    }
+    await expect(eraser({ store: withoutManifests })(never)).rejects.toThrow('the store is unavailable')
+    await erase(ben)
+    await letPass()
+    await eraseAll()
+    await expectArchived(kept)
+  })
+
   it('continues with other projects when a file cannot be read, and past one that was removed', async () => {
     const other = await harness.addProject()
     const [ann, eve] = [await addPerson(), await addPerson(other)]
@@ -381,6 +404,16 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
     await letPass()
     await eraseAll()
     expect(await readWaitingErasures(db.pool)).toMatchObject({ count: 0 })
+  })
+
+  it.each(archiveFormats)('names a file whose content is damaged, in the format %s', async (format) => {
+    const ann = await addPerson()
+    await harness.write(eventsOf(ann, 3))
+    await archiveAll({ format })
+    await erase(ann)
+    const [{ file, bytes }] = await archive.manifests()
+    await writeFile(path.join(place.folder, file), Buffer.alloc(bytes, 'damaged'))
+    await expect(eraser()(never)).rejects.toThrow(file)
   })
 
   it('has files of several projects in turn', async () => {

@@ -1,9 +1,10 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type { Exposure } from '@waymark/contracts'
-import { openDatabase } from '@waymark/database'
+import { applyServiceRoles, openDatabase, serviceNames, serviceRole } from '@waymark/database'
 import { profileIdOf } from '@waymark/domain'
 import { anEnrichedEvent, createTestDatabase, services } from '@waymark/testing'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { createCompleteCounts } from '../src/decisions/complete-counts-queries.ts'
 import { forgetOldCounts } from '../src/decisions/count-queries.ts'
 import { storeExposures } from '../src/decisions/exposure-queries.ts'
 import { findPeople } from '../src/decisions/person-queries.ts'
@@ -117,6 +118,134 @@ describe.skipIf(!services)('decisions in the database', () => {
     expect(sumOf((await find('visitor', visitorId))?.counts, 'seen')).toBe(0)
   })
 
+  describe('events that segments count', () => {
+    beforeAll(async () => {
+      const tenantId = randomUUID()
+      await db.pool.query(`INSERT INTO core.tenants (id, name) VALUES ($1, 'a tenant')`, [tenantId])
+      await db.pool.query(`INSERT INTO core.projects (id, tenant_id, name) VALUES ($1, $2, 'a project')`, [
+        projectId,
+        tenantId,
+      ])
+    })
+
+    const running = new AbortController().signal
+    const complete = async (): Promise<void> => {
+      // With few events at a time, so that several batches and runs are needed.
+      const next = createCompleteCounts({ db, now: Date.now, settledSeconds: 0, batchEvents: 2 })
+      while ((await next(running)) > 0);
+    }
+    const isPending = async (event: string): Promise<boolean> => {
+      const { rows } = await db.pool.query(
+        'SELECT 1 FROM decision.counted_events WHERE event = $1 AND completed_at IS NULL',
+        [event],
+      )
+      return rows.length > 0
+    }
+    /** Has an event counted from now on. */
+    const count = (event: string) =>
+      db.pool.query('INSERT INTO decision.counted_events (project_id, event) VALUES ($1, $2)', [
+        projectId,
+        event,
+      ])
+    const storeCounted = (events: ReturnType<typeof anEvent>[], counted: readonly string[] = []) =>
+      db.transaction((client) => storeNewEvents(client, events, () => new Set(counted)))
+    const countOf = async (visitorId: string, event: string) => {
+      const wanted = {
+        projectId,
+        kind: 'visitor' as const,
+        value: visitorId,
+        countedEvents: new Set([event]),
+      }
+      return sumOf((await findPeople(db.pool, [wanted]))[0]?.counts, event)
+    }
+    const ofNames = async (names: string[], daysAgo = 0) => {
+      const visitorId = randomUUID()
+      const profileId = await profileOf(visitorId)
+      const at = new Date(Date.now() - daysAgo * DAY_MS).toISOString()
+      const events = names.map((name) => anEvent(visitorId, profileId, name, at))
+      return { visitorId, profileId, events }
+    }
+
+    it('has earlier events counted once, with those that were counted since and before', async () => {
+      const name = `earlier-${randomUUID()}`
+      const [early, late] = [await ofNames([name, name, 'other']), await ofNames([name])]
+      await storeCounted([...early.events, ...late.events])
+      await count(name)
+      const { profileId, visitorId } = early
+      await storeCounted([anEvent(visitorId, profileId, name)], [name])
+      expect(await countOf(visitorId, name)).toBe(1)
+      await complete()
+      expect(await countOf(visitorId, name)).toBe(3)
+      expect(await countOf(late.visitorId, name)).toBe(1)
+      expect(await countOf(visitorId, 'other')).toBe(0)
+      expect(await isPending(name)).toBe(false)
+      await storeCounted([anEvent(visitorId, profileId, name)], [name])
+      expect(await countOf(visitorId, name)).toBe(4)
+    })
+
+    it('waits until all processes count', async () => {
+      const name = `waiting-${randomUUID()}`
+      await count(name)
+      expect(await createCompleteCounts({ db, now: Date.now })(running)).toBe(0)
+      expect(await isPending(name)).toBe(true)
+      await complete()
+      expect(await isPending(name)).toBe(false)
+    })
+
+    it('lets projects take turns, however many events each has', async () => {
+      const other = randomUUID()
+      await db.pool.query(
+        `INSERT INTO core.projects (id, tenant_id, name)
+        SELECT $1, tenant_id, 'another project' FROM core.projects WHERE id = $2`,
+        [other, projectId],
+      )
+      const names = Array.from({ length: 4 }, () => `many-${randomUUID()}`)
+      for (const name of names) await count(name)
+      await db.pool.query('INSERT INTO decision.counted_events (project_id, event) VALUES ($1, $2)', [
+        other,
+        'one',
+      ])
+      const next = createCompleteCounts({ db, now: Date.now, settledSeconds: 0 })
+      for (let run = 0; run < 2; run++) expect(await next(running)).toBe(1)
+      expect(await isPending('one')).toBe(false)
+      await complete()
+      for (const name of names) expect(await isPending(name)).toBe(false)
+    })
+
+    it('loses and repeats no event that is stored at the same time', async () => {
+      const name = `racing-${randomUUID()}`
+      const people = await Promise.all(Array.from({ length: 8 }, () => ofNames([name, name])))
+      await storeCounted(people.flatMap(({ events }) => events))
+      await count(name)
+      const storing = Promise.all(
+        people.map(async ({ visitorId, profileId }) => {
+          for (let n = 0; n < 12; n++) await storeCounted([anEvent(visitorId, profileId, name)], [name])
+        }),
+      )
+      await Promise.all([storing, complete(), complete()])
+      const counts = await Promise.all(people.map(({ visitorId }) => countOf(visitorId, name)))
+      expect(counts).toEqual(people.map(() => 14))
+    })
+
+    it('counts the events of merged people for the user, and none of erased people', async () => {
+      const name = `merged-${randomUUID()}`
+      const [visitor, erased] = [await ofNames([name]), await ofNames([name])]
+      await storeCounted([...visitor.events, ...erased.events])
+      const userId = randomUUID()
+      await identify(visitor.visitorId, userId)
+      await eraseProfile({ db, now: Date.now }, { projectId, profileId: erased.profileId })
+      await count(name)
+      await complete()
+      const wanted = { projectId, kind: 'user' as const, value: userId, countedEvents: new Set([name]) }
+      expect(sumOf((await findPeople(db.pool, [wanted]))[0]?.counts, name)).toBe(1)
+      const { rows } = await db.pool.query(
+        'SELECT 1 FROM decision.profile_event_counts WHERE profile_id = $1',
+        [erased.profileId],
+      )
+      expect(rows).toEqual([])
+    })
+  })
+
   const decisionId = randomUUID()
   const anExposure = (change: Partial<Exposure>): Exposure => ({
     v: 1,
@@ -171,6 +300,53 @@ describe.skipIf(!services)('decisions in the database', () => {
       stored('on', '2026-11-21', '2026-11-21T11:00:00.000Z'),
       stored('on', '2026-11-22', '2026-11-22T00:00:00.000Z'),
     ])
+  })
+
+  it('are stored with the privileges of persistence-consumer', async () => {
+    // Roles belong to the server, which other tests use at the same time.
+    const prefix = `test_${randomBytes(5).toString('hex')}_`
+    const passwords = Object.fromEntries(serviceNames.map((service) => [service, 'a password']))
+    await applyServiceRoles(db.pool, { prefix, passwords })
+    const [id, profileId] = [randomUUID(), await profileOf(randomUUID())]
+    const exposures = ['DEFAULT', 'SPLIT'].map((reason) => anExposure({ decisionId: id, profileId, reason }))
+    for (const exposure of exposures)
+      await db.transaction(async (client) => {
+        await client.query(`SET LOCAL ROLE ${serviceRole('persistence-consumer', prefix)}`)
+        await storeExposures(client, [exposure])
+      })
+    expect(await exposedIn(id)).toHaveLength(1)
+    for (const service of serviceNames) {
+      const role = serviceRole(service, prefix)
+      await db.pool.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`)
+    }
+  })
+
+  it('prefers the first exposure of a day that a split chose, in any order', async () => {
+    const [id, profileId] = [randomUUID(), await profileOf(randomUUID())]
+    const at = (hour: number, reason: string, version: number) =>
+      anExposure({ decisionId: id, profileId, reason, version, exposedAt: `2026-11-21T${hour}:00:00.000Z` })
+    const exposures = [
+      at(10, 'DEFAULT', 1),
+      at(12, 'SPLIT', 2),
+      at(13, 'SPLIT', 3),
+      at(14, 'TARGETING_MATCH', 4),
+    ]
+    const readAll = async () =>
+      (
+        await db.pool.query(
+          'SELECT reason, version, exposed_at AS at FROM decision.exposures WHERE decision_id = $1',
+          [id],
+        )
+      ).rows
+    const first = { reason: 'SPLIT', version: 2, at: new Date('2026-11-21T12:00:00.000Z') }
+    for (const ordered of [exposures, exposures.toReversed()]) {
+      for (const exposure of ordered) await storeExposures(db.pool, [exposure])
+      expect(await readAll()).toEqual([first])
+      await db.pool.query('DELETE FROM decision.exposures WHERE decision_id = $1', [id])
+      await storeExposures(db.pool, ordered)
+      expect(await readAll()).toEqual([first])
+      await db.pool.query('DELETE FROM decision.exposures WHERE decision_id = $1', [id])
+    }
   })
 
   it('stores a person who was erased since the look-up under the new profile', async () => {

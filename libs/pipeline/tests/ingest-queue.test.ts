@@ -162,7 +162,8 @@ describe.skipIf(!services)('queueing records', () => {
     spoolDb.transaction = () => new Promise(() => {})
     const begunAt = performance.now()
     for (let n = 0; n < 5; n++) await send(`published-${n}`)
-    expect(performance.now() - begunAt).toBeLessThan(3_500)
+    // In every request it would take 10 s.
+    expect(performance.now() - begunAt).toBeLessThan(8_000)
     expect(world.published).toHaveLength(5)
   })
 

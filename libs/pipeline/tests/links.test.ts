@@ -149,6 +149,25 @@ describe.skipIf(!services)('short links', () => {
     })
   })
 
+  it('names the variant of a click, by the keys that the link has had since its first one', async () => {
+    const since = Date.parse('2026-11-20T12:00:00Z')
+    const made = await addLink()
+    await db.prisma.shortLink.update({
+      where: { id: made.id },
+      data: { variantKeys: ['a', 'b'], variantsSince: new Date(since) },
+    })
+    const variantOf = async (clickId: string) => {
+      const record = anIngestRecord({ projectId: ours, event: { clickIds: { wm_click: clickId } } })
+      const [found] = await createResolveLinks(db)([record])
+      return found?.variant
+    }
+    expect(await variantOf(newClickId(made.id, since, 1))).toBe('a')
+    expect(await variantOf(newClickId(made.id, since, 2))).toBe('b')
+    expect(await variantOf(newClickId(made.id, since, 0))).toBeUndefined()
+    expect(await variantOf(newClickId(made.id, since, 3))).toBeUndefined()
+    expect(await variantOf(newClickId(made.id, since - 1, 1))).toBeUndefined()
+  })
+
   describe('attributing conversions', () => {
     const enrich = async (records: IngestRecord[]) => {
       const people = records.map(({ projectId, event }) => ({ ...event, projectId }))
@@ -222,6 +241,43 @@ describe.skipIf(!services)('short links', () => {
       expect(await countsOf(link.id)).toEqual([
         ['first', 'EUR', 1n, 10n],
         ['last', 'EUR', 1n, 10n],
+      ])
+    })
+
+    it('counts the conversions of each variant, also when clicks become known later', async () => {
+      const link = await addLink()
+      await db.prisma.shortLink.update({ where: { id: link.id }, data: { variantKeys: ['a', 'b'] } })
+      const clicked = (visitorId: string, number: number, minute: number) => {
+        const clickIds = { wm_click: newClickId(link.id, Date.parse(at(minute)), number) }
+        return anIngestRecord({ projectId: ours, receivedAt: at(minute), event: { visitorId, clickIds } })
+      }
+      const byVariant = async () =>
+        (
+          await db.prisma.linkDailyVariantConversion.findMany({
+            where: { linkId: link.id, conversions: { not: 0 } },
+            orderBy: [{ variant: 'asc' }, { touch: 'asc' }],
+          })
+        ).map(({ variant, touch, conversions, revenue }) => [variant, touch, conversions, revenue.toNumber()])
+      const [one, other, plain] = [uuidv7(), uuidv7(), uuidv7()]
+      await arrive(clicked(one, 1, 1), ordered(one, 2), clicked(one, 2, 3), ordered(one, 4))
+      await arrive(ordered(other, 5))
+      await arrive(clicked(other, 2, 4))
+      await arrive(clicked(plain, 0, 1), ordered(plain, 2))
+      expect(await byVariant()).toEqual([
+        ['a', 'first', 2n, 20],
+        ['a', 'last', 1n, 10],
+        ['b', 'first', 1n, 10],
+        ['b', 'last', 2n, 20],
+      ])
+      await arrive(clicked(one, 2, 0))
+      expect(await byVariant()).toEqual([
+        ['a', 'last', 1n, 10],
+        ['b', 'first', 3n, 30],
+        ['b', 'last', 2n, 20],
+      ])
+      expect(await countsOf(link.id)).toEqual([
+        ['first', 'EUR', 4n, 40n],
+        ['last', 'EUR', 4n, 40n],
       ])
     })
 

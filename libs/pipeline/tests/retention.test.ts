@@ -158,35 +158,75 @@ describe.skipIf(!services)('the retention of projects', () => {
     expect(await left()).toBe(0)
   })
 
-  it('does not delay writers while it removes', async () => {
-    const projectId = await newProject()
-    const old = [1, 2, 3].map((n) => anEvent(projectId, today - 9 * DAY_MS + n))
-    await write(old)
-    await setRetention(projectId, 1)
+  /** Calls `meanwhile` while a removal waits with its locks, because another transaction has locked `event`. */
+  const whileRemoving = async (
+    event: EnrichedEvent | undefined,
+    deps: Partial<RetentionDeps>,
+    meanwhile: () => Promise<void>,
+  ): Promise<void> => {
     const client = await db.pool.connect()
     try {
       await client.query('BEGIN')
       await client.query('SELECT FROM ingest.events WHERE project_id = $1 AND received_at = $2 FOR UPDATE', [
-        projectId,
-        old[2]?.receivedAt,
+        event?.projectId,
+        event?.receivedAt,
       ])
-      const removing = remove()
+      const removing = remove(deps)
       await eventually('the removal waits with locked rows', async () => {
         const { rowCount } = await db.pool.query(
           `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ILIKE '%DELETE FROM ingest.events%'`,
         )
         return rowCount === 1
       })
-      // New events, one of a day that is being removed, and one that is sent again.
-      const late = anEvent(projectId, today - 9 * DAY_MS + 4)
-      await write([anEvent(projectId, today), late, ...old.slice(0, 1)])
-      expect(await idsIn('ingest.events', projectId)).toHaveLength(5)
+      await meanwhile()
       await client.query('COMMIT')
       await removing
     } finally {
       client.release()
     }
+  }
+
+  it('does not delay writers while it removes', async () => {
+    const projectId = await newProject()
+    const old = [1, 2, 3].map((n) => anEvent(projectId, today - 9 * DAY_MS + n))
+    await write(old)
+    await setRetention(projectId, 1)
+    await whileRemoving(old[2], {}, async () => {
+      // New events, one of a day that is being removed, and one that is sent again.
+      const late = anEvent(projectId, today - 9 * DAY_MS + 4)
+      await write([anEvent(projectId, today), late, ...old.slice(0, 1)])
+      expect(await idsIn('ingest.events', projectId)).toHaveLength(5)
+    })
     expect(await idsIn('ingest.events', projectId)).toHaveLength(1)
+  })
+
+  it.each([null, 30])('ends when the setting becomes %s while it removes from PostgreSQL', async (days) => {
+    const projectId = await newProject()
+    const old = [1, 2, 3, 4].map((n) => anEvent(projectId, today - 9 * DAY_MS + n))
+    await write(old)
+    await setRetention(projectId, 1)
+    await whileRemoving(old[1], { batchEvents: 1 }, async () => {
+      await setRetention(projectId, days)
+      // Another process notices it first.
+      await remove()
+    })
+    expect(await idsIn('ingest.events', projectId)).toEqual(old.slice(2).map(({ eventId }) => eventId))
+    expect(await inAnalytics(projectId)).toBe(4)
+  })
+
+  it('ends when the setting is changed while it removes from the analytics store', async () => {
+    const projectId = await newProject()
+    await write([-9, -8, -7, -6].map((days) => anEvent(projectId, today + days * DAY_MS)))
+    await setRetention(projectId, 1)
+    const changing = {
+      removeOldestDay: async (range: { projectId: string; before: number }) => {
+        const isRemoved = await analytics.removeOldestDay(range)
+        if (range.projectId === projectId) await setRetention(projectId, 30)
+        return isRemoved
+      },
+    }
+    await remove({ analytics: changing })
+    expect(await inAnalytics(projectId)).toBe(3)
   })
 
   it('runs in one process at a time', async () => {

@@ -20,6 +20,7 @@ const StoredKey = Type.Object({
   allowedOrigins: Type.Array(Type.String()),
   secretHash: Type.String(),
   requestsPerMinute: NullableInteger,
+  environment: Type.String(),
   expiresAt: NullableInteger,
   revokedAt: NullableInteger,
 })
@@ -30,7 +31,7 @@ export const storedKey = compileValidator(StoredKey)
 // The keys of an archived project count as revoked.
 const SELECT = `
   SELECT k.id, k.project_id, k.kind, k.scopes, encode(k.secret_hash, 'base64') AS secret_hash, k.validation_mode,
-    k.allowed_origins, k.requests_per_minute, k.expires_at, least(k.revoked_at, p.archived_at) AS revoked_at
+    k.allowed_origins, k.requests_per_minute, k.environment, k.expires_at, least(k.revoked_at, p.archived_at) AS revoked_at
   FROM core.api_keys k JOIN core.projects p ON p.id = k.project_id WHERE k.key_id = $1`
 
 type Row = {
@@ -42,6 +43,7 @@ type Row = {
   validation_mode: ValidationMode | null
   allowed_origins: string[]
   requests_per_minute: number | null
+  environment: string
   expires_at: Date | null
   revoked_at: Date | null
 }
@@ -61,6 +63,7 @@ const toStoredKey = (row: Row): StoredKey => ({
   validationMode: row.validation_mode,
   allowedOrigins: row.allowed_origins,
   requestsPerMinute: row.requests_per_minute,
+  environment: row.environment,
   expiresAt: row.expires_at?.getTime() ?? null,
   revokedAt: row.revoked_at?.getTime() ?? null,
 })

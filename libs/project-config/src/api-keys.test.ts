@@ -22,6 +22,7 @@ const storedRow = {
   validation_mode: null,
   allowed_origins: [],
   requests_per_minute: null as number | null,
+  environment: 'production',
   expires_at: null as Date | null,
   revoked_at: null as Date | null,
 }

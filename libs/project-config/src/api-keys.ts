@@ -17,6 +17,8 @@ export type ApiKey = {
   allowedOrigins: readonly string[]
   /** Requests per minute of this key. Null: the limits per project and client address apply. */
   requestsPerMinute: number | null
+  /** The environment whose rules it gets from decisions. */
+  environment: string
 }
 
 const MAX_KEYS = 50_000
@@ -24,7 +26,7 @@ const MAX_KEYS = 50_000
 const MAX_STALE_MS = 5 * 60_000
 
 // The version changes with the shape, because old and new processes share the cache during an upgrade.
-const copyKey = (keyId: string) => `api-key:v3:${keyId}`
+const copyKey = (keyId: string) => `api-key:v4:${keyId}`
 
 type ApiKeysDeps = {
   pool: Pool

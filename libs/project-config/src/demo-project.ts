@@ -33,6 +33,9 @@ const KEYS: readonly DemoKey[] = [
   },
 ]
 
+/** No client waits for an answer, so that a busy machine may take its time, in ms. */
+const AT_START = { maxWait: 30_000, timeout: 30_000 }
+
 /**
  * Creates the demo tenant, project and user, a server key with all scopes and a browser key. If they exist, the user gets
  * a new password and is signed out everywhere, and the keys are revoked and replaced.
@@ -81,7 +84,7 @@ export const ensureDemoProject = async ({ prisma }: Pick<Database, 'prisma'>): P
       })),
     })
     return project
-  })
+  }, AT_START)
   const [apiKey = '', publicKey = ''] = keys.map(({ generated }) => generated.key)
   return { apiKey, publicKey, projectId, email: EMAIL, password }
 }

@@ -11,6 +11,7 @@ const snapshot = {
   definitions: { order: { required: ['total'] } },
   selectors: [],
   decisions: [],
+  segments: [],
   triggers: [],
 }
 const away = {
@@ -22,7 +23,7 @@ const away = {
 /** The configuration in a new process without database, and with `text` in the cache. */
 const configBy = async (text: string) => {
   const cache = createMemoryCache()
-  await cache.set(`project-config:v3:${PROJECT}`, text, 60_000)
+  await cache.set(`project-config:v4:${PROJECT}`, text, 60_000)
   const changes = { isCurrent: () => true, isWatching: () => true, poll: async () => {} }
   return createProjectConfigs({ pool: away, cache, changes, log: createMemoryLog(), now: Date.now }).get(
     PROJECT,

@@ -8,9 +8,11 @@ import {
   type CompiledTrigger,
   compileDecision,
   compileEventSchema,
+  compileSegment,
   compileSelector,
   compileTrigger,
   createDecisionSet,
+  createSegmentSet,
   type DecisionSet,
   partsOf,
 } from '@waymark/domain'
@@ -45,7 +47,7 @@ const MAX_SCHEMA_PARTS = 100_000
 const MAX_FILTER_CHARACTERS = 4 * 1024 * 1024
 const MAX_DECISIONS = 10_000
 // The version changes with the shape, because old and new processes share the cache during an upgrade.
-const copyKey = (projectId: string) => `project-config:v3:${projectId}`
+const copyKey = (projectId: string) => `project-config:v4:${projectId}`
 
 type ProjectConfigsDeps = {
   pool: Pool
@@ -127,12 +129,14 @@ const createCompilers = () => {
     selector: createCompileOnce(compileSelector, filters),
     trigger: createCompileOnce(compileTrigger, filters),
     decision: (decision: Decision) =>
-      decisions.memo(`${decision.id}:${decision.version}`, { context: decision }),
+      decisions.memo(`${decision.id}:${decision.version}:${decision.environment ?? ''}`, {
+        context: decision,
+      }),
   }
 }
 
 const compile = (
-  { projectId, settings, definitions, selectors, triggers, decisions, identitySecret }: Snapshot,
+  { projectId, settings, definitions, selectors, triggers, decisions, segments, identitySecret }: Snapshot,
   log: Log,
   compilers: ReturnType<typeof createCompilers>,
 ): ProjectConfig => {
@@ -207,6 +211,7 @@ const compile = (
     decisions: createDecisionSet(
       decisions.map((decision) => ({ ...decision, projectId })),
       (decision) => compileOrSkip('decision', decision, compilers.decision),
+      createSegmentSet(segments, (segment) => compileOrSkip('segment', segment, compileSegment)),
     ),
     prepare: async (use, eventNames, turns) => {
       for (const eventName of eventNames) {
@@ -219,7 +224,7 @@ const compile = (
   }
 }
 
-const EMPTY = { settings: {}, definitions: {}, selectors: [], triggers: [], decisions: [] }
+const EMPTY = { settings: {}, definitions: {}, selectors: [], triggers: [], decisions: [], segments: [] }
 
 /**
  * Compiles parts of configurations and caches them by their content, because a project is read again whenever anything

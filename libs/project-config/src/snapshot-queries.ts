@@ -4,6 +4,7 @@ import {
   type DecisionStatus,
   decisionStatuses,
   type ProjectSettings,
+  type SegmentCondition,
 } from '@waymark/contracts'
 import type { Pool } from 'pg'
 import { type Static, Type } from 'typebox'
@@ -35,6 +36,12 @@ const Trigger = Type.Object({
   activatedAt: Type.String(),
 })
 
+const Segment = Type.Object({
+  key: Type.String(),
+  // Checked when it is compiled, as a decision.
+  condition: Type.Unsafe<SegmentCondition>({ type: 'object' }),
+})
+
 /** A project's configuration as stored and cached. Its settings are validated when they are used. */
 const Snapshot = Type.Object({
   projectId: Type.String(),
@@ -42,6 +49,7 @@ const Snapshot = Type.Object({
   definitions: Type.Unsafe<Record<string, object>>({ type: 'object', additionalProperties: JsonObject }),
   selectors: Type.Array(Selector),
   decisions: Type.Array(Decision),
+  segments: Type.Array(Segment),
   triggers: Type.Array(Trigger),
   /** Absent in copies, because secrets must not get into the shared cache. */
   identitySecret: Type.Optional(NullableString),
@@ -65,7 +73,9 @@ const SELECT = `
       FROM email.triggers t WHERE t.project_id = p.id AND t.status = 'active') AS triggers,
     (SELECT coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'status', d.status, 'version', d.version,
         'definition', d.definition) ORDER BY d.id), '[]') FROM decision.decisions d
-      WHERE d.project_id = p.id) AS decisions
+      WHERE d.project_id = p.id) AS decisions,
+    (SELECT coalesce(jsonb_agg(jsonb_build_object('key', s.key, 'condition', s.condition) ORDER BY s.id), '[]')
+      FROM decision.segments s WHERE s.project_id = p.id) AS segments
   FROM core.projects p WHERE p.id = $1 AND p.archived_at IS NULL`
 
 /** The configuration of a project; undefined when it is archived or unknown. @throws what the database throws */

@@ -10,9 +10,17 @@ export {
   variablesOf,
 } from './config.ts'
 export { answerLateWith, extendDeadline, extendDeadlineDuring } from './http/deadline.ts'
+export { readFormBody } from './http/form-body.ts'
 export { closeAtStop } from './http/http-server.ts'
 export { essenceOf, type JsonBody, readJsonBody } from './http/json-body.ts'
-export { accessTokenInHeaders, allowApiKey, type KeyCall, keyInHeaders, keyRoute } from './http/key-route.ts'
+export {
+  accessTokenInHeaders,
+  allowApiKey,
+  type KeyCall,
+  keyInHeaders,
+  keyOf,
+  keyRoute,
+} from './http/key-route.ts'
 export {
   type Limit,
   type LimitedClient,
@@ -70,4 +78,6 @@ export { combineServices, type Service, startService } from './start-service.ts'
 export { clickhouseConfig, databaseConfig, duckdbConfig, kafkaConfig, redisConfig } from './stores-config.ts'
 export { clickhouseOptions, databaseUrl, kafkaOptions, redisOptions } from './stores-options.ts'
 export { tracingConfig } from './tracing/tracing-config.ts'
+export { waitForMigrations } from './wait-for-migrations.ts'
+export { createWorkQueue } from './work-queue.ts'
 export { writeFileAtomically } from './write-file.ts'

@@ -17,7 +17,7 @@ import {
   type SharedTotals,
 } from '@waymark/cache'
 import type { Log } from '@waymark/contracts'
-import { type Database, openDatabase, requireMigrated } from '@waymark/database'
+import { type Database, openDatabase } from '@waymark/database'
 import type { Locate } from '@waymark/domain'
 import { createKafkaEventBus, type EventBus, openEmbeddedEventBus } from '@waymark/event-bus'
 import { classifyError } from '@waymark/pipeline'
@@ -32,16 +32,17 @@ import {
 import { Registry } from 'prom-client'
 import { analyticsInMemory, type EmbeddedAnalytics, openDuckDB } from './analytics.ts'
 import { openGeoDatabase } from './geo-database.ts'
-import { everyMs, startLoop } from './loop.ts'
+import { everyMs, type Loop, startLoop } from './loop.ts'
 import { createMessageRenderer, type MessageRenderer } from './messages/message-renderer.ts'
+import { countFailedRuns } from './metrics/count-failed-runs.ts'
 import { measureBus } from './metrics/measure-bus.ts'
 import { measureCache, measureDatabase, measureLag, measureRedis } from './metrics/measure-stores.ts'
 import type { Limits, PlatformConfig } from './platform-config.ts'
-import { retryFor } from './retry-for.ts'
 import { createSchemaChecker, type SchemaChecker } from './schemas/schema-checker.ts'
 import type { Scope } from './scope.ts'
 import { databaseUrl, kafkaOptions, redisOptions } from './stores-options.ts'
 import { traceBus } from './tracing/trace-bus.ts'
+import { waitForMigrations } from './wait-for-migrations.ts'
 
 /** The dependencies of every app. Only composition roots know their implementations. */
 export type CorePlatform = {
@@ -92,6 +93,11 @@ type ConfigChanges = {
    * for `X-Config-Version`, or undefined when the database does not answer in time.
    */
   refresh: () => Promise<string | undefined>
+  /**
+   * Waits until this process has applied every change that was committed before this call, for at most a second. Calls at
+   * the same time share a read, and reads are at least 100 ms apart.
+   */
+  catchUp: () => Promise<void>
 }
 
 /** `name` is used in the names of connections. */
@@ -102,6 +108,8 @@ type PlatformContext = {
   tracer?: Tracer | undefined
   /** Aborts waiting for the database. */
   signal?: AbortSignal
+  /** Called while the database lacks migrations. */
+  onMigrationsPending?: () => Promise<void>
 }
 
 /** Interval of writing `lastUsedAt` of API keys, in ms. */
@@ -137,6 +145,9 @@ type Parts = Pick<
   | 'metrics'
 >
 
+/** Not a version, so that it stands for the newest one. */
+const NEWEST = 'newest'
+
 const combineNotices = (changes: ChangeNotices): ConfigChanges => {
   const others: Pick<ChangeNotices, 'refresh'>[] = []
   return {
@@ -145,6 +156,7 @@ const combineNotices = (changes: ChangeNotices): ConfigChanges => {
       const [version] = await Promise.all([changes, ...others].map((notices) => notices.refresh()))
       return version
     },
+    catchUp: () => changes.catchUp(NEWEST),
   }
 }
 
@@ -157,10 +169,12 @@ const assemble = (parts: Parts, { log, scope, tracer }: PlatformContext): CorePl
   const cache = measureCache(parts.cache, metrics)
   const changes = createConfigChanges({ pool: db.pool, log, now: steadyClock })
   const config = { pool: db.pool, cache, changes, log, now: steadyClock }
-  const polling = startLoop(everyMs('config-changes', CONFIG_POLL_MS, changes.poll), log)
+  const failedRuns = countFailedRuns(metrics)
+  const start = (loop: Loop) => startLoop(loop, log, failedRuns(loop))
+  const polling = start(everyMs('config-changes', CONFIG_POLL_MS, changes.poll))
   scope.onStop('config changes', () => polling.stop())
   const apiKeys = createApiKeys({ ...config, clock })
-  const usage = startLoop(everyMs('api-key-usage', KEY_USAGE_MS, apiKeys.flushUsage), log)
+  const usage = start(everyMs('api-key-usage', KEY_USAGE_MS, apiKeys.flushUsage))
   scope.onStop('api key usage', async () => {
     await usage.stop()
     await apiKeys.flushUsage()
@@ -210,11 +224,12 @@ export const distributedPlatform = async (
     { log, classifyError },
   )
   scope.onStop('kafka', () => bus.close())
-  await retryFor(() => requireMigrated(db.pool), {
+  await waitForMigrations(db.pool, {
     ms: config.database.waitMs,
-    what: 'the database',
     log,
+    name,
     signal: context.signal,
+    onPending: context.onMigrationsPending,
   })
   const rateLimiter = createSharedRateLimiter(counter)
   const frequencyCaps = createSharedRateLimiter(counter, { maxKeys: MAX_CAPS })

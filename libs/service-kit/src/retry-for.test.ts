@@ -35,3 +35,22 @@ it('ends when its signal aborts', async () => {
     expect.objectContaining({ name: 'AbortError' }),
   )
 })
+
+it('waits longer than its time for some errors, and logs the same reason once', async () => {
+  const log = createMemoryLog()
+  let tries = 0
+  const run = async () => {
+    tries++
+    if (tries < 4) throw new Error('the migrations are not applied yet')
+    return 'done'
+  }
+  expect(await retryFor(run, { ms: 1_500, what: 'it', log, isWithoutLimit: () => true })).toBe('done')
+  expect(log.lines.map(({ message }) => message)).toEqual(['Waiting for it'])
+})
+
+it('does not wait for them when there is no time', async () => {
+  const run = async () => {
+    throw new Error('never')
+  }
+  await expect(retryFor(run, { ms: 0, ...options, isWithoutLimit: () => true })).rejects.toThrow('never')
+})

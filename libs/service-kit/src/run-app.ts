@@ -6,6 +6,7 @@ import { runService } from './run-service.ts'
 import type { Scope } from './scope.ts'
 import { type Service, startService } from './start-service.ts'
 import { clickhouseConfig } from './stores-config.ts'
+import { createWaitingServer } from './waiting-server.ts'
 
 type AppOptions<Spec extends ConfigSpec> = {
   /** Default of `PORT`. */
@@ -33,7 +34,9 @@ export const runApp = <Spec extends ConfigSpec = Record<never, never>>(
     )
     const config = rest as unknown as AppConfig<Spec>
     checkConfig?.(config)
-    const platform = await distributedPlatform(stores, context)
+    const waiting = createWaitingServer(config.http, context.scope)
+    const platform = await distributedPlatform(stores, { ...context, onMigrationsPending: waiting.open })
+    await waiting.close()
     await startService(await create(platform, config, context.scope), config.http, platform, context.scope)
   })
 

@@ -1,11 +1,12 @@
 import type { RequestListener } from 'node:http'
 import type { Log } from '@waymark/contracts'
 import type { Consumer } from '@waymark/event-bus'
-import { Counter, collectDefaultMetrics, type Registry } from 'prom-client'
+import { collectDefaultMetrics, type Registry } from 'prom-client'
 import { createHttpApp } from './http/create-http-app.ts'
 import { listen } from './http/http-server.ts'
 import type { HostRoutes, Route } from './http/router.ts'
 import { type Loop, startLoop } from './loop.ts'
+import { countFailedRuns } from './metrics/count-failed-runs.ts'
 import type { Platform } from './platform.ts'
 import type { HttpConfig } from './platform-config.ts'
 import type { Scope } from './scope.ts'
@@ -62,21 +63,6 @@ export const startService = async (
     return server.stop({ drainMs: http.drainMs ?? 0 })
   })
   return { port: server.port, metricsPort: metricsServer?.port ?? 0 }
-}
-
-/** Returns a function that counts the failed runs of a loop. */
-const countFailedRuns = (metrics: Registry) => {
-  const failures = new Counter({
-    name: 'waymark_background_failures_total',
-    help: 'Failed runs of background work, by its name',
-    labelNames: ['loop'],
-    registers: [metrics],
-  })
-  return ({ name: loop }: Loop): (() => void) => {
-    // From the start, because Prometheus sees no increase in the first value of a series.
-    failures.inc({ loop }, 0)
-    return () => failures.inc({ loop })
-  }
 }
 
 /** Returns undefined when the port cannot be opened, because a service can run without metrics. */

@@ -41,7 +41,9 @@ export const databaseConfig = {
     Type.Integer({
       minimum: 0,
       default: 0,
-      description: 'How long, in ms, a starting process waits for the database and its migrations.',
+      description:
+        'How long, in ms, a starting process waits for the database. Unless it is 0, the process then waits for ' +
+        'missing migrations without limit.',
     }),
   ),
   tlsMode: variable(

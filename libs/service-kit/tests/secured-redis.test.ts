@@ -17,7 +17,7 @@ import { redisOptions } from '../src/stores-options.ts'
 const PASSWORD = 'a/secret#?'
 
 /** What a cache that is configured by `env` gives back of what it is given. */
-const roundTrip = async (env: Record<string, string>): Promise<string | undefined> => {
+const roundTrip = async (env: Record<string, string>, timeoutMs = 60_000): Promise<string | undefined> => {
   const options = redisOptions(readConfig(redisConfig, env))
   const cache = createRedisCache({ ...options, commandTimeoutMs: 2_000 }, createMemoryLog())
   try {
@@ -27,7 +27,7 @@ const roundTrip = async (env: Record<string, string>): Promise<string | undefine
         await cache.set('key', 'value', 60_000)
         return await cache.get('key')
       },
-      5_000,
+      timeoutMs,
     )
   } finally {
     await cache.close()
@@ -81,7 +81,7 @@ describe.skipIf(!services)('Redis that is configured by the environment', () => 
 
     it('is refused without its certificate', async () => {
       const env = { REDIS_URL: `rediss://:${encodeURIComponent(PASSWORD)}@localhost:${port}` }
-      await expect(roundTrip(env)).rejects.toThrow()
+      await expect(roundTrip(env, 5_000)).rejects.toThrow()
     })
   })
 

@@ -24,14 +24,18 @@ const MANY_REQUESTS = {
 /** An app in its own process. */
 export type AppProcess = TestProcess & { port: number }
 
-/** Starts an app by its `main.ts` and waits until it is ready. @throws Error with its output when it does not start */
+/**
+ * Starts an app by its `main.ts` and waits until it is ready. `root` is the folder of another version.
+ * @throws Error with its output when it does not start
+ */
 export const startApp = async (
   entry: string,
   port: number,
   env: Record<string, string>,
+  root = ROOT,
 ): Promise<AppProcess> => {
-  const app = startProcess(process.execPath, [path.join(ROOT, entry)], {
-    cwd: ROOT,
+  const app = startProcess(process.execPath, [path.join(root, entry)], {
+    cwd: root,
     env: {
       PATH: process.env.PATH,
       LOG_LEVEL: 'warn',

@@ -103,13 +103,16 @@ type DistributedWorld = {
   credentialsOf(service: ServiceName): { DATABASE_USERNAME: string; DATABASE_PASSWORD: string }
   access: Access
   mailDir: string
+  /** Runs the setup again; `root` is the folder of another version. */
+  setUp(root?: string): Promise<void>
   cleanUp(): Promise<void>
 }
 
-/** Prepares servers for apps with `tools/setup`. */
+/** Prepares servers for apps with `tools/setup`; `root` is the folder of another version. */
 export const prepareDistributed = async (
   { kafkaBrokers, redisUrl, postgresUrl, clickhouseUrl }: Services,
   settings: Record<string, string> = {},
+  root = ROOT,
 ): Promise<DistributedWorld> => {
   const database = await createTestDatabase({ empty: true, postgresUrl })
   const name = `t${randomBytes(5).toString('hex')}`
@@ -150,27 +153,29 @@ export const prepareDistributed = async (
     `SERVICE_ROLE_PASSWORD_${service.toUpperCase().replaceAll('-', '_')}`,
     rolePassword,
   ])
-  const access = await runSetup({
-    ...env,
-    SERVICE_ROLE_PREFIX: rolePrefix,
-    ...Object.fromEntries(passwords),
-  })
-  return { env, credentialsOf, access, mailDir, cleanUp }
+  const setupEnv = { ...env, SERVICE_ROLE_PREFIX: rolePrefix, ...Object.fromEntries(passwords) }
+  const { apiKey, projectId } = JSON.parse(await runSetup(setupEnv, root)) as Access
+  const setUp = async (root = ROOT): Promise<void> => {
+    await runSetup(setupEnv, root)
+  }
+  return { env, credentialsOf, access: { apiKey, projectId }, mailDir, setUp, cleanUp }
 }
 
 /**
  * Starts each app in its own process with its own database role, on the servers that tests share or on given ones.
- * `settings` are added to the environment of each.
+ * `settings` are added to the environment of each and of the setup, `settingsOf` to that of one app.
  */
 export const startDistributed = async (
   servers: Services = requireServices(),
   settings: Record<string, string> = {},
+  settingsOf: (app: AppName) => Record<string, string> = () => ({}),
 ): Promise<Constellation> => {
   const { env, credentialsOf, access, mailDir, cleanUp } = await prepareDistributed(servers, settings)
   const start = (app: AppName, port: number) =>
     startApp(`apps/${app}/src/main.ts`, port, {
       ...env,
       ...(app !== 'standalone' && credentialsOf(app)),
+      ...settingsOf(app),
     })
   const started = await Promise.all(
     serviceNames.map(async (app) => [app, await start(app, await freePort())] as const),
@@ -191,13 +196,13 @@ const appFor = (requested: string): AppName => {
   return 'management-api'
 }
 
-const runSetup = async (env: Record<string, string>): Promise<Access> => {
-  const setup = startProcess(process.execPath, [path.join(ROOT, 'tools/setup/src/main.ts')], {
-    cwd: ROOT,
+/** Returns its standard output, which has the access to a new demo project. */
+const runSetup = async (env: Record<string, string>, root = ROOT): Promise<string> => {
+  const setup = startProcess(process.execPath, [path.join(root, 'tools/setup/src/main.ts')], {
+    cwd: root,
     env: { PATH: process.env.PATH, ...env, DEMO_BASE_URL: 'http://localhost' },
   })
   const code = await setup.ended
   if (code !== 0) throw new Error(`setup failed with ${code}:\n${setup.output()}`)
-  const { apiKey, projectId } = JSON.parse(setup.stdout()) as Access
-  return { apiKey, projectId }
+  return setup.stdout()
 }

@@ -29,11 +29,15 @@ const mounts = (target: string, { volume }: Place) =>
 const exposed = (container: number, { port }: Place) =>
   port === undefined ? container : { container, host: port }
 
-/** A PostgreSQL server without fsync. `settings` are further ones. `url` contains the credentials of its superuser. */
+/**
+ * A PostgreSQL server without fsync. `settings` are further ones. `url` contains the credentials of its superuser.
+ * `ports` of the container are reachable as well.
+ */
 export const startPostgres = async ({
   settings = [],
+  ports = [],
   ...place
-}: Place & { settings?: readonly string[] } = {}): Promise<{
+}: Place & { settings?: readonly string[]; ports?: readonly number[] } = {}): Promise<{
   container: StartedTestContainer
   url: string
 }> => {
@@ -43,7 +47,7 @@ export const startPostgres = async ({
       'postgres',
       ...['fsync=off', 'max_connections=300', ...settings].flatMap((setting) => ['-c', setting]),
     ])
-    .withExposedPorts(exposed(5432, place))
+    .withExposedPorts(exposed(5432, place), ...ports)
     .withBindMounts(mounts('/var/lib/postgresql/data', place))
     .withWaitStrategy(Wait.forLogMessage(/database system is ready to accept connections/, 2))
     .withStartupTimeout(CONTAINER_START_MS)
@@ -66,13 +70,19 @@ export const startRedis = async (
 
 /**
  * One Kafka broker that is its own controller. Its port stays the same when it restarts. `advertisedPort` may be that of a
- * proxy. `direct` uses the network of the host, without the proxy of Docker; Linux only.
+ * proxy. `direct` uses the network of the host, without the proxy of Docker; Linux only. `settings` are variables of the
+ * image that replace or add to the others.
  */
 export const startKafka = async ({
   advertisedPort,
   direct = false,
+  settings = {},
   ...place
-}: Place & { advertisedPort?: number; direct?: boolean } = {}): Promise<{
+}: Place & {
+  advertisedPort?: number
+  direct?: boolean
+  settings?: Record<string, string>
+} = {}): Promise<{
   container: StartedTestContainer
   brokers: string[]
 }> => {
@@ -96,6 +106,7 @@ export const startKafka = async ({
       KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS: '0',
       KAFKA_AUTO_CREATE_TOPICS_ENABLE: 'false',
       KAFKA_HEAP_OPTS: '-Xms256m -Xmx512m',
+      ...settings,
     })
     .withBindMounts(mounts('/var/lib/kafka/data', place))
     .withWaitStrategy(Wait.forLogMessage(/Kafka Server started/))

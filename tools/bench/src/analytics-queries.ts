@@ -29,6 +29,7 @@ const inBoth = (write: (store: (typeof stores)['duckdb']) => string): MeasuredQu
 const stores = {
   duckdb: {
     events: 'events e',
+    profiles: 'profiles',
     day: `date_trunc('day', e."time")`,
     at: (ms: number) => `TIMESTAMP '${new Date(ms).toISOString().slice(0, 19)}'`,
     plan: `json_extract_string(e.properties, '/plan')`,
@@ -36,9 +37,10 @@ const stores = {
     seconds: (from: string, to: string) => `epoch(${to}) - epoch(${from})`,
     daysBetween: (from: string, to: string) => `date_diff('day', ${from}, ${to})`,
   },
-  // Hand-written queries must ignore duplicates, too.
+  // Hand-written queries must ignore repeated rows, too.
   clickhouse: {
     events: 'events e FINAL',
+    profiles: 'profiles FINAL',
     day: 'toStartOfDay(e."time")',
     at: (ms: number) => `toDateTime64('${new Date(ms).toISOString().slice(0, 19)}', 3, 'UTC')`,
     plan: `JSONExtractString(e.properties, 'plan')`,
@@ -49,7 +51,8 @@ const stores = {
 }
 
 const PERSON = `coalesce(m.merged_into, e.profile_id)`
-const MERGES = `LEFT JOIN (SELECT profile_id, merged_into FROM profiles WHERE project_id = '${PROJECT}') m ON m.profile_id = e.profile_id`
+const merges = ({ profiles }: (typeof stores)['duckdb']): string =>
+  `LEFT JOIN (SELECT profile_id, merged_into FROM ${profiles} WHERE project_id = '${PROJECT}') m ON m.profile_id = e.profile_id`
 const where = ({ at }: (typeof stores)['duckdb'], to = range.to): string =>
   `e.project_id = '${PROJECT}' AND e."time" >= ${at(range.from)} AND e."time" < ${at(to)} AND NOT e.bot AND NOT e.erased`
 
@@ -59,7 +62,7 @@ export const measuredQueries: readonly MeasuredQuery[] = [
     run: (store) => store.measureTrend({ ...trend, metric: 'people' }),
     bare: inBoth(
       (store) => `
-        SELECT ${store.day} AS day, count(DISTINCT ${PERSON}) FROM ${store.events} ${MERGES}
+        SELECT ${store.day} AS day, count(DISTINCT ${PERSON}) FROM ${store.events} ${merges(store)}
         WHERE ${where(store)} GROUP BY GROUPING SETS ((day), ())`,
     ),
   },
@@ -85,7 +88,7 @@ export const measuredQueries: readonly MeasuredQuery[] = [
     bare: inBoth(
       (store) => `
         WITH seen AS (
-          SELECT ${PERSON} AS person, e.event_name AS event_name, e."time" AS t FROM ${store.events} ${MERGES}
+          SELECT ${PERSON} AS person, e.event_name AS event_name, e."time" AS t FROM ${store.events} ${merges(store)}
           WHERE ${where(store, range.to + WINDOW_MS)} AND e.event_name IN ('${STEPS.join("', '")}')
         ),
         attempts AS (
@@ -121,7 +124,7 @@ export const measuredQueries: readonly MeasuredQuery[] = [
       (store) => `
         WITH seen AS (
           SELECT ${PERSON} AS person, e.event_name AS event_name, e."time" AS t, ${store.day} AS day
-          FROM ${store.events} ${MERGES}
+          FROM ${store.events} ${merges(store)}
           WHERE ${where(store, range.to + DAY_MS)} AND e.event_name IN ('event 1', 'event 2')
         ),
         first AS (

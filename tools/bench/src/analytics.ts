@@ -99,7 +99,7 @@ const fillClickHouse = async (events: number): Promise<Filled> => {
   await migrateClickHouse(options)
   const { origin, username, password } = new URL(url)
   const bare = async (sql: string): Promise<string> => {
-    const settings = 'join_use_nulls=1&group_by_use_nulls=1&max_memory_usage=2000000000'
+    const settings = 'join_use_nulls=1&group_by_use_nulls=1'
     const response = await fetch(`${origin}/?database=${options.database}&${settings}`, {
       method: 'POST',
       headers: { 'X-ClickHouse-User': username, 'X-ClickHouse-Key': password },
@@ -117,7 +117,11 @@ const fillClickHouse = async (events: number): Promise<Filled> => {
   const store = openClickHouseStore(options)
   return {
     store,
-    bare,
+    // Answers are read as rows, as those of DuckDB are.
+    bare: async (sql) => {
+      const lines = (await bare(`${sql} FORMAT JSONEachRow`)).trimEnd().split('\n')
+      return lines.map((line): unknown => JSON.parse(line))
+    },
     bytes: Number(bytes),
     pid: Number(execFileSync('docker', ['inspect', '--format', '{{.State.Pid}}', container.getId()])),
     dispose: async () => {

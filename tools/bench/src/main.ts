@@ -6,7 +6,9 @@ import { type Comparison, compare } from './compare.ts'
 import { availableCores, pinLoad } from './cores.ts'
 import { generationBenchmark, redeemBenchmark } from './coupons.ts'
 import { decideBenchmark } from './decide.ts'
+import { measureDecideRate } from './decide-rate.ts'
 import { type FilledPostgres, startFilledPostgres } from './filled-postgres.ts'
+import { measureFlagStreams } from './flag-streams.ts'
 import { measureIdle } from './idle.ts'
 import { kafkaClientBenchmarks } from './kafka-clients.ts'
 import { pipelineBenchmark } from './pipeline.ts'
@@ -38,6 +40,8 @@ const HELP = `npm run bench -- [name…] [options]
   --soak MINUTES   loads ours for so long, and reports its memory
   --analytics N    fills both analytics stores with N events (1000000) and times our queries beside bare ones
   --store NAME     only this one of the analytics stores: duckdb or clickhouse
+  --streams N      opens N streams of changed flags (10000), changes a flag, and reports memory and times
+  --rate N         sends N evaluations a second (1000) from one address, while the decision is edited
   --idle           starts each service, and reports its CPU and memory without requests
 
 names: ${benchmarks.map(({ name }) => name).join(', ')}
@@ -55,6 +59,8 @@ const { values, positionals } = parseArgs({
     soak: { type: 'string' },
     analytics: { type: 'string' },
     store: { type: 'string' },
+    streams: { type: 'string' },
+    rate: { type: 'string' },
     idle: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -100,6 +106,9 @@ if (values.help || unknown.length > 0) {
         print,
         values.store,
       )
+    else if (values.streams !== undefined)
+      await measureFlagStreams(options, Number(values.streams || 10_000), print)
+    else if (values.rate !== undefined) await measureDecideRate(options, Number(values.rate || 1_000), print)
     else if (values.idle) await measureIdle(options, print)
     else if (values.soak !== undefined) await soak(chosen, options, Number(values.soak), print)
     else await compareAll(options)

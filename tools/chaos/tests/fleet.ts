@@ -37,13 +37,14 @@ export const METERED = 'ordered'
 
 /**
  * Prepares the servers for a project in which `ordered` is a conversion. The tests connect to the servers directly;
- * `env` may give the processes other addresses.
+ * `settings` may give the processes other addresses. `root` is the folder of another version that prepares them.
  */
 export const createFleet = async (
   servers: Services = requireServices(),
   settings: Record<string, string> = {},
+  root?: string,
 ) => {
-  const world = await prepareDistributed(servers, settings)
+  const world = await prepareDistributed(servers, settings, root)
   const { apiKey, projectId } = world.access
   const db = openDatabase({
     url: world.env.DATABASE_URL,
@@ -51,16 +52,17 @@ export const createFleet = async (
     applicationName: 'chaos',
     onError: () => {},
   })
-  await db.prisma.meteringSelector.create({
+  // `create` would read the columns of this version, and an earlier one has prepared the database.
+  await db.prisma.meteringSelector.createMany({
     data: { id: uuidv7(), projectId, eventName: METERED, amountProperty: 'total' },
   })
   const replicas: Replica[] = []
 
-  /** Starts a process of an app. `env` overrides the shared environment. */
-  const start = async (app: AppName, env: Record<string, string> = {}): Promise<Replica> => {
+  /** Starts a process of an app. `env` overrides the shared environment. `from` is the folder of another version. */
+  const start = async (app: AppName, env: Record<string, string> = {}, from?: string): Promise<Replica> => {
     const port = await freePort()
     const launch = (): Promise<AppProcess> =>
-      startApp(`apps/${app}/src/main.ts`, port, { ...world.env, ...env })
+      startApp(`apps/${app}/src/main.ts`, port, { ...world.env, ...env }, from)
     let running = await launch()
     const replica: Replica = {
       app,
@@ -94,6 +96,8 @@ export const createFleet = async (
   return {
     ...world.access,
     env: world.env,
+    credentialsOf: world.credentialsOf,
+    setUp: world.setUp,
     servers,
     db,
     start,

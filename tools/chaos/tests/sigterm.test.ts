@@ -10,7 +10,7 @@ import { createFleet, type Fleet, type Replica } from './fleet.ts'
 import { openKafka } from './kafka-admin.ts'
 import { startLoad } from './load.ts'
 
-const DRAIN_MS = 1_500
+const DRAIN_MS = 3_000
 /** How much later than the replica itself its clients notice that it stops. */
 const CLIENTS_ARE_TOLD_AFTER_MS = 300
 const GRACE_MS = 30_000

@@ -51,6 +51,8 @@ const EVERYTHING = {
     monitoringNamespace: 'prometheus',
     stores: { cidrs: ['192.0.2.0/24', '2001:db8::/32'], ports: [{ protocol: 'TCP', port: 6432 }] },
     clickhouse: { cidrs: ['198.51.100.7/32'] },
+    mail: { cidrs: ['203.0.113.25/32'], ports: [{ protocol: 'TCP', port: 2587 }] },
+    archive: { cidrs: ['203.0.113.43/32'], ports: [{ protocol: 'TCP', port: 9000 }] },
   },
   setup: { resources: { limits: { memory: '1Gi' } } },
   apps: {
@@ -263,6 +265,12 @@ describe.skipIf(!withHelm)('the values of the Helm chart', () => {
       ],
     })
     expect(policy('clickhouse')).toContain('198.51.100.7/32')
+    expect(find(objects, 'NetworkPolicy', 'mail').spec).toMatchObject({
+      egress: [{ to: [{ ipBlock: { cidr: '203.0.113.25/32' } }], ports: [{ protocol: 'TCP', port: 2587 }] }],
+    })
+    expect(find(objects, 'NetworkPolicy', 'archive').spec).toMatchObject({
+      egress: [{ to: [{ ipBlock: { cidr: '203.0.113.43/32' } }], ports: [{ protocol: 'TCP', port: 9000 }] }],
+    })
     expect(kindsOf(renderChart({ networkPolicies: { enabled: false } }))).not.toContain('NetworkPolicy')
     // A policy without addresses would allow all of them.
     const none = { networkPolicies: { stores: { cidrs: [] }, clickhouse: { cidrs: [] } } }

@@ -114,7 +114,7 @@ describe('the alert rules', () => {
       .filter((entry) => entry.isDirectory() && !['standalone', 'console'].includes(entry.name))
       .map(({ name }) => name)
     const down = alerts.find(({ alert }) => alert === 'WaymarkAppIsDown')?.expr ?? ''
-    const watched = [...down.matchAll(/absent\(up\{app="([a-z-]+)"\}\)/g)].map(([, app]) => app)
+    const watched = [...down.matchAll(/"app", "([a-z-]+)"/g)].map(([, app]) => app)
     expect(watched.toSorted()).toEqual(apps.toSorted())
     for (const { expr, record } of spec.groups.flatMap(({ rules }) => rules))
       for (const [, list = ''] of expr.matchAll(/app=~"([a-z|-]+)"/g))
@@ -122,6 +122,15 @@ describe('the alert rules', () => {
     const stuck = alerts.find(({ alert }) => alert === 'WaymarkPartitionIsStuck')?.expr ?? ''
     const groups = new RegExp(`^(${/consumergroup=~"([^"]+)"/.exec(stuck)?.[1]})$`)
     for (const { group } of Object.values(consumerGroups)) expect(group).toMatch(groups)
+  })
+
+  it('have runbooks that query existing metrics', () => {
+    const queries = readdirSync(RUNBOOKS).flatMap((name) =>
+      [...readFileSync(path.join(RUNBOOKS, name), 'utf8').matchAll(/```promql\n([^`]+)```/g)].map(
+        ([, query = '']) => query,
+      ),
+    )
+    expect(unknownMetrics(queries)).toEqual([])
   })
 
   it('have runbooks that look for log lines of the code', () => {
@@ -137,6 +146,30 @@ describe('the alert rules', () => {
       return sources.includes(loop === undefined ? pattern : `'${loop}'`)
     }
     expect(patterns.filter((pattern) => !isLogged(pattern))).toEqual([])
+  })
+
+  it('notice each background work that fails, however rarely it runs', () => {
+    const expr = alerts.find(({ alert }) => alert === 'WaymarkBackgroundWorkFails')?.expr ?? ''
+    const namesIn = (range: string): string[] =>
+      (new RegExp(`loop=~"([a-z|-]+)"}\\[${range}\\]`).exec(expr)?.[1] ?? '').split('|').toSorted()
+    const loops = sourcesOf(['apps', 'libs']).flatMap((source) =>
+      [...source.matchAll(/\b(?:everyMs|drain)\(\s*'([a-z-]+)',\s*(\w+),/g)].map(([, name, constant]) => {
+        const product = new RegExp(`const ${constant} = ([\\d_ *]+)`).exec(source)?.[1]
+        if (!product) throw new Error(`the pause of ${name} is not understood`)
+        const ms = product.split('*').reduce((all, factor) => all * Number(factor.replaceAll('_', '')), 1)
+        return { name: `${name}`, ms }
+      }),
+    )
+    const pausedFor = (from: number, below: number): string[] =>
+      [...new Set(loops.filter(({ ms }) => ms >= from && ms < below).map(({ name }) => name))].toSorted()
+    const minute = 60_000
+    expect(loops.length).toBeGreaterThan(20)
+    // Four failures fit into a quarter of an hour.
+    expect(pausedFor(3 * minute, 10 * minute)).toEqual([])
+    expect(namesIn('1h')).toEqual(pausedFor(10 * minute, 15 * minute))
+    expect(pausedFor(15 * minute, 60 * minute)).toEqual([])
+    expect(namesIn('3h')).toEqual(pausedFor(60 * minute, 61 * minute))
+    expect(pausedFor(61 * minute, Number.POSITIVE_INFINITY)).toEqual([])
   })
 
   it('each have a test in which they fire, and one in which they do not', () => {

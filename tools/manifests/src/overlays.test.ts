@@ -79,7 +79,7 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
   it('has three probes for each service, of which readiness depends on no store', () => {
     for (const { pod } of apps) {
       const [app] = pod.containers
-      expect(app?.startupProbe?.httpGet).toEqual({ path: '/readyz', port: 'http' })
+      expect(app?.startupProbe?.httpGet).toEqual({ path: '/healthz', port: 'http' })
       expect(app?.readinessProbe?.httpGet).toEqual({ path: '/readyz', port: 'http' })
       expect(app?.livenessProbe?.httpGet).toEqual({ path: '/healthz', port: 'http' })
     }
@@ -353,6 +353,47 @@ describe.skipIf(!kustomize)('the stores of operators', () => {
       method: 'plugin',
       pluginConfiguration: { name: 'barman-cloud.cloudnative-pg.io' },
     })
+  })
+
+  it('have volumes for 100 events a second, which docs/sizing.md calculates', () => {
+    const gigabytes = (size: string): number => (Number.parseInt(size, 10) * 1024 ** 3) / 1e9
+    const { storage } = specOf('Cluster') as { storage: { size: string } }
+    const pool = specOf('KafkaNodePool') as { storage: { volumes: { size: string }[] } }
+    const { templates } = specOf('ClickHouseInstallation') as {
+      templates: { volumeClaimTemplates: { spec: { resources: { requests: { storage: string } } } }[] }
+    }
+    const config = objects.find(
+      ({ kind, metadata }) => kind === 'ConfigMap' && /^waymark-config/.test(metadata.name),
+    )?.data as Record<string, string>
+    const kafka = Number(config.KAFKA_RETENTION_BYTES) * Number(config.KAFKA_PARTITIONS) * 2
+    const day = 86_400 * 100
+    const volumes: [string, string, number][] = [
+      ['strimzi', pool.storage.volumes[0]?.size ?? '', Math.max(kafka, 780 * 7 * day)],
+      ['cloudnative-pg', storage.size, 1_600 * 30 * day],
+      [
+        'clickhouse',
+        templates.volumeClaimTemplates[0]?.spec.resources.requests.storage ?? '',
+        95 * 365 * day,
+      ],
+    ]
+    const docs = readFileSync(path.join(ROOT, 'docs/sizing.md'), 'utf8')
+    for (const [component, size, bytes] of volumes) {
+      expect(gigabytes(size) * 0.8).toBeGreaterThanOrEqual(bytes / 1e9)
+      expect(docs).toMatch(new RegExp(`^\\| \`${component}\`, 3 \\w+ \\| ${size}`, 'm'))
+    }
+  })
+
+  it('stay longer than the services when a node lacks room', () => {
+    const priorityClassName = 'waymark-stores'
+    expect(specOf('KafkaNodePool')).toMatchObject({ template: { pod: { priorityClassName } } })
+    expect(specOf('Cluster')).toMatchObject({ priorityClassName })
+    for (const kind of ['ClickHouseInstallation', 'ClickHouseKeeperInstallation'])
+      expect(specOf(kind)).toMatchObject({ templates: { podTemplates: [{ spec: { priorityClassName } }] } })
+    const priorityOf = (name: string): number =>
+      objects.find(({ kind, metadata }) => kind === 'PriorityClass' && metadata.name === name)
+        ?.value as number
+    expect(priorityOf('waymark-stores')).toBeGreaterThan(priorityOf('waymark-ingest'))
+    expect(priorityOf('waymark-ingest')).toBeGreaterThan(priorityOf('waymark'))
   })
 
   it('put brokers on different nodes and zones', () => {

@@ -74,8 +74,10 @@ describe.skipIf(!kustomize)('the policies of the local overlay', () => {
   it('allow only the email consumer to send mail', () => {
     expect(lets(objects, { from: pod('email-consumer'), to: pod('mail'), port: 1025 })).toBe(true)
     expect(lets(objects, { from: pod('ingest-gateway'), to: pod('mail'), port: 1025 })).toBe(false)
-    expect(lets(objects, { from: pod('email-consumer'), to: outside('internet'), port: 587 })).toBe(true)
-    expect(lets(objects, { from: pod('coupon-service'), to: outside('internet'), port: 587 })).toBe(false)
+    // The catcher is the only mail server.
+    const other = { ...outside('internet'), address: '93.184.215.14' }
+    for (const port of [587, 1025])
+      expect(lets(objects, { from: pod('email-consumer'), to: other, port })).toBe(false)
   })
 
   it('allow only the webhook dispatcher and management-api to connect to the internet, and not to private networks', () => {
@@ -90,6 +92,8 @@ describe.skipIf(!kustomize)('the policies of the local overlay', () => {
     for (const address of [
       '10.0.0.1',
       '127.0.0.1',
+      // Internal services of Azure.
+      '168.63.129.16',
       '169.254.169.254',
       '172.16.0.1',
       '192.168.0.1',
@@ -141,6 +145,12 @@ describe.skipIf(!kustomize)('the policies of the overlay operators', () => {
       { from: pod('persistence-consumer'), to: clickhouse, port: 8443 },
       { from: pod('migrate'), to: clickhouse, port: 8443 },
       { from: outside('clickhouse', { app: 'clickhouse-operator' }), to: clickhouse, port: 8123 },
+      // The label of the Helm chart.
+      {
+        from: outside('clickhouse', { 'app.kubernetes.io/name': 'altinity-clickhouse-operator' }),
+        to: clickhouse,
+        port: 8123,
+      },
     ])
       expect([flow, lets(objects, flow)]).toEqual([flow, true])
     for (const flow of [
@@ -154,6 +164,19 @@ describe.skipIf(!kustomize)('the policies of the overlay operators', () => {
       expect([flow, lets(objects, flow)]).toEqual([flow, false])
     expect(lets(objects, { from: stranger, to: broker, port: 9093 })).toBe(false)
     expect(lets(objects, { from: outside('keda'), to: database, port: 5432 })).toBe(false)
+  })
+
+  it('are as strict as those that Strimzi adds for its listeners', () => {
+    type Kafka = { kafka: { listeners: { port: number; networkPolicyPeers?: object[] }[] } }
+    type Policy = { ingress: { from: object[]; ports?: { port: number }[] }[] }
+    const kafka = objects.find(({ kind }) => kind === 'Kafka')?.spec as Kafka
+    const policy = objects.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'kafka')
+      ?.spec as Policy
+    for (const { port, networkPolicyPeers } of kafka.kafka.listeners) {
+      const rule = policy.ingress.find(({ ports }) => ports?.[0]?.port === port)
+      expect(rule?.from.length).toBeGreaterThan(0)
+      expect(networkPolicyPeers).toEqual(rule?.from)
+    }
   })
 
   it('allow the Ingress controller from its namespace only, and backfills by their label', () => {
@@ -188,6 +211,28 @@ describe.skipIf(!kustomize)('the policies of the overlay production', () => {
       ])
     }
     expect(lets(objects, { from: pod('link-redirector'), to: server('10.1.2.3'), port: 8443 })).toBe(false)
+  })
+})
+
+describe.skipIf(!kustomize).each(['production', 'operators'])('the policies of the overlay %s', (overlay) => {
+  const objects = kustomize ? render(kustomize, `overlays/${overlay}`) : []
+  const pod = podsOf(objects)
+  const reaches = (name: string, address: string, port: number): boolean =>
+    lets(objects, { from: pod(name), to: { labels: {}, namespace: 'internet', address }, port })
+
+  it('allow mail and the archive at public addresses, and only for their app', () => {
+    for (const address of ['93.184.215.14', '2606:2800:21f:cb07::1']) {
+      for (const port of [25, 465, 587]) {
+        expect([port, reaches('email-consumer', address, port)]).toEqual([port, true])
+        expect([port, reaches('coupon-service', address, port)]).toEqual([port, false])
+      }
+      expect(reaches('persistence-consumer', address, 443)).toBe(true)
+      expect(reaches('enrichment-consumer', address, 443)).toBe(false)
+    }
+    for (const address of ['10.1.2.3', '168.63.129.16', '169.254.169.254', '192.168.0.1', 'fd00::1']) {
+      expect(reaches('email-consumer', address, 587)).toBe(false)
+      expect(reaches('persistence-consumer', address, 443)).toBe(false)
+    }
   })
 })
 

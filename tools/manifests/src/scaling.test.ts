@@ -48,6 +48,14 @@ describe.skipIf(!kustomize)('scaling', () => {
     expect(triggers.toSorted()).toEqual(subscriptions().toSorted())
   })
 
+  it('names brokers so that KEDA finds them from its own namespace', () => {
+    const config = objects.find(
+      ({ kind, metadata }) => kind === 'ConfigMap' && /^waymark-config/.test(metadata.name),
+    )
+    const { KAFKA_BROKERS = '' } = (config?.data ?? {}) as Record<string, string>
+    expect(KAFKA_BROKERS).toMatch(/^[a-z-]+\.waymark\.svc:9093$/)
+  })
+
   it('keeps two replicas of everything that answers requests', () => {
     const least = [
       ...byCpu.map(({ scaleTargetRef, minReplicas }) => [scaleTargetRef.name, minReplicas] as const),

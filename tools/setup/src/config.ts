@@ -80,6 +80,23 @@ export const setupConfig = {
       }),
     ),
   },
+  groups: {
+    rewindTo: variable(
+      'REWIND_TO',
+      Type.String({
+        default: '',
+        description:
+          'The step `rewind` lets the consumer groups that store records read everything since this time (RFC 3339) again.',
+      }),
+    ),
+    skipped: variable(
+      'SKIP_GROUPS',
+      Type.Array(Type.String(), {
+        default: ['email', 'webhooks'],
+        description: 'The consumer groups that leave out the records that wait for them, by the step `skip`.',
+      }),
+    ),
+  },
   account: {
     email: variable(
       'ACCOUNT_EMAIL',

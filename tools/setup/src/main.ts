@@ -4,9 +4,9 @@ import {
   applyServiceRoles,
   type Database,
   ensureEventPartitions,
+  hasNewerMigrations,
   migrate,
   openDatabase,
-  requireMigrated,
   type ServiceRolesOptions,
 } from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
@@ -19,12 +19,14 @@ import {
   readConfig,
   retryFor,
   runService,
+  waitForMigrations,
 } from '@waymark/service-kit'
 import { setupConfig } from './config.ts'
 import { createAccount } from './create-account.ts'
 import { demoInFile, demoInSecret, isComplete, surroundingCluster } from './demo-store.ts'
+import { rewindGroups, skipRecords } from './move-groups.ts'
 import { resetSecondFactor } from './reset-second-factor-queries.ts'
-import { readArguments } from './steps.ts'
+import { readArguments, type Step } from './steps.ts'
 
 /** The roles with a password. */
 const rolesOptions = ({ prefix, passwords }: Config<typeof setupConfig>['roles']): ServiceRolesOptions => ({
@@ -32,14 +34,20 @@ const rolesOptions = ({ prefix, passwords }: Config<typeof setupConfig>['roles']
   passwords: Object.fromEntries(Object.entries(passwords).filter(([, password]) => password !== '')),
 })
 
+/** The steps that need no database. */
+const STEPS_OF_KAFKA: ReadonlySet<Step> = new Set(['topics', 'rewind', 'skip'])
+
+const print = (result: object): void => void process.stdout.write(`${JSON.stringify(result, null, 2)}\n`)
+
 // By default, standard output is only for demo.json.
 const env = { ...process.env, LOG_LEVEL: process.env.LOG_LEVEL || 'warn' }
 
-// Runs the named steps, or all except `account` and `reset-second-factor`:
+// Runs the named steps, or the first three:
 // - `migrate` migrates the stores, sets up the database roles of services, and creates partitions;
 // - `topics` creates topics; `demo` creates the demo project; `account` creates an account and prints its credentials;
-// - `reset-second-factor` removes the second factor of an account.
-// Steps are idempotent, except `account` and `reset-second-factor`. `--new-demo-key` replaces the key and the password of the demo project.
+// - `reset-second-factor` removes the second factor of an account;
+// - `rewind` and `skip` set the offsets of consumer groups, after a restore of PostgreSQL.
+// The first three are idempotent. `--new-demo-key` replaces the key and the password of the demo project.
 await runService('setup', env, async ({ log, scope, signal }) => {
   const { steps, newDemoKey } = readArguments(process.argv.slice(2))
   const config = readConfig(setupConfig, env)
@@ -66,22 +74,27 @@ await runService('setup', env, async ({ log, scope, signal }) => {
     )
   }
 
+  const kafka = { ...kafkaOptions(config.kafka), clientId: 'waymark-setup' }
   const url = databaseUrl(config.database)
-  if (steps.has('migrate'))
-    await retryFor(() => migrate(url, { whileLocked: migrateAnalytics }), {
-      ms: config.database.waitMs,
-      what: 'the database',
-      log,
+  const migrateStores = (): Promise<string[]> =>
+    migrate(url, {
+      log: (line) => log.info({}, line),
+      // It may wait for long, so that the operator has to see why.
+      warn: (line) => log.warn({}, line),
+      whileLocked: migrateAnalytics,
       signal,
     })
+  if (steps.has('migrate'))
+    await retryFor(migrateStores, { ms: config.database.waitMs, what: 'the database', log, signal })
   if (steps.has('topics')) {
-    const kafka = { ...kafkaOptions(config.kafka), clientId: 'waymark-setup' }
     const { retentionBytes, ...layout } = config.topics
     const wanted = { ...layout, ...(retentionBytes > 0 && { retentionBytes }) }
     const create = () => ensureKafkaTopics(kafka, topics, wanted, log)
     await retryFor(create, { ms: config.topics.waitMs, what: 'Kafka', log, signal })
   }
-  if ([...steps].some((step) => step !== 'topics')) {
+  if (steps.has('rewind')) print(await rewindGroups(kafka, config.groups.rewindTo, log))
+  if (steps.has('skip')) print(await skipRecords(kafka, config.groups.skipped, log))
+  if ([...steps].some((step) => !STEPS_OF_KAFKA.has(step))) {
     const db = openDatabase({
       url,
       poolSize: 2,
@@ -89,22 +102,18 @@ await runService('setup', env, async ({ log, scope, signal }) => {
       onError: (error) => log.warn({ err: error }, 'Idle database connection was lost'),
     })
     scope.onStop('database', () => db.close())
-    await retryFor(() => requireMigrated(db.pool), {
-      ms: config.database.waitMs,
-      what: 'the migrations',
-      log,
-      signal,
-    })
-    if (steps.has('migrate')) {
+    await waitForMigrations(db.pool, { ms: config.database.waitMs, log, signal })
+    if (steps.has('migrate') && (await hasNewerMigrations(db.pool))) {
+      // They may lack what services of that version use.
+      log.warn({}, 'A newer version has migrated the database; its database roles stay as they are')
+    } else if (steps.has('migrate')) {
       const roles = await applyServiceRoles(db.pool, rolesOptions(config.roles))
       log.info({ roles }, 'Set up the database roles of services')
     }
     await ensureEventPartitions(db.pool, { now: new Date() })
     if (steps.has('demo') && config.demo.baseUrl !== '') await keepDemo(db)
-    if (steps.has('account'))
-      process.stdout.write(`${JSON.stringify(await createAccount(db, config.account), null, 2)}\n`)
-    if (steps.has('reset-second-factor'))
-      process.stdout.write(`${JSON.stringify(await resetSecondFactor(db, config.account.email))}\n`)
+    if (steps.has('account')) print(await createAccount(db, config.account))
+    if (steps.has('reset-second-factor')) print(await resetSecondFactor(db, config.account.email))
   }
   await scope.dispose()
 })

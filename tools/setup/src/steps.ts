@@ -1,7 +1,7 @@
 /** The default steps, in order. */
 const STEPS = ['migrate', 'topics', 'demo'] as const
 /** Steps that run only when they are named. */
-const NAMED_STEPS = ['account', 'reset-second-factor'] as const
+const NAMED_STEPS = ['account', 'reset-second-factor', 'rewind', 'skip'] as const
 const ALL_STEPS = [...STEPS, ...NAMED_STEPS]
 export type Step = (typeof ALL_STEPS)[number]
 

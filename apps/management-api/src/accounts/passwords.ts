@@ -1,6 +1,5 @@
-import { AppError } from '@waymark/contracts'
 import { hashPassword, isCommonPassword, unmatchableHash, verifyPassword } from '@waymark/domain'
-import pLimit from 'p-limit'
+import { createWorkQueue } from '@waymark/service-kit'
 import { unprocessable } from '../http/validation.ts'
 
 // A hash takes 19 MiB and, for tens of ms, one of Node's four worker threads, which files and DNS also use.
@@ -24,16 +23,14 @@ export const createPasswords = ({
   hash = hashPassword,
   verify = verifyPassword,
 }: PasswordsOptions = {}) => {
-  const limit = pLimit(atOnce)
+  const inTurn = createWorkQueue({
+    atOnce,
+    maxWaiting,
+    message: 'Too many sign-ins at once',
+    retryAfterSeconds: RETRY_AFTER_S,
+  })
   const unmatchable = unmatchableHash()
   let common: Promise<ReadonlySet<string>> | undefined
-
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    if (limit.pendingCount >= maxWaiting) {
-      throw new AppError('overloaded', 'Too many sign-ins at once', { retryAfterSeconds: RETRY_AFTER_S })
-    }
-    return limit(work)
-  }
 
   return {
     /**

@@ -1,13 +1,14 @@
 import {
   listProperties,
   listPropertyValues,
+  MAX_PROPERTY_NAME_LENGTH,
   MAX_QUERY_BYTES,
   measureFunnel,
   measurePaths,
   measureRetention,
   measureTrends,
 } from '@waymark/contracts'
-import { propertyNameOf } from '@waymark/domain'
+import { parsePropertyName, propertyNameOf } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
 import type { ManagementDeps } from '../management-deps.ts'
 import { answerFunnel, readFunnel } from './funnel.ts'
@@ -16,6 +17,10 @@ import { readProperty } from './read-filters.ts'
 import { answerRetention, readRetention } from './retention.ts'
 import { readOptionalRange, timeText } from './time-range.ts'
 import { answerTrends, readTrends } from './trends.ts'
+
+/** Whether a request can have a property name, which no empty or very long key has. */
+const isUsable = (name: string): boolean =>
+  [...name].length <= MAX_PROPERTY_NAME_LENGTH && parsePropertyName(name) !== undefined
 
 const BODY = { maxBodyBytes: MAX_QUERY_BYTES }
 
@@ -76,10 +81,12 @@ export const analyticsRoutes = ({ projectRoute, runQuery: run, clock }: Manageme
     )
     return {
       body: {
-        data: rows.map(({ key, types, share, lastSeen }) => ({
-          name: propertyNameOf('properties', [key]),
-          ...{ types, share, lastSeen: timeText(lastSeen) },
-        })),
+        data: rows
+          .map(({ key, types, share, lastSeen }) => ({
+            name: propertyNameOf('properties', [key]),
+            ...{ types, share, lastSeen: timeText(lastSeen) },
+          }))
+          .filter(({ name }) => isUsable(name)),
       },
     }
   }),

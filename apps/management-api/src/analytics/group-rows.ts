@@ -20,19 +20,20 @@ export const groupRows = (
   { buckets, previous, fillEmpty }: Options,
 ): GroupNumbers[] => {
   const zeros = (): Numbers => ({ total: 0, values: new Array<number>(buckets).fill(0) })
-  const numbersByKey = (of: readonly TrendRow[]): Map<string, Numbers> => {
-    const found = new Map<string, Numbers>()
-    for (const row of of) {
-      const numbers = found.get(keyOf(row)) ?? zeros()
-      found.set(keyOf(row), numbers)
-      if (row.bucket === null) numbers.total = row.value
-      else numbers.values[row.bucket] = row.value
+  const numbersByKey = (of: readonly TrendRow[]): Map<string, Key & Numbers> => {
+    const found = new Map<string, Key & Numbers>()
+    for (const { bucket, group, other, currency, value } of of) {
+      const key = JSON.stringify([group, other, currency])
+      const numbers = found.get(key) ?? { group, other, currency, ...zeros() }
+      found.set(key, numbers)
+      if (bucket === null) numbers.total = value
+      else numbers.values[bucket] = value
     }
     return found
   }
   const current = numbersByKey(rows)
   const earlier = previous && numbersByKey(previous)
-  const keys = new Map([...(previous ?? []), ...rows].map((row) => [keyOf(row), row as Key]))
+  const keys = new Map<string, Key>([...(earlier ?? []), ...current])
   if (keys.size === 0 && fillEmpty) keys.set('', { group: null, other: false, currency: null })
   return [...keys]
     .map(([key, { group, other, currency }]): GroupNumbers => {
@@ -45,8 +46,6 @@ export const groupRows = (
     })
     .sort((a, b) => Number(a.other) - Number(b.other) || b.total - a.total || compare(a.group, b.group))
 }
-
-const keyOf = ({ group, other, currency }: Key): string => JSON.stringify([group, other, currency])
 
 const compare = (a: string | null, b: string | null): number => {
   if (a === null || b === null) return Number(a === null) - Number(b === null)

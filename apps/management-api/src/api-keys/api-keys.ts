@@ -6,6 +6,7 @@ import {
   dateOfTime,
   getApiKey,
   listApiKeys,
+  PRODUCTION,
   revokeApiKey,
   rotateApiKey,
   updateApiKey,
@@ -14,6 +15,7 @@ import type { Prisma } from '@waymark/database'
 import { generateApiKey, scopeAllows } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
+import { holdEnvironment } from '../environments/environments.ts'
 import { pageOf } from '../http/page.ts'
 import type { Actor } from '../http/project-route.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
@@ -37,10 +39,13 @@ export const apiKeyRoutes = ({ projectRoute, db, clock, quotas }: ManagementDeps
     const stored = await db.prisma.$transaction(async (tx) => {
       const ownerId = await ownerFor(tx, projectId, actor)
       requireWithinQuota(quotas, 'apiKeys', (await countUsable(tx, projectId, clock())) + 1)
+      const { environment = PRODUCTION } = wanted
+      await holdEnvironment(tx, projectId, environment)
       await tx.configChange.create({ data: { projectId } })
       return tx.apiKey.create({
         data: {
           id: uuidv7(),
+          environment,
           keyId,
           projectId,
           ownerId,
@@ -81,6 +86,8 @@ export const apiKeyRoutes = ({ projectRoute, db, clock, quotas }: ManagementDeps
       requireNotRevoked(found)
       if (scopes) requireScopesFor(found.kind, scopes)
       requireLimitFor(found.kind, requestsPerMinute)
+      // An expired key does not keep its environment from being deleted.
+      if (expiresAt !== undefined) await holdEnvironment(tx, projectId, found.environment)
       await tx.configChange.create({ data: { projectId } })
       return reply(await tx.apiKey.update({ where: { id }, data: change }))
     })
@@ -99,10 +106,20 @@ export const apiKeyRoutes = ({ projectRoute, db, clock, quotas }: ManagementDeps
         throw unprocessable('id', 'expired', 'has expired')
       requireOwnScopes(actor, found.scopes as ApiKeyScope[])
       const { key, keyId, secretHash } = generateApiKey(found.kind as 'pub' | 'sec')
-      const { name, kind, scopes, validationMode, allowedOrigins, requestsPerMinute, expiresAt } = found
+      const {
+        name,
+        kind,
+        scopes,
+        validationMode,
+        allowedOrigins,
+        requestsPerMinute,
+        environment,
+        expiresAt,
+      } = found
       const created = await tx.apiKey.create({
         data: {
-          ...{ projectId, name, kind, scopes, validationMode, allowedOrigins, requestsPerMinute, expiresAt },
+          ...{ projectId, name, kind, scopes, validationMode, allowedOrigins, requestsPerMinute },
+          ...{ environment, expiresAt },
           id: uuidv7(),
           keyId,
           ownerId,

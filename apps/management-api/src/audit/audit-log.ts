@@ -1,4 +1,4 @@
-import { type AuditActor, readProjectIds, storeAuditEntries } from '@waymark/pipeline'
+import { type AuditActor, readProjectIds, SYSTEM, storeAuditEntries } from '@waymark/pipeline'
 import type { Platform } from '@waymark/service-kit'
 import type { Client } from '../http/request-parts.ts'
 
@@ -10,7 +10,8 @@ type AuditEntry = {
   resourceId?: string | null
   /** The body of the request, of which only the names of its fields are stored. */
   body?: unknown
-  client: Client
+  /** Null when nobody of the project sent a request. */
+  client: Client | null
 }
 
 const MAX_FIELDS = 50
@@ -28,8 +29,8 @@ export const createAuditLog = ({ db, clock, log }: Pick<Platform, 'db' | 'clock'
       operation,
       resourceId: resourceId?.slice(0, MAX_LENGTH) ?? null,
       fields: fieldsOf(body),
-      network: client.network,
-      requestId: client.requestId,
+      network: client?.network ?? null,
+      requestId: client?.requestId ?? null,
       at: new Date(clock()),
     }
     return db.transaction((connection) => storeAuditEntries(connection, projectIds, action))
@@ -40,7 +41,7 @@ export const createAuditLog = ({ db, clock, log }: Pick<Platform, 'db' | 'clock'
     } catch (error) {
       const { actor, operation, resourceId, client } = entry
       log.error(
-        { err: error, actor, operation, resourceId, requestId: client.requestId },
+        { err: error, actor, operation, resourceId, requestId: client?.requestId },
         'Audit entry could not be written',
       )
     }
@@ -49,6 +50,12 @@ export const createAuditLog = ({ db, clock, log }: Pick<Platform, 'db' | 'clock'
   return {
     /** Records an action in a project. Never rejects. */
     record: (projectId: string, entry: AuditEntry): Promise<void> => orLog(entry, write([projectId], entry)),
+
+    /** Records what happened to a project without any of its users or keys. Never rejects. */
+    recordOfSystem: (projectId: string, operation: string, resourceId: string): Promise<void> => {
+      const entry = { actor: SYSTEM, operation, resourceId, client: null }
+      return orLog(entry, write([projectId], entry))
+    },
 
     /** Records what a user did with their account, in each of their projects. Never rejects. */
     recordOfUser: (

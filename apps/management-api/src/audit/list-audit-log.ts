@@ -1,8 +1,8 @@
 import { type AuditQuery, dateOfTime, listAuditLog } from '@waymark/contracts'
-import type { Database } from '@waymark/database'
 import type { Route } from '@waymark/service-kit'
 import { pageOf } from '../http/page.ts'
 import type { ManagementDeps } from '../management-deps.ts'
+import { namesOf } from './actor-names.ts'
 
 /** What was done in a project, latest first. */
 export const auditLogRoute = ({ projectRoute, db }: ManagementDeps): Route =>
@@ -13,7 +13,7 @@ export const auditLogRoute = ({ projectRoute, db }: ManagementDeps): Route =>
       (entry) => entry,
     )
     const names = await namesOf(
-      db,
+      db.prisma,
       projectId,
       data.flatMap(({ actorId, accessTokenId }) => [actorId, accessTokenId ?? []].flat()),
     )
@@ -46,19 +46,3 @@ const filterOf = ({ operation, actorId, resourceId, from, to }: AuditQuery) => (
     },
   }),
 })
-
-const namesOf = async (
-  { prisma }: Pick<Database, 'prisma'>,
-  projectId: string,
-  ids: string[],
-): Promise<Map<string, string>> => {
-  const [users, keys, tokens] = await Promise.all([
-    prisma.user.findMany({ where: { id: { in: ids } }, select: { id: true, email: true } }),
-    prisma.apiKey.findMany({ where: { id: { in: ids }, projectId }, select: { id: true, name: true } }),
-    prisma.accessToken.findMany({ where: { id: { in: ids } }, select: { id: true, name: true } }),
-  ])
-  return new Map([
-    ...users.map(({ id, email }) => [id, email] as const),
-    ...[...keys, ...tokens].map(({ id, name }) => [id, name] as const),
-  ])
-}

@@ -60,28 +60,32 @@ export const newPoolValues = (body: NewPool): PoolValues => {
 }
 
 /** Reads a request to change a pool. @throws AppError unprocessable */
-export const patchedPoolValues = (
-  pool: PatchedPool,
-  { name, discount, rules, budgetAmount, ...patch }: PoolPatch,
-): Prisma.CouponPoolUpdateInput => {
+export const patchedPoolValues = (pool: PatchedPool, change: PoolPatch): Prisma.CouponPoolUpdateInput => {
+  const { name, discount, rules, budgetAmount, ...patch } = change
+  const terms = termsOf(patch)
+  const { startsAt = pool.startsAt, expiresAt = pool.expiresAt } = terms
+  requireOrder(startsAt, expiresAt)
+  return {
+    ...(name !== undefined && { name }),
+    // What earlier versions accepted must not keep a pool from getting another name, time or limit.
+    ...((discount !== undefined || rules !== undefined || budgetAmount !== undefined) &&
+      patchedGrant(pool, change)),
+    ...terms,
+  }
+}
+
+/** The columns of what a pool grants, checked together with what does not change. @throws AppError unprocessable */
+const patchedGrant = (pool: PatchedPool, { discount, rules, budgetAmount }: PoolPatch) => {
   const current = termsOfPool(pool)
-  const changesTerms = discount !== undefined || rules !== undefined || budgetAmount !== undefined
   const granted = storedTerms({
     discount: discount ?? current.discount,
     rules: rules === undefined ? current.rules : rules,
     budgetAmount: budgetAmount === undefined ? current.budgetAmount : budgetAmount,
   })
   requireSameBudgetCurrency(pool, granted.budgetAmount)
-  const terms = termsOf(patch)
-  const { startsAt = pool.startsAt, expiresAt = pool.expiresAt } = terms
-  requireOrder(startsAt, expiresAt)
   return {
-    ...(name !== undefined && { name }),
-    ...(changesTerms && {
-      ...columnsOf(granted),
-      rules: granted.rules === null ? Prisma.DbNull : (granted.rules as Prisma.InputJsonObject),
-    }),
-    ...terms,
+    ...columnsOf(granted),
+    rules: granted.rules === null ? Prisma.DbNull : (granted.rules as Prisma.InputJsonObject),
   }
 }
 

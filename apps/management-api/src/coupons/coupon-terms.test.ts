@@ -82,6 +82,18 @@ describe('a change of a pool', () => {
     expect(patchedPoolValues(pool, { name: 'New' })).toEqual({ name: 'New' })
   })
 
+  it('of its name, times or limits is possible with a discount that earlier versions accepted', () => {
+    const earlier = { ...pool, discount: { type: 'buy_x_get_y', data: { buy: 2, get: 1 } }, rules: null }
+    expect(patchedPoolValues(earlier, { name: 'New', perProfileLimit: 1, expiresAt: null })).toEqual({
+      name: 'New',
+      perProfileLimit: 1,
+      expiresAt: null,
+    })
+    expect(() => patchedPoolValues(earlier, { rules: { firstOrderOnly: true } })).toThrow(
+      /^discount\.buyQuantity /,
+    )
+  })
+
   it('keeps the currency of a budget once something was granted', () => {
     const change = {
       discount: percent,

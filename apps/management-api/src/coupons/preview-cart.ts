@@ -17,9 +17,7 @@ export const previewCart = async (
   const cart = { currency: currencyOf(body.currency) ?? '', items, shippingAmount }
   if (!isCountable(cart))
     throw unprocessable('items', 'maximum', `amount to more than ${Number.MAX_SAFE_INTEGER}`)
-  const isNamed = userId !== null || visitorId !== null
-  const known = isNamed ? await findShopper(db, { projectId, userId, visitorId }) : undefined
-  const shopper = isNamed ? (known ?? { traits: {}, hasOrdered: false }) : undefined
+  const shopper = await findShopper(db, { projectId, userId, visitorId })
   const budget = budgetAmount && { ...budgetAmount, used }
   const pool = { id, discount, rules, stackable, budget }
   const [outcome] = discountCart(cart, [{ code: '', pool }], shopper, new WorkBudget())

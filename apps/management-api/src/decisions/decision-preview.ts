@@ -1,24 +1,39 @@
-import { AppError, type Decision, type DecisionPreview, previewDecision } from '@waymark/contracts'
+import {
+  AppError,
+  type Decision,
+  type DecisionPreview,
+  PRODUCTION,
+  previewDecision,
+} from '@waymark/contracts'
 import {
   type Choice,
   compileDecision,
+  compileSegment,
   countsOf,
   createDecider,
   createDecisionSet,
+  createSegmentSet,
+  inEnvironment,
   isDeciding,
   type RuleOutcome,
   subjectOf,
 } from '@waymark/domain'
 import { findPeople, type WantedPerson } from '@waymark/pipeline'
 import { LoopTurns, type Route } from '@waymark/service-kit'
+import { requireEnvironment } from '../environments/environments.ts'
 import { requireFound, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
+import { readSegmentsOf } from '../segments/segment-rows.ts'
 import { toDecision } from './decision-rows.ts'
 
 /** Explains what the stored version of a decision gives a person; drafts included. */
 export const decisionPreviewRoute = ({ projectRoute, db, clock }: ManagementDeps): Route =>
   projectRoute(previewDecision, async ({ projectId, key, body }) => {
-    const decisions = createDecisionSet(await readWithPrerequisites(db, projectId, key), compileDecision)
+    const { environment = PRODUCTION } = body
+    await requireEnvironment(db.prisma, projectId, environment)
+    const found = await readWithPrerequisites(db, projectId, key, environment)
+    const segments = createSegmentSet(await readSegmentsOf(db.prisma, projectId, found), compileSegment)
+    const decisions = createDecisionSet(found, compileDecision, segments).in(environment)
     const turns = new LoopTurns()
     for (const needed of decisions.withPrerequisites([key])) {
       if (turns.isOver()) await turns.next()
@@ -31,7 +46,8 @@ export const decisionPreviewRoute = ({ projectRoute, db, clock }: ManagementDeps
       throw unprocessable('visitorId', 'required', 'or userId is required')
 
     const refs = [...decisions.counts, ...compiled.counts]
-    const countedEvents = new Set(refs.map(({ event }) => event))
+    // All segments that were read, because the decision may be a draft.
+    const countedEvents = new Set([...refs.map(({ event }) => event), ...segments.events])
     const wanted = [
       ...(visitorId === null
         ? []
@@ -41,19 +57,20 @@ export const decisionPreviewRoute = ({ projectRoute, db, clock }: ManagementDeps
     const people = await findPeople(db.pool, wanted)
     const knownAs = (kind: 'visitor' | 'user') => people[wanted.findIndex((one) => one.kind === kind)]
     const ids = { projectId, visitorId, userId }
-    const found = subjectOf(ids, knownAs('visitor'), knownAs('user'))
-    if (!found) throw new AppError('internal', 'Internal error')
-    const person = people.find((one) => one && one.profileId === found.profileId)
+    const decided = subjectOf(ids, knownAs('visitor'), knownAs('user'))
+    if (!decided) throw new AppError('internal', 'Internal error')
+    const person = people.find((one) => one && one.profileId === decided.profileId)
 
     const now = clock()
+    const days = person?.counts ?? []
     const data = {
       traits: body.traits ?? person?.traits ?? {},
       context,
-      counts: countsOf(refs, person?.counts ?? [], now),
+      counts: countsOf(refs, days, now),
     }
-    const { subject, profileId } = found
-    const decider = createDecider(decisions, { projectId, subject, data, now })
-    const { holdout, exclusionGroup, rules } = decider.explain(compiled)
+    const { subject, profileId } = decided
+    const decider = createDecider(decisions, { projectId, subject, data, days, now })
+    const { holdout, exclusionGroup, segments: memberships, rules } = decider.explain(compiled)
     const { status, version, definition } = compiled.decision
     const preview: DecisionPreview = {
       key,
@@ -68,6 +85,7 @@ export const decisionPreviewRoute = ({ projectRoute, db, clock }: ManagementDeps
       exclusionGroup: exclusionGroup && { ...definition.exclusionGroup, ...exclusionGroup },
       rules: rules.map((outcome) => ({ ...outcome, why: whyOf(outcome) })),
       traits: data.traits,
+      segments: memberships,
       counts: data.counts,
     }
     return { body: preview }
@@ -81,6 +99,7 @@ const readWithPrerequisites = async (
   { prisma }: ManagementDeps['db'],
   projectId: string,
   key: string,
+  environment: string,
 ): Promise<Decision[]> => {
   const found = new Map<string, Decision>()
   let keys = [key]
@@ -88,7 +107,7 @@ const readWithPrerequisites = async (
     const rows = await prisma.decision.findMany({ where: { projectId, key: { in: keys } } })
     for (const row of rows) found.set(row.key, toDecision(row))
     const needed = rows.flatMap((row) =>
-      toDecision(row).definition.rules.flatMap(({ prerequisites }) =>
+      inEnvironment(toDecision(row), environment).definition.rules.flatMap(({ prerequisites }) =>
         prerequisites.map((one) => one.decision),
       ),
     )

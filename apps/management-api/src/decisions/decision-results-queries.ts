@@ -17,7 +17,8 @@ const HISTORY_TIMES = 14
 export type ExposedPeople = { variant: string; ruleId: string | null; version: number; people: number }
 export type MetricSamples = {
   samples: Map<string, Sample>
-  currencies: string[]
+  /** The currencies of amounts, with null for amounts without one; empty for other values. */
+  currencies: (string | null)[]
   /** The samples as they were at earlier times. */
   history: { at: Date; samples: Map<string, Sample> }[]
 }
@@ -50,7 +51,8 @@ const COUNT_PEOPLE = `
   FROM people GROUP BY variant, rule_id, version`
 
 const RULES = `
-  SELECT version, definition -> 'rules' AS rules FROM decision.decision_versions
+  SELECT version, coalesce(definition -> 'environments' -> $3::text -> 'rules', definition -> 'rules') AS rules
+  FROM decision.decision_versions
   WHERE decision_id = $1 AND version = ANY($2::int[])`
 
 // Nothing is stored as more than a day ahead of its receipt, so the time of receipt bounds what is read.
@@ -107,6 +109,9 @@ type SumsRow = {
 
 type ExperimentQuery = {
   decisionId: string
+  /** The id of its exposures in the environment, as `countingIdOf` names it. */
+  countingId: string
+  environment: string
   projectId: string
   metrics: readonly DecisionMetric[]
   /** Now, in ms since the epoch, to read what was known at 14 earlier times as well; null for none. */
@@ -134,7 +139,7 @@ export const readExperiment = async (pool: Pool, about: ExperimentQuery): Promis
 
 const readAll = async (
   client: PoolClient,
-  { decisionId, projectId, metrics, historyUntil }: ExperimentQuery,
+  { decisionId, countingId, environment, projectId, metrics, historyUntil }: ExperimentQuery,
   until: number,
 ): Promise<StoredExperiment> => {
   const query = async <R extends object>(text: string, values: unknown[]): Promise<R[]> => {
@@ -142,9 +147,9 @@ const readAll = async (
     await client.query("SELECT set_config('statement_timeout', $1, true)", [`${left}`])
     return (await client.query<R>(text, values)).rows
   }
-  const counted = await query<ExposedPeople & { since: Date; switched: number }>(COUNT_PEOPLE, [decisionId])
+  const counted = await query<ExposedPeople & { since: Date; switched: number }>(COUNT_PEOPLE, [countingId])
   const versions = [...new Set(counted.map(({ version }) => version))]
-  const rules = await query<{ version: number; rules: unknown }>(RULES, [decisionId, versions])
+  const rules = await query<{ version: number; rules: unknown }>(RULES, [decisionId, versions, environment])
   const start = Math.min(...counted.map(({ since }) => since.getTime()))
   const received = new Date(Number.isFinite(start) ? start - (PAST_DAYS + 1) * 24 * 60 * 60 * 1_000 : 0)
   const times =
@@ -160,7 +165,7 @@ const readAll = async (
       metric.eventName === null
         ? [CONVERSIONS, metric.selectorId, metric.kind === 'count' ? 'one' : (metric.property ?? 'amount')]
         : [EVENTS, metric.eventName, pathOf(metric.property)]
-    const values = [decisionId, projectId, source, received, value, [...times, 'infinity']]
+    const values = [countingId, projectId, source, received, value, [...times, 'infinity']]
     const rows = counted.length === 0 ? [] : await query<SumsRow>(sumByVariant(happened, metric.kind), values)
     const samplesAt = (index: number) =>
       new Map(
@@ -169,7 +174,7 @@ const readAll = async (
     samples.push({
       samples: samplesAt(times.length),
       history: times.map((at, index) => ({ at, samples: samplesAt(index) })),
-      currencies: value === 'amount' ? (rows[0]?.currencies ?? []).flatMap((currency) => currency ?? []) : [],
+      currencies: value === 'amount' ? (rows[0]?.currencies ?? []) : [],
     })
   }
   return {

@@ -1,15 +1,12 @@
-import {
-  type DecisionDefinition,
-  type DecisionResults,
-  type DecisionRule,
-  getDecisionResults,
-} from '@waymark/contracts'
-import { experimentResults, type SplitGroup } from '@waymark/domain'
+import { type DecisionResults, type DecisionRule, getDecisionResults } from '@waymark/contracts'
+import { countingIdOf, experimentResults, inEnvironment, type SplitGroup } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
+import { requireEnvironment } from '../environments/environments.ts'
 import { limitConcurrency } from '../http/limit-concurrency.ts'
 import { requireFound } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { type ExposedPeople, type MetricSamples, readExperiment } from './decision-results-queries.ts'
+import { toDecision } from './decision-rows.ts'
 
 const LIMITS = { perProject: 2, perTenant: 4, total: 8, what: 'computations of results' }
 
@@ -21,9 +18,14 @@ export const decisionResultsRoute = ({ projectRoute, tenantOf, db, clock }: Mana
       const row = requireFound(
         await db.prisma.decision.findUnique({ where: { projectId_key: { projectId, key } } }),
       )
-      const { metrics = [], fallbackVariant, rules } = row.definition as DecisionDefinition
+      const { environment } = query
+      await requireEnvironment(db.prisma, projectId, environment)
+      const { definition } = inEnvironment(toDecision(row), environment)
+      const { metrics = [], fallbackVariant, rules } = definition
       const stored = await readExperiment(db.pool, {
         decisionId: row.id,
+        countingId: countingIdOf(row.id, environment),
+        environment,
         projectId,
         metrics,
         historyUntil: query.history ? clock() : null,

@@ -3,37 +3,56 @@ import {
   type Decision,
   type DecisionDefinition,
   type DecisionParts,
+  type DecisionPatch,
   type DecisionStatus,
   decisionChanges,
+  MAX_DECISION_VERSIONS,
+  PRODUCTION,
   requireNoProblems,
   type ValidationItem,
 } from '@waymark/contracts'
 import type { Database, Prisma } from '@waymark/database'
-import { type DecisionWarning, decisionProblems, reshufflesOf, writeDecision } from '@waymark/domain'
+import {
+  type DecisionWarning,
+  decisionProblems,
+  inEachEnvironment,
+  reshufflesOf,
+  writeDecision,
+} from '@waymark/domain'
 import { addToOutboxByPrisma } from '@waymark/pipeline'
 import { v7 as uuidv7 } from 'uuid'
+import { environmentsOf, lockEnvironments } from '../environments/environments.ts'
 import type { Actor } from '../http/project-route.ts'
 import { requireFound, unprocessable } from '../http/validation.ts'
 import { lockName } from '../lock-queries.ts'
 import { type Quotas, requireConfigurationFits, requireWithinQuota } from '../quotas.ts'
+import { readSegmentsOf, segmentsOf } from '../segments/segment-rows.ts'
 
 /** A stored decision. */
 export type DecisionRow = Prisma.DecisionGetPayload<object>
 /** A decision after a change, and warnings about that change. */
 export type ChangedDecision = { row: DecisionRow; warnings: DecisionWarning[] }
 
+/** Who makes a version. */
+type Author = Pick<Actor, 'id'> & { kind: string }
+
 /** A decision, who changes it, and the version that they expect. */
 type DecisionRef = {
   projectId: string
   key: string
-  actor: Actor
+  actor: Author
   version?: number | undefined
   /** Called with the decision before the change; throws to refuse it. */
   requireMatch?: (row: DecisionRow) => void
 }
 
-/** A change of a decision. `null` leaves status or parts unchanged. */
-type Change = { change: string; status: DecisionStatus | null; parts: DecisionParts | null }
+/** A change of a decision. `null` leaves status or parts unchanged. A `definition` is stored as it is, without checks. */
+type Change = {
+  change: string
+  status: DecisionStatus | null
+  parts: DecisionParts | null
+  definition?: DecisionDefinition
+}
 
 type Transaction = Prisma.TransactionClient
 
@@ -72,6 +91,35 @@ export const addDecision = (
     return { row, warnings: [] }
   })
 
+/** A patch of a decision: absent parts do not change, and neither do environments that it does not name. */
+export const patchOf = (
+  { definition }: Decision,
+  { status: wanted, ...parts }: Omit<DecisionPatch, 'version'>,
+): Pick<Change, 'status' | 'parts'> => {
+  const status = wanted ?? null
+  // Without parts nothing is checked again, so that nothing keeps a decision from being turned off.
+  if (Object.keys(parts).length === 0) return { status, parts: null }
+  const environments =
+    parts.environments === null ? null : { ...definition.environments, ...parts.environments }
+  return { status, parts: { ...definition, ...parts, environments } }
+}
+
+/**
+ * Checks that a patch could be applied to a decision now, whose id it returns. Call it with the decisions locked.
+ * @throws AppError not_found, conflict, precondition_failed, unprocessable
+ */
+export const requireApplicable = async (
+  tx: Transaction,
+  projectId: string,
+  key: string,
+  { version, ...patch }: DecisionPatch,
+): Promise<string> => {
+  const current = await findChangeable(tx, { projectId, key, version })
+  const { parts } = patchOf(current, patch)
+  if (parts) await requireUsable(tx, projectId, key, writeDecision(parts, current.definition, generated))
+  return current.id
+}
+
 /**
  * Changes a decision and creates a new version. `decide` gets the current decision.
  * @throws AppError not_found, precondition_failed when the caller's version is not the newest, conflict when it is
@@ -79,43 +127,65 @@ export const addDecision = (
  */
 export const changeDecision = (
   db: Database,
-  { projectId, key, actor, version, requireMatch }: DecisionRef,
+  ref: DecisionRef,
   quotas: Quotas,
   decide: (current: Decision, tx: Transaction) => Change | Promise<Change>,
 ): Promise<ChangedDecision> =>
   db.prisma.$transaction(async (tx) => {
-    await lockDecisions(tx, projectId)
-    const found = requireFound(await tx.decision.findUnique({ where: { projectId_key: { projectId, key } } }))
-    requireMatch?.(found)
-    const current = toDecision(found)
-    if (version !== undefined && version !== current.version)
-      throw new AppError('precondition_failed', `The decision has changed: its version is ${current.version}`)
-    if (current.status === 'archived') throw new AppError('conflict', 'The decision is archived')
-    const { change, status, parts } = await decide(current, tx)
-    const definition = parts ? writeDecision(parts, current.definition, generated) : current.definition
-    if (parts) await requireUsable(tx, projectId, key, definition)
-    const row = await tx.decision.update({
-      where: { id: current.id },
-      data: {
-        status: status ?? current.status,
-        version: { increment: 1 },
-        definition: definition as Prisma.InputJsonObject,
-        updatedAt: new Date(),
-      },
-    })
-    await keepVersion(tx, row, change, actor)
-    if (parts) await requireConfigurationFits(tx, projectId, quotas)
-    const dependents = status === 'archived' ? await dependentsOf(tx, current) : []
-    return { row, warnings: [...reshufflesOf(current.definition, definition), ...dependents] }
+    await lockDecisions(tx, ref.projectId)
+    return changeDecisionIn(tx, ref, quotas, decide)
   })
+
+/** Like `changeDecision`, in a transaction that has locked the decisions. */
+export const changeDecisionIn = async (
+  tx: Transaction,
+  ref: DecisionRef,
+  quotas: Quotas,
+  decide: (current: Decision, tx: Transaction) => Change | Promise<Change>,
+): Promise<ChangedDecision> => {
+  const { projectId, key, actor } = ref
+  const current = await findChangeable(tx, ref)
+  const { change, status, parts, definition: unchecked = current.definition } = await decide(current, tx)
+  const definition = parts ? writeDecision(parts, current.definition, generated) : unchecked
+  if (parts) await requireUsable(tx, projectId, key, definition)
+  const row = await tx.decision.update({
+    where: { id: current.id },
+    data: {
+      status: status ?? current.status,
+      version: { increment: 1 },
+      definition: definition as Prisma.InputJsonObject,
+      updatedAt: new Date(),
+    },
+  })
+  await keepVersion(tx, row, change, actor)
+  if (parts) await requireConfigurationFits(tx, projectId, quotas)
+  const dependents = status === 'archived' ? await dependentsOf(tx, current) : []
+  return { row, warnings: [...reshufflesOf(current.definition, definition), ...dependents] }
+}
+
+const findChangeable = async (
+  tx: Transaction,
+  { projectId, key, version, requireMatch }: Omit<DecisionRef, 'actor'>,
+): Promise<Decision> => {
+  const found = requireFound(await tx.decision.findUnique({ where: { projectId_key: { projectId, key } } }))
+  requireMatch?.(found)
+  const current = toDecision(found)
+  if (version !== undefined && version !== current.version)
+    throw new AppError('precondition_failed', `The decision has changed: its version is ${current.version}`)
+  if (current.status === 'archived') throw new AppError('conflict', 'The decision is archived')
+  return current
+}
 
 const generated = {
   newRuleId: () => uuidv7(),
   newSalt: () => uuidv7().slice(-12),
 }
 
-// Decisions depend on each other: two changes that are valid alone may be invalid together, so they are serialized.
-const lockDecisions = (tx: Transaction, projectId: string): Promise<void> =>
+/**
+ * Serializes changes of a project's decisions and segments until the transaction ends: they depend on each other, and two
+ * changes that are valid alone may be invalid together.
+ */
+export const lockDecisions = (tx: Transaction, projectId: string): Promise<void> =>
   lockName(tx, `decisions:${projectId}`)
 
 const othersIn = async (tx: Transaction, projectId: string, key: string): Promise<Decision[]> => {
@@ -134,6 +204,8 @@ const requireUsable = async (
   const problems = [
     ...decisionProblems({ key, definition }, await othersIn(tx, projectId, key)),
     ...(await unknownSelectors(tx, projectId, definition)),
+    ...(await unknownSegments(tx, projectId, definition)),
+    ...(await unknownEnvironments(tx, projectId, definition)),
   ]
   requireNoProblems(problems, 'The decision cannot be used')
 }
@@ -163,11 +235,47 @@ const unknownSelectors = async (
   )
 }
 
+const unknownSegments = async (
+  tx: Transaction,
+  projectId: string,
+  definition: DecisionDefinition,
+): Promise<ValidationItem[]> => {
+  const known = new Set((await readSegmentsOf(tx, projectId, [{ definition }])).map(({ key }) => key))
+  return segmentsOf(definition)
+    .filter(({ key }) => !known.has(key))
+    .map(({ field, key }) => ({
+      field,
+      rule: 'exists',
+      message: `refers to the segment ${key}, which is not a segment of this project`,
+    }))
+}
+
+const unknownEnvironments = async (
+  tx: Transaction,
+  projectId: string,
+  { environments = {} }: DecisionDefinition,
+): Promise<ValidationItem[]> => {
+  const named = Object.keys(environments)
+  if (named.length === 0) return []
+  await lockEnvironments(tx, projectId)
+  const known = (await environmentsOf(tx, projectId)).filter((key) => key !== PRODUCTION)
+  return named
+    .filter((key) => !known.includes(key))
+    .map((key) => ({
+      field: `environments.${key}`,
+      rule: 'exists',
+      message:
+        key === PRODUCTION
+          ? 'is not used: status and rules of the decision itself are those of production'
+          : `is not an environment of this project, which has ${known.join(', ')}`,
+    }))
+}
+
 const keepVersion = async (
   tx: Transaction,
   row: DecisionRow,
   change: string,
-  actor: Actor,
+  actor: Author,
 ): Promise<void> => {
   await tx.decisionVersion.create({
     data: {
@@ -179,6 +287,9 @@ const keepVersion = async (
       changedByKind: actor.kind,
       changedById: actor.id,
     },
+  })
+  await tx.decisionVersion.deleteMany({
+    where: { decisionId: row.id, version: { lte: row.version - MAX_DECISION_VERSIONS } },
   })
   await tx.configChange.create({ data: { projectId: row.projectId } })
   const { id: decisionId, key: decisionKey, projectId, version, status } = row
@@ -196,13 +307,13 @@ const keepVersion = async (
 
 const dependentsOf = async (tx: Transaction, { projectId, key }: Decision): Promise<DecisionWarning[]> => {
   const others = await othersIn(tx, projectId, key)
-  return others.flatMap(({ key: other, definition }) =>
+  return others.flatMap(inEachEnvironment).flatMap(({ key: other, environment = PRODUCTION, definition }) =>
     definition.rules
       .filter(({ prerequisites }) => prerequisites.some(({ decision }) => decision === key))
       .map(({ id }) => ({
         code: 'prerequisite_archived',
         ruleId: id,
-        message: `A rule of ${other} depends on this decision and would no longer apply to anyone.`,
+        message: `A rule of ${other} in ${environment} depends on this decision and would no longer apply to anyone.`,
       })),
   )
 }

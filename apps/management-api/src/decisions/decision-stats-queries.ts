@@ -36,15 +36,15 @@ const COUNT = `
     coalesce(conversions, 0)::int AS conversions, (SELECT count(*) FROM people WHERE mixed)::int AS mixed
   FROM exposures LEFT JOIN compared USING (variant)`
 
-/** The counts of a decision by variant. `selectorId`: only conversions by this selector; null for all. */
+/** The counts of a decision by variant, as `countingIdOf` names it in an environment. `selectorId`: only conversions by this selector; null for all. */
 export const countByVariant = async (
   pool: Pool,
-  { decisionId, projectId, selectorId }: { decisionId: string; projectId: string; selectorId: string | null },
+  { countingId, projectId, selectorId }: { countingId: string; projectId: string; selectorId: string | null },
 ): Promise<Map<string, VariantCounts>> => {
   const { rows } = await pool.query<VariantCounts>({
     name: 'decision-stats',
     text: COUNT,
-    values: [decisionId, projectId, selectorId],
+    values: [countingId, projectId, selectorId],
   })
   return new Map(rows.map((row) => [row.variant, row]))
 }

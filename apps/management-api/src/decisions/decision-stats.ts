@@ -1,6 +1,7 @@
 import { type DecisionDefinition, type DecisionStats, getDecisionStats } from '@waymark/contracts'
-import { compareRates, rateOf } from '@waymark/domain'
+import { compareRates, countingIdOf, rateOf } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
+import { requireEnvironment } from '../environments/environments.ts'
 import { requireFound } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { countByVariant, type VariantCounts } from './decision-stats-queries.ts'
@@ -11,9 +12,10 @@ export const decisionStatsRoute = ({ projectRoute, db }: ManagementDeps): Route 
     const row = requireFound(
       await db.prisma.decision.findUnique({ where: { projectId_key: { projectId, key } } }),
     )
+    await requireEnvironment(db.prisma, projectId, query.environment)
     const { fallbackVariant: control, variants } = row.definition as DecisionDefinition
     const counted = await countByVariant(db.pool, {
-      decisionId: row.id,
+      countingId: countingIdOf(row.id, query.environment),
       projectId,
       selectorId: query.selectorId ?? null,
     })

@@ -1,38 +1,71 @@
 import {
+  AppError,
   activateDecision,
   archiveDecision,
   createDecision,
   type DecisionDefinition,
-  type DecisionStatus,
   getDecision,
   getDecisionHistory,
+  getDecisionVersion,
   listDecisions,
+  PRODUCTION,
   pauseDecision,
   replaceDecision,
+  restoreDecision,
   rollbackDecision,
   updateDecision,
 } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
+import { createPatch } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
+import { namesFor } from '../audit/actor-names.ts'
+import { holdEnvironment } from '../environments/environments.ts'
 import { decodeCursor, encodeCursor, fillPage, pageOf, unusableCursor } from '../http/page.ts'
 import type { ProjectRequest } from '../http/project-route.ts'
 import { requireFound, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
-import { addDecision, type ChangedDecision, changeDecision, type DecisionRow } from './decision-rows.ts'
+import {
+  addDecision,
+  type ChangedDecision,
+  changeDecision,
+  type DecisionRow,
+  patchOf,
+} from './decision-rows.ts'
 
 /** A project's decisions and their versions. */
 export const decisionRoutes = ({ projectRoute, db, quotas }: ManagementDeps): Route[] => {
   const find = async (projectId: string, key: string): Promise<DecisionRow> =>
     requireFound(await db.prisma.decision.findUnique({ where: { projectId_key: { projectId, key } } }))
 
-  const statusRoute = (operation: typeof activateDecision, status: DecisionStatus, change: string): Route =>
-    projectRoute(operation, async (request) => {
-      const changed = await changeDecision(db, refOf(request), quotas, () => ({
-        change,
-        status,
-        parts: null,
-      }))
+  const switchRoute = (
+    operation: typeof activateDecision,
+    status: 'active' | 'paused',
+    change: string,
+  ): Route =>
+    projectRoute(operation, async ({ query: { environment }, ...request }) => {
+      const changed = await changeDecision(db, refOf(request), quotas, async ({ definition }, tx) => {
+        if (environment === PRODUCTION) return { change, status, parts: null }
+        await holdEnvironment(tx, request.projectId, environment)
+        const { [environment]: before, ...others } = definition.environments ?? {}
+        const environments = { ...others, [environment]: { rules: before?.rules ?? [], status } }
+        // Not checked again, so that nothing keeps a decision from being turned off.
+        return { change: 'updated', status: null, parts: null, definition: { ...definition, environments } }
+      })
       return { body: viewOf(changed) }
+    })
+
+  const restoreVersion = (
+    ref: ReturnType<typeof refOf>,
+    version: number,
+    missing: AppError,
+  ): Promise<ChangedDecision> =>
+    changeDecision(db, ref, quotas, async ({ id: decisionId, definition }, tx) => {
+      const earlier = await tx.decisionVersion.findUnique({
+        where: { decisionId_version: { decisionId, version } },
+      })
+      if (!earlier) throw missing
+      const parts = withStatusesOf(definition, earlier.definition as DecisionDefinition)
+      return { change: 'rolled_back', status: null, parts }
     })
 
   return [
@@ -62,19 +95,20 @@ export const decisionRoutes = ({ projectRoute, db, quotas }: ManagementDeps): Ro
       }))
       return { body: viewOf(changed) }
     }),
-    projectRoute(updateDecision, async ({ body, ...request }) => {
-      const { version, status = null, ...parts } = body
-      const changed = await changeDecision(db, { ...refOf(request), version }, quotas, ({ definition }) => ({
+    projectRoute(updateDecision, async ({ body: { version, ...patch }, ...request }) => {
+      const changed = await changeDecision(db, { ...refOf(request), version }, quotas, (current) => ({
+        ...patchOf(current, patch),
         change: 'updated',
-        status,
-        parts: { ...definition, ...parts },
       }))
       return { body: viewOf(changed) }
     }),
-    statusRoute(activateDecision, 'active', 'activated'),
-    statusRoute(pauseDecision, 'paused', 'paused'),
-    statusRoute(archiveDecision, 'archived', 'archived'),
-    projectRoute(getDecisionHistory, async ({ projectId, key, query }) => {
+    switchRoute(activateDecision, 'active', 'activated'),
+    switchRoute(pauseDecision, 'paused', 'paused'),
+    projectRoute(archiveDecision, async (request) => {
+      const change = { change: 'archived', status: 'archived', parts: null } as const
+      return { body: viewOf(await changeDecision(db, refOf(request), quotas, () => change)) }
+    }),
+    projectRoute(getDecisionHistory, async ({ projectId, key, query, actor }) => {
       const { id: decisionId } = await find(projectId, key)
       const before = query.cursor === undefined ? undefined : parseCursor(query.cursor)
       const { data, last } = await fillPage(query.limit, viewVersion, (previous, take) => {
@@ -85,23 +119,49 @@ export const decisionRoutes = ({ projectRoute, db, quotas }: ManagementDeps): Ro
           take,
         })
       })
-      return { body: { data, nextCursor: last ? encodeCursor(`${last.version}`) : null } }
+      const names = await namesFor(
+        actor,
+        db.prisma,
+        projectId,
+        data.map(({ changedBy }) => changedBy.id),
+      )
+      return {
+        body: {
+          data: data.map((version) => withName(version, names)),
+          nextCursor: last ? encodeCursor(`${last.version}`) : null,
+        },
+      }
     }),
-    projectRoute(rollbackDecision, async ({ body, ...request }) => {
-      const changed = await changeDecision(db, refOf(request), quotas, async ({ id: decisionId }, tx) => {
-        const earlier = await tx.decisionVersion.findUnique({
-          where: { decisionId_version: { decisionId, version: body.version } },
-        })
-        if (!earlier)
-          throw unprocessable(
-            'version',
-            'exists',
-            'must be an earlier version of this decision',
-            body.version,
-          )
-        return { change: 'rolled_back', status: null, parts: earlier.definition as DecisionDefinition }
+    projectRoute(getDecisionVersion, async ({ projectId, key, request, actor }) => {
+      const { id: decisionId } = await find(projectId, key)
+      const version = requireVersion(request.params.version)
+      const [found, previous] = await db.prisma.decisionVersion.findMany({
+        where: { decisionId, version: { lte: version } },
+        orderBy: { version: 'desc' },
+        take: 2,
       })
-      return { body: viewOf(changed) }
+      if (found?.version !== version) throw new AppError('not_found', 'Not found')
+      return {
+        body: {
+          ...withName(viewVersion(found), await namesFor(actor, db.prisma, projectId, [found.changedById])),
+          previousVersion: previous?.version ?? null,
+          changes: previous ? createPatch(contentsOf(previous), contentsOf(found)) : [],
+        },
+      }
+    }),
+    projectRoute(restoreDecision, async (request) => {
+      const version = requireVersion(request.request.params.version)
+      const missing = new AppError('not_found', 'Not found')
+      return { body: viewOf(await restoreVersion(refOf(request), version, missing)) }
+    }),
+    projectRoute(rollbackDecision, async ({ body: { version }, ...request }) => {
+      const missing = unprocessable(
+        'version',
+        'exists',
+        'must be an earlier version of this decision',
+        version,
+      )
+      return { body: viewOf(await restoreVersion(refOf(request), version, missing)) }
     }),
   ]
 }
@@ -129,26 +189,52 @@ const viewOf = ({ row, warnings }: ChangedDecision) => {
   }
 }
 
-const viewVersion = ({
-  version,
-  change,
-  status,
-  definition,
-  changedAt,
-  changedByKind,
-  changedById,
-}: Prisma.DecisionVersionGetPayload<object>) => ({
-  version,
-  change,
+/** An earlier definition with the present statuses in environments, so that a restore turns nothing on. */
+const withStatusesOf = (
+  { environments: present = {} }: DecisionDefinition,
+  { environments, ...earlier }: DecisionDefinition,
+): DecisionDefinition => ({
+  ...earlier,
+  ...(environments && {
+    environments: Object.fromEntries(
+      Object.entries(environments).map(([name, { rules }]) => [
+        name,
+        { status: present[name]?.status ?? 'paused', rules },
+      ]),
+    ),
+  }),
+})
+
+type StoredVersion = Prisma.DecisionVersionGetPayload<object>
+
+const contentsOf = ({ status, definition }: StoredVersion) => ({
   status,
   metrics: [],
   ...(definition as DecisionDefinition),
-  changedBy: { kind: changedByKind, id: changedById },
-  changedAt,
 })
+
+const viewVersion = (stored: StoredVersion) => ({
+  version: stored.version,
+  change: stored.change,
+  ...contentsOf(stored),
+  changedBy: { kind: stored.changedByKind, id: stored.changedById },
+  changedAt: stored.changedAt,
+})
+
+const withName = (
+  { changedBy, ...version }: ReturnType<typeof viewVersion>,
+  names: ReadonlyMap<string, string>,
+) => ({ ...version, changedBy: { ...changedBy, name: names.get(changedBy.id) ?? null } })
+
+/** The version in a path. @throws AppError not_found when no version can have that number */
+const requireVersion = (text = ''): number => {
+  if (VERSION.test(text)) return Number(text)
+  throw new AppError('not_found', 'Not found')
+}
+const VERSION = /^[1-9]\d{0,8}$/
 
 const parseCursor = (text: string): number => {
   const version = decodeCursor(text)
-  if (/^[1-9]\d{0,8}$/.test(version)) return Number(version)
+  if (VERSION.test(version)) return Number(version)
   throw unusableCursor()
 }

@@ -42,7 +42,8 @@ export const createEventConditions = (
   const read = (ref: PropertyRef): string => {
     if (ref.source === 'column') return `nullif(${COLUMNS[ref.column]}, 'null')`
     const column = ref.source === 'traits' ? 'person.traits' : 'e.properties'
-    return `nullif(${column} #> ${parameter(ref.path)}::text[], 'null')`
+    // Unlike a path of `#>`, a text key is not an index of a list.
+    return `nullif(${[column, ...ref.path.map((key) => `${parameter(key)}::text`)].join(' -> ')}, 'null')`
   }
   const test = (filter: EventFilter): string => {
     const value = read(filter.property)

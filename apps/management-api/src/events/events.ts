@@ -5,6 +5,7 @@ import { readFiltersOfQuery } from '../analytics/read-filters.ts'
 import { decodeCursor, encodeCursor, fillPage, unusableCursor } from '../http/page.ts'
 import { unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
+import { withPresentProfiles } from '../profiles/profile-queries.ts'
 import { cursorOf, type EventCursor, type PlacedEventQuery, readEvents } from './event-queries.ts'
 
 /** A project's events, latest received first. New events do not shift pages. */
@@ -25,7 +26,12 @@ export const eventsRoute = ({ projectRoute, db: { pool }, steadyClock }: Managem
       return found
     })
     const cursor = last ? cursorOf(last) : stoppedAt
-    return { body: { data, nextCursor: cursor ? formatCursor(cursor) : null } }
+    return {
+      body: {
+        data: await withPresentProfiles(pool, projectId, data),
+        nextCursor: cursor ? formatCursor(cursor) : null,
+      },
+    }
   })
 
 /** How long a page is searched for matching events, in ms. */

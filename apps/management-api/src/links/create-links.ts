@@ -1,8 +1,9 @@
-import type { NewLink, ValidationItem } from '@waymark/contracts'
+import { MAX_BULK_PASSWORDS, type NewLink, type ValidationItem } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
 import { generateCode } from '@waymark/domain'
 import { LoopTurns } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
+import type { Passwords } from '../accounts/passwords.ts'
 import { writeTransaction } from '../http/write-transaction.ts'
 import { type Quotas, requireWithinQuota } from '../quotas.ts'
 import { parseLinkHost } from './link-host.ts'
@@ -28,20 +29,27 @@ type Candidate = NewLinkRow & { index: number; chosen: boolean }
 
 const ATTEMPTS = 6
 
-type CreateLinksDeps = { db: Pick<Database, 'transaction' | 'pool'>; baseUrl: string; quotas: Quotas }
+type CreateLinksDeps = {
+  db: Pick<Database, 'transaction' | 'pool'>
+  passwords: Pick<Passwords, 'hash'>
+  baseUrl: string
+  quotas: Quotas
+}
 
 /**
  * Creates links of a project in bulk, with one statement unless a generated code is taken. A link with the external id of
  * an existing link is not created. Resolves to the result of each link, in order.
- * @throws AppError unprocessable, without creating any, when the project would exceed its quota
+ * @throws AppError unprocessable, without creating any, when the project would exceed its quota, or overloaded when too
+ * many passwords are being hashed
  */
 export const createCreateLinks =
-  ({ db, baseUrl, quotas }: CreateLinksDeps) =>
+  ({ db, passwords, baseUrl, quotas }: CreateLinksDeps) =>
   async (projectId: string, links: readonly NewLink[]): Promise<Creation[]> => {
     const creations: Creation[] = []
     let candidates: Candidate[] = []
     const domainOf = await readDomains(db.pool, projectId, links)
     const turns = new LoopTurns()
+    let hashes = 0
     for (const [index, link] of links.entries()) {
       if (turns.isOver()) await turns.next()
       const domain = domainOf(link)
@@ -52,6 +60,7 @@ export const createCreateLinks =
         ...errorsOfDomain,
         ...(link.code === undefined ? [] : codeErrors(link.code)),
         ...('errors' in checked ? checked.errors : []),
+        ...(link.password && ++hashes > MAX_BULK_PASSWORDS ? [TOO_MANY_PASSWORDS] : []),
       ]
       if (errors.length > 0 || 'errors' in checked) {
         creations[index] = { status: 'failed', errors }
@@ -60,6 +69,7 @@ export const createCreateLinks =
       const chosen = link.code !== undefined
       candidates.push({
         ...{ index, id: uuidv7(), chosen, domainId, values: checked.values },
+        passwordHash: link.password ? await passwords.hash(link.password) : null,
         code: link.code ?? generateCode(),
       })
     }
@@ -100,6 +110,11 @@ export const createCreateLinks =
     return creations
   }
 
+const TOO_MANY_PASSWORDS: ValidationItem = {
+  field: 'password',
+  rule: 'maxItems',
+  message: `is given for more than ${MAX_BULK_PASSWORDS} links of the request; send the others in another one`,
+}
 const TAKEN: ValidationItem = { field: 'code', rule: 'unique', message: 'is taken' }
 
 /** The domain of the installation. */

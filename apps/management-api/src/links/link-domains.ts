@@ -130,9 +130,14 @@ export const linkDomainRoutes = ({
         if (foreign && hasRecordOf(foreign, values)) throw takenHost(host)
         if (foreign) await unverify(tx, foreign, clock())
         const data = { verifiedAt: new Date(clock()), ...changedAt(clock()) }
-        return { updated: await tx.linkDomain.update({ where: { id }, data }) }
+        return { updated: await tx.linkDomain.update({ where: { id }, data }), loser: foreign }
       })
-      if (verified.updated) return reply(verified.updated)
+      if (verified.updated) {
+        const { loser } = verified
+        // Nothing about the project that has the host now.
+        if (loser) await auditLog.recordOfSystem(loser.projectId, UNVERIFY, loser.id)
+        return reply(verified.updated)
+      }
       // The wrapper of project routes does not record refused requests.
       if (verified.isLost)
         await auditLog.record(projectId, {

@@ -1,4 +1,4 @@
-import type { LinkQuery, LinkStatus, LinkTarget, LinkUtm, LinkView } from '@waymark/contracts'
+import type { LinkCard, LinkQuery, LinkStatus, LinkTarget, LinkUtm, LinkVariant } from '@waymark/contracts'
 import { type BulkColumn, bulkColumns } from '@waymark/database'
 import type { ClientBase, Pool } from 'pg'
 import type { LinkValues } from './link-values.ts'
@@ -22,6 +22,11 @@ export type LinkRow = {
   forward_query: boolean
   external_id: string | null
   targets: LinkTarget[]
+  has_password: boolean
+  og: LinkCard | null
+  variants: LinkVariant[]
+  /** All keys that its variants have had. */
+  variant_keys: string[]
   created_at: Date
   updated_at: Date
   clicks: string
@@ -35,7 +40,8 @@ const selectFrom = (links: string): string => `
   SELECT
   l.id, l.code, l.domain_id, d.host AS domain, l.destination, l.status, l.starts_at, l.expires_at, l.click_limit,
   l.expired_url, l.campaign, l.tags, l.utm,
-  l.forward_query, l.external_id, l.targets, l.created_at, l.updated_at,
+  l.forward_query, l.external_id, l.targets, l.password_hash IS NOT NULL AS has_password, l.og, l.variants,
+  l.variant_keys, l.created_at, l.updated_at,
   coalesce(c.clicks, 0) AS clicks, coalesce(c.bot_clicks, 0) AS bot_clicks,
   coalesce(c.unique_visitors, 0) AS unique_visitors, c.last_clicked_at
   FROM ${links} l LEFT JOIN link.counts c ON c.link_id = l.id LEFT JOIN link.domains d ON d.id = l.domain_id`
@@ -54,7 +60,13 @@ export const findLink = async (pool: Pool, projectId: string, id: string): Promi
 }
 
 /** A link to insert. */
-export type NewLinkRow = { id: string; code: string; domainId: string | null; values: LinkValues }
+export type NewLinkRow = {
+  id: string
+  code: string
+  domainId: string | null
+  passwordHash: string | null
+  values: LinkValues
+}
 type InsertedLink = NewLinkRow & { projectId: string }
 
 const stored: BulkColumn<InsertedLink>[] = [
@@ -72,6 +84,14 @@ const stored: BulkColumn<InsertedLink>[] = [
   { name: 'forward_query', type: 'boolean', of: ({ values }) => values.forwardQuery },
   { name: 'external_id', type: 'text', of: ({ values }) => values.externalId },
   { name: 'targets', type: 'jsonb', of: ({ values }) => JSON.stringify(values.targets) },
+  { name: 'password_hash', type: 'text', of: ({ passwordHash }) => passwordHash },
+  { name: 'og', type: 'jsonb', of: ({ values }) => values.og && JSON.stringify(values.og) },
+  { name: 'variants', type: 'jsonb', of: ({ values }) => JSON.stringify(values.variants) },
+  {
+    name: 'variant_keys',
+    type: 'jsonb',
+    of: ({ values }) => JSON.stringify(values.variants.map(({ key }) => key)),
+  },
 ]
 const columns = bulkColumns(stored)
 const given = bulkColumns<InsertedLink>([
@@ -151,26 +171,22 @@ const UPDATE = `
   WITH changed AS (
     UPDATE link.links SET status = $2, destination = $3, starts_at = $4, expires_at = $5, click_limit = $6,
       campaign = $7, tags = $8::text[], utm = $9, forward_query = $10, external_id = $11, targets = $12, expired_url = $13,
+      password_hash = CASE WHEN $14::boolean THEN $15::text ELSE password_hash END, og = $16,
+      variants = $17, variant_keys = $18,
+      variants_since = CASE
+        WHEN variant_keys = '[]' AND $18::jsonb <> '[]' THEN clock_timestamp() ELSE variants_since
+      END,
       updated_at = greatest(clock_timestamp(), created_at + interval '1 millisecond')
     WHERE id = $1 RETURNING *
   )
   ${selectFrom('changed')}`
 
-type StoredValues = Pick<
-  LinkView,
-  | 'status'
-  | 'destination'
-  | 'startsAt'
-  | 'expiresAt'
-  | 'clickLimit'
-  | 'expiredUrl'
-  | 'campaign'
-  | 'tags'
-  | 'utm'
-  | 'forwardQuery'
-  | 'externalId'
-  | 'targets'
->
+/** The values of a link to store. Without `passwordHash`, the password stays; null removes it. */
+type StoredValues = LinkValues & {
+  status: LinkStatus
+  passwordHash: string | null | undefined
+  variantKeys: readonly string[]
+}
 
 /** Stores the values of a link that is locked. @throws what the database throws for an external id that is taken */
 export const storeLink = async (client: Queries, id: string, values: StoredValues): Promise<LinkRow> => {
@@ -188,6 +204,11 @@ export const storeLink = async (client: Queries, id: string, values: StoredValue
     values.externalId,
     JSON.stringify(values.targets),
     values.expiredUrl,
+    values.passwordHash !== undefined,
+    values.passwordHash ?? null,
+    values.og && JSON.stringify(values.og),
+    JSON.stringify(values.variants),
+    JSON.stringify(values.variantKeys),
   ])
   const [row] = rows
   if (!row) throw new Error('The locked link does not exist')

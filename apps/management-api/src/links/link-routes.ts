@@ -15,7 +15,7 @@ import {
   type ValidationItem,
 } from '@waymark/contracts'
 import { linkCopyKey, linkKeyOf } from '@waymark/pipeline'
-import { LoopTurns, type Route } from '@waymark/service-kit'
+import { extendDeadlineDuring, LoopTurns, type Route } from '@waymark/service-kit'
 import { toBuffer, toString as toSvg } from 'qrcode'
 import { pageOf } from '../http/page.ts'
 import { invalid, requireFound, requireId } from '../http/validation.ts'
@@ -29,16 +29,20 @@ import { updateLink } from './update-link.ts'
 /** The margin that ISO/IEC 18004 requires. */
 const QUIET_ZONE_MODULES = 4
 
+/** What the passwords of a bulk request may take longer than others, in ms. */
+const HASHING_MS = 20_000
+
 /** A project's short links. */
 export const linkRoutes = ({
   projectRoute,
   db,
   cache,
   clock,
+  passwords,
   shortLinkBaseUrl: baseUrl,
   quotas,
 }: ManagementDeps): Route[] => {
-  const create = createCreateLinks({ db, baseUrl, quotas })
+  const create = createCreateLinks({ db, passwords, baseUrl, quotas })
   const view = (row: LinkRow) => toLinkView(row, baseUrl)
   const find = async (projectId: string, id: string): Promise<LinkRow> =>
     requireFound(await findLink(db.pool, projectId, requireId(id)))
@@ -58,8 +62,9 @@ export const linkRoutes = ({
     }),
     projectRoute(
       createLinks,
-      async ({ projectId, body }) => {
-        const results = await createMany(body.links, (links) => create(projectId, links), view)
+      async ({ projectId, body, request }) => {
+        const creating = createMany(body.links, (links) => create(projectId, links), view)
+        const results = await extendDeadlineDuring(request, HASHING_MS, creating)
         const count = (status: BulkLinkResult['status']) =>
           results.filter((result) => result.status === status).length
         return {
@@ -77,12 +82,15 @@ export const linkRoutes = ({
       body: await pageOf(query, (_page, part) => listLinks(db.pool, projectId, query, part), view),
     })),
     projectRoute(getLink, async ({ projectId, id }) => ({ body: view(await find(projectId, id)) })),
-    projectRoute(updateLinkOperation, async ({ projectId, id, body: patch, requireMatch }) => ({
-      body: view(await change({ projectId, id: requireId(id), patch, baseUrl, requireMatch })),
-    })),
+    projectRoute(updateLinkOperation, async ({ projectId, id, body: patch, requireMatch }) => {
+      const passwordHash = patch.password ? await passwords.hash(patch.password) : patch.password
+      const row = await change({ projectId, id: requireId(id), patch, passwordHash, baseUrl, requireMatch })
+      return { body: view(row) }
+    }),
     projectRoute(archiveLink, async ({ projectId, id, requireMatch }) => {
       const patch = { status: 'archived' } as const
-      await change({ projectId, id: requireId(id), patch, baseUrl, requireMatch })
+      const passwordHash = undefined
+      await change({ projectId, id: requireId(id), patch, passwordHash, baseUrl, requireMatch })
       return { status: 204 }
     }),
     projectRoute(getLinkQrCode, async ({ projectId, id, query: { format, size } }) => {

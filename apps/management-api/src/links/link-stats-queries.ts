@@ -24,16 +24,26 @@ const CONVERSIONS = `
   SELECT touch, currency, sum(conversions) AS conversions, sum(revenue) AS revenue FROM link.daily_conversions
   WHERE link_id = $1 AND day BETWEEN $2 AND $3 GROUP BY touch, currency HAVING sum(conversions) > 0 ORDER BY currency`
 
+const VARIANT_CONVERSIONS = `
+  SELECT variant, touch, currency, sum(conversions) AS conversions, sum(revenue) AS revenue
+  FROM link.daily_variant_conversions
+  WHERE link_id = $1 AND day BETWEEN $2 AND $3 GROUP BY variant, touch, currency
+  HAVING sum(conversions) > 0 ORDER BY currency`
+
 // One statement, so that all figures are from one snapshot.
 const STATS = `
   SELECT (SELECT coalesce(jsonb_agg(d), '[]') FROM (${DAYS}) d) AS days,
     (SELECT coalesce(jsonb_agg(b), '[]') FROM (${BREAKDOWNS}) b) AS breakdowns,
-    (SELECT coalesce(jsonb_agg(c), '[]') FROM (${CONVERSIONS}) c) AS conversions`
+    (SELECT coalesce(jsonb_agg(c), '[]') FROM (${CONVERSIONS}) c) AS conversions,
+    (SELECT coalesce(jsonb_agg(v), '[]') FROM (${VARIANT_CONVERSIONS}) v) AS variant_conversions,
+    (SELECT variant_keys FROM link.links WHERE id = $1) AS variant_keys`
 
 type Row = {
   days: { day: string; clicks: number; bot_clicks: number; unique_visitors: number }[]
-  breakdowns: { dimension: 'country' | 'device' | 'referrer'; value: string; clicks: number }[]
+  breakdowns: { dimension: 'country' | 'device' | 'referrer' | 'variant'; value: string; clicks: number }[]
   conversions: ConversionRow[]
+  variant_conversions: (ConversionRow & { variant: string })[]
+  variant_keys: string[] | null
 }
 type ConversionRow = {
   touch: 'first' | 'last'
@@ -61,7 +71,8 @@ export const readLinkStats = async (
   { from, to }: Period,
 ): Promise<LinkStatsView> => {
   const { rows } = await pool.query<Row>({ name: 'link-stats', text: STATS, values: [linkId, from, to] })
-  const { days, breakdowns, conversions } = rows[0] ?? { days: [], breakdowns: [], conversions: [] }
+  const [row = NO_ROW] = rows
+  const { days, breakdowns, conversions, variant_conversions: ofVariants } = row
   const byDay = days.map(({ day, clicks, bot_clicks, unique_visitors }) => ({
     day,
     clicks,
@@ -83,7 +94,20 @@ export const readLinkStats = async (
     devices: by('device').map(({ value: device, clicks }) => ({ device, clicks })),
     referrers: by('referrer').map(({ value: referrer, clicks }) => ({ referrer, clicks })),
     conversions: attributedConversions(conversions),
+    variants: (row.variant_keys ?? []).map((key) => ({
+      key,
+      clicks: by('variant').find(({ value }) => value === key)?.clicks ?? 0,
+      conversions: attributedConversions(ofVariants.filter(({ variant }) => variant === key)),
+    })),
   }
+}
+
+const NO_ROW: Row = {
+  days: [],
+  breakdowns: [],
+  conversions: [],
+  variant_conversions: [],
+  variant_keys: [],
 }
 
 const MAX_CAMPAIGNS = 100

@@ -4,12 +4,17 @@ import { shortUrlPrefix } from './link-view.ts'
 
 const refusedFields = (prefix: string, destination: string): string[] => {
   const checked = checkLink(
-    { destination, expiredUrl: destination, targets: [{ os: 'ios', destination }] },
+    {
+      destination,
+      expiredUrl: destination,
+      targets: [{ os: 'ios', destination }],
+      variants: [{ key: 'a', destination, weight: 1 }],
+    },
     prefix,
   )
   return 'errors' in checked ? checked.errors.map(({ field, message }) => `${field} ${message}`) : []
 }
-const EVERY_FIELD = ['destination', 'expiredUrl', 'targets.0.destination'].map(
+const EVERY_FIELD = ['destination', 'expiredUrl', 'variants.0.destination', 'targets.0.destination'].map(
   (field) => `${field} is a short link itself`,
 )
 
@@ -40,6 +45,7 @@ describe('checkLink with the domain of the installation', () => {
     'https://waymark.example/s/sale',
     'http://waymark.example/s/sale',
     'https://Waymark.example./s/sale',
+    'https://waymark.example/S/sale',
   ])('refuses %s', (destination) => expect(refusedFields(prefix, destination)).toEqual(EVERY_FIELD))
 
   it.each(['https://waymark.example/console/', 'https://waymark.example/sale'])('accepts %s', (destination) =>

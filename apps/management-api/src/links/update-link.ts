@@ -1,5 +1,6 @@
 import type { LinkPatch } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
+import { MAX_VARIANT_KEYS } from '@waymark/domain'
 import { invalid, requireFound, unprocessable } from '../http/validation.ts'
 import { writeTransaction } from '../http/write-transaction.ts'
 import { type LinkRow, lockLink, storeLink } from './link-queries.ts'
@@ -10,6 +11,8 @@ type LinkChange = {
   projectId: string
   id: string
   patch: LinkPatch
+  /** The hash of the new password. Undefined keeps the one that there is, null removes it. */
+  passwordHash: string | null | undefined
   baseUrl: string
   /** Called with the link before the change. */
   requireMatch: (current: unknown) => void
@@ -21,18 +24,30 @@ type LinkChange = {
  */
 export const updateLink = async (
   db: Database,
-  { projectId, id, patch, baseUrl, requireMatch }: LinkChange,
+  { projectId, id, patch, passwordHash, baseUrl, requireMatch }: LinkChange,
 ): Promise<LinkRow> =>
   writeTransaction(db, async (client) => {
-    const current = toLinkView(requireFound(await lockLink(client, projectId, id)), baseUrl)
+    const row = requireFound(await lockLink(client, projectId, id))
+    const current = toLinkView(row, baseUrl)
     requireMatch(current)
-    const { status, ...values } = { ...current, ...patch }
+    const changed = { ...current, ...patch }
     // What earlier versions accepted must not keep a link from being paused or archived.
     const isOnlyStatus = Object.keys(patch).every((name) => name === 'status')
-    const checked = checkLink(values, shortUrlPrefix(current.domain, baseUrl))
+    const checked = checkLink(changed, shortUrlPrefix(current.domain, baseUrl))
     if ('errors' in checked && !isOnlyStatus) throw invalid(checked.errors)
-    return await storeLink(client, id, { ...values, status }).catch(refuseTaken)
+    const values = 'errors' in checked ? current : checked.values
+    const variantKeys = [...new Set([...row.variant_keys, ...values.variants.map(({ key }) => key)])]
+    if (variantKeys.length > MAX_VARIANT_KEYS) throw tooManyKeys(row.variant_keys)
+    const stored = { ...values, status: changed.status, passwordHash, variantKeys }
+    return await storeLink(client, id, stored).catch(refuseTaken)
   })
+
+const tooManyKeys = (known: readonly string[]) =>
+  unprocessable(
+    'variants',
+    'maxKeys',
+    `would have had more than ${MAX_VARIANT_KEYS} different keys; use one of ${known.join(', ')} again`,
+  )
 
 const refuseTaken = (error: unknown): never => {
   const { code, constraint } = error as { code?: unknown; constraint?: unknown }

@@ -65,6 +65,30 @@ export const readProfiles = async (
   return rows.map(view)
 }
 
+const MERGES = `
+  SELECT id, merged_into AS "mergedInto" FROM ingest.profiles
+  WHERE project_id = $1 AND id = ANY ($2::uuid[]) AND merged_into IS NOT NULL`
+
+/** Names the present profile of each event: the one that its own profile was merged into, if it was. */
+export const withPresentProfiles = async <T extends { profileId: string | null }>(
+  pool: Pool,
+  projectId: string,
+  events: readonly T[],
+): Promise<T[]> => {
+  const ids = [...new Set(events.flatMap(({ profileId }) => profileId ?? []))]
+  if (ids.length === 0) return [...events]
+  const { rows } = await pool.query<{ id: string; mergedInto: string }>({
+    name: 'read-merges-of-events',
+    text: MERGES,
+    values: [projectId, ids],
+  })
+  const merges = new Map(rows.map(({ id, mergedInto }) => [id, mergedInto]))
+  return events.map((event) => ({
+    ...event,
+    profileId: event.profileId && (merges.get(event.profileId) ?? event.profileId),
+  }))
+}
+
 const view = (row: Row): ProfileView => ({
   id: row.id,
   userId: row.user_id,

@@ -1,5 +1,5 @@
 import type { ProfileQuery, ProfileView } from '@waymark/contracts'
-import { type EventFilter, fulfils, type PropertyRef } from '@waymark/domain'
+import { type EventFilter, fulfils, type PropertyRef, valueAt } from '@waymark/domain'
 import type { Pool } from 'pg'
 import { readFiltersOfQuery } from '../analytics/read-filters.ts'
 import type { QueryStore } from '../analytics/run-queries.ts'
@@ -85,16 +85,8 @@ export const searchProfiles = async (
 
 type FoundProfile = { id: string; profile: ProfileView | null }
 
-const traitOf = (traits: ProfileView['traits'], ref: PropertyRef): unknown => {
-  if (ref.source !== 'traits') return undefined
-  return ref.path.reduce<unknown>(
-    (value, key) =>
-      typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-        ? (value as Record<string, unknown>)[key]
-        : undefined,
-    traits,
-  )
-}
+const traitOf = (traits: ProfileView['traits'], ref: PropertyRef): unknown =>
+  ref.source === 'traits' ? valueAt(traits, ref.path) : undefined
 
 /** The profiles with an id: of the user, of the visitor, or their own. */
 const findById = async (pool: Pool, projectId: string, id: string): Promise<ProfileView[]> => {

@@ -23,6 +23,7 @@ const DELETE_RESOURCES = [
   ['link', 'DELETE FROM link.daily_counts WHERE link_id = ANY($1::uuid[])'],
   ['link', 'DELETE FROM link.daily_breakdowns WHERE link_id = ANY($1::uuid[])'],
   ['link', 'DELETE FROM link.daily_conversions WHERE link_id = ANY($1::uuid[])'],
+  ['link', 'DELETE FROM link.daily_variant_conversions WHERE link_id = ANY($1::uuid[])'],
   ['link', 'DELETE FROM link.links WHERE id = ANY($1::uuid[])'],
   [
     'pool',

@@ -66,7 +66,9 @@ const addDemoData = async (
   for (const definition of resources.definitions)
     await ensure(`eventDefinition:${definition.name}`, 'event-definitions', definition)
   const poolId = await ensure('pool:welcome', 'coupon-pools', resources.pool)
-  const decisionId = await ensure('decision:banner', 'decisions', resources.decision)
+  const { decision, revenue } = resources
+  const metrics = [...decision.metrics, { ...revenue, selectorId: orders }]
+  const decisionId = await ensure('decision:banner', 'decisions', { ...decision, metrics })
   const status = mailsToFiles ? 'active' : 'draft'
   await ensure('emailTrigger:thanks', 'email-triggers', { ...resources.trigger, status })
   await ensure('suppression:one', 'suppressions', resources.suppression)
@@ -76,7 +78,7 @@ const addDemoData = async (
   await ensure('dashboard:shop', 'dashboards', { name: 'Shop', insightIds })
 
   const shoppers = createShoppers()
-  const { key } = resources.decision
+  const { key } = decision
   const variants = new Map<string, string>()
   for (const { visitorId } of shoppers) {
     const { answer } = await api.post<{ answer: { variant: string } }>(`decisions/${key}/preview`, {

@@ -78,11 +78,10 @@ export const resources = {
         ],
       },
     ],
-    metrics: [
-      { key: 'Ordered', eventName: 'order_placed', kind: 'count', goal: 'up' },
-      { key: 'Revenue', eventName: 'order_placed', property: 'properties.total', kind: 'sum', goal: 'up' },
-    ],
+    metrics: [{ key: 'Ordered', eventName: 'order_placed', kind: 'count', goal: 'up' }],
   },
+  /** The metric of the decision that needs the id of the selector of orders. */
+  revenue: { key: 'Revenue', kind: 'sum', goal: 'up' },
   trigger: {
     name: 'Thank you for an order',
     eventName: 'order_placed',

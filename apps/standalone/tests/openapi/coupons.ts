@@ -83,7 +83,7 @@ export const couponExamples: Example[] = [
   {
     operation: redeemCoupon,
     good: async (world) => ({
-      body: { code: (await sharedPool(world)).code, userId: 'u', ...aCart, otherCodes: ['UNKNOWN-CODE'] },
+      body: { codes: [(await sharedPool(world)).code], userId: 'u', orderId: randomUUID(), ...aCart },
     }),
     others: {
       404: () => ({ body: { code: randomUUID() } }),

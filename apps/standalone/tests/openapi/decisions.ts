@@ -2,25 +2,40 @@ import { randomUUID } from 'node:crypto'
 import {
   activateDecision,
   archiveDecision,
+  cancelScheduledChange,
   createDecision,
+  createEnvironment,
+  createSegment,
   decide,
+  deleteEnvironment,
+  deleteSegment,
   evaluateFlag,
   evaluateFlags,
   getDecision,
   getDecisionHistory,
   getDecisionResults,
   getDecisionStats,
+  getDecisionVersion,
+  getSegment,
   listDecisions,
+  listEnvironments,
+  listScheduledChanges,
+  listSegments,
   type Operation,
   pauseDecision,
   previewDecision,
+  previewSegment,
   replaceDecision,
   reportExposures,
+  restoreDecision,
   rollbackDecision,
+  scheduleChange,
+  streamFlagChanges,
   updateDecision,
+  updateSegment,
 } from '@waymark/contracts'
 import { eventually } from '@waymark/testing'
-import type { Example } from './example.ts'
+import { type Example, stringIn } from './example.ts'
 import type { Call, World } from './world.ts'
 
 const parts = () => ({
@@ -39,10 +54,48 @@ const newDecision = async ({ call }: World, more: object = {}) => {
   await call(createDecision, { body })
   return { key: body.key }
 }
+const condition = { filters: [{ property: 'traits.plan', op: 'eq', value: 'pro' }] }
+const aSegment = () => ({ key: `segment-${randomUUID()}`, name: 'Regulars', condition })
+const newSegment = async ({ call }: World) => {
+  const body = aSegment()
+  await call(createSegment, { body })
+  return { key: body.key }
+}
+/** A segment that a rule refers to. */
+const usedSegment = async (world: World) => {
+  const params = await newSegment(world)
+  await newDecision(world, { rules: [{ condition: { segment: params.key }, variant: 'on' }] })
+  return { params }
+}
 const archived = async (world: World) => {
   const params = await newDecision(world)
   await world.call(archiveDecision, { params })
   return params
+}
+/** A change in an hour. */
+const later = (change: object = {}) => ({
+  at: new Date(Date.now() + 3_600_000).toISOString(),
+  change: { status: 'active', ...change },
+})
+const onScheduled = async (world: World): Promise<Call> => {
+  const params = await newDecision(world)
+  const { body } = await world.call(scheduleChange, { params, body: later() })
+  return { params: { ...params, id: stringIn(body, 'id') } }
+}
+/** A decision whose first version depends on another one, which is archived now. */
+const changedFromArchived = async (world: World) => {
+  const other = await newDecision(world)
+  const prerequisites = [{ decision: other.key, variants: ['on'] }]
+  const params = await newDecision(world, { rules: [{ variant: 'on', prerequisites }] })
+  await world.call(updateDecision, { params, body: { rules: [] } })
+  await world.call(archiveDecision, { params: other })
+  return params
+}
+/** Other requests may have created as many as a project may have. */
+const deleteOwnEnvironments = async ({ call }: World) => {
+  const { body } = await call(listEnvironments)
+  for (const { key, builtIn } of (body as { environments: { key: string; builtIn: boolean }[] }).environments)
+    if (!builtIn) await call(deleteEnvironment, { params: { key } })
 }
 /** A decision that every process applies. */
 const knownDecision = async (world: World) => {
@@ -70,6 +123,7 @@ export const decisionExamples: Example[] = [
     goesOn: true,
   },
   { operation: evaluateFlags, good: () => ({ body: someone }), goesOn: true },
+  { operation: streamFlagChanges, good: () => ({}), goesOn: true },
   {
     operation: reportExposures,
     good: async (world) => {
@@ -77,6 +131,23 @@ export const decisionExamples: Example[] = [
       return { body: { exposures: [{ key, variant: 'on', visitorId: 'v' }] } }
     },
     goesOn: true,
+  },
+  { operation: listEnvironments, good: () => ({}) },
+  {
+    operation: createEnvironment,
+    good: async (world) => {
+      await deleteOwnEnvironments(world)
+      return { body: { key: 'preview' } }
+    },
+  },
+  {
+    operation: deleteEnvironment,
+    good: async (world) => {
+      await deleteOwnEnvironments(world)
+      await world.call(createEnvironment, { body: { key: 'short-lived' } })
+      return { params: { key: 'short-lived' } }
+    },
+    others: { 409: () => ({ params: { key: 'staging' } }) },
   },
   { operation: createDecision, good: () => ({ body: aDecision() }) },
   { operation: listDecisions, good: () => ({ query: { limit: '2', status: 'draft' } }) },
@@ -87,11 +158,56 @@ export const decisionExamples: Example[] = [
   onOne(pauseDecision, {}, true),
   onOne(archiveDecision, {}, true),
   onOne(getDecisionHistory),
+  {
+    operation: getDecisionVersion,
+    good: async (world) => ({ params: { ...(await newDecision(world)), version: '1' } }),
+  },
+  {
+    operation: restoreDecision,
+    good: async (world) => ({ params: { ...(await newDecision(world)), version: '1' } }),
+    others: {
+      409: async (world) => ({ params: { ...(await archived(world)), version: '1' } }),
+      422: async (world) => ({ params: { ...(await changedFromArchived(world)), version: '1' } }),
+    },
+  },
   onOne(rollbackDecision, { body: { version: 1 } }, true),
+  {
+    operation: scheduleChange,
+    good: async (world) => ({ params: await newDecision(world), body: later() }),
+    others: {
+      409: async (world) => ({ params: await archived(world), body: later() }),
+      412: async (world) => ({ params: await newDecision(world), body: later({ version: 7 }) }),
+    },
+  },
+  onOne(listScheduledChanges, { query: { limit: '2', status: 'pending' } }),
+  {
+    operation: cancelScheduledChange,
+    good: (world) => onScheduled(world),
+    others: {
+      409: async (world) => {
+        const call = await onScheduled(world)
+        await world.call(cancelScheduledChange, call)
+        return call
+      },
+    },
+  },
   onOne(previewDecision, { body: { visitorId: 'v', context: { plan: 'pro' } } }),
   onOne(getDecisionResults, { query: { history: 'true' } }),
   {
     ...onOne(getDecisionStats),
     others: { 422: async (world) => ({ params: await newDecision(world), query: { selectorId: 'none' } }) },
   },
+  { operation: createSegment, good: () => ({ body: aSegment() }) },
+  { operation: listSegments, good: () => ({ query: { limit: '2' } }) },
+  { operation: getSegment, good: async (world) => ({ params: await newSegment(world) }) },
+  {
+    operation: updateSegment,
+    good: async (world) => ({ params: await newSegment(world), body: { name: 'Regular customers' } }),
+  },
+  {
+    operation: deleteSegment,
+    good: async (world) => ({ params: await newSegment(world) }),
+    others: { 409: usedSegment },
+  },
+  { operation: previewSegment, good: () => ({ body: { condition } }) },
 ]

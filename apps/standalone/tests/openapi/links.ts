@@ -14,6 +14,7 @@ import {
   listLinks,
   type Operation,
   resolveLink,
+  unlockLink,
   updateLink,
   updateLinkDomain,
   verifyLinkDomain,
@@ -51,9 +52,17 @@ const exhausted = async (world: World, operation: Operation, given: Call): Promi
   return given
 }
 
+const PASSWORD = 'open sesame'
+const withPassword = async (world: World, password: string): Promise<Call> => ({
+  params: { code: (await newLink(world, { password: PASSWORD })).code },
+  key: null,
+  body: `${new URLSearchParams({ password })}`,
+  headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+})
+
 /** A link that is no longer active. */
-const ended = async (world: World, status: 'paused' | 'archived') => {
-  const { id, code } = await newLink(world)
+const ended = async (world: World, status: 'paused' | 'archived', values: object = {}) => {
+  const { id, code } = await newLink(world, values)
   await world.call(updateLink, { params: { id }, body: { status } })
   return { params: { code } }
 }
@@ -63,6 +72,16 @@ export const linkExamples: Example[] = [
     operation: resolveLink,
     good: async (world) => ({ params: { code: (await newLink(world)).code } }),
     others: {
+      200: async (world) => ({
+        params: { code: (await newLink(world, { og: { title: 'Sale' } })).code },
+        headers: { 'User-Agent': 'WhatsApp/2.23.20.0' },
+      }),
+      403: {
+        password_required: async (world) => {
+          const { code } = await newLink(world, { password: PASSWORD })
+          return { params: { code } }
+        },
+      },
       410: {
         paused: (world) => ended(world, 'paused'),
         archived: (world) => ended(world, 'archived'),
@@ -79,6 +98,29 @@ export const linkExamples: Example[] = [
           })
           return click
         },
+      },
+    },
+  },
+  {
+    operation: unlockLink,
+    good: (world) => withPassword(world, PASSWORD),
+    others: {
+      403: { wrong_password: (world) => withPassword(world, 'open barley') },
+      404: async (world) => ({ ...(await withPassword(world, PASSWORD)), params: { code: 'unknown' } }),
+      405: async (world) => ({
+        ...(await withPassword(world, PASSWORD)),
+        params: { code: (await newLink(world)).code },
+      }),
+      410: {
+        paused: async (world) => ({
+          ...(await withPassword(world, PASSWORD)),
+          params: (await ended(world, 'paused', { password: PASSWORD })).params,
+        }),
+      },
+      429: async (world) => {
+        const call = await withPassword(world, 'open barley')
+        for (let n = 1; n <= 5; n += 1) await world.call(unlockLink, call)
+        return call
       },
     },
   },

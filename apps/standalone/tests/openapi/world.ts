@@ -18,7 +18,13 @@ import { createDirectoryTransport, type MailTransport } from '@waymark/email-con
 import { quotasConfig } from '@waymark/management-api'
 import { ensureDemoProject } from '@waymark/project-config'
 import { createScope, embeddedPlatform, limitsConfig, readConfig, startService } from '@waymark/service-kit'
-import { anIngestRecord, createMemoryLog, createTestDatabase, startTcpProxy } from '@waymark/testing'
+import {
+  anIngestRecord,
+  createMemoryLog,
+  createTestDatabase,
+  eventually,
+  startTcpProxy,
+} from '@waymark/testing'
 import { webhookConfig } from '@waymark/webhook-dispatcher'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
@@ -176,48 +182,45 @@ export const startWorld = async (limit: number): Promise<World> => {
   const { prisma } = platform.db
   // Its requests count towards the limits of the deployment.
   await prisma.apiKey.updateMany({ where: { projectId }, data: { requestsPerMinute: null } })
-  const other = await prisma.project.create({
-    data: {
-      id: crypto.randomUUID(),
-      name: 'Someone else’s',
-      tenant: { create: { id: crypto.randomUUID(), name: 'Someone else' } },
-    },
-  })
+  /** A project of a new tenant. On a busy machine, a transaction may fail because it does not begin within 1.5 s. */
+  const newProject = (name: string, tenant: string) =>
+    eventually('the project is created', () =>
+      prisma.project.create({
+        data: {
+          id: crypto.randomUUID(),
+          name,
+          tenant: { create: { id: crypto.randomUUID(), name: tenant } },
+        },
+      }),
+    )
+  const other = await newProject('Someone else’s', 'Someone else')
 
   // Inserted into the database, because registration and sign-in are limited.
   const passwordHash = await hashPassword(PASSWORD)
   const signIn = async (as?: { projectId: string }): Promise<SignedIn> => {
     const { token, hash } = generateToken()
     const now = Date.now()
-    const project =
-      as?.projectId ??
-      (
-        await prisma.project.create({
-          data: {
-            id: crypto.randomUUID(),
-            name: 'Their own',
-            tenant: { create: { id: crypto.randomUUID(), name: 'Their own' } },
-          },
-        })
-      ).id
-    const user = await prisma.user.create({
-      data: {
-        id: crypto.randomUUID(),
-        email: `${crypto.randomUUID()}@example.com`,
-        name: 'Grace',
-        passwordHash,
-        memberships: { create: { projectId: project, role: as ? 'viewer' : 'owner' } },
-        sessions: {
-          create: {
-            id: crypto.randomUUID(),
-            tokenHash: new Uint8Array(hash),
-            lastSeenAt: new Date(now),
-            expiresAt: new Date(now + SESSION_MS),
+    const project = as?.projectId ?? (await newProject('Their own', 'Their own')).id
+    const user = await eventually('the user is created', () =>
+      prisma.user.create({
+        data: {
+          id: crypto.randomUUID(),
+          email: `${crypto.randomUUID()}@example.com`,
+          name: 'Grace',
+          passwordHash,
+          memberships: { create: { projectId: project, role: as ? 'viewer' : 'owner' } },
+          sessions: {
+            create: {
+              id: crypto.randomUUID(),
+              tokenHash: new Uint8Array(hash),
+              lastSeenAt: new Date(now),
+              expiresAt: new Date(now + SESSION_MS),
+            },
           },
         },
-      },
-      include: { sessions: true },
-    })
+        include: { sessions: true },
+      }),
+    )
     return {
       headers: { Cookie: `waymark_session=${token}`, Origin: `http://localhost:${port}` },
       userId: user.id,

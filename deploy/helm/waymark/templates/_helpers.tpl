@@ -145,6 +145,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $from := first (first .object.spec.ingress).from }}
 {{- $_ := set $from.namespaceSelector.matchLabels "kubernetes.io/metadata.name" $namespace }}
 {{- end }}
+{{- with get (dict "mail" $policies.mail "archive" $policies.archive) .object.metadata.name }}
+{{- $rule := first $.object.spec.egress }}
+{{- $_ := set $rule "ports" .ports }}
+{{- if .cidrs }}{{ $_ := set $rule "to" (include "waymark.egress" . | fromYaml).to }}{{ end }}
+{{- end }}
 {{- end }}
 
 {{/* A rule of a NetworkPolicy for the `ports` of all `cidrs`, as YAML. */}}

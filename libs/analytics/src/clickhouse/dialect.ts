@@ -58,6 +58,10 @@ export const clickhouseDialect: Dialect = {
     `bitOr(bitShiftLeft(toUInt256((${ms}) * 16 + ${rank}), 128), toUInt256(toUInt128(${uuid})))`,
   lastMoment: 'bitShiftLeft(toUInt256(1), 255)',
   epochMs: (time) => `toUnixTimestamp64Milli(${time})`,
+  md5: (text) => `lower(hex(MD5(${text})))`,
+  lower: (text) => `lowerUTF8(${text})`,
+  // Names the value once, because the length of a statement is limited.
+  isOneOf: (value, others) => `${value} IN (${others.join(', ')})`,
   contains: (text, part) => `position(${text}, ${part}) > 0`,
   startsWith: (text, part) => `startsWith(${text}, ${part})`,
   quantile: (value, share) => `quantileExactInclusive(${share})(${value})`,

@@ -15,7 +15,7 @@ export const createDatabase = (layout: ClickHouseLayout): string =>
   `CREATE DATABASE IF NOT EXISTS {name:Identifier} ${onClusterOf(layout)}`
 
 /**
- * The migrations; the version of a database is the number of applied ones.
+ * The migrations. All of them run each time, so that each must be repeatable.
  * Of the rows with the same sorting key, the one with the highest precedence counts. For events the server's clock
  * decides, so that a repeated event does not replace the stored one.
  */

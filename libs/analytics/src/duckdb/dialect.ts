@@ -66,6 +66,10 @@ export const duckdbDialect: Dialect = {
   moment: (ms, rank, uuid) => `row((${ms}) * 16 + ${rank}, ${uuid})`,
   lastMoment: `row(9223372036854775807, '00000000-0000-0000-0000-000000000000'::UUID)`,
   epochMs: (time) => `epoch_ms(${time})`,
+  md5: (text) => `md5(${text})`,
+  lower: (text) => `lower(${text})`,
+  // Not by IN, for which DuckDB makes a join of each list, with a hash table of megabytes.
+  isOneOf: (value, others) => `(${others.map((other) => `${value} = ${other}`).join(' OR ')})`,
   contains: (text, part) => `contains(${text}, ${part})`,
   startsWith: (text, part) => `starts_with(${text}, ${part})`,
   quantile: (value, share) => `quantile_cont(${value}, ${share})`,

@@ -211,8 +211,11 @@ const runUntil = async <T>(
     if (signal.aborted) connection.interrupt()
   }, INTERRUPT_INTERVAL_MS)
   try {
-    const reader = await connection.runAndReadAll(text, bindings, typesOf(bindings))
-    return reader.getRowObjectsJS() as T[]
+    const result = await connection.run(text, bindings, typesOf(bindings))
+    // In parts, because a large answer would delay other requests.
+    const rows: T[] = []
+    for await (const part of result.yieldRowObjectJs()) rows.push(...(part as T[]))
+    return rows
   } finally {
     clearInterval(interrupting)
   }

@@ -46,17 +46,24 @@ export const createConditions = (dialect: Dialect, parameters: Parameters) => {
     }
   }
 
-  const equals = (value: JsonMember, wanted: ScalarValue): string => {
-    if (typeof wanted === 'number') return `${value.number} = ${parameters.number(wanted)}`
-    const isType = typeof wanted === 'boolean' ? value.isBoolean : value.isText
-    return `(${value.text} = ${parameters.text(`${wanted}`)} AND ${isType})`
-  }
+  const isOneOf = (value: JsonMember, wanted: readonly ScalarValue[]): string =>
+    [...Map.groupBy(wanted, (one) => typeof one)]
+      .map(([type, ones]) => {
+        if (type === 'number')
+          return dialect.isOneOf(
+            value.number,
+            ones.map((one) => parameters.number(Number(one))),
+          )
+        const texts = ones.map((one) => parameters.text(`${one}`))
+        return `(${dialect.isOneOf(value.text, texts)} AND ${type === 'boolean' ? value.isBoolean : value.isText})`
+      })
+      .join(' OR ')
   const test = (filter: EventFilter, value: JsonMember): string => {
     switch (filter.test) {
       case 'exists':
         return value.exists
       case 'in':
-        return `(${filter.values.map((wanted) => equals(value, wanted)).join(' OR ')})`
+        return `(${isOneOf(value, filter.values)})`
       case 'contains':
         return `(${dialect.contains(value.text, parameters.text(filter.value))} AND ${value.isText})`
       case 'starts_with':

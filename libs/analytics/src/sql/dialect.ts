@@ -55,7 +55,13 @@ export type Dialect = {
   lastMoment: string
   /** A time column in ms. */
   epochMs(time: string): string
+  /** Whether a value is one of at least one other. */
+  isOneOf(value: string, others: readonly string[]): string
   contains(text: string, part: string): string
+  /** The MD5 hash of a text, in hexadecimal digits. */
+  md5(text: string): string
+  /** A text in lower case, in every script. */
+  lower(text: string): string
   startsWith(text: string, part: string): string
   quantile(value: string, share: number): string
   /** Joins each row with its conversions, as `conversion`. */

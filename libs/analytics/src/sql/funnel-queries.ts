@@ -28,13 +28,17 @@ export const measureFunnel = async (
   const { steps, windowMs, breakdown, maxGroups, order } = query
   const places = steps.map((_, place) => place)
   const later = places.slice(1)
-  const times = places.map((place) => `t${place}`).join(', ')
+  const times = places.map((place) => `t${place}`)
+  const labels = breakdown ? ['label'] : []
+  const lastMoment = hasDistinctNames(query) ? LAST_RANKED_TIME : dialect.lastMoment
+  const begins = `is0 AND t >= ${query.from} AND t < ${query.to}`
   const attempts =
     order === 'ordered'
-      ? inOrder(steps.length, hasDistinctNames(query) ? LAST_RANKED_TIME : dialect.lastMoment)
-      : inAnyOrder(steps.length, windowMs)
+      ? inOrder(steps.length, begins, labels, lastMoment)
+      : inAnyOrder(steps.length, begins, labels, windowMs)
   const reached = later.toReversed().map((place) => `WHEN t${place} <= t0 + ${windowMs} THEN ${place + 1}`)
-  const columns = ['level', ...places.map((place) => `t${place}`)]
+  const columns = ['level', ...times]
+  const ranking = ['level DESC', 't0', ...labels, ...times.slice(1)]
   const grouping = { grouped: breakdown !== undefined, rank: 'count(*)', maxGroups }
   const people = places.map((place) => `count(*) FILTER (WHERE level > ${place}) AS people${place}`)
   const medians = later.map((place) => {
@@ -45,12 +49,11 @@ export const measureFunnel = async (
     WITH step_events ${dialect.materialized} (${stepEvents(dialect, query, parameters)}),
     attempts AS (${attempts}),
     begun AS (
-      SELECT person, label, ${times}, CASE ${reached.join(' ')} ELSE 1 END AS level FROM attempts
-      WHERE t0 >= ${query.from} AND t0 < ${query.to}
+      SELECT *, CASE ${reached.join(' ')} ELSE 1 END AS level FROM attempts
     ),
     best ${dialect.materialized} (
-      SELECT label, ${times}, level FROM begun
-      QUALIFY row_number() OVER (PARTITION BY person ORDER BY level DESC, t0, label) = 1
+      SELECT ${[...labels, ...times].join(', ')}, level FROM begun
+      QUALIFY row_number() OVER (PARTITION BY person ORDER BY ${ranking.join(', ')}) = 1
     ),
     ${labelledRows(dialect, 'best', columns, grouping).join(', ')}
     SELECT label AS "group", other, ${[...people, ...medians].join(', ')} FROM labelled GROUP BY label, other`
@@ -73,7 +76,7 @@ export const measureFunnel = async (
 const hasDistinctNames = ({ steps }: FunnelQuery): boolean =>
   new Set(steps.map(({ eventName }) => eventName)).size === steps.length
 
-/** The events of all steps with their person, time in ms, moment, label, and one flag for each step that they are. */
+/** The events of all steps with their person, time in ms, moment, label if any, and a flag for each step. */
 const stepEvents = (dialect: Dialect, query: FunnelQuery, parameters: Parameters): string => {
   const { projectId, from, to, windowMs, steps, breakdown } = query
   const { allOf, textOf } = createConditions(dialect, parameters)
@@ -82,6 +85,7 @@ const stepEvents = (dialect: Dialect, query: FunnelQuery, parameters: Parameters
       `(e.event_name = ${parameters.text(eventName)} AND ${allOf(filters)}) AS is${place}`,
   )
   const names = new Set(steps.map(({ eventName }) => eventName))
+  const hasFilters = steps.some(({ filters }) => filters.length > 0)
   const refs = steps.flatMap(({ filters }) => filters.map(({ property }) => property))
   const range = { projectId, from, to: to + windowMs + 1 }
   const source = eventsFrom(dialect, range, parameters, {
@@ -89,48 +93,57 @@ const stepEvents = (dialect: Dialect, query: FunnelQuery, parameters: Parameters
     traits: needsTraits([breakdown, ...refs]),
   })
   const firstStep = `CASE ${steps.map((_, place) => `WHEN is${place} THEN ${place}`).join(' ')} ELSE 0 END`
-  const moment = hasDistinctNames(query)
-    ? `t * ${RANKS} + ${firstStep}`
-    : dialect.moment('t', firstStep, 'event_key')
+  // These rows are kept in memory or on disk, so they have nothing that the query does not need.
+  const label = breakdown ? [`${textOf(breakdown)} AS label`] : []
+  const [moment, key] = hasDistinctNames(query)
+    ? [`t * ${RANKS} + ${firstStep}`, []]
+    : [dialect.moment('t', firstStep, 'event_key'), ['e.event_key AS event_key']]
+  const columns = [`${PERSON} AS person`, `${dialect.epochMs('e."time"')} AS t`, ...label, ...key, ...flags]
   return `
     SELECT *, ${moment} AS moment FROM (
-      SELECT ${PERSON} AS person, ${dialect.epochMs('e."time"')} AS t, e.event_key AS event_key,
-        ${breakdown ? textOf(breakdown) : dialect.nullText} AS label, ${flags.join(', ')}
+      SELECT ${columns.join(', ')}
       ${source} AND e.event_name IN (${[...names].map((name) => parameters.text(name)).join(', ')})
-    ) AS flagged
-    WHERE person IS NOT NULL AND (${steps.map((_, place) => `is${place}`).join(' OR ')})`
+        AND e.profile_id IS NOT NULL
+    ) AS flagged ${hasFilters ? `WHERE ${steps.map((_, place) => `is${place}`).join(' OR ')}` : ''}`
 }
 
 /**
- * For each event of the first step, the time of the earliest event of each later step, each after the one before; NULL
- * when there is none.
+ * For each event of the first step that `begins` in the range, the time of the earliest event of each later step, each
+ * after the one before; NULL when there is none.
  */
-const inOrder = (count: number, lastMoment: string): string => {
+const inOrder = (count: number, begins: string, labels: readonly string[], lastMoment: string): string => {
   const later = Array.from({ length: count - 1 }, (_, place) => place + 1)
+  const columns = ['person', ...labels]
   const joins = later.map((place) => {
     const before = place === 1 ? 's0.moment' : `coalesce(s${place - 1}.moment, ${lastMoment})`
     return `ASOF LEFT JOIN (SELECT person, t, moment FROM step_events WHERE is${place}) AS s${place}
       ON s${place}.person = s0.person AND s${place}.moment > ${before}`
   })
   return `
-    SELECT s0.person AS person, s0.label AS label, s0.t AS t0, ${later.map((place) => `s${place}.t AS t${place}`).join(', ')}
-    FROM (SELECT person, label, t, moment FROM step_events WHERE is0) AS s0 ${joins.join(' ')}`
+    SELECT ${columns.map((column) => `s0.${column} AS ${column}`).join(', ')}, s0.t AS t0,
+      ${later.map((place) => `s${place}.t AS t${place}`).join(', ')}
+    FROM (SELECT ${columns.join(', ')}, t, moment FROM step_events WHERE ${begins}) AS s0 ${joins.join(' ')}`
 }
 
-/** For each event of the first step, whether each other step happens within the window after it, in any order. */
-const inAnyOrder = (count: number, windowMs: number): string => {
+/**
+ * For each event of the first step that `begins` in the range, whether each other step happens within the window after
+ * it, in any order.
+ */
+const inAnyOrder = (count: number, begins: string, labels: readonly string[], windowMs: number): string => {
   const later = Array.from({ length: count - 1 }, (_, place) => place + 1)
-  const done = later.map(
-    (place) => `max(CASE WHEN is${place} THEN 1 ELSE 0 END) OVER (
+  // Without the event itself, which is the first step.
+  const done = later.map((place) => {
+    const counted = `CASE WHEN is${place} THEN 1 ELSE 0 END`
+    return `sum(${counted}) OVER (
       PARTITION BY person ORDER BY t RANGE BETWEEN CURRENT ROW AND ${windowMs} FOLLOWING
-    ) AS done${place}`,
-  )
+    ) - ${counted} AS done${place}`
+  })
   // A step counts once all previous steps have happened, in any order.
   const times = later.map((place) => {
-    const all = later.filter((other) => other <= place).map((other) => `done${other} = 1`)
+    const all = later.filter((other) => other <= place).map((other) => `done${other} > 0`)
     return `CASE WHEN ${all.join(' AND ')} THEN t ELSE ${NEVER} END AS t${place}`
   })
   return `
-    SELECT person, label, t AS t0, ${times.join(', ')}
-    FROM (SELECT person, label, t, is0, ${done.join(', ')} FROM step_events) AS looked_ahead WHERE is0`
+    SELECT ${['person', ...labels].join(', ')}, t AS t0, ${times.join(', ')}
+    FROM (SELECT *, ${done.join(', ')} FROM step_events) AS looked_ahead WHERE ${begins}`
 }

@@ -1,7 +1,8 @@
-import type { PropertyRef } from '@waymark/domain'
+import { fulfils, type PropertyRef } from '@waymark/domain'
 import type { ProfilesQuery } from '../store.ts'
 import { createConditions } from './condition-queries.ts'
 import type { Database } from './dialect.ts'
+import { END, eventsFrom, PERSON, peopleWithTraits } from './table-queries.ts'
 
 const EMAIL: PropertyRef = { source: 'traits', path: ['email'] }
 
@@ -13,19 +14,27 @@ export const findProfiles = async (
   const parameters = dialect.parameters()
   const { allOf, textOf } = createConditions(dialect, parameters)
   const id = dialect.sortable('person.profile_id')
-  const conditions = [
-    `person.project_id = ${parameters.projectId(projectId)}`,
-    'person.merged_into IS NULL',
-    allOf(filters),
-  ]
+  const conditions = [allOf(filters)]
   if (email !== undefined) {
-    const prefix = `lower(${parameters.text(email)})`
-    conditions.push(dialect.startsWith(`lower(${textOf(EMAIL)})`, prefix))
+    const prefix = dialect.lower(parameters.text(email))
+    conditions.push(dialect.startsWith(dialect.lower(textOf(EMAIL)), prefix))
   }
   if (below !== undefined) conditions.push(`${id} < ${dialect.sortable(parameters.uuid(below))}`)
+  const known = peopleWithTraits(dialect, projectId, parameters)
+  // If people without traits match, everyone who has only events may.
+  const isForAnyone = email === undefined && filters.every((filter) => fulfils(undefined, filter))
+  const events = { projectId, from: 0, to: END, includeBots: true }
+  const people = isForAnyone
+    ? `
+      SELECT coalesce(seen.id, known.profile_id) AS profile_id, coalesce(known.traits, '{}') AS traits
+      FROM (
+        SELECT DISTINCT ${PERSON} AS id ${eventsFrom(dialect, events, parameters, { people: true })}
+          AND e.profile_id IS NOT NULL
+      ) AS seen FULL JOIN (${known}) AS known ON known.profile_id = seen.id`
+    : known
   const rows = await run<{ profile_id: string }>(
     projectId,
-    `SELECT ${dialect.asText('person.profile_id')} AS profile_id FROM ${dialect.profiles} AS person
+    `SELECT ${dialect.asText('person.profile_id')} AS profile_id FROM (${people}) AS person
      WHERE ${conditions.join(' AND ')} ORDER BY ${id} DESC LIMIT ${limit}`,
     parameters.bindings,
   )

@@ -42,7 +42,7 @@ export const listPropertyValues = async (
   const matching =
     contains === undefined
       ? ''
-      : `AND ${dialect.contains('lower(value)', `lower(${parameters.text(contains)})`)}`
+      : `AND ${dialect.contains(dialect.lower('value'), dialect.lower(parameters.text(contains)))}`
   const text = `
     WITH sample AS (
       SELECT ${dialect.asText(textOf(property))} AS value ${from} ORDER BY e."time" DESC LIMIT ${SAMPLED_EVENTS}

@@ -5,6 +5,7 @@ import { measurePaths } from './path-queries.ts'
 import { findProfiles } from './profile-queries.ts'
 import { listProperties, listPropertyValues } from './property-queries.ts'
 import { measureRetention } from './retention-queries.ts'
+import { measureSegment } from './segment-queries.ts'
 import { measureTrend } from './trend-queries.ts'
 
 /** The queries of the store, the same for both databases. */
@@ -27,4 +28,5 @@ const queriesOf = (database: Database): AnalyticsQueries => ({
   listProperties: (query) => listProperties(database, query),
   listPropertyValues: (query) => listPropertyValues(database, query),
   findProfiles: (query) => findProfiles(database, query),
+  measureSegment: (query) => measureSegment(database, query),
 })

@@ -1,4 +1,8 @@
+import { LATEST_ANALYTICS_TIME } from '@waymark/contracts'
 import type { Dialect, Parameters } from './dialect.ts'
+
+/** After the last event that queries see, in ms. */
+export const END = Date.parse(LATEST_ANALYTICS_TIME)
 
 /** The person of an event `e`: the profile that the event's profile was merged into, or itself. */
 export const PERSON = 'coalesce(merge.merged_into, e.profile_id)'
@@ -29,6 +33,11 @@ export const mergesOf = (dialect: Dialect, projectId: string, parameters: Parame
     WHERE project_id = ${parameters.projectId(projectId)} AND merged_into IS NOT NULL
   ) AS merge ON merge.profile_id = e.profile_id`
 
+/** Selects everyone who has traits; of merged profiles only the one that they became. */
+export const peopleWithTraits = (dialect: Dialect, projectId: string, parameters: Parameters): string => `
+  SELECT profile_id, traits FROM ${dialect.profiles}
+  WHERE project_id = ${parameters.projectId(projectId)} AND merged_into IS NULL`
+
 /** FROM and WHERE of the events `e` of a range. */
 export const eventsFrom = (
   dialect: Dialect,
@@ -56,8 +65,8 @@ type Grouping = {
   /** The expression that ranks groups. */
   rank: string
   maxGroups: number
-  /** The labels of the groups, as SQL, instead of the greatest. */
-  groups?: readonly string[] | undefined
+  /** Whether a `label` is one of the groups, as SQL; otherwise they are the greatest. */
+  isGroup?: string | undefined
 }
 
 /**
@@ -68,15 +77,15 @@ export const labelledRows = (
   dialect: Dialect,
   from: string,
   columns: readonly string[],
-  { grouped, rank, maxGroups, groups }: Grouping,
+  { grouped, rank, maxGroups, isGroup }: Grouping,
 ): string[] => {
   const selected = columns.map((column) => `${from}.${column} AS ${column}`).join(', ')
   if (!grouped)
     return [`labelled AS (SELECT ${selected}, ${dialect.nullText} AS label, false AS other FROM ${from})`]
   return [
     `tops AS (${
-      groups
-        ? namedGroups(dialect, groups)
+      isGroup
+        ? `SELECT DISTINCT label, true AS is_top FROM ${from} WHERE ${isGroup}`
         : `SELECT label, true AS is_top FROM ${from} GROUP BY label ORDER BY ${rank} DESC, label LIMIT ${maxGroups}`
     })`,
     `labelled AS (
@@ -84,11 +93,4 @@ export const labelledRows = (
       FROM ${from} LEFT JOIN tops ON tops.label IS NOT DISTINCT FROM ${from}.label
     )`,
   ]
-}
-
-const namedGroups = (dialect: Dialect, groups: readonly string[]): string => {
-  const rows = groups.map((label) => `SELECT ${dialect.asText(label)} AS label, true AS is_top`)
-  return rows.length === 0
-    ? `SELECT ${dialect.nullText} AS label, true AS is_top WHERE 1 = 0`
-    : rows.join(' UNION ALL ')
 }

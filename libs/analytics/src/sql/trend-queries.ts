@@ -1,6 +1,7 @@
-import type { TrendMetric, TrendQuery, TrendRow } from '../store.ts'
+import { createHash } from 'node:crypto'
+import { QueryTimeoutError, type TrendMetric, type TrendQuery, type TrendRow } from '../store.ts'
 import { createConditions, needsTraits } from './condition-queries.ts'
-import type { Database, Dialect } from './dialect.ts'
+import type { Database, Dialect, Parameters } from './dialect.ts'
 import { eventsFrom, labelledRows, mergesOf, PERSON } from './table-queries.ts'
 
 type Metric = {
@@ -19,6 +20,8 @@ type Metric = {
 const countedOnce = () => 'count(DISTINCT value)'
 // As floating point, because a sum of 64-bit integers wraps around in ClickHouse.
 const added = (dialect: Dialect) => `sum(${dialect.asNumber('value')})`
+// JSON has no infinity.
+const finite = (value: string) => `greatest(least(${value}, ${Number.MAX_VALUE}), -${Number.MAX_VALUE})`
 const quantile = (share: number) => (dialect: Dialect) => dialect.quantile('value', share)
 
 const METRICS: Record<TrendMetric, Metric> = {
@@ -41,6 +44,9 @@ const METRICS: Record<TrendMetric, Metric> = {
 /** Buckets whose bits fit into one number, with one for the total. */
 const MAX_BUCKET_BITS = 62
 
+/** Maximum rows of an answer. Revenue in many currencies can have more than one for each group and bucket. */
+export const MAX_TREND_ROWS = 200_000
+
 type Row = Omit<TrendRow, 'bucket'> & { bucket: bigint | number | null }
 
 /** Runs a trend query as one statement. */
@@ -52,7 +58,8 @@ export const measureTrend = async (
   const parameters = dialect.parameters()
   const { allOf, numberOf, textOf } = createConditions(dialect, parameters)
   const { value, aggregate, countsOnce = false, rank = 'count(*)', adds = false } = METRICS[metric]
-  if (value === undefined && property === undefined) throw new Error(`${metric} is of a property`)
+  const rowValue = value ?? (property && numberOf(property))
+  if (rowValue === undefined) throw new Error(`${metric} is of a property`)
   const label = () => {
     if (!breakdown) return dialect.nullText
     return breakdown.source === 'selector' ? dialect.asText('conversion.selector_id') : textOf(breakdown)
@@ -73,34 +80,49 @@ export const measureTrend = async (
     return `WITH ${[...bucket.tables, ...countedBits(dialect, values, query.buckets.length, merges)].join(', ')}
       SELECT bucket, ${dialect.nullText} AS "group", false AS other, ${dialect.nullText} AS currency, value FROM counted`
   }
-  const groupedText = () => `
-    WITH ${[
-      ...bucket.tables,
-      `matched ${dialect.materialized} (
-        SELECT * FROM (
-          SELECT ${bucket.place} AS bucket, ${label()} AS label,
-            ${metric === 'revenue' ? 'conversion.currency' : dialect.nullText} AS currency,
-            ${value ?? (property && numberOf(property))} AS value
-          ${from} AND ${allOf(filters)}
-        ) AS valued WHERE value IS NOT NULL
-      )`,
-      ...(adds && breakdown && !groups
-        ? rankedSums(dialect, 'matched', maxGroups)
-        : labelledRows(dialect, 'matched', ['bucket', 'currency', 'value'], {
+  const columns = `${bucket.place} AS bucket, ${label()} AS label,
+    ${metric === 'revenue' ? 'conversion.currency' : dialect.nullText} AS currency`
+  const labelled = () =>
+    adds && breakdown && !groups
+      ? rankedSums(
+          dialect,
+          `SELECT ${columns}, sum(${dialect.asNumber(rowValue)}) AS value ${from} AND ${allOf(filters)}
+            GROUP BY 1, 2, 3 HAVING value IS NOT NULL`,
+          maxGroups,
+        )
+      : [
+          `matched ${dialect.materialized} (
+            SELECT ${columns}, ${rowValue} AS value ${from} AND ${allOf(filters)} AND value IS NOT NULL
+          )`,
+          ...labelledRows(dialect, 'matched', ['bucket', 'currency', 'value'], {
             ...{ grouped: breakdown !== undefined, rank, maxGroups },
-            groups:
-              breakdown &&
-              groups?.map((group) => (group === null ? dialect.nullText : parameters.text(group))),
-          })),
-    ].join(', ')}
-    SELECT bucket, label AS "group", other, currency, ${dialect.asNumber(aggregate(dialect))} AS value FROM labelled
-    GROUP BY GROUPING SETS ((bucket, label, other, currency), (label, other, currency))`
+            isGroup: breakdown && groups && isOneOf(groups, dialect, parameters),
+          }),
+        ]
+  const groupedText = () => `
+    WITH ${[...bucket.tables, ...labelled()].join(', ')}
+    SELECT bucket, label AS "group", other, currency, ${finite(dialect.asNumber(aggregate(dialect)))} AS value FROM labelled
+    GROUP BY GROUPING SETS ((bucket, label, other, currency), (label, other, currency)) LIMIT ${MAX_TREND_ROWS + 1}`
   const rows = await run<Row>(query.projectId, usesBits ? countedText() : groupedText(), parameters.bindings)
+  if (rows.length > MAX_TREND_ROWS)
+    throw new QueryTimeoutError(`The answer has more than ${MAX_TREND_ROWS} numbers`)
   return rows.map((row) => ({
     ...row,
     bucket: row.bucket === null ? null : Number(row.bucket),
     other: Boolean(row.other),
   }))
+}
+
+/** Whether a `label` is one of the groups: by hashes, because labels can be as long as an event. */
+const isOneOf = (groups: readonly (string | null)[], dialect: Dialect, parameters: Parameters): string => {
+  const hashes = groups
+    .filter((group) => group !== null)
+    .map((group) => parameters.text(createHash('md5').update(group).digest('hex')))
+  return [
+    '1 = 0',
+    ...(groups.includes(null) ? ['label IS NULL'] : []),
+    ...(hashes.length > 0 ? [`${dialect.md5('label')} IN (${hashes.join(', ')})`] : []),
+  ].join(' OR ')
 }
 
 /**
@@ -126,14 +148,11 @@ const countedBits = (dialect: Dialect, values: string, buckets: number, merges?:
 ]
 
 /**
- * Like `labelledRows` for additive values, but reads `from` once: the sums are few rows, which are ranked without a
- * join.
+ * Like `labelledRows` for the `sums` of additive values by bucket, label and currency, which are few rows: these are
+ * ranked without a join.
  */
-const rankedSums = (dialect: Dialect, from: string, maxGroups: number): string[] => [
-  `sums AS (
-    SELECT bucket, label, currency, sum(${dialect.asNumber('value')}) AS value FROM ${from}
-    GROUP BY bucket, label, currency
-  )`,
+const rankedSums = (dialect: Dialect, sums: string, maxGroups: number): string[] => [
+  `sums ${dialect.materialized} (${sums})`,
   'weighed AS (SELECT *, sum(value) OVER (PARTITION BY label) AS weight FROM sums)',
   'ranked AS (SELECT *, dense_rank() OVER (ORDER BY weight DESC, label) AS place FROM weighed)',
   `labelled AS (

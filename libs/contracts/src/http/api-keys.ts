@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { type ApiKeyScope, apiKeyScopes } from '../api-key.ts'
+import { EnvironmentKey, PRODUCTION } from '../environment.ts'
 import { ValidationMode } from '../project-settings.ts'
 import { Id, Name, NullableTimestamp, Timestamp } from '../schema-parts.ts'
 import { defineOperation } from './operation.ts'
@@ -36,6 +37,13 @@ const NewApiKey = Type.Object({
       minimum: 1,
       maximum: MAX_REQUESTS_PER_MINUTE,
       ...requestsPerMinute,
+    }),
+  ),
+  environment: Type.Optional(
+    Type.String({
+      ...EnvironmentKey,
+      default: PRODUCTION,
+      description: 'The environment whose rules it gets from decisions. It cannot change.',
     }),
   ),
   expiresAt: Type.Optional(
@@ -82,6 +90,7 @@ const ApiKeyView = Type.Object({
   validationMode: Type.Unsafe<ValidationMode | null>({ anyOf: [ValidationMode, { type: 'null' }] }),
   allowedOrigins: Type.Array(Type.String()),
   requestsPerMinute: Type.Unsafe<number | null>({ type: ['integer', 'null'], ...requestsPerMinute }),
+  environment: Type.String({ description: 'The environment whose rules it gets from decisions.' }),
   expiresAt: NullableTimestamp,
   revokedAt: NullableTimestamp,
   lastUsedAt: Type.Unsafe<string | null>({

@@ -14,8 +14,11 @@ const AccessTokenOfActor = Type.Object({
 const AuditEntryView = Type.Object({
   id: Id,
   actor: Type.Object({
-    kind: Type.Enum(['user', 'key', 'operator']),
-    id: Type.String({ ...Id, description: 'The user or the key; zeros for the operator of the deployment.' }),
+    kind: Type.Enum(['user', 'key', 'operator', 'system']),
+    id: Type.String({
+      ...Id,
+      description: 'The user or the key; zeros for the operator of the deployment and for the system.',
+    }),
     name: Type.Unsafe<string | null>({
       type: ['string', 'null'],
       description: 'The email address of the user or the name of the key; null when it no longer exists.',

@@ -40,6 +40,10 @@ export const CartCode = Type.String({
   description: 'Case and dashes do not matter.',
 })
 
+/** Several codes of a request, instead of `code`. */
+export const CartCodes = (description: string) =>
+  Type.Optional(Type.Array(CartCode, { minItems: 1, maxItems: MAX_CART_CODES, description }))
+
 /** A cart and the person that it belongs to. */
 export const cartFields = {
   userId: optionalId('Whose cart it is. Needed for pools with a limit or a rule about the person.'),
@@ -55,13 +59,7 @@ export type CartRequest = Static<typeof CartRequest>
 export const ValidateRequest = Type.Object(
   {
     code: Type.Optional(CartCode),
-    codes: Type.Optional(
-      Type.Array(CartCode, {
-        minItems: 1,
-        maxItems: MAX_CART_CODES,
-        description: 'Several codes for one cart, instead of `code`.',
-      }),
-    ),
+    codes: CartCodes('Several codes for one cart, instead of `code`.'),
     ...cartFields,
   },
   { additionalProperties: false },

@@ -3,14 +3,7 @@ import { cartRefusals, couponRefusals } from '../coupon.ts'
 import { CURRENCY_DESCRIPTION } from '../currency.ts'
 import { Id, JsonObject, NullableString, Timestamp } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
-import {
-  CartCode,
-  CartItems,
-  DiscountedItems,
-  MAX_CART_CODES,
-  ShippingAmount,
-  ValidateRequest,
-} from './cart.ts'
+import { CartCode, CartCodes, CartItems, DiscountedItems, ShippingAmount, ValidateRequest } from './cart.ts'
 import { CouponLookup, RedeemRefusalSchema } from './coupon-views.ts'
 import { ErrorBody } from './error-bodies.ts'
 import { optionalId } from './identify.ts'
@@ -22,10 +15,16 @@ export const MAX_COUPON_METADATA_DEPTH = 5
 
 const RedeemRequest = Type.Object(
   {
-    code: CartCode,
+    code: Type.Optional(CartCode),
+    codes: CartCodes(
+      'Several codes of a cart, instead of `code`, redeemed together or not at all. Requires `items`.',
+    ),
     userId: optionalId('Who redeems it. Needed where a pool limits redemptions per person.'),
     visitorId: optionalId('Who redeems it, when there is no userId.'),
-    orderId: optionalId('The order that it is redeemed for.'),
+    orderId: optionalId(
+      'The order that it is redeemed for. With `items` the discount applies to what earlier redemptions of the ' +
+        'order left.',
+    ),
     amount: Type.Optional(
       Type.Unsafe<number | null>({
         type: ['integer', 'null'],
@@ -53,22 +52,13 @@ const RedeemRequest = Type.Object(
     ),
     items: Type.Optional(CartItems),
     shippingAmount: ShippingAmount,
-    otherCodes: Type.Optional(
-      Type.Array(CartCode, {
-        maxItems: MAX_CART_CODES - 1,
-        description:
-          'The other codes of the cart, redeemed before or after this one, so that the discount is the one that ' +
-          '`validate` answered for all of them.',
-      }),
-    ),
   },
   { additionalProperties: false },
 )
 export type RedeemRequest = Static<typeof RedeemRequest>
 export const redeemRequest = compileValidator(RedeemRequest)
 
-const RedeemResult = Type.Object({
-  ok: Type.Literal(true),
+const Redeemed = {
   coupon: CouponLookup,
   redemption: Type.Object({
     id: Id,
@@ -96,7 +86,22 @@ const RedeemResult = Type.Object({
     shippingDiscountAmount: Type.Optional(Type.Integer({ description: 'The part of it for the shipping.' })),
     items: Type.Optional(DiscountedItems),
   }),
-})
+}
+const RedeemResult = Type.Union([
+  Type.Object({ ok: Type.Literal(true), ...Redeemed }, { description: 'For `code`.' }),
+  Type.Object(
+    {
+      ok: Type.Literal(true),
+      discountAmount: Type.Integer({ description: 'The sum of the discounts, in minor units.' }),
+      shippingDiscountAmount: Type.Integer({ description: 'The part of it for the shipping.' }),
+      items: DiscountedItems,
+      redemptions: Type.Array(Type.Object(Redeemed), {
+        description: 'One for each code, in the order of the request.',
+      }),
+    },
+    { description: 'For `codes`.' },
+  ),
+])
 
 const notFound = { description: 'The project has no such coupon', schema: ErrorBody }
 const tag = 'Coupons'
@@ -114,7 +119,8 @@ export const redeemCoupon = defineOperation({
     '`Idempotent-Replayed: true`, also when it was refused. Another body with the same key gets 422; white ' +
     'space and the order of members do not matter. A request that was answered 400, 404, `pool_not_ready` or ' +
     '5xx is processed again. With `items` the rules of the pool are checked, and the redemption stores the ' +
-    'discount that is granted. A pool with rules or a budget needs them.',
+    'discount that is granted. A pool with rules or a budget needs them. Several `codes` are redeemed together or ' +
+    'not at all, and grant what `validate` answers for them.',
   access: { by: 'key', scope: 'coupons:redeem' },
   forPrograms: true,
   limited: true,
@@ -126,7 +132,7 @@ export const redeemCoupon = defineOperation({
       description:
         'The body is not JSON, a field is missing, invalid or unknown, an amount has no currency, or the pool ' +
         'has a limit or a rule about the person and the request names none, or it has rules or a budget and the ' +
-        'request has no items',
+        'request has no items, or the items differ from those that earlier redemptions of the order had',
       schema: ErrorBody,
     },
     404: notFound,
@@ -135,7 +141,11 @@ export const redeemCoupon = defineOperation({
         'The coupon cannot be redeemed. `reason` is the first that applies: `pool_not_ready` (no codes yet, or ' +
         'before its start), `revoked`, `expired` (or its pool is archived), `already_redeemed` (or a limit is ' +
         'reached, or it belongs to another person). With items also the reasons of `validate`',
-      schema: Type.Object({ error: Type.String(), reason: RedeemRefusalSchema }),
+      schema: Type.Object({
+        error: Type.String(),
+        reason: RedeemRefusalSchema,
+        code: Type.Optional(Type.String({ description: 'One of the `codes` that cannot be redeemed.' })),
+      }),
     },
     422: { description: 'The Idempotency-Key belongs to another request', schema: ErrorBody },
   },

@@ -162,6 +162,18 @@ export const evaluateFlag = defineOperation({
   },
 })
 
+const EventStream = Type.Object({
+  type: Type.Literal('sse'),
+  endpoint: Type.Object({
+    requestUri: Type.String({ description: 'Path and query, on the host of this request.' }),
+  }),
+  inactivityDelaySec: Type.Integer({
+    description:
+      'After so many seconds in the background, a client closes the stream until it is used again.',
+  }),
+})
+export type EventStream = Static<typeof EventStream>
+
 export const evaluateFlags = defineOperation({
   id: 'evaluateFlags',
   method: 'post',
@@ -171,7 +183,8 @@ export const evaluateFlags = defineOperation({
   description:
     'What a client keeps to answer from: it counts no exposures and neither counts nor holds frequency caps. When a ' +
     'person sees a variant, report it to `/api/v1/exposures` with the `ruleId` of the metadata. ' +
-    `Drafts and archived decisions are left out. ${OPEN}`,
+    'Drafts and archived decisions are left out. `flagConfigEtag` in the query, from an event of `eventStreams`, has ' +
+    `the answer be at least as new as that event. ${OPEN}`,
   access: { by: 'key', scope: 'decide' },
   limited: true,
   headers: { 'If-None-Match': 'The `ETag` of an earlier answer.' },
@@ -179,10 +192,52 @@ export const evaluateFlags = defineOperation({
   answers: {
     200: {
       description: 'The flags, with an `ETag`',
-      schema: Type.Object({ flags: Type.Array(EvaluatedFlag) }),
+      schema: Type.Object({
+        flags: Type.Array(EvaluatedFlag),
+        eventStreams: Type.Optional(
+          Type.Array(EventStream, {
+            description:
+              'Where to hear of changes. Only with a key of kind `pub`, because the address contains it.',
+          }),
+        ),
+      }),
     },
     304: { description: 'Not modified' },
     400: { description: 'The context is not valid', schema: EvaluationFailure },
+  },
+})
+
+/** The path of the stream of changed flags. */
+export const FLAG_STREAM_PATH = '/ofrep/v1/event-stream'
+
+export const streamFlagChanges = defineOperation({
+  id: 'streamFlagChanges',
+  method: 'get',
+  path: FLAG_STREAM_PATH,
+  tag: 'OpenFeature',
+  summary: 'Follow changes of flags (OFREP)',
+  description:
+    'An endless stream of server-sent events, whose address is in `eventStreams` of a bulk evaluation with a `pub` key. ' +
+    'The event `{ "type": "refetchEvaluation", "etag", "lastModified" }` says that the flags of the project have changed, ' +
+    'within 2 s: evaluate them again, with `flagConfigEtag` and `flagConfigLastModified` in the query. The `id` of an ' +
+    'event stands for a state of the flags. A client that reconnects with `Last-Event-ID` is told at once what it missed. ' +
+    'Silent streams get comments. Beyond the maximum of a project the answer is 429, and beyond that of the process 503: ' +
+    'poll with `If-None-Match` then.',
+  access: { by: 'key', scope: 'decide' },
+  forPrograms: true,
+  limited: true,
+  headers: { 'Last-Event-ID': 'The `id` of the last event. Browsers send it when they reconnect.' },
+  query: Type.Object({
+    apiKey: Type.Optional(
+      Type.String({
+        description:
+          'A key of kind `pub`, for browsers, which cannot set headers here. Others need the header.',
+      }),
+    ),
+  }),
+  answers: {
+    200: { description: 'The stream', contentTypes: ['text/event-stream'] },
+    400: { description: 'A query parameter is not known', schema: ErrorBody },
   },
 })
 
@@ -258,4 +313,4 @@ export const reportExposures = defineOperation({
   },
 })
 
-export const decideOperations = [decide, evaluateFlag, evaluateFlags, reportExposures]
+export const decideOperations = [decide, evaluateFlag, evaluateFlags, streamFlagChanges, reportExposures]

@@ -6,9 +6,10 @@ import {
   MetricGoal,
   MetricKind,
 } from '../decision-definition.ts'
-import { Id, NullableString, Timestamp } from '../schema-parts.ts'
+import { EnvironmentKey, PRODUCTION } from '../environment.ts'
+import { Id, JsonObject, NullableString, NullableTimestamp, Timestamp } from '../schema-parts.ts'
 import { DecisionContext, type DecisionReason, decisionReasons } from './decide.ts'
-import { ErrorBody, RetryAfterSeconds } from './error-bodies.ts'
+import { ErrorBody, RetryAfterSeconds, Unprocessable } from './error-bodies.ts'
 import { optionalId } from './identify.ts'
 import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf, pageParameters } from './page.ts'
@@ -35,6 +36,46 @@ const DecisionPatch = Type.Object({
   rules: Type.Optional(rules),
 })
 
+/** A change of parts of a decision. */
+export type DecisionPatch = Static<typeof DecisionPatch>
+
+/** Changes of a decision that may wait for their time. */
+export const MAX_PENDING_CHANGES = 20
+
+const changeStatuses = ['pending', 'applied', 'failed', 'cancelled'] as const
+const ChangeStatus = Type.Unsafe<(typeof changeStatuses)[number]>({
+  type: 'string',
+  enum: [...changeStatuses],
+})
+const ChangeAuthor = Type.Object({
+  kind: Type.String(),
+  id: Type.String(),
+  name: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    description:
+      'The email address of the user or the name of the key; null when it no longer exists, and for callers who may not ' +
+      'list the members.',
+  }),
+})
+const NewScheduledChange = Type.Object({
+  at: Type.String({ format: 'date-time', maxLength: 40, description: 'When to make it; in the future.' }),
+  change: DecisionPatch,
+})
+const ScheduledChange = Type.Object({
+  id: Id,
+  at: Timestamp,
+  change: JsonObject,
+  status: ChangeStatus,
+  version: Type.Unsafe<number | null>({
+    type: ['integer', 'null'],
+    description: 'The version that it made, when it was applied.',
+  }),
+  error: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'Why it failed.' }),
+  scheduledBy: ChangeAuthor,
+  createdAt: Timestamp,
+  finishedAt: NullableTimestamp,
+})
+
 const Warnings = Type.Array(
   Type.Object({ code: Type.String(), ruleId: NullableString, message: Type.String() }),
   { description: 'Side effects of the change, such as people who get another variant.' },
@@ -52,15 +93,37 @@ const DecisionView = Type.Object({
   warnings: Type.Optional(Warnings),
 })
 
+/** The number of versions of a decision that are kept, the newest included. */
+export const MAX_DECISION_VERSIONS = 500
+
 const DecisionVersion = Type.Object({
   version: Type.Integer(),
   change: Type.String({
-    description: '`created`, `updated`, `activated`, `paused`, `archived` or `rolled_back`.',
+    description: '`created`, `updated`, `activated`, `paused`, `archived`, `rolled_back` or `scheduled`.',
   }),
   status: DecisionStatusSchema,
   ...parts,
-  changedBy: Type.Object({ kind: Type.String(), id: Type.String() }),
+  changedBy: ChangeAuthor,
   changedAt: Timestamp,
+})
+const ComparedVersion = Type.Object({
+  ...DecisionVersion.properties,
+  previousVersion: Type.Unsafe<number | null>({
+    type: ['integer', 'null'],
+    description: 'The version that it is compared with. Null for the oldest one that is kept.',
+  }),
+  changes: Type.Array(
+    Type.Object({
+      op: Type.Unsafe<'add' | 'replace' | 'remove'>({ type: 'string', enum: ['add', 'replace', 'remove'] }),
+      path: Type.String({ description: 'A JSON Pointer, such as `/rules/0/rollout`.' }),
+      value: Type.Optional(Type.Unknown({ description: 'The new value; not for `remove`.' })),
+      was: Type.Optional(Type.Unknown({ description: 'The value before; not for `add`.' })),
+    }),
+    {
+      description:
+        'A JSON Patch (RFC 6902) that turns the status and the definition of the previous version into those of this one.',
+    },
+  ),
 })
 
 const PreviewRequest = Type.Object({
@@ -74,6 +137,9 @@ const PreviewRequest = Type.Object({
     }),
   ),
   context: Type.Optional(DecisionContext),
+  environment: Type.Optional(
+    Type.String({ ...EnvironmentKey, default: PRODUCTION, description: 'The environment to explain.' }),
+  ),
 })
 
 const BucketView = Type.Object({
@@ -137,6 +203,11 @@ const Preview = Type.Object({
     }),
   ),
   traits: Type.Object({}, { additionalProperties: true }),
+  segments: Type.Unsafe<Record<string, boolean>>({
+    type: 'object',
+    additionalProperties: { type: 'boolean' },
+    description: 'Whether the person is in the segments that the rules refer to.',
+  }),
   counts: Type.Object({}, { additionalProperties: true }),
 })
 export type DecisionPreview = Static<typeof Preview>
@@ -192,6 +263,11 @@ const MetricResult = Type.Object({
   kind: MetricKind,
   goal: MetricGoal,
   guardrail: Type.Boolean(),
+  currency: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    description:
+      'The currency of `value`, which is then in its minor units. Null unless all values are amounts in one currency.',
+  }),
   varianceReduction: NullableNumber(
     'The part of the variance that the adjustment by the past of people (CUPED) removed. Null without adjustment.',
   ),
@@ -325,19 +401,47 @@ export const updateDecision = defineOperation({
   answers: { 200: decision, 409: archived, 412: stale },
 })
 
-const statusChange = (id: string, verb: string, summary: string) =>
+const inEnvironment = {
+  environment: Type.String({
+    ...EnvironmentKey,
+    default: PRODUCTION,
+    description: 'The environment that it is about.',
+  }),
+}
+const statusChange = (id: string, verb: string, summary: string, description: string) =>
   defineOperation({
     id,
     method: 'post',
     path: `${one}/${verb}`,
     tag,
     summary,
+    description,
     access: editor,
+    query: Type.Object(inEnvironment),
     answers: { 200: decision, 409: archived },
   })
-export const activateDecision = statusChange('activateDecision', 'activate', 'Have a decision decide')
-export const pauseDecision = statusChange('pauseDecision', 'pause', 'Have everyone get the fallback variant')
-export const archiveDecision = statusChange('archiveDecision', 'archive', 'Put a decision away for good')
+export const activateDecision = statusChange(
+  'activateDecision',
+  'activate',
+  'Have a decision decide',
+  'Its rules apply in every process within 5 seconds.',
+)
+export const pauseDecision = statusChange(
+  'pauseDecision',
+  'pause',
+  'Turn a decision off (kill switch)',
+  'Everyone gets the fallback variant with the reason `DISABLED`, in every process within 5 seconds, also while Redis or ' +
+    'Kafka does not answer.',
+)
+export const archiveDecision = defineOperation({
+  id: 'archiveDecision',
+  method: 'post',
+  path: `${one}/archive`,
+  tag,
+  summary: 'Put a decision away for good, in all environments',
+  access: editor,
+  answers: { 200: decision, 409: archived },
+})
 
 export const getDecisionHistory = defineOperation({
   id: 'getDecisionHistory',
@@ -345,9 +449,37 @@ export const getDecisionHistory = defineOperation({
   path: `${one}/history`,
   tag,
   summary: 'List the versions of a decision',
+  description: `The newest ${MAX_DECISION_VERSIONS} versions are kept.`,
   access: viewer,
   query: PageQuery,
   answers: { 200: { description: 'A page of versions, the newest first', schema: pageOf(DecisionVersion) } },
+})
+
+export const getDecisionVersion = defineOperation({
+  id: 'getDecisionVersion',
+  method: 'get',
+  path: `${one}/history/{version}`,
+  tag,
+  summary: 'Read a version of a decision and what it changed',
+  access: viewer,
+  answers: { 200: { description: 'The version, compared with the one before', schema: ComparedVersion } },
+})
+
+export const restoreDecision = defineOperation({
+  id: 'restoreDecision',
+  method: 'post',
+  path: `${one}/history/{version}/restore`,
+  tag,
+  summary: 'Restore an earlier version of a decision',
+  description: 'Creates a new version with the earlier definition. The status does not change.',
+  access: editor,
+  headers: { 'If-Match': 'The `ETag` of the decision: when it is another by now, nothing is done.' },
+  answers: {
+    200: decision,
+    409: archived,
+    412: stale,
+    422: { description: 'The earlier definition is not valid any more', schema: Unprocessable },
+  },
 })
 
 export const rollbackDecision = defineOperation({
@@ -355,11 +487,57 @@ export const rollbackDecision = defineOperation({
   method: 'post',
   path: `${one}/rollback`,
   tag,
-  summary: 'Restore an earlier version of a decision',
-  description: 'Creates a new version with the earlier definition. The status does not change.',
+  summary: 'Restore an earlier version, named in the body',
+  description: 'The same as `POST history/{version}/restore`.',
   access: editor,
   body: Type.Object({ version: Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 }) }),
   answers: { 200: decision, 409: archived },
+})
+
+const scheduled = `${one}/scheduled-changes`
+
+export const scheduleChange = defineOperation({
+  id: 'scheduleChange',
+  method: 'post',
+  path: scheduled,
+  tag,
+  summary: 'Schedule a change of a decision',
+  description:
+    '`change` has the fields of `PATCH` of the decision, and is applied to the decision as it is at that time: fields that ' +
+    'it names win over what was changed meanwhile. With `version` it fails if there is a newer one. It must be ' +
+    `valid now as well. Up to ${MAX_PENDING_CHANGES} changes of a decision wait for their time.`,
+  access: editor,
+  body: NewScheduledChange,
+  answers: {
+    201: { description: 'The scheduled change', schema: ScheduledChange },
+    409: archived,
+    412: stale,
+  },
+})
+
+export const listScheduledChanges = defineOperation({
+  id: 'listScheduledChanges',
+  method: 'get',
+  path: scheduled,
+  tag,
+  summary: 'List the scheduled changes of a decision',
+  description: 'Those that wait, and the last 200 that do not any more.',
+  access: viewer,
+  query: Type.Object({ ...pageParameters, status: Type.Optional(ChangeStatus) }),
+  answers: { 200: { description: 'A page of changes, the newest first', schema: pageOf(ScheduledChange) } },
+})
+
+export const cancelScheduledChange = defineOperation({
+  id: 'cancelScheduledChange',
+  method: 'delete',
+  path: `${scheduled}/{id}`,
+  tag,
+  summary: 'Cancel a scheduled change',
+  access: editor,
+  answers: {
+    204: { description: 'Cancelled' },
+    409: { description: 'It does not wait any more', schema: ErrorBody },
+  },
 })
 
 export const previewDecision = defineOperation({
@@ -387,6 +565,7 @@ export const getDecisionStats = defineOperation({
     selectorId: Type.Optional(
       Type.String({ format: 'uuid', description: 'Only conversions by this metering selector.' }),
     ),
+    ...inEnvironment,
   }),
   answers: { 200: { description: 'The variants, the control first', schema: Stats } },
 })
@@ -404,6 +583,7 @@ export const getDecisionResults = defineOperation({
   access: viewer,
   query: Type.Object({
     history: Type.Boolean({ default: false, description: 'Whether to add the results at earlier times.' }),
+    ...inEnvironment,
   }),
   answers: {
     200: { description: 'The variants of each metric, the control first', schema: Results },
@@ -421,7 +601,12 @@ export const decisionOperations = [
   pauseDecision,
   archiveDecision,
   getDecisionHistory,
+  getDecisionVersion,
+  restoreDecision,
   rollbackDecision,
+  scheduleChange,
+  listScheduledChanges,
+  cancelScheduledChange,
   previewDecision,
   getDecisionStats,
   getDecisionResults,

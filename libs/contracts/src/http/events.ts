@@ -81,7 +81,7 @@ export const listEvents = defineOperation({
   tag: 'Events',
   summary: 'List events; all filters that are given must match',
   description:
-    'With `from`, `to` or `filters` a page ends after 2 s, even when it is empty. Continue with `nextCursor`.',
+    'With `from`, `to` or `filters` a page ends after 2 s, even when it is empty. Continue with `nextCursor`. `profileId` is the present profile of the person: that of a merged profile is the one that it was merged into.',
   access: { by: 'project', role: 'viewer' },
   query: EventQuery,
   answers: { 200: { description: 'A page of events, the last received first', schema: pageOf(EventView) } },

@@ -36,6 +36,14 @@ export const LinkStatsView = Type.Object({
     firstTouch: Attributed,
     lastTouch: Attributed,
   }),
+  variants: Type.Array(
+    Type.Object({
+      key: Type.String(),
+      clicks: Count,
+      conversions: Type.Object({ firstTouch: Attributed, lastTouch: Attributed }),
+    }),
+    { description: 'One for each key that the variants of the link have had. Clicks on targets have none.' },
+  ),
 })
 export type LinkStatsView = Static<typeof LinkStatsView>
 

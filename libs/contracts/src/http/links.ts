@@ -9,6 +9,10 @@ import { defineOperation } from './operation.ts'
 import { equalTo, pageOf, pageParameters } from './page.ts'
 import { ValidationItem } from './track-result.ts'
 
+/** Maximum characters of the password of a link. */
+export const MAX_LINK_PASSWORD_LENGTH = 128
+/** Maximum links of a bulk request that have a password, because a hash takes tens of ms. */
+export const MAX_BULK_PASSWORDS = 20
 /** Maximum links and bytes of a bulk request. */
 const MAX_LINKS_PER_REQUEST = 1_000
 export const MAX_BULK_LINKS_BODY_BYTES = 4 * 1024 * 1024
@@ -56,6 +60,37 @@ export const LinkTarget = Type.Object(
 )
 export type LinkTarget = Static<typeof LinkTarget>
 
+/** A weighted destination. */
+export const LinkVariant = Type.Object(
+  {
+    key: Type.String({
+      ...patternOf('^[A-Za-z0-9_-]{1,40}$', '1 to 40 letters, digits, `_` and `-`'),
+      description: 'Names it in statistics. Unique in the link.',
+    }),
+    destination: Destination,
+    weight: Type.Integer({
+      minimum: 0,
+      maximum: 10_000,
+      description: 'Its part of the sum of all weights. 0: no visitors.',
+    }),
+  },
+  { additionalProperties: false },
+)
+export type LinkVariant = Static<typeof LinkVariant>
+
+/** What messengers and social networks show for a link. */
+export const LinkCard = Type.Object(
+  {
+    title: text(200),
+    description: Type.Optional(text(500)),
+    image: Type.Optional(
+      Type.String({ ...Destination, description: 'An absolute https URL without credentials.' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type LinkCard = Static<typeof LinkCard>
+
 const LinkStatus = Type.Enum(['active', 'paused', 'archived'])
 export type LinkStatus = Static<typeof LinkStatus>
 
@@ -92,6 +127,36 @@ const settable = {
   ),
   externalId: Type.Optional(
     orNull(text(200, 'Yours. Creating a link again with the same one answers the link that there is.')),
+  ),
+  password: Type.Optional(
+    orNull(
+      Type.String({
+        minLength: 4,
+        maxLength: MAX_LINK_PASSWORD_LENGTH,
+        writeOnly: true,
+        description:
+          'Visitors have to give it before they are redirected. It is stored as a hash and never shown. ' +
+          `At most ${MAX_BULK_PASSWORDS} links of a bulk request have one.`,
+      }),
+    ),
+  ),
+  og: Type.Optional(
+    orNull(
+      Type.Unsafe<LinkCard>({
+        ...LinkCard,
+        description:
+          'The card that link-preview bots of messengers and social networks get instead of the redirect, as OpenGraph ' +
+          'and Twitter tags. With a password it does not show the destination.',
+      }),
+    ),
+  ),
+  variants: Type.Optional(
+    Type.Array(LinkVariant, {
+      maxItems: 10,
+      description:
+        'Destinations among which visitors are split by weight, instead of `destination`. A visitor gets the same one ' +
+        'each time. A matching target comes before.',
+    }),
   ),
   targets: Type.Optional(
     Type.Array(LinkTarget, {
@@ -160,6 +225,9 @@ const LinkView = Type.Object({
   utm: Utm,
   forwardQuery: Type.Boolean(),
   externalId: NullableString,
+  hasPassword: Type.Boolean({ description: 'Whether visitors have to give a password.' }),
+  og: orNull(LinkCard),
+  variants: Type.Array(LinkVariant),
   targets: Type.Array(LinkTarget),
   clicks: Type.Integer({ description: 'Clicks without bots and prefetches.' }),
   botClicks: Type.Integer({ description: 'Clicks of bots and prefetches.' }),
@@ -231,13 +299,55 @@ export const resolveLink = defineOperation({
   access: { by: 'anyone' },
   forPrograms: true,
   answers: {
+    200: {
+      description: 'The preview card of the link, for link-preview bots',
+      contentTypes: ['text/html'],
+    },
     302: { description: 'The destination, or the address for ended links. The answer must not be cached' },
+    403: {
+      description: 'The link needs a password. Browsers get a form that sends it with POST',
+      schema: Type.Object({ error: Type.String(), reason: Type.Literal('password_required') }),
+    },
     404: { description: 'The link does not exist or has not started', schema: ErrorBody },
     410: {
       description: 'The link is paused, archived, expired or over its click limit',
       schema: Type.Object({ error: Type.String(), reason: Type.String() }),
     },
     503: { description: 'The link cannot be read', schema: RetryAfter },
+  },
+})
+
+export const unlockLink = defineOperation({
+  id: 'unlockLink',
+  method: 'post',
+  path: '/s/{code}',
+  tag,
+  summary: 'Follow a short link with its password',
+  description:
+    'The field `password` of a form. A cookie remembers the right password for an hour in this browser, or until it ' +
+    'changes. 5 tries a minute per link and client address. Errors are an HTML page for browsers.',
+  access: { by: 'anyone' },
+  forPrograms: true,
+  limited: true,
+  consumes: ['application/x-www-form-urlencoded'],
+  answers: {
+    303: { description: 'The destination. The click is counted' },
+    403: {
+      description: 'The password is wrong',
+      schema: Type.Object({ error: Type.String(), reason: Type.Literal('wrong_password') }),
+    },
+    404: { description: 'The link does not exist or has not started', schema: ErrorBody },
+    405: { description: 'The link has no password', schema: ErrorBody },
+    410: {
+      description: 'The link is paused, archived, expired or over its click limit',
+      schema: Type.Object({ error: Type.String(), reason: Type.String() }),
+    },
+    413: { description: 'The body is larger than 4 KiB', schema: ErrorBody },
+    415: { description: 'The body is no form', schema: ErrorBody },
+    503: {
+      description: 'The link cannot be read, or too many passwords are being checked',
+      schema: RetryAfter,
+    },
   },
 })
 
@@ -345,6 +455,7 @@ export const getLinkCampaignStats = defineOperation({
 
 export const linkOperations = [
   resolveLink,
+  unlockLink,
   createLink,
   createLinks,
   listLinks,

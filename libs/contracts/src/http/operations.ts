@@ -15,6 +15,7 @@ import { emailDeliveryOperations } from './email-deliveries.ts'
 import { emailFeedbackOperations } from './email-feedback.ts'
 import { emailSenderOperations } from './email-senders.ts'
 import { emailTriggerOperations } from './email-triggers.ts'
+import { environmentOperations } from './environments.ts'
 import { eventDefinitionOperations } from './event-definitions.ts'
 import { eventOperations } from './events.ts'
 import { ingestionOperations } from './ingestion-operations.ts'
@@ -32,6 +33,7 @@ import { redemptionOperations } from './redemptions.ts'
 import { rejectedEventOperations } from './rejected-events.ts'
 import { secondFactorOperations } from './second-factor.ts'
 import { segmentOperations } from './segment.ts'
+import { segmentsOperations } from './segments.ts'
 import { settingsOperations } from './settings.ts'
 import { statsOperations } from './stats.ts'
 import { suppressionOperations } from './suppressions.ts'
@@ -69,6 +71,8 @@ export const operations: readonly Operation[] = [
   ...settingsOperations,
   ...decideOperations,
   ...decisionOperations,
+  ...environmentOperations,
+  ...segmentsOperations,
   ...rejectedEventOperations,
   ...deadLetterOperations,
   ...documentationOperations,

@@ -67,9 +67,9 @@ export const listProfiles = defineOperation({
   summary: 'Find profiles by id, email address or traits',
   description:
     'With `userId` or `visitorId` the list has at most one profile. Otherwise send `search`, `filters` or ' +
-    'both, which must all match. The profile with the searched id comes first, then the newest ones. Traits ' +
-    'can be found some seconds after they were set. A page may have fewer profiles than `limit`; continue ' +
-    'with `nextCursor`. A search takes at most 3 s and counts as a query of the project.',
+    'both, which must all match. The profile with the searched id comes first, then the others in the order of ' +
+    'their ids. Traits can be found some seconds after they were set. A page may have fewer profiles than ' +
+    '`limit`; continue with `nextCursor`. A search takes at most 3 s and counts as a query of the project.',
   access: { by: 'project', role: 'viewer' },
   query: ProfileQuery,
   answers: { 200: { description: 'A page of profiles', schema: pageOf(ProfileView) }, ...busyOrLate },

@@ -22,6 +22,11 @@ const decision = {
   fallbackVariant: 'off',
   rules: [{ condition: { '==': [{ var: 'traits.plan' }, 'pro'] }, rollout: 50, variant: 'on' }],
 }
+const condition = {
+  match: 'all',
+  filters: [{ property: 'traits.plan', op: 'eq', value: 'pro' }],
+  counts: [{ eventName: 'order_placed', days: 30, op: 'gte', value: 3 }],
+}
 const evaluation = { context: { targetingKey: 'visitor-1', country: 'DE' } }
 const email = 'ada@shop.example'
 const password = 'a long passphrase that is hard to guess'
@@ -123,6 +128,7 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
     currencyProperty: 'currency',
   },
   createLink: { destination: 'https://shop.example/sale', campaign: 'spring' },
+  unlockLink: 'password=open+sesame',
   createLinks: { links: [{ destination: 'https://shop.example/sale' }] },
   updateLink: { campaign: 'autumn' },
   createLinkDomain: { host: 'go.shop.example', rootUrl: 'https://shop.example/' },
@@ -153,11 +159,17 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   evaluateFlag: evaluation,
   evaluateFlags: evaluation,
   reportExposures: { exposures: [{ key: 'new-checkout', variant: 'on', visitorId: 'visitor-1' }] },
+  createEnvironment: { key: 'preview', name: 'Previews of pull requests' },
   createDecision: { key: 'new-checkout', ...decision },
   replaceDecision: decision,
   updateDecision: { name: 'New checkout' },
   rollbackDecision: { version: 1 },
+  scheduleChange: { at: '2099-01-01T09:00:00Z', change: { status: 'active' } },
   previewDecision: { visitorId: 'visitor-1', traits: { plan: 'pro' } },
+
+  createSegment: { key: 'regulars', name: 'Regular customers', condition },
+  updateSegment: { name: 'Regulars' },
+  previewSegment: { condition },
 
   replayRejectedEvents: { eventName: 'order_placed' },
   replayDeadLetters: { from: '2026-01-15T00:00:00Z' },

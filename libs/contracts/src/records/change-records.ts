@@ -53,7 +53,8 @@ export type DecisionChange = Static<typeof DecisionChange>
 /** `emails.sent.v1`: the mail server accepted an email, or it bounced. It has no address, so that an erasure is simple. */
 export const EmailRecord = Type.Object({
   v: Type.Literal(1),
-  kind: Type.Unsafe<'sent' | 'bounced'>({ type: 'string', enum: ['sent', 'bounced'] }),
+  /** A newer version may write others, which no webhook subscribes to. */
+  kind: Type.Unsafe<'sent' | 'bounced'>({ type: 'string' }),
   /** Of this record: a delivery that is repeated by hand is sent twice. */
   id: Id,
   projectId: Id,
@@ -72,6 +73,8 @@ export const Exposure = Type.Object({
   decisionKey: Type.String(),
   /** The version of the decision. */
   version: Type.Integer(),
+  /** The environment. Absent for production. */
+  environment: Type.Optional(Type.String()),
   variant: Type.String(),
   reason: Type.String(),
   ruleId: NullableString,
@@ -105,5 +108,7 @@ export const LinkClick = Type.Object({
   prefetch: Type.Boolean(),
   /** A hash of the visitor that is valid for one day. It cannot be traced back after the salt of the day is deleted. */
   visitor: NullableString,
+  /** The key of the variant that the click led to. Absent without one. */
+  variant: Type.Optional(Type.String()),
 })
 export type LinkClick = Static<typeof LinkClick>

@@ -4,10 +4,8 @@ import { Id, JsonObject, NullableString, Timestamp } from '../schema-parts.ts'
 /** `coupons.redeemed.v1`: a redemption or its rollback. Records of one coupon keep their order. */
 export const CouponRedemptionRecord = Type.Object({
   v: Type.Literal(1),
-  kind: Type.Unsafe<'redeemed' | 'rolled_back' | 'partially_rolled_back'>({
-    type: 'string',
-    enum: ['redeemed', 'rolled_back', 'partially_rolled_back'],
-  }),
+  /** A newer version may write others, which are delivered to webhooks like these. */
+  kind: Type.Unsafe<'redeemed' | 'rolled_back' | 'partially_rolled_back'>({ type: 'string' }),
   projectId: Id,
   redemptionId: Id,
   couponId: Id,

@@ -24,6 +24,8 @@ export const EventLink = Type.Object({
   code: Type.String(),
   campaign: NullableString,
   clickId: NullableString,
+  /** The key of the variant that the click led to. Absent without one. */
+  variant: Type.Optional(Type.String()),
 })
 export type EventLink = Static<typeof EventLink>
 

@@ -1,3 +1,4 @@
+import { eventually } from '@waymark/testing'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import type { Server, ServerExit } from './server.ts'
 import { superviseServer } from './supervise.ts'
@@ -43,7 +44,7 @@ it('restarts a server each time it exits, if it ran for a minute', async () => {
   for (let n = 1; n <= 20; n++) {
     vi.advanceTimersByTime(60_001)
     latest.die()
-    await vi.waitFor(() => expect(started).toBe(n))
+    await eventually('it is started again', () => started === n)
   }
   await stop()
   expect(await exited).toEqual(ended)
@@ -79,7 +80,7 @@ it('stops while waiting for a restart', async () => {
   const restart = vi.fn(() => Promise.reject(new Error('no space')))
   const supervised = superviseServer(server, restart, () => {})
   die()
-  await vi.waitFor(() => expect(restart).toHaveBeenCalledTimes(1))
+  await eventually('it is started again', () => restart.mock.calls.length === 1)
   await supervised.stop()
   expect(restart).toHaveBeenCalledTimes(1)
 })

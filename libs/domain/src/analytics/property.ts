@@ -70,6 +70,16 @@ const splitPath = (name: string): string[] => {
   return segments
 }
 
+/** The value at a path of keys. Lists have no keys. */
+export const valueAt = (members: unknown, path: readonly string[]): unknown =>
+  path.reduce<unknown>(
+    (value, key) =>
+      typeof value === 'object' && value !== null && !Array.isArray(value) && Object.hasOwn(value, key)
+        ? (value as Record<string, unknown>)[key]
+        : undefined,
+    members,
+  )
+
 /** The name of a key below `properties` or `traits`, as `parsePropertyName` reads it. */
 export const propertyNameOf = (source: 'properties' | 'traits', path: readonly string[]): string =>
   [source, ...path.map((segment) => segment.replace(/[\\.]/g, '\\$&'))].join('.')

@@ -1,4 +1,5 @@
 import type { CartItem, CartRefusal, Discount } from '@waymark/contracts'
+import { MAX_STEPS, STEP_COST } from '../logic/compile-logic.ts'
 import type { WorkBudget } from '../logic/work-budget.ts'
 import { amountOf, type Cart, type CartPool, cartRefusalOf, isEligible, type Shopper } from './cart-rules.ts'
 import { allocate, allocateInProportion, percentRatio, shareOf, sumOf } from './money.ts'
@@ -24,6 +25,8 @@ export const discountCart = (
 ): CouponOutcome[] => {
   const refusals = new Map<CartCoupon, CartRefusal>()
   for (const coupon of coupons) {
+    // As much as a condition may take, so that it does not depend on those of other coupons.
+    work.startItem(MAX_STEPS * STEP_COST)
     const refusal = cartRefusalOf(cart, coupon.pool, shopper, work)
     if (refusal !== undefined) refusals.set(coupon, refusal)
   }
@@ -82,7 +85,7 @@ type Line = { place: number; item: CartItem; left: number; units: number }
 /** The grants of coupons on one cart. Each applies to what the ones before leave, in a fixed order of types and codes. */
 const grantTogether = (cart: Cart, coupons: readonly CartCoupon[]): ReadonlyMap<CartCoupon, Grant> => {
   const lines = linesOf(cart)
-  let shippingLeft = cart.shippingAmount
+  let shippingLeft = Math.max(0, cart.shippingAmount - (cart.granted?.shippingAmount ?? 0))
   const grants = new Map<CartCoupon, Grant>()
   const inOrder = [...coupons].sort((a, b) => rankOf(a) - rankOf(b) || compare(a.code, b.code))
   for (const coupon of inOrder) {
@@ -113,16 +116,24 @@ const rankOf = ({ pool }: CartCoupon): number => {
 }
 
 /** The lines in an order that does not depend on that of the cart. */
-const linesOf = ({ items }: Cart): Line[] =>
+const linesOf = ({ items, granted }: Cart): Line[] =>
   items
-    .map((item, place) => ({ place, item, left: amountOf(item), units: item.quantity }))
+    .map((item, place) => {
+      const left = amountOf(item) - (granted?.items[place] ?? 0)
+      return { place, item, left, units: unitsIn(left, item) }
+    })
     .sort(
-      ({ item: a }, { item: b }) =>
+      ({ item: a, left }, { item: b, left: other }) =>
         compare(a.sku, b.sku) ||
         compare(a.category ?? '', b.category ?? '') ||
         a.unitAmount - b.unitAmount ||
-        a.quantity - b.quantity,
+        a.quantity - b.quantity ||
+        left - other,
     )
+
+/** The units whose whole price is left to pay. */
+const unitsIn = (left: number, { quantity, unitAmount }: CartItem): number =>
+  unitAmount === 0 ? quantity : (left - (left % unitAmount)) / unitAmount
 
 // By code units, because the order of a locale depends on the machine.
 const compare = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)

@@ -3,8 +3,23 @@ import { compileLogic, logicData } from '../logic/compile-logic.ts'
 import type { WorkBudget } from '../logic/work-budget.ts'
 import { sumOf } from './money.ts'
 
-/** A cart with amounts in minor units. The sum of its items and the shipping is a safe integer. */
-export type Cart = { currency: string; items: readonly CartItem[]; shippingAmount: number }
+/**
+ * A cart with amounts in minor units. The sum of its items and the shipping is a safe integer. `granted`: what earlier
+ * redemptions of its order granted.
+ */
+export type Cart = {
+  currency: string
+  items: readonly CartItem[]
+  shippingAmount: number
+  granted?: GrantedBefore
+}
+
+/** Discounts by item in the order of the cart, and for the shipping, and the pools of their coupons. */
+export type GrantedBefore = {
+  items: readonly number[]
+  shippingAmount: number
+  pools: readonly Pick<CartPool, 'id' | 'stackable'>[]
+}
 
 /** What a pool grants, and under which rules. `used` is the part of the budget that was granted. */
 export type CartPool = {
@@ -68,8 +83,13 @@ export const cartRefusalOf = (
   if (total < (rules?.minimumAmount ?? 0)) return 'minimum_not_reached'
   if (total > (rules?.maximumAmount ?? total)) return 'maximum_exceeded'
   if (countedUnits(eligible) < unitsNeeded(discount)) return 'quantity_not_reached'
-  return personRefusalOf(rules, shopper, work)
+  return personRefusalOf(rules, shopper, work) ?? (combines(pool, cart) ? undefined : 'not_stackable')
 }
+
+/** Whether a coupon of a pool combines with those that were redeemed for the order before. */
+const combines = (pool: CartPool, { granted }: Cart): boolean =>
+  granted === undefined ||
+  (pool.stackable && granted.pools.every(({ id, stackable }) => stackable && id !== pool.id))
 
 const unitsNeeded = ({ type, buyQuantity, getQuantity }: Discount): number =>
   type === 'buy_x_get_y' && buyQuantity !== undefined && getQuantity !== undefined

@@ -1,4 +1,4 @@
-import type { DecisionParts } from '@waymark/contracts'
+import { createDecision, type DecisionParts, MAX_RAMP_STEPS } from '@waymark/contracts'
 import { describe, expect, it } from 'vitest'
 import { decisionProblems, MAX_DECISION_BYTES } from './check-decision.ts'
 import { reshufflesOf, writeDecision } from './write-decision.ts'
@@ -62,6 +62,42 @@ describe('a decision may be saved', () => {
     ['with a percentage of two decimals', { holdout: 0.07, rules: [{ variant: 'b', rollout: 33.33 }] }],
   ])('%s', (_what, change) => {
     expect(problemsOf(change)).toEqual({})
+  })
+})
+
+describe('a ramp', () => {
+  const step = (day: number, percentage: number) => ({ at: `2026-11-0${day}T10:00:00+01:00`, percentage })
+  const withRamp = (ramp: ReturnType<typeof step>[], more: object = {}) => ({
+    rules: [{ variant: 'b', ramp, ...more }],
+  })
+
+  it('is stored in UTC, with a rollout of 100', () => {
+    expect(write(withRamp([step(1, 5), step(2, 5), step(3, 33.33)])).rules).toMatchObject([
+      { rollout: 100, ramp: [{ at: '2026-11-01T09:00:00.000Z' }, {}, { percentage: 33.33 }] },
+    ])
+    expect(problemsOf(withRamp([step(1, 5), step(2, 5), step(3, 33.33)]))).toEqual({})
+    expect(write().rules[0]).not.toHaveProperty('ramp')
+  })
+
+  it.each([
+    ['at the time of the step before', withRamp([step(1, 5), step(1, 6)]), 'rules.0.ramp.1.at', 'after'],
+    ['before that', withRamp([step(2, 5), step(1, 6)]), 'rules.0.ramp.1.at', 'after'],
+    ['that falls', withRamp([step(1, 5), step(2, 4.99)]), 'rules.0.ramp.1.percentage', 'below'],
+    ['with thousandths', withRamp([step(1, 5.001)]), 'rules.0.ramp.0.percentage', 'two decimals'],
+    ['beside a rollout', withRamp([step(1, 5)], { rollout: 99.99 }), 'rules.0.rollout', 'leave it out'],
+  ])('%s is refused', (_what, change, field, message) => {
+    expect(problemsOf(change)).toEqual({ [field]: expect.stringContaining(message) })
+  })
+
+  it(`has up to ${MAX_RAMP_STEPS} steps`, () => {
+    const fits = (steps: number): boolean => {
+      const ramp = Array.from({ length: steps }, (_, index) => ({
+        at: new Date(index).toISOString(),
+        percentage: index,
+      }))
+      return createDecision.body?.validator.fits({ key: 'd', ...parts(withRamp(ramp)) }) ?? false
+    }
+    expect([0, 1, MAX_RAMP_STEPS, MAX_RAMP_STEPS + 1].map(fits)).toEqual([false, true, true, false])
   })
 })
 
@@ -288,6 +324,12 @@ describe('a change is warned about', () => {
       { rules: [{ id: 'r', variant: 'a' }] },
       { rules: [{ id: 'r', variant: 'b' }] },
       [],
+    ],
+    [
+      'when weights change in another environment',
+      { environments: { staging: { rules: split(1) } } },
+      { environments: { staging: { rules: split(2) } } },
+      ['weights_changed'],
     ],
     ['when the salt changes', { salt: 'x' }, { salt: 'y' }, ['salt_changed']],
     [

@@ -33,7 +33,24 @@ export const decisionProblems = (decision: Named, others: readonly Named[]): Val
     ...metricProblems(definition.metrics ?? []),
     ...groupProblems(decision, others),
     ...prerequisiteProblems(decision, others),
+    ...Object.keys(definition.environments ?? {}).flatMap((name) =>
+      environmentProblems(name, decision, others),
+    ),
   ]
+}
+
+/** The problems of the rules in an environment. Prerequisites are decided by their rules there. */
+const environmentProblems = (name: string, decision: Named, others: readonly Named[]): ValidationItem[] => {
+  const inThis = ({ key, definition }: Named): Named => ({
+    key,
+    definition: { ...definition, rules: definition.environments?.[name]?.rules ?? [] },
+  })
+  const own = inThis(decision)
+  return [
+    ...own.definition.rules.flatMap((rule, place) => ruleProblems(rule, place, own.definition)),
+    ...idProblems(own.definition),
+    ...prerequisiteProblems(own, others.map(inThis)),
+  ].map((found) => ({ ...found, field: `environments.${name}.${found.field}` }))
 }
 
 const problem = (field: string, rule: string, message: string): ValidationItem => ({ field, rule, message })
@@ -87,9 +104,29 @@ const ruleProblems = (
       ? [problem(`${at}.split`, 'minimum', 'needs a weight above 0')]
       : []),
     ...percentageProblems(`${at}.rollout`, rollout),
+    ...rampProblems(at, rule),
     ...(condition === null ? [] : conditionProblems(condition, `${at}.condition`)),
   ]
 }
+
+const rampProblems = (at: string, { ramp = [], rollout }: DecisionRule): ValidationItem[] => [
+  ...(ramp.length > 0 && rollout !== 100
+    ? [problem(`${at}.rollout`, 'exclusive', 'is not used with a ramp: leave it out')]
+    : []),
+  ...ramp.flatMap(({ at: time, percentage }, index) => {
+    const step = `${at}.ramp.${index}`
+    const before = ramp[index - 1]
+    return [
+      ...percentageProblems(`${step}.percentage`, percentage),
+      ...(before && Date.parse(time) <= Date.parse(before.at)
+        ? [problem(`${step}.at`, 'order', 'is not after the time of the step before')]
+        : []),
+      ...(before && percentage < before.percentage
+        ? [problem(`${step}.percentage`, 'order', 'is below the percentage of the step before')]
+        : []),
+    ]
+  }),
+]
 
 const percentageProblems = (field: string, percentage: number): ValidationItem[] => {
   const hundredths = percentage * 100

@@ -1,8 +1,24 @@
-import { type Decision, type DecisionRule, type DecisionVariant, dateOfTime } from '@waymark/contracts'
-import { type CompiledCondition, type CountRef, compileCondition, countsIn } from './condition.ts'
+import {
+  type Decision,
+  type DecisionRule,
+  type DecisionVariant,
+  dateOfTime,
+  PRODUCTION,
+} from '@waymark/contracts'
+import { type CompiledCondition, type CountRef, compileCondition, countsIn, segmentsIn } from './condition.ts'
+import { inEachEnvironment, inEnvironment } from './environment.ts'
+import { NO_SEGMENTS, type SegmentSet } from './segment.ts'
 
-/** A rule with its compiled condition. */
-export type CompiledRule = { rule: DecisionRule; condition: CompiledCondition }
+/** A rule with its compiled condition, and the steps of its ramp, with times in ms since the epoch. */
+export type CompiledRule = {
+  rule: DecisionRule
+  condition: CompiledCondition
+  ramp: readonly { at: number; percentage: number }[]
+}
+
+/** The percentage of people in the rollout of a rule at a time, in ms since the epoch. */
+export const rolloutAt = ({ rule, ramp }: Pick<CompiledRule, 'rule' | 'ramp'>, now: number): number =>
+  ramp.length === 0 ? rule.rollout : (ramp.findLast(({ at }) => at <= now)?.percentage ?? 0)
 
 /** A compiled version of a decision. */
 export type CompiledDecision = {
@@ -19,7 +35,11 @@ export type CompiledDecision = {
 /** Compiles a decision. @throws Error when a condition is not valid JsonLogic, or a time of its schedule is invalid */
 export const compileDecision = (decision: Decision): CompiledDecision => {
   const { variants, rules, schedule } = decision.definition
-  const compiled = rules.map((rule) => ({ rule, condition: compileCondition(rule.condition) }))
+  const compiled = rules.map((rule) => ({
+    rule,
+    condition: compileCondition(rule.condition),
+    ramp: (rule.ramp ?? []).map(({ at, percentage }) => ({ at: dateOfTime(at).getTime(), percentage })),
+  }))
   return {
     decision,
     variants: new Map(variants.map((variant) => [variant.key, variant])),
@@ -30,8 +50,10 @@ export const compileDecision = (decision: Decision): CompiledDecision => {
   }
 }
 
-/** A project's decisions. */
+/** A project's decisions in an environment. */
 export type DecisionSet = {
+  /** The same decisions in another environment. */
+  in: (environment: string) => DecisionSet
   get: (key: string) => CompiledDecision | undefined
   /** The keys with those of all their prerequisites, so that they can be compiled one by one. */
   withPrerequisites: (keys: readonly string[]) => readonly string[]
@@ -39,15 +61,76 @@ export type DecisionSet = {
   all: readonly Decision[]
   /** The active decisions, regardless of their schedules. */
   active: readonly Decision[]
-  /** The distinct counts that active decisions read, and their events. */
+  /** The segments that conditions refer to. */
+  segments: SegmentSet
+  /** The distinct counts that the conditions of active decisions of any environment read themselves. */
   counts: readonly CountRef[]
+  /** The events of these counts, and of the segments that active decisions refer to. */
+  readEvents: ReadonlySet<string>
+  /** The events that are counted per person: those of active decisions, and of all segments. */
   countedEvents: ReadonlySet<string>
 }
 
-/** `compile` should cache its results. A decision is left out when it returns `undefined`. */
+/**
+ * A project's decisions in production. `compile` should cache its results by id, version and environment. A decision is
+ * left out when it returns `undefined`.
+ */
 export const createDecisionSet = (
   decisions: readonly Decision[],
   compile: (decision: Decision) => CompiledDecision | undefined,
+  segments: SegmentSet = NO_SEGMENTS,
+): DecisionSet => {
+  const sets = new Map<string, DecisionSet>()
+  const counted = createCounted(decisions, segments)
+  const setIn = (environment: string): DecisionSet => {
+    const known = sets.get(environment)
+    if (known) return known
+    const own = decisions.map((decision) => inEnvironment(decision, environment))
+    const set = createSet(own, compile, counted, setIn)
+    sets.set(environment, set)
+    return set
+  }
+  return setIn(PRODUCTION)
+}
+
+type Counted = Pick<DecisionSet, 'segments' | 'counts' | 'readEvents' | 'countedEvents'>
+
+/** The counts of the conditions of all environments, which share the cached people. */
+const createCounted = (decisions: readonly Decision[], segments: SegmentSet): Counted => {
+  // Read without compiling, because compiling all decisions of a project takes long.
+  const inConditions = <T>(read: (condition: unknown) => readonly T[]): T[] =>
+    decisions
+      .flatMap(inEachEnvironment)
+      .filter(({ status }) => status === 'active')
+      .flatMap(({ definition }) => definition.rules.flatMap(({ condition }) => read(condition)))
+  let counts: readonly CountRef[] | undefined
+  let readEvents: ReadonlySet<string> | undefined
+  let countedEvents: ReadonlySet<string> | undefined
+  return {
+    segments,
+    get counts() {
+      counts ??= distinct(inConditions(countsIn))
+      return counts
+    },
+    get readEvents() {
+      readEvents ??= new Set([
+        ...this.counts.map(({ event }) => event),
+        ...new Set(inConditions(segmentsIn).flatMap((key) => segments.eventsOf(key))),
+      ])
+      return readEvents
+    },
+    get countedEvents() {
+      countedEvents ??= new Set([...this.readEvents, ...segments.events])
+      return countedEvents
+    },
+  }
+}
+
+const createSet = (
+  decisions: readonly Decision[],
+  compile: (decision: Decision) => CompiledDecision | undefined,
+  counted: Counted,
+  setIn: DecisionSet['in'],
 ): DecisionSet => {
   const byKey = new Map(decisions.map((decision) => [decision.key, decision]))
   const compiled = new Map<string, CompiledDecision | undefined>()
@@ -58,9 +141,8 @@ export const createDecisionSet = (
     return compiled.get(key)
   }
   const active = decisions.filter(({ status }) => status === 'active')
-  let counts: readonly CountRef[] | undefined
-  let countedEvents: ReadonlySet<string> | undefined
   return {
+    in: setIn,
     get,
     withPrerequisites: (keys) => {
       // Iterating over a set includes entries that are added meanwhile.
@@ -72,16 +154,15 @@ export const createDecisionSet = (
     },
     all: decisions,
     active,
+    segments: counted.segments,
     get counts() {
-      // Read without compiling, because compiling all decisions of a project takes long.
-      counts ??= distinct(
-        active.flatMap(({ definition }) => definition.rules.flatMap(({ condition }) => countsIn(condition))),
-      )
-      return counts
+      return counted.counts
+    },
+    get readEvents() {
+      return counted.readEvents
     },
     get countedEvents() {
-      countedEvents ??= new Set(this.counts.map(({ event }) => event))
-      return countedEvents
+      return counted.countedEvents
     },
   }
 }

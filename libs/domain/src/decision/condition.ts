@@ -15,8 +15,8 @@ export type ConditionData = {
   counts: Readonly<Record<string, Readonly<Record<string, number>>>>
 }
 
-/** A compiled condition and the counts that it reads. */
-export type CompiledCondition = CompiledLogic & { counts: readonly CountRef[] }
+/** A compiled condition, the counts that it reads, and the keys of its segments. */
+export type CompiledCondition = CompiledLogic & { counts: readonly CountRef[]; segments: readonly string[] }
 
 const WINDOW = /^([1-9]\d?)d$/
 
@@ -24,16 +24,21 @@ const WINDOW = /^([1-9]\d?)d$/
 export const compileCondition = (condition: unknown): CompiledCondition =>
   condition === null || condition === undefined
     ? EVERYBODY
-    : { ...compileLogic(condition), counts: countsIn(condition) }
+    : {
+        ...compileLogic(condition, WITH_SEGMENTS),
+        counts: countsIn(condition),
+        segments: segmentsIn(condition),
+      }
 
-const EVERYBODY: CompiledCondition = { evaluate: () => 'holds', counts: [] }
+const WITH_SEGMENTS = { segments: true }
+const EVERYBODY: CompiledCondition = { evaluate: () => 'holds', counts: [], segments: [] }
 
 /**
  * Why a condition may not be saved: it is not JsonLogic, too large or deep, nests iterations, or reads an invalid count.
  * Returns the first problem only. `field` is the path of the condition in the request.
  */
 export const conditionProblems = (condition: unknown, field: string): ValidationItem[] => {
-  const problems = logicProblems(condition, field)
+  const problems = logicProblems(condition, field, WITH_SEGMENTS)
   if (problems.length > 0) return problems
   readCounts(condition, (message) => problems.push({ field, rule: 'json_logic', message }))
   return problems.slice(0, 1)
@@ -41,6 +46,15 @@ export const conditionProblems = (condition: unknown, field: string): Validation
 
 /** The counts that a condition reads. */
 export const countsIn = (condition: unknown): CountRef[] => readCounts(condition, () => {})
+
+/** The keys of the segments that a condition refers to. */
+export const segmentsIn = (condition: unknown): string[] => {
+  if (typeof condition !== 'object' || condition === null) return []
+  if (Array.isArray(condition)) return condition.flatMap(segmentsIn)
+  return Object.entries(condition).flatMap(([operation, argument]) =>
+    operation === 'segment' && typeof argument === 'string' ? [argument] : segmentsIn(argument),
+  )
+}
 
 /** The counts that a condition reads. Calls `complain` for invalid ones. */
 const readCounts = (logic: unknown, complain: (message: string) => void): CountRef[] => {
@@ -70,6 +84,10 @@ export type DayCount = { event: string; day: string; n: number }
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
+/** The first day (UTC) of a window of `days` that ends today. `now` in ms since the epoch. */
+export const firstDayOf = (days: number, now: number): string =>
+  new Date(now - (days - 1) * DAY_MS).toISOString().slice(0, 10)
+
 /** Sums daily counts for conditions. A window of n days includes today and the n - 1 days before. */
 export const countsOf = (
   refs: readonly CountRef[],
@@ -78,7 +96,7 @@ export const countsOf = (
 ): ConditionData['counts'] => {
   const counts: Record<string, Record<string, number>> = Object.create(null)
   for (const { event, days: window } of refs) {
-    const first = new Date(now - (window - 1) * DAY_MS).toISOString().slice(0, 10)
+    const first = firstDayOf(window, now)
     const sum = days.reduce((n, count) => (count.event === event && count.day >= first ? n + count.n : n), 0)
     counts[event] = { ...counts[event], [`${window}d`]: sum }
   }

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { bucketOf } from './bucket.ts'
 import { compileDecision, createDecisionSet } from './compiled-decision.ts'
 import { type Choice, createDecider } from './decide.ts'
+import { compileSegment, createSegmentSet } from './segment.ts'
 
 const NOW = Date.parse('2026-11-21T12:00:00.000Z')
 const PROJECT_ID = '01900000-0000-7000-8000-000000000001'
@@ -68,6 +69,15 @@ const deciderOf = (
 }
 const choose = (change: Partial<DecisionDefinition>, subject?: string, data?: Data): Choice =>
   deciderOf([decision({}, change)], subject, data).decide()
+
+/** A subject whose bucket of the rollout of `r1` is below a number, or is that number or above. */
+const bucketBelow = (limit: number): string => subjectWith((bucket) => bucket < limit)
+const bucketFrom = (limit: number): string => subjectWith((bucket) => bucket >= limit)
+const subjectWith = (fits: (bucket: number) => boolean): string => {
+  const found = people(1_000).find((subject) => fits(bucketOf('salt', 'd', 'rollout:r1', subject)))
+  if (found === undefined) throw new Error('nobody fits')
+  return found
+}
 
 const people = (count: number): string[] => Array.from({ length: count }, (_, n) => `visitor-${n}`)
 
@@ -135,6 +145,58 @@ describe('a decision', () => {
     expect(held.length).toBeLessThan(1_100)
     expect(choose({ holdout: 100 })).toMatchObject({ variant: 'off', ruleId: null, eligible: true })
     expect(choose({ holdout: 100, rules: [] }).eligible).toBe(false)
+  })
+
+  it.each([
+    ['before the first step', '2026-11-21T12:00:00.001Z', 0],
+    ['from the time of a step on', '2026-11-21T13:00:00.000+01:00', 20],
+    ['until the next step', '2026-11-20T12:00:00.000Z', 20],
+    ['after the last step', '2026-11-19T12:00:00.000Z', 100],
+  ])('follows a ramp: %s', (_when, first, percentage) => {
+    const after = (hours: number) => new Date(Date.parse(first) + hours * 3_600_000).toISOString()
+    const ramp = [
+      { at: first, percentage: 20 },
+      { at: after(36), percentage: 100 },
+    ]
+    const [inside, outside] = [bucketBelow(2_000), bucketFrom(2_000)]
+    const reasonOf = (subject: string) => choose({ rules: [rule({ ramp })] }, subject).reason
+    expect(reasonOf(inside)).toBe(percentage > 0 ? 'TARGETING_MATCH' : 'DEFAULT')
+    expect(reasonOf(outside)).toBe(percentage === 100 ? 'TARGETING_MATCH' : 'DEFAULT')
+    const [explained] = deciderOf([decision({}, { rules: [rule({ ramp })] })], inside).explain().rules
+    expect(explained?.rollout.below).toBe(percentage * 100)
+  })
+
+  it('keeps people in a ramp whose percentages do not fall', () => {
+    const steps = fc.uniqueArray(fc.integer({ min: -1_000, max: 1_000 }), { minLength: 1, maxLength: 5 })
+    const percentages = fc.array(fc.integer({ min: 0, max: 100 }), { minLength: 5, maxLength: 5 })
+    fc.assert(
+      fc.property(steps, percentages, fc.string(), (minutes, shares, subject) => {
+        const ascending = shares.toSorted((a, b) => a - b)
+        const ramp = minutes
+          .toSorted((a, b) => a - b)
+          .map((minute, index) => ({
+            at: new Date(NOW + minute * 60_000).toISOString(),
+            percentage: ascending[index] ?? 100,
+          }))
+        const set = createDecisionSet([decision({}, { rules: [rule({ ramp })] })], compileDecision)
+        const inAt = (minute: number): boolean => {
+          const compiled = set.get('d')
+          if (!compiled) throw new Error('there is no d')
+          const data = { traits: {}, context: {}, counts: {} }
+          const now = NOW + minute * 60_000
+          const { variant } = createDecider(set, {
+            projectId: PROJECT_ID,
+            subject,
+            data,
+            days: [],
+            now,
+          }).decide(compiled)
+          return variant === 'on'
+        }
+        const over = [-1_001, ...minutes.toSorted((a, b) => a - b), 1_001].map(inAt)
+        expect(over).toEqual(over.toSorted((a, b) => Number(a) - Number(b)))
+      }),
+    )
   })
 
   it('only adds people when the rollout grows', () => {
@@ -232,6 +294,28 @@ describe('a prerequisite', () => {
 })
 
 describe('an explanation', () => {
+  it('evaluates segments within a budget', () => {
+    const containing = (key: string, value: string) => ({
+      key,
+      condition: { filters: [{ property: 'traits.text', op: 'contains' as const, value }] },
+    })
+    const segments = [containing('cheap', 'aa'), containing('costly', 'a'.repeat(400))]
+    const rules = segments.map(({ key }) => rule({ id: key, condition: { segment: key } }))
+    const set = createDecisionSet(
+      [decision({}, { rules })],
+      compileDecision,
+      createSegmentSet(segments, compileSegment),
+    )
+    const explain = (text: string) => {
+      const data = { traits: { text }, context: {}, counts: {} }
+      const decider = createDecider(set, { projectId: PROJECT_ID, subject: 'visitor-1', data, now: NOW })
+      const compiled = set.get('d')
+      return compiled && decider.explain(compiled).segments
+    }
+    expect(explain('a'.repeat(400))).toEqual({ cheap: true, costly: true })
+    expect(explain('a'.repeat(64_000))).toEqual({ cheap: true, costly: false })
+  })
+
   it('lists each step of each rule, including those not reached', () => {
     const rules = [
       rule({ id: 'no', condition: { '==': [1, 2] } }),

@@ -2,8 +2,9 @@ import type { DecisionReason, DecisionRule } from '@waymark/contracts'
 import { type LogicData, logicData } from '../logic/compile-logic.ts'
 import { WorkBudget } from '../logic/work-budget.ts'
 import { type BucketPurpose, bucketOf, bucketsIn, shareOf } from './bucket.ts'
-import type { CompiledDecision, CompiledRule, DecisionSet } from './compiled-decision.ts'
-import type { CompiledCondition, ConditionData } from './condition.ts'
+import { type CompiledDecision, type CompiledRule, type DecisionSet, rolloutAt } from './compiled-decision.ts'
+import { type CompiledCondition, type ConditionData, compileCondition, type DayCount } from './condition.ts'
+import { createSegmentLookup } from './segment.ts'
 
 /** The result of a decision and its reason. */
 export type Choice = {
@@ -20,6 +21,8 @@ type Situation = {
   projectId: string
   subject: string
   data: ConditionData
+  /** The daily counts of the person, for segments. Default: none. */
+  days?: readonly DayCount[]
   /** Ms since the epoch. */
   now: number
 }
@@ -42,7 +45,8 @@ export type RuleOutcome = {
  * `budget` limits the steps of all conditions together.
  */
 export const createDecider = (decisions: DecisionSet, situation: Situation, budget = new WorkBudget()) => {
-  const { projectId, subject, data, now } = situation
+  const { projectId, subject, data, days = [], now } = situation
+  const segments = createSegmentLookup(decisions.segments, { traits: data.traits, days, now })
   // `null` during the evaluation, so that a decision that depends on itself gets no variant.
   const made = new Map<string, Choice | null>()
   let prepared: LogicData | undefined
@@ -50,10 +54,19 @@ export const createDecider = (decisions: DecisionSet, situation: Situation, budg
 
   /** A condition that exceeds the remaining budget is false. */
   const holds = (condition: CompiledCondition): boolean => {
-    prepared ??= logicData(data)
+    prepared ??= logicData(data, segments)
     const answer = condition.evaluate(prepared, budget)
     if (answer === 'exceeded') exceeded = true
     return answer === 'holds'
+  }
+
+  /** With a budget of their own, so that the rules have all of theirs. */
+  const membershipsOf = ({ rules }: CompiledDecision): Record<string, boolean> => {
+    prepared ??= logicData(data, segments)
+    const [person, own] = [prepared, new WorkBudget()]
+    const keys = new Set(rules.flatMap(({ condition }) => condition.segments))
+    const isMember = (key: string) => compileCondition({ segment: key }).evaluate(person, own) === 'holds'
+    return Object.fromEntries([...keys].map((key) => [key, isMember(key)]))
   }
 
   const checkBucket = (
@@ -84,8 +97,10 @@ export const createDecider = (decisions: DecisionSet, situation: Situation, budg
     holds(condition) && (rule.prerequisites.length === 0 || prerequisitesOf(rule).every(({ met }) => met))
 
   /** The variant of a rule. Null for a person outside of its rollout. */
-  const givenBy = (compiled: CompiledDecision, rule: DecisionRule): string | null => {
-    if (rule.rollout < 100 && !checkBucket(compiled, `rollout:${rule.id}`, rule.rollout).in) return null
+  const givenBy = (compiled: CompiledDecision, compiledRule: CompiledRule): string | null => {
+    const { rule } = compiledRule
+    const rollout = rolloutAt(compiledRule, now)
+    if (rollout < 100 && !checkBucket(compiled, `rollout:${rule.id}`, rollout).in) return null
     if (rule.split === null) return rule.variant
     const { key, definition } = compiled.decision
     return shareOf(rule.split, bucketOf(definition.salt, key, `split:${rule.id}`, subject))?.variant ?? null
@@ -116,7 +131,7 @@ export const createDecider = (decisions: DecisionSet, situation: Situation, budg
       if (!isFor(compiledRule)) continue
       eligible = true
       const { rule } = compiledRule
-      const variant = givenBy(compiled, rule)
+      const variant = givenBy(compiled, compiledRule)
       if (variant !== null)
         return give(variant, rule.split === null ? 'TARGETING_MATCH' : 'SPLIT', rule.id, true)
     }
@@ -148,7 +163,10 @@ export const createDecider = (decisions: DecisionSet, situation: Situation, budg
     explain: (compiled: CompiledDecision) => ({
       holdout: checkBucket(compiled, 'holdout', compiled.decision.definition.holdout),
       exclusionGroup: checkGroup(compiled),
-      rules: compiled.rules.map(({ rule, condition }): RuleOutcome & { id: string } => {
+      /** Whether the person is in the segments that its rules refer to. */
+      segments: membershipsOf(compiled),
+      rules: compiled.rules.map((compiledRule): RuleOutcome & { id: string } => {
+        const { rule, condition } = compiledRule
         const prerequisites = prerequisitesOf(rule)
         const isHeld = holds(condition)
         const applies = isHeld && prerequisites.every(({ met }) => met)
@@ -156,9 +174,9 @@ export const createDecider = (decisions: DecisionSet, situation: Situation, budg
           id: rule.id,
           condition: isHeld,
           prerequisites,
-          rollout: checkBucket(compiled, `rollout:${rule.id}`, rule.rollout),
+          rollout: checkBucket(compiled, `rollout:${rule.id}`, rolloutAt(compiledRule, now)),
           split: rule.split && checkBucket(compiled, `split:${rule.id}`, 100),
-          variant: applies ? givenBy(compiled, rule) : null,
+          variant: applies ? givenBy(compiled, compiledRule) : null,
         }
       }),
     }),

@@ -1,8 +1,10 @@
 import {
   type DecisionDefinition,
+  type DecisionEnvironment,
   type DecisionMetric,
   type DecisionParts,
   type DecisionRule,
+  dateOfTime,
   utcOfTime,
 } from '@waymark/contracts'
 
@@ -18,11 +20,7 @@ export const writeDecision = (
   previous: DecisionDefinition | null,
   { newRuleId, newSalt }: Generated,
 ): DecisionDefinition => {
-  const named = new Set(parts.rules.map(({ id }) => id))
-  const idAt = (place: number): string => {
-    const before = previous?.rules[place]?.id
-    return before === undefined || named.has(before) ? newRuleId() : before
-  }
+  const environments = writeEnvironments(parts, previous, newRuleId)
   return {
     name: parts.name ?? null,
     description: parts.description ?? null,
@@ -32,15 +30,7 @@ export const writeDecision = (
       couponPoolId: couponPoolId ?? null,
     })),
     fallbackVariant: parts.fallbackVariant,
-    rules: parts.rules.map((rule, place) => ({
-      id: rule.id ?? idAt(place),
-      description: rule.description ?? null,
-      condition: rule.condition ?? null,
-      prerequisites: rule.prerequisites ?? [],
-      rollout: rule.rollout ?? 100,
-      variant: rule.variant ?? null,
-      split: rule.split ?? null,
-    })),
+    rules: writeRules(parts.rules, previous?.rules, newRuleId),
     holdout: parts.holdout ?? 0,
     frequencyCap: parts.frequencyCap ?? null,
     schedule: parts.schedule
@@ -48,9 +38,49 @@ export const writeDecision = (
       : null,
     exclusionGroup: parts.exclusionGroup ?? null,
     metrics: (parts.metrics ?? []).map(writeMetric),
+    ...(Object.keys(environments).length > 0 && { environments }),
     salt: parts.salt ?? previous?.salt ?? newSalt(),
   }
 }
+
+const writeRules = (
+  rules: DecisionParts['rules'],
+  previous: readonly DecisionRule[] = [],
+  newRuleId: () => string,
+): DecisionRule[] => {
+  const named = new Set(rules.map(({ id }) => id))
+  const idAt = (place: number): string => {
+    const before = previous[place]?.id
+    return before === undefined || named.has(before) ? newRuleId() : before
+  }
+  return rules.map((rule, place) => ({
+    id: rule.id ?? idAt(place),
+    description: rule.description ?? null,
+    condition: rule.condition ?? null,
+    prerequisites: rule.prerequisites ?? [],
+    rollout: rule.rollout ?? 100,
+    ...(rule.ramp && {
+      ramp: rule.ramp.map(({ at, percentage }) => ({ at: dateOfTime(at).toISOString(), percentage })),
+    }),
+    variant: rule.variant ?? null,
+    split: rule.split ?? null,
+  }))
+}
+
+/** A new environment of a decision is off until it gets the status `active`. */
+const writeEnvironments = (
+  { environments }: DecisionParts,
+  previous: DecisionDefinition | null,
+  newRuleId: () => string,
+): Record<string, DecisionEnvironment> =>
+  Object.fromEntries(
+    Object.entries(environments ?? {}).flatMap(([name, entry]) => {
+      if (entry === null) return []
+      const before = previous?.environments?.[name]
+      const rules = entry.rules ? writeRules(entry.rules, before?.rules, newRuleId) : (before?.rules ?? [])
+      return [[name, { status: entry.status ?? before?.status ?? 'paused', rules }]]
+    }),
+  )
 
 const writeMetric = ({
   key,
@@ -79,13 +109,26 @@ export const reshufflesOf = (before: DecisionDefinition, after: DecisionDefiniti
     const message = 'The salt has changed: every person is assigned to a variant anew.'
     return [{ code: 'salt_changed', ruleId: null, message }]
   }
-  const rulesBefore = new Map(before.rules.map((rule) => [rule.id, rule]))
-  return after.rules.flatMap((rule) => {
+  return [
+    ...weightChanges(before.rules, after.rules),
+    ...Object.entries(after.environments ?? {}).flatMap(([name, { rules }]) =>
+      weightChanges(before.environments?.[name]?.rules ?? [], rules, ` in ${name}`),
+    ),
+  ]
+}
+
+const weightChanges = (
+  before: readonly DecisionRule[],
+  after: readonly DecisionRule[],
+  where = '',
+): DecisionWarning[] => {
+  const rulesBefore = new Map(before.map((rule) => [rule.id, rule]))
+  return after.flatMap((rule) => {
     const old = rulesBefore.get(rule.id)
     // Without weights before and after, the change of the variant is intended.
     const weighted = old?.split || rule.split
     if (!old || !weighted || sharesOf(old) === sharesOf(rule)) return []
-    const message = 'The weights have changed: some people get another variant than before.'
+    const message = `The weights have changed${where}: some people get another variant than before.`
     return [{ code: 'weights_changed', ruleId: rule.id, message }]
   })
 }

@@ -1,5 +1,6 @@
 import { isbot } from 'isbot'
 import { UAParser } from 'ua-parser-js'
+import { isPreviewBot } from '../link/preview-bot.ts'
 
 // Limits the time of the regular expressions in both libraries.
 const MAX_LENGTH = 500
@@ -29,7 +30,7 @@ export const describeUserAgent = (header: string | null): UserAgent => {
   const text = header?.slice(0, MAX_LENGTH) ?? ''
   if (text.trim() === '') return UNKNOWN
   const { browser, os, device } = new UAParser(text).getResult()
-  const bot = isbot(text)
+  const bot = isbot(text) || isPreviewBot(text)
   return {
     bot,
     browser: browser.name ?? null,

@@ -111,6 +111,10 @@ describe('a comparison of means', () => {
     expect(pValue).toBeLessThan(0.001)
   })
 
+  it('has the p-value 1 for equal means, in spite of rounding', () => {
+    expect(compareMeans(summed(26, 13, 13), summed(26, 13, 13)).pValue).toBe(1)
+  })
+
   it('is null where there is nothing to compare', () => {
     const nothing = { lift: null, interval: null, sequentialInterval: null, pValue: null }
     const some = summed(10, 5, 5)

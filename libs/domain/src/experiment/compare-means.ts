@@ -41,7 +41,8 @@ export const compareMeans = (variant: Estimate | null, control: Estimate | null)
     lift,
     interval: liftInterval(variant, control, quantileOf(1 - ALPHA / 2, degrees)),
     sequentialInterval: liftInterval(variant, control, sequentialQuantile(variant.people + control.people)),
-    pValue: 2 * (degrees > MAX_DEGREES ? normal.cdf(-t, 0, 1) : studentt.cdf(-t, degrees)),
+    // The function may exceed a half by its rounding error.
+    pValue: Math.min(1, 2 * (degrees > MAX_DEGREES ? normal.cdf(-t, 0, 1) : studentt.cdf(-t, degrees))),
   }
 }
 

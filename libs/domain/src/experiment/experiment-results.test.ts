@@ -130,4 +130,15 @@ describe('results of an experiment', () => {
     const metrics = [{ ...(first as Data['metrics'][number]), currencies: ['EUR', 'USD'] }]
     expect(codesOf(experiment({ metrics }))).toEqual(['several_currencies'])
   })
+
+  it.each([
+    [[], null],
+    [['EUR'], 'EUR'],
+    [['EUR', null], null],
+    [['EUR', 'USD'], null],
+  ])('names the currency of amounts in %j as %j', (currencies, currency) => {
+    const [first] = experiment().metrics
+    const metrics = [{ ...(first as Data['metrics'][number]), currencies }]
+    expect(experimentResults(experiment({ metrics })).metrics).toMatchObject([{ currency }])
+  })
 })

@@ -22,8 +22,15 @@ export type ExperimentData<M extends Metric> = {
   groups: readonly SplitGroup[]
   /** People who had a second variant after their first one. */
   switched: number
-  /** `samples` by variant; a variant without people may be missing. */
-  metrics: readonly { metric: M; samples: ReadonlyMap<string, Sample>; currencies?: readonly string[] }[]
+  /**
+   * `samples` by variant; a variant without people may be missing. `currencies` are those of the values, if they are amounts
+   * of money in minor units, with null for amounts without a currency.
+   */
+  metrics: readonly {
+    metric: M
+    samples: ReadonlyMap<string, Sample>
+    currencies?: readonly (string | null)[]
+  }[]
 }
 
 /** A variant's result by one metric. */
@@ -42,7 +49,12 @@ export type VariantResult = MeanComparison & {
 export type ExperimentWarning = { code: string; message: string }
 
 export type ExperimentResults<M extends Metric> = {
-  metrics: (M & { varianceReduction: number | null; variants: VariantResult[] })[]
+  metrics: (M & {
+    /** The currency of all values; null if they are not money, or in several currencies. */
+    currency: string | null
+    varianceReduction: number | null
+    variants: VariantResult[]
+  })[]
   sampleRatio: SampleRatio
   warnings: ExperimentWarning[]
 }
@@ -50,12 +62,13 @@ export type ExperimentResults<M extends Metric> = {
 /** Compares the variants of an experiment with its control by each metric, and says what is wrong with the data. */
 export const experimentResults = <M extends Metric>(data: ExperimentData<M>): ExperimentResults<M> => {
   const { control, variants } = data
-  const results = data.metrics.map(({ metric, samples }) => {
+  const results = data.metrics.map(({ metric, samples, currencies = [] }) => {
     const ofVariants = variants.map((variant) => samples.get(variant) ?? NOBODY)
     const { estimates, varianceReduction } = adjustedEstimates(ofVariants)
     const controls = estimates[variants.indexOf(control)] ?? null
     return {
       ...metric,
+      currency: currencies.length === 1 ? (currencies[0] ?? null) : null,
       varianceReduction,
       variants: ofVariants.map((sample, index): VariantResult => {
         const variant = variants[index] as string
@@ -148,11 +161,12 @@ const guardrailWarnings = (
 const percent = (part: number): string => `${part > 0 ? '+' : ''}${(part * 100).toFixed(1)} %`
 
 const currencyWarnings = (
-  metrics: readonly { metric: Metric; currencies?: readonly string[] }[],
+  metrics: readonly { metric: Metric; currencies?: readonly (string | null)[] }[],
 ): ExperimentWarning[] =>
   metrics
-    .filter(({ currencies = [] }) => currencies.length > 1)
-    .map(({ metric: { key }, currencies = [] }) => ({
+    .map(({ metric, currencies = [] }) => ({ metric, currencies: currencies.flatMap((one) => one ?? []) }))
+    .filter(({ currencies }) => currencies.length > 1)
+    .map(({ metric: { key }, currencies }) => ({
       code: 'several_currencies',
       message: `The amounts of ${key} are in ${currencies.join(', ')} and are added as if they were one currency.`,
     }))

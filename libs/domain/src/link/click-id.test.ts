@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { v7 as uuidv7, validate, version } from 'uuid'
 import { describe, expect, it } from 'vitest'
-import { clickTagOf, clickTimeOf, createClickIds, parseClickId } from './click-id.ts'
+import { clickTagOf, clickTimeOf, createClickIds, parseClickId, variantNumberOf } from './click-id.ts'
 
 const LINK = '01900000-0000-7000-8000-0123456789ab'
 
@@ -18,6 +18,19 @@ describe('click ids', () => {
         expect(clickTagOf(id)).toBe(clickTagOf(linkId))
       }),
     )
+  })
+
+  it('contain the number of a variant', () => {
+    const newClickId = createClickIds()
+    for (let number = 0; number <= 31; number++) {
+      const id = newClickId(LINK, 1_000, number)
+      expect(parseClickId(id)).toBe(id)
+      expect([variantNumberOf(id), clickTimeOf(id), clickTagOf(id)]).toEqual([
+        number,
+        1_000,
+        clickTagOf(LINK),
+      ])
+    }
   })
 
   it('are unique for 4,096 clicks on one link in one ms', () => {

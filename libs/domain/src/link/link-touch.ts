@@ -9,6 +9,8 @@ export type LinkTouch = {
   campaign: string | null
   clickId: string | null
   eventId: string
+  /** The key of the variant, if the link had any. */
+  variant?: string
 }
 
 /** Maximum stored touches of a person. The latest are kept. */
@@ -22,11 +24,11 @@ const DAY_MS = 24 * 60 * 60 * 1000
 export const linkTouchesOf = ({ context, timestamp, eventId }: EnrichedEvent): LinkTouch[] => {
   const { shortLink, bot } = context
   if (!shortLink || bot) return []
-  const { id, code, campaign, clickId } = shortLink
+  const { id, code, campaign, clickId, variant } = shortLink
   // Reloading a page with the same click id is the same touch.
   const clickedAt = clickId === null ? Number.NaN : clickTimeOf(clickId)
   const at = clickedAt <= Date.parse(timestamp) ? new Date(clickedAt).toISOString() : timestamp
-  return [{ at, linkId: id, code, campaign, clickId, eventId }]
+  return [{ at, linkId: id, code, campaign, clickId, eventId, ...(variant !== undefined && { variant }) }]
 }
 
 /**

@@ -18,11 +18,14 @@ const GROWING = new Set(['merge', 'cat'])
 /** The context of a part of logic. */
 type Place = { inList: boolean; inReducer: boolean }
 
+/** What logic may use. `segments`: the operation `{ "segment": "<key>" }`, which is true for members of a segment. */
+export type LogicOptions = { segments?: boolean }
+
 /**
  * Checks that logic uses only allowed operations and paths. Call it before compiling logic, because that runs parts of it.
  * @throws Error with what is not allowed
  */
-export const checkLogic = (logic: unknown): void => {
+export const checkLogic = (logic: unknown, { segments = false }: LogicOptions = {}): void => {
   const check = (part: unknown, place: Place): void => {
     if (typeof part !== 'object' || part === null) return
     if (Array.isArray(part)) {
@@ -34,6 +37,11 @@ export const checkLogic = (logic: unknown): void => {
     const [[name, argument] = [], ...more] = Object.entries(part)
     if (name === undefined || more.length > 0)
       throw new Error('has an object that is not exactly one operation')
+    if (segments && name === 'segment') {
+      if (typeof argument !== 'string')
+        throw new Error('has a segment that is not named by its key, a string')
+      return
+    }
     if (!allowed.has(name)) throw new Error(`has the unknown operation ${name}`)
     if (READING.has(name)) checkPaths(name, argument)
     if (place.inReducer && GROWING.has(name)) throw new Error(`uses ${name} inside reduce`)

@@ -1,8 +1,8 @@
 import type { ValidationItem } from '@waymark/contracts'
 import { LogicEngine } from 'json-logic-engine'
 import { isDeeperThan } from '../json/client-json.ts'
-import { checkLogic, OPERATIONS } from './check-logic.ts'
-import { METERED_METHODS, meterLogic, startMeter, stepsLeft } from './meter-logic.ts'
+import { checkLogic, type LogicOptions, OPERATIONS } from './check-logic.ts'
+import { METERED_METHODS, meterLogic, type SegmentLookup, startMeter, stepsLeft } from './meter-logic.ts'
 import { BudgetExceededError, type WorkBudget } from './work-budget.ts'
 
 const MAX_LOGIC_BYTES = 8 * 1024
@@ -33,11 +33,15 @@ const isTruthy = (value: unknown): boolean => {
 }
 const engine = createEngine()
 
-/** The data of an evaluation, and the length of its longest string. */
-export type LogicData = { value: unknown; longestText: number }
+/** The data of an evaluation, the length of its longest string, and the segments of its person. */
+export type LogicData = { value: unknown; longestText: number; segments?: SegmentLookup | undefined }
 
 /** Prepares data, once for all evaluations on it. */
-export const logicData = (value: unknown): LogicData => ({ value, longestText: longestTextIn(value) })
+export const logicData = (value: unknown, segments?: SegmentLookup): LogicData => ({
+  value,
+  longestText: longestTextIn(value),
+  segments,
+})
 
 const longestTextIn = (value: unknown): number => {
   if (typeof value === 'string') return value.length
@@ -62,16 +66,16 @@ export type Evaluation = 'holds' | 'fails' | 'exceeded'
  * Compiles JsonLogic.
  * @throws Error when it is not valid JsonLogic, or `checkLogic` refuses it
  */
-export const compileLogic = (logic: unknown): CompiledLogic => {
+export const compileLogic = (logic: unknown, options: LogicOptions = {}): CompiledLogic => {
   if (isDeeperThan(logic, MAX_LOGIC_DEPTH)) throw new Error(`is nested deeper than ${MAX_LOGIC_DEPTH} levels`)
-  checkLogic(logic)
+  checkLogic(logic, options)
   const metered = meterLogic(logic)
   const run = engine.build(metered.logic) as (data: unknown) => unknown
   return {
-    evaluate: ({ value, longestText }, budget) => {
+    evaluate: ({ value, longestText, segments }, budget) => {
       const allowed = Math.min(MAX_STEPS, Math.floor(budget.left / STEP_COST))
       try {
-        startMeter(allowed, longestText, metered)
+        startMeter(allowed, longestText, metered, segments)
         return isTruthy(run(value)) ? 'holds' : 'fails'
       } catch (error) {
         return error instanceof BudgetExceededError ? 'exceeded' : 'fails'
@@ -83,12 +87,16 @@ export const compileLogic = (logic: unknown): CompiledLogic => {
 }
 
 /** Why logic may not be saved: it is too large or cannot be compiled. `field` is its path in the request. */
-export const logicProblems = (logic: unknown, field: string): ValidationItem[] => {
+export const logicProblems = (
+  logic: unknown,
+  field: string,
+  options: LogicOptions = {},
+): ValidationItem[] => {
   const problem = (message: string): ValidationItem[] => [{ field, rule: 'json_logic', message }]
   if (Buffer.byteLength(JSON.stringify(logic)) > MAX_LOGIC_BYTES)
     return problem(`is larger than ${MAX_LOGIC_BYTES} bytes`)
   try {
-    compileLogic(logic)
+    compileLogic(logic, options)
     return []
   } catch (error) {
     return problem(`is not usable JsonLogic: ${(error as Error).message ?? error}`.slice(0, 300))

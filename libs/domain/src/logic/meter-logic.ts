@@ -1,7 +1,10 @@
 import { BudgetExceededError } from './work-budget.ts'
 
 /** The cost of a part of logic: `flat` steps, and `text` times the steps of the longest string. */
-type Cost = { flat: number; text: number }
+export type Cost = { flat: number; text: number }
+
+/** Whether the person of an evaluation is in a segment, and what it costs to find out. Undefined for an unknown one. */
+export type SegmentLookup = (key: string) => { cost: Cost; holds: () => boolean } | undefined
 
 type Logic = Record<string, unknown>
 type Metered = Cost & { logic: unknown }
@@ -19,11 +22,18 @@ const REPLACED: Readonly<Record<string, string>> = { merge: '@merge', substr: '@
 // Evaluation is synchronous, so one meter is enough.
 let left = 0
 let longest = 0
+let segments: SegmentLookup | undefined
 
 /** Starts an evaluation of at most `steps` and takes its first `cost`. @throws BudgetExceededError */
-export const startMeter = (steps: number, longestText: number, cost: Cost): void => {
+export const startMeter = (
+  steps: number,
+  longestText: number,
+  cost: Cost,
+  lookup: SegmentLookup | undefined,
+): void => {
   left = steps
   longest = longestText
+  segments = lookup
   spend(costOf(cost))
 }
 
@@ -61,6 +71,12 @@ export const METERED_METHODS: Readonly<Record<string, Method>> = {
   '@each': ([list, flat, text]) => {
     if (Array.isArray(list)) spend(list.length * costOf({ flat: flat as number, text: text as number }))
     return list
+  },
+  '@segment': ([key]) => {
+    const membership = segments?.(key as string)
+    if (membership === undefined) return false
+    spend(costOf(membership.cost))
+    return membership.holds()
   },
   '@text': ([value]) => {
     if (typeof value === 'string') spend(value.length / CHARACTERS_PER_STEP)
@@ -116,6 +132,7 @@ export const meterLogic = (logic: unknown, inLoop = false): Metered => {
   if (typeof logic !== 'object' || logic === null) return { logic, flat: 1, text: 0 }
   if (Array.isArray(logic)) return listOf(logic, inLoop)
   const [[name, argument] = ['', undefined]] = Object.entries(logic as Logic)
+  if (name === 'segment') return { logic: { '@segment': [argument] }, flat: 1, text: 0 }
   if (READING.has(name)) return reading(name, argument, inLoop)
   if (ITERATING.has(name) && Array.isArray(argument)) return iterating(name, argument, inLoop)
   const { logic: parts, flat, text } = meterLogic(argument, inLoop)

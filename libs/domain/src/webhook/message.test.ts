@@ -86,6 +86,14 @@ describe('the messages of webhooks', () => {
     expect(redeemed?.key).not.toBe(rolledBack?.key)
   })
 
+  it('of an unknown kind of a newer version have its name, and are unique', () => {
+    const later = { ...aRedemption('redeemed'), kind: 'extended' } as unknown as CouponRedemptionRecord
+    const messages = [later, { ...later, at: '2026-11-22T04:00:00.000Z' }, later].map(redemptionMessage)
+    expect(messages.map(({ type }) => type)).toEqual(Array.from({ length: 3 }, () => 'coupon.extended'))
+    expect(messages[0]?.key).not.toBe(messages[1]?.key)
+    expect(messages[0]?.key).toBe(messages[2]?.key)
+  })
+
   it('of one person have the same ordering key, and those of a click none', () => {
     const keys = eventMessages(anEvent()).map(({ orderingKey }) => orderingKey)
     expect(keys).toEqual([PROFILE, PROFILE])

@@ -104,28 +104,33 @@ export const eventMessages = ({
 }
 
 /** The message of a redemption or its rollback. */
-export const redemptionMessage = ({
-  v: _v,
+export const redemptionMessage = (record: CouponRedemptionRecord): WebhookMessage => {
+  const { v: _v, kind, projectId, ...redemption } = record
+  return {
+    projectId,
+    topic: 'coupon.redeemed',
+    type: `coupon.${kind}`,
+    key: eventKeyOf(redemptionKeyOf(record)),
+    eventName: null,
+    receivedAt: redemption.at,
+    timestamp: redemption.at,
+    profileId: redemption.profileId,
+    orderingKey: orderingKeyOf(redemption),
+    data: redemption,
+  }
+}
+
+const redemptionKeyOf = ({
   kind,
-  projectId,
-  ...redemption
-}: CouponRedemptionRecord): WebhookMessage => ({
-  projectId,
-  topic: 'coupon.redeemed',
-  type: `coupon.${kind}`,
+  redemptionId,
+  rolledBackAmount,
+  at,
+}: Pick<CouponRedemptionRecord, 'redemptionId' | 'rolledBackAmount' | 'at'> & { kind: string }): string => {
+  if (kind === 'redeemed' || kind === 'rolled_back') return `${kind}:${redemptionId}`
   // A partial rollback follows another with a larger amount.
-  key: eventKeyOf(
-    kind === 'partially_rolled_back'
-      ? `${kind}:${redemption.redemptionId}:${redemption.rolledBackAmount}`
-      : `${kind}:${redemption.redemptionId}`,
-  ),
-  eventName: null,
-  receivedAt: redemption.at,
-  timestamp: redemption.at,
-  profileId: redemption.profileId,
-  orderingKey: orderingKeyOf(redemption),
-  data: redemption,
-})
+  if (kind === 'partially_rolled_back') return `${kind}:${redemptionId}:${rolledBackAmount}`
+  return `${kind}:${redemptionId}:${at}`
+}
 
 /** The message of a click, which names no person. */
 export const linkClickMessage = ({ v: _v, projectId, ...click }: LinkClick): WebhookMessage => ({

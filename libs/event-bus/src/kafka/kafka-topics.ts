@@ -34,7 +34,7 @@ export const ensureKafkaTopics = async (
       settings: {
         'retention.ms': `${retentionMs}`,
         'max.message.bytes': `${maxMessageBytes}`,
-        ...(retentionBytes !== undefined && { 'retention.bytes': `${retentionBytes}` }),
+        ...(retentionBytes !== undefined && sizeSettings(retentionBytes, maxMessageBytes)),
       },
     }))
     await admin.createTopics({
@@ -60,6 +60,21 @@ export const ensureKafkaTopics = async (
     )
   } finally {
     await admin.disconnect()
+  }
+}
+
+/** Kafka's own size of a segment. */
+const SEGMENT_BYTES = 1024 ** 3
+
+/**
+ * Settings that keep a partition within `retentionBytes`. Kafka deletes a segment when the others hold `retention.bytes`,
+ * so a partition is up to one segment larger. A segment has room for the largest batch.
+ */
+const sizeSettings = (retentionBytes: number, maxMessageBytes: number): Settings => {
+  const segmentBytes = Math.min(SEGMENT_BYTES, Math.max(maxMessageBytes, Math.floor(retentionBytes / 8)))
+  return {
+    'retention.bytes': `${Math.max(0, retentionBytes - segmentBytes)}`,
+    'segment.bytes': `${segmentBytes}`,
   }
 }
 

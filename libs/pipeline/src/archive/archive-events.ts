@@ -15,6 +15,7 @@ import {
   type ClaimedFile,
   dropEmptyFile,
   finishFile,
+  HOUR_MS,
   type NewFile,
   postponeFile,
   readFileEvents,
@@ -31,7 +32,6 @@ export type ArchiveFormat = (typeof archiveFormats)[number]
 const LEASE_SECONDS = 15 * 60
 /** Time after an hour in which most of its events arrive in the database. Later ones get a file of their own. */
 const GRACE_MS = 5 * 60 * 1000
-const HOUR_MS = 60 * 60 * 1000
 const MAX_EVENTS = 100_000
 const EVENTS_PER_READ = 200
 

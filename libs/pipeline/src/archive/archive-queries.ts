@@ -241,13 +241,43 @@ export const releaseFile = async (pool: Pool, { id, attempt }: ClaimedFile): Pro
   await pool.query(RELEASE, [id, attempt])
 }
 
+// By project, so that the events of projects that wait for an archive are not read.
+const FORGET = `
+  DELETE FROM ingest.archive_queue WHERE ctid = ANY(ARRAY(
+    SELECT waiting.place FROM core.projects CROSS JOIN LATERAL (
+      SELECT ctid AS place FROM ingest.archive_queue WHERE project_id = projects.id AND file_id IS NULL
+      LIMIT 5000 FOR UPDATE SKIP LOCKED
+    ) AS waiting
+    WHERE (projects.settings->>'archiveEvents')::boolean IS NOT TRUE LIMIT 5000
+  ))`
+
+// Its row stays: if there is an archive again, what attempts left in the store is removed.
+const FORGET_ABANDONED = `
+  DELETE FROM ingest.archive_queue WHERE file_id IN (
+    SELECT files.id FROM ingest.archive_files files JOIN core.projects ON projects.id = files.project_id
+    WHERE files.finished_at IS NULL AND files.lease_until <= now()
+      AND (projects.settings->>'archiveEvents')::boolean IS NOT TRUE
+  )`
+
+/**
+ * For deployments without an archive: takes events of projects that want none any more off the queue, because these would
+ * keep the retention from removing them for ever. At most 5,000 at once, and those of files that no process works on;
+ * resolves to how many.
+ */
+export const forgetQueued = async (pool: Pool): Promise<number> => {
+  const abandoned = await pool.query(FORGET_ABANDONED)
+  const waiting = await pool.query(FORGET)
+  return (abandoned.rowCount ?? 0) + (waiting.rowCount ?? 0)
+}
+
 /** How long (in s) the longest-waiting event has been queued since its hour ended; 0 when none is. */
 export const readArchiveDelay = async (pool: Pool): Promise<number> => {
   const { rows } = await pool.query<{ seconds: number }>(`
     SELECT greatest(0, extract(epoch FROM now() - date_trunc('hour', min(at), 'UTC') - interval '1 hour'))::float8 AS seconds
     FROM (
       (SELECT received_at AS at FROM ingest.archive_queue WHERE file_id IS NULL ORDER BY received_at LIMIT 1)
-      UNION ALL SELECT hour FROM ingest.archive_files WHERE finished_at IS NULL
+      UNION ALL SELECT hour FROM ingest.archive_files files
+      WHERE finished_at IS NULL AND EXISTS (SELECT FROM ingest.archive_queue WHERE file_id = files.id)
     ) AS waiting`)
   return rows[0]?.seconds ?? 0
 }
@@ -288,11 +318,19 @@ export const findFinishedFile = async (pool: Pool, { id }: ClaimedFile): Promise
 
 export type HourCount = { projectId: string; hour: Date; archived: number; stored: number }
 
-const HOURS_PER_READ = 500
-const LIST_HOURS = `
-  SELECT project_id AS "projectId", hour FROM ingest.archive_files
-  WHERE finished_at IS NOT NULL AND (project_id, hour) > ($1, $2)
-  GROUP BY project_id, hour ORDER BY project_id, hour LIMIT $3`
+export const HOUR_MS = 60 * 60 * 1000
+const LIST_PROJECTS = `
+  SELECT project_id AS "projectId", min(hour) AS first, max(hour) AS last FROM ingest.archive_files
+  WHERE finished_at IS NOT NULL GROUP BY project_id ORDER BY project_id`
+// An hour without files may have stored events.
+const NEXT_HOUR = `
+  SELECT least((
+    SELECT hour FROM ingest.archive_files WHERE project_id = $1 AND hour >= $2 AND finished_at IS NOT NULL
+    ORDER BY hour LIMIT 1
+  ), (
+    SELECT date_trunc('hour', received_at, 'UTC') FROM ingest.events WHERE project_id = $1 AND received_at >= $2
+    ORDER BY received_at LIMIT 1
+  )) AS hour`
 // In one statement, because events leave the queue when their file is finished.
 const COUNT_HOUR = `
   SELECT (
@@ -308,22 +346,18 @@ const COUNT_HOUR = `
   )::float8 AS stored`
 
 /**
- * For each project and hour that has files: the events in them, and those in the database that are not queued. One
- * statement counts one hour.
+ * For each project that has files and each hour from the first to the last of them: the events in files, and those in the
+ * database that are not queued. Hours without either are left out. One statement counts one hour.
  */
-export async function* countHours(pool: Pool, hoursPerRead = HOURS_PER_READ): AsyncGenerator<HourCount> {
-  for (let last: Pick<HourCount, 'projectId' | 'hour'> = { projectId: NIL, hour: new Date(0) }; ; ) {
-    const { rows: hours } = await pool.query<typeof last>(LIST_HOURS, [
-      last.projectId,
-      last.hour,
-      hoursPerRead,
-    ])
-    for (const { projectId, hour } of hours) {
+export async function* countHours(pool: Pool): AsyncGenerator<HourCount> {
+  const { rows: projects } = await pool.query<{ projectId: string; first: Date; last: Date }>(LIST_PROJECTS)
+  for (const { projectId, first, last } of projects)
+    for (let from = first; from <= last; ) {
+      const { rows: found } = await pool.query<{ hour: Date | null }>(NEXT_HOUR, [projectId, from])
+      const hour = found[0]?.hour
+      if (!hour || hour > last) break
       const { rows } = await pool.query<Pick<HourCount, 'archived' | 'stored'>>(COUNT_HOUR, [projectId, hour])
       if (rows[0]) yield { projectId, hour, ...rows[0] }
+      from = new Date(hour.getTime() + HOUR_MS)
     }
-    const end = hours.at(-1)
-    if (!end) return
-    last = end
-  }
 }

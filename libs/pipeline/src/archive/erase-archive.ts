@@ -11,6 +11,7 @@ import {
   type ArchiveErasures,
   claimRewrite,
   deleteErasures,
+  type FileToCheck,
   findFileToCheck,
   finishRewrite,
   postponeErasures,
@@ -56,14 +57,17 @@ export const createArchiveEraser = ({
   filesPerRun = FILES_PER_RUN,
   leaseSeconds = LEASE_SECONDS,
 }: ArchiveEraserDeps) => {
-  /** False when another process has the file. */
+  /**
+   * Rewrites a file, or completes an earlier rewrite of it, which may have been for other people. Resolves to which of
+   * them; undefined when another process has the file.
+   */
   const rewrite = async (
     checked: ClaimedFile,
     { profileIds }: ArchiveErasures,
     stopping: AbortSignal,
-  ): Promise<boolean> => {
+  ): Promise<'rewritten' | 'completed' | undefined> => {
     const file = await claimRewrite(pool, checked, leaseSeconds)
-    if (!file?.written) return false
+    if (!file?.written) return undefined
     const signal = AbortSignal.any([stopping, AbortSignal.timeout(leaseSeconds * 1000)])
     try {
       let written: WrittenFile = file.written
@@ -75,7 +79,7 @@ export const createArchiveEraser = ({
         }
         if (!(await setRewritten(pool, file, rewritten))) {
           if (rewritten.events > 0) await store.remove(rewritten.name)
-          return false
+          return undefined
         }
         onFile?.(file.written.events - rewritten.events)
         written = rewritten
@@ -83,7 +87,7 @@ export const createArchiveEraser = ({
       if (written.events === 0) await removeFile(store, file)
       else await putManifest(store, file, written, signal)
       await finishRewrite(pool, file, written)
-      return true
+      return file.manifestPending ? 'completed' : 'rewritten'
     } catch (error) {
       await releaseFile(pool, file).catch((err) =>
         log.warn({ err, file: file.id }, 'Cannot release a file of the archive'),
@@ -92,17 +96,31 @@ export const createArchiveEraser = ({
     }
   }
 
+  /** Rewrites a file if it has these people. Resolves as `rewrite`, or to `unaffected`. */
+  const check = async (
+    { file, mayHavePeople }: FileToCheck,
+    erasures: ArchiveErasures,
+    stopping: AbortSignal,
+  ): Promise<'unaffected' | 'rewritten' | 'completed' | undefined> => {
+    const isAffected =
+      file.manifestPending || (mayHavePeople && (await hasPeople(store, file, erasures.profileIds)))
+    return isAffected ? rewrite(file, erasures, stopping) : 'unaffected'
+  }
+
   /** Checks the next files. Ends when they are all checked, or one of them is the work of another process. */
   const checkFiles = async (given: ArchiveErasures, stopping: AbortSignal): Promise<void> => {
     let erasures = given
     for (let files = 0; files < filesPerRun && !stopping.aborted; files++) {
       const next = await findFileToCheck(pool, erasures)
       if (!next) return deleteErasures(pool, erasures)
-      const { file, isFinished, mayHavePeople } = next
-      const isWithout = async () =>
-        !file.manifestPending && !(mayHavePeople && (await hasPeople(store, file, erasures.profileIds)))
-      const isClean = isFinished && ((await isWithout()) || (await rewrite(file, erasures, stopping)))
-      if (!isClean) return postponeErasures(pool, erasures)
+      const { file, isFinished } = next
+      if (!isFinished) return postponeErasures(pool, erasures)
+      const done = await check(next, erasures, stopping).catch((error) => {
+        throw aboutFile(file, error)
+      })
+      if (!done) return postponeErasures(pool, erasures)
+      // It may still have these people.
+      if (done === 'completed') continue
       await setChecked(pool, erasures, file, leaseSeconds)
       erasures = { ...erasures, checkedUntil: file.id }
     }
@@ -121,6 +139,13 @@ export const createArchiveEraser = ({
       throw error
     }
   }
+}
+
+/** An error that names the file in which it occurred. */
+const aboutFile = ({ written }: ClaimedFile, cause: unknown): unknown => {
+  const name = written?.name ?? ''
+  if (!(cause instanceof Error) || cause.message.includes(name)) return cause
+  return new Error(`${name}: ${cause.message}`, { cause })
 }
 
 type JsonEvent = { profileId: string | null; receivedAt: string }

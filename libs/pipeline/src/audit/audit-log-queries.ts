@@ -4,10 +4,17 @@ import { NIL, v7 as uuidv7 } from 'uuid'
 import { addToOutbox } from '../outbox/index.ts'
 
 /** Who acted; `accessTokenId` is that of the personal access token of a user who sent one. */
-export type AuditActor = { kind: 'user' | 'key' | 'operator'; id: string; accessTokenId?: string | null }
+export type AuditActor = {
+  kind: 'user' | 'key' | 'operator' | 'system'
+  id: string
+  accessTokenId?: string | null
+}
 
 /** Whoever runs a command of the deployment. */
 export const OPERATOR: AuditActor = { kind: 'operator', id: NIL }
+
+/** Nobody of the project. */
+export const SYSTEM: AuditActor = { kind: 'system', id: NIL }
 
 /** The outbox lane of entries. */
 const LANE = 'audit'

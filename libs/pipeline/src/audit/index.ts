@@ -3,5 +3,6 @@ export {
   type AuditActor,
   OPERATOR,
   readProjectIds,
+  SYSTEM,
   storeAuditEntries,
 } from './audit-log-queries.ts'

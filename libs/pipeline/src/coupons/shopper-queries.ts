@@ -3,8 +3,8 @@ import type { ClientBase, Pool } from 'pg'
 /** The person of a cart by their id, the user's first. */
 export type ShopperRef = { projectId: string; userId: string | null; visitorId: string | null }
 
-/** A known person. `profileIds` are those of the profile and of all that were merged into it. */
-export type KnownShopper = { traits: Record<string, unknown>; hasOrdered: boolean; profileIds: string[] }
+/** A person. `profileIds` are those of the profile and of all that were merged into it. */
+export type Shopper = { traits: Record<string, unknown>; hasOrdered: boolean; profileIds: string[] }
 
 // `coupon_redeemed` is an event of Waymark, and no order.
 const FIND = `
@@ -20,14 +20,21 @@ const FIND = `
   ) merged
   WHERE i.project_id = $1 AND i.kind = $2 AND i.value = $3`
 
-/** Finds the person of a cart without creating a profile; undefined when there is none yet. */
+/** A person who has no profile yet. */
+const NEW_SHOPPER: Shopper = { traits: {}, hasOrdered: false, profileIds: [] }
+
+/**
+ * The person of a cart; undefined when a request names none. A person without a profile has no traits, and none is
+ * created.
+ */
 export const findShopper = async (
   db: Pool | ClientBase,
   { projectId, userId, visitorId }: ShopperRef,
-): Promise<KnownShopper | undefined> => {
+): Promise<Shopper | undefined> => {
+  if (userId === null && visitorId === null) return undefined
   const values = userId === null ? [projectId, 'visitor', visitorId] : [projectId, 'user', userId]
-  const { rows } = await db.query<KnownShopper>({ name: 'find-shopper', text: FIND, values })
-  return rows[0]
+  const { rows } = await db.query<Shopper>({ name: 'find-shopper', text: FIND, values })
+  return rows[0] ?? NEW_SHOPPER
 }
 
 const COUNTS = `
@@ -38,7 +45,7 @@ const COUNTS = `
 export const countsOfShopper = async (
   db: Pool | ClientBase,
   poolIds: readonly string[],
-  { profileIds }: KnownShopper,
+  { profileIds }: Shopper,
 ): Promise<ReadonlyMap<string, number>> => {
   const { rows } = await db.query<{ pool_id: string; redeemed: number }>({
     name: 'counts-of-shopper',

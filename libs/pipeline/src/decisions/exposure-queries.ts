@@ -1,12 +1,17 @@
 import type { Exposure } from '@waymark/contracts'
 import { bulkColumns } from '@waymark/database'
+import { countingIdOf } from '@waymark/domain'
 import type { ClientBase, Pool } from 'pg'
 import { resolveProfiles } from '../identity/index.ts'
 
 type KnownExposure = Exposure & { profileId: string }
 
 const columns = bulkColumns<KnownExposure>([
-  { name: 'decision_id', type: 'uuid', of: ({ decisionId }) => decisionId },
+  {
+    name: 'decision_id',
+    type: 'uuid',
+    of: ({ decisionId, environment }) => countingIdOf(decisionId, environment),
+  },
   { name: 'variant', type: 'text', of: ({ variant }) => variant },
   { name: 'profile_id', type: 'uuid', of: ({ profileId }) => profileId },
   { name: 'day', type: 'date', of: ({ exposedAt }) => exposedAt.slice(0, 10) },
@@ -18,19 +23,22 @@ const columns = bulkColumns<KnownExposure>([
   { name: 'exposed_at', type: 'timestamptz', of: ({ exposedAt }) => exposedAt },
 ])
 
-// Keeps the earliest exposure of a day, in whichever order they arrive, because conversions count from it on.
+// Keeps the earliest exposure of a day by a split, else the earliest, in whichever order they arrive. Experiments count
+// conversions since then, and only splits: otherwise whoever got the fallback before a ramp reached them would be lost.
 const INSERT = `
   INSERT INTO decision.exposures AS known (${columns.names})
   SELECT DISTINCT ON (decision_id, variant, profile_id, day) * FROM ${columns.unnest} AS given (${columns.names})
-  ORDER BY decision_id, variant, profile_id, day, exposed_at
-  ON CONFLICT (decision_id, variant, profile_id, day) DO UPDATE SET exposed_at = excluded.exposed_at
-  WHERE known.exposed_at > excluded.exposed_at`
+  ORDER BY decision_id, variant, profile_id, day, reason = 'SPLIT' DESC, exposed_at
+  ON CONFLICT (decision_id, variant, profile_id, day) DO UPDATE SET reason = excluded.reason,
+    rule_id = excluded.rule_id, version = excluded.version, subject = excluded.subject, exposed_at = excluded.exposed_at
+  WHERE CASE WHEN (known.reason = 'SPLIT') = (excluded.reason = 'SPLIT') THEN known.exposed_at > excluded.exposed_at
+    ELSE excluded.reason = 'SPLIT' END`
 
 const LIVING = 'SELECT id FROM ingest.profiles WHERE id = ANY($1::uuid[])'
 
 /**
- * Stores exposures, each once per decision, variant, profile and day (UTC). Without an existing profile, the exposure gets
- * the current profile of the person's id, which is created if necessary.
+ * Stores exposures, one per decision, variant, profile and day (UTC): the first by a split, else the first. Without an existing
+ * profile, the exposure gets the current profile of the person's id, which is created if necessary.
  */
 export const storeExposures = async (
   client: ClientBase | Pool,

@@ -1,5 +1,5 @@
 import type { EnrichedEvent } from '@waymark/contracts'
-import { bulkColumns } from '@waymark/database'
+import { type BulkColumn, bulkColumns } from '@waymark/database'
 import {
   attributeTo,
   DEFAULT_ATTRIBUTION_DAYS,
@@ -25,7 +25,7 @@ export type LinkAttribution = { first: LinkTouch | null; last: LinkTouch | null 
 
 type Conversion = { projectId: string; at: string; currency: string | null; amount: number | null }
 /** A conversion to add to the counts of a link (1) or to subtract (-1). */
-type Count = Conversion & { linkId: string; touch: 'first' | 'last'; by: 1 | -1 }
+type Count = Conversion & { linkId: string; variant: string | null; touch: 'first' | 'last'; by: 1 | -1 }
 type StoredKey = { projectId: string; eventKey: string; selectorId: string }
 type Row = {
   project_id: string
@@ -39,7 +39,7 @@ type Row = {
   living: string
 }
 
-const countColumns = bulkColumns<Count>([
+const counted: BulkColumn<Count>[] = [
   { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
   { name: 'link_id', type: 'uuid', of: ({ linkId }) => linkId },
   { name: 'occurred_at', type: 'timestamptz', of: ({ at }) => at },
@@ -47,6 +47,11 @@ const countColumns = bulkColumns<Count>([
   { name: 'currency', type: 'text', of: ({ currency }) => currency ?? '' },
   { name: 'amount', type: 'bigint', of: ({ amount, by }) => (amount ?? 0) * by },
   { name: 'n', type: 'bigint', of: ({ by }) => by },
+]
+const countColumns = bulkColumns(counted)
+const variantColumns = bulkColumns<Count>([
+  ...counted,
+  { name: 'variant', type: 'text', of: ({ variant }) => variant },
 ])
 
 // The join excludes links of other projects.
@@ -57,6 +62,17 @@ const COUNT = `
   JOIN link.links l ON l.id = given.link_id AND l.project_id = given.project_id
   GROUP BY 1, 2, 3, 4 HAVING sum(given.n) <> 0 OR sum(given.amount) <> 0 ORDER BY 1, 2, 3, 4
   ON CONFLICT (link_id, day, touch, currency) DO UPDATE SET
+    conversions = known.conversions + excluded.conversions, revenue = known.revenue + excluded.revenue`
+
+// Like COUNT, by variant.
+const COUNT_VARIANTS = `
+  INSERT INTO link.daily_variant_conversions AS known (link_id, day, touch, currency, variant, conversions, revenue)
+  SELECT given.link_id, (given.occurred_at AT TIME ZONE 'UTC')::date, given.touch, given.currency, given.variant,
+    sum(given.n), sum(given.amount)
+  FROM ${variantColumns.unnest} AS given (${variantColumns.names})
+  JOIN link.links l ON l.id = given.link_id AND l.project_id = given.project_id
+  GROUP BY 1, 2, 3, 4, 5 HAVING sum(given.n) <> 0 OR sum(given.amount) <> 0 ORDER BY 1, 2, 3, 4, 5
+  ON CONFLICT (link_id, day, touch, currency, variant) DO UPDATE SET
     conversions = known.conversions + excluded.conversions, revenue = known.revenue + excluded.revenue`
 
 const WINDOWS = `
@@ -205,11 +221,15 @@ const isSame = (a: LinkTouch | null, b: LinkTouch | null): boolean =>
 
 const countsOf = (conversion: Conversion, links: LinkAttribution = NO_LINKS, by: 1 | -1): Count[] =>
   (['first', 'last'] as const).flatMap((touch) => {
-    const linkId = links[touch]?.linkId
-    return linkId ? [{ ...conversion, linkId, touch, by }] : []
+    const link = links[touch]
+    return link ? [{ ...conversion, linkId: link.linkId, variant: link.variant ?? null, touch, by }] : []
   })
 
 const count = async (client: ClientBase, counts: readonly Count[]): Promise<void> => {
   if (counts.length === 0) return
   await client.query({ name: 'count-link-conversions', text: COUNT, values: countColumns.values(counts) })
+  const ofVariants = counts.filter(({ variant }) => variant !== null)
+  if (ofVariants.length === 0) return
+  const values = variantColumns.values(ofVariants)
+  await client.query({ name: 'count-variant-conversions', text: COUNT_VARIANTS, values })
 }

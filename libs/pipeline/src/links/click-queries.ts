@@ -25,6 +25,7 @@ const stored: BulkColumn<Described>[] = [
   { name: 'referrer_host', type: 'text', of: ({ referrerHost }) => referrerHost },
   { name: 'bot', type: 'boolean', of: ({ bot }) => bot },
   { name: 'prefetch', type: 'boolean', of: ({ prefetch }) => prefetch },
+  { name: 'variant', type: 'text', of: ({ variant }) => variant ?? null },
 ]
 const columns = bulkColumns(stored)
 const given = bulkColumns<Described>([
@@ -74,7 +75,7 @@ const STORE = `
   ), breakdowns AS (
     INSERT INTO link.daily_breakdowns AS known (link_id, day, dimension, value, clicks)
     SELECT link_id, day, dimension, value, count(*) FROM fresh CROSS JOIN LATERAL
-      (VALUES ('country', country), ('device', device), ('referrer', referrer_host)) AS parts (dimension, value)
+      (VALUES ('country', country), ('device', device), ('referrer', referrer_host), ('variant', variant)) AS parts (dimension, value)
     WHERE counts AND value IS NOT NULL GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
     ON CONFLICT (link_id, day, dimension, value) DO UPDATE SET clicks = known.clicks + excluded.clicks
   )

@@ -42,6 +42,11 @@ const ADDRESSES_WRITTEN_TO = `
   SELECT lower(btrim(recipient)) FROM email.deliveries
   WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`
 
+/** SQL of a redemption in a stored answer without its person. */
+const anonymousRedemption = (redemption: string): string => `(${redemption}) - 'items' || jsonb_build_object(
+            'profileId', NULL, 'visitorId', NULL, 'userId', NULL, 'orderId', NULL, 'metadata', '{}'::jsonb,
+            'relatedEventId', NULL, 'eventId', 'wm:redemption:' || (${redemption}->>'id'))`
+
 /**
  * All personal data that Waymark stores, in the order of exports and erasures. Add every table with visitor, user or
  * profile ids here.
@@ -81,7 +86,8 @@ export const personalData: readonly PersonalData[] = [
   },
   {
     name: 'clicks',
-    read: `SELECT id, link_id, clicked_at, ip, user_agent, browser, os, device, country, referrer, referrer_host, bot, prefetch
+    read: `SELECT id, link_id, clicked_at, ip, user_agent, browser, os, device, country, referrer, referrer_host, bot, prefetch,
+        variant
       FROM link.clicks WHERE project_id = {projectId} AND id IN (${CLICKS_OF_PERSON})`,
     // Before the events, which are the only link from a person to clicks.
     purge: `UPDATE link.clicks SET ip = NULL, user_agent = NULL, referrer = NULL WHERE id IN (
@@ -180,11 +186,15 @@ export const personalData: readonly PersonalData[] = [
         SELECT key, changed.body FROM (
           SELECT key, CASE WHEN status = 200 THEN body::jsonb END AS answer
           FROM coupon.idempotency_keys WHERE project_id = {projectId}) AS answers,
-        LATERAL (SELECT jsonb_set(answer, '{redemption}',
-          (answer->'redemption') - 'items' || jsonb_build_object('profileId', NULL, 'visitorId', NULL, 'userId', NULL,
-            'orderId', NULL, 'metadata', '{}'::jsonb, 'relatedEventId', NULL,
-            'eventId', 'wm:redemption:' || (answer #>> '{redemption,id}'))) AS body) AS changed
-        WHERE answer #>> '{redemption,id}' IN (SELECT id::text FROM coupon.redemptions
+        LATERAL (SELECT CASE WHEN answer ? 'redemption'
+          THEN jsonb_set(answer, '{redemption}', ${anonymousRedemption("answer->'redemption'")})
+          ELSE jsonb_set(answer - 'items', '{redemptions}', (
+            SELECT jsonb_agg(jsonb_set(one.value, '{redemption}', ${anonymousRedemption("one.value->'redemption'")})
+              ORDER BY one.place)
+            FROM jsonb_array_elements(answer->'redemptions') WITH ORDINALITY AS one (value, place)))
+          END AS body) AS changed
+        WHERE coalesce(answer #>> '{redemption,id}', answer #>> '{redemptions,0,redemption,id}') IN (
+          SELECT id::text FROM coupon.redemptions
           WHERE project_id = {projectId} AND profile_id = ANY({profileIds})) AND answer <> changed.body
         LIMIT 1000
       ) AS anonymized

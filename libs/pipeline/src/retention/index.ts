@@ -1,2 +1,2 @@
 export { keptBy } from './kept-since.ts'
-export { type ArchivedUntil, createRetention, withoutArchive } from './remove-old-events.ts'
+export { type ArchivedUntil, createRetention } from './remove-old-events.ts'

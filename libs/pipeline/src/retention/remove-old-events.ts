@@ -7,20 +7,18 @@ import {
   findDueProjects,
   findOldestReceipt,
   type ProjectRetention,
+  renewRemoval,
   setRemovalDue,
   takeRemoval,
 } from './retention-queries.ts'
 
 /**
  * Until when (in ms, exclusive, by receipt) the archive has all events of a project, so that these may be removed.
- * `undefined` without an archive: then the archive does not limit the removal.
+ * `undefined` when none waits for it.
  */
 export type ArchivedUntil = (projectId: string) => Promise<number | undefined>
 
-/** For deployments without an archive. */
-export const withoutArchive: ArchivedUntil = async () => undefined
-
-/** How long a process has the removal of a project; it is renewed with every batch. */
+/** How long a process has the removal of a project; it is renewed with every batch, while the setting is the same. */
 const LEASE_SECONDS = 10 * 60
 const INTERVAL_SECONDS = 60 * 60
 const RETRY_SECONDS = 60
@@ -48,32 +46,32 @@ export const createRetention = ({
   now,
   batchEvents = BATCH_EVENTS,
 }: RetentionDeps) => {
-  const removeReceived = async (projectId: string, before: number, signal: AbortSignal): Promise<void> => {
+  /** Removes while `goOn` resolves to true, which is asked before each batch. */
+  type GoOn = () => Promise<boolean>
+
+  const removeReceived = async (projectId: string, before: number, goOn: GoOn): Promise<void> => {
     for (;;) {
       const oldest = await findOldestReceipt(db.pool, projectId, new Date(before))
-      if (!oldest || signal.aborted) return
+      if (!oldest) return
       const endOfDay = Math.floor(oldest.getTime() / DAY_MS + 1) * DAY_MS
       const to = new Date(Math.min(endOfDay, before))
-      for (let after: EventPlace | undefined = placeBefore(oldest); after && !signal.aborted; ) {
+      for (let after: EventPlace | undefined = placeBefore(oldest); after; ) {
+        if (!(await goOn())) return
         after = await deleteEventBatch(db.pool, projectId, { after, to }, batchEvents)
-        await setRemovalDue(db.pool, projectId, LEASE_SECONDS)
       }
     }
   }
-  const removeFromAnalytics = async (
-    projectId: string,
-    before: number,
-    signal: AbortSignal,
-  ): Promise<void> => {
-    while (!signal.aborted && (await analytics.removeOldestDay({ projectId, before })))
-      await setRemovalDue(db.pool, projectId, LEASE_SECONDS)
+  const removeFromAnalytics = async (projectId: string, before: number, goOn: GoOn): Promise<void> => {
+    while ((await goOn()) && (await analytics.removeOldestDay({ projectId, before })));
   }
-  const removeOld = async ({ projectId, days }: ProjectRetention, signal: AbortSignal): Promise<void> => {
+  const removeOld = async (project: ProjectRetention, signal: AbortSignal): Promise<void> => {
+    const { projectId, days } = project
     const since = keptSince({ retentionDays: days }, now()) ?? Number.NEGATIVE_INFINITY
     const before = Math.min(since, (await archivedUntil(projectId)) ?? since)
+    const goOn = async () => !signal.aborted && renewRemoval(db.pool, project, LEASE_SECONDS)
     // From PostgreSQL first: a redelivered event is stored in the analytics store only while it is in PostgreSQL.
-    await removeReceived(projectId, before, signal)
-    await removeFromAnalytics(projectId, before, signal)
+    await removeReceived(projectId, before, goOn)
+    await removeFromAnalytics(projectId, before, goOn)
   }
 
   /**

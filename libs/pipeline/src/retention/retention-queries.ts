@@ -19,6 +19,11 @@ const TAKE = `
   VALUES ($1, $2, now() + make_interval(secs => $3))
   ON CONFLICT (project_id) DO UPDATE SET days = excluded.days, due_at = excluded.due_at
   WHERE known.due_at <= now() OR known.days <> excluded.days`
+// Not once the setting has changed, which another process may have noticed first.
+const RENEW = `
+  UPDATE ingest.retention_runs runs SET due_at = now() + make_interval(secs => $3)
+  FROM core.projects WHERE projects.id = runs.project_id AND runs.project_id = $1 AND runs.days = $2
+    AND (projects.settings->>'retentionDays')::int = $2`
 const SET_DUE = `
   UPDATE ingest.retention_runs SET due_at = now() + make_interval(secs => $2) WHERE project_id = $1`
 
@@ -35,6 +40,16 @@ export const takeRemoval = async (
   seconds: number,
 ): Promise<boolean> => {
   const { rowCount } = await pool.query(TAKE, [projectId, days, seconds])
+  return rowCount === 1
+}
+
+/** Keeps the removal of a project for `seconds`. False when its setting has changed, after which it must end. */
+export const renewRemoval = async (
+  pool: Pool,
+  { projectId, days }: ProjectRetention,
+  seconds: number,
+): Promise<boolean> => {
+  const { rowCount } = await pool.query(RENEW, [projectId, days, seconds])
   return rowCount === 1
 }
 

@@ -23,6 +23,7 @@ const browser: ApiKey = {
   scopes: ['events:write'],
   validationMode: null,
   requestsPerMinute: null,
+  environment: 'production',
   allowedOrigins: [SHOP],
 }
 const keys: Record<string, ApiKey> = {

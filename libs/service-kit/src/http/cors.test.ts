@@ -20,6 +20,7 @@ const open: ApiKey = {
   scopes: ['events:write'],
   validationMode: null,
   requestsPerMinute: null,
+  environment: 'production',
   allowedOrigins: [],
 }
 const keys: Record<string, ApiKey> = {

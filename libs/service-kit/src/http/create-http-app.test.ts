@@ -42,6 +42,7 @@ const writer: ApiKey = {
   scopes: ['events:write'],
   validationMode: null,
   requestsPerMinute: null,
+  environment: 'production',
   allowedOrigins: [],
 }
 const apiKeys = {

@@ -37,7 +37,8 @@ export const createHttpApp = ({
 }: HttpAppOptions): RequestListener => {
   const health = healthRoutes(isReady)
   const findRoute = createRouter([...routes, ...health])
-  const findHostRoute = createRouter(hostRoutes?.routes ?? [])
+  // Visitors mistype paths, and get what the host answers for unknown ones.
+  const findHostRoute = createRouter(hostRoutes?.routes ?? [], { takesAnyPath: true })
   const healthPaths = new Set(health.map(({ operation }) => operation.path))
   /** Whether the routes of `hostRoutes` answer. Health checks are answered on every host. */
   const isForHost = (request: HttpRequest): boolean | Promise<boolean> =>
@@ -113,13 +114,15 @@ export const createHttpApp = ({
   return (message, response) => void handle(message, response).catch(closeUnanswered(message))
 }
 
+/** The answers to health checks of a process that is alive, and of one that is not ready. */
+export const ALIVE = { status: 'ok' }
+export const NOT_READY = { status: 'not ready', error: 'NOT_READY' }
+
 /** Health checks. They are neither measured nor traced. */
 const healthRoutes = (isReady: () => boolean): readonly Route[] => [
-  route({ method: 'get', path: '/healthz' }, () => ({ body: { status: 'ok' } })),
+  route({ method: 'get', path: '/healthz' }, () => ({ body: ALIVE })),
   route({ method: 'get', path: '/readyz' }, () =>
-    isReady()
-      ? { body: { status: 'ready' } }
-      : { status: 503, body: { status: 'not ready', error: 'NOT_READY' } },
+    isReady() ? { body: { status: 'ready' } } : { status: 503, body: NOT_READY },
   ),
 ]
 

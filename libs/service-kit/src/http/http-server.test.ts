@@ -48,6 +48,25 @@ describe('a stopping server', () => {
     await aborted
   })
 
+  it('has an endless response end as its owner says', async () => {
+    const server = await listen((req, res) => {
+      closeAtStop(req, () => void res.end('the end'))
+      res.setHeader('Connection', 'close')
+      res.write('for ever, ')
+    }, 0)
+    const asked = request({ port: server.port }).end()
+    const [response] = await once(asked, 'response')
+    let text = ''
+    response.on('data', (piece: Buffer) => {
+      text += piece
+    })
+    await once(response, 'data')
+    const ended = once(response, 'end')
+    await server.stop()
+    await ended
+    expect(text).toBe('for ever, the end')
+  })
+
   it('finishes requests in progress, accepts no new ones, and closes kept connections', async () => {
     const arrived = Promise.withResolvers<void>()
     const released = Promise.withResolvers<void>()
@@ -126,6 +145,7 @@ describe('an invalid request', () => {
     ],
     ['chunks that are none', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n', 400],
     ['no host', 'GET / HTTP/1.1\r\n\r\n', 400],
+    ['two hosts', 'GET / HTTP/1.1\r\nHost: a\r\nHOST: b\r\n\r\n', 400],
     ['headers without an end', `GET / HTTP/1.1\r\nHost: a\r\nA: ${'a'.repeat(1_000_000)}\r\n\r\n`, 431],
     ['headers that never come', 'GET / HTTP/1.1\r\nHost: a\r\n', 408],
     ['a body that never comes', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab', 408],
@@ -143,6 +163,19 @@ describe('an invalid request', () => {
     const { head, body } = await answerTo('POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab')
     expect(head).toMatch(/^HTTP\/1.1 200 /)
     expect(body).toBe('answer')
+  })
+
+  it('answers a proxy, which closes its connections, before it has sent a large request', async () => {
+    const patient = await listen(handler, 0, '127.0.0.1', { ...patience, restMs: 30_000 })
+    const connection = connect({ port: patient.port, allowHalfOpen: true })
+    connection.write(
+      'POST /early HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 8000000\r\n\r\n',
+    )
+    const [answer] = await once(connection, 'data')
+    expect(String(answer)).toMatch(/^HTTP\/1.1 200 /)
+    connection.end(Buffer.alloc(8_000_000))
+    await expect(once(connection, 'close')).resolves.toEqual([false])
+    await patient.stop()
   })
 
   it('keeps a connection whose client sends the rest in time', async () => {

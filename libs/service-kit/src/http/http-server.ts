@@ -11,11 +11,17 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { requestIdOf } from './request.ts'
 
-const endless = new WeakSet<Socket>()
+const endless = new WeakMap<Socket, () => void>()
 
-/** Has the connection of a request closed when the server stops: its answer has no end of its own. */
-export const closeAtStop = ({ socket }: IncomingMessage): void => {
-  endless.add(socket)
+/**
+ * Has the answer of a request end when the server stops, because it has no end of its own. `end` ends it. Default: the
+ * connection is destroyed.
+ */
+export const closeAtStop = (
+  { socket }: IncomingMessage,
+  end: () => void = () => void socket.destroy(),
+): void => {
+  endless.set(socket, end)
 }
 
 /**
@@ -62,11 +68,12 @@ export const listen = async (
     inFlight.push(res)
     res.on('close', () => {
       inFlight.splice(inFlight.indexOf(res), 1)
-      dropRest(req, restMs)
+      dropRest(req, res, restMs)
     })
     if (stopping) closeAfter(res)
-    if (req.headers.host === undefined && req.httpVersion === '1.1')
-      refuse(res, 400, 'The Host header is missing')
+    const hosts = countHosts(req)
+    if (hosts === 0 && req.httpVersion === '1.1') refuse(res, 400, 'The Host header is missing')
+    else if (hosts > 1) refuse(res, 400, 'There is more than one Host header')
     else handler(req, res)
   }
   server.on('request', handle)
@@ -88,6 +95,7 @@ export const listen = async (
   })
   server.on('connection', (connection) => {
     connections.set(connection, [])
+    closeAfterRest(connection, () => connections.get(connection)?.some(({ req }) => !req.complete) ?? false)
     connection.once('close', () => connections.delete(connection))
   })
   server.listen({ port, ...(host !== '' && { host }) })
@@ -102,14 +110,21 @@ export const listen = async (
       const closed = once(server, 'close')
       server.close()
       // Node.js waits for connections without any request.
-      for (const [connection, inFlight] of connections)
-        if (inFlight.length === 0 || endless.has(connection)) connection.destroy()
+      for (const [connection, inFlight] of connections) {
+        if (inFlight.length === 0) connection.destroy()
+        else endless.get(connection)?.()
+      }
       const timer = setTimeout(() => server.closeAllConnections(), FINISH_MS)
       await closed
       clearTimeout(timer)
     },
   }
 }
+
+/** How many `Host` headers a request has. Node.js uses the first one, and a proxy may use another. */
+const countHosts = ({ rawHeaders }: IncomingMessage): number =>
+  rawHeaders.filter((name, place) => name.length === 4 && place % 2 === 0 && name.toLowerCase() === 'host')
+    .length
 
 const refuse = (res: ServerResponse, status: number, message: string): void => {
   const body = JSON.stringify({ error: message })
@@ -123,13 +138,26 @@ const refuse = (res: ServerResponse, status: number, message: string): void => {
 }
 
 /** Reads the rest of a request that was answered early for `ms`. Closing at once could make the client miss the answer. */
-const dropRest = (req: IncomingMessage, ms: number): void => {
+const dropRest = (req: IncomingMessage, res: ServerResponse, ms: number): void => {
   if (req.complete) return
   req.resume()
+  if (!res.shouldKeepAlive) req.once('end', () => req.socket.destroySoon())
   setTimeout(() => {
     // A completed request may share its connection with the next one.
     if (!req.complete) req.socket.destroy()
   }, ms).unref()
+}
+
+/**
+ * Node.js destroys the connection after an answer with `Connection: close`. A proxy that is still sending the request would
+ * miss the answer, so the connection remains open for the rest of the request.
+ */
+const closeAfterRest = (connection: Socket, isReceiving: () => boolean): void => {
+  const destroySoon = connection.destroySoon.bind(connection)
+  connection.destroySoon = () => {
+    if (isReceiving()) connection.end()
+    else destroySoon()
+  }
 }
 
 /** Makes the connection end with this response. */

@@ -22,6 +22,7 @@ const key: ApiKey = {
   scopes: ['events:write'],
   validationMode: null,
   requestsPerMinute: null,
+  environment: 'production',
   allowedOrigins: [SHOP],
 }
 

@@ -21,7 +21,10 @@ type KeyRouteOptions = Pick<JsonBodyOptions, 'numbers'> & {
   apiKeys: ApiKeys
   limitRequests?: LimitRequests
   maxBodyBytes?: number
-  /** Whether `navigator.sendBeacon` may send it, with a key of kind `pub`; see `allowBeacon`. */
+  /**
+   * Whether `navigator.sendBeacon` and `EventSource`, which cannot set headers, may send it with a key of kind `pub`; see
+   * `allowBeacon`.
+   */
   beacons?: boolean
   /** Whether unknown query parameters are ignored, as OFREP requires. */
   openQuery?: boolean
@@ -105,7 +108,7 @@ export const accessTokenInHeaders = (request: Headers): string | undefined => {
 export const allowApiKey = async (
   apiKeys: ApiKeys,
   scope: ApiKeyScope | readonly ApiKeyScope[] | null,
-  request: HttpRequest,
+  request: Headers,
   given: string | undefined = keyInHeaders(request),
 ): Promise<ApiKey> => {
   const key = await apiKeys.authenticate(given ?? '', configVersionOf(request))
@@ -124,6 +127,10 @@ export const allowApiKey = async (
 /** The query parameter and the body member that contain a key where a client cannot set headers. */
 const KEY_NAME = 'apiKey'
 
+/** The key of a request: in its headers, else in `apiKey` of the query. Empty when there is none. */
+export const keyOf = (request: Pick<HttpRequest, 'headers' | 'url'>): string =>
+  keyInHeaders(request) ?? queryOf(request.url)?.get(KEY_NAME) ?? ''
+
 /** Limits for a body that is read before its key is known. Browsers limit `sendBeacon` to 64 KiB. */
 export const MAX_BEACON_BYTES = 64 * 1024
 const BEACON_DEADLINE_MS = 2_000
@@ -132,9 +139,9 @@ const BEACON_DEADLINE_MS = 2_000
 type Sender = { apiKey: ApiKey; body?: JsonBody }
 
 /**
- * Checks the key of a request that may come from `navigator.sendBeacon`, which cannot set headers. The key is in the
- * headers, else in `apiKey` of the query, else in `apiKey` of a `text/plain` body of JSON. Outside of headers only keys of
- * kind `pub` are allowed, because proxies log URLs.
+ * Checks the key of a request that may come from `navigator.sendBeacon` or `EventSource`, which cannot set headers. The
+ * key is in the headers, else in `apiKey` of the query, else in `apiKey` of a `text/plain` body of JSON. Outside of headers
+ * only keys of kind `pub` are allowed, because proxies log URLs.
  * @throws AppError unauthorized or forbidden
  */
 const allowBeacon = async (

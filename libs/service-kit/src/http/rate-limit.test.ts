@@ -29,6 +29,7 @@ const authenticate = async (text: string): Promise<ApiKey | undefined> => {
     validationMode: null,
     allowedOrigins: [],
     requestsPerMinute,
+    environment: 'production',
   }
 }
 

@@ -19,6 +19,8 @@ export type Reply = {
   type?: string
   /** Text or bytes that are sent as they are produced, instead of `body`. */
   stream?: AsyncGenerator<string | Uint8Array>
+  /** Called with the response once its headers are sent, instead of `body`. The caller writes and ends it. */
+  open?: (response: ServerResponse) => void
   /** Path of a file that is sent instead of `body`. */
   file?: string
 }
@@ -34,7 +36,7 @@ export const sendReply = async (
   request: HttpRequest,
   response: ServerResponse,
   endpoint: Endpoint | undefined,
-  { status = 200, headers: own, shown = false, body, type, stream, file }: Reply,
+  { status = 200, headers: own, shown = false, body, type, stream, open, file }: Reply,
 ): Promise<void> => {
   if (response.headersSent) return
   const security = securityHeaders(endpoint?.forPrograms === true && !shown)
@@ -43,6 +45,10 @@ export const sendReply = async (
   if (stream !== undefined) {
     headers['Content-Type'] = type ?? JSON_TYPE
     return sendPieces(response, status, headers, stream)
+  }
+  if (open !== undefined) {
+    response.writeHead(status, { ...headers, 'Content-Type': type ?? JSON_TYPE })
+    return request.method === 'HEAD' ? void response.end() : open(response)
   }
   if (status === 204 || status === 304) return void response.writeHead(status, headers).end()
   const content =

@@ -51,9 +51,12 @@ const MAX_PARAMETER_LENGTH = 16 * 1024
 /**
  * Returns a function that finds the route of a request. Paths are case-insensitive and may end with a slash. The function
  * throws AppError not_found, bad_request for a parameter that cannot be decoded, or method_not_allowed with an `Allow`
- * header in the reply.
+ * header in the reply. With `takesAnyPath` a parameter that cannot be decoded stays as it is in the path.
  */
-export const createRouter = (routes: readonly Route[]): ((request: HttpRequest) => Match) => {
+export const createRouter = (
+  routes: readonly Route[],
+  { takesAnyPath = false } = {},
+): ((request: HttpRequest) => Match) => {
   const finder = createFinder({
     caseSensitive: false,
     ignoreTrailingSlash: true,
@@ -76,9 +79,9 @@ export const createRouter = (routes: readonly Route[]): ((request: HttpRequest) 
 
   return ({ method, path, replyHeaders }) => {
     // PostgreSQL refuses U+0000 in any text, so no resource has it in its name.
-    if (path.includes('%00')) throw new AppError('not_found', 'Not found')
+    if (path.includes('%00') && !takesAnyPath) throw new AppError('not_found', 'Not found')
     const match = find(method === 'HEAD' ? 'GET' : method, path)
-    if (match) return path.includes('%') ? { ...match, params: decoded(match.params) } : match
+    if (match) return path.includes('%') ? { ...match, params: decoded(match.params, takesAnyPath) } : match
     const allowed = methods
       .flatMap((known) => find(known, path)?.route ?? [])
       .toSorted((a, b) => routes.indexOf(a) - routes.indexOf(b))
@@ -90,12 +93,13 @@ export const createRouter = (routes: readonly Route[]): ((request: HttpRequest) 
   }
 }
 
-const decoded = (params: Match['params']): Match['params'] => {
+const decoded = (params: Match['params'], keepsOthers: boolean): Match['params'] => {
   try {
     return Object.fromEntries(
       Object.entries(params).map(([name, value]) => [name, decodeURIComponent(value)]),
     )
   } catch {
+    if (keepsOthers) return params
     throw new AppError('bad_request', 'The request is malformed')
   }
 }

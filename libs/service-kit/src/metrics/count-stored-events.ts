@@ -1,5 +1,6 @@
 import type { EnrichedEvent } from '@waymark/contracts'
-import { Counter, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
+import { counterIn } from './counter-in.ts'
 
 /** Returns a function that counts new events and their conversions. */
 export const countStoredEvents = (registry: Registry): ((events: readonly EnrichedEvent[]) => void) => {
@@ -16,8 +17,3 @@ export const countStoredEvents = (registry: Registry): ((events: readonly Enrich
     conversions.inc(events.reduce((sum, event) => sum + event.conversions.length, 0))
   }
 }
-
-/** The existing counter of the name, because several services of one process store events. */
-const counterIn = (registry: Registry, options: { name: string; help: string }): Counter =>
-  (registry.getSingleMetric(options.name) as Counter | undefined) ??
-  new Counter({ ...options, registers: [registry] })

@@ -1,0 +1,59 @@
+import type { CartRefusal, GrantedItem } from '@waymark/contracts'
+import { discountCart, grantedBefore, needsCart, refusalOf, WorkBudget } from '@waymark/domain'
+import type { Shopper } from '@waymark/pipeline'
+import type { ClientBase } from 'pg'
+import type { Coupon } from './coupon-queries.ts'
+import { type Granted, lockOrder, type Redeem } from './redemption-queries.ts'
+
+/** What a coupon grants for a cart, or why it does not apply to it. */
+type CartOutcome = { granted: Granted } | { refusal: CartRefusal }
+
+/** A coupon of a request. Its outcome is undefined without a cart. */
+export type Wanted = { coupon: Coupon; outcome: CartOutcome | undefined }
+
+/** Whether the rules of a coupon depend on the person. */
+export const needsShopper = ({ pool: { rules } }: Coupon): boolean =>
+  rules?.firstOrderOnly === true || (rules?.condition ?? null) !== null
+
+/**
+ * The coupon for which a request is refused; undefined when the cart refuses none. One that cannot be redeemed at `now` (ms
+ * since the epoch) comes first, because others may only not combine with it.
+ */
+export const refusedOf = (wanted: readonly Wanted[], now: number): Wanted | undefined => {
+  const refused = wanted.find(({ coupon, outcome }) =>
+    outcome === undefined ? needsCart(coupon.pool) : 'refusal' in outcome,
+  )
+  return refused && (wanted.find(({ coupon }) => refusalOf(coupon, now)) ?? refused)
+}
+
+/**
+ * Coupons with what they grant together for the cart of a request, of what earlier redemptions of its order left. Prevents
+ * others of the order until the transaction of `client` ends. Undefined when those had other items.
+ */
+export const discountWanted = async (
+  client: ClientBase,
+  coupons: readonly Coupon[],
+  { cart, orderId }: Redeem,
+  shopper: Shopper | undefined,
+): Promise<Wanted[] | undefined> => {
+  if (!cart) return coupons.map((coupon) => ({ coupon, outcome: undefined }))
+  const [projectId] = coupons.map((coupon) => coupon.projectId)
+  const earlier = orderId === null || !projectId ? [] : await lockOrder(client, { projectId, orderId })
+  const granted = grantedBefore(cart.items, earlier)
+  if (!granted || earlier.some(({ currency }) => currency !== cart.currency)) return undefined
+  const outcomes = discountCart(
+    { ...cart, ...(earlier.length > 0 && { granted }) },
+    coupons.map(({ normalizedCode: code, pool }) => ({ code, pool })),
+    shopper,
+    new WorkBudget(),
+  )
+  return coupons.map((coupon, place) => {
+    const outcome = outcomes[place]
+    if (!outcome || 'refusal' in outcome) return { coupon, outcome }
+    const { discountAmount, shippingDiscountAmount, items } = outcome.grant
+    const lines = cart.items.map(
+      (item, place): GrantedItem => ({ ...item, discountAmount: items[place] ?? 0 }),
+    )
+    return { coupon, outcome: { granted: { discountAmount, shippingDiscountAmount, items: lines } } }
+  })
+}

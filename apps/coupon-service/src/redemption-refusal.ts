@@ -1,0 +1,60 @@
+import type { CartRefusal, ClientDevice, CouponRefusal } from '@waymark/contracts'
+import type { Commit } from '@waymark/database'
+import { cartRefusalMessage, exceedsBudget, needsCart, refusalMessage, refusalOf } from '@waymark/domain'
+import type { ClientBase } from 'pg'
+import type { Wanted } from './cart-outcome.ts'
+import { type Coupon, findCoupon } from './coupon-queries.ts'
+import { type Answer, answer, provisional } from './idempotency-queries.ts'
+import { type Redeem, storeAttempt } from './redemption-queries.ts'
+import type { RecordConfig } from './redemption-records.ts'
+
+/** A request to redeem in its transaction. */
+export type Attempt = {
+  client: ClientBase
+  /** Undefined when the answer is stored in the same transaction. */
+  commitEarly: Commit | undefined
+  request: Redeem
+  profileId: string | null
+  at: Date
+  device: ClientDevice
+  config: RecordConfig
+  hidesProfile: boolean
+}
+
+export const readAgain = async (coupon: Coupon, { client }: Attempt): Promise<Coupon> =>
+  (await findCoupon(client, coupon.projectId, coupon.normalizedCode)) ?? coupon
+
+/** Reads a coupon again and answers why it cannot be redeemed. */
+export const refuse = async (wanted: Wanted, attempt: Attempt): Promise<Answer> =>
+  refuseBy({ ...wanted, coupon: await readAgain(wanted.coupon, attempt) }, attempt)
+
+/** Answers why a coupon in its current state cannot be redeemed, and stores the attempt. */
+export const refuseBy = async ({ coupon, outcome }: Wanted, attempt: Attempt): Promise<Answer> => {
+  const { client, request, profileId, at } = attempt
+  const { pool } = coupon
+  const refusal = refusalOf(coupon, at.getTime())
+  const lacksPerson = profileId === null && pool.perProfileLimit !== null
+  if (!refusal && lacksPerson && coupon.assignedProfileId === null)
+    return provisional(400, { error: 'This coupon is limited per person: userId or visitorId is required' })
+  if (!refusal && outcome === undefined && needsCart(pool))
+    return provisional(400, {
+      error: 'This coupon has rules or a budget: items and currency are required, as for validate',
+    })
+  const cartRefusal = cartRefusalOf({ coupon, outcome })
+  if (!refusal && cartRefusal === 'person_required')
+    return provisional(400, { error: cartRefusalMessage[cartRefusal] })
+  // Without a refusal the coupon is assigned to another person, or the person's limit is reached.
+  const reason: CouponRefusal | CartRefusal = refusal ?? cartRefusal ?? 'already_redeemed'
+  await storeAttempt(client, coupon, { ...request, reason, profileId, at })
+  const refused = { error: messageOf[reason], reason, ...(request.isList && { code: coupon.code }) }
+  return reason === 'pool_not_ready' ? provisional(409, refused) : answer(409, refused)
+}
+
+const messageOf = { ...refusalMessage, ...cartRefusalMessage }
+
+/** Why a coupon does not apply to a cart, with the budget in its current state. */
+const cartRefusalOf = ({ coupon: { pool }, outcome }: Wanted): CartRefusal | undefined => {
+  if (!outcome) return undefined
+  if ('refusal' in outcome) return outcome.refusal
+  return exceedsBudget(pool, outcome.granted.discountAmount) ? 'budget_exhausted' : undefined
+}

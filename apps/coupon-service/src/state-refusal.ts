@@ -1,0 +1,36 @@
+import type { CodeRefusal } from '@waymark/contracts'
+import { refusalOf } from '@waymark/domain'
+import { countsOfShopper, type Shopper } from '@waymark/pipeline'
+import type { ClientBase, Pool } from 'pg'
+import type { Coupon } from './coupon-queries.ts'
+
+/** A person, undefined when a request names none, and how often they redeemed coupons of limited pools, by pool id. */
+type Person = { shopper: Shopper | undefined; counts: ReadonlyMap<string, number> }
+
+const NO_COUNTS: ReadonlyMap<string, number> = new Map()
+
+/** Reads how often a person has redeemed coupons of those pools that are limited per person. */
+export const withCounts = async (
+  db: Pool | ClientBase,
+  coupons: readonly Coupon[],
+  shopper: Shopper | undefined,
+): Promise<Person> => {
+  const limited = coupons.filter(({ pool }) => pool.perProfileLimit !== null).map(({ pool }) => pool.id)
+  const counts = shopper && limited.length > 0 ? await countsOfShopper(db, limited, shopper) : NO_COUNTS
+  return { shopper, counts }
+}
+
+/** Why a redemption at `now` (ms since the epoch) would be refused with any cart. */
+export const stateRefusalOf = (
+  { assignedProfileId, pool, ...state }: Coupon,
+  { shopper, counts }: Person,
+  now: number,
+): CodeRefusal | undefined => {
+  const refusal = refusalOf({ ...state, pool }, now)
+  if (refusal !== undefined) return refusal
+  if (assignedProfileId !== null && !shopper?.profileIds.includes(assignedProfileId))
+    return 'already_redeemed'
+  if (pool.perProfileLimit === null) return undefined
+  if (!shopper) return 'person_required'
+  return (counts.get(pool.id) ?? 0) >= pool.perProfileLimit ? 'already_redeemed' : undefined
+}

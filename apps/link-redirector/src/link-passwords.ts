@@ -1,0 +1,100 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { RateLimiter } from '@waymark/cache'
+import { AppError, MAX_LINK_PASSWORD_LENGTH } from '@waymark/contracts'
+import { clientNetworkOf, verifyPassword } from '@waymark/domain'
+import { createWorkQueue, type HttpRequest, protocolOf, readFormBody } from '@waymark/service-kit'
+import type { PasswordProblem } from './password-page.ts'
+
+/** A link with a password; `passwordHash` is a PHC string. */
+export type LockedLink = { id: string; code: string; passwordHash: string }
+
+const MAX_FORM_BYTES = 4 * 1024
+const TRIES_PER_MINUTE = 5
+const MINUTE_MS = 60_000
+/** A hash takes tens of ms of a processor, which redirects need as well. */
+const AT_ONCE = 1
+/** About a second of work; beyond that visitors are refused. */
+const MAX_WAITING = 32
+const RETRY_AFTER_S = 2
+
+const COOKIE = 'wm_link'
+const IN_COOKIES = new RegExp(`(?:^|; ?)${COOKIE}=(\\d{1,12})\\.([A-Za-z0-9_-]{43})(?:;|$)`)
+/** How long a browser remembers that the password was right. */
+const REMEMBERED_S = 60 * 60
+
+type LinkPasswordsDeps = {
+  rateLimiter: RateLimiter
+  /** In ms since the epoch. */
+  clock: () => number
+  verify?: (password: string, hash: string) => Promise<boolean>
+  maxWaiting?: number
+}
+
+/**
+ * Checks the passwords of links, one at a time. A right answer is remembered in a cookie that is signed with the hash of
+ * the password, so that it ends when the password changes.
+ */
+export const createLinkPasswords = ({
+  rateLimiter,
+  clock,
+  verify = verifyPassword,
+  maxWaiting = MAX_WAITING,
+}: LinkPasswordsDeps) => {
+  const inTurn = createWorkQueue({
+    atOnce: AT_ONCE,
+    maxWaiting,
+    message: 'Too many passwords are being checked',
+    retryAfterSeconds: RETRY_AFTER_S,
+  })
+  const isRight = async (password: string, { passwordHash }: LockedLink): Promise<boolean> =>
+    password !== '' &&
+    // Characters as the API counts them, some of which are two in `length`.
+    [...password].length <= MAX_LINK_PASSWORD_LENGTH &&
+    (await inTurn(() => verify(password, passwordHash)))
+
+  return {
+    /**
+     * Checks the password in the form of a request. Undefined when it is right.
+     * @throws AppError unsupported_media_type or payload_too_large
+     */
+    check: async (request: HttpRequest, link: LockedLink): Promise<PasswordProblem | undefined> => {
+      const password = (await readFormBody(request, MAX_FORM_BYTES)).get('password') ?? ''
+      const { allowed, resetMs } = await rateLimiter.consume({
+        bucket: 'link-passwords',
+        key: `${link.id}:${clientNetworkOf(request.ip)}`,
+        limit: TRIES_PER_MINUTE,
+        windowMs: MINUTE_MS,
+      })
+      if (!allowed) return { status: 429, retryAfter: Math.max(1, Math.ceil(resetMs / 1000)) }
+      try {
+        return (await isRight(password, link)) ? undefined : { status: 403, reason: 'wrong_password' }
+      } catch (error) {
+        if (!(error instanceof AppError) || error.code !== 'overloaded') throw error
+        return { status: 503, retryAfter: RETRY_AFTER_S }
+      }
+    },
+
+    /** Whether the visitor gave the password of a link within the last hour. */
+    isRemembered: ({ headers }: HttpRequest, link: LockedLink): boolean => {
+      const [, expiresAt = '', signature = ''] = IN_COOKIES.exec(headers.cookie ?? '') ?? []
+      return (
+        Number(expiresAt) * 1000 > clock() &&
+        timingSafeEqual(Buffer.from(signature), Buffer.from(sign(link, expiresAt)))
+      )
+    },
+
+    /** The `Set-Cookie` header that remembers a right answer. The cookie is sent with requests for this link only. */
+    cookieFor: (request: HttpRequest, link: LockedLink): string => {
+      const expiresAt = `${Math.floor(clock() / 1000) + REMEMBERED_S}`
+      const path = `${/^\/s\//i.test(request.path) ? '/s' : ''}/${link.code}`
+      const secure = protocolOf(request) === 'https' ? '; Secure' : ''
+      // Lax, because visitors come from other sites.
+      return `${COOKIE}=${expiresAt}.${sign(link, expiresAt)}; Path=${path}; Max-Age=${REMEMBERED_S}; HttpOnly; SameSite=Lax${secure}`
+    },
+  }
+}
+
+export type LinkPasswords = ReturnType<typeof createLinkPasswords>
+
+const sign = ({ id, passwordHash }: LockedLink, expiresAt: string): string =>
+  createHmac('sha256', passwordHash).update(`${id}\n${expiresAt}`).digest('base64url')

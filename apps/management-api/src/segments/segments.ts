@@ -1,0 +1,158 @@
+import {
+  AppError,
+  createSegment,
+  deleteSegment,
+  getSegment,
+  listSegments,
+  previewSegment,
+  SEGMENT_SAMPLE,
+  type SegmentCondition,
+  updateSegment,
+} from '@waymark/contracts'
+import type { Prisma } from '@waymark/database'
+import { compileSegment, eventsCountedBy, segmentProblems } from '@waymark/domain'
+import type { Route } from '@waymark/service-kit'
+import { v7 as uuidv7 } from 'uuid'
+import { lockDecisions, toDecision } from '../decisions/decision-rows.ts'
+import { pageOf } from '../http/page.ts'
+import { invalid, requireFound, unprocessable } from '../http/validation.ts'
+import type { ManagementDeps } from '../management-deps.ts'
+import { readProfiles } from '../profiles/profile-queries.ts'
+import { requireConfigurationFits, requireWithinQuota } from '../quotas.ts'
+import { countEventsOfSegments, type SegmentRow, segmentsOf } from './segment-rows.ts'
+
+/** A project's segments. */
+export const segmentRoutes = ({ projectRoute, db, quotas, runQuery, clock }: ManagementDeps): Route[] => [
+  projectRoute(createSegment, async ({ projectId, body: { key, name, condition } }) => {
+    requireUsable(condition)
+    return db.prisma.$transaction(async (tx) => {
+      await lockDecisions(tx, projectId)
+      if (await find(tx, projectId, key))
+        throw unprocessable('key', 'unique', 'must not be the key of another segment', key)
+      requireWithinQuota(quotas, 'segments', (await tx.segment.count({ where: { projectId } })) + 1)
+      const row = await tx.segment.create({
+        data: { id: uuidv7(), projectId, key, name, condition: condition as Prisma.InputJsonObject },
+      })
+      await applyChange(tx, projectId)
+      await requireConfigurationFits(tx, projectId, quotas)
+      return { status: 201, ...replyOf(row, await pendingEvents(tx, projectId)) }
+    })
+  }),
+  projectRoute(listSegments, async ({ projectId, query }) => {
+    const pending = await pendingEvents(db.prisma, projectId)
+    return {
+      body: await pageOf(
+        query,
+        (page) => db.prisma.segment.findMany(page({ projectId })),
+        (row) => viewOf(row, pending),
+      ),
+    }
+  }),
+  projectRoute(getSegment, async ({ projectId, key }) =>
+    replyOf(requireFound(await find(db.prisma, projectId, key)), await pendingEvents(db.prisma, projectId)),
+  ),
+  projectRoute(updateSegment, async ({ projectId, key, body: { name, condition }, requireMatch }) => {
+    if (condition !== undefined) requireUsable(condition)
+    return db.prisma.$transaction(async (tx) => {
+      await lockDecisions(tx, projectId)
+      const found = requireFound(await find(tx, projectId, key))
+      requireMatch(versionOf(found))
+      const row = await tx.segment.update({
+        where: { id: found.id },
+        data: {
+          ...(name !== undefined && { name }),
+          ...(condition !== undefined && { condition: condition as Prisma.InputJsonObject }),
+          updatedAt: new Date(clock()),
+        },
+      })
+      if (condition !== undefined) {
+        await applyChange(tx, projectId)
+        await requireConfigurationFits(tx, projectId, quotas)
+      }
+      return replyOf(row, await pendingEvents(tx, projectId))
+    })
+  }),
+  projectRoute(deleteSegment, async ({ projectId, key, requireMatch }) => {
+    await db.prisma.$transaction(async (tx) => {
+      await lockDecisions(tx, projectId)
+      const found = requireFound(await find(tx, projectId, key))
+      requireMatch(versionOf(found))
+      const decisions = await decisionsWith(tx, projectId, key)
+      if (decisions.length > 0)
+        throw new AppError(
+          'conflict',
+          `Rules of decisions refer to the segment: ${decisions.join(', ')}. Change or archive them first`,
+          { decisions },
+        )
+      await tx.segment.delete({ where: { id: found.id } })
+      await applyChange(tx, projectId)
+    })
+    return { status: 204 }
+  }),
+  projectRoute(previewSegment, async ({ projectId, request, body: { condition } }) => {
+    requireUsable(condition)
+    const query = { projectId, segment: compileSegment({ condition }), now: clock(), sample: SEGMENT_SAMPLE }
+    const rows = await runQuery({ projectId, request }, (queryStore) =>
+      queryStore((store) => store.measureSegment(query)),
+    )
+    const ids = rows.flatMap(({ profileId }) => profileId ?? [])
+    const profiles = await readProfiles(db.pool, projectId, ids)
+    return {
+      body: {
+        people: rows.find(({ profileId }) => profileId === null)?.people ?? 0,
+        sample: profiles.sort((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id)),
+      },
+    }
+  }),
+]
+
+const requireUsable = (condition: SegmentCondition): void => {
+  const problems = segmentProblems(condition, 'condition')
+  if (problems.length > 0) throw invalid(problems)
+}
+
+type Tables = Pick<Prisma.TransactionClient, 'segment' | 'countedEvent' | 'decision'>
+
+const find = ({ segment }: Tables, projectId: string, key: string): Promise<SegmentRow | null> =>
+  segment.findUnique({ where: { projectId_key: { projectId, key } } })
+
+/** The events of a project whose earlier events are being counted. */
+const pendingEvents = async ({ countedEvent }: Tables, projectId: string): Promise<ReadonlySet<string>> => {
+  const rows = await countedEvent.findMany({ where: { projectId, completedAt: null } })
+  return new Set(rows.map(({ event }) => event))
+}
+
+/** The keys of the decisions whose rules refer to a segment, without archived ones. */
+const decisionsWith = async (
+  { decision }: Tables,
+  projectId: string,
+  segmentKey: string,
+): Promise<string[]> => {
+  const rows = await decision.findMany({ where: { projectId, status: { not: 'archived' } } })
+  return rows
+    .map(toDecision)
+    .filter(({ definition }) => segmentsOf(definition).some(({ key }) => key === segmentKey))
+    .map(({ key }) => key)
+    .sort()
+}
+
+const applyChange = async (tx: Prisma.TransactionClient, projectId: string): Promise<void> => {
+  await countEventsOfSegments(tx, projectId)
+  await tx.configChange.create({ data: { projectId } })
+}
+
+/** What the `ETag` is made of: counting earlier events is not a change. */
+const versionOf = ({ projectId: _projectId, ...segment }: SegmentRow) => segment
+
+const viewOf = (row: SegmentRow, pending: ReadonlySet<string>) => {
+  const { createdAt, updatedAt, ...segment } = versionOf(row)
+  const countsComplete = eventsCountedBy(row.condition as SegmentCondition).every(
+    (event) => !pending.has(event),
+  )
+  return { ...segment, countsComplete, createdAt, updatedAt }
+}
+
+const replyOf = (row: SegmentRow, pending: ReadonlySet<string>) => ({
+  body: viewOf(row, pending),
+  version: versionOf(row),
+})

@@ -1,0 +1,22 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openDatabase } from '@waymark/database'
+import { createTestDatabase, services } from '@waymark/testing'
+import { expect, it, onTestFinished } from 'vitest'
+import { ensureDemoProject } from '../src/index.ts'
+
+it.skipIf(!services)('the demo project waits for a connection longer than a request may', async () => {
+  const database = await createTestDatabase()
+  const db = openDatabase({ url: database.url, poolSize: 1, applicationName: 'test', onError: () => {} })
+  onTestFinished(async () => {
+    await db.close()
+    await database.drop()
+  })
+  const busy = await db.pool.connect()
+  const made = ensureDemoProject(db)
+  try {
+    await Promise.race([made, sleep(4_000)])
+  } finally {
+    busy.release()
+  }
+  expect(await made).toMatchObject({ projectId: expect.any(String) })
+})

@@ -1,0 +1,18 @@
+import { AppError } from '@waymark/contracts'
+import { essenceOf, readBytes } from './json-body.ts'
+import type { HttpRequest } from './request.ts'
+
+const FORM_TYPE = 'application/x-www-form-urlencoded'
+
+/**
+ * Reads the fields of an HTML form of at most `limit` bytes.
+ * @throws AppError unsupported_media_type for other types, payload_too_large above the limit
+ */
+export const readFormBody = async (
+  { message }: Pick<HttpRequest, 'message'>,
+  limit: number,
+): Promise<URLSearchParams> => {
+  if (essenceOf(message.headers['content-type'] ?? '') !== FORM_TYPE)
+    throw new AppError('unsupported_media_type', `The body must be a form, with Content-Type: ${FORM_TYPE}`)
+  return new URLSearchParams((await readBytes(message, limit)).toString('utf8'))
+}
