@@ -15,9 +15,7 @@ import { SignIn } from './account/sign-in.tsx'
 import { SignUp } from './account/sign-up.tsx'
 import { LinkFailed, ProofFailed, Proved, SignedIn } from './account/signed-in.tsx'
 import { accountQuery, mayBeSignedIn } from './api/session.ts'
-import { NoProject } from './shell/no-project.tsx'
 import { NotFound, PageError, PageLoading } from './shell/page-states.tsx'
-import { Shell } from './shell/shell.tsx'
 
 const root = createRootRouteWithContext<{ client: QueryClient }>()({
   component: Outlet,
@@ -33,7 +31,7 @@ const readAccount = async (client: QueryClient) =>
 const index = createRoute({
   getParentRoute: () => root,
   path: '/',
-  component: NoProject,
+  component: lazyRouteComponent(() => import('./shell/no-project.tsx'), 'NoProject'),
   beforeLoad: async ({ context }) => {
     const account = await readAccount(context.client)
     if (!account) throw redirect({ to: '/sign-in' })
@@ -46,7 +44,7 @@ const index = createRoute({
 const project = createRoute({
   getParentRoute: () => root,
   path: '/p/$projectId',
-  component: Shell,
+  component: lazyRouteComponent(() => import('./shell/shell.tsx'), 'Shell'),
   beforeLoad: async ({ context, params, location }) => {
     const account = await readAccount(context.client)
     if (!account) throw redirect({ to: '/sign-in', search: { next: location.href } as never })
@@ -154,6 +152,16 @@ const person = createRoute({
   getParentRoute,
   path: '/people/$id',
   component: lazyRouteComponent(() => import('./people/person.tsx'), 'Person'),
+})
+const segments = createRoute({
+  getParentRoute,
+  path: '/people/segments',
+  component: lazyRouteComponent(() => import('./segments/segments.tsx'), 'Segments'),
+})
+const segment = createRoute({
+  getParentRoute,
+  path: '/people/segments/$key',
+  component: lazyRouteComponent(() => import('./segments/segment.tsx'), 'SegmentPage'),
 })
 const definitions = createRoute({
   getParentRoute,
@@ -314,6 +322,8 @@ const pages = [
   dashboard,
   people,
   person,
+  segments,
+  segment,
   definitions,
   rejected,
   deadLetters,

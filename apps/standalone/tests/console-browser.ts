@@ -93,6 +93,13 @@ export const expectFitting = async (page: Page, width: number): Promise<void> =>
     .toEqual([])
 }
 
+const SCROLLING_TABLES = `[...document.querySelectorAll('section[tabindex="0"]:has(table)')]
+  .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+  .map((section) => section.getAttribute('aria-label') + ' ' + section.scrollWidth + ' > ' + section.clientWidth)`
+
+/** The tables of the page that scroll sideways in a window of the present size, each with its widths. */
+export const scrollingTables = (page: Page): Promise<string[]> => page.evaluate<string[]>(SCROLLING_TABLES)
+
 /** Shows light or dark, as the button of the account's menu does, and waits until all colors have changed. */
 export const setTheme = (page: Page, theme: 'light' | 'dark'): Promise<void> =>
   page.evaluate(`new Promise((resolve) => {

@@ -7,10 +7,11 @@ import { CHROMIUM, openConsole } from './console-browser.ts'
 const DESKTOP =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36'
 const DAY_MS = 86_400_000
+const TODAY = Math.floor(Date.now() / DAY_MS)
 
 /** A time of day, some days ago, in UTC. */
 const ago = (days: number, time: string): string =>
-  `${new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10)}T${time}:00.000Z`
+  `${new Date((TODAY - days) * DAY_MS).toISOString().slice(0, 10)}T${time}:00.000Z`
 
 // Four people view products, three fill a cart, two order. Ada returns on the next day.
 const EVENTS = [
@@ -139,8 +140,9 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
     await page.goto(`${project}/explore?series=[{"eventName":"product_viewed","metric":"people"}]`)
     const plot = page.getByRole('figure').locator('.u-over')
     const { width = 0 } = (await plot.boundingBox()) ?? {}
-    // The last of 30 points is today's.
-    await plot.click({ position: { x: (width * 26) / 29, y: 40 } })
+    // The last of 30 points is today's, and the events are from three days before the beginning of this test.
+    const point = 26 - (Math.floor(Date.now() / DAY_MS) - TODAY)
+    await plot.click({ position: { x: (width * point) / 29, y: 40 } })
     await page
       .getByRole('dialog', { name: /^People of product_viewed, / })
       .getByRole('link', { name: 'cyd' })
@@ -200,12 +202,17 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
     await page.goto(`${project}/explore/funnel`)
     await pick(group('Step 1').getByLabel('Event'), 'product_viewed')
     await pick(group('Step 2').getByLabel('Event'), 'order_placed')
+    await button('As curl').click()
+    await page.getByRole('region', { name: 'Command that runs this query' }).waitFor()
+    await page.keyboard.press('Escape')
     await button('Save').click()
     const dialog = page.getByRole('dialog', { name: 'Save insight' })
+    await page.reload()
     await dialog.getByLabel('Name').fill('From seeing to buying')
     await dialog.getByLabel('Dashboard').selectOption({ label: 'Every morning' })
     await dialog.getByRole('button', { name: 'Save insight' }).click()
     await button('Save as new').waitFor()
+    await dialog.waitFor({ state: 'detached' })
 
     await pick(group('Step 2').getByLabel('Event'), 'cart_filled')
     await button('Save changes').click()

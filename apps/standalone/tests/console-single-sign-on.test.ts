@@ -197,11 +197,11 @@ describe.skipIf(CHROMIUM === undefined)('single sign-on in the console', () => {
 
     await page.goto(`${project}/settings/members`)
     const row = page.getByRole('table', { name: 'Members' }).getByRole('row').filter({ hasText: 'Grace' })
-    await row.getByText('yes').waitFor()
+    await row.getByRole('cell', { name: 'yes' }).waitFor()
     await row.getByRole('button', { name: 'Reset' }).click()
     await expectAccessible(page)
     await page.getByRole('alertdialog').getByRole('button', { name: 'Remove it' }).click()
-    await row.getByText('no', { exact: true }).waitFor()
+    await row.getByRole('cell', { name: 'no', exact: true }).waitFor()
 
     expect((await context.request.get(`${baseUrl}/api/auth/me`)).status()).toBe(401)
     await context.clearCookies()

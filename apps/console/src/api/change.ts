@@ -8,12 +8,14 @@ type Options<Result> = {
   onDone?: (result: Result) => void
   /** Whether the caller shows the error in place. */
   quiet?: boolean
+  /** Whether it deletes what the page showed, which the back button then does not show again. */
+  deletes?: boolean
 }
 
 /** A change through the API, after which all data of the page is read again. */
 export const useChange = <Input = void, Result = unknown>(
   change: (input: Input) => Promise<Result>,
-  { done, onDone, quiet = false }: Options<Result> = {},
+  { done, onDone, quiet = false, deletes = false }: Options<Result> = {},
 ): UseMutationResult<Result, Error, Input> => {
   const client = useQueryClient()
   return useMutation({
@@ -21,6 +23,7 @@ export const useChange = <Input = void, Result = unknown>(
     onSuccess: async (result) => {
       if (done) toasts.add({ title: typeof done === 'string' ? done : done(result) })
       onDone?.(result)
+      if (deletes) client.removeQueries({ type: 'inactive' })
       await client.invalidateQueries()
     },
     onError: (error) => {

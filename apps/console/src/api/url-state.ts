@@ -1,4 +1,5 @@
-import { useNavigate, useRouterState } from '@tanstack/react-router'
+import { type NavigateOptions, useNavigate, useRouter, useRouterState } from '@tanstack/react-router'
+import { type RefObject, useEffect, useRef } from 'react'
 import { useMay } from './session.ts'
 import type { Role } from './types.ts'
 
@@ -8,19 +9,21 @@ let last = { path: '', at: Number.NEGATIVE_INFINITY }
 
 /**
  * State of the page in the query of its URL, so that links reproduce it and the back button returns to it. With
- * `replace`, a change is no step of the browser's history, such as closing a dialog.
+ * `replace`, a change is no step of the browser's history, such as closing a dialog. A change after the user has opened
+ * another page is ignored.
  */
 export const useUrlState = <Name extends string>(): [
   Partial<Record<Name, string>>,
   (change: Partial<Record<Name, string>>, options?: { replace?: boolean }) => void,
 ] => {
-  // The router parses numbers as such.
   const { pathname: path, search: parameters } = useRouterState().location
-  const texts = Object.entries(parameters).map(([name, value]) => [name, `${value}`])
-  const search: Partial<Record<Name, string>> = Object.fromEntries(texts)
+  const search = textsOf(parameters)
   const navigate = useNavigate()
+  const router = useRouter()
+  const isOpen = useIsOpen()
   const set = (change: Partial<Record<Name, string>>, { replace = false } = {}) => {
-    const next = Object.entries({ ...search, ...change }).filter(
+    if (!isOpen.current) return
+    const next = Object.entries({ ...textsOf(router.latestLocation.search), ...change }).filter(
       ([, value]) => value !== undefined && value !== '',
     )
     const at = performance.now()
@@ -32,6 +35,33 @@ export const useUrlState = <Name extends string>(): [
     })
   }
   return [search, set]
+}
+
+// The router parses numbers as such.
+const textsOf = <Name extends string>(parameters: object): Partial<Record<Name, string>> =>
+  Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, `${value}`])) as Partial<
+    Record<Name, string>
+  >
+
+/** Whether the component is still shown. A request may end after the user has opened another page. */
+const useIsOpen = (): RefObject<boolean> => {
+  const isOpen = useRef(false)
+  useEffect(() => {
+    isOpen.current = true
+    return () => {
+      isOpen.current = false
+    }
+  }, [])
+  return isOpen
+}
+
+/** Opens another page, unless the user has left this one. */
+export const useNavigateFromHere = (): ((to: NavigateOptions) => Promise<void>) => {
+  const navigate = useNavigate()
+  const isOpen = useIsOpen()
+  return async (to) => {
+    if (isOpen.current) await navigate(to)
+  }
 }
 
 /**

@@ -9,7 +9,7 @@ import { CodeBlock } from '../ui/code.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable, rowLinkClass } from '../ui/table.tsx'
+import { DataTable, rowLinkClass, truncatedClass } from '../ui/table.tsx'
 import { CatalogHeader } from './header.tsx'
 import { ReplayAllButton, ReplayButton, replayedColumn } from './replay.tsx'
 
@@ -68,7 +68,7 @@ export const DeadLetters = () => {
             },
             {
               title: 'Why',
-              cell: ({ reason }) => <span className="block max-w-96 truncate text-muted">{reason}</span>,
+              cell: ({ reason }) => <span className={`${truncatedClass} text-muted`}>{reason}</span>,
             },
             replayedColumn,
             {

@@ -6,7 +6,7 @@ import { useProjectId } from '../api/session.ts'
 import type { EventDefinition } from '../api/types.ts'
 import { Button } from '../ui/button.tsx'
 import { Form, Input, Suggest, TextArea } from '../ui/form.tsx'
-import { formatNumber } from '../ui/format.tsx'
+import { formatCount } from '../ui/format.tsx'
 import { parseJson } from '../ui/parse-json.ts'
 import { Notice } from '../ui/states.tsx'
 
@@ -93,7 +93,7 @@ export const DefinitionForm = ({
           Infer from events
         </Button>
         {infer.data && (
-          <span className="text-muted">Inferred from {formatNumber(infer.data.sampled)} events.</span>
+          <span className="text-muted">Inferred from {formatCount(infer.data.sampled, 'event')}.</span>
         )}
       </div>
       {infer.error && <Notice tone="danger">{infer.error.message}</Notice>}

@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useParams } from '@tanstack/react-router'
+import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
-import { useUrlDialog } from '../api/url-state.ts'
+import { useNavigateFromHere, useUrlDialog, useUrlRow } from '../api/url-state.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
@@ -21,10 +21,9 @@ type Version = { version: number; schema: unknown; createdAt: string }
 export const Definition = () => {
   const projectId = useProjectId()
   const { id } = useParams({ strict: false }) as { id: string }
-  const navigate = useNavigate()
+  const navigate = useNavigateFromHere()
   const params = { path: { projectId, id } }
   const [dialog, openDialog, closeDialog] = useUrlDialog<'edit'>('editor')
-  const [shown, setShown] = useState<Version>()
   const definition = useQuery({
     queryKey: [projectId, 'definition', id],
     queryFn: () => unwrap(api.GET('/api/projects/{projectId}/event-definitions/{id}', { params })),
@@ -36,10 +35,14 @@ export const Definition = () => {
       }),
     ),
   )
-  const archive = async () => {
-    await unwrap(api.DELETE('/api/projects/{projectId}/event-definitions/{id}', { params }))
-    await navigate({ to: '/p/$projectId/catalog', params: { projectId } })
-  }
+  const [shown, show, hide] = useUrlRow(versions.rows, (one) => `${one.version}`)
+  const archive = useChange(
+    async () => {
+      await unwrap(api.DELETE('/api/projects/{projectId}/event-definitions/{id}', { params }))
+      await navigate({ to: '/p/$projectId/catalog', params: { projectId } })
+    },
+    { done: 'Definition archived', quiet: true, deletes: true },
+  )
   if (definition.isLoadingError)
     return (
       <Card>
@@ -63,7 +66,12 @@ export const Definition = () => {
         actions={
           <For atLeast="editor">
             <Button onClick={() => openDialog('edit')}>Edit</Button>
-            <ConfirmButton label="Archive" title={`Archive ${name}?`} confirm="Archive" onConfirm={archive}>
+            <ConfirmButton
+              label="Archive"
+              title={`Archive ${name}?`}
+              confirm="Archive"
+              onConfirm={() => archive.mutateAsync()}
+            >
               Events of this name are not checked any more.
             </ConfirmButton>
           </For>
@@ -78,12 +86,12 @@ export const Definition = () => {
             label="Versions"
             list={versions}
             keyOf={(one) => `${one.version}`}
-            onOpen={setShown}
+            onOpen={show}
             columns={[
               {
                 title: 'Version',
                 cell: (one) => (
-                  <button type="button" className={rowLinkClass} onClick={() => setShown(one)}>
+                  <button type="button" className={rowLinkClass} onClick={() => show(one)}>
                     {one.version}
                   </button>
                 ),
@@ -97,12 +105,7 @@ export const Definition = () => {
       <Modal open={dialog === 'edit'} onClose={closeDialog} title={`Edit ${name}`} wide>
         <DefinitionForm definition={definition.data} onDone={closeDialog} onCancel={closeDialog} />
       </Modal>
-      <Modal
-        as="sheet"
-        open={shown !== undefined}
-        onClose={() => setShown(undefined)}
-        title={`Version ${shown?.version}`}
-      >
+      <Modal as="sheet" open={shown !== undefined} onClose={hide} title={`Version ${shown?.version}`}>
         <Json label="Schema of the version" value={shown?.schema} />
       </Modal>
     </>

@@ -1,9 +1,9 @@
-import { Link, useNavigate } from '@tanstack/react-router'
+import { Link } from '@tanstack/react-router'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { EventDefinition } from '../api/types.ts'
-import { useUrlState } from '../api/url-state.ts'
+import { useNavigateFromHere, useUrlState } from '../api/url-state.ts'
 import { ApiCommand } from '../ui/api-command.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
@@ -11,7 +11,7 @@ import { changedColumn } from '../ui/columns.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { formatNumber } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable, rowLinkClass } from '../ui/table.tsx'
+import { DataTable, rowLinkClass, truncatedClass } from '../ui/table.tsx'
 import { DefinitionForm } from './definition-form.tsx'
 import { CatalogHeader } from './header.tsx'
 
@@ -21,7 +21,7 @@ const propertiesOf = ({ schema }: EventDefinition): string[] =>
 /** The event definitions of the project. */
 export const Definitions = () => {
   const projectId = useProjectId()
-  const navigate = useNavigate()
+  const navigate = useNavigateFromHere()
   const [search, setSearch] = useUrlState<'new'>()
   const list = useList<EventDefinition>([projectId, 'definitions'], (cursor) =>
     unwrap(
@@ -58,7 +58,7 @@ export const Definitions = () => {
                   <Link to="/p/$projectId/catalog/$id" params={{ projectId, id }} className={rowLinkClass}>
                     {name}
                   </Link>
-                  {description && <span className="block max-w-96 truncate text-muted">{description}</span>}
+                  {description && <span className={`${truncatedClass} text-muted`}>{description}</span>}
                 </>
               ),
             },

@@ -9,7 +9,7 @@ import { Json } from '../ui/code.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState, Notice } from '../ui/states.tsx'
-import { DataTable, rowLinkClass } from '../ui/table.tsx'
+import { DataTable, NarrowLine, rowLinkClass, truncatedClass, wrappedClass } from '../ui/table.tsx'
 import { CatalogHeader } from './header.tsx'
 import { ReplayAllButton, ReplayButton, replayedColumn } from './replay.tsx'
 
@@ -62,23 +62,26 @@ export const Rejected = () => {
               title: 'Event',
               sort: ({ eventName }) => eventName,
               cell: (row) => (
-                <button type="button" className={rowLinkClass} onClick={() => setOpen(row)}>
-                  {row.eventName}
-                </button>
+                <span className={wrappedClass}>
+                  <button type="button" className={rowLinkClass} onClick={() => setOpen(row)}>
+                    {row.eventName}
+                  </button>
+                  <NarrowLine>
+                    {reasonOf(row)}, <Time at={row.rejectedAt} as="ago" />
+                  </NarrowLine>
+                </span>
               ),
             },
             {
               title: 'Why',
-              cell: ({ errors }) => (
-                <span className="block max-w-96 truncate text-muted">
-                  {errors.map(({ message }) => message).join('; ')}
-                </span>
-              ),
+              wide: true,
+              cell: (row) => <span className={`${truncatedClass} text-muted`}>{reasonOf(row)}</span>,
             },
             replayedColumn,
             {
               title: 'Rejected',
               align: 'right',
+              wide: true,
               cell: ({ rejectedAt }) => <Time at={rejectedAt} as="ago" />,
               sort: ({ rejectedAt }) => rejectedAt,
             },
@@ -107,3 +110,5 @@ export const Rejected = () => {
     </>
   )
 }
+
+const reasonOf = ({ errors }: RejectedEvent): string => errors.map(({ message }) => message).join('; ')

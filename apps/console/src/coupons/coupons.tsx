@@ -1,9 +1,9 @@
-import { Link, useNavigate } from '@tanstack/react-router'
+import { Link } from '@tanstack/react-router'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { CouponPool } from '../api/types.ts'
-import { useUrlState } from '../api/url-state.ts'
+import { useNavigateFromHere, useUrlState } from '../api/url-state.ts'
 import { ApiCommand } from '../ui/api-command.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
@@ -33,7 +33,7 @@ const Header = ({ action }: { action?: React.ReactNode }) => (
 /** The project's pools of coupons. */
 export const Coupons = () => {
   const projectId = useProjectId()
-  const navigate = useNavigate()
+  const navigate = useNavigateFromHere()
   const [search, setSearch] = useUrlState<'new'>()
   const list = useList<CouponPool>(
     [projectId, 'pools'],

@@ -1,5 +1,5 @@
 import type { CouponPool } from '../api/types.ts'
-import { formatMoney, formatNumber } from '../ui/format.tsx'
+import { formatMoney, formatNumber, formatPercentage } from '../ui/format.tsx'
 
 /** The types of discounts that a new pool may have, with their names. */
 export const SIMPLE_DISCOUNTS = [
@@ -21,7 +21,7 @@ export const formatDiscount = ({
   getQuantity,
 }: CouponPool['discount']): string => {
   const atMost = maxAmount !== undefined && currency ? `, at most ${formatMoney(maxAmount, currency)}` : ''
-  if (type === 'percent' && value !== undefined) return `${formatNumber(value)} % off${atMost}`
+  if (type === 'percent' && value !== undefined) return `${formatPercentage(value)} off${atMost}`
   if (type === 'buy_x_get_y' && buyQuantity !== undefined && getQuantity !== undefined)
     return `buy ${formatNumber(buyQuantity)}, get ${formatNumber(getQuantity)} free`
   if (value !== undefined && currency) return `${formatMoney(value, currency)} off`

@@ -149,7 +149,7 @@ export const PoolForm = ({
                 required
                 pattern="[A-Za-z]{3}"
                 value={currency}
-                onChange={(event) => setCurrency(event.target.value)}
+                onChange={(event) => setCurrency(event.target.value.toUpperCase())}
               />
             </>
           )}

@@ -1,6 +1,7 @@
-import { useState } from 'react'
+import { useMay } from '../api/session.ts'
 import type { CouponPool } from '../api/types.ts'
-import { Button, For } from '../ui/button.tsx'
+import { useUrlDialog } from '../api/url-state.ts'
+import { Button } from '../ui/button.tsx'
 import { Card, Facts } from '../ui/card.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { formatMoney } from '../ui/format.tsx'
@@ -10,9 +11,9 @@ import { TryCart } from './try-cart.tsx'
 
 /** What a pool grants, how much of its budget is used, and a cart to try it with. */
 export const PoolTerms = ({ pool }: { pool: CouponPool }) => {
-  const [dialog, setDialog] = useState<'edit' | 'try'>()
-  const close = () => setDialog(undefined)
+  const [dialog, openDialog, close] = useUrlDialog<'discount' | 'cart'>('viewer')
   const { discount, rules, stackable, budgetAmount, budgetUsedAmount, status } = pool
+  const mayEdit = useMay('editor') && status !== 'archived'
   const currency = discount.currency ?? budgetAmount?.currency ?? ''
   const amount = (value: number | undefined) =>
     value === undefined ? undefined : formatMoney(value, currency)
@@ -34,12 +35,8 @@ export const PoolTerms = ({ pool }: { pool: CouponPool }) => {
       padded
       actions={
         <>
-          <Button onClick={() => setDialog('try')}>Try a cart</Button>
-          {status !== 'archived' && (
-            <For atLeast="editor">
-              <Button onClick={() => setDialog('edit')}>Edit discount and rules</Button>
-            </For>
-          )}
+          <Button onClick={() => openDialog('cart')}>Try a cart</Button>
+          {mayEdit && <Button onClick={() => openDialog('discount')}>Edit discount and rules</Button>}
         </>
       }
     >
@@ -58,10 +55,10 @@ export const PoolTerms = ({ pool }: { pool: CouponPool }) => {
         </div>
       )}
       <Facts rows={facts.filter(([, value]) => value !== undefined)} />
-      <Modal open={dialog === 'edit'} onClose={close} title="Discount and rules">
+      <Modal open={mayEdit && dialog === 'discount'} onClose={close} title="Discount and rules">
         <TermsForm pool={pool} onDone={close} onCancel={close} />
       </Modal>
-      <Modal open={dialog === 'try'} onClose={close} title="Try a cart">
+      <Modal open={dialog === 'cart'} onClose={close} title="Try a cart" wide>
         <TryCart pool={pool} />
       </Modal>
     </Card>

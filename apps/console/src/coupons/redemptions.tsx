@@ -1,3 +1,4 @@
+import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
@@ -9,8 +10,8 @@ import { CodeBlock } from '../ui/code.tsx'
 import { ConfirmButton } from '../ui/dialog.tsx'
 import { formatMoney, Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
-import { toasts } from '../ui/toasts.tsx'
+import { DataTable, NarrowLine } from '../ui/table.tsx'
+import { hasPartToRollBack, RollBackPart } from './roll-back-part.tsx'
 
 /** Redemptions of the project or of one pool, which can be rolled back. */
 export const Redemptions = ({ poolId }: { poolId?: string }) => {
@@ -23,16 +24,16 @@ export const Redemptions = ({ poolId }: { poolId?: string }) => {
       }),
     ),
   )
-  const rollBack = async (id: string) => {
-    await unwrap(
-      api.POST('/api/projects/{projectId}/redemptions/{id}/rollback', {
-        params: { path: { projectId, id } },
-        body: {},
-      }),
-    )
-    toasts.add({ title: 'The redemption was rolled back' })
-    list.refetch()
-  }
+  const rollBack = useChange(
+    (id: string) =>
+      unwrap(
+        api.POST('/api/projects/{projectId}/redemptions/{id}/rollback', {
+          params: { path: { projectId, id } },
+          body: {},
+        }),
+      ),
+    { done: 'The redemption was rolled back', quiet: true },
+  )
   return (
     <DataTable
       label="Redemptions"
@@ -41,27 +42,28 @@ export const Redemptions = ({ poolId }: { poolId?: string }) => {
       columns={[
         {
           title: 'Code',
-          cell: ({ code }) => <code className="block min-w-28 font-mono">{code}</code>,
+          cell: (redemption) => (
+            <>
+              <code className="block min-w-28 font-mono wrap-anywhere">{redemption.code}</code>
+              <NarrowLine>
+                <Redeemer redemption={redemption} />
+                {amountOf(redemption)}, <Time at={redemption.redeemedAt} as="ago" />
+              </NarrowLine>
+            </>
+          ),
           sort: ({ code }) => code,
         },
         {
           title: 'Person and order',
-          cell: ({ profileId, userId, visitorId, orderId }) => (
-            <>
-              {profileId ? (
-                <PersonLink id={profileId}>{userId ?? visitorId}</PersonLink>
-              ) : (
-                (userId ?? visitorId ?? '–')
-              )}
-              {orderId !== null && <span className="block max-w-48 truncate text-muted">{orderId}</span>}
-            </>
-          ),
+          wide: true,
+          cell: (redemption) => <Redeemer redemption={redemption} />,
         },
         {
           title: 'Amount',
           align: 'right',
+          wide: true,
           sort: ({ amount }) => amount,
-          cell: ({ amount, currency }) => (amount !== null && currency ? formatMoney(amount, currency) : '–'),
+          cell: amountOf,
         },
         {
           title: 'Discount',
@@ -76,25 +78,29 @@ export const Redemptions = ({ poolId }: { poolId?: string }) => {
         {
           title: 'Redeemed',
           align: 'right',
+          wide: true,
           cell: ({ redeemedAt }) => <Time at={redeemedAt} as="ago" />,
           sort: ({ redeemedAt }) => redeemedAt,
         },
         {
           title: 'State',
           align: 'right',
-          cell: ({ id, code, rolledBackAt }) =>
-            rolledBackAt ? (
+          cell: (redemption) =>
+            redemption.rolledBackAt ? (
               <Badge tone="warning">rolled back</Badge>
             ) : mayEdit ? (
-              <ConfirmButton
-                small
-                label="Roll back"
-                title={`Roll back ${code}?`}
-                confirm="Roll back"
-                onConfirm={() => rollBack(id)}
-              >
-                The code can be redeemed again, as if this order had never used it.
-              </ConfirmButton>
+              <span className="flex flex-wrap justify-end gap-2">
+                {hasPartToRollBack(redemption) && <RollBackPart redemption={redemption} />}
+                <ConfirmButton
+                  small
+                  label="Roll back"
+                  title={`Roll back ${redemption.code}?`}
+                  confirm="Roll back"
+                  onConfirm={() => rollBack.mutateAsync(redemption.id)}
+                >
+                  The code can be redeemed again, as if this order had never used it.
+                </ConfirmButton>
+              </span>
             ) : (
               <Badge tone="good">redeemed</Badge>
             ),
@@ -113,5 +119,23 @@ export const Redemptions = ({ poolId }: { poolId?: string }) => {
         </EmptyState>
       }
     />
+  )
+}
+
+const amountOf = ({ amount, currency }: Redemption): string =>
+  amount !== null && currency ? formatMoney(amount, currency) : '–'
+
+/** The person of a redemption, and the order. */
+const Redeemer = ({ redemption }: { redemption: Redemption }) => {
+  const { profileId, userId, visitorId, orderId } = redemption
+  return (
+    <>
+      {profileId ? (
+        <PersonLink id={profileId}>{userId ?? visitorId}</PersonLink>
+      ) : (
+        (userId ?? visitorId ?? '–')
+      )}
+      {orderId !== null && <span className="block max-w-48 truncate text-muted">{orderId}</span>}
+    </>
   )
 }

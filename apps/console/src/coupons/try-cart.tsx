@@ -17,7 +17,7 @@ export const TryCart = ({ pool }: { pool: CouponPool }) => {
   const [lines, setLines] = useState<readonly number[]>([0])
   const [currency, setCurrency] = useState(pool.discount.currency ?? pool.budgetAmount?.currency ?? 'EUR')
   const preview = useChange(
-    async (values: Record<string, string>) => {
+    async ({ values, currency }: { values: Record<string, string>; currency: string }) => {
       const shippingAmount = minorUnitsOf(values.shipping, currency)
       const items = lines.map((line) => ({
         sku: values[`sku-${line}`]?.trim() ?? '',
@@ -36,12 +36,14 @@ export const TryCart = ({ pool }: { pool: CouponPool }) => {
     },
     { quiet: true },
   )
+  const { data, variables } = preview
+  const money = (amount: number) => formatMoney(amount, variables?.currency ?? currency)
   return (
     <Form
       submit="Compute the discount"
       busy={preview.isPending}
       error={preview.error}
-      onSubmit={(values) => preview.mutate(values)}
+      onSubmit={(values) => preview.mutate({ values, currency })}
     >
       {lines.map((line, index) => (
         <fieldset key={line} className="grid grid-cols-2 items-end gap-3 sm:grid-cols-[2fr_2fr_1fr_1fr_auto]">
@@ -88,17 +90,13 @@ export const TryCart = ({ pool }: { pool: CouponPool }) => {
         <Input label="User id" name="userId" maxLength={200} />
       </div>
       <div aria-live="polite">
-        {preview.data && !preview.data.valid && <Notice tone="warning">{preview.data.message}</Notice>}
-        {preview.data?.valid && (
+        {data && !data.valid && <Notice tone="warning">{data.message}</Notice>}
+        {data?.valid && (
           <Notice tone="success">
             {[
-              `Discount: ${formatMoney(preview.data.discountAmount, currency)}`,
-              ...preview.data.items.map(
-                ({ sku, discountAmount }) => `${sku}: ${formatMoney(discountAmount, currency)}`,
-              ),
-              ...(preview.data.shippingDiscountAmount > 0
-                ? [`Shipping: ${formatMoney(preview.data.shippingDiscountAmount, currency)}`]
-                : []),
+              `Discount: ${money(data.discountAmount)}`,
+              ...data.items.map(({ sku, discountAmount }) => `${sku}: ${money(discountAmount)}`),
+              ...(data.shippingDiscountAmount > 0 ? [`Shipping: ${money(data.shippingDiscountAmount)}`] : []),
             ].join('\n')}
           </Notice>
         )}

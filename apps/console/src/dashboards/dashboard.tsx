@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useParams } from '@tanstack/react-router'
+import { useParams } from '@tanstack/react-router'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { Dashboard } from '../api/types.ts'
-import { useUrlDialog, useUrlState } from '../api/url-state.ts'
+import { useNavigateFromHere, useUrlDialog, useUrlState } from '../api/url-state.ts'
 import { RangeFields } from '../explore/common-fields.tsx'
 import { PeopleSheet } from '../explore/people-sheet.tsx'
 import { formatRange, parseRange } from '../explore/time-range.ts'
@@ -20,7 +20,7 @@ import { Tile } from './tile.tsx'
 /** A dashboard: its insights with their results. */
 export const DashboardPage = () => {
   const projectId = useProjectId()
-  const navigate = useNavigate()
+  const navigate = useNavigateFromHere()
   const { id } = useParams({ strict: false }) as { id: string }
   const params = { path: { projectId, id } }
   const [search, setSearch] = useUrlState<'range' | 'from' | 'to'>()
@@ -41,7 +41,7 @@ export const DashboardPage = () => {
       // Before data is read again, because this dashboard no longer exists.
       await navigate({ to: '/p/$projectId/dashboards', params: { projectId } })
     },
-    { done: 'Dashboard deleted', quiet: true },
+    { done: 'Dashboard deleted', quiet: true, deletes: true },
   )
   if (dashboard.isLoadingError)
     return (

@@ -1,9 +1,9 @@
-import { Link, useNavigate } from '@tanstack/react-router'
+import { Link } from '@tanstack/react-router'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { Dashboard } from '../api/types.ts'
-import { useUrlState } from '../api/url-state.ts'
+import { useNavigateFromHere, useUrlState } from '../api/url-state.ts'
 import { ApiCommand } from '../ui/api-command.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
@@ -18,7 +18,7 @@ import { useDashboards } from './dashboard-api.ts'
 /** The project's dashboards. */
 export const Dashboards = () => {
   const projectId = useProjectId()
-  const navigate = useNavigate()
+  const navigate = useNavigateFromHere()
   const list = useDashboards()
   const [search, setSearch] = useUrlState<'new'>()
   const open = ({ id }: Pick<Dashboard, 'id'>) =>
@@ -114,7 +114,7 @@ const CreateForm = ({
       onSubmit={(values) => create.mutate(values)}
       onCancel={onCancel}
     >
-      <Input label="Name" name="name" required maxLength={200} autoFocus />
+      <Input label="Name" name="name" required maxLength={200} />
     </Form>
   )
 }

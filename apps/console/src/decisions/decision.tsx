@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
+import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useMay, useProjectId } from '../api/session.ts'
@@ -9,18 +10,23 @@ import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
 import { Json } from '../ui/code.tsx'
 import { ConfirmButton } from '../ui/dialog.tsx'
+import { showTab } from '../ui/page-tabs.tsx'
 import { ErrorState, Notice, SkeletonLines } from '../ui/states.tsx'
+import { asIn, statusIn } from './draft.ts'
 import { DecisionEditor } from './editor.tsx'
+import { EnvironmentSelect, PRODUCTION } from './environment-select.tsx'
 import { Experiment } from './experiment.tsx'
 import { History } from './history.tsx'
 import { Preview } from './preview.tsx'
 import { Results } from './results.tsx'
+import { Schedule } from './schedule.tsx'
 
-const VIEWS = ['results', 'rules', 'preview', 'history', 'json'] as const
+const VIEWS = ['results', 'rules', 'preview', 'schedule', 'history', 'json'] as const
 const TITLES = {
   results: 'Results',
   rules: 'Rules and variants',
   preview: 'Preview',
+  schedule: 'Schedule',
   history: 'History',
   json: 'JSON',
 }
@@ -31,23 +37,30 @@ export const DecisionPage = () => {
   const mayEdit = useMay('editor')
   const { key } = useParams({ strict: false }) as { key: string }
   const params = { path: { projectId, key } }
-  const [search, setSearch] = useUrlState<'view'>()
-  const views = mayEdit ? VIEWS : VIEWS.filter((one) => one !== 'rules')
-  const view = views.find((one) => one === search.view) ?? 'results'
-  const decision = useQuery({
+  const [search, setSearch] = useUrlState<'view' | 'environment'>()
+  const { environment = PRODUCTION } = search
+  /** The environments whose rules were open. */
+  const [edited, setEdited] = useState([environment])
+  if (!edited.includes(environment)) setEdited([...edited, environment])
+  const inEnvironment = { params: { ...params, query: { environment } } }
+  const read = useQuery({
     queryKey: [projectId, 'decision', key],
-    queryFn: () => unwrap(api.GET('/api/projects/{projectId}/decisions/{key}', { params })),
+    queryFn: async () => {
+      const answer = api.GET('/api/projects/{projectId}/decisions/{key}', { params })
+      return { decision: await unwrap(answer), etag: (await answer).response.headers.get('ETag') ?? '*' }
+    },
   })
   const activate = useChange(
-    () => unwrap(api.POST('/api/projects/{projectId}/decisions/{key}/activate', { params })),
+    () => unwrap(api.POST('/api/projects/{projectId}/decisions/{key}/activate', inEnvironment)),
     {
       done: 'The decision is active',
     },
   )
   const pause = useChange(
-    () => unwrap(api.POST('/api/projects/{projectId}/decisions/{key}/pause', { params })),
+    () => unwrap(api.POST('/api/projects/{projectId}/decisions/{key}/pause', inEnvironment)),
     {
-      done: 'The decision is paused; everyone gets the fallback',
+      done: 'The decision is off: everyone gets the fallback within five seconds',
+      quiet: true,
     },
   )
   const archive = useChange(
@@ -57,19 +70,25 @@ export const DecisionPage = () => {
       quiet: true,
     },
   )
-  if (decision.isLoadingError)
+  if (read.isLoadingError)
     return (
       <Card>
-        <ErrorState error={decision.error} retry={() => void decision.refetch()} />
+        <ErrorState error={read.error} retry={() => void read.refetch()} />
       </Card>
     )
-  if (!decision.data)
+  if (!read.data)
     return (
       <Card>
         <SkeletonLines lines={8} />
       </Card>
     )
-  const { name, status, version, warnings = [], description, rules } = decision.data
+  const { decision, etag } = read.data
+  const { name, version, warnings = [], description } = decision
+  const status = statusIn(decision, environment)
+  const mayChange = mayEdit && status !== 'archived'
+  const views = mayChange ? VIEWS : VIEWS.filter((one) => one !== 'rules')
+  const view = views.find((one) => one === search.view) ?? 'results'
+  const { rules } = asIn(decision, environment)
   return (
     <>
       <PageHeader
@@ -79,6 +98,7 @@ export const DecisionPage = () => {
         aside={
           <>
             <Status status={status} />
+            {environment !== PRODUCTION && <Badge tone="warning">in {environment}</Badge>}
             <Badge>version {version}</Badge>
           </>
         }
@@ -86,9 +106,15 @@ export const DecisionPage = () => {
           status !== 'archived' && (
             <For atLeast="editor">
               {status === 'active' ? (
-                <Button icon="pause" busy={pause.isPending} onClick={() => pause.mutate()}>
-                  Pause
-                </Button>
+                <ConfirmButton
+                  label="Turn off"
+                  title={`Turn ${name || key} off?`}
+                  confirm="Turn off"
+                  onConfirm={() => pause.mutateAsync()}
+                >
+                  Within five seconds everyone gets the fallback variant
+                  {environment === PRODUCTION ? '' : ` in ${environment}`}. Activate it to turn it on again.
+                </ConfirmButton>
               ) : (
                 <Button
                   look="primary"
@@ -105,7 +131,7 @@ export const DecisionPage = () => {
                 confirm="Archive"
                 onConfirm={() => archive.mutateAsync()}
               >
-                It decides nothing any more, for good.
+                It decides nothing any more, for good, in any environment.
               </ConfirmButton>
             </For>
           )
@@ -116,10 +142,18 @@ export const DecisionPage = () => {
           <Notice tone="warning">{message}</Notice>
         </div>
       ))}
+      <div className="mb-4 max-w-xs">
+        <EnvironmentSelect
+          label="Environment"
+          value={environment}
+          onChange={(next) => setSearch({ environment: next === PRODUCTION ? '' : next })}
+        />
+      </div>
       <nav aria-label="Decision" className="mb-4 flex gap-1 overflow-x-auto border-b border-line">
         {views.map((one) => (
           <button
             key={one}
+            ref={one === view ? showTab : undefined}
             type="button"
             aria-current={one === view ? 'page' : undefined}
             onClick={() => setSearch({ view: one })}
@@ -129,12 +163,27 @@ export const DecisionPage = () => {
           </button>
         ))}
       </nav>
-      {view === 'results' && rules.some(({ split }) => split) && <Experiment decisionKey={key} />}
-      {view === 'results' && <Results decisionKey={key} />}
-      {view === 'rules' && <DecisionEditor key={key} decision={decision.data} onDone={() => undefined} />}
-      {view === 'preview' && <Preview decisionKey={key} />}
-      {view === 'history' && <History decisionKey={key} current={version} />}
-      {view === 'json' && <Json label="The decision as JSON" value={decision.data} />}
+      {view === 'results' && (
+        <Experiment
+          decisionKey={key}
+          environment={environment}
+          isRunning={rules.some(({ split }) => split)}
+        />
+      )}
+      {view === 'results' && <Results decisionKey={key} environment={environment} />}
+      {mayChange &&
+        edited.map((one) => (
+          // Keeps what was typed while another view or environment is open.
+          <div key={`${key} ${one}`} hidden={view !== 'rules' || one !== environment}>
+            <DecisionEditor decision={decision} environment={one} onDone={() => undefined} />
+          </div>
+        ))}
+      {view === 'preview' && <Preview decisionKey={key} environment={environment} version={version} />}
+      {view === 'schedule' && <Schedule decision={decision} environment={environment} />}
+      {view === 'history' && (
+        <History decisionKey={key} current={version} etag={etag} mayRestore={mayChange} />
+      )}
+      {view === 'json' && <Json label="The decision as JSON" value={decision} />}
     </>
   )
 }

@@ -1,6 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import type { Decision } from '../api/types.ts'
-import { bodyOf, draftOf, editOf, emptyDraft, followDecision } from './draft.ts'
+import {
+  asIn,
+  bodyOf,
+  draftOf,
+  editOf,
+  emptyDraft,
+  followDecision,
+  newStep,
+  statusIn,
+  withSegment,
+} from './draft.ts'
 
 describe('the form of a decision', () => {
   const body = {
@@ -16,7 +26,10 @@ describe('the form of a decision', () => {
       {
         id: 'r2',
         description: 'others',
-        rollout: 100,
+        ramp: [
+          { at: '2026-12-01T09:00:30.000Z', percentage: 10 },
+          { at: '2026-12-02T09:00:00.000Z', percentage: 100 },
+        ],
         split: [
           { variant: 'off', weight: 3 },
           { variant: 'on', weight: 1 },
@@ -42,6 +55,38 @@ describe('the form of a decision', () => {
 
   it('is unchanged after a round trip through the form', () => {
     expect(bodyOf(draftOf(decision))).toEqual(body)
+  })
+
+  describe('with a split that has its own order and not all variants', () => {
+    const split = [
+      { variant: 'on', weight: 2.5 },
+      { variant: 'off', weight: 0 },
+    ]
+    const variants = [...body.variants, { key: 'other', value: 1 }]
+    const stored = { ...decision, variants, rules: [{ id: 'r', rollout: 100, split }] } as never as Decision
+    const draft = draftOf(stored)
+    const splitIn = (changed: Partial<typeof draft>) => {
+      const [rule] = bodyOf({ ...draft, ...changed }).rules
+      return rule && 'split' in rule ? rule.split : undefined
+    }
+
+    it('keeps who gets which variant', () => {
+      expect(splitIn({ name: 'Winter sale' })).toEqual(split)
+    })
+
+    it('adds a variant when it gets a weight', () => {
+      const [rule] = draft.rules
+      const id = draft.variants[2]?.id ?? ''
+      expect(rule?.weights[id]).toBe(0)
+      const rules = draft.rules.map((one) => ({ ...one, weights: { ...one.weights, [id]: 4 } }))
+      expect(splitIn({ rules })).toEqual([...split, { variant: 'other', weight: 4 }])
+    })
+
+    it('keeps the place and the weight of a variant with another key, and drops one that is removed', () => {
+      const renamed = draft.variants.map((one) => (one.key === 'on' ? { ...one, key: 'shown' } : one))
+      expect(splitIn({ variants: renamed })).toEqual([{ variant: 'shown', weight: 2.5 }, split[1]])
+      expect(splitIn({ variants: draft.variants.filter(({ key }) => key !== 'on') })).toEqual([split[1]])
+    })
   })
 
   describe('when the decision is read again', () => {
@@ -71,6 +116,31 @@ describe('the form of a decision', () => {
     })
   })
 
+  it('has the status and rules of an environment', () => {
+    const staging = { status: 'active' as const, rules: [{ id: 'tried', variant: 'on' }] }
+    const active = { ...decision, status: 'active' as const, environments: { staging } }
+    expect(asIn(active, 'production').rules).toEqual(decision.rules)
+    expect(asIn(active, 'staging').rules).toEqual(staging.rules)
+    expect(asIn(active, 'qa').rules).toEqual([])
+    expect(['production', 'staging', 'qa'].map((environment) => statusIn(active, environment))).toEqual([
+      'active',
+      'active',
+      'paused',
+    ])
+    expect(statusIn({ ...active, status: 'archived' }, 'staging')).toBe('archived')
+    expect(statusIn(decision, 'staging')).toBe('draft')
+  })
+
+  it('proposes steps of a ramp that double each day', () => {
+    const now = Date.parse('2026-12-01T09:00:00.000Z')
+    const first = newStep([], now)
+    expect(first).toMatchObject({ at: '2026-12-01T09:00:00.000Z', percentage: 10 })
+    const second = newStep([first], now)
+    expect(second).toMatchObject({ at: '2026-12-02T09:00:00.000Z', percentage: 20 })
+    expect(newStep([{ ...second, percentage: 60 }], now).percentage).toBe(100)
+    expect(newStep([{ ...second, at: '' }], now).at).toBe(first.at)
+  })
+
   it('starts with a split by equal weights', () => {
     expect(bodyOf(emptyDraft()).rules).toEqual([
       {
@@ -87,5 +157,16 @@ describe('the form of a decision', () => {
     const draft = emptyDraft()
     const variants = draft.variants.map((variant) => ({ ...variant, value: 'yes' }))
     expect(() => bodyOf({ ...draft, variants })).toThrow('The value of off is not valid JSON')
+  })
+})
+
+describe('a condition that is limited to a segment', () => {
+  it('is the segment, or what was there and the segment', () => {
+    expect(withSegment(' ', 'pros')).toBe('{"segment":"pros"}')
+    expect(withSegment('null', 'pros')).toBe('{"segment":"pros"}')
+    expect(withSegment('{"!": [{"var": "context.a"}]}', 'pros')).toBe(
+      '{"and":[{"!":[{"var":"context.a"}]},{"segment":"pros"}]}',
+    )
+    expect(() => withSegment('{', 'pros')).toThrow('The condition')
   })
 })

@@ -13,9 +13,14 @@ export type Draft = {
     description: string
     condition: string
     rollout: number
+    /** The steps of a ramp, which replaces the rollout. Times in RFC 3339, empty while none is typed. */
+    ramp: { id: string; at: string; percentage: number }[]
     /** A variant's key, or empty for a split by `weights`. */
     variant: string
+    /** By the ids of variants; 1 for others. */
     weights: Record<string, number>
+    /** The ids of the variants of the stored split. Their order decides who gets which. */
+    order: string[]
     kept: object
   }[]
   /** Empty texts mean none; `selectorId` is empty for a metric of events. */
@@ -56,10 +61,21 @@ export const newRule = (): Draft['rules'][number] => ({
   description: '',
   condition: '',
   rollout: 100,
+  ramp: [],
   variant: '',
   weights: {},
+  order: [],
   kept: {},
 })
+
+/** The next step of a ramp: at the time `now` in ms, or twice the percentage a day after the last step. */
+export const newStep = (ramp: Draft['rules'][number]['ramp'], now: number) => {
+  const last = ramp.at(-1)
+  const at = last?.at ? Date.parse(last.at) + DAY_MS : now
+  const percentage = last ? Math.min(100, last.percentage * 2) : 10
+  return { id: newId(), at: new Date(at).toISOString(), percentage }
+}
+const DAY_MS = 24 * 60 * 60 * 1_000
 
 export const newMetric = (): Draft['metrics'][number] => ({
   id: newId(),
@@ -72,32 +88,32 @@ export const newMetric = (): Draft['metrics'][number] => ({
   guardrail: false,
 })
 
-export const draftOf = ({
-  key,
-  name,
-  holdout,
-  fallbackVariant,
-  variants,
-  rules,
-  metrics,
-}: Decision): Draft => ({
-  key,
-  name: name ?? '',
-  holdout: holdout ?? 0,
-  fallbackVariant,
-  variants: variants.map((variant) => ({
+export const draftOf = ({ variants: stored, ...decision }: Decision): Draft => {
+  const variants = stored.map((variant) => ({
     id: newId(),
     key: variant.key,
     value: JSON.stringify(variant.value),
     couponPoolId: variant.couponPoolId ?? '',
-  })),
-  rules: rules.map(({ id, description, condition, rollout, variant, split, prerequisites }) => ({
+  }))
+  return { ...partsOf(decision, variants), variants }
+}
+
+const partsOf = (
+  { key, name, holdout, fallbackVariant, rules, metrics }: Omit<Decision, 'variants'>,
+  variants: Draft['variants'],
+): Omit<Draft, 'variants'> => ({
+  key,
+  name: name ?? '',
+  holdout: holdout ?? 0,
+  fallbackVariant,
+  rules: rules.map(({ id, description, condition, rollout, ramp, variant, split, prerequisites }) => ({
     id: newId(),
     description: description ?? '',
     condition: condition == null ? '' : JSON.stringify(condition),
     rollout: rollout ?? 100,
+    ramp: (ramp ?? []).map((step) => ({ id: newId(), ...step })),
     variant: variant ?? '',
-    weights: Object.fromEntries((split ?? []).map((part) => [part.variant, part.weight])),
+    ...splitFields(split ?? [], variants),
     // Fields that the form does not show are kept.
     kept: { ...(id && { id }), ...(prerequisites && { prerequisites }) },
   })),
@@ -126,14 +142,12 @@ export const bodyOf = ({ name, holdout, fallbackVariant, variants, rules, metric
     value: parseJson(value, `The value of ${key}`),
     ...(couponPoolId && { couponPoolId }),
   })),
-  rules: rules.map(({ kept, description, condition, rollout, variant, weights }, index) => ({
+  rules: rules.map(({ kept, description, condition, rollout, ramp, variant, weights, order }, index) => ({
     ...kept,
     ...(description && { description }),
     ...(condition.trim() && { condition: parseJson(condition, `The condition of rule ${index + 1}`) }),
-    rollout,
-    ...(variant
-      ? { variant }
-      : { split: variants.map(({ key }) => ({ variant: key, weight: weights[key] ?? 1 })) }),
+    ...(ramp.length > 0 ? { ramp: ramp.map(({ at, percentage }) => ({ at, percentage })) } : { rollout }),
+    ...(variant ? { variant } : { split: splitOf({ weights, order }, variants) }),
   })),
   metrics: metrics.map(({ key, selectorId, eventName, property, kind, goal, guardrail }) => ({
     ...(key && { key }),
@@ -144,6 +158,48 @@ export const bodyOf = ({ name, holdout, fallbackVariant, variants, rules, metric
     guardrail,
   })),
 })
+
+type Share = { variant: string; weight: number }
+type SplitFields = Pick<Draft['rules'][number], 'weights' | 'order'>
+
+/** The fields of a stored split. Variants that it does not have are shown with the weight 0. */
+const splitFields = (split: readonly Share[], variants: Draft['variants']): SplitFields => {
+  const shares = split.map(({ variant, weight }) => ({
+    id: variants.find(({ key }) => key === variant)?.id ?? variant,
+    weight,
+  }))
+  const absent = split.length === 0 ? [] : variants.map(({ id }) => [id, 0] as const)
+  return {
+    weights: Object.fromEntries([...absent, ...shares.map(({ id, weight }) => [id, weight] as const)]),
+    order: shares.map(({ id }) => id),
+  }
+}
+
+/** The split of a rule, with the variants of the stored one in their order, so that people keep theirs. */
+const splitOf = ({ weights, order }: SplitFields, variants: Draft['variants']): Share[] => {
+  const placed = order.flatMap((id) => variants.find((variant) => variant.id === id) ?? [])
+  const added = variants.filter(({ id }) => !order.includes(id) && (order.length === 0 || weights[id] !== 0))
+  return [...placed, ...added].map(({ id, key }) => ({ variant: key, weight: weights[id] ?? 1 }))
+}
+
+/** A decision with the rules of an environment. */
+export const asIn = (decision: Decision, environment: string): Decision =>
+  environment === 'production'
+    ? decision
+    : { ...decision, rules: decision.environments?.[environment]?.rules ?? [] }
+
+/** The status of a decision in an environment. Without an entry it is off, and a draft stays one. */
+export const statusIn = ({ status, environments }: Decision, environment: string): Decision['status'] => {
+  if (environment === 'production' || status === 'archived') return status
+  return environments?.[environment]?.status ?? (status === 'active' ? 'paused' : status)
+}
+
+/** The condition of a rule, limited to a segment. @throws Error when the condition is not JSON */
+export const withSegment = (condition: string, key: string): string => {
+  const segment = { segment: key }
+  const known: unknown = condition.trim() ? parseJson(condition, 'The condition') : null
+  return JSON.stringify(known === null ? segment : { and: [known, segment] })
+}
 
 /** The form of a decision: its draft, and the stored version that the draft was made from. */
 export type Edit = { draft: Draft; original: Draft; version: number; contents: string }

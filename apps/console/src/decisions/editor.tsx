@@ -1,21 +1,23 @@
-import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
-import type { CouponPool, Decision, MeteringSelector } from '../api/types.ts'
+import type { CouponPool, Decision, MeteringSelector, Segment } from '../api/types.ts'
+import { useNavigateFromHere } from '../api/url-state.ts'
 import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
 import { Form, Input, Select } from '../ui/form.tsx'
-import { bodyOf, type Draft, editOf, followDecision, newId, newMetric, newRule } from './draft.ts'
+import { LeavePrompt } from '../ui/leave-prompt.tsx'
+import { asIn, bodyOf, type Draft, editOf, followDecision, newId, newMetric, newRule } from './draft.ts'
+import { PRODUCTION } from './environment-select.tsx'
 import { MetricFields } from './metric-fields.tsx'
 import { RuleFields } from './rule-fields.tsx'
 
 /** Creates a decision. */
 export const NewDecision = () => {
   const projectId = useProjectId()
-  const navigate = useNavigate()
+  const navigate = useNavigateFromHere()
   return (
     <>
       <PageHeader
@@ -25,7 +27,10 @@ export const NewDecision = () => {
       <For atLeast="editor">
         <DecisionEditor
           onDone={({ key }) =>
-            void navigate({ to: '/p/$projectId/decisions/$key', params: { projectId, key } })
+            void navigate({
+              ...{ to: '/p/$projectId/decisions/$key', params: { projectId, key } },
+              ignoreBlocker: true,
+            })
           }
         />
       </For>
@@ -35,17 +40,22 @@ export const NewDecision = () => {
 
 /** The form of a decision. */
 export const DecisionEditor = ({
-  decision,
+  decision: stored,
+  environment = PRODUCTION,
   onDone,
 }: {
   decision?: Decision
+  /** Whose rules are edited. All other parts are edited in production only. */
+  environment?: string
   onDone: (decision: Decision) => void
 }) => {
   const projectId = useProjectId()
+  const decision = stored && asIn(stored, environment)
+  const inProduction = environment === PRODUCTION
   const [edit, setEdit] = useState(() => editOf(decision))
   const followed = decision ? followDecision(edit, decision) : edit
   if (followed !== edit) setEdit(followed)
-  const { draft, version } = followed
+  const { draft, original, version } = followed
   const change = (part: Partial<Draft>) => setEdit({ ...followed, draft: { ...draft, ...part } })
   const pools = useList<CouponPool>([projectId, 'pools-to-choose'], () =>
     unwrap(
@@ -61,6 +71,13 @@ export const DecisionEditor = ({
       }),
     ),
   )
+  const segments = useList<Segment>([projectId, 'segments-to-choose'], () =>
+    unwrap(
+      api.GET('/api/projects/{projectId}/segments', {
+        params: { path: { projectId }, query: { limit: 100 } },
+      }),
+    ),
+  )
   const save = useChange(
     async (): Promise<Decision> => {
       const body = bodyOf(draft)
@@ -68,7 +85,10 @@ export const DecisionEditor = ({
         ? unwrap(
             api.PATCH('/api/projects/{projectId}/decisions/{key}', {
               params: { path: { projectId, key: decision.key } },
-              body: { version, ...body },
+              body: {
+                version,
+                ...(inProduction ? body : { environments: { [environment]: { rules: body.rules } } }),
+              },
             }),
           )
         : (unwrap(
@@ -78,7 +98,8 @@ export const DecisionEditor = ({
             }),
           ) as Promise<Decision>))
       // What was typed since then stays, to be saved next.
-      setEdit((now) => (now.draft === draft ? editOf(saved) : { ...editOf(saved), draft: now.draft }))
+      const edited = editOf(asIn(saved, environment))
+      setEdit((now) => (now.draft === draft ? edited : { ...edited, draft: now.draft }))
       return saved
     },
     { done: 'Decision saved', quiet: true, onDone },
@@ -93,100 +114,110 @@ export const DecisionEditor = ({
       names={['key', 'name']}
       onSubmit={() => save.mutate()}
     >
-      <Card padded>
-        <div className="grid gap-4 sm:grid-cols-2">
-          {!decision && (
-            <Input
-              label="Key"
-              name="key"
-              required
-              maxLength={200}
-              placeholder="free-shipping"
-              value={draft.key}
-              onChange={(event) => change({ key: event.target.value })}
-              hint="What your shop asks for. It stays."
-            />
-          )}
-          <Input
-            label="Name"
-            name="name"
-            maxLength={200}
-            value={draft.name}
-            onChange={(event) => change({ name: event.target.value })}
-          />
-        </div>
-      </Card>
-      <Card title="Variants" description="What a person may get. Values are JSON." padded>
-        <div className="flex flex-col gap-3">
-          {draft.variants.map(({ id, key, value, couponPoolId }, index) => (
-            <fieldset
-              key={id}
-              className="grid items-end gap-3 rounded-lg border border-line p-3 sm:grid-cols-[1fr_1.5fr_1.2fr_auto]"
-            >
-              <legend className="sr-only">Variant {index + 1}</legend>
+      <LeavePrompt changed={draft !== original} />
+      {inProduction && (
+        <>
+          <Card padded>
+            <div className="grid gap-4 sm:grid-cols-2">
+              {!decision && (
+                <Input
+                  label="Key"
+                  name="key"
+                  required
+                  maxLength={200}
+                  placeholder="free-shipping"
+                  value={draft.key}
+                  onChange={(event) => change({ key: event.target.value })}
+                  hint="What your shop asks for. It stays."
+                />
+              )}
               <Input
-                label="Variant"
-                required
-                value={key}
-                onChange={(event) => setVariant(id, { key: event.target.value })}
+                label="Name"
+                name="name"
+                maxLength={200}
+                value={draft.name}
+                onChange={(event) => change({ name: event.target.value })}
               />
-              <Input
-                label="Value"
-                required
-                value={value}
-                onChange={(event) => setVariant(id, { value: event.target.value })}
-              />
-              <Select
-                label="Coupon from"
-                value={couponPoolId}
-                onChange={(event) => setVariant(id, { couponPoolId: event.target.value })}
-                options={[['', 'no coupon'], ...pools.rows.map((pool) => [pool.id, pool.name] as const)]}
-              />
-              <Button
-                look="quiet"
-                icon="trash"
-                aria-label={`Remove variant ${key}`}
-                disabled={draft.variants.length === 1}
-                onClick={() => change({ variants: draft.variants.filter((one) => one.id !== id) })}
-              />
-            </fieldset>
-          ))}
-          <div className="flex flex-wrap items-end justify-between gap-3">
-            <Button
-              icon="plus"
-              onClick={() =>
-                change({
-                  variants: [
-                    ...draft.variants,
-                    {
-                      id: newId(),
-                      key: `variant-${draft.variants.length + 1}`,
-                      value: 'true',
-                      couponPoolId: '',
-                    },
-                  ],
-                })
-              }
-            >
-              Add variant
-            </Button>
-            <Select
-              label="Everyone else gets"
-              value={draft.fallbackVariant}
-              onChange={(event) => change({ fallbackVariant: event.target.value })}
-              options={draft.variants.map(({ key }) => [key, key] as const)}
-            />
-          </div>
-        </div>
-      </Card>
-      <Card title="Rules" description="The first rule that fits a person decides." padded>
+            </div>
+          </Card>
+          <Card title="Variants" description="What a person may get. Values are JSON." padded>
+            <div className="flex flex-col gap-3">
+              {draft.variants.map(({ id, key, value, couponPoolId }, index) => (
+                <fieldset
+                  key={id}
+                  className="grid items-end gap-3 rounded-lg border border-line p-3 sm:grid-cols-[1fr_1.5fr_1.2fr_auto]"
+                >
+                  <legend className="sr-only">Variant {index + 1}</legend>
+                  <Input
+                    label="Variant"
+                    required
+                    value={key}
+                    onChange={(event) => setVariant(id, { key: event.target.value })}
+                  />
+                  <Input
+                    label="Value"
+                    required
+                    value={value}
+                    onChange={(event) => setVariant(id, { value: event.target.value })}
+                  />
+                  <Select
+                    label="Coupon from"
+                    value={couponPoolId}
+                    onChange={(event) => setVariant(id, { couponPoolId: event.target.value })}
+                    options={[['', 'no coupon'], ...pools.rows.map((pool) => [pool.id, pool.name] as const)]}
+                  />
+                  <Button
+                    look="quiet"
+                    icon="trash"
+                    aria-label={`Remove variant ${key}`}
+                    disabled={draft.variants.length === 1}
+                    onClick={() => change({ variants: draft.variants.filter((one) => one.id !== id) })}
+                  />
+                </fieldset>
+              ))}
+              <div className="flex flex-wrap items-end justify-between gap-3">
+                <Button
+                  icon="plus"
+                  onClick={() =>
+                    change({
+                      variants: [
+                        ...draft.variants,
+                        {
+                          id: newId(),
+                          key: `variant-${draft.variants.length + 1}`,
+                          value: 'true',
+                          couponPoolId: '',
+                        },
+                      ],
+                    })
+                  }
+                >
+                  Add variant
+                </Button>
+                <Select
+                  label="Everyone else gets"
+                  value={draft.fallbackVariant}
+                  onChange={(event) => change({ fallbackVariant: event.target.value })}
+                  options={draft.variants.map(({ key }) => [key, key] as const)}
+                />
+              </div>
+            </div>
+          </Card>
+        </>
+      )}
+      <Card
+        title={inProduction ? 'Rules' : `Rules in ${environment}`}
+        description="The first rule that fits a person decides."
+        padded
+      >
         <div className="flex flex-col gap-3">
           {draft.rules.map((rule, index) => (
             <RuleFields
               key={rule.id}
               rule={rule}
               number={index + 1}
-              variants={draft.variants.map(({ key }) => key)}
+              variants={draft.variants}
+              segments={segments.rows}
               onChange={(part) =>
                 change({ rules: draft.rules.map((one) => (one.id === rule.id ? { ...one, ...part } : one)) })
               }
@@ -200,46 +231,50 @@ export const DecisionEditor = ({
           </div>
         </div>
       </Card>
-      <Card title="Metrics" description="What the results compare the variants of a split by." padded>
-        <div className="flex flex-col gap-3">
-          {draft.metrics.map((metric, index) => (
-            <MetricFields
-              key={metric.id}
-              metric={metric}
-              number={index + 1}
-              selectors={selectors.rows}
-              onChange={(part) =>
-                change({
-                  metrics: draft.metrics.map((one) => (one.id === metric.id ? { ...one, ...part } : one)),
-                })
-              }
-              onRemove={() => change({ metrics: draft.metrics.filter(({ id }) => id !== metric.id) })}
+      {inProduction && (
+        <>
+          <Card title="Metrics" description="What the results compare the variants of a split by." padded>
+            <div className="flex flex-col gap-3">
+              {draft.metrics.map((metric, index) => (
+                <MetricFields
+                  key={metric.id}
+                  metric={metric}
+                  number={index + 1}
+                  selectors={selectors.rows}
+                  onChange={(part) =>
+                    change({
+                      metrics: draft.metrics.map((one) => (one.id === metric.id ? { ...one, ...part } : one)),
+                    })
+                  }
+                  onRemove={() => change({ metrics: draft.metrics.filter(({ id }) => id !== metric.id) })}
+                />
+              ))}
+              <div>
+                <Button
+                  icon="plus"
+                  disabled={draft.metrics.length >= 10}
+                  onClick={() => change({ metrics: [...draft.metrics, newMetric()] })}
+                >
+                  Add metric
+                </Button>
+              </div>
+            </div>
+          </Card>
+          <Card padded>
+            <Input
+              label="Holdout, percent"
+              type="number"
+              min={0}
+              max={100}
+              step="0.01"
+              value={draft.holdout}
+              onChange={(event) => change({ holdout: Number(event.target.value) })}
+              hint="So many people always get the fallback, to compare all others with."
+              className="max-w-sm"
             />
-          ))}
-          <div>
-            <Button
-              icon="plus"
-              disabled={draft.metrics.length >= 10}
-              onClick={() => change({ metrics: [...draft.metrics, newMetric()] })}
-            >
-              Add metric
-            </Button>
-          </div>
-        </div>
-      </Card>
-      <Card padded>
-        <Input
-          label="Holdout, percent"
-          type="number"
-          min={0}
-          max={100}
-          step="0.1"
-          value={draft.holdout}
-          onChange={(event) => change({ holdout: Number(event.target.value) })}
-          hint="So many people always get the fallback, to compare all others with."
-          className="max-w-sm"
-        />
-      </Card>
+          </Card>
+        </>
+      )}
     </Form>
   )
 }

@@ -1,43 +1,55 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import { api, unwrap } from '../api/client.ts'
+import { wholeList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
+import { useUrlState } from '../api/url-state.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
-import { formatNumber, formatPercent } from '../ui/format.tsx'
+import { formatCount, formatMoney, formatNumber, formatPercent } from '../ui/format.tsx'
 import { ErrorState, Notice, SkeletonLines } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, NarrowLine } from '../ui/table.tsx'
 import { LiftHistory } from './lift-history.tsx'
 import { type Interval, LiftPlot, scaleOf } from './lift-plot.tsx'
+import { signed, VariantName } from './variant-name.tsx'
 
 /** Warnings that make results unusable. */
 const SERIOUS = new Set(['sample_ratio_mismatch', 'guardrail_worse'])
 
-const signed = (lift: number): string => `${lift > 0 ? '+' : ''}${formatPercent(lift)}`
 const rangeOf = (interval: Interval): string =>
   interval ? interval.map(signed).join(' to ') : 'too few people'
 
 /** The variants of a split compared by the metrics of the decision, with what is wrong with the data. */
-export const Experiment = ({ decisionKey }: { decisionKey: string }) => {
+export const Experiment = ({
+  decisionKey,
+  environment,
+  isRunning,
+}: {
+  decisionKey: string
+  environment: string
+  /** Whether a rule has a split. One that has ended is shown if people were split. */
+  isRunning: boolean
+}) => {
   const projectId = useProjectId()
-  const [history, setHistory] = useState(false)
+  const [search, setSearch] = useUrlState<'history'>()
+  const history = search.history === '1'
   const results = useQuery({
-    queryKey: [projectId, 'decision-results', decisionKey, history],
+    queryKey: [projectId, 'decision-results', decisionKey, environment, history],
     queryFn: () =>
       unwrap(
         api.GET('/api/projects/{projectId}/decisions/{key}/results', {
-          params: { path: { projectId, key: decisionKey }, query: { history } },
+          params: { path: { projectId, key: decisionKey }, query: { history, environment } },
         }),
       ),
     refetchInterval: 60_000,
     placeholderData: keepPreviousData,
   })
-  const refetch = () => void results.refetch()
+  const people = Object.entries(results.data?.sampleRatio.seen ?? {})
+  if (!isRunning && people.length === 0) return null
   if (results.error)
     return (
       <Card title="Experiment">
-        <ErrorState error={results.error} retry={refetch} />
+        <ErrorState error={results.error} retry={() => void results.refetch()} />
       </Card>
     )
   if (!results.data)
@@ -46,8 +58,7 @@ export const Experiment = ({ decisionKey }: { decisionKey: string }) => {
         <SkeletonLines />
       </Card>
     )
-  const { metrics, warnings, sampleRatio } = results.data
-  const people = Object.entries(sampleRatio.seen)
+  const { metrics, warnings } = results.data
   return (
     <Card
       title="Experiment"
@@ -58,7 +69,7 @@ export const Experiment = ({ decisionKey }: { decisionKey: string }) => {
       }
       actions={
         metrics.length > 0 && (
-          <Button aria-pressed={history} onClick={() => setHistory(!history)}>
+          <Button aria-pressed={history} onClick={() => setSearch({ history: history ? '' : '1' })}>
             Over time
           </Button>
         )
@@ -75,8 +86,12 @@ export const Experiment = ({ decisionKey }: { decisionKey: string }) => {
           <p className="text-muted">Add metrics under “Rules and variants” to compare the variants.</p>
         )}
       </div>
-      {metrics.map(({ key, kind, goal, guardrail, variants, varianceReduction, history: earlier }) => {
-        const format = kind === 'count' ? formatPercent : formatNumber
+      {metrics.map((metric) => {
+        const { key, kind, goal, guardrail, variants, varianceReduction, currency, history: earlier } = metric
+        const format = (value: number): string => {
+          if (kind === 'count') return formatPercent(value)
+          return currency === null ? formatNumber(value) : formatMoney(value, currency)
+        }
         const scale = scaleOf(
           variants.flatMap(({ interval, sequentialInterval }) => [interval, sequentialInterval]),
         )
@@ -91,26 +106,24 @@ export const Experiment = ({ decisionKey }: { decisionKey: string }) => {
             </h3>
             <DataTable
               label={`Results of ${key}`}
-              list={{
-                rows: variants,
-                isPending: false,
-                error: null,
-                hasNextPage: false,
-                isFetchingNextPage: false,
-                refetch,
-                fetchNextPage: () => undefined,
-              }}
+              list={wholeList(variants)}
               keyOf={({ variant }) => variant}
               columns={[
                 {
                   title: 'Variant',
-                  cell: ({ variant, control }) => (
-                    <span className="flex items-center gap-2 font-medium">
-                      {variant} {control && <Badge>control</Badge>}
-                    </span>
+                  cell: (row) => (
+                    <>
+                      <VariantName {...row} />
+                      <NarrowLine>{formatCount(row.people, 'person', 'people')}</NarrowLine>
+                    </>
                   ),
                 },
-                { title: 'People', align: 'right', cell: ({ people: count }) => formatNumber(count) },
+                {
+                  title: 'People',
+                  align: 'right',
+                  wide: true,
+                  cell: ({ people: count }) => formatNumber(count),
+                },
                 {
                   title: kind === 'count' ? 'Share' : 'Per person',
                   align: 'right',
@@ -125,7 +138,7 @@ export const Experiment = ({ decisionKey }: { decisionKey: string }) => {
                     ) : (
                       <>
                         {signed(lift)}
-                        <span className="block whitespace-nowrap text-muted">
+                        <span className="block text-muted @2xl:whitespace-nowrap">
                           {rangeOf(sequentialInterval)}
                         </span>
                       </>
@@ -167,7 +180,7 @@ export const Experiment = ({ decisionKey }: { decisionKey: string }) => {
       })}
       {metrics.length > 0 && (
         <p className="border-t border-line px-4 py-3 text-muted">
-          Intervals contain the true lift 95 % of the time: the thin line and “at any time” however often you
+          Intervals contain the true lift 95% of the time: the thin line and “at any time” however often you
           look, the thick one and “one look” only at a time that was set before. p is adjusted for the number
           of comparisons.
         </p>

@@ -7,14 +7,25 @@ import { Card, Facts } from '../ui/card.tsx'
 import { Form, TextArea } from '../ui/form.tsx'
 import { parseJson } from '../ui/parse-json.ts'
 
+type Values = Record<string, string>
+
 const objectOf = (text: string | undefined, what: string): Record<string, unknown> | undefined =>
   text?.trim() ? (parseJson(text, what) as Record<string, unknown>) : undefined
 
 /** The variant of a person, and the reason. */
-export const Preview = ({ decisionKey }: { decisionKey: string }) => {
+export const Preview = ({
+  decisionKey,
+  environment,
+  version,
+}: {
+  decisionKey: string
+  environment: string
+  /** Of the decision. What another version gave is not shown. */
+  version: number
+}) => {
   const projectId = useProjectId()
   const preview = useChange(
-    async (values: Record<string, string>) => {
+    async ({ values, environment }: { values: Values; environment: string; version: number }) => {
       const { traits, context } = values
       const given = { traits: objectOf(traits, 'Traits'), context: objectOf(context, 'Context') }
       return unwrap(
@@ -22,6 +33,7 @@ export const Preview = ({ decisionKey }: { decisionKey: string }) => {
           params: { path: { projectId, key: decisionKey } },
           body: {
             ...personOf(values),
+            environment,
             ...(given.traits && { traits: given.traits }),
             ...(given.context && { context: given.context }),
           },
@@ -30,7 +42,8 @@ export const Preview = ({ decisionKey }: { decisionKey: string }) => {
     },
     { quiet: true },
   )
-  const { data } = preview
+  const { data, variables } = preview
+  const isCurrent = variables?.environment === environment && variables.version === version
   return (
     <div className="grid gap-4 lg:grid-cols-2">
       <Card title="A person" padded className="self-start">
@@ -38,9 +51,9 @@ export const Preview = ({ decisionKey }: { decisionKey: string }) => {
           submit="Show what they get"
           busy={preview.isPending}
           error={preview.error}
-          onSubmit={(values) => preview.mutate(values)}
+          onSubmit={(values) => preview.mutate({ values, environment, version })}
         >
-          <PersonFields defaultValue="visitor-1" />
+          <PersonFields defaultValue="user-1" />
           <TextArea
             label="Traits instead of the stored ones"
             name="traits"
@@ -52,7 +65,7 @@ export const Preview = ({ decisionKey }: { decisionKey: string }) => {
         </Form>
       </Card>
       <Card title="What they get" padded className="self-start">
-        {data ? (
+        {data && isCurrent ? (
           <div className="flex flex-col gap-4" role="status">
             <p className="flex flex-wrap items-center gap-2 text-lg font-semibold">
               {data.answer.variant} <Badge tone="info">{data.answer.reason}</Badge>
@@ -79,7 +92,7 @@ export const Preview = ({ decisionKey }: { decisionKey: string }) => {
                     Rule {index + 1} {variant && <Badge tone="good">{variant}</Badge>}
                   </p>
                   <p className="text-muted">
-                    {why}. Condition {condition ? 'met' : 'not met'}, rollout bucket {rollout.bucket}{' '}
+                    {why} Condition {condition ? 'met' : 'not met'}, rollout bucket {rollout.bucket}{' '}
                     {rollout.in ? 'is' : 'is not'} below {rollout.below}.
                   </p>
                 </li>

@@ -1,25 +1,31 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import { api, unwrap } from '../api/client.ts'
-import { useList } from '../api/pages.ts'
+import { useList, wholeList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { MeteringSelector } from '../api/types.ts'
+import { useUrlState } from '../api/url-state.ts'
 import { curlCommand } from '../ui/api-command.tsx'
-import { Badge } from '../ui/badge.tsx'
 import { Card } from '../ui/card.tsx'
 import { CodeBlock } from '../ui/code.tsx'
 import { Select } from '../ui/form.tsx'
 import { formatNumber, formatPercent } from '../ui/format.tsx'
 import { EmptyState, ErrorState, SkeletonLines } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, NarrowLine } from '../ui/table.tsx'
+import { signed, VariantName } from './variant-name.tsx'
 
 const interval = (range: unknown): string =>
   Array.isArray(range) ? `${formatPercent(Number(range[0]))} to ${formatPercent(Number(range[1]))}` : '–'
 
+type Compared = { control: boolean; lift: number | null }
+
+/** Whether a variant has a difference from the control. */
+const isCompared = <R extends Compared>(row: R): row is R & { lift: number } =>
+  !row.control && row.lift !== null
+
 /** Exposures and conversions by variant. */
-export const Results = ({ decisionKey }: { decisionKey: string }) => {
+export const Results = ({ decisionKey, environment }: { decisionKey: string; environment: string }) => {
   const projectId = useProjectId()
-  const [selectorId, setSelectorId] = useState('')
+  const [{ conversion: selectorId = '' }, setSearch] = useUrlState<'conversion'>()
   const selectors = useList<MeteringSelector>([projectId, 'selectors'], (cursor) =>
     unwrap(
       api.GET('/api/projects/{projectId}/metering-selectors', {
@@ -28,28 +34,22 @@ export const Results = ({ decisionKey }: { decisionKey: string }) => {
     ),
   )
   const stats = useQuery({
-    queryKey: [projectId, 'decision-stats', decisionKey, selectorId],
+    queryKey: [projectId, 'decision-stats', decisionKey, environment, selectorId],
     queryFn: () =>
       unwrap(
         api.GET('/api/projects/{projectId}/decisions/{key}/stats', {
-          params: { path: { projectId, key: decisionKey }, query: selectorId ? { selectorId } : {} },
+          params: {
+            path: { projectId, key: decisionKey },
+            query: { environment, ...(selectorId && { selectorId }) },
+          },
         }),
       ),
     refetchInterval: 15_000,
   })
-  const list = {
-    rows: stats.data?.variants ?? [],
-    isPending: stats.isPending,
-    error: stats.error,
-    hasNextPage: false,
-    isFetchingNextPage: false,
-    refetch: () => void stats.refetch(),
-    fetchNextPage: () => undefined,
-  }
   if (stats.error)
     return (
       <Card>
-        <ErrorState error={stats.error} retry={list.refetch} />
+        <ErrorState error={stats.error} retry={() => void stats.refetch()} />
       </Card>
     )
   if (!stats.data)
@@ -63,7 +63,7 @@ export const Results = ({ decisionKey }: { decisionKey: string }) => {
       title="Results"
       description={
         stats.data.mixed > 0
-          ? `${formatNumber(stats.data.mixed)} people had several variants and are left out.`
+          ? `Left out because they had several variants: ${formatNumber(stats.data.mixed)}.`
           : undefined
       }
       actions={
@@ -71,7 +71,7 @@ export const Results = ({ decisionKey }: { decisionKey: string }) => {
           label="Conversion"
           hideLabel
           value={selectorId}
-          onChange={(event) => setSelectorId(event.target.value)}
+          onChange={(event) => setSearch({ conversion: event.target.value })}
           options={[
             ['', 'All conversions'],
             ...selectors.rows.map(({ id, eventName }) => [id, eventName] as const),
@@ -81,17 +81,13 @@ export const Results = ({ decisionKey }: { decisionKey: string }) => {
     >
       <DataTable
         label="Variants"
-        list={list}
+        list={wholeList(stats.data.variants)}
         keyOf={({ variant }) => variant}
         columns={[
           {
             title: 'Variant',
             sort: ({ variant }) => variant,
-            cell: ({ variant, control }) => (
-              <span className="flex items-center gap-2 font-medium">
-                {variant} {control && <Badge>control</Badge>}
-              </span>
-            ),
+            cell: VariantName,
           },
           {
             title: 'People',
@@ -110,10 +106,11 @@ export const Results = ({ decisionKey }: { decisionKey: string }) => {
             title: 'Rate',
             align: 'right',
             sort: ({ rate }) => rate,
-            cell: ({ rate, rateInterval }) => (
+            cell: (row) => (
               <>
-                {rate === null ? '–' : formatPercent(rate)}
-                <span className="block whitespace-nowrap text-muted">{interval(rateInterval)}</span>
+                {row.rate === null ? '–' : formatPercent(row.rate)}
+                <span className="block text-muted @2xl:whitespace-nowrap">{interval(row.rateInterval)}</span>
+                {isCompared(row) && <NarrowLine>{`${signed(row.lift)} against control`}</NarrowLine>}
               </>
             ),
           },
@@ -121,17 +118,16 @@ export const Results = ({ decisionKey }: { decisionKey: string }) => {
             title: 'Against control',
             align: 'right',
             wide: true,
-            cell: ({ lift, pValue, control }) =>
-              control || lift === null ? (
-                '–'
-              ) : (
+            cell: (row) =>
+              isCompared(row) ? (
                 <span>
-                  {lift > 0 && '+'}
-                  {formatPercent(lift)}
+                  {signed(row.lift)}
                   <span className="block text-muted">
-                    {pValue === null ? 'too few people' : `p = ${pValue.toFixed(3)}`}
+                    {row.pValue === null ? 'too few people' : `p = ${row.pValue.toFixed(3)}`}
                   </span>
                 </span>
+              ) : (
+                '–'
               ),
           },
         ]}

@@ -1,8 +1,10 @@
 import { Slider } from '@base-ui/react/slider'
+import type { Segment } from '../api/types.ts'
 import { Button } from '../ui/button.tsx'
-import { Input, Select, TextArea } from '../ui/form.tsx'
-import { formatNumber } from '../ui/format.tsx'
-import type { Draft } from './draft.ts'
+import { fromLocalInput, Input, LOCAL_TIME_HINT, Select, TextArea, toLocalInput } from '../ui/form.tsx'
+import { formatPercentage } from '../ui/format.tsx'
+import { toasts } from '../ui/toasts.tsx'
+import { type Draft, newStep, withSegment } from './draft.ts'
 
 type Rule = Draft['rules'][number]
 
@@ -11,12 +13,14 @@ export const RuleFields = ({
   rule,
   number,
   variants,
+  segments,
   onChange,
   onRemove,
 }: {
   rule: Rule
   number: number
-  variants: readonly string[]
+  variants: Draft['variants']
+  segments: readonly Segment[]
   onChange: (part: Partial<Rule>) => void
   onRemove: () => void
 }) => (
@@ -38,53 +42,153 @@ export const RuleFields = ({
       rows={2}
       value={rule.condition}
       placeholder='{"==": [{"var": "traits.plan"}, "pro"]}'
-      hint="JsonLogic over traits, context and counts. Left empty, the rule fits everyone."
+      hint="JsonLogic over traits, context, counts and segments. Left empty, the rule fits everyone."
       onChange={(event) => onChange({ condition: event.target.value })}
     />
-    <div className="grid gap-4 sm:grid-cols-2">
-      <Slider.Root
-        value={rule.rollout}
-        onValueChange={(value) => onChange({ rollout: value as number })}
-        className="flex flex-col gap-1"
-      >
-        <div className="flex justify-between">
-          <Slider.Label className="font-medium">Rollout of rule {number}</Slider.Label>
-          <Slider.Value className="text-muted tabular-nums">
-            {(_texts, [value = 0]) => `${formatNumber(value)} %`}
-          </Slider.Value>
-        </div>
-        <Slider.Control className="flex h-9 items-center">
-          <Slider.Track className="h-1.5 w-full rounded-full bg-line-strong">
-            <Slider.Indicator className="rounded-full bg-accent" />
-            <Slider.Thumb
-              aria-label={`Rollout of rule ${number}, percent`}
-              className="size-4 rounded-full border-2 border-accent bg-surface shadow-card has-focus-visible:outline-2 has-focus-visible:outline-offset-2 has-focus-visible:outline-accent"
-            />
-          </Slider.Track>
-        </Slider.Control>
-      </Slider.Root>
+    {segments.length > 0 && (
       <Select
-        label="They get"
-        value={rule.variant}
-        onChange={(event) => onChange({ variant: event.target.value })}
-        options={[['', 'a split of all variants'], ...variants.map((key) => [key, key] as const)]}
+        label={`Limit rule ${number} to`}
+        className="max-w-sm"
+        value=""
+        onChange={(event) => {
+          try {
+            onChange({ condition: withSegment(rule.condition, event.target.value) })
+          } catch (error) {
+            toasts.add({
+              title: 'That did not work',
+              description: String((error as Error).message),
+              type: 'error',
+            })
+          }
+        }}
+        options={[['', 'a segment …'], ...segments.map(({ key, name }) => [key, name] as const)]}
       />
-    </div>
-    {rule.variant === '' && (
-      <div className="grid grid-cols-2 gap-3 sm:grid-cols-4">
-        {variants.map((key) => (
-          <Input
-            key={key}
-            label={`Weight of ${key}`}
-            type="number"
-            min={0}
-            value={rule.weights[key] ?? 1}
-            onChange={(event) =>
-              onChange({ weights: { ...rule.weights, [key]: Number(event.target.value) } })
-            }
-          />
-        ))}
-      </div>
     )}
+    <RuleShares {...{ rule, number, variants, onChange }} />
   </fieldset>
 )
+
+type PartProps = { rule: Rule; number: number; onChange: (part: Partial<Rule>) => void }
+
+/** How many people a rule reaches, and which variants they get. */
+export const RuleShares = ({ variants, ...props }: PartProps & { variants: Draft['variants'] }) => {
+  const { rule, onChange } = props
+  return (
+    <>
+      <div className="grid gap-4 sm:grid-cols-2">
+        {rule.ramp.length > 0 ? <RampFields {...props} /> : <Rollout {...props} />}
+        <Select
+          label="They get"
+          value={rule.variant}
+          onChange={(event) => onChange({ variant: event.target.value })}
+          options={[['', 'a split of all variants'], ...variants.map(({ key }) => [key, key] as const)]}
+        />
+      </div>
+      {rule.variant === '' && (
+        <div className="grid grid-cols-2 items-end gap-3 sm:grid-cols-4">
+          {variants.map(({ id, key }) => (
+            <Input
+              key={id}
+              label={`Weight of ${key}`}
+              type="number"
+              min={0}
+              step="any"
+              value={rule.weights[id] ?? 1}
+              onChange={(event) =>
+                onChange({ weights: { ...rule.weights, [id]: Number(event.target.value) } })
+              }
+            />
+          ))}
+        </div>
+      )}
+    </>
+  )
+}
+
+/** The percentage of a rule without a ramp. */
+const Rollout = ({ rule, number, onChange }: PartProps) => (
+  <div className="flex flex-col gap-1">
+    <Slider.Root
+      value={rule.rollout}
+      onValueChange={(value) => onChange({ rollout: value as number })}
+      className="flex flex-col gap-1"
+    >
+      <div className="flex justify-between">
+        <Slider.Label className="font-medium">Rollout of rule {number}</Slider.Label>
+        <Slider.Value className="text-muted tabular-nums">
+          {(_texts, [value = 0]) => formatPercentage(value)}
+        </Slider.Value>
+      </div>
+      <Slider.Control className="flex h-9 items-center">
+        <Slider.Track className="h-1.5 w-full rounded-full bg-line-strong">
+          <Slider.Indicator className="rounded-full bg-accent" />
+          <Slider.Thumb
+            aria-label={`Rollout of rule ${number}, percent`}
+            className="size-4 rounded-full border-2 border-accent bg-surface shadow-card has-focus-visible:outline-2 has-focus-visible:outline-offset-2 has-focus-visible:outline-accent"
+          />
+        </Slider.Track>
+      </Slider.Control>
+    </Slider.Root>
+    <div>
+      <Button
+        look="quiet"
+        icon="plus"
+        small
+        onClick={() => onChange({ rollout: 100, ramp: [newStep([], Date.now())] })}
+      >
+        Ramp rule {number} up over time
+      </Button>
+    </div>
+  </div>
+)
+
+/** The steps of a ramp. */
+const RampFields = ({ rule: { ramp }, number, onChange }: PartProps) => {
+  const setStep = (id: string, part: Partial<Rule['ramp'][number]>) =>
+    onChange({ ramp: ramp.map((step) => (step.id === id ? { ...step, ...part } : step)) })
+  return (
+    <fieldset className="flex flex-col gap-2 sm:col-span-2">
+      <legend className="mb-1 font-medium">Ramp of rule {number}</legend>
+      {ramp.map(({ id, at, percentage }, index) => (
+        <div key={id} className="grid grid-cols-[1fr_auto] items-end gap-2 sm:grid-cols-[1fr_5.5rem_auto]">
+          <Input
+            label={`From, step ${index + 1}`}
+            className="max-sm:col-span-2"
+            type="datetime-local"
+            required
+            value={toLocalInput(at)}
+            onChange={(event) => setStep(id, { at: fromLocalInput(event.target.value) ?? '' })}
+          />
+          <Input
+            label={`Percent, step ${index + 1}`}
+            type="number"
+            required
+            min={0}
+            max={100}
+            step="0.01"
+            value={percentage}
+            onChange={(event) => setStep(id, { percentage: Number(event.target.value) })}
+          />
+          <Button
+            look="quiet"
+            icon="trash"
+            aria-label={`Remove step ${index + 1} of rule ${number}`}
+            onClick={() => onChange({ ramp: ramp.filter((step) => step.id !== id) })}
+          />
+        </div>
+      ))}
+      <p className="text-muted">Nobody before the first step. Percentages do not fall. {LOCAL_TIME_HINT}</p>
+      <div>
+        <Button
+          small
+          icon="plus"
+          disabled={ramp.length >= MAX_STEPS}
+          onClick={() => onChange({ ramp: [...ramp, newStep(ramp, Date.now())] })}
+        >
+          Add step
+        </Button>
+      </div>
+    </fieldset>
+  )
+}
+const MAX_STEPS = 20

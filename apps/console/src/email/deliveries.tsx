@@ -5,16 +5,16 @@ import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { EmailDelivery } from '../api/types.ts'
-import { Badge } from '../ui/badge.tsx'
+import { Badge, Status } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
 import { statusColumn } from '../ui/columns.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable, rowLinkClass } from '../ui/table.tsx'
+import { DataTable, NarrowLine, rowLinkClass } from '../ui/table.tsx'
 import { EmailHeader } from './header.tsx'
 
-/** The deliveries of a trigger. */
+/** The emails of all triggers. */
 export const Deliveries = () => {
   const projectId = useProjectId()
   const mayEdit = useMay('editor')
@@ -49,8 +49,8 @@ export const Deliveries = () => {
             {
               title: 'To',
               sort: ({ recipient }) => recipient,
-              cell: ({ recipient, profileId, test }) => (
-                <span className="flex items-center gap-2">
+              cell: ({ recipient, profileId, test, status, sentAt, createdAt }) => (
+                <span className="flex min-w-20 flex-wrap items-center gap-x-2 wrap-anywhere">
                   {profileId ? (
                     <Link
                       to="/p/$projectId/people/$id"
@@ -63,10 +63,13 @@ export const Deliveries = () => {
                     (recipient ?? '–')
                   )}
                   {test && <Badge>test</Badge>}
+                  <NarrowLine>
+                    <Status status={status} /> <Time at={sentAt ?? createdAt} as="ago" />
+                  </NarrowLine>
                 </span>
               ),
             },
-            statusColumn,
+            { ...statusColumn, wide: true },
             {
               title: 'Message id or reason',
               wide: true,
@@ -77,6 +80,7 @@ export const Deliveries = () => {
             {
               title: 'When',
               align: 'right',
+              wide: true,
               cell: ({ sentAt, createdAt }) => <Time at={sentAt ?? createdAt} />,
               sort: ({ createdAt }) => createdAt,
             },

@@ -9,7 +9,7 @@ import { Card } from '../ui/card.tsx'
 import { useDebounced } from '../ui/debounce.ts'
 import { TextArea } from '../ui/form.tsx'
 import { parseJson } from '../ui/parse-json.ts'
-import { ErrorState, Notice, Skeleton } from '../ui/states.tsx'
+import { ErrorState, Notice, SkeletonBlock } from '../ui/states.tsx'
 
 const EXAMPLE = JSON.stringify({ traits: { name: 'Ada' }, properties: { plan: 'pro', total: 4990 } }, null, 2)
 
@@ -90,7 +90,7 @@ export const EmailPreview = ({
             <EmailFrame html={preview.data.html} />
           </>
         ) : (
-          <Skeleton className="h-72" />
+          <SkeletonBlock className="h-72" />
         )}
         <TextArea
           label="Example person and event"

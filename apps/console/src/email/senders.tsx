@@ -13,7 +13,7 @@ import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { Form, Input } from '../ui/form.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, wrappedClass } from '../ui/table.tsx'
 import { EmailHeader } from './header.tsx'
 
 /** Addresses and domains that emails may come from. */
@@ -72,7 +72,7 @@ const SenderList = ({ adding, onClose }: { adding: boolean; onClose: () => void 
           columns={[
             {
               title: 'Sender',
-              cell: ({ sender }) => <span className="font-medium">{sender}</span>,
+              cell: ({ sender }) => <span className={`${wrappedClass} font-medium`}>{sender}</span>,
               sort: ({ sender }) => sender,
             },
             {
@@ -94,13 +94,14 @@ const SenderList = ({ adding, onClose }: { adding: boolean; onClose: () => void 
             {
               title: 'Verified',
               align: 'right',
+              wide: true,
               cell: ({ verifiedAt }) => <Time at={verifiedAt} as="day" />,
             },
             {
               title: 'Actions',
               align: 'right',
               cell: ({ id, sender, status }) => (
-                <span className="inline-flex gap-2">
+                <span className="inline-flex flex-wrap justify-end gap-2">
                   {status === 'pending' && (
                     <Button small busy={add.isPending} onClick={() => add.mutate(sender)}>
                       Send link again

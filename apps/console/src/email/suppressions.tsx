@@ -12,7 +12,7 @@ import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { Form, Input } from '../ui/form.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, wrappedClass } from '../ui/table.tsx'
 import { EmailHeader } from './header.tsx'
 
 /** Addresses that receive no email. */
@@ -59,7 +59,7 @@ export const Suppressions = () => {
           columns={[
             {
               title: 'Address',
-              cell: ({ address }) => <span className="font-medium">{address}</span>,
+              cell: ({ address }) => <span className={`${wrappedClass} font-medium`}>{address}</span>,
               sort: ({ address }) => address,
             },
             {
@@ -117,7 +117,14 @@ export const Suppressions = () => {
           onCancel={closeDialog}
           onSubmit={({ address = '' }) => add.mutate(address)}
         >
-          <Input label="Address" name="address" type="email" required />
+          <Input
+            label="Address"
+            name="address"
+            type="email"
+            required
+            placeholder="ann@shop.example"
+            hint="Triggers send no email to it any more."
+          />
         </Form>
       </Modal>
     </>

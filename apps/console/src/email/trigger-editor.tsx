@@ -6,6 +6,7 @@ import { useMay, useProjectId } from '../api/session.ts'
 import type { EmailTrigger } from '../api/types.ts'
 import { Card } from '../ui/card.tsx'
 import { Form, Input, Suggest, TextArea } from '../ui/form.tsx'
+import { LeavePrompt } from '../ui/leave-prompt.tsx'
 import { parseJson } from '../ui/parse-json.ts'
 import { EmailPreview } from './email-preview.tsx'
 
@@ -21,10 +22,11 @@ export const TriggerEditor = ({
   onDone: (trigger: EmailTrigger) => void
 }) => {
   const projectId = useProjectId()
-  const mayEdit = useMay('editor')
+  const mayEdit = useMay('editor') && trigger?.status !== 'archived'
   const names = useEventNames()
   const [subject, setSubject] = useState(trigger?.subject ?? 'Welcome, {{traits.name}}')
   const [html, setHtml] = useState(trigger?.html ?? START)
+  const [changed, setChanged] = useState(false)
   const save = useChange(
     async (values: Record<string, string>): Promise<EmailTrigger> => {
       const body = {
@@ -47,17 +49,25 @@ export const TriggerEditor = ({
             api.POST('/api/projects/{projectId}/email-triggers', { params: { path: { projectId } }, body }),
           ) as Promise<EmailTrigger>)
     },
-    { done: 'Trigger saved', quiet: true, onDone },
+    {
+      ...{ done: 'Trigger saved', quiet: true },
+      onDone: (saved) => {
+        setChanged(false)
+        onDone(saved)
+      },
+    },
   )
   return (
     <div className="grid gap-4 lg:grid-cols-2">
       {mayEdit && (
         <Card title="Email" padded className="self-start">
+          <LeavePrompt changed={changed} />
           <Form
             submit="Save"
             busy={save.isPending}
             error={save.error}
             names={['name', 'eventName', 'from']}
+            onEdit={() => setChanged(true)}
             onSubmit={(values) => save.mutate(values)}
           >
             <div className="grid gap-4 sm:grid-cols-2">
@@ -113,7 +123,7 @@ export const TriggerEditor = ({
           </Form>
         </Card>
       )}
-      <EmailPreview subject={subject} html={html} trigger={trigger} />
+      <EmailPreview subject={subject} html={html} trigger={mayEdit ? trigger : undefined} />
     </div>
   )
 }

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useParams } from '@tanstack/react-router'
+import { useParams } from '@tanstack/react-router'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
+import { useNavigateFromHere } from '../api/url-state.ts'
 import { Status } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
@@ -15,7 +16,7 @@ import { TriggerEditor } from './trigger-editor.tsx'
 export const Trigger = () => {
   const projectId = useProjectId()
   const { id } = useParams({ strict: false }) as { id: string }
-  const navigate = useNavigate()
+  const navigate = useNavigateFromHere()
   const isNew = id === 'new'
   const params = { path: { projectId, id } }
   const trigger = useQuery({
@@ -33,10 +34,13 @@ export const Trigger = () => {
       unwrap(api.PATCH('/api/projects/{projectId}/email-triggers/{id}', { params, body: { status } })),
     { done: ({ status }) => `The trigger is ${status}` },
   )
-  const archive = async () => {
-    await unwrap(api.DELETE('/api/projects/{projectId}/email-triggers/{id}', { params }))
-    await navigate({ to: '/p/$projectId/email', params: { projectId } })
-  }
+  const archive = useChange(
+    async () => {
+      await unwrap(api.DELETE('/api/projects/{projectId}/email-triggers/{id}', { params }))
+      await navigate({ to: '/p/$projectId/email', params: { projectId }, ignoreBlocker: true })
+    },
+    { done: 'Trigger archived', quiet: true },
+  )
   const back = { to: '/p/$projectId/email', params: { projectId }, label: 'Email' } as const
   if (isNew)
     return (
@@ -44,7 +48,10 @@ export const Trigger = () => {
         <PageHeader back={back} title="New trigger" />
         <TriggerEditor
           onDone={(made) =>
-            void navigate({ to: '/p/$projectId/email/$id', params: { projectId, id: made.id } })
+            void navigate({
+              ...{ to: '/p/$projectId/email/$id', params: { projectId, id: made.id } },
+              ignoreBlocker: true,
+            })
           }
         />
       </>
@@ -79,7 +86,12 @@ export const Trigger = () => {
               >
                 {status === 'active' ? 'Pause' : 'Activate'}
               </Button>
-              <ConfirmButton label="Archive" title={`Archive ${name}?`} confirm="Archive" onConfirm={archive}>
+              <ConfirmButton
+                label="Archive"
+                title={`Archive ${name}?`}
+                confirm="Archive"
+                onConfirm={() => archive.mutateAsync()}
+              >
                 It sends nothing any more.
               </ConfirmButton>
             </For>

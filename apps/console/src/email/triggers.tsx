@@ -9,7 +9,7 @@ import { Card } from '../ui/card.tsx'
 import { changedColumn, statusColumn } from '../ui/columns.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable, rowLinkClass } from '../ui/table.tsx'
+import { DataTable, rowLinkClass, truncatedClass } from '../ui/table.tsx'
 import { EmailHeader } from './header.tsx'
 
 /** The email triggers of the project. */
@@ -48,7 +48,7 @@ export const Triggers = () => {
                   <Link to="/p/$projectId/email/$id" params={{ projectId, id }} className={rowLinkClass}>
                     {name}
                   </Link>
-                  <span className="block max-w-96 truncate text-muted">{subject}</span>
+                  <span className={`${truncatedClass} text-muted`}>{subject}</span>
                 </>
               ),
             },

@@ -1,5 +1,5 @@
-import { useState } from 'react'
 import { useProjectId } from '../api/session.ts'
+import { useUrlDialog } from '../api/url-state.ts'
 import { curlCommand } from '../ui/api-command.tsx'
 import { Button } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/code.tsx'
@@ -11,15 +11,16 @@ import type { QueryState } from './use-query-state.ts'
 
 /** Shows the API request of the page's query. */
 export const AsCurl = <K extends Kind>({ state }: { state: QueryState<K> }) => {
-  const [open, setOpen] = useState(false)
+  const [dialog, openDialog, close] = useUrlDialog<'curl'>('viewer')
+  const open = dialog === 'curl' && state.validQuery !== undefined
   return (
     <>
-      <Button icon="copy" disabled={state.validQuery === undefined} onClick={() => setOpen(true)}>
+      <Button icon="copy" disabled={state.validQuery === undefined} onClick={() => openDialog('curl')}>
         As curl
       </Button>
       <Modal
         open={open}
-        onClose={() => setOpen(false)}
+        onClose={close}
         title="The same query by API"
         description="Use a key with the scope manage:read."
         wide

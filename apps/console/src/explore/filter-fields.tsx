@@ -11,15 +11,20 @@ import { filterValue, OPERATORS, valueText } from './query-url.ts'
 const MAX_FILTERS = 10
 const OPTIONS = Object.entries(OPERATORS)
 
-/** The filters of one series or step. */
+type UseKnown = (eventName?: string) => Pick<ReturnType<typeof useProperties>, 'names' | 'typesOf'>
+
+/** The filters of one series, step or segment. */
 export const FilterFields = ({
   eventName,
   filters,
   onChange,
+  useKnown = useProperties,
 }: {
   eventName: string | undefined
   filters: readonly Filter[]
   onChange: (filters: Filter[]) => void
+  /** Suggests names; by default those of events. */
+  useKnown?: UseKnown
 }) => (
   <>
     {filters.map((filter, place) => (
@@ -29,6 +34,7 @@ export const FilterFields = ({
         number={place + 1}
         eventName={eventName}
         filter={filter}
+        useKnown={useKnown}
         onChange={(changed) => onChange(filters.with(place, changed))}
         onRemove={() => onChange(filters.toSpliced(place, 1))}
       />
@@ -52,18 +58,20 @@ const FilterRow = ({
   number,
   eventName,
   filter: { property, op, value },
+  useKnown,
   onChange,
   onRemove,
 }: {
   number: number
   eventName: string | undefined
   filter: Filter
+  useKnown: UseKnown
   onChange: (filter: Filter) => void
   onRemove: () => void
 }) => {
   const [typed, setTyped] = useState('')
   const sought = useDebounced(typed)
-  const { names, typesOf } = useProperties(eventName)
+  const { names, typesOf } = useKnown(eventName)
   const types = typesOf(property)
   const takesValue = op !== 'exists' && op !== 'not_exists'
   const isList = op === 'in' || op === 'not_in'

@@ -1,5 +1,6 @@
+import { useState } from 'react'
 import { Button } from '../ui/button.tsx'
-import { Input, Select } from '../ui/form.tsx'
+import { IntegerInput, Select } from '../ui/form.tsx'
 import { BreakdownField, EventField, RangeFields } from './common-fields.tsx'
 import { FilterFields } from './filter-fields.tsx'
 import { NothingYet, QueryPage } from './frame.tsx'
@@ -14,6 +15,7 @@ const MIN_STEPS = 2
 
 const UNITS = { minutes: 60, hours: 3_600, days: 86_400 } as const
 type Unit = keyof typeof UNITS
+const MAX_WINDOW_S = 366 * UNITS.days
 
 /** The funnel page. */
 export const FunnelPage = () => {
@@ -116,23 +118,34 @@ const StepFields = ({
   </fieldset>
 )
 
+const longestUnit = (seconds: number): Unit =>
+  seconds % UNITS.days === 0 ? 'days' : seconds % UNITS.hours === 0 ? 'hours' : 'minutes'
+
 const WindowFields = ({ seconds, onChange }: { seconds: number; onChange: (seconds: number) => void }) => {
-  const unit: Unit = seconds % UNITS.days === 0 ? 'days' : seconds % UNITS.hours === 0 ? 'hours' : 'minutes'
+  // Kept while it fits: 24 hours may become 240.
+  const [chosen, setChosen] = useState<Unit>()
+  const unit = chosen && seconds % UNITS[chosen] === 0 ? chosen : longestUnit(seconds)
   const amount = Math.max(1, Math.round(seconds / UNITS[unit]))
   return (
     <div className="grid grid-cols-2 gap-2">
-      <Input
+      <IntegerInput
         label="Within"
-        type="number"
         min={1}
-        max={366}
+        max={MAX_WINDOW_S / UNITS[unit]}
         value={amount}
-        onChange={(event) => onChange(Math.max(1, Math.round(Number(event.target.value))) * UNITS[unit])}
+        onCommit={(length) => {
+          setChosen(unit)
+          onChange(length * UNITS[unit])
+        }}
       />
       <Select
         label="Unit"
         value={unit}
-        onChange={(event) => onChange(amount * UNITS[event.target.value as Unit])}
+        onChange={(event) => {
+          const next = event.target.value as Unit
+          setChosen(next)
+          onChange(Math.min(amount * UNITS[next], MAX_WINDOW_S))
+        }}
         options={[
           ['minutes', 'minutes'],
           ['hours', 'hours'],

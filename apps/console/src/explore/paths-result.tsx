@@ -2,7 +2,7 @@ import { useMemo } from 'react'
 import { wholeList } from '../api/pages.ts'
 import { Card } from '../ui/card.tsx'
 import { formatNumber } from '../ui/format.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, NarrowLine, wrappedClass } from '../ui/table.tsx'
 import { layoutPaths } from './path-layout.ts'
 import { type Point, useShowPeople } from './people-sheet.tsx'
 import type { QueryResult } from './run-query.ts'
@@ -93,8 +93,17 @@ export const PathsTable = ({ result: { data, range } }: Props) => {
           sort: ({ from }) => from.step,
           cell: ({ from }) => formatNumber(from.step + 1),
         },
-        { title: 'From', sort: ({ from }) => from.name, cell: ({ from }) => from.name },
-        { title: 'To', sort: ({ to }) => to.name, cell: ({ to }) => to.name },
+        {
+          title: 'From',
+          sort: ({ from }) => from.name,
+          cell: ({ from, to }) => (
+            <span className={wrappedClass}>
+              {from.name}
+              <NarrowLine>to {to.name}</NarrowLine>
+            </span>
+          ),
+        },
+        { title: 'To', wide: true, sort: ({ to }) => to.name, cell: ({ to }) => to.name },
         {
           title: 'People',
           align: 'right',

@@ -1,4 +1,4 @@
-import { Input } from '../ui/form.tsx'
+import { IntegerInput } from '../ui/form.tsx'
 import { EventField, RangeFields } from './common-fields.tsx'
 import { NothingYet, QueryPage } from './frame.tsx'
 import { PathsResult } from './paths-result.tsx'
@@ -44,21 +44,19 @@ const PathsEditor = ({ state }: { state: QueryState<'paths'> }) => {
         value={query.endEvent ?? ''}
         onChange={(name) => change({ endEvent: name || undefined })}
       />
-      <Input
+      <IntegerInput
         label="Steps"
-        type="number"
         min={2}
         max={6}
         value={query.depth}
-        onChange={(event) => change({ depth: Number(event.target.value) || undefined })}
+        onCommit={(depth) => change({ depth })}
       />
-      <Input
+      <IntegerInput
         label="Ways at most"
-        type="number"
         min={1}
         max={500}
         value={query.limit}
-        onChange={(event) => change({ limit: Number(event.target.value) || undefined })}
+        onCommit={(limit) => change({ limit })}
       />
       <RangeFields range={range} onChange={(next) => next && setRange(next)} />
     </>

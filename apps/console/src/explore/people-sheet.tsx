@@ -109,7 +109,7 @@ const People = ({ point: { eventName, from, to, filters = [] } }: { point: Point
           cell: ({ events: count }) => formatNumber(count),
           sort: ({ events: count }) => count,
         },
-        { title: 'Last', align: 'right', cell: ({ at }) => <Time at={at} />, sort: ({ at }) => at },
+        { title: 'Last', align: 'right', cell: ({ at }) => <Time at={at} as="ago" />, sort: ({ at }) => at },
       ]}
       empty={
         <EmptyState icon="people" title="No people here">

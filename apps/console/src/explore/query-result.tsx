@@ -1,7 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { Card } from '../ui/card.tsx'
-import { ErrorState, Skeleton } from '../ui/states.tsx'
+import { ErrorState, SkeletonBlock } from '../ui/states.tsx'
 
 /** The result of a query, or its loading or error state. */
 export const ResultOf = <T,>({
@@ -20,9 +20,7 @@ export const ResultOf = <T,>({
   if (!response.data)
     return (
       <Card padded>
-        <div role="status" aria-label="Loading">
-          <Skeleton className="h-[260px]" />
-        </div>
+        <SkeletonBlock className="h-[260px]" />
       </Card>
     )
   return (

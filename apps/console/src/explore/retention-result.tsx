@@ -1,7 +1,7 @@
 import { useMemo } from 'react'
 import { wholeList } from '../api/pages.ts'
 import { Card } from '../ui/card.tsx'
-import { formatNumber, formatPercent } from '../ui/format.tsx'
+import { formatCount, formatNumber, formatPercent } from '../ui/format.tsx'
 import { Plot } from '../ui/plot.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
 import { useShowPeople } from './people-sheet.tsx'
@@ -98,7 +98,7 @@ export const RetentionTable = ({ result }: Props) => {
           if (rate == null) return <span className="text-muted">–</span>
           return (
             <span
-              title={`${formatNumber(returned[period] ?? 0)} people`}
+              title={formatCount(returned[period] ?? 0, 'person', 'people')}
               className={`-mx-2 block rounded-md px-2 py-1 ${shade(rate)}`}
             >
               {formatPercent(rate)}

@@ -1,4 +1,4 @@
-import { Input, Select } from '../ui/form.tsx'
+import { IntegerInput, Select } from '../ui/form.tsx'
 import { EventField, RangeFields, ZoneField } from './common-fields.tsx'
 import { NothingYet, QueryPage } from './frame.tsx'
 import { ResultOf } from './query-result.tsx'
@@ -54,13 +54,12 @@ const RetentionEditor = ({ state }: { state: QueryState<'retention'> }) => {
         onChange={(event) => change({ interval: event.target.value as keyof typeof COHORT_INTERVALS })}
         options={Object.entries(COHORT_INTERVALS)}
       />
-      <Input
+      <IntegerInput
         label="Intervals after the first"
-        type="number"
         min={1}
         max={100}
         value={query.periods}
-        onChange={(event) => change({ periods: Number(event.target.value) || 1 })}
+        onCommit={(periods) => change({ periods })}
       />
       <RangeFields range={range} onChange={(next) => next && setRange(next)} />
       <ZoneField zone={query.timeZone} onChange={(zone) => change({ timeZone: zone })} />

@@ -1,4 +1,4 @@
-import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query'
+import { type UseQueryOptions, type UseQueryResult, useQuery } from '@tanstack/react-query'
 import pLimit from 'p-limit'
 import { ApiError, api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
@@ -60,11 +60,17 @@ const requests: {
 export const zoneOf = (query: { timeZone?: string } | object): string =>
   'timeZone' in query && typeof query.timeZone === 'string' ? query.timeZone : readerZone()
 
-/** The result of a query; without a query there is no request. The last result stays until the next one arrives. */
+/**
+ * The result of a query; without a query there is no request. The last result of the project stays until the next one
+ * arrives.
+ *
+ * @param refresh when the result is read again
+ */
 export const useQueryResult = <K extends Kind>(
   kind: K,
   query: Queries[K] | undefined,
   range: Range,
+  refresh: Pick<UseQueryOptions<QueryResult<K>>, 'staleTime' | 'refetchInterval'> = { staleTime: 30_000 },
 ): UseQueryResult<QueryResult<K>> => {
   const projectId = useProjectId()
   return useQuery({
@@ -78,8 +84,8 @@ export const useQueryResult = <K extends Kind>(
         const data = await requests[kind](projectId, { ...enabled, ...period }, signal)
         return { query: enabled, range: period, data }
       }),
-    placeholderData: keepPreviousData,
-    staleTime: 30_000,
+    placeholderData: (last, query) => (query?.queryKey[0] === projectId ? last : undefined),
+    ...refresh,
     ...whenBusy,
   })
 }

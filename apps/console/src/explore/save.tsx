@@ -1,8 +1,8 @@
-import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { Insight } from '../api/types.ts'
+import { useUrlDialog, useUrlState } from '../api/url-state.ts'
 import { addToDashboard, useDashboards } from '../dashboards/dashboard-api.ts'
 import { Button, For } from '../ui/button.tsx'
 import { Modal } from '../ui/dialog.tsx'
@@ -20,7 +20,7 @@ export const SaveActions = <K extends Kind>({
   saved: Insight | undefined
 }) => {
   const projectId = useProjectId()
-  const [open, setOpen] = useState<'save' | 'dashboard'>()
+  const [dialog, openDialog, close] = useUrlDialog<'save' | 'dashboard'>('editor')
   const { kind, validQuery, range } = state
   const update = useChange(
     (insight: Insight) =>
@@ -32,12 +32,11 @@ export const SaveActions = <K extends Kind>({
       ),
     { done: ({ name }) => `${name} saved` },
   )
-  const close = () => setOpen(undefined)
   return (
     <For atLeast="editor">
       {saved && (
         <>
-          <Button icon="dashboards" onClick={() => setOpen('dashboard')}>
+          <Button icon="dashboards" onClick={() => openDialog('dashboard')}>
             Add to dashboard
           </Button>
           {isChanged(state, saved) && (
@@ -47,13 +46,13 @@ export const SaveActions = <K extends Kind>({
           )}
         </>
       )}
-      <Button look="primary" disabled={validQuery === undefined} onClick={() => setOpen('save')}>
+      <Button look="primary" disabled={validQuery === undefined} onClick={() => openDialog('save')}>
         {saved ? 'Save as new' : 'Save'}
       </Button>
-      <Modal open={open === 'save'} onClose={close} title="Save insight">
-        <SaveForm state={state} onDone={close} />
+      <Modal open={dialog === 'save' && validQuery !== undefined} onClose={close} title="Save insight">
+        <SaveForm state={state} onCancel={close} />
       </Modal>
-      <Modal open={open === 'dashboard'} onClose={close} title="Add to dashboard">
+      <Modal open={dialog === 'dashboard' && saved !== undefined} onClose={close} title="Add to dashboard">
         {saved && <DashboardForm insight={saved} onDone={close} />}
       </Modal>
     </For>
@@ -69,13 +68,14 @@ const isChanged = <K extends Kind>({ kind, validQuery, range }: QueryState<K>, s
 }
 
 const SaveForm = <K extends Kind>({
-  state: { kind, validQuery, range, setInsight },
-  onDone,
+  state: { kind, validQuery, range },
+  onCancel,
 }: {
   state: QueryState<K>
-  onDone: () => void
+  onCancel: () => void
 }) => {
   const projectId = useProjectId()
+  const [, setSearch] = useUrlState<'insight' | 'open'>()
   const save = useChange(
     async ({ name = '', dashboard }: Record<string, string>) => {
       const made = await unwrap(
@@ -89,10 +89,7 @@ const SaveForm = <K extends Kind>({
     },
     {
       ...{ quiet: true, done: ({ name }) => `${name} saved` },
-      onDone: ({ id }) => {
-        onDone()
-        setInsight(id)
-      },
+      onDone: ({ id }) => setSearch({ insight: id, open: '' }, { replace: true }),
     },
   )
   return (
@@ -102,9 +99,9 @@ const SaveForm = <K extends Kind>({
       error={save.error}
       names={['name']}
       onSubmit={(values) => save.mutate(values)}
-      onCancel={onDone}
+      onCancel={onCancel}
     >
-      <Input label="Name" name="name" required maxLength={200} autoFocus />
+      <Input label="Name" name="name" required maxLength={200} />
       <DashboardSelect optional />
       {'preset' in range && (
         <p className="text-muted">

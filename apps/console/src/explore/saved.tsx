@@ -1,9 +1,9 @@
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { Insight } from '../api/types.ts'
+import { useUrlState } from '../api/url-state.ts'
 import { useInsights } from '../dashboards/dashboard-api.ts'
 import { ApiCommand } from '../ui/api-command.tsx'
 import { Badge } from '../ui/badge.tsx'
@@ -23,8 +23,12 @@ export const SavedPage = () => {
   const projectId = useProjectId()
   const insights = useInsights()
   const mayEdit = useMay('editor')
-  const [renaming, setRenaming] = useState<Insight>()
-  const [adding, setAdding] = useState<Insight>()
+  const [search, setSearch] = useUrlState<'rename' | 'add'>()
+  const insightIn = (name: 'rename' | 'add') =>
+    mayEdit ? insights.rows.find(({ id }) => id === search[name]) : undefined
+  const renaming = insightIn('rename')
+  const adding = insightIn('add')
+  const close = () => setSearch({ rename: '', add: '' }, { replace: true })
   const remove = useChange(
     (id: string) =>
       unwrap(api.DELETE('/api/projects/{projectId}/insights/{id}', { params: { path: { projectId, id } } })),
@@ -52,10 +56,10 @@ export const SavedPage = () => {
             align: 'right',
             cell: (insight) => (
               <span className="flex flex-wrap justify-end gap-1.5">
-                <Button small onClick={() => setAdding(insight)}>
+                <Button small onClick={() => setSearch({ add: insight.id })}>
                   Add to dashboard
                 </Button>
-                <Button small onClick={() => setRenaming(insight)}>
+                <Button small onClick={() => setSearch({ rename: insight.id })}>
                   Rename
                 </Button>
                 <ConfirmButton
@@ -102,17 +106,13 @@ export const SavedPage = () => {
           }
         />
       </Card>
-      <Modal open={renaming !== undefined} onClose={() => setRenaming(undefined)} title="Rename insight">
+      <Modal open={renaming !== undefined} onClose={close} title="Rename insight">
         {renaming && (
-          <RenameForm
-            name={renaming.name}
-            save={(name) => rename(renaming.id, name)}
-            onDone={() => setRenaming(undefined)}
-          />
+          <RenameForm name={renaming.name} save={(name) => rename(renaming.id, name)} onDone={close} />
         )}
       </Modal>
-      <Modal open={adding !== undefined} onClose={() => setAdding(undefined)} title="Add to dashboard">
-        {adding && <DashboardForm insight={adding} onDone={() => setAdding(undefined)} />}
+      <Modal open={adding !== undefined} onClose={close} title="Add to dashboard">
+        {adding && <DashboardForm insight={adding} onDone={close} />}
       </Modal>
     </>
   )

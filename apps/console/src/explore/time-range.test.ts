@@ -7,6 +7,7 @@ describe('a time range', () => {
   it.each([
     ['1d', '2026-03-29T22:00:00.000Z'],
     ['7d', '2026-03-23T23:00:00.000Z'],
+    ['14d', '2026-03-16T23:00:00.000Z'],
     ['30d', '2026-02-28T23:00:00.000Z'],
     ['12m', '2025-03-29T23:00:00.000Z'],
   ] as const)('of %s begins at local midnight, also across a clock change', (preset, from) => {

@@ -5,6 +5,7 @@ import type { Interval } from './query-types.ts'
 export const PRESETS = {
   '1d': 'Today',
   '7d': 'Last 7 days',
+  '14d': 'Last 14 days',
   '30d': 'Last 30 days',
   '90d': 'Last 90 days',
   '12m': 'Last 12 months',
@@ -19,6 +20,7 @@ export const DEFAULT_RANGE: Range = { preset: '30d' }
 const LENGTHS: Record<Preset, Temporal.DurationLike> = {
   '1d': { days: 0 },
   '7d': { days: 6 },
+  '14d': { days: 13 },
   '30d': { days: 29 },
   '90d': { days: 89 },
   '12m': { months: 12 },

@@ -1,5 +1,5 @@
 import { Button } from '../ui/button.tsx'
-import { Input, Select, Switch } from '../ui/form.tsx'
+import { IntegerInput, Select, Switch } from '../ui/form.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Pick } from '../ui/pick.tsx'
 import { BreakdownField, EventField, RangeFields, ZoneField } from './common-fields.tsx'
@@ -40,13 +40,12 @@ export const TrendsEditor = ({ state }: { state: QueryState<'trends'> }) => {
         onChange={(property) => change({ breakdown: property, limit: undefined })}
       />
       {breakdown !== undefined && (
-        <Input
+        <IntegerInput
           label="Groups at most"
-          type="number"
           min={1}
           max={100}
           value={limit ?? 5}
-          onChange={(event) => change({ limit: Number(event.target.value) || undefined })}
+          onCommit={(most) => change({ limit: most })}
         />
       )}
       <RangeFields range={range} onChange={(next) => next && setRange(next)} />

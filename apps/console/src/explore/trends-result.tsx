@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'react'
 import { type List, wholeList } from '../api/pages.ts'
 import { Card } from '../ui/card.tsx'
-import { formatCompact, formatMoney, formatPercent } from '../ui/format.tsx'
+import { formatCompact, formatCompactMoney, formatPercent } from '../ui/format.tsx'
 import { Plot, type PlotLine, seriesColor } from '../ui/plot.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
 import { useProperties } from './known-properties.ts'
@@ -70,7 +70,7 @@ export const TrendsChart = ({ result, height }: Props & { height?: number }) => 
       timeZone={zone}
       lines={drawn}
       formatX={(place) => text(data.buckets[place] ?? '')}
-      formatY={isMoney ? (value) => formatMoney(value, currency) : formatCompact}
+      formatY={isMoney ? (value) => formatCompactMoney(value, currency) : formatCompact}
       onPoint={(line, place) => {
         const found = lines[line]
         if (found) showPeople(found, place)

@@ -16,7 +16,6 @@ export type QueryState<K extends Kind> = {
   /** Changes fields of the query; undefined removes a field. */
   change: (change: { [F in keyof Queries[K]]?: Queries[K][F] | undefined }) => void
   setRange: (range: Range) => void
-  setInsight: (id: string | undefined) => void
 }
 
 export const useQueryState = <K extends Kind>(kind: K): QueryState<K> => {
@@ -34,6 +33,5 @@ export const useQueryState = <K extends Kind>(kind: K): QueryState<K> => {
     change: (change) => set(formatQuery(kind, { ...query, ...change })),
     // The interval of a trend follows its range until another is selected.
     setRange: (next) => set({ ...formatRange(next), ...(kind === 'trends' && { interval: '' }) }),
-    setInsight: (id) => set({ insight: id ?? '' }),
   }
 }

@@ -6,20 +6,25 @@ import { For } from '../ui/button.tsx'
 import { ConfirmButton } from '../ui/dialog.tsx'
 import { Icon } from '../ui/icon.tsx'
 
-/** Shows that the project has demo data, with a button to remove it. */
+/** Whether the project has demo data. */
+export const useDemoData = () => {
+  const projectId = useProjectId()
+  return useQuery({
+    queryKey: [projectId, 'demo-data'],
+    queryFn: () =>
+      unwrap(api.GET('/api/projects/{projectId}/demo-data', { params: { path: { projectId } } })),
+    staleTime: 60_000,
+  })
+}
+
+/** Says that the project has demo data, with a button to remove it. */
 export const DemoBanner = () => {
   const projectId = useProjectId()
   const params = { path: { projectId } }
-  const { data } = useQuery({
-    queryKey: [projectId, 'demo-data'],
-    queryFn: () => unwrap(api.GET('/api/projects/{projectId}/demo-data', { params })),
-    staleTime: 60_000,
-  })
   const remove = useChange(() => unwrap(api.DELETE('/api/projects/{projectId}/demo-data', { params })), {
     done: 'Demo data removed',
     quiet: true,
   })
-  if (!data?.present) return null
   return (
     <section
       aria-label="Demo data"

@@ -7,9 +7,9 @@ import type { PipelineStats, WaymarkEvent } from '../api/types.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Card } from '../ui/card.tsx'
 import { formatDuration } from '../ui/duration.ts'
-import { formatNumber } from '../ui/format.tsx'
+import { formatCount, formatNumber } from '../ui/format.tsx'
 import { Icon } from '../ui/icon.tsx'
-import { ErrorState, SkeletonLines } from '../ui/states.tsx'
+import { ErrorState, Skeleton } from '../ui/states.tsx'
 
 /** The maximum counts of the API. */
 const MAX_FAILURES = 1_000
@@ -32,6 +32,8 @@ const Line = ({ name, good, value }: { name: string; good: boolean; value: React
 )
 
 const LINE = '-mx-2 flex items-center gap-2 rounded-lg px-2 py-1.5'
+/** The number of lines, for as many while they load. */
+const LINES = 5
 
 /** The lag of all groups together, and of each on request. */
 const Lag = ({ groups }: { groups: PipelineStats['consumerGroups'] }) => {
@@ -48,7 +50,7 @@ const Lag = ({ groups }: { groups: PipelineStats['consumerGroups'] }) => {
         <Line
           name="Consumer lag"
           good={total < NORMAL_LAG}
-          value={total === 0 ? 'none' : `${formatNumber(total)} ${total === 1 ? 'record' : 'records'}`}
+          value={total === 0 ? 'none' : formatCount(total, 'record')}
         />
         <Icon name="chevron" className="text-muted" />
       </summary>
@@ -114,8 +116,15 @@ export const Health = () => {
     )
   if (!data)
     return (
-      <Card title="Pipeline">
-        <SkeletonLines />
+      <Card title="Pipeline" padded>
+        <div role="status" aria-label="Loading" className="flex flex-col gap-1">
+          {Array.from({ length: LINES }, (_, line) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all the same
+            <div key={line} className={LINE}>
+              <Skeleton className="h-[1lh] w-full" />
+            </div>
+          ))}
+        </div>
       </Card>
     )
   const { records, oldestSeconds } = data.outbox

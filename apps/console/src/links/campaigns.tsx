@@ -10,9 +10,9 @@ import { For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
 import { BarList } from '../ui/chart.tsx'
 import { Select } from '../ui/form.tsx'
-import { formatNumber } from '../ui/format.tsx'
+import { formatCount, formatNumber } from '../ui/format.tsx'
 import { EmptyState, ErrorState, SkeletonLines } from '../ui/states.tsx'
-import { type Column, DataTable, rowLinkClass } from '../ui/table.tsx'
+import { type Column, DataTable, NarrowLine, rowLinkClass } from '../ui/table.tsx'
 import { LinksHeader } from './header.tsx'
 import { formatRevenue } from './revenue.ts'
 
@@ -58,7 +58,7 @@ export const Campaigns = () => {
           <ErrorState error={error} retry={() => void refetch()} />
         </Card>
       ) : data ? (
-        <div className="grid grid-cols-[minmax(0,1fr)] gap-4 lg:grid-cols-3">
+        <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-4 lg:grid-cols-3">
           <Card title="Clicks by campaign" padded>
             <BarList
               label="Clicks by campaign"
@@ -104,19 +104,23 @@ const columns = (projectId: string): Column<LinkCampaign>[] => [
   {
     title: 'Campaign',
     sort: ({ campaign }) => campaign,
-    cell: ({ campaign }) =>
-      campaign === null ? (
-        <span className="text-muted">{NO_CAMPAIGN}</span>
-      ) : (
-        <Link
-          to="/p/$projectId/links"
-          params={{ projectId }}
-          search={{ campaign } as never}
-          className={rowLinkClass}
-        >
-          {campaign}
-        </Link>
-      ),
+    cell: ({ campaign, conversions }) => (
+      <>
+        {campaign === null ? (
+          <span className="text-muted">{NO_CAMPAIGN}</span>
+        ) : (
+          <Link
+            to="/p/$projectId/links"
+            params={{ projectId }}
+            search={{ campaign } as never}
+            className={rowLinkClass}
+          >
+            {campaign}
+          </Link>
+        )}
+        <NarrowLine>{formatCount(conversions.lastTouch.conversions, 'conversion')}</NarrowLine>
+      </>
+    ),
   },
   {
     title: 'Links',
@@ -141,6 +145,7 @@ const columns = (projectId: string): Column<LinkCampaign>[] => [
   {
     title: 'Conversions',
     align: 'right',
+    wide: true,
     sort: ({ conversions }) => conversions.lastTouch.conversions,
     cell: ({ conversions }) => formatNumber(conversions.lastTouch.conversions),
   },

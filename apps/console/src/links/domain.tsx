@@ -1,10 +1,10 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { Link, useParams } from '@tanstack/react-router'
 import { useChange } from '../api/change.ts'
 import { ApiError, api, messageOf, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { LinkDomain } from '../api/types.ts'
-import { useUrlDialog } from '../api/url-state.ts'
+import { useNavigateFromHere, useUrlDialog } from '../api/url-state.ts'
 import { Verification } from '../ui/badge.tsx'
 import { Button, buttonClass, For } from '../ui/button.tsx'
 import { Card, Facts, PageHeader } from '../ui/card.tsx'
@@ -17,7 +17,7 @@ import { DomainForm } from './domain-form.tsx'
 /** One domain of the project's short links, with the DNS record that verifies it. */
 export const LinkDomainPage = () => {
   const projectId = useProjectId()
-  const navigate = useNavigate()
+  const navigate = useNavigateFromHere()
   const client = useQueryClient()
   const { id } = useParams({ strict: false }) as { id: string }
   const params = { path: { projectId, id } }
@@ -36,7 +36,7 @@ export const LinkDomainPage = () => {
       // Before data is read again, because this domain no longer exists.
       await navigate({ to: '/p/$projectId/links/domains', params: { projectId } })
     },
-    { done: 'Domain deleted', quiet: true },
+    { done: 'Domain deleted', quiet: true, deletes: true },
   )
   if (domain.isLoadingError)
     return (

@@ -1,9 +1,9 @@
-import { Link, useNavigate } from '@tanstack/react-router'
+import { Link } from '@tanstack/react-router'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { LinkDomain } from '../api/types.ts'
-import { useUrlDialog } from '../api/url-state.ts'
+import { useNavigateFromHere, useUrlDialog } from '../api/url-state.ts'
 import { ApiCommand } from '../ui/api-command.tsx'
 import { Verification } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
@@ -18,7 +18,7 @@ import { LinksHeader } from './header.tsx'
 /** The domains of the project's short links. */
 export const LinkDomains = () => {
   const projectId = useProjectId()
-  const navigate = useNavigate()
+  const navigate = useNavigateFromHere()
   const isAdmin = useMay('admin')
   const [dialog, openDialog, closeDialog] = useUrlDialog<'add'>('admin')
   const list = useList<LinkDomain>([projectId, 'link-domains'], (cursor) =>

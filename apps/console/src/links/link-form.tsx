@@ -4,7 +4,10 @@ import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { Link } from '../api/types.ts'
 import { editedTime, Form, Input, LOCAL_TIME_HINT, Select, Switch, toLocalInput } from '../ui/form.tsx'
+import { CardFields, cardIn } from './card-fields.tsx'
 import { useLinkDomains } from './use-link-domains.ts'
+import { utmOf } from './utm-fields.ts'
+import { editedVariants, VariantFields, variantsOf } from './variant-fields.tsx'
 
 const splitTags = (text = ''): string[] => [
   ...new Set(
@@ -16,7 +19,18 @@ const splitTags = (text = ''): string[] => [
 ]
 
 /** The fields that show their own errors. */
-const NAMES = ['destination', 'domainId', 'code', 'campaign', 'tags', 'clickLimit', 'expiresAt', 'expiredUrl']
+const NAMES = [
+  'destination',
+  'domainId',
+  'code',
+  'campaign',
+  'tags',
+  'clickLimit',
+  'expiresAt',
+  'expiredUrl',
+  'password',
+  'og',
+]
 
 /** Creates a link, or changes one. */
 export const LinkForm = ({
@@ -34,22 +48,23 @@ export const LinkForm = ({
   const projectId = useProjectId()
   const domains = useLinkDomains()
   const [forwardQuery, setForwardQuery] = useState(link?.forwardQuery ?? false)
+  const [variants, setVariants] = useState(() => editedVariants(link?.variants))
+  const [removesPassword, setRemovesPassword] = useState(false)
   const save = useChange(
     async (values: Record<string, string>): Promise<Link> => {
-      const utm = Object.fromEntries(
-        ['source', 'medium', 'campaign'].flatMap((name) =>
-          values[`utm-${name}`] ? [[name, values[`utm-${name}`]]] : [],
-        ),
-      )
       const body = {
         destination: values.destination ?? '',
         campaign: values.campaign || null,
         tags: splitTags(values.tags),
-        utm: { ...link?.utm, ...utm },
+        utm: utmOf(values, link?.utm),
         forwardQuery,
         expiresAt: editedTime(values.expiresAt, link?.expiresAt),
         clickLimit: values.clickLimit ? Number(values.clickLimit) : null,
         expiredUrl: values.expiredUrl || null,
+        og: cardIn(values),
+        variants: variantsOf(variants),
+        // An empty field keeps the password.
+        ...(removesPassword ? { password: null } : values.password && { password: values.password }),
       }
       if (link)
         return unwrap(
@@ -142,12 +157,32 @@ export const LinkForm = ({
         defaultValue={link?.expiredUrl ?? ''}
         hint="Where it redirects to when it is paused, archived, expired or over its click limit. Left empty, the address of its domain is used, or a page."
       />
+      {!removesPassword && (
+        <Input
+          label={link?.hasPassword ? 'New password' : 'Password'}
+          name="password"
+          type="password"
+          autoComplete="new-password"
+          minLength={4}
+          maxLength={128}
+          hint={
+            link?.hasPassword
+              ? 'Visitors have to give a password. Left empty, it stays the same.'
+              : 'Visitors have to give it before they are redirected. It is not shown again.'
+          }
+        />
+      )}
+      {link?.hasPassword && (
+        <Switch label="Remove the password" checked={removesPassword} onChange={setRemovesPassword} />
+      )}
       <fieldset className="grid gap-4 sm:grid-cols-3">
         <legend className="mb-2 font-medium text-muted">UTM parameters to add to the destination</legend>
         <Input label="Source" name="utm-source" defaultValue={link?.utm.source} />
         <Input label="Medium" name="utm-medium" defaultValue={link?.utm.medium} />
         <Input label="UTM campaign" name="utm-campaign" defaultValue={link?.utm.campaign} />
       </fieldset>
+      <VariantFields variants={variants} onChange={setVariants} />
+      <CardFields card={link?.og} />
       <Switch label="Pass on the query of the short URL" checked={forwardQuery} onChange={setForwardQuery} />
     </Form>
   )

@@ -5,13 +5,14 @@ import { useProjectId } from '../api/session.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { CsvFileInput, TextArea } from '../ui/form.tsx'
+import { formatCount, formatNumber } from '../ui/format.tsx'
 import { Notice } from '../ui/states.tsx'
 import { parseLinks } from './parse-links.ts'
 
 const MAX_LINKS = 1000
 
 /** Creates up to 1000 links from lines of CSV, after showing their errors. */
-export const LinkImport = () => {
+export const LinkImport = ({ onDone }: { onDone: () => void }) => {
   const projectId = useProjectId()
   const [text, setText] = useState('')
   const rows = useMemo(() => parseLinks(text), [text])
@@ -27,6 +28,9 @@ export const LinkImport = () => {
     {
       done: ({ created, existing, failed }) =>
         `${created} created, ${existing} there already, ${failed} failed`,
+      onDone: ({ failed }) => {
+        if (failed === 0) onDone()
+      },
     },
   )
   return (
@@ -37,8 +41,10 @@ export const LinkImport = () => {
         rows={6}
         value={text}
         onChange={(event) => setText(event.target.value)}
-        placeholder={'destination,code,campaign\nhttps://shop.example/sale,sale,autumn'}
-        hint="One link a line: destination, then code and campaign if there are any. A heading is left out."
+        placeholder={
+          'destination,code,campaign,domain\nhttps://shop.example/sale,sale,autumn,go.shop.example'
+        }
+        hint="One link a line: destination, then code, campaign and domain if there are any. A heading is left out."
       />
       <CsvFileInput label="Or a file" onText={setText} />
       {rows.length > 0 && (
@@ -53,9 +59,13 @@ export const LinkImport = () => {
               {rows.slice(0, 200).map(({ line, link, problem }) => (
                 <tr key={line}>
                   <td className="px-3 py-1.5 text-muted tabular-nums">{line}</td>
-                  <td className="max-w-72 truncate px-3 py-1.5">{link.destination}</td>
+                  <td className="px-3 py-1.5">
+                    <span className="block max-w-32 truncate sm:max-w-72">{link.destination}</span>
+                    {problem && <span className="block text-danger sm:hidden">{problem}</span>}
+                  </td>
+                  <td className="px-3 py-1.5 max-sm:hidden">{link.domain}</td>
                   <td className="px-3 py-1.5">{link.code ?? <span className="text-muted">chosen</span>}</td>
-                  <td className="px-3 py-1.5 text-right">
+                  <td className="px-3 py-1.5 text-right max-sm:hidden">
                     <Badge tone={problem ? 'danger' : 'good'}>{problem ?? 'ready'}</Badge>
                   </td>
                 </tr>
@@ -72,7 +82,9 @@ export const LinkImport = () => {
             {good[index]?.link.destination}: {errors?.map(({ message }) => message).join(', ')}
           </Notice>
         ))}
-      {good.length > MAX_LINKS && <Notice tone="warning">At most {MAX_LINKS} links at once.</Notice>}
+      {good.length > MAX_LINKS && (
+        <Notice tone="warning">At most {formatNumber(MAX_LINKS)} links at once.</Notice>
+      )}
       <div className="flex justify-end">
         <Button
           look="primary"
@@ -80,7 +92,7 @@ export const LinkImport = () => {
           disabled={good.length === 0 || good.length > MAX_LINKS}
           onClick={() => create.mutate()}
         >
-          Create {good.length} links
+          {good.length === 0 ? 'Create links' : `Create ${formatCount(good.length, 'link')}`}
         </Button>
       </div>
     </div>

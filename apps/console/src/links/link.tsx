@@ -12,12 +12,13 @@ import { Card, Facts, PageHeader } from '../ui/card.tsx'
 import { BarList, TimeChart } from '../ui/chart.tsx'
 import { CopyButton } from '../ui/code.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
-import { formatNumber, Time } from '../ui/format.tsx'
+import { formatCountry, formatNumber, Time } from '../ui/format.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { ErrorState, Notice, SkeletonLines } from '../ui/states.tsx'
 import { LinkForm } from './link-form.tsx'
 import { formatRevenue } from './revenue.ts'
 import { useLinkDomains } from './use-link-domains.ts'
+import { VariantStatistics } from './variant-statistics.tsx'
 
 /** One short link, its clicks and its conversions. */
 export const LinkPage = () => {
@@ -130,6 +131,8 @@ export const LinkPage = () => {
                 ['Expires', <Time key="e" at={expiresAt} />],
                 ['Click limit', clickLimit === null ? null : formatNumber(clickLimit)],
                 ['Expired URL', link.data.expiredUrl],
+                ['Preview card', link.data.og?.title ?? null],
+                ['Password', link.data.hasPassword ? 'required' : null],
                 ['Created', <Time key="c" at={createdAt} />],
               ]}
             />
@@ -141,7 +144,12 @@ export const LinkPage = () => {
               <ErrorState error={stats.error} retry={() => void stats.refetch()} />
             </Card>
           ) : stats.data ? (
-            <Statistics stats={stats.data} />
+            <>
+              <Statistics stats={stats.data} />
+              {stats.data.variants.length > 0 && (
+                <VariantStatistics stats={stats.data} variants={link.data.variants} />
+              )}
+            </>
           ) : (
             <Card>
               <SkeletonLines lines={8} />
@@ -181,7 +189,7 @@ const Statistics = ({ stats }: { stats: LinkStats }) => {
           ))}
         </dl>
       </Card>
-      <Card title="Clicks a day" padded>
+      <Card title="Clicks a day" description="Days begin at midnight UTC." padded>
         {at.length > 0 ? (
           <TimeChart label="Clicks a day" at={at} series={series} timeZone="UTC" />
         ) : (
@@ -192,7 +200,10 @@ const Statistics = ({ stats }: { stats: LinkStats }) => {
         <Card title="Countries" padded>
           <BarList
             label="Clicks by country"
-            rows={stats.countries.map(({ country, clicks }) => ({ name: country, value: clicks }))}
+            rows={stats.countries.map(({ country, clicks }) => ({
+              name: formatCountry(country),
+              value: clicks,
+            }))}
           />
         </Card>
         <Card title="Devices" padded>
@@ -208,7 +219,7 @@ const Statistics = ({ stats }: { stats: LinkStats }) => {
           />
         </Card>
       </div>
-      <p className="text-muted">{formatNumber(stats.botClicks)} clicks of bots are not counted.</p>
+      <p className="text-muted">Clicks of bots, which are not counted: {formatNumber(stats.botClicks)}.</p>
     </>
   )
 }

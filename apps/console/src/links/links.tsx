@@ -1,9 +1,9 @@
-import { Link as PageLink, useNavigate } from '@tanstack/react-router'
+import { Link as PageLink } from '@tanstack/react-router'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { Link, LinkDomain } from '../api/types.ts'
-import { useUrlDialog, useUrlState } from '../api/url-state.ts'
+import { useNavigateFromHere, useUrlDialog, useUrlState } from '../api/url-state.ts'
 import { ApiCommand } from '../ui/api-command.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
@@ -25,7 +25,7 @@ const STATUSES = ['active', 'paused', 'archived'] as const
 /** The project's short links. */
 export const Links = () => {
   const projectId = useProjectId()
-  const navigate = useNavigate()
+  const navigate = useNavigateFromHere()
   const [search, setSearch] = useUrlState<'q' | 'campaign' | 'status' | 'domain' | 'new'>()
   const domains = useLinkDomains()
   const [dialog, openDialog, closeDialog] = useUrlDialog<'import'>('editor')
@@ -141,7 +141,7 @@ export const Links = () => {
         </Modal>
       </For>
       <Modal open={dialog === 'import'} onClose={closeDialog} title="Import links" wide>
-        <LinkImport />
+        <LinkImport onDone={closeDialog} />
       </Modal>
     </>
   )
@@ -164,7 +164,7 @@ const columns = (projectId: string): Column<Link>[] => [
     sort: ({ code }) => code,
     cell: ({ id, code, domain, shortUrl, destination }) => (
       <div className="flex items-center gap-3">
-        <div className="max-w-72 min-w-0">
+        <div className="max-w-[50vw] min-w-0 sm:max-w-72">
           <PageLink
             to="/p/$projectId/links/$id"
             params={{ projectId, id }}

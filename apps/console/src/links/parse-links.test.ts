@@ -19,6 +19,21 @@ describe('parseLinks', () => {
     expect(parseLinks(text)).toMatchObject([{ problem }])
   })
 
+  it('reads domains, each of which has codes of its own', () => {
+    const rows = parseLinks(
+      'destination,code,campaign,domain\nhttps://a.example/,one,,go.shop.example\nhttps://a.example/,one\nhttps://a.example/,one,x,GO.shop.example',
+    )
+    expect(rows).toEqual([
+      { line: 2, link: { destination: 'https://a.example/', code: 'one', domain: 'go.shop.example' } },
+      { line: 3, link: { destination: 'https://a.example/', code: 'one' } },
+      {
+        line: 4,
+        link: { destination: 'https://a.example/', code: 'one', campaign: 'x', domain: 'GO.shop.example' },
+        problem: 'code is there twice',
+      },
+    ])
+  })
+
   it('reports duplicate codes', () => {
     const rows = parseLinks(
       'https://a.example/,one\nhttps://b.example/,one\nhttps://c.example/\nhttps://d.example/',

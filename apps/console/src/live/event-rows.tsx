@@ -5,9 +5,9 @@ import { useProjectId } from '../api/session.ts'
 import type { WaymarkEvent } from '../api/types.ts'
 import { FirstEvent } from '../home/first-key.tsx'
 import { Badge } from '../ui/badge.tsx'
-import { formatNumber, Time } from '../ui/format.tsx'
+import { formatCount, Time } from '../ui/format.tsx'
 import { EmptyState, Notice } from '../ui/states.tsx'
-import { type Column, DataTable, rowLinkClass } from '../ui/table.tsx'
+import { type Column, DataTable, NarrowLine, rowLinkClass } from '../ui/table.tsx'
 import { EventDrawer, useOpenEvent } from './event-drawer.tsx'
 import { useLiveEvents } from './use-live-events.ts'
 
@@ -46,9 +46,8 @@ export const EventRows = ({
     <>
       {skipped && onStream && (
         <Notice tone="warning">
-          {formatNumber(skipped.count)} {skipped.count === 1 ? 'event' : 'events'} arrived too fast to be
-          shown one by one, the last at <Time at={skipped.until} />. They are stored: load more rows to see
-          them, or filter.
+          {formatCount(skipped.count, 'event')} arrived too fast to be shown one by one, the last at{' '}
+          <Time at={skipped.until} />. They are stored: load more rows to see them, or filter.
         </Notice>
       )}
       <DataTable
@@ -82,14 +81,12 @@ const columns = (open: (event: WaymarkEvent) => void): Column<WaymarkEvent>[] =>
           {event.eventName}
         </button>
         {event.warnings.length > 0 && (
-          <Badge tone="warning">
-            {event.warnings.length} {event.warnings.length === 1 ? 'warning' : 'warnings'}
-          </Badge>
+          <Badge tone="warning">{formatCount(event.warnings.length, 'warning')}</Badge>
         )}
         {event.context.bot && <Badge>bot</Badge>}
-        <span className="w-full text-muted @2xl:hidden">
+        <NarrowLine>
           <Time at={event.receivedAt} as="ago" />
-        </span>
+        </NarrowLine>
       </span>
     ),
   },

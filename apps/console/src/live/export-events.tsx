@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useProjectId } from '../api/session.ts'
+import { useUrlDialog } from '../api/url-state.ts'
 import { EventField, RangeFields } from '../explore/common-fields.tsx'
 import { FilterFields } from '../explore/filter-fields.tsx'
 import type { Filter } from '../explore/query-types.ts'
@@ -14,19 +15,20 @@ import { type ExportChoice, exportUrl, FORMATS, MAX_EXPORT_LIMIT } from './expor
 
 /** A button that opens a dialog for downloading events. */
 export const ExportEvents = ({ range, ids = {} }: { range?: Range; ids?: ExportChoice['ids'] }) => {
-  const [open, setOpen] = useState(false)
+  const [dialog, openDialog, close] = useUrlDialog<'export'>('viewer')
+  const open = dialog === 'export'
   return (
     <>
-      <Button icon="download" onClick={() => setOpen(true)}>
+      <Button icon="download" onClick={() => openDialog('export')}>
         Export events
       </Button>
       <Modal
         open={open}
-        onClose={() => setOpen(false)}
+        onClose={close}
         title="Export events"
         description="Your browser downloads all events that match, the last received first."
       >
-        {open && <Choices range={range} ids={ids} onClose={() => setOpen(false)} />}
+        {open && <Choices range={range} ids={ids} onClose={close} />}
       </Modal>
     </>
   )

@@ -12,17 +12,17 @@ type Filter = (typeof FILTERS)[number]
 
 /** Events as they arrive. */
 export const Live = () => {
-  const [search, setFilters] = useUrlState<Filter>()
+  const [search, setSearch] = useUrlState<Filter | 'paused'>()
   // The API refuses other parameters, such as those of the page that is opened next.
   const filters: EventFilters = Object.fromEntries(
     FILTERS.flatMap((name) => (search[name] ? [[name, search[name]]] : [])),
   )
   const { eventId: _, ...exported } = filters
-  const [paused, setPaused] = useState(false)
+  const paused = search.paused === '1'
   const [open, setOpen] = useState(false)
   const state = paused ? 'paused' : open ? 'listening' : 'connecting'
   const names = useEventNames()
-  const set = (name: Filter) => (text: string) => setFilters({ [name]: text })
+  const set = (name: Filter) => (text: string) => setSearch({ [name]: text })
   return (
     <>
       <PageHeader
@@ -31,7 +31,7 @@ export const Live = () => {
         actions={
           <>
             <ExportEvents ids={exported} />
-            <Button icon={paused ? 'play' : 'pause'} onClick={() => setPaused(!paused)}>
+            <Button icon={paused ? 'play' : 'pause'} onClick={() => setSearch({ paused: paused ? '' : '1' })}>
               {paused ? 'Go on' : 'Pause'}
             </Button>
           </>

@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useParams } from '@tanstack/react-router'
+import { useParams } from '@tanstack/react-router'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { Profile, TimelineEntry } from '../api/types.ts'
+import { useNavigateFromHere } from '../api/url-state.ts'
 import { EventDrawer, useOpenEvent } from '../live/event-drawer.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
@@ -14,8 +15,7 @@ import { ConfirmButton } from '../ui/dialog.tsx'
 import { saveAs } from '../ui/download.ts'
 import { formatMoney, Time } from '../ui/format.tsx'
 import { EmptyState, ErrorState, SkeletonLines } from '../ui/states.tsx'
-import { DataTable, rowLinkClass } from '../ui/table.tsx'
-import { toasts } from '../ui/toasts.tsx'
+import { DataTable, NarrowLine, rowLinkClass } from '../ui/table.tsx'
 
 /** The display name of a person. */
 export const nameOf = ({ traits, userId, visitorIds, id }: Profile): string => {
@@ -31,7 +31,7 @@ export const nameOf = ({ traits, userId, visitorIds, id }: Profile): string => {
 export const Person = () => {
   const projectId = useProjectId()
   const { id } = useParams({ strict: false }) as { id: string }
-  const navigate = useNavigate()
+  const navigate = useNavigateFromHere()
   const params = { path: { projectId, id } }
   const profile = useQuery({
     queryKey: [projectId, 'person', id],
@@ -41,11 +41,13 @@ export const Person = () => {
     () => unwrap(api.POST('/api/projects/{projectId}/profiles/{id}/export', { params })),
     { onDone: (data) => saveAs(`person-${id}.json`, 'application/json', JSON.stringify(data, null, 2)) },
   )
-  const erase = async () => {
-    await unwrap(api.DELETE('/api/projects/{projectId}/profiles/{id}', { params }))
-    toasts.add({ title: 'The person is being erased from every store' })
-    await navigate({ to: '/p/$projectId/people', params: { projectId } })
-  }
+  const erase = useChange(
+    async () => {
+      await unwrap(api.DELETE('/api/projects/{projectId}/profiles/{id}', { params }))
+      await navigate({ to: '/p/$projectId/people', params: { projectId } })
+    },
+    { done: 'The person is being erased from every store', quiet: true, deletes: true },
+  )
   if (profile.isLoadingError)
     return (
       <Card>
@@ -79,7 +81,7 @@ export const Person = () => {
                 label="Erase"
                 title={`Erase ${nameOf(person)}?`}
                 confirm="Erase for good"
-                onConfirm={erase}
+                onConfirm={() => erase.mutateAsync()}
               >
                 Traits, ids, events and everything else of this person are deleted from every store, and
                 cannot be recovered.
@@ -162,23 +164,29 @@ const Timeline = ({ id }: { id: string }) => {
           { title: 'What', cell: ({ type }) => <Badge tone={TITLES[type]}>{type}</Badge> },
           {
             title: 'Details',
-            cell: ({ event, conversion, identify }) =>
-              event ? (
-                <button type="button" onClick={() => setOpen(event)} className={rowLinkClass}>
-                  {event.eventName}
-                </button>
-              ) : conversion ? (
-                <span>
-                  {conversion.eventName}
-                  {conversion.amount !== null && conversion.currency && (
-                    <> · {formatMoney(conversion.amount, conversion.currency)}</>
-                  )}
-                </span>
-              ) : (
-                <span className="text-muted">visitor {identify?.visitorId}</span>
-              ),
+            cell: ({ at, event, conversion, identify }) => (
+              <>
+                {event ? (
+                  <button type="button" onClick={() => setOpen(event)} className={rowLinkClass}>
+                    {event.eventName}
+                  </button>
+                ) : conversion ? (
+                  <span>
+                    {conversion.eventName}
+                    {conversion.amount !== null && conversion.currency && (
+                      <> · {formatMoney(conversion.amount, conversion.currency)}</>
+                    )}
+                  </span>
+                ) : (
+                  <span className="text-muted">visitor {identify?.visitorId}</span>
+                )}
+                <NarrowLine>
+                  <Time at={at} />
+                </NarrowLine>
+              </>
+            ),
           },
-          { title: 'Time', align: 'right', cell: ({ at }) => <Time at={at} /> },
+          { title: 'Time', align: 'right', wide: true, cell: ({ at }) => <Time at={at} /> },
         ]}
         empty={<EmptyState icon="live" title="Nothing happened yet" />}
       />

@@ -3,9 +3,9 @@ import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import { FirstEvent } from '../home/first-key.tsx'
-import { Time } from '../ui/format.tsx'
+import { formatCountry, Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, NarrowLine } from '../ui/table.tsx'
 import { PersonLink } from './person-link.tsx'
 
 /** The people of the latest events, each once. */
@@ -52,13 +52,17 @@ export const RecentPeople = () => {
           cell: ({ event, at }) => (
             <>
               {event}
-              <span className="block text-muted @2xl:hidden">
+              <NarrowLine>
                 <Time at={at} as="ago" />
-              </span>
+              </NarrowLine>
             </>
           ),
         },
-        { title: 'Country', wide: true, cell: ({ country }) => country ?? '–' },
+        {
+          title: 'Country',
+          wide: true,
+          cell: ({ country }) => (country === null ? '–' : formatCountry(country)),
+        },
         {
           title: 'Seen',
           align: 'right',

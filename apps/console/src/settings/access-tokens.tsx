@@ -13,7 +13,7 @@ import { Form, Input, Select } from '../ui/form.tsx'
 import { Time } from '../ui/format.tsx'
 import { ShownOnce } from '../ui/shown-once.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, wrappedClass } from '../ui/table.tsx'
 
 const DAY_MS = 24 * 3_600_000
 
@@ -51,7 +51,7 @@ export const AccessTokens = () => {
         columns={[
           {
             title: 'Name',
-            cell: ({ name }) => <span className="font-medium">{name}</span>,
+            cell: ({ name }) => <span className={`${wrappedClass} font-medium`}>{name}</span>,
             sort: ({ name }) => name,
           },
           { title: 'Projects', wide: true, cell: ({ projectIds }) => namesOf(projectIds) },

@@ -3,12 +3,13 @@ import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { AuditEntry } from '../api/types.ts'
 import { useUrlState } from '../api/url-state.ts'
+import { ActorName } from '../ui/actor.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Card } from '../ui/card.tsx'
 import { FilterInput } from '../ui/filter-input.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, NarrowLine } from '../ui/table.tsx'
 import { SettingsHeader } from './header.tsx'
 import { AdminsOnly } from './role-required.tsx'
 
@@ -60,17 +61,19 @@ export const Audit = () => {
           columns={[
             {
               title: 'Who',
-              cell: ({ actor }) => (
+              cell: ({ actor, at }) => (
                 <span className="flex min-w-28 flex-wrap items-center gap-x-2 font-medium wrap-anywhere">
-                  {actor.kind === 'operator' ? 'Operator' : (actor.name ?? actor.id)}{' '}
-                  {actor.kind === 'key' && <Badge>key</Badge>}
+                  <ActorName actor={actor} />
                   {actor.accessToken && <Badge>token {actor.accessToken.name ?? '(revoked)'}</Badge>}
+                  <NarrowLine>
+                    <Time at={at} />
+                  </NarrowLine>
                 </span>
               ),
             },
             {
               title: 'Did',
-              cell: ({ operation: done }) => <code className="font-mono">{done}</code>,
+              cell: ({ operation: done }) => <code className="font-mono wrap-anywhere">{done}</code>,
               sort: ({ operation: done }) => done,
             },
             {
@@ -81,7 +84,13 @@ export const Audit = () => {
               ),
             },
             { title: 'From', wide: true, cell: ({ network }) => network ?? '–' },
-            { title: 'When', align: 'right', cell: ({ at }) => <Time at={at} />, sort: ({ at }) => at },
+            {
+              title: 'When',
+              align: 'right',
+              wide: true,
+              cell: ({ at }) => <Time at={at} />,
+              sort: ({ at }) => at,
+            },
           ]}
           empty={
             <EmptyState

@@ -145,7 +145,12 @@ export const Conversions = () => {
             placeholder="total"
             hint="In minor units, such as cents."
           />
-          <Input label="Property with the currency" name="currencyProperty" placeholder="currency" />
+          <Input
+            label="Property with the currency"
+            name="currencyProperty"
+            placeholder="currency"
+            hint="Left empty, an amount has the currency of the property currency."
+          />
           <TextArea
             label="Filter"
             name="filter"

@@ -7,7 +7,7 @@ import { Button } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
 import { CodeBlock } from '../ui/code.tsx'
 import { ConfirmButton } from '../ui/dialog.tsx'
-import { ErrorState, Skeleton } from '../ui/states.tsx'
+import { ErrorState, SkeletonBlock } from '../ui/states.tsx'
 
 /** The secret by which servers prove user ids, for admins. */
 export const IdentitySecret = () => {
@@ -38,7 +38,7 @@ export const IdentitySecret = () => {
           ) : secret.data ? (
             <CodeBlock label="Secret of user hashes" text={secret.data.secret} />
           ) : (
-            <Skeleton className="h-12" />
+            <SkeletonBlock className="h-12" />
           ))}
         <div className="flex flex-wrap gap-2">
           <Button onClick={() => setShown(!shown)}>{shown ? 'Hide the secret' : 'Show the secret'}</Button>

@@ -3,6 +3,7 @@ import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { ApiKey, ApiKeyScope } from '../api/types.ts'
+import { EnvironmentSelect, PRODUCTION } from '../decisions/environment-select.tsx'
 import { Checkboxes } from '../ui/checkboxes.tsx'
 import { editedTime, Form, Input, LOCAL_TIME_HINT, Select, toLocalInput } from '../ui/form.tsx'
 import { VALIDATION_MODES } from './validation-modes.ts'
@@ -33,6 +34,7 @@ export const KeyForm = ({
 }) => {
   const projectId = useProjectId()
   const [kind, setKind] = useState<'pub' | 'sec'>(apiKey?.kind ?? 'sec')
+  const [environment, setEnvironment] = useState(PRODUCTION)
   const [scopes, setScopes] = useState<readonly ApiKeyScope[]>(apiKey?.scopes ?? ['events:write'])
   const offered = SCOPES.filter(([, , forBrowsers]) => kind === 'sec' || forBrowsers)
   const save = useChange(
@@ -52,7 +54,7 @@ export const KeyForm = ({
         return unwrap(
           api.POST('/api/projects/{projectId}/api-keys', {
             params: { path: { projectId } },
-            body: { ...body, kind },
+            body: { ...body, kind, environment },
           }),
         )
       await unwrap(
@@ -91,6 +93,14 @@ export const KeyForm = ({
             ['sec', 'A server, which keeps it secret'],
             ['pub', 'Browsers, where everyone can read it'],
           ]}
+        />
+      )}
+      {!apiKey && (
+        <EnvironmentSelect
+          label="Environment"
+          hint="Whose rules it gets from decisions."
+          value={environment}
+          onChange={setEnvironment}
         />
       )}
       <Checkboxes

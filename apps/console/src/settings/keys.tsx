@@ -5,6 +5,7 @@ import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { ApiKey } from '../api/types.ts'
 import { useUrlState } from '../api/url-state.ts'
+import { PRODUCTION } from '../decisions/environment-select.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
@@ -78,10 +79,13 @@ export const Keys = () => {
             {
               title: 'For',
               wide: true,
-              cell: ({ kind }) => (
-                <Badge tone={kind === 'pub' ? 'info' : 'neutral'}>
-                  {kind === 'pub' ? 'browsers' : 'servers'}
-                </Badge>
+              cell: ({ kind, environment }) => (
+                <span className="flex flex-wrap gap-1">
+                  <Badge tone={kind === 'pub' ? 'info' : 'neutral'}>
+                    {kind === 'pub' ? 'browsers' : 'servers'}
+                  </Badge>
+                  {environment !== PRODUCTION && <Badge tone="warning">{environment}</Badge>}
+                </span>
               ),
             },
             {

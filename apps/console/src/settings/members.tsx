@@ -5,7 +5,7 @@ import { useList } from '../api/pages.ts'
 import { roleAllows, useAccount, useMay, useProject, useProjectId } from '../api/session.ts'
 import type { Invitation, Member, Role } from '../api/types.ts'
 import { useUrlDialog } from '../api/url-state.ts'
-import { Badge } from '../ui/badge.tsx'
+import { Badge, Status } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
 import { CodeBlock } from '../ui/code.tsx'
@@ -14,7 +14,7 @@ import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { Form, Input, Select } from '../ui/form.tsx'
 import { Time } from '../ui/format.tsx'
 import { EmptyState, Notice } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, NarrowLine, wrappedClass } from '../ui/table.tsx'
 import { SettingsHeader } from './header.tsx'
 import { AdminsOnly } from './role-required.tsx'
 
@@ -101,6 +101,35 @@ export const Members = () => {
     { done: 'Second factor removed', quiet: true },
   )
   const offered = ROLES.filter(([one]) => roleAllows(role, one))
+  const mayChange = (member: Member): boolean => member.id !== ownId && roleAllows(role, member.role)
+  const removal = ({ id, name }: Member) => (
+    <ConfirmButton
+      small
+      label="Remove"
+      title={`Remove ${name}?`}
+      confirm="Remove"
+      onConfirm={() => remove.mutateAsync(id)}
+    >
+      They cannot see the project any more. Their keys become yours.
+    </ConfirmButton>
+  )
+  const secondFactor = ({ id, name, hasSecondFactor }: Member) => (
+    <span className="flex flex-wrap items-center gap-2">
+      {hasSecondFactor ? 'yes' : 'no'}
+      {hasSecondFactor && role === 'owner' && id !== ownId && (
+        <ConfirmButton
+          small
+          label="Reset"
+          title={`Remove the second factor of ${name}?`}
+          confirm="Remove it"
+          onConfirm={() => resetFactor.mutateAsync(id)}
+        >
+          For someone who has lost their phone and their recovery codes. Make sure that it is the member who
+          asks. They are signed out, and sign in with the password only.
+        </ConfirmButton>
+      )}
+    </span>
+  )
   if (!isAdmin) return <AdminsOnly />
   return (
     <>
@@ -121,12 +150,17 @@ export const Members = () => {
               {
                 title: 'Member',
                 sort: ({ name }) => name,
-                cell: ({ id, name, email }) => (
+                cell: (member) => (
                   <>
                     <span className="font-medium">
-                      {name} {id === ownId && <Badge>you</Badge>}
+                      {member.name} {member.id === ownId && <Badge>you</Badge>}
                     </span>
-                    <span className="block text-muted">{email}</span>
+                    <span className={`${wrappedClass} text-muted`}>{member.email}</span>
+                    {member.hasSecondFactor && (
+                      <NarrowLine>
+                        Second factor: <span className="inline-block">{secondFactor(member)}</span>
+                      </NarrowLine>
+                    )}
                   </>
                 ),
               },
@@ -134,38 +168,30 @@ export const Members = () => {
                 title: 'Role',
                 sort: (member) => member.role,
                 cell: (member) =>
-                  member.id === ownId || !roleAllows(role, member.role) ? (
-                    member.role
+                  mayChange(member) ? (
+                    <>
+                      <Select
+                        label={`Role of ${member.name}`}
+                        hideLabel
+                        className="min-w-24"
+                        value={member.role}
+                        onChange={(event) =>
+                          change.mutate({ id: member.id, role: roleOf(event.target.value) })
+                        }
+                        options={offered.map(([one]) => [one, one] as const)}
+                      />
+                      <NarrowLine>
+                        <span className="mt-2 flex">{removal(member)}</span>
+                      </NarrowLine>
+                    </>
                   ) : (
-                    <Select
-                      label={`Role of ${member.name}`}
-                      hideLabel
-                      value={member.role}
-                      onChange={(event) => change.mutate({ id: member.id, role: roleOf(event.target.value) })}
-                      options={offered.map(([one]) => [one, one] as const)}
-                    />
+                    member.role
                   ),
               },
               {
                 title: 'Second factor',
                 wide: true,
-                cell: ({ id, name, hasSecondFactor }) => (
-                  <span className="flex items-center gap-2">
-                    {hasSecondFactor ? 'yes' : 'no'}
-                    {hasSecondFactor && role === 'owner' && id !== ownId && (
-                      <ConfirmButton
-                        small
-                        label="Reset"
-                        title={`Remove the second factor of ${name}?`}
-                        confirm="Remove it"
-                        onConfirm={() => resetFactor.mutateAsync(id)}
-                      >
-                        For someone who has lost their phone and their recovery codes. Make sure that it is
-                        the member who asks. They are signed out, and sign in with the password only.
-                      </ConfirmButton>
-                    )}
-                  </span>
-                ),
+                cell: secondFactor,
                 sort: ({ hasSecondFactor }) => `${hasSecondFactor}`,
               },
               {
@@ -178,18 +204,8 @@ export const Members = () => {
               {
                 title: 'Actions',
                 align: 'right',
-                cell: (member) =>
-                  member.id !== ownId && roleAllows(role, member.role) ? (
-                    <ConfirmButton
-                      small
-                      label="Remove"
-                      title={`Remove ${member.name}?`}
-                      confirm="Remove"
-                      onConfirm={() => remove.mutateAsync(member.id)}
-                    >
-                      They cannot see the project any more. Their keys become yours.
-                    </ConfirmButton>
-                  ) : null,
+                wide: true,
+                cell: (member) => (mayChange(member) ? removal(member) : null),
               },
             ]}
             empty={<EmptyState icon="people" title="No members" />}
@@ -203,11 +219,18 @@ export const Members = () => {
             columns={[
               {
                 title: 'Email',
-                cell: ({ email }) => <span className="font-medium">{email}</span>,
+                cell: ({ email, expiresAt, status, role: invited }) => (
+                  <>
+                    <span className={`${wrappedClass} font-medium`}>{email}</span>
+                    <NarrowLine>
+                      <Status status={status} /> {invited}, until <Time at={expiresAt} as="day" />
+                    </NarrowLine>
+                  </>
+                ),
                 sort: ({ email }) => email,
               },
-              { title: 'Role', cell: (invitation) => invitation.role },
-              statusColumn,
+              { title: 'Role', wide: true, cell: (invitation) => invitation.role },
+              { ...statusColumn, wide: true },
               {
                 title: 'Expires',
                 align: 'right',

@@ -10,6 +10,7 @@ import { Card, Facts } from '../ui/card.tsx'
 import { ConfirmButton } from '../ui/dialog.tsx'
 import { Form, Input, Select, Switch } from '../ui/form.tsx'
 import { ErrorState, SkeletonLines } from '../ui/states.tsx'
+import { Environments } from './environments.tsx'
 import { SettingsHeader } from './header.tsx'
 import { IdentitySecret } from './identity-secret.tsx'
 import { VALIDATION_MODES } from './validation-modes.ts'
@@ -46,7 +47,7 @@ export const ProjectSettings = () => {
   return (
     <>
       <SettingsHeader />
-      <div className="grid items-start gap-4 lg:grid-cols-2 lg:grid-rows-[auto_auto_auto_1fr]">
+      <div className="grid items-start gap-4 lg:grid-cols-2 lg:grid-rows-[auto_auto_auto_auto_1fr]">
         <Card title="Project" padded>
           {isAdmin ? (
             <Form
@@ -75,17 +76,19 @@ export const ProjectSettings = () => {
             />
           </div>
         </Card>
-        <Card title="Events and privacy" padded className="lg:row-span-4">
+        <Card title="Events and privacy" padded className="lg:row-span-5">
           {settings.isLoadingError ? (
             <ErrorState error={settings.error} retry={() => void settings.refetch()} />
           ) : settings.data ? (
             <SettingsForm key={JSON.stringify(settings.data)} settings={settings.data} />
           ) : (
-            <SkeletonLines />
+            // About as high as the form, so that the cards below do not move.
+            <SkeletonLines lines={24} />
           )}
         </Card>
         <For atLeast="admin">
           <IdentitySecret />
+          <Environments />
         </For>
         <Card title="Leave this project" description="Its other members keep it." padded>
           <ConfirmButton
@@ -185,8 +188,8 @@ const SettingsForm = ({ settings }: { settings: Settings }) => {
           type="number"
           min={1}
           max={3650}
-          placeholder="For ever"
-          hint="Older events are deleted within a day and do not come back. Empty: kept forever."
+          placeholder="Forever"
+          hint="Older events are deleted within a day and do not come back. Left empty, all are kept."
           defaultValue={settings.retentionDays}
         />
         <Switch

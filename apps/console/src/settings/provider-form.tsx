@@ -118,12 +118,17 @@ export const ProviderForm = ({
       />
       <fieldset className="flex flex-col gap-3">
         <legend className="mb-1 font-medium">Roles at each sign-in</legend>
+        <p className="text-muted">Of a project, for the members of a group. Without a group, for everyone.</p>
         {mappings.map(({ projectId, group, role }, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the rows have no other identity
-          <div key={at} className="grid grid-cols-[1fr_1fr_auto_auto] items-end gap-2">
+          <div
+            // biome-ignore lint/suspicious/noArrayIndexKey: the rows have no other identity
+            key={at}
+            className="grid grid-cols-[1fr_auto] items-end gap-2 sm:grid-cols-[1.4fr_1fr_auto_auto]"
+          >
             <Select
               label={`Project of role ${at + 1}`}
               hideLabel
+              className="max-sm:col-span-2"
               value={projectId}
               onChange={(event) => change(at, { projectId: event.target.value })}
               options={owned.map(({ id, name }) => [id, name] as const)}
@@ -131,6 +136,7 @@ export const ProviderForm = ({
             <Input
               label={`Group of role ${at + 1}`}
               hideLabel
+              className="max-sm:col-span-2"
               placeholder="everyone"
               value={group ?? ''}
               maxLength={200}

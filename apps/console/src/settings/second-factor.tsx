@@ -4,6 +4,7 @@ import { RecoveryCodes, SecondFactorSetUp } from '../account/second-factor-set-u
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import type { SecondFactor } from '../api/types.ts'
+import { useUrlDialog } from '../api/url-state.ts'
 import { Button } from '../ui/button.tsx'
 import { Card, Facts } from '../ui/card.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
@@ -12,7 +13,7 @@ import { ErrorState, SkeletonLines } from '../ui/states.tsx'
 
 /** The second factor of the user. */
 export const SecondFactorCard = () => {
-  const [settingUp, setSettingUp] = useState(false)
+  const [dialog, openDialog, closeDialog] = useUrlDialog<'second-factor'>('viewer')
   const [codes, setCodes] = useState<readonly string[]>()
   const factor = useQuery({
     queryKey: ['second-factor'],
@@ -34,7 +35,7 @@ export const SecondFactorCard = () => {
       return (
         <div className="flex flex-col items-start gap-3">
           <p className="text-muted">Anyone who learns your password can sign in as you.</p>
-          <Button look="primary" onClick={() => setSettingUp(true)}>
+          <Button look="primary" onClick={() => openDialog('second-factor')}>
             Set up a second factor
           </Button>
         </div>
@@ -48,7 +49,7 @@ export const SecondFactorCard = () => {
           ]}
         />
         <div className="flex flex-wrap gap-2">
-          <Button onClick={() => setSettingUp(true)}>Set up another phone</Button>
+          <Button onClick={() => openDialog('second-factor')}>Set up another phone</Button>
           <ConfirmButton
             label="New recovery codes"
             title="Replace the recovery codes?"
@@ -76,8 +77,8 @@ export const SecondFactorCard = () => {
   return (
     <Card title="Second factor" padded>
       {content()}
-      <Modal open={settingUp} onClose={() => setSettingUp(false)} title="Set up an authenticator app">
-        <SecondFactorSetUp onDone={() => setSettingUp(false)} />
+      <Modal open={dialog === 'second-factor'} onClose={closeDialog} title="Set up an authenticator app">
+        <SecondFactorSetUp onDone={closeDialog} />
       </Modal>
       <Modal open={codes !== undefined} onClose={() => setCodes(undefined)} title="Your new recovery codes">
         <RecoveryCodes codes={codes ?? []} onDone={() => setCodes(undefined)} />

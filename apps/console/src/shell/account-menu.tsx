@@ -1,10 +1,9 @@
 import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
 import { useAccount, useProjectId } from '../api/session.ts'
 import { Icon } from '../ui/icon.tsx'
 import { Menu, MenuItem, MenuLine } from './menu.tsx'
 import { useSignOut } from './sign-out.ts'
-import { currentTheme, setTheme } from './theme.ts'
+import { setTheme, useTheme } from './theme.ts'
 
 /** The user, the theme, and the sign-out. */
 export const AccountMenu = () => {
@@ -12,12 +11,7 @@ export const AccountMenu = () => {
   const projectId = useProjectId()
   const navigate = useNavigate()
   const signOut = useSignOut()
-  const [theme, show] = useState(currentTheme)
-  const toggle = () => {
-    const next = theme === 'dark' ? 'light' : 'dark'
-    setTheme(next)
-    show(next)
-  }
+  const theme = useTheme()
   if (!account) return null
   return (
     <Menu
@@ -45,7 +39,7 @@ export const AccountMenu = () => {
       >
         <Icon name="user" /> Account and sessions
       </MenuItem>
-      <MenuItem onClick={toggle}>
+      <MenuItem onClick={() => setTheme(theme === 'dark' ? 'light' : 'dark')}>
         <Icon name={theme === 'dark' ? 'sun' : 'moon'} /> {theme === 'dark' ? 'Light' : 'Dark'} mode
       </MenuItem>
       <MenuItem onClick={() => window.open('/docs', '_blank', 'noopener')}>

@@ -7,6 +7,9 @@ import { Icon, type IconName } from '../ui/icon.tsx'
 import { PAGES } from './navigation.ts'
 import { currentTheme, setTheme } from './theme.ts'
 
+/** The keys that open the palette, as they are called on the user's keyboard. */
+const KEYS = /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘ K' : 'Ctrl K'
+
 type Command = { label: string; icon: IconName; run: () => void }
 
 const useCommands = (): Command[] => {
@@ -102,7 +105,7 @@ export const CommandPalette = () => {
         className="mb-3 flex items-center gap-2 rounded-lg border border-line bg-page px-2.5 py-1.5 text-muted hover:border-line-strong hover:text-text"
       >
         <Icon name="search" /> Go to…
-        <kbd className="ml-auto font-sans text-[0.86rem]">Ctrl K</kbd>
+        <kbd className="ml-auto font-sans text-[0.86rem]">{KEYS}</kbd>
       </button>
       <Dialog.Root open={open} onOpenChange={setOpen}>
         <Dialog.Portal>

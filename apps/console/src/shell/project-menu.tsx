@@ -1,8 +1,8 @@
 import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useAccount, useProject } from '../api/session.ts'
+import { useUrlState } from '../api/url-state.ts'
 import { Modal } from '../ui/dialog.tsx'
 import { Form, Input } from '../ui/form.tsx'
 import { Icon } from '../ui/icon.tsx'
@@ -14,15 +14,13 @@ export const ProjectMenu = () => {
   const account = useAccount()
   const project = useProject()
   const navigate = useNavigate()
-  const [creating, setCreating] = useState(false)
+  const [search, setSearch] = useUrlState<'open'>()
+  const close = () => setSearch({ open: '' }, { replace: true })
   const goTo = (projectId: string) => void navigate({ to: '/p/$projectId', params: { projectId } })
   const create = useChange((name: string) => unwrap(api.POST('/api/projects', { body: { name } })), {
     done: 'Project created',
     quiet: true,
-    onDone: ({ id }) => {
-      setCreating(false)
-      goTo(id)
-    },
+    onDone: ({ id }) => goTo(id),
   })
   return (
     <>
@@ -51,17 +49,17 @@ export const ProjectMenu = () => {
           </MenuItem>
         ))}
         <MenuLine />
-        <MenuItem onClick={() => setCreating(true)}>
+        <MenuItem onClick={() => setSearch({ open: 'new-project' })}>
           <Icon name="plus" /> New project
         </MenuItem>
       </Menu>
-      <Modal open={creating} onClose={() => setCreating(false)} title="New project">
+      <Modal open={search.open === 'new-project'} onClose={close} title="New project">
         <Form
           submit="Create project"
           busy={create.isPending}
           error={create.error}
           names={['name']}
-          onCancel={() => setCreating(false)}
+          onCancel={close}
           onSubmit={({ name = '' }) => create.mutate(name)}
         >
           <Input label="Name" name="name" required maxLength={200} hint="For example the name of the shop." />

@@ -1,3 +1,5 @@
+import { useSyncExternalStore } from 'react'
+
 type Theme = 'light' | 'dark'
 
 export const currentTheme = (): Theme =>
@@ -9,3 +11,11 @@ export const setTheme = (theme: Theme): void => {
   localStorage.setItem('theme', theme)
   dispatchEvent(new Event('themechange'))
 }
+
+const watch = (onChange: () => void): (() => void) => {
+  addEventListener('themechange', onChange)
+  return () => removeEventListener('themechange', onChange)
+}
+
+/** The theme that is shown, which other parts of the page and the system may change. */
+export const useTheme = (): Theme => useSyncExternalStore(watch, currentTheme)

@@ -12,9 +12,9 @@ const TONES: Record<Tone, string> = {
 
 export const Badge = ({ tone = 'neutral', children }: { tone?: Tone; children: ReactNode }) => (
   <span
-    className={`inline-flex items-center rounded-md px-1.5 py-0.5 text-[0.86rem] leading-tight font-medium whitespace-nowrap ${TONES[tone]}`}
+    className={`inline-flex max-w-full items-center rounded-md px-1.5 py-0.5 text-[0.86rem] leading-tight font-medium whitespace-nowrap ${TONES[tone]}`}
   >
-    {children}
+    <span className="truncate">{children}</span>
   </span>
 )
 

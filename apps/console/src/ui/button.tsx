@@ -1,4 +1,4 @@
-import type { ButtonHTMLAttributes } from 'react'
+import type { ComponentProps } from 'react'
 import { useMay } from '../api/session.ts'
 import type { Role } from '../api/types.ts'
 import { Icon, type IconName } from './icon.tsx'
@@ -18,7 +18,7 @@ export const buttonClass = (look: Look = 'secondary', small = false): string =>
   `inline-flex shrink-0 items-center justify-center gap-1.5 rounded-lg border font-medium whitespace-nowrap transition-colors ` +
   `disabled:cursor-not-allowed disabled:opacity-50 ${small ? 'h-7 px-2 text-[0.93rem]' : 'h-9 px-3'} ${LOOKS[look]}`
 
-type Props = ButtonHTMLAttributes<HTMLButtonElement> & {
+type Props = ComponentProps<'button'> & {
   look?: Look
   small?: boolean
   icon?: IconName

@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { Icon } from './icon.tsx'
 import type { PagePath } from './page-path.ts'
+import { usePageTitle } from './page-title.ts'
 
 /** A block of a page. */
 export const Card = ({
@@ -46,27 +47,32 @@ export const PageHeader = ({
   actions?: ReactNode
   back?: { to: PagePath; params?: Record<string, string>; label: string }
   aside?: ReactNode
-}) => (
-  <header className="mb-5 flex flex-wrap items-end justify-between gap-x-6 gap-y-3">
-    <div className="min-w-0">
-      {back && (
-        <Link
-          to={back.to}
-          params={(back.params ?? true) as never}
-          className="mb-1 inline-flex items-center gap-1 rounded text-muted hover:text-text"
-        >
-          <Icon name="left" /> {back.label}
-        </Link>
-      )}
-      <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
-        <h1 className="text-[1.65rem] leading-tight font-semibold tracking-tight break-words">{title}</h1>
-        {aside}
+}) => {
+  usePageTitle(title)
+  return (
+    <header className="mb-5 flex flex-wrap items-end justify-between gap-x-6 gap-y-3">
+      <div className="min-w-0">
+        {back && (
+          <Link
+            to={back.to}
+            params={(back.params ?? true) as never}
+            className="mb-1 inline-flex items-center gap-1 rounded text-muted hover:text-text"
+          >
+            <Icon name="left" /> {back.label}
+          </Link>
+        )}
+        <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+          <h1 className="min-w-0 text-[1.65rem] leading-tight font-semibold tracking-tight break-words">
+            {title}
+          </h1>
+          {aside}
+        </div>
+        {description && <p className="mt-1 max-w-2xl text-muted">{description}</p>}
       </div>
-      {description && <p className="mt-1 max-w-2xl text-muted">{description}</p>}
-    </div>
-    {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
-  </header>
-)
+      {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+    </header>
+  )
+}
 
 /** Names and values. */
 export const Facts = ({ rows }: { rows: readonly (readonly [string, ReactNode])[] }) => (

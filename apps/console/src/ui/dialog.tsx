@@ -1,7 +1,6 @@
 import { AlertDialog } from '@base-ui/react/alert-dialog'
 import { Dialog } from '@base-ui/react/dialog'
-import type { ReactNode } from 'react'
-import { useRef, useState } from 'react'
+import { type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
 import { messageOf } from '../api/client.ts'
 import { Button } from './button.tsx'
 import { Icon } from './icon.tsx'
@@ -65,6 +64,45 @@ export const Modal = ({ open, onClose, title, description, children, as = 'modal
   )
 }
 
+/** Asks the user to confirm an action that cannot be undone. */
+export const ConfirmDialog = ({
+  open,
+  onClose,
+  title,
+  children,
+  confirm,
+  onConfirm,
+  busy = false,
+  error,
+}: {
+  open: boolean
+  onClose: () => void
+  title: string
+  children: ReactNode
+  /** The label of the button that confirms. */
+  confirm: string
+  onConfirm: () => void
+  busy?: boolean
+  error?: unknown
+}) => (
+  <AlertDialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
+    <AlertDialog.Portal>
+      <AlertDialog.Backdrop className={BACKDROP} />
+      <AlertDialog.Popup className={`${MODAL} max-w-md gap-3 overflow-y-auto p-5`}>
+        <AlertDialog.Title className="text-lg font-semibold break-words">{title}</AlertDialog.Title>
+        <AlertDialog.Description className="text-muted">{children}</AlertDialog.Description>
+        {error !== undefined && <Notice tone="danger">{messageOf(error)}</Notice>}
+        <div className="mt-2 flex flex-wrap justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="danger" busy={busy} onClick={onConfirm}>
+            {confirm}
+          </Button>
+        </div>
+      </AlertDialog.Popup>
+    </AlertDialog.Portal>
+  </AlertDialog.Root>
+)
+
 /** A button for an action that cannot be undone, which the user must confirm. */
 export const ConfirmButton = ({
   label,
@@ -82,9 +120,15 @@ export const ConfirmButton = ({
   onConfirm: () => Promise<unknown>
   small?: boolean
 }) => {
+  const button = useRef<HTMLButtonElement>(null)
   const [open, setOpen] = useState(false)
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>()
+  useFocusAfterRemoval(button, open)
+  const start = () => {
+    setError(undefined)
+    setOpen(true)
+  }
   const go = async () => {
     setBusy(true)
     try {
@@ -98,25 +142,32 @@ export const ConfirmButton = ({
   }
   return (
     <>
-      <Button look="danger" small={small} onClick={() => setOpen(true)}>
+      <Button ref={button} look="danger" small={small} onClick={start}>
         {label}
       </Button>
-      <AlertDialog.Root open={open} onOpenChange={setOpen}>
-        <AlertDialog.Portal>
-          <AlertDialog.Backdrop className={BACKDROP} />
-          <AlertDialog.Popup className={`${MODAL} max-w-md gap-3 p-5`}>
-            <AlertDialog.Title className="text-lg font-semibold">{title}</AlertDialog.Title>
-            <AlertDialog.Description className="text-muted">{children}</AlertDialog.Description>
-            {error !== undefined && <Notice tone="danger">{messageOf(error)}</Notice>}
-            <div className="mt-2 flex flex-wrap justify-end gap-2">
-              <Button onClick={() => setOpen(false)}>Cancel</Button>
-              <Button look="danger" busy={busy} onClick={() => void go()}>
-                {confirm}
-              </Button>
-            </div>
-          </AlertDialog.Popup>
-        </AlertDialog.Portal>
-      </AlertDialog.Root>
+      <ConfirmDialog
+        {...{ open, title, confirm, busy, error }}
+        onClose={() => setOpen(false)}
+        onConfirm={() => void go()}
+      >
+        {children}
+      </ConfirmDialog>
     </>
   )
+}
+
+/** Moves the focus to the table or the page when the button of a dialog has disappeared with what it acted on. */
+const useFocusAfterRemoval = (button: RefObject<HTMLElement | null>, open: boolean): void => {
+  useEffect(() => {
+    const opener = button.current
+    if (!open || !opener) return
+    const table = opener.closest<HTMLElement>('section[tabindex="0"]')
+    return () => {
+      setTimeout(() => {
+        if (opener.isConnected) return
+        const place = table?.isConnected ? table : document.getElementById('content')
+        place?.focus({ preventScroll: true })
+      })
+    }
+  }, [button, open])
 }

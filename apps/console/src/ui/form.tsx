@@ -32,6 +32,7 @@ export const Form = ({
   error,
   children,
   onCancel,
+  onEdit,
   names = [],
 }: {
   /** Receives the values of the fields by name. */
@@ -42,6 +43,8 @@ export const Form = ({
   error?: unknown
   children: ReactNode
   onCancel?: () => void
+  /** Called whenever the user changes a field. */
+  onEdit?: () => void
   /** Fields that show their own errors. */
   names?: readonly string[]
 }) => {
@@ -52,7 +55,10 @@ export const Form = ({
     <BaseForm
       // A field with an error cannot be submitted. Its error may be about another field, so any edit removes it.
       errors={edited === error ? NO_ERRORS : errors}
-      onInput={() => setEdited(error)}
+      onInput={() => {
+        setEdited(error)
+        onEdit?.()
+      }}
       onSubmit={(event) => {
         event.preventDefault()
         const entries = [...new FormData(event.currentTarget)].map(([name, value]) => [name, `${value}`])
@@ -119,6 +125,37 @@ export const Suggest = ({ options, ...props }: InputProps & { options: readonly 
         ))}
       </datalist>
     </>
+  )
+}
+
+/** A field for a whole number, which is committed whenever it is valid. While it is typed it may be empty. */
+export const IntegerInput = ({
+  value,
+  min,
+  max,
+  onCommit,
+  ...props
+}: FieldProps & {
+  value: number | undefined
+  min: number
+  max: number
+  onCommit: (value: number) => void
+}) => {
+  const [draft, setDraft] = useState<string>()
+  return (
+    <Input
+      {...props}
+      type="number"
+      min={min}
+      max={max}
+      value={draft ?? value}
+      onChange={({ target }) => {
+        setDraft(target.value)
+        const number = Number(target.value)
+        if (Number.isInteger(number) && number >= min && number <= max) onCommit(number)
+      }}
+      onBlur={() => setDraft(undefined)}
+    />
   )
 }
 

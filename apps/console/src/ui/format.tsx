@@ -1,15 +1,26 @@
 const numbers = new Intl.NumberFormat()
 const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
 const percents = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 })
+const percentages = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 3 })
 const times = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 const days = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
+const countries = new Intl.DisplayNames(undefined, { type: 'region' })
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
 
 export const formatNumber = (value: number): string => numbers.format(value)
+/** A count with its noun, such as "1 event" or "2 events". */
+export const formatCount = (count: number, one: string, many = `${one}s`): string =>
+  `${formatNumber(count)} ${count === 1 ? one : many}`
 export const formatCompact = (value: number): string => compact.format(value)
 /** A share between 0 and 1 as a percentage. */
 export const formatPercent = (share: number): string => percents.format(share)
+/** A number of percent as it was entered, such as 12.5. */
+export const formatPercentage = (percent: number): string => percentages.format(percent / 100)
+
+/** The name of a country by its ISO code, such as "Germany" for "DE". Other texts stay as they are. */
+export const formatCountry = (code: string): string =>
+  /^[A-Z]{2}$/.test(code) ? (countries.of(code) ?? code) : code
 
 /** The number of decimals of a currency: 2 for EUR, 0 for JPY, 3 for KWD, and 2 for an unknown code. */
 export const digitsOf = (currency: string): number => {
@@ -28,6 +39,18 @@ export const formatMoney = (amount: number, currency: string): string => {
     return format.format(amount / 10 ** digitsOf(currency))
   } catch {
     return `${formatNumber(amount)} ${currency}`
+  }
+}
+
+/** A short form of an amount in minor units of a currency, such as "€1.2K", for an axis. */
+export const formatCompactMoney = (amount: number, currency: string): string => {
+  try {
+    const format = new Intl.NumberFormat(undefined, {
+      ...{ style: 'currency', currency, notation: 'compact', maximumFractionDigits: 1 },
+    })
+    return format.format(amount / 10 ** digitsOf(currency))
+  } catch {
+    return `${formatCompact(amount)} ${currency}`
   }
 }
 

@@ -2,6 +2,12 @@ import { Link } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import type { PagePath } from './page-path.ts'
 
+/** Scrolls to the open tab, which may be outside of the visible area on a narrow screen. */
+export const showTab = (tab: Element | null | undefined): void => {
+  // Not returned: newer browsers answer with a promise, which React would take for a clean-up function.
+  tab?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+}
+
 /** Links between the parts of a page. */
 export const PageTabs = ({
   label,
@@ -11,10 +17,7 @@ export const PageTabs = ({
   tabs: readonly { to: PagePath; title: string; exact?: boolean }[]
 }) => {
   const nav = useRef<HTMLElement>(null)
-  // On a narrow screen the open tab may be outside of the visible area.
-  useEffect(() => {
-    nav.current?.querySelector('[aria-current=page]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
-  }, [])
+  useEffect(() => showTab(nav.current?.querySelector('[aria-current=page]')), [])
   return (
     <nav ref={nav} aria-label={label} className="mb-4 flex gap-1 overflow-x-auto border-b border-line">
       {tabs.map(({ to, title, exact = false }) => (

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'react'
 import UPlot from 'uplot'
 import { formatCompact } from './format.tsx'
+import { xRange } from './plot-range.ts'
 
 export type PlotLine = {
   label: string
@@ -90,7 +91,10 @@ export const Plot = ({ label, x, timeZone, lines, formatX, formatY, onPoint, hei
             },
           ],
           scales: {
-            x: { time: timeZone !== undefined },
+            x: {
+              time: timeZone !== undefined,
+              range: (_chart, low, high) => xRange(low ?? 0, high ?? 0, timeZone !== undefined),
+            },
             y: {
               range: (_chart, low, high) => [
                 Math.min(0, low ?? 0),

@@ -25,7 +25,7 @@ export const RenameForm = ({ name: present, save, onDone }: Props) => {
       onSubmit={(values) => rename.mutate(values)}
       onCancel={onDone}
     >
-      <Input label="Name" name="name" required maxLength={200} defaultValue={present} autoFocus />
+      <Input label="Name" name="name" required maxLength={200} defaultValue={present} />
     </Form>
   )
 }

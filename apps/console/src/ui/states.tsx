@@ -8,6 +8,13 @@ export const Skeleton = ({ className = 'h-4 w-full' }: { className?: string }) =
   <div aria-hidden="true" className={`animate-pulse rounded-md bg-subtle ${className}`} />
 )
 
+/** Shown while a block is loading. */
+export const SkeletonBlock = ({ className }: { className: string }) => (
+  <div role="status" aria-label="Loading">
+    <Skeleton className={className} />
+  </div>
+)
+
 /** Shown while a block of lines is loading. */
 export const SkeletonLines = ({ lines = 5 }: { lines?: number }) => (
   <div role="status" aria-label="Loading" className="flex flex-col gap-3 p-4">
@@ -47,7 +54,7 @@ export const EmptyState = ({
     <span className="grid size-11 place-items-center rounded-xl bg-accent-soft text-accent-text">
       <Icon name={icon} className="size-5" />
     </span>
-    <h2 className="text-lg font-semibold">{title}</h2>
+    <h2 className="max-w-full text-lg font-semibold break-words">{title}</h2>
     {children && <div className="w-full text-muted">{children}</div>}
     {action && <div className="mt-1 flex flex-wrap justify-center gap-2">{action}</div>}
   </div>

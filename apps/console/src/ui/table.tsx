@@ -29,6 +29,17 @@ type Props<T> = {
 /** The class of the link or button that opens a row. */
 export const rowLinkClass = 'rounded font-medium hover:underline'
 
+/** The class of text that is cut off where it would take the place of the other columns. */
+export const truncatedClass = 'block max-w-[45vw] truncate sm:max-w-96'
+
+/** Text or actions below the first line of a cell, for a column that is hidden where the table is narrow. */
+export const NarrowLine = ({ children }: { children: ReactNode }) => (
+  <span className="block w-full text-muted @2xl:hidden">{children}</span>
+)
+
+/** The class of long text without spaces in a cell, such as an email address, which wraps where the table is narrow. */
+export const wrappedClass = 'block min-w-20 wrap-anywhere'
+
 /** Sorting loads this many rows first. */
 const SORTED_ROWS = 500
 
@@ -79,7 +90,7 @@ export const DataTable = <T,>({ label, columns, list, keyOf, empty, onOpen }: Pr
                   aria-sort={
                     order?.title === column.title ? (order.down ? 'descending' : 'ascending') : undefined
                   }
-                  className={`${cellClass(column)} font-medium whitespace-nowrap`}
+                  className={`${cellClass(column)} align-bottom font-medium @2xl:whitespace-nowrap`}
                 >
                   {column.sort ? (
                     <button

@@ -12,7 +12,7 @@ import { Modal } from '../ui/dialog.tsx'
 import { Select } from '../ui/form.tsx'
 import { formatNumber, Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable, rowLinkClass } from '../ui/table.tsx'
+import { DataTable, NarrowLine, rowLinkClass, wrappedClass } from '../ui/table.tsx'
 import { DeliveryDrawer } from './delivery-drawer.tsx'
 import { ReplayForm } from './replay-form.tsx'
 import { ReplayProgress } from './replay-progress.tsx'
@@ -95,14 +95,20 @@ export const Deliveries = ({
             title: 'Message',
             sort: (row) => row.topic,
             cell: (row) => (
-              <button type="button" className={rowLinkClass} onClick={() => open(row)}>
-                {row.topic}
-              </button>
+              <span className={wrappedClass}>
+                <button type="button" className={rowLinkClass} onClick={() => open(row)}>
+                  {row.topic}
+                </button>
+                <NarrowLine>
+                  {row.responseStatus ?? row.error ?? 'no response'}, <Time at={row.createdAt} as="ago" />
+                </NarrowLine>
+              </span>
             ),
           },
           statusColumn,
           {
             title: 'Response',
+            wide: true,
             cell: ({ responseStatus, error }) =>
               responseStatus ?? <span className="block max-w-48 truncate text-muted">{error ?? '–'}</span>,
             sort: ({ responseStatus }) => responseStatus,
@@ -117,6 +123,7 @@ export const Deliveries = ({
           {
             title: 'When',
             align: 'right',
+            wide: true,
             cell: ({ createdAt }) => <Time at={createdAt} as="ago" />,
             sort: ({ createdAt }) => createdAt,
           },

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useParams } from '@tanstack/react-router'
+import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { Webhook } from '../api/types.ts'
-import { useUrlDialog } from '../api/url-state.ts'
+import { useNavigateFromHere, useUrlDialog } from '../api/url-state.ts'
 import { EditorsOnly } from '../settings/role-required.tsx'
 import { Status } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
@@ -24,7 +24,7 @@ const OVERLAP_SECONDS = 86_400
 /** One webhook and its deliveries. */
 export const WebhookPage = () => {
   const projectId = useProjectId()
-  const navigate = useNavigate()
+  const navigate = useNavigateFromHere()
   const mayRead = useMay('editor')
   const { id } = useParams({ strict: false }) as { id: string }
   const params = { path: { projectId, id } }
@@ -60,7 +60,7 @@ export const WebhookPage = () => {
       // Before data is read again, because this webhook no longer exists.
       await navigate({ to: '/p/$projectId/settings/webhooks', params: { projectId } })
     },
-    { done: 'Webhook deleted', quiet: true },
+    { done: 'Webhook deleted', quiet: true, deletes: true },
   )
   if (!mayRead) return <EditorsOnly />
   if (webhook.isLoadingError)

@@ -1,10 +1,10 @@
-import { Link, useNavigate } from '@tanstack/react-router'
+import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useMay, useProjectId } from '../api/session.ts'
 import type { Webhook } from '../api/types.ts'
-import { useUrlState } from '../api/url-state.ts'
+import { useNavigateFromHere, useUrlState } from '../api/url-state.ts'
 import { SettingsHeader } from '../settings/header.tsx'
 import { EditorsOnly } from '../settings/role-required.tsx'
 import { ApiCommand } from '../ui/api-command.tsx'
@@ -21,7 +21,7 @@ import { WebhookForm } from './webhook-form.tsx'
 /** The project's webhooks. */
 export const Webhooks = () => {
   const projectId = useProjectId()
-  const navigate = useNavigate()
+  const navigate = useNavigateFromHere()
   const mayRead = useMay('editor')
   const isAdmin = useMay('admin')
   const [search, setSearch] = useUrlState<'new'>()

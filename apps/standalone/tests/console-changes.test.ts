@@ -1,0 +1,303 @@
+import { type Constellation, startStandalone } from '@waymark/testing'
+import type { Browser, Page, Route } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { CHROMIUM, expectFitting, loaded, navigate, openConsole } from './console-browser.ts'
+
+describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
+  let waymark: Constellation
+  let browser: Browser
+  let page: Page
+  let project = ''
+  let failures: string[] = []
+
+  beforeAll(async () => {
+    waymark = await startStandalone()
+    const options = { reducedMotion: 'reduce', locale: 'en-GB' } as const
+    ;({ browser, page, failures, project } = await openConsole(waymark, options))
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await waymark?.stop()
+  })
+
+  const main = () => page.getByRole('main')
+  const dialog = () => page.getByRole('dialog', { name: /^(Create|Edit|Try|Sign)/ })
+  const confirmation = () => page.getByRole('alertdialog')
+  const button = (name: string) => page.getByRole('button', { name, exact: true })
+  const open = async (place: string) => {
+    await page.goto(`${project}${place}`)
+    await loaded(page)
+  }
+
+  /** Posts to a path of the project as the user of the page, and resolves to the response. */
+  const post = async <T>(path: string, body: object): Promise<T> => {
+    const url = `/api/projects/${project.split('/').at(-1)}/${path}`
+    const init = {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    }
+    return page.evaluate(
+      `fetch(${JSON.stringify(url)}, ${JSON.stringify(init)}).then((response) => response.json())`,
+    )
+  }
+
+  /** A key of a server with a scope. */
+  const keyFor = async (scope: string): Promise<string> => {
+    const { key } = await post<{ key: string }>('api-keys', { name: scope, kind: 'sec', scopes: [scope] })
+    return key
+  }
+
+  const sendAs = (key: string, path: string, body: object): Promise<Response> =>
+    waymark.request(path, {
+      method: 'POST',
+      headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+
+  const parameter = (name: string) => new URL(page.url()).searchParams.get(name)
+
+  it('takes the number that is typed after the old one was deleted', async () => {
+    for (const [place, label, typed, name, stored] of [
+      ['/explore/trends?breakdown=utm.source', 'Groups at most', '3', 'limit', '3'],
+      ['/explore/paths', 'Steps', '5', 'depth', '5'],
+      ['/explore/paths', 'Ways at most', '20', 'limit', '20'],
+      ['/explore/retention', 'Intervals after the first', '12', 'periods', '12'],
+      ['/explore/funnel?windowSeconds=3600', 'Within', '240', 'windowSeconds', '864000'],
+    ] as const) {
+      await open(place)
+      const field = page.getByLabel(label, { exact: true })
+      await field.press('End')
+      for (const _ of await field.inputValue()) await field.press('Backspace')
+      await field.pressSequentially(typed)
+      await expect.poll(() => parameter(name), { message: label }).toBe(stored)
+      await field.blur()
+      expect(await field.inputValue()).toBe(typed)
+    }
+    expect(await page.getByLabel('Unit').inputValue()).toBe('hours')
+  })
+
+  it('shows a pool as it is after a redemption was rolled back', async () => {
+    const { id } = await post<{ id: string }>('coupon-pools', {
+      ...{ name: 'Spring', kind: 'unique', size: 1, discount: { type: 'percent', value: 10 } },
+    })
+    await open(`/coupons/${id}`)
+    await page.getByText('ready', { exact: true }).waitFor()
+    const codes = page.getByRole('table', { name: 'Codes' })
+    const code = await codes.locator('code').innerText()
+    const order = { code, userId: 'user-1', orderId: 'order-1', amount: 5_000, currency: 'EUR' }
+    expect((await sendAs(await keyFor('coupons:redeem'), '/api/v1/coupons/redeem', order)).status).toBe(200)
+    await page.reload()
+    await main().getByText('1 (100%)', { exact: true }).waitFor()
+    await button('Roll back').click()
+    await confirmation().getByRole('button', { name: 'Roll back' }).click()
+    await main().getByText('0 (0%)', { exact: true }).waitFor()
+    await codes.getByText('available', { exact: true }).waitFor()
+  })
+
+  it('shows what a cart gets in the currency that it was computed in', async () => {
+    await button('Try a cart').click()
+    await dialog().getByLabel('SKU').fill('tea')
+    await dialog().getByLabel('Unit price').fill('50')
+    await dialog().getByRole('button', { name: 'Compute the discount' }).click()
+    const discount = dialog().getByRole('status').filter({ hasText: 'Discount:' })
+    await discount.getByText('€5.00').first().waitFor()
+    await dialog().getByLabel('Currency').fill('JPY')
+    expect(await discount.innerText()).toContain('€5.00')
+    await dialog().getByRole('button', { name: 'Compute the discount' }).click()
+    await discount.getByText('JP¥5').first().waitFor()
+    await page.keyboard.press('Escape')
+    await dialog().waitFor({ state: 'detached' })
+  })
+
+  it('moves the focus to the table when the button that had it has disappeared', async () => {
+    const codes = page.getByRole('table', { name: 'Codes' })
+    await codes.getByRole('button', { name: 'Revoke' }).press('Enter')
+    await confirmation().getByRole('button', { name: 'Revoke' }).press('Enter')
+    await codes.getByText('revoked', { exact: true }).waitFor()
+    const focused = () => page.evaluate("document.activeElement?.getAttribute('aria-label')")
+    await expect.poll(focused).toBe('Codes')
+  })
+
+  it('shows a preview only in its environment, and until the decision changes', async () => {
+    await post('decisions', {
+      ...{ key: 'banner', name: 'Banner', fallbackVariant: 'off' },
+      variants: [
+        { key: 'off', value: false },
+        { key: 'on', value: true },
+      ],
+      rules: [{ variant: 'on' }],
+    })
+    await open('/decisions/banner?view=preview')
+    const result = main().getByRole('status').filter({ hasText: 'Holdout' })
+    await button('Show what they get').click()
+    await result.getByText('DISABLED').first().waitFor()
+    await page.getByLabel('Environment').selectOption('staging')
+    await main().getByText('Name a person to see').waitFor()
+    await page.getByLabel('Environment').selectOption('production')
+    await result.waitFor()
+    await button('Activate').click()
+    await main().getByText('Name a person to see').waitFor()
+    await button('Show what they get').click()
+    await result.getByText('TARGETING_MATCH').first().waitFor()
+    expect(await result.innerText()).toContain(
+      'Applies, and gives on unless an earlier rule does. Condition met',
+    )
+  })
+
+  it('offers no change of an archived decision', async () => {
+    await button('Archive').click()
+    await confirmation().getByRole('button', { name: 'Archive' }).click()
+    await main().getByText('archived', { exact: true }).waitFor()
+    expect(await button('Rules and variants').count()).toBe(0)
+    await button('Schedule').click()
+    await main().getByText('No scheduled changes').waitFor()
+    expect(await button('Schedule a change').count()).toBe(0)
+    await button('History').click()
+    await page.getByRole('table', { name: 'Versions' }).getByText('current').waitFor()
+    expect(await button('Restore').count()).toBe(0)
+    await open('/decisions/banner?view=rules')
+    await main().getByRole('button', { name: 'Results', exact: true }).waitFor()
+    expect(await button('Save decision').count()).toBe(0)
+  })
+
+  it('keeps the focus in the search for people', async () => {
+    await open('/people')
+    const field = page.getByLabel('Id, email or trait')
+    await field.fill('nobody')
+    await field.press('Enter')
+    await page.getByText('No one found for nobody').waitFor()
+    expect(await page.evaluate("document.activeElement?.getAttribute('name')")).toBe('search')
+    await page.goBack()
+    await expect.poll(() => field.inputValue()).toBe('')
+  })
+
+  it('does not show an erased person again', async () => {
+    const key = await keyFor('events:write')
+    const person = { userId: 'user-2', visitorId: 'visitor-2' }
+    expect((await sendAs(key, '/api/v1/t?sync=1', { eventName: 'seen', ...person })).status).toBe(200)
+    const traits = { email: 'ben@shop.example' }
+    expect((await sendAs(key, '/api/v1/identify?sync=1', { ...person, traits })).status).toBe(200)
+    await open('/people?search=user-2')
+    await page.getByRole('table', { name: 'Found people' }).getByRole('link').click()
+    await main().getByText('ben@shop.example').first().waitFor()
+    await button('Erase').click()
+    await confirmation().getByRole('button', { name: 'Erase for good' }).click()
+    await page.getByRole('heading', { level: 1, name: 'People' }).waitFor()
+    await confirmation().waitFor({ state: 'detached' })
+    expect(await main().getByText('user-2').count()).toBe(0)
+    await page.goBack()
+    await main().getByRole('alert').waitFor()
+    expect(await main().getByText('ben@shop.example').count()).toBe(0)
+    failures = failures.filter((message) => !/status of 404/.test(message))
+  })
+
+  it('does not list an email that was just archived', async () => {
+    const { id } = await post<{ id: string }>('email-triggers', {
+      ...{ name: 'Welcome', eventName: 'seen', subject: 'Hello', html: '<p>Hello</p>' },
+    })
+    await open('/email')
+    await page.getByRole('link', { name: 'Welcome', exact: true }).click()
+    await button('Archive').click()
+    await confirmation().getByRole('button', { name: 'Archive' }).click()
+    await page.getByRole('heading', { name: 'No emails yet' }).waitFor({ timeout: 3_000 })
+    await open(`/email/${id}`)
+    await main().getByText('archived', { exact: true }).waitFor()
+    expect(await page.getByRole('button', { name: /^(Save|Send to me)$/ }).count()).toBe(0)
+  })
+
+  /** Holds the answers to requests of a method until the returned function is called. */
+  const hold = async (method: string) => {
+    const held: Route[] = []
+    const url = '**/api/projects/*/links**'
+    await page.route(url, async (route) => {
+      if (route.request().method() === method) held.push(route)
+      else await route.fallback()
+    })
+    onTestFinished(() => page.unroute(url))
+    return async () => {
+      await expect.poll(() => held.length).toBe(1)
+      const answered = page.waitForResponse((response) => response.request().method() === method)
+      await held[0]?.continue()
+      await (await answered).finished()
+      await page
+        .getByText(/^Link (saved|created)$/)
+        .first()
+        .waitFor()
+    }
+  }
+
+  it('leaves the next page as it is when a slow change ends', async () => {
+    const { id } = await post<{ id: string }>('links', { destination: 'https://shop.example/', code: 'slow' })
+    await page.goto(`${project}/links/${id}?open=edit`)
+    const saves = await hold('PATCH')
+    await dialog().getByLabel('Campaign', { exact: true }).fill('autumn')
+    await dialog().getByRole('button', { name: 'Save' }).click()
+    await page.keyboard.press('Escape')
+    await dialog().waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'Explore', exact: true }).click()
+    await page.getByLabel('Measure').selectOption('people')
+    await expect.poll(() => parameter('series')).toContain('people')
+    await saves()
+    expect(parameter('series') ?? '').toContain('people')
+  })
+
+  it('opens nothing that was created when another page is open', async () => {
+    await page.goto(`${project}/links?new=1`)
+    const saves = await hold('POST')
+    await dialog().getByLabel('Destination', { exact: true }).fill('https://shop.example/late')
+    await dialog().getByRole('button', { name: 'Create link' }).click()
+    await page.keyboard.press('Escape')
+    await dialog().waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'Coupons', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'Coupons' }).waitFor()
+    await saves()
+    await navigate(page, `${project}/people`)
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('People')
+    await page.goBack()
+    await page.getByRole('heading', { level: 1, name: 'Coupons' }).waitFor()
+  })
+
+  it('fits names that are longer than the page is wide', async () => {
+    const name = 'Long'.repeat(50)
+    const query = { series: [{ metric: 'events' }], interval: 'day' }
+    const insight = await post<{ id: string }>('insights', { name, kind: 'trends', query })
+    const dashboard = await post<{ id: string }>('dashboards', { name, insightIds: [insight.id] })
+    for (const place of [`/explore/trends?insight=${insight.id}`, `/dashboards/${dashboard.id}`]) {
+      await open(place)
+      await main().getByText(name).first().waitFor()
+      await expectFitting(page, 390)
+    }
+    await open(`/people?search=${name}`)
+    const title = page.getByRole('heading', { name: `No one found for ${name}` })
+    const { x = 0, width = 0 } = (await title.boundingBox()) ?? {}
+    expect(x + width).toBeLessThanOrEqual(390)
+  })
+
+  it('returns the focus of a dialog that is closed to the button that opened it', async () => {
+    const query = { series: [{ metric: 'events' }], interval: 'day' }
+    await post('insights', { name: 'Events', kind: 'trends', query })
+    const { id } = await post<{ id: string }>('dashboards', { name: 'Every morning', insightIds: [] })
+    for (const [place, name] of [
+      ['/dashboards', 'Create dashboard'],
+      [`/dashboards/${id}`, 'Rename'],
+      ['/explore/trends', 'Save'],
+      ['/explore/saved', 'Rename'],
+    ] as const) {
+      await open(place)
+      await main().getByRole('button', { name, exact: true }).first().press('Enter')
+      const opened = page.getByRole('dialog', { name: /^(Create|Rename|Save)/ })
+      await opened.getByLabel('Name').waitFor()
+      await expect.poll(() => page.evaluate("document.activeElement?.getAttribute('name')")).toBe('name')
+      await page.keyboard.press('Escape')
+      await opened.waitFor({ state: 'detached' })
+      await expect
+        .poll(() => page.evaluate('document.activeElement?.innerText'), { timeout: 5_000, message: place })
+        .toBe(name)
+    }
+  })
+
+  it('has had no error, refused request or violation of its policy', () => {
+    expect(failures).toEqual([])
+  })
+})
