@@ -160,6 +160,7 @@ describe('the containers of docker-compose.yml', () => {
   })
 
   it('routes the hosts of link domains to link-redirector, and all other hosts as before', () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: Compose replaces it
     expect(services.proxy?.environment).toEqual({ LINK_DOMAINS: '${WAYMARK_LINK_DOMAINS:-_}' })
     const content = readFileSync(path.join(ROOT, 'deploy/docker/link-domains.conf'), 'utf8')
     expect(content).toContain('server_name HOSTS;')
