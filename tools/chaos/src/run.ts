@@ -1,18 +1,27 @@
 import { type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 
+type Options = SpawnOptions & {
+  signal: AbortSignal
+  /** The signal that ends it; default: SIGTERM. */
+  killSignal?: NodeJS.Signals
+}
+
 /**
- * Runs a command until it has ended. When `signal` aborts, the command gets SIGTERM.
+ * Runs a command until it has ended. When `signal` aborts, the command and the processes that it started get `killSignal`.
  * @throws Error when it fails or cannot be started
  */
 export const run = async (
   command: string,
   args: readonly string[],
-  { signal, ...options }: SpawnOptions & { signal: AbortSignal },
+  { signal, killSignal = 'SIGTERM', ...options }: Options,
 ): Promise<void> => {
   signal.throwIfAborted()
-  const child = spawn(command, args, options)
-  const end = (): void => void child.kill('SIGTERM')
+  // In a process group of its own, because npm and shells do not pass every signal on.
+  const child = spawn(command, args, { ...options, detached: true })
+  const end = (): void => {
+    if (child.pid && child.exitCode === null) process.kill(-child.pid, killSignal)
+  }
   signal.addEventListener('abort', end)
   try {
     const [code] = await once(child, 'exit')
