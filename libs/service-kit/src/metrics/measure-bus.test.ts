@@ -46,8 +46,10 @@ it('starts its counters with 0, because the first value of a series is no increa
   const labels = 'group="test",topic="ingest.records.v1"'
   for (const outcome of ['done', 'drop', 'dead'])
     expect(text).toContain(`waymark_handled_records_total{${labels},outcome="${outcome}"} 0\n`)
-  for (const { name } of topics)
+  for (const { name } of topics) {
     expect(text).toContain(`waymark_publish_duration_seconds_count{topic="${name}",outcome="failed"} 0\n`)
+    expect(text).toContain(`waymark_published_records_total{topic="${name}"} 0\n`)
+  }
 })
 
 it('measures size, age and outcomes of batches, and the time of publishing', async () => {
@@ -60,9 +62,10 @@ it('measures size, age and outcomes of batches, and the time of publishing', asy
   await fake.deliver(batch)
   outcomes = [{ kind: 'done' }, { kind: 'dead', reason: 'odd' }]
   expect(await fake.deliver(batch)).toBe(outcomes)
-  await bus.publish(ingestRecords, [])
+  const records = ['a', 'b'].map((key) => ({ key, value: anIngestRecord() }))
+  await bus.publish(ingestRecords, records)
   fake.state.away = true
-  await expect(bus.publish(ingestRecords, [])).rejects.toThrow('away')
+  await expect(bus.publish(ingestRecords, records)).rejects.toThrow('away')
 
   const text = await registry.metrics()
   const labels = 'group="test",topic="ingest.records.v1"'
@@ -74,4 +77,5 @@ it('measures size, age and outcomes of batches, and the time of publishing', asy
   expect(text).toMatch(
     /waymark_publish_duration_seconds_count\{topic="ingest.records.v1",outcome="failed"\} 1\n/,
   )
+  expect(text).toContain('waymark_published_records_total{topic="ingest.records.v1"} 2\n')
 })

@@ -19,7 +19,16 @@ export const measureBus = (bus: EventBus, registry: Registry, now: () => number)
     buckets: [0.002, 0.005, 0.02, 0.1, 0.5, 1, 5],
     registers,
   })
-  for (const { name: topic } of topics) published.zero({ topic, outcome: 'failed' })
+  const publishedRecords = new Counter({
+    name: 'waymark_published_records_total',
+    help: 'Records that the bus acknowledged',
+    labelNames: ['topic'],
+    registers,
+  })
+  for (const { name: topic } of topics) {
+    published.zero({ topic, outcome: 'failed' })
+    publishedRecords.inc({ topic }, 0)
+  }
   const batches = new Histogram({
     name: 'waymark_batch_records',
     help: 'Records in one delivery to a group',
@@ -54,6 +63,7 @@ export const measureBus = (bus: EventBus, registry: Registry, now: () => number)
       try {
         await bus.publishSerialized(topic, records)
         observe({ outcome: 'done' })
+        publishedRecords.inc({ topic: topic.name }, records.length)
       } catch (error) {
         observe({ outcome: 'failed' })
         throw error
