@@ -2,6 +2,13 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
+// Below the ephemeral ports, which outgoing connections may take. Each of the test processes that run together has its own
+// part, because a port stays free until the process that it is for listens.
+const [FIRST, PARTS, PORTS] = [12_000, 8, 2_250]
+const start = FIRST + (Number(process.env.VITEST_POOL_ID ?? 0) % PARTS) * PORTS
+
+const given = new Set<number>()
+
 const isFree = async (port: number): Promise<boolean> => {
   const server = createServer().listen(port)
   try {
@@ -14,10 +21,12 @@ const isFree = async (port: number): Promise<boolean> => {
   return true
 }
 
-/** A TCP port that was free a moment ago. It lies below the ephemeral ports, which outgoing connections may take. */
+/** A TCP port that was free a moment ago, and that no other call in the test processes that run now has returned. */
 export const freePort = async (): Promise<number> => {
   for (;;) {
-    const port = randomInt(12_000, 30_000)
+    const port = start + randomInt(PORTS)
+    if (given.has(port)) continue
+    given.add(port)
     if (await isFree(port)) return port
   }
 }
