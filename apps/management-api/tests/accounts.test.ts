@@ -176,8 +176,17 @@ describe.skipIf(!services)('accounts', () => {
       const eachMs = (performance.now() - begunAt) / 3
       // A request is answered within 5 s; two passwords are checked at a time.
       const count = Math.max(8, Math.min(50, Math.floor(4_000 / eachMs)))
-      const logins = Array.from({ length: count }, () => login(account.user.email, PASSWORD))
-      const statuses = await Promise.all(logins.map(async (answer) => (await answer).status))
+      // Not by browsers, which would repeat what is answered 503.
+      const statuses = await Promise.all(
+        Array.from({ length: count }, async () => {
+          const response = await fetch(`${management.url}/api/auth/login`, {
+            method: 'POST',
+            headers: { Origin: management.url, 'Content-Type': 'application/json' },
+            body: JSON.stringify({ email: account.user.email, password: PASSWORD }),
+          })
+          return response.status
+        }),
+      )
       expect(new Set([...statuses, 503])).toEqual(new Set([200, 503]))
       // The machine may be busier than it was before.
       expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(count / 4)

@@ -8,7 +8,7 @@ describe.skipIf(!services)('a write that waits for a lock', () => {
   let owner: Browser
   let projectId: string
   beforeAll(async () => {
-    management = await startManagement()
+    management = await startManagement({ repeats503: false })
     const registered = await management.register()
     owner = registered
     projectId = registered.account.projects[0]?.id ?? ''

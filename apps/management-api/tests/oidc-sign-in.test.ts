@@ -717,7 +717,11 @@ describe.skipIf(!services)('a sign-in with a provider', () => {
     const owner = await world.owner()
     const { id } = await world.addProvider(owner, stopped)
     await stopped.stop()
-    const response = await world.call(createJar(), 'POST', '/api/auth/oidc/sign-in', { providerId: id })
+    const response = await fetch(`${world.url}/api/auth/oidc/sign-in`, {
+      method: 'POST',
+      headers: { Origin: world.url, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ providerId: id }),
+    })
     expect([response.status, await response.json()]).toEqual([
       503,
       { error: expect.stringMatching(/cannot be reached/), retryAfterSeconds: expect.any(Number) },

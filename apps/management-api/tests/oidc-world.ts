@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { AccountView, OidcProviderView, RoleMapping } from '@waymark/contracts'
 import { hashPassword } from '@waymark/domain'
-import { CLIENT_ID, CLIENT_SECRET, createJar, type Jar, type TestProvider } from '@waymark/testing'
+import {
+  CLIENT_ID,
+  CLIENT_SECRET,
+  createJar,
+  type Jar,
+  type TestProvider,
+  untilAvailable,
+} from '@waymark/testing'
 import type { ManagementOptions } from '../src/app.ts'
 import { type Management, PASSWORD, startManagement } from './start-management.ts'
 
@@ -35,11 +42,13 @@ export const startOidcWorld = async (
   const { url } = management
 
   const call = (jar: Jar, method: string, path: string, body?: unknown): Promise<Response> =>
-    jar.request(`${url}${path}`, {
-      method,
-      headers: { Origin: url, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
+    untilAvailable(() =>
+      jar.request(`${url}${path}`, {
+        method,
+        headers: { Origin: url, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      }),
+    )
   const json = async <T = { [field: string]: unknown }>(response: Promise<Response>): Promise<T> =>
     (await (await response).json()) as T
 

@@ -10,7 +10,13 @@ import {
   readConfig,
   startService,
 } from '@waymark/service-kit'
-import { createMemoryLog, createTestDatabase, type TestDatabase } from '@waymark/testing'
+import {
+  createMemoryLog,
+  createTestDatabase,
+  PATIENCE_MS,
+  type TestDatabase,
+  untilAvailable,
+} from '@waymark/testing'
 import {
   createManagementApi,
   type ManagementOptions,
@@ -50,6 +56,8 @@ type Options = {
   shortLinkBaseUrl?: string
   /** The database server, if not the shared one. */
   database?: TestDatabase
+  /** Whether browsers repeat what is answered 503. */
+  repeats503?: boolean
   /** Changes the platform before the app is created. */
   adapt?: (platform: Platform) => Platform
   /** Changes the service before it starts. */
@@ -71,6 +79,7 @@ export const startManagement = async ({
   oidc = { allowPrivateAddresses: false },
   shortLinkBaseUrl = 'http://localhost',
   database: given,
+  repeats503 = true,
   adapt = (platform) => platform,
   arrange = (service) => service,
 }: Options = {}): Promise<Management> => {
@@ -92,7 +101,7 @@ export const startManagement = async ({
       allowedSenders: ['allowed.example'],
     }),
   )
-  const http = { port: 0, metricsPort: 0, trustedProxies }
+  const http = { port: 0, metricsPort: 0, trustedProxies, deadlineMs: PATIENCE_MS }
   const { port } = await startService(service, http, platform, scope)
   const url = `http://localhost:${port}`
   const db = openDatabase({ url: database.url, poolSize: 4, applicationName: 'test', onError: () => {} })
@@ -101,16 +110,18 @@ export const startManagement = async ({
     const self: Browser = {
       cookie: '',
       request: async (method, path, body, headers = {}) => {
-        const response = await fetch(`${url}${path}`, {
-          method,
-          headers: {
-            Origin: url,
-            ...(self.cookie && { Cookie: self.cookie }),
-            ...(body !== undefined && { 'Content-Type': 'application/json' }),
-            ...headers,
-          },
-          ...(body !== undefined && { body: JSON.stringify(body) }),
-        })
+        const ask = () =>
+          fetch(`${url}${path}`, {
+            method,
+            headers: {
+              Origin: url,
+              ...(self.cookie && { Cookie: self.cookie }),
+              ...(body !== undefined && { 'Content-Type': 'application/json' }),
+              ...headers,
+            },
+            ...(body !== undefined && { body: JSON.stringify(body) }),
+          })
+        const response = await (repeats503 ? untilAvailable(ask) : ask())
         const [set] = response.headers.getSetCookie()
         if (set !== undefined) self.cookie = set.split(';', 1)[0] ?? ''
         return response
@@ -122,7 +133,7 @@ export const startManagement = async ({
   const register = async (email = `${randomUUID()}@example.com`) => {
     const one = browser()
     const body = { email, password: PASSWORD, name: 'Ada' }
-    const response = await one.request('POST', '/api/auth/register', body)
+    const response = await untilAvailable(() => one.request('POST', '/api/auth/register', body))
     if (response.status !== 201) throw new Error(`registration: ${response.status} ${await response.text()}`)
     return Object.assign(one, { account: (await response.json()) as AccountView, password: PASSWORD })
   }

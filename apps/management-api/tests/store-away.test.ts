@@ -8,7 +8,10 @@ describe.skipIf(!services)('the management API without PostgreSQL', () => {
   it('answers 503 with a retry time', async () => {
     const { container, url } = await startPostgres()
     await migrate(url)
-    const management = await startManagement({ database: { url, drop: async () => {} } })
+    const management = await startManagement({
+      database: { url, drop: async () => {} },
+      repeats503: false,
+    })
     const browser = await management.register()
     const projectId = browser.account.projects[0]?.id
     await container.stop({ timeout: 0 })

@@ -7,7 +7,7 @@ import {
   readConfig,
   startService,
 } from '@waymark/service-kit'
-import { createMemoryLog, createTestDatabase } from '@waymark/testing'
+import { createMemoryLog, createTestDatabase, PATIENCE_MS, untilAvailable } from '@waymark/testing'
 import { createManagementApi, quotasConfig } from '../src/app.ts'
 
 export type Json = { [field: string]: unknown }
@@ -42,7 +42,7 @@ export const startWorld = async (env: Record<string, string> = {}): Promise<Worl
     { databaseUrl: database.url, limits },
     { name: 'management', log, scope },
   )
-  const http = { port: 0, metricsPort: 0, trustedProxies: 0 }
+  const http = { port: 0, metricsPort: 0, trustedProxies: 0, deadlineMs: PATIENCE_MS }
   const { port } = await startService(
     createManagementApi(platform, {
       shortLinkBaseUrl: 'http://localhost',
@@ -59,11 +59,13 @@ export const startWorld = async (env: Record<string, string> = {}): Promise<Worl
   const { projectId, apiKey } = await ensureDemoProject(platform.db)
 
   const manage: World['manage'] = async (method, resource, body, headers = {}) => {
-    const response = await fetch(`http://localhost:${port}/api/projects/${projectId}/${resource}`, {
-      method,
-      headers: { 'X-API-Key': apiKey, 'Content-Type': 'application/json', ...headers },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
+    const response = await untilAvailable(() =>
+      fetch(`http://localhost:${port}/api/projects/${projectId}/${resource}`, {
+        method,
+        headers: { 'X-API-Key': apiKey, 'Content-Type': 'application/json', ...headers },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      }),
+    )
     const text = await response.text()
     return {
       status: response.status,

@@ -31,6 +31,7 @@ import {
   createTestDatabase,
   createTestRoles,
   eventually,
+  PATIENCE_MS,
   requireServices,
   services,
   type TestDatabase,
@@ -42,7 +43,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 type Json = { [field: string]: unknown }
 type Profile = { id: string; userId: string | null }
 
-const HTTP = { port: 0, metricsPort: 0, trustedProxies: 0 }
+const HTTP = { port: 0, metricsPort: 0, trustedProxies: 0, deadlineMs: PATIENCE_MS }
 
 const LAG = `
   SELECT count(*)::int AS lagging FROM (SELECT DISTINCT consumer_group, topic FROM bus.log_offsets) read

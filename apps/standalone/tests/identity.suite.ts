@@ -1,5 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto'
-import { type Constellation, eventually } from '@waymark/testing'
+import { type Constellation, eventually, untilAvailable } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 type Json = { [field: string]: unknown }
@@ -25,11 +25,13 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
   afterAll(() => waymark?.stop())
 
   const call = async (method: string, path: string, body?: unknown, headers = {}): Promise<Reply> => {
-    const response = await waymark.request(path, {
-      method,
-      headers: { 'Content-Type': 'application/json', ...headers },
-      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    })
+    const response = await untilAvailable(() =>
+      waymark.request(path, {
+        method,
+        headers: { 'Content-Type': 'application/json', ...headers },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      }),
+    )
     return { status: response.status, body: (await response.json()) as Json }
   }
   const identify = (visitorId: string, userId: string, traits?: Json, query = '') =>

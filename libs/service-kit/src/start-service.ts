@@ -29,12 +29,14 @@ export const combineServices = (services: readonly Service[]): Required<Service>
 
 /**
  * Starts the consumers and loops of a service, and then its HTTP server. They stop in reverse order when the scope ends.
+ * `http.deadlineMs` overrides the deadline of every operation, in ms.
  * @returns the ports; `metricsPort` is 0 when the port for metrics could not be opened
  * @throws when the port for requests is taken
  */
 export const startService = async (
   { routes = [], hostRoutes, consumers = [], loops = [] }: Service,
-  http: Omit<HttpConfig, 'drainMs' | 'host'> & Partial<Pick<HttpConfig, 'drainMs' | 'host'>>,
+  http: Omit<HttpConfig, 'drainMs' | 'host'> &
+    Partial<Pick<HttpConfig, 'drainMs' | 'host'>> & { deadlineMs?: number },
   { log, metrics, tracer }: Pick<Platform, 'log' | 'metrics' | 'tracer'>,
   scope: Scope,
 ): Promise<{ port: number; metricsPort: number }> => {
@@ -56,6 +58,7 @@ export const startService = async (
     log,
     metrics,
     tracer,
+    ...(http.deadlineMs !== undefined && { deadlineMs: http.deadlineMs }),
   })
   const server = await listen(app, http.port, http.host)
   scope.onStop('http', () => {

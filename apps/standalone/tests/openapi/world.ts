@@ -23,7 +23,9 @@ import {
   createMemoryLog,
   createTestDatabase,
   eventually,
+  PATIENCE_MS,
   startTcpProxy,
+  untilAvailable,
 } from '@waymark/testing'
 import { webhookConfig } from '@waymark/webhook-dispatcher'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -176,7 +178,7 @@ export const startWorld = async (limit: number): Promise<World> => {
     webhooks: readConfig(webhookConfig, {}),
   }
   const service = createAllServices(platform, options, scope)
-  const http = { port: 0, metricsPort: 0, trustedProxies: 0 }
+  const http = { port: 0, metricsPort: 0, trustedProxies: 0, deadlineMs: PATIENCE_MS }
   const { port } = await startService(service, http, platform, scope)
   const { projectId, apiKey } = await ensureDemoProject(platform.db)
   const { prisma } = platform.db
@@ -238,21 +240,24 @@ export const startWorld = async (limit: number): Promise<World> => {
   }
 
   let letters = 0
+  let away = false
   const call = async (operation: Operation, options: Call = {}): Promise<Answer> => {
     const { params = {}, query = {}, headers = {}, body, key = apiKey } = options
     const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) =>
       encodeURIComponent(params[name] ?? (name === 'projectId' ? projectId : crypto.randomUUID())),
     )
-    const response = await fetch(`http://localhost:${port}${path}?${new URLSearchParams(query)}`, {
-      method: operation.method.toUpperCase(),
-      redirect: 'manual',
-      headers: {
-        ...(key !== null && { 'X-API-Key': key }),
-        ...(body !== undefined && { 'Content-Type': 'application/json' }),
-        ...headers,
-      },
-      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    })
+    const ask = () =>
+      fetch(`http://localhost:${port}${path}?${new URLSearchParams(query)}`, {
+        method: operation.method.toUpperCase(),
+        redirect: 'manual',
+        headers: {
+          ...(key !== null && { 'X-API-Key': key }),
+          ...(body !== undefined && { 'Content-Type': 'application/json' }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      })
+    const response = await (away ? ask() : untilAvailable(ask))
     const text = await bodyOf(response)
     const json = response.headers.get('Content-Type')?.startsWith('application/json')
     const answer = {
@@ -341,9 +346,11 @@ export const startWorld = async (limit: number): Promise<World> => {
     },
     withoutDatabase: async (work) => {
       await proxy.cut()
+      away = true
       try {
         return await work()
       } finally {
+        away = false
         await proxy.restore()
       }
     },
