@@ -1,5 +1,5 @@
 import { clickTimeOf, parseClickId } from '@waymark/domain'
-import { eventually, services } from '@waymark/testing'
+import { eventually, services, withinOneDay } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import {
   addLink,
@@ -79,6 +79,7 @@ describe.skipIf(!services)('GET /s/{code}', () => {
   })
 
   it('flags bots and prefetches without counting them; a person counts once a day', async () => {
+    await withinOneDay()
     const { id, code } = await addLink(world)
     const visit = (headers: Record<string, string>) => here.get(`/s/${code}`, { headers })
     await visit({ 'User-Agent': BOT })
@@ -201,7 +202,7 @@ describe.skipIf(!services)('GET /s/{code}', () => {
     const code = `late-${Date.now()}`
     expect((await here.get(`/s/${code}`)).status).toBe(404)
     await addLink(world, { code })
-    await eventually('it is found', async () => (await here.get(`/s/${code}`)).status === 302, 5_000)
+    await eventually('it is found', async () => (await here.get(`/s/${code}`)).status === 302)
   })
 
   it('appends no click id if the project disables it, and stores the click anyway', async () => {
@@ -215,14 +216,12 @@ describe.skipIf(!services)('GET /s/{code}', () => {
     await eventually(
       'the destination stays as it is',
       async () => locationOf(await here.get(`/s/${code}`)).search === '',
-      5_000,
     )
     await eventually('the clicks are stored', async () => (await clicksOf(id)).length > 0)
     await set({})
     await eventually(
       'it is appended again',
       async () => locationOf(await here.get(`/s/${code}`)).search !== '',
-      5_000,
     )
   })
 
@@ -274,7 +273,7 @@ describe.skipIf(!services)('GET /s/{code}', () => {
       await world.db.prisma.linkCount.findUniqueOrThrow({ where: { linkId: id } })
       const later = await startRedirector({ ...world, prefix: world.prefix })
       try {
-        await eventually('it refuses too', async () => (await visit(later, code)).status === 410, 5_000)
+        await eventually('it refuses too', async () => (await visit(later, code)).status === 410)
       } finally {
         await later.stop()
       }
@@ -285,7 +284,7 @@ describe.skipIf(!services)('GET /s/{code}', () => {
       expect((await visit(here, code)).status).toBe(302)
       expect((await visit(here, code)).status).toBe(410)
       await changeLink(world, id, 'click_limit = 2')
-      await eventually('there is one more', async () => (await visit(here, code, BOT)).status === 302, 5_000)
+      await eventually('there is one more', async () => (await visit(here, code, BOT)).status === 302)
       expect((await visit(here, code)).status).toBe(302)
       expect((await visit(here, code)).status).toBe(410)
     })

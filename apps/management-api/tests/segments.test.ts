@@ -9,7 +9,7 @@ import {
   findPeople,
   resolveProfiles,
 } from '@waymark/pipeline'
-import { anEnrichedEvent, services } from '@waymark/testing'
+import { anEnrichedEvent, services, withinOneDay } from '@waymark/testing'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Json, startWorld, type World } from './world.ts'
@@ -182,6 +182,7 @@ describe.skipIf(!services)('segments', () => {
   })
 
   it('of the preview have the people for whom decisions evaluate the condition as true', async () => {
+    await withinOneDay()
     const { db, analytics, projectConfigs, configChanges } = world.platform
     const { projectId } = world
     const names = ['order', 'view']

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { generateCode } from '@waymark/domain'
-import { type Constellation, eventually } from '@waymark/testing'
+import { type Constellation, eventually, withinOneDay } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createClient, type Json } from './client.ts'
 
@@ -24,6 +24,12 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
     const created = await manage('POST', 'links', { destination: 'https://shop.example/', ...body })
     expect(created).toMatchObject({ status: 201 })
     return created.body as Link
+  }
+  /** A code that is not found by the beginning of any of the words. */
+  const codeUnlike = (words: string[]): string => {
+    const code = generateCode()
+    const start = code.slice(0, 4).toLowerCase()
+    return words.some((word) => word.startsWith(start)) ? codeUnlike(words) : code
   }
   const list = async (query: string): Promise<Link[]> =>
     (await manage('GET', `links?${query}`)).body.data as Link[]
@@ -130,7 +136,7 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
     it('lists and searches, page by page', async () => {
       const mark = randomUUID().slice(0, 8)
       const campaign = `campaign-${mark}`
-      const code = generateCode()
+      const code = codeUnlike(['campaign', 'order', 'https', 'garden', 'shop', 'example', 'tulips', mark])
       const start = code.slice(0, 4).toLowerCase()
       const made = [
         await create({ campaign, code }),
@@ -330,6 +336,7 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
     })
 
     it('counts clicks, visitors, devices and referrers', async () => {
+      await withinOneDay()
       const link = await create({})
       for (const referrer of ['https://a.example/x', 'https://a.example/y', 'https://b.example/']) {
         await waymark.request(`/s/${link.code}`, {

@@ -10,7 +10,8 @@ import { createEventWriter } from '../src/events/event-writer.ts'
 import { createRetention, type RetentionDeps } from '../src/retention/remove-old-events.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
-const today = Math.floor(Date.now() / DAY_MS) * DAY_MS
+const startedAt = Date.now()
+const today = Math.floor(startedAt / DAY_MS) * DAY_MS
 const at = (ms: number): string => new Date(ms).toISOString()
 const never = new AbortController().signal
 
@@ -64,7 +65,7 @@ describe.skipIf(!services)('the retention of projects', () => {
     )
   const remove = (deps: Partial<RetentionDeps> = {}, signal = never) =>
     createRetention({
-      ...{ db, analytics, archivedUntil: async () => undefined, now: Date.now, batchEvents: 3 },
+      ...{ db, analytics, archivedUntil: async () => undefined, now: () => startedAt, batchEvents: 3 },
       ...deps,
     })(signal)
   /** Makes the next removal of all projects due. */
