@@ -53,6 +53,7 @@ export const describeAnalytics = (start: () => Promise<Constellation>): void => 
     await track('c', order, '2025-03-29T12:20:00Z', { total: 1000, currency: 'USD' })
     await soon('all events are counted', async () => {
       expect(await trend({ eventName: view, metric: 'events' })).toMatchObject([{ total: 5 }])
+      expect(await trend({ eventName: cart, metric: 'events' })).toMatchObject([{ total: 2 }])
       expect(await trend({ eventName: order, metric: 'conversions' })).toMatchObject([{ total: 2 }])
     })
   })

@@ -10,12 +10,24 @@ beforeAll(async () => {
 })
 afterAll(() => waymark?.stop())
 
-/** The server and its connections, each of which can be frozen separately. */
-const postgresProcesses = async (): Promise<number[]> => {
+const postmasterPid = async (): Promise<number> => {
   const pidFile = path.join(path.dirname(waymark.mailDir), 'postgres/data/postmaster.pid')
-  const postmaster = Number.parseInt(await readFile(pidFile, 'utf8'), 10)
+  return Number.parseInt(await readFile(pidFile, 'utf8'), 10)
+}
+/** Freezes the server, which then starts no other connection, and each of its connections. Returns what undoes it. */
+const freezePostgres = async (): Promise<() => void> => {
+  const frozen: number[] = []
+  const freeze = (pid: number): void => {
+    process.kill(pid, 'SIGSTOP')
+    frozen.push(pid)
+  }
+  const postmaster = await postmasterPid()
+  freeze(postmaster)
   const children = await readFile(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8')
-  return [postmaster, ...children.trim().split(' ').map(Number)]
+  for (const pid of children.trim().split(' ').map(Number)) freeze(pid)
+  return () => {
+    for (const pid of frozen.splice(0)) process.kill(pid, 'SIGCONT')
+  }
 }
 
 const send = (body: object, resource: string): Promise<Response> =>
@@ -35,12 +47,8 @@ it('answers 503 QUEUE_UNAVAILABLE to conversions while PostgreSQL is frozen, and
   expect(created.status).toBe(201)
   await eventually('an order is stored', async () => (await sendOrder(0, '?sync=1')).status === 200)
 
-  const frozen = await postgresProcesses()
-  const thaw = () => {
-    for (const pid of frozen.splice(0)) process.kill(pid, 'SIGCONT')
-  }
+  const thaw = await freezePostgres()
   onTestFinished(thaw)
-  for (const pid of frozen) process.kill(pid, 'SIGSTOP')
   const answers: { status: number; body: unknown }[] = []
   // Long enough for several retries of the queue, and for requests at any moment of a retry.
   const until = performance.now() + 12_000
@@ -60,7 +68,7 @@ it('answers 503 QUEUE_UNAVAILABLE to conversions while PostgreSQL is frozen, and
 })
 
 it('restarts a killed PostgreSQL, and answers 503 until then', async () => {
-  const [postmaster = 0] = await postgresProcesses()
+  const postmaster = await postmasterPid()
   process.kill(postmaster, 'SIGKILL')
   const answers: number[] = []
   await eventually('an order is stored again', async () => {
@@ -69,5 +77,5 @@ it('restarts a killed PostgreSQL, and answers 503 until then', async () => {
     return status === 200
   })
   for (const status of answers.slice(0, -1)) expect(status).toBe(503)
-  expect((await postgresProcesses())[0]).not.toBe(postmaster)
+  expect(await postmasterPid()).not.toBe(postmaster)
 })

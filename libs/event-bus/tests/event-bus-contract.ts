@@ -25,6 +25,8 @@ export const numbered: Topic<Numbered> = {
 }
 
 const record = (person: string, n: number) => ({ key: person, value: { n, person } })
+/** Without repeats: delivery is at least once, and a group that rejoins gets uncommitted records again. */
+const distinct = (numbers: readonly number[]) => [...new Set(numbers)]
 const range = (count: number) => Array.from({ length: count }, (_, n) => n)
 
 /** The contract of an event bus, asserted on one adapter. */
@@ -111,8 +113,9 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
 
     const again: Numbered[] = []
     await collect(await openBus(harness), 'group', again)
-    await eventually('the others come again', () => again.length >= 2)
-    expect(again.map(({ n }) => n)).toEqual([2, 3])
+    const numbers = () => distinct(again.map(({ n }) => n))
+    await eventually('the others come again', () => numbers().length >= 2)
+    expect(numbers()).toEqual([2, 3])
   })
 
   it('counts the records that each group has yet to process', async () => {
@@ -161,8 +164,8 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
       numbered,
       range(5).map((n) => record('ann', n)),
     )
-    await eventually('all arrive', () => seen.length >= 5)
-    expect(seen).toEqual(range(5))
+    await eventually('all arrive', () => distinct(seen).length >= 5)
+    expect(distinct(seen)).toEqual(range(5))
   })
 
   it('writes dead letters for records that cannot be read or stored, and continues', async () => {
@@ -197,9 +200,9 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
       },
     })
 
-    await eventually('four dead letters', () => letters.length >= 4)
-    await eventually('the rest is handled', () => seen.length >= 7)
-    expect(seen).toEqual([0, 1, 2, 4, 5, 6, 7])
+    await eventually('four dead letters', () => new Set(letters.map(({ reason }) => reason)).size >= 4)
+    await eventually('the rest is handled', () => distinct(seen).length >= 7)
+    expect(distinct(seen)).toEqual([0, 1, 2, 4, 5, 6, 7])
     expect(new Set(letters.map(({ reason }) => reason))).toEqual(
       new Set([
         'is not JSON',
@@ -272,7 +275,6 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
     const released = new Promise<void>((resolve) => {
       release = resolve
     })
-    // Distinct ones: delivery is at least once, and a group that rejoins gets uncommitted records again.
     const handled = new Set<number>()
     await consume(bus, {
       group: 'group',

@@ -77,12 +77,15 @@ export const profileOf = async (
   return ((await response.json()) as { data: Profile[] }).data[0]
 }
 
-/** Fails unless the three ids of some people of a run are one person each, with the traits of all calls. */
+/** Waits until the three ids of some people of a run are one person each, with the traits of all calls. */
 export const expectMerged = async (waymark: Constellation, run: string): Promise<void> => {
   for (const n of [0, 1, CALLS / 2, CALLS - 1]) {
-    const profile = await profileOf(waymark, 'userId', `${run}-user-${n}`)
-    expect(profile?.traits).toEqual({ n, 'groups.acme': { run, n } })
-    for (const visitor of [`${run}-visitor-${n}`, `${run}-previous-${n}`])
-      expect((await profileOf(waymark, 'visitorId', visitor))?.id).toBe(profile?.id)
+    await eventually('they are one person', async () => {
+      const profile = await profileOf(waymark, 'userId', `${run}-user-${n}`)
+      expect(profile?.traits).toEqual({ n, 'groups.acme': { run, n } })
+      for (const visitor of [`${run}-visitor-${n}`, `${run}-previous-${n}`])
+        expect((await profileOf(waymark, 'visitorId', visitor))?.id).toBe(profile?.id)
+      return true
+    })
   }
 }
