@@ -48,7 +48,7 @@ describe.skipIf(!services)('scheduled changes of a decision', () => {
 
   it('are made at their time, and show in the history who scheduled them', async () => {
     const key = await create()
-    const at = new Date(Date.now() + 1_500).toISOString()
+    const at = new Date(Date.now() + 10_000).toISOString()
     const { id, scheduledBy } = await scheduled(key, { status: 'active', holdout: 5 }, at)
     expect(await read(key)).toMatchObject({ version: 1, status: 'draft' })
     const [applied] = await eventually('it is applied', async () => {

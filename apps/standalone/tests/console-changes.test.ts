@@ -200,7 +200,7 @@ describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
     await page.getByRole('link', { name: 'Welcome', exact: true }).click()
     await button('Archive').click()
     await confirmation().getByRole('button', { name: 'Archive' }).click()
-    await page.getByRole('heading', { name: 'No emails yet' }).waitFor({ timeout: 3_000 })
+    await page.getByRole('heading', { name: 'No emails yet' }).waitFor()
     await open(`/email/${id}`)
     await main().getByText('archived', { exact: true }).waitFor()
     expect(await page.getByRole('button', { name: /^(Save|Send to me)$/ }).count()).toBe(0)
@@ -292,7 +292,7 @@ describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
       await page.keyboard.press('Escape')
       await opened.waitFor({ state: 'detached' })
       await expect
-        .poll(() => page.evaluate('document.activeElement?.innerText'), { timeout: 5_000, message: place })
+        .poll(() => page.evaluate('document.activeElement?.innerText'), { message: place })
         .toBe(name)
     }
   })

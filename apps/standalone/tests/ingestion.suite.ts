@@ -303,13 +303,13 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
       ])
       return gateway.status === 401 && management.status === 401
     })
-    const expiresAt = new Date(Date.now() + 5_000).toISOString()
-    const { key: brief } = await createKey({ expiresAt })
+    const briefMs = 10_000
+    const { key: brief } = await createKey({ expiresAt: new Date(Date.now() + briefMs).toISOString() })
     expect((await track([{ eventName: 'e' }], brief)).status).toBe(202)
     await eventually(
       'it expires',
       async () => (await track([{ eventName: 'e' }], brief)).status === 401,
-      10_000,
+      briefMs + 5_000,
     )
   })
 

@@ -158,7 +158,8 @@ const ask = async (
 describe.skipIf(!services).each(SERVICES)('a rolling update of $app behind a proxy', (asked) => {
   const { app, status } = asked
 
-  it('fails no request', async () => {
+  // It starts four replicas and a proxy, and takes a third of this on two shared processors.
+  it('fails no request', { timeout: 420_000 }, async () => {
     const { database, apiKey, nextCall, env } = await prepare(asked)
     onTestFinished(() => database.drop())
     const proxyPort = await freePort()

@@ -330,15 +330,16 @@ describe.skipIf(!services)('sending to webhooks', () => {
     const stopping = new AbortController()
     const startedAt = performance.now()
     const running = harness.openSender({ timeoutMs: 1_000 }).run(stopping.signal)
-    await eventually('the healthy one has got everything', () => healthy.received.length === 500)
+    // A busy machine may answer one later than the sender waits, which then sends it again.
+    await eventually('the healthy one has got everything', () => new Set(healthy.ids()).size === 500)
     const ms = performance.now() - startedAt
     await eventually('the dead one is blocked', async () => (await harness.webhook(dead.id))?.blocked_until)
+    await eventually('all of the healthy one is delivered', () => isDone(healthy.id))
     stopping.abort()
     await running
     // The waiting deliveries of the dead one would take hours.
     expect(ms).toBeLessThan(30_000)
     expect(dead.received.length).toBeLessThanOrEqual(8)
-    expect(await isDone(healthy.id)).toBe(true)
   })
 
   it('delays no project because of others whose endpoints are slow but answer', async () => {

@@ -15,11 +15,11 @@ const send = createSendDeliveries({
     leaseMs: 60_000,
     firstBlockMs: 60_000,
     longestBlockMs: 60_000,
-    pauseAfterMs: 60_000,
+    pauseAfterMs: 600_000,
   }),
   post: createHttpPost({ allowPrivateAddresses: true, timeoutMs: 10_000 }).post,
   maxInFlight: 100,
-  retry: { firstMs: 100, longestMs: 100, giveUpAfterMs: 60_000 },
+  retry: { firstMs: 100, longestMs: 100, giveUpAfterMs: 600_000 },
   log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
   now: Date.now,
 })

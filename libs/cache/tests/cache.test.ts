@@ -44,7 +44,9 @@ describe('the cache in memory', () => describeCache(() => createMemoryCache()))
 
 describe.skipIf(!services)('the cache in Redis', () => {
   const keyPrefix = `t${randomBytes(6).toString('hex')}:`
-  describeCache(() => createRedisCache({ url: requireServices().redisUrl, keyPrefix }, createMemoryLog()))
+  // A busy machine stops for longer than the default timeout.
+  const options = () => ({ url: requireServices().redisUrl, keyPrefix, commandTimeoutMs: 10_000 })
+  describeCache(() => createRedisCache(options(), createMemoryLog()))
 })
 
 describe('the cache in Redis during an outage', () => {

@@ -35,7 +35,9 @@ describe('marks in memory', () => describeMarks(() => createMemoryMarks()))
 
 describe.skipIf(!services)('marks in Redis', () => {
   const keyPrefix = `t${randomBytes(6).toString('hex')}:`
-  describeMarks(() => createRedisMarks({ url: requireServices().redisUrl, keyPrefix }, createMemoryLog()))
+  // A busy machine stops for longer than the default timeout.
+  const options = () => ({ url: requireServices().redisUrl, keyPrefix, commandTimeoutMs: 10_000 })
+  describeMarks(() => createRedisMarks(options(), createMemoryLog()))
 
   it('follow as soon as Redis recovers from a hang', async () => {
     const url = new URL(requireServices().redisUrl)

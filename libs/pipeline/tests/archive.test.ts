@@ -384,7 +384,7 @@ describe.skipIf(!services)('the archive', () => {
         `DELETE FROM ingest.archive_queue WHERE event_key = (SELECT min(event_key::text)::uuid FROM ingest.archive_queue)`,
       )
       await db.pool.query('TRUNCATE ingest.retention_runs')
-      const ending = AbortSignal.timeout(20_000)
+      const ending = AbortSignal.timeout(60_000)
       await createRetention({
         ...{ db, analytics: { removeOldestDay: async () => false }, now: Date.now },
         ...{ archivedUntil: async () => undefined, batchEvents: 3 },
