@@ -238,7 +238,6 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
     await eventually(
       'the key and the decision are known',
       async () => (await stagingReason())[0] === 'treatment',
-      5_000,
     )
     expect(await one(key, { visitorId: 'v' })).toMatchObject({ variant: 'control' })
     const flag = () => inStaging(`/ofrep/v1/evaluate/flags/${key}`, { context: { targetingKey: 'v' } })

@@ -131,7 +131,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     const counted = async () =>
       (await manage('GET', `stats?metric=warnings&eventName=${name}&groupBy=name`)).body.series as Json[]
     const probe = wrong()
-    await within5s(
+    await eventually(
       'the definition is known',
       async () => (await trackSync([probe], enforcing)).status === 422,
     )
@@ -159,9 +159,12 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     const unknown = { eventName: `unknown-${randomUUID()}`, visitorId: 'v' }
     const set = (ingestValidation: Json) => manage('PATCH', 'settings', { ingestValidation })
     expect((await set({ mode: 'enforce', rejectUnknownEvents: true })).status).toBe(200)
-    await within5s('unknown events are refused', async () => (await trackSync([unknown], key)).status === 422)
+    await eventually(
+      'unknown events are refused',
+      async () => (await trackSync([unknown], key)).status === 422,
+    )
     await set({ mode: 'enforce' })
-    const warned = await within5s('they are let pass again', async () => {
+    const warned = await eventually('they are let pass again', async () => {
       const reply = await trackSync([unknown], key)
       return reply.status === 200 && reply
     })
@@ -174,7 +177,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     const { key } = await createKey({ validationMode: 'enforce' })
     const eventId = randomUUID()
     const event = { eventName: name, visitorId: 'v', eventId, properties: { total: 'much' } }
-    await within5s('the event is refused', async () => (await trackSync([event], key)).status === 422)
+    await eventually('the event is refused', async () => (await trackSync([event], key)).status === 422)
     const rejected = await eventually('it is in quarantine', async () => {
       const { data } = (await manage('GET', 'rejected-events')).body as {
         data: { id: string; eventId: string }[]
@@ -185,7 +188,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     expect(
       (await manage('PATCH', `event-definitions/${id}`, { schema: { type: 'object' } })).body.version,
     ).toBe(2)
-    await within5s('it can be replayed', async () => {
+    await eventually('it can be replayed', async () => {
       return (await manage('POST', `rejected-events/${rejected.id}/replay`, {})).status === 202
     })
     await eventually('it is stored', () => stored(eventId))
@@ -217,7 +220,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     expect(count).toMatchObject({ status: 201, body: { amountProperty: null, currencyProperty: null } })
     const properties = { total: 4990, currency: 'eur' }
     const probe = () => trackSync([{ eventName, eventId: randomUUID(), visitorId: 'v', properties }])
-    await within5s('the selector is known', async () => (await probe()).body.queued === 1)
+    await eventually('the selector is known', async () => (await probe()).body.queued === 1)
     const without = await trackSync([{ eventName, visitorId: 'v', properties: { total: 4990 } }])
     const [{ errors: warnings } = { errors: [] }] = without.body.errors as { errors: Json[] }[]
     expect(warnings).toContainEqual(
@@ -237,7 +240,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     const eventId = randomUUID()
     const order = { eventName, visitorId: 'v', eventId, properties: { total: 4990, currency: 'eur' } }
     const probe = () => trackSync([{ ...order, eventId: randomUUID() }])
-    await within5s('the selector is known', async () => (await probe()).body.queued === 1)
+    await eventually('the selector is known', async () => (await probe()).body.queued === 1)
     await Promise.all([track([order]), track([order, order]), trackSync([order])])
     await track([{ ...order, eventId: `${eventId}-free`, properties: { total: 0 } }])
 
@@ -266,7 +269,7 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     const past = { eventName: 'past', visitorId: 'v', clientTimestamp: '2014-01-01T00:00:00Z' }
     expect((await backfill(events(1_000, past))).body).toMatchObject({ accepted: 1_000, processed: true })
     expect((await backfill(events(1_001, past))).status).toBe(400)
-    const refused = await within5s('the selector is known', async () => {
+    const refused = await eventually('the selector is known', async () => {
       const reply = await backfill([past, { eventName }, { eventName, eventId: 'has-one' }, { eventName }])
       return reply.status === 400 && reply
     })
