@@ -421,12 +421,13 @@ export const describeSegment = (start: () => Promise<Constellation>): void => {
     batch.push(after)
     expect(batch.length).toBeGreaterThan(5_000)
     // A busy machine may need several tries, each of which repeats nothing that another one has stored.
-    await eventually('it is accepted', async () => {
+    const accept = async (): Promise<boolean> => {
       const response = await send('/v1/batch', { batch })
       if (response.status === 200) return true
       expect([response.status, Number(response.headers.get('Retry-After')) > 0]).toEqual([503, true])
       return false
-    })
+    }
+    await eventually('it is accepted', accept, 150_000)
     const profile = await profileOf('userId', `${after.userId}`)
     expect(profile).toMatchObject({ traits: { n: batch.length - 2 } })
     expect(await stored(after.messageId)).toMatchObject({ profileId: profile?.id })
