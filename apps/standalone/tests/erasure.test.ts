@@ -229,11 +229,14 @@ describe.skipIf(!services)('erasing a person', () => {
     const discount = { type: 'percent', value: 20 }
     const pool = await created('coupon-pools', { name: 'Shared', discount, ...shared })
     const unique = await created('coupon-pools', { name: 'Unique', discount, kind: 'unique' })
-    await fetch(`${base}/api/projects/${projectId}/coupon-pools/${unique.id}/import`, {
-      method: 'POST',
-      headers: { 'X-API-Key': apiKey, 'Content-Type': 'text/csv' },
-      body: 'ALPHA-1\nBETA-1\n',
-    })
+    const imported = await untilAvailable(() =>
+      fetch(`${base}/api/projects/${projectId}/coupon-pools/${unique.id}/import`, {
+        method: 'POST',
+        headers: { 'X-API-Key': apiKey, 'Content-Type': 'text/csv' },
+        body: 'ALPHA-1\nBETA-1\n',
+      }),
+    )
+    expect(imported.status).toBe(200)
     const decision = await created('decisions', {
       key: `d-${randomUUID()}`,
       status: 'active',
@@ -348,10 +351,12 @@ describe.skipIf(!services)('erasing a person', () => {
       (await deliveries(trigger.id)).some(({ recipient, status }) => recipient && status === 'sent'),
     )
     await manage('POST', 'suppressions', { address: `${mark}@b.example` })
-    const clicked = await fetch(`${base}/s/${link.code}`, {
-      redirect: 'manual',
-      headers: { 'User-Agent': `Mozilla/5.0 ${mark}` },
-    })
+    const clicked = await untilAvailable(() =>
+      fetch(`${base}/s/${link.code}`, {
+        redirect: 'manual',
+        headers: { 'User-Agent': `Mozilla/5.0 ${mark}` },
+      }),
+    )
     const url = clicked.headers.get('Location')
     await track([{ eventName: 'seen', visitorId: laptop, eventId: `${mark}-clicked`, properties: { url } }])
     // Attributed to the click.
