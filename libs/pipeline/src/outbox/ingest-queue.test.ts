@@ -62,3 +62,47 @@ it('rejects an event at its deadline, and not before, when neither bus nor spool
 it('rejects before the deadline of the request', () => {
   expect(BEFORE_MS + Math.max(BUS_DEADLINE_MS, ENQUEUE_DEADLINE_MS)).toBeLessThan(REQUEST_DEADLINE_MS)
 })
+
+it('lets one request at a time wait for a database that hangs with a backlog in the spool', async () => {
+  const backlog = { newest: '1', spooled: '1', waited_ms: 60_000 }
+  let hangs = true
+  let spooled = 0
+  const queue = createIngestQueue({
+    bus: {
+      ...publishing(async () => {}),
+      subscribe: () => ({ start: async () => {}, stop: async () => {} }),
+      readLag: async () => [],
+      close: async () => {},
+    },
+    db: {
+      pool: { query: async () => ({ rows: [backlog] }) } as unknown as Database['pool'],
+      transaction: (async () => {
+        if (hangs) await never()
+        spooled += 1
+      }) as Database['transaction'],
+    },
+    log: createMemoryLog(),
+    now: () => Date.now(),
+  })
+  await queue.watchSpool()
+  const settledAtOnce = async (): Promise<number> => {
+    let settled = 0
+    for (let n = 0; n < 5; n++) void queue.enqueue(ingestRecords, records).then(() => (settled += 1))
+    await vi.advanceTimersByTimeAsync(10)
+    return settled
+  }
+  // Nobody knows yet that it hangs.
+  expect(await settledAtOnce()).toBe(0)
+  await vi.advanceTimersByTimeAsync(3_500)
+  for (let pause = 0; pause < 3; pause++) {
+    expect(await settledAtOnce()).toBe(4)
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(await settledAtOnce()).toBe(5)
+    await vi.advanceTimersByTimeAsync(2_600)
+  }
+  hangs = false
+  expect(await settledAtOnce()).toBe(5)
+  expect(spooled).toBe(1)
+  expect(await settledAtOnce()).toBe(5)
+  expect(spooled).toBe(6)
+})

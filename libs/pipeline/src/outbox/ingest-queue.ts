@@ -92,12 +92,15 @@ export const createIngestQueue = ({
     if (spooled > MAX_SPOOLED) throw new BusUnavailableError('The spool is full')
     if (now() < spoolRetryAt)
       throw new BusUnavailableError('The spool failed shortly before; waiting before the next attempt')
+    // After a failure one request tries the spool, and the others do not wait with it.
+    if (spoolRetryAt > Number.NEGATIVE_INFINITY) spoolRetryAt = now() + SPOOL_DEADLINE_MS
     const inserting = db.transaction((client) => addSerializedToOutbox(client, lane, topic, records))
     beingSpooled.add(inserting)
     // If it commits after the deadline, the records are published twice; consumers drop repeats.
     void inserting.catch(() => {}).finally(() => beingSpooled.delete(inserting))
     try {
       await pTimeout(inserting, { milliseconds: SPOOL_DEADLINE_MS })
+      spoolRetryAt = Number.NEGATIVE_INFINITY
     } catch (error) {
       if (!isTransient(error) && !(error instanceof TimeoutError)) throw error
       spoolRetryAt = now() + RETRY_COOLDOWN_MS
