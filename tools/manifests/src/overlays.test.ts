@@ -150,7 +150,6 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
       ...['KAFKA_BROKERS', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD', 'OTEL_EXPORTER_OTLP_HEADERS'],
     )
     const ofClickHouse = [...connection('CLICKHOUSE_URL'), 'waymark-clickhouse/CLICKHOUSE_PASSWORD']
-    const addresses = connection('DATABASE_URL', 'CLICKHOUSE_URL', 'KAFKA_BROKERS')
     const more: Record<string, string[]> = {
       'ingest-gateway': ofClickHouse,
       'management-api': ofClickHouse,
@@ -161,9 +160,12 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
       'email-consumer': connection('SMTP_URL', 'MAIL_SECRET'),
     }
     const ofJobs: Record<string, string[]> = {
-      migrate: [...addresses, 'waymark-clickhouse/CLICKHOUSE_PASSWORD', 'waymark-setup/*'],
-      topics: [...addresses, ...connection('KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD')],
-      demo: [...addresses, 'waymark-setup/DATABASE_PASSWORD', 'waymark-setup/DATABASE_USERNAME'],
+      migrate: [...connection('DATABASE_URL'), ...ofClickHouse, 'waymark-setup/*'],
+      topics: connection('KAFKA_BROKERS', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'),
+      demo: [
+        ...connection('DATABASE_URL'),
+        ...['waymark-setup/DATABASE_PASSWORD', 'waymark-setup/DATABASE_USERNAME'],
+      ],
     }
     for (const { name, pod } of ofWaymark) {
       const role = ['USERNAME', 'PASSWORD'].map((key) => `waymark-database-${name}/DATABASE_${key}`)

@@ -2,6 +2,7 @@ import { PATTERN_DESCRIPTION } from '@waymark/contracts'
 import { type ServiceName, serviceNames } from '@waymark/database'
 import { clickhouseConfig, databaseConfig, kafkaConfig, type Variable, variable } from '@waymark/service-kit'
 import { type TString, Type } from 'typebox'
+import { type Step, storesOf } from './steps.ts'
 
 const rolePassword = (service: ServiceName) =>
   variable(
@@ -137,3 +138,15 @@ export const setupConfig = {
     ),
   },
 } as const
+
+/** The variables of steps: those of a store only when one of the steps uses it. */
+export const configOf = (steps: ReadonlySet<Step>) => {
+  const { database, clickhouse, kafka, ...others } = setupConfig
+  const stores = storesOf(steps)
+  return {
+    ...others,
+    ...(stores.has('database') && { database }),
+    ...(stores.has('clickhouse') && { clickhouse }),
+    ...(stores.has('kafka') && { kafka }),
+  }
+}

@@ -21,21 +21,18 @@ import {
   runService,
   waitForMigrations,
 } from '@waymark/service-kit'
-import { setupConfig } from './config.ts'
+import { configOf, type setupConfig } from './config.ts'
 import { createAccount } from './create-account.ts'
 import { demoInFile, demoInSecret, isComplete, surroundingCluster } from './demo-store.ts'
 import { rewindGroups, skipRecords } from './move-groups.ts'
 import { resetSecondFactor } from './reset-second-factor-queries.ts'
-import { readArguments, type Step } from './steps.ts'
+import { readArguments } from './steps.ts'
 
 /** The roles with a password. */
 const rolesOptions = ({ prefix, passwords }: Config<typeof setupConfig>['roles']): ServiceRolesOptions => ({
   prefix,
   passwords: Object.fromEntries(Object.entries(passwords).filter(([, password]) => password !== '')),
 })
-
-/** The steps that need no database. */
-const STEPS_OF_KAFKA: ReadonlySet<Step> = new Set(['topics', 'rewind', 'skip'])
 
 const print = (result: object): void => void process.stdout.write(`${JSON.stringify(result, null, 2)}\n`)
 
@@ -50,7 +47,7 @@ const env = { ...process.env, LOG_LEVEL: process.env.LOG_LEVEL || 'warn' }
 // The first three are idempotent. `--new-demo-key` replaces the key and the password of the demo project.
 await runService('setup', env, async ({ log, scope, signal }) => {
   const { steps, newDemoKey } = readArguments(process.argv.slice(2))
-  const config = readConfig(setupConfig, env)
+  const config = readConfig(configOf(steps), env)
 
   const keepDemo = async (db: Database): Promise<void> => {
     const { baseUrl, file, secret } = config.demo
@@ -66,35 +63,36 @@ await runService('setup', env, async ({ log, scope, signal }) => {
     if (stores.length === 0) process.stdout.write(demo)
   }
 
-  const migrateAnalytics = (): Promise<void> => {
-    const { waitMs, cluster } = config.clickhouseTables
-    return retryFor(
-      () => migrateClickHouse(clickhouseOptions(config.clickhouse), cluster === '' ? {} : { cluster }),
-      { ms: waitMs, what: 'ClickHouse', log, signal },
-    )
-  }
+  const { database } = config
+  const analytics = config.clickhouse && clickhouseOptions(config.clickhouse)
+  const kafka = config.kafka && { ...kafkaOptions(config.kafka), clientId: 'waymark-setup' }
+  const url = database && databaseUrl(database)
 
-  const kafka = { ...kafkaOptions(config.kafka), clientId: 'waymark-setup' }
-  const url = databaseUrl(config.database)
-  const migrateStores = (): Promise<string[]> =>
-    migrate(url, {
-      log: (line) => log.info({}, line),
-      // It may wait for long, so that the operator has to see why.
-      warn: (line) => log.warn({}, line),
-      whileLocked: migrateAnalytics,
-      signal,
-    })
-  if (steps.has('migrate'))
-    await retryFor(migrateStores, { ms: config.database.waitMs, what: 'the database', log, signal })
-  if (steps.has('topics')) {
+  if (steps.has('migrate') && database && url && analytics) {
+    const migrateAnalytics = (): Promise<void> => {
+      const { waitMs, cluster } = config.clickhouseTables
+      const run = () => migrateClickHouse(analytics, cluster === '' ? {} : { cluster })
+      return retryFor(run, { ms: waitMs, what: 'ClickHouse', log, signal })
+    }
+    const migrateStores = (): Promise<string[]> =>
+      migrate(url, {
+        log: (line) => log.info({}, line),
+        // It may wait for long, so that the operator has to see why.
+        warn: (line) => log.warn({}, line),
+        whileLocked: migrateAnalytics,
+        signal,
+      })
+    await retryFor(migrateStores, { ms: database.waitMs, what: 'the database', log, signal })
+  }
+  if (steps.has('topics') && kafka) {
     const { retentionBytes, ...layout } = config.topics
     const wanted = { ...layout, ...(retentionBytes > 0 && { retentionBytes }) }
     const create = () => ensureKafkaTopics(kafka, topics, wanted, log)
     await retryFor(create, { ms: config.topics.waitMs, what: 'Kafka', log, signal })
   }
-  if (steps.has('rewind')) print(await rewindGroups(kafka, config.groups.rewindTo, log))
-  if (steps.has('skip')) print(await skipRecords(kafka, config.groups.skipped, log))
-  if ([...steps].some((step) => !STEPS_OF_KAFKA.has(step))) {
+  if (steps.has('rewind') && kafka) print(await rewindGroups(kafka, config.groups.rewindTo, log))
+  if (steps.has('skip') && kafka) print(await skipRecords(kafka, config.groups.skipped, log))
+  if (database && url) {
     const db = openDatabase({
       url,
       poolSize: 2,
@@ -102,7 +100,7 @@ await runService('setup', env, async ({ log, scope, signal }) => {
       onError: (error) => log.warn({ err: error }, 'Idle database connection was lost'),
     })
     scope.onStop('database', () => db.close())
-    await waitForMigrations(db.pool, { ms: config.database.waitMs, log, signal })
+    await waitForMigrations(db.pool, { ms: database.waitMs, log, signal })
     if (steps.has('migrate') && (await hasNewerMigrations(db.pool))) {
       // They may lack what services of that version use.
       log.warn({}, 'A newer version has migrated the database; its database roles stay as they are')

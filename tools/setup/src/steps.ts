@@ -5,6 +5,21 @@ const NAMED_STEPS = ['account', 'reset-second-factor', 'rewind', 'skip'] as cons
 const ALL_STEPS = [...STEPS, ...NAMED_STEPS]
 export type Step = (typeof ALL_STEPS)[number]
 
+export type Store = 'database' | 'clickhouse' | 'kafka'
+const STORES: Record<Step, readonly Store[]> = {
+  migrate: ['database', 'clickhouse'],
+  topics: ['kafka'],
+  demo: ['database'],
+  account: ['database'],
+  'reset-second-factor': ['database'],
+  rewind: ['kafka'],
+  skip: ['kafka'],
+}
+
+/** The stores that steps use. */
+export const storesOf = (steps: ReadonlySet<Step>): ReadonlySet<Store> =>
+  new Set([...steps].flatMap((step) => STORES[step]))
+
 /** Reads the command line: the named steps or the default ones, and whether the demo project gets a new key. */
 export const readArguments = (args: readonly string[]): { steps: ReadonlySet<Step>; newDemoKey: boolean } => {
   const named = args.filter((argument) => argument !== '--new-demo-key')
