@@ -20,7 +20,7 @@ import { slowestMs, startLoad } from './load.ts'
 import { createSmallDisk } from './small-disk.ts'
 
 /** The guaranteed query timeout plus a margin for a busy machine. */
-const QUERY_DEADLINE_MS = 10_000 + 2_000
+const QUERY_DEADLINE_MS = 10_000 + 5_000
 
 type Fault = () => Promise<() => Promise<unknown>>
 

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { docker, eventually, extent, freePort, requireServices, services, startKafka } from '@waymark/testing'
 import { afterAll, describe, expect, it } from 'vitest'
 import { expectStoredOnce, report } from './audit.ts'
+import { REVOKED_MS } from './durations.ts'
 import { createFleet, type Fleet, type Replica } from './fleet.ts'
 import { openKafka } from './kafka-admin.ts'
 import { startLoad } from './load.ts'
@@ -73,7 +74,7 @@ describe.skipIf(!services)('clocks', () => {
       await docker('unpause', broker)
       // For the clock, the key was read an hour ago, or will be in an hour.
       expect((await revoke()).status).toBe(204)
-      await eventually('the key is refused', async () => (await track()) === 401, 5_000)
+      await eventually('the key is refused', async () => (await track()) === 401, REVOKED_MS)
       // Longer than the session timeout of a consumer group.
       await sleep(extent(10_000, 30_000))
       const load = await stop()

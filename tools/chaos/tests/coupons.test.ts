@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { eventually, extent, services } from '@waymark/testing'
+import { eventually, extent, services, untilAvailable } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { report } from './audit.ts'
 import { countPool, createPool, poolAtRest } from './coupons.ts'
@@ -27,11 +27,14 @@ describe.skipIf(!services)('two coupon services', () => {
           const [first, second] = pair
           const replica = n % 2 === 0 ? first : second
           if (!replica) throw new Error('there are two')
-          const response = await replica.request('/api/v1/coupons/redeem', {
-            method: 'POST',
-            headers: { 'Content-Type': 'application/json' },
-            body: JSON.stringify({ code: codes[0], userId: `user ${n}` }),
-          })
+          const redeem = () =>
+            replica.request('/api/v1/coupons/redeem', {
+              method: 'POST',
+              headers: { 'Content-Type': 'application/json', 'Idempotency-Key': `${id} ${n}` },
+              body: JSON.stringify({ code: codes[0], userId: `user ${n}` }),
+            })
+          // On a busy machine some wait for a connection for too long.
+          const response = await untilAvailable(redeem)
           const { reason } = (await response.json()) as { reason?: string }
           return `${response.status} ${reason ?? ''}`
         }),

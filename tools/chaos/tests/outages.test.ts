@@ -13,7 +13,7 @@ import {
 } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expectStoredOnce, report } from './audit.ts'
-import { AWAY_MS, DEADLINE_MS, RECOVERY_MS } from './durations.ts'
+import { AWAY_MS, DEADLINE_MS, RECOVERY_MS, REVOKED_MS } from './durations.ts'
 import { createFleet, type Fleet } from './fleet.ts'
 import { slowestMs, startLoad } from './load.ts'
 import { broken, countAnswers, type Services, startProbes, startServices } from './probes.ts'
@@ -140,7 +140,7 @@ describe.skipIf(!services)('a server that fails under load', () => {
     try {
       expect(await identify()).toBe(202)
       expect((await all.management.request(`${keys}/${id}`, { method: 'DELETE' })).status).toBe(204)
-      await eventually('the key is refused', async () => (await identify()) === 401, 5_000)
+      await eventually('the key is refused', async () => (await identify()) === 401, REVOKED_MS)
     } finally {
       await docker('unpause', containers.kafka)
       await docker('unpause', containers.redis)

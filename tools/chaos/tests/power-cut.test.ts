@@ -164,10 +164,15 @@ describe.skipIf(!services)('a process that is killed under load', () => {
   }, 300_000)
 
   it('is ready again soon: decision-service', async () => {
+    const startedAt = performance.now()
     const decisions = await fleet.start('decision-service')
+    const firstStart = Math.round((performance.now() - startedAt) / 100) / 10
     const readyAfter = await killRepeatedly(decisions)
-    report(`decision-service killed ${KILLS} times`, { 'ready again after at most, in s': readyAfter })
-    // A start waits for the processor only, which other tests may use at the same time.
-    expect(readyAfter).toBeLessThan(25)
+    report(`decision-service killed ${KILLS} times`, {
+      'first ready after, in s': firstStart,
+      'ready again after at most, in s': readyAfter,
+    })
+    // A start waits for the processor only, which other tests may use at the same time: the first one shows how much.
+    expect(readyAfter).toBeLessThan(15 + 3 * firstStart)
   }, 300_000)
 })

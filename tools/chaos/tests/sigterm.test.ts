@@ -10,7 +10,7 @@ import { createFleet, type Fleet, type Replica } from './fleet.ts'
 import { openKafka } from './kafka-admin.ts'
 import { startLoad } from './load.ts'
 
-const DRAIN_MS = 3_000
+const DRAIN_MS = 5_000
 /** How much later than the replica itself its clients notice that it stops. */
 const CLIENTS_ARE_TOLD_AFTER_MS = 300
 const GRACE_MS = 30_000
@@ -24,7 +24,7 @@ describe.skipIf(!services)('SIGTERM under load', () => {
   let codes: string[]
   beforeAll(async () => {
     fleet = await createFleet(undefined, { DRAIN_MS: `${DRAIN_MS}`, KAFKA_PARTITIONS: '6' })
-    codes = (await createPool(fleet, { size: extent(5_000, 50_000) })).codes
+    codes = (await createPool(fleet, { size: extent(20_000, 100_000) })).codes
     await fleet.db.prisma.shortLink.create({
       data: {
         ...{ id: uuidv7(), projectId: fleet.projectId, code: 'sigterm', status: 'active', tags: [] },
