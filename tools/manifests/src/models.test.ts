@@ -31,3 +31,22 @@ it('reports an unknown kind', async () => {
   expect(await schemaProblems([odd])).toHaveLength(1)
   expect(unknownFields([odd])).not.toEqual([])
 })
+
+it('reports errors in the templates of the operator of ClickHouse', async () => {
+  const installation = (templates: object) => ({
+    apiVersion: 'clickhouse.altinity.com/v1',
+    kind: 'ClickHouseInstallation',
+    metadata: { name: 'shop' },
+    spec: { templates },
+  })
+  const pod = { name: 'server', spec: { containers: [{ name: 'a', image: 'b' }], hostNetworks: true } }
+  const claim = { name: 'data', spec: { resources: { requests: { storage: '1Gi' } } } }
+  const found = [installation({ podTemplates: [pod], volumeClaimTemplates: [claim] })]
+  expect(unknownFields(found)).toEqual([
+    expect.stringMatching(/Pod ClickHouseInstallation shop, server: .*hostNetworks/),
+  ])
+  const services = [{ name: 'all', spec: { ports: [{ port: 'http' }] } }]
+  expect(await schemaProblems([installation({ serviceTemplates: services })])).toEqual([
+    expect.stringContaining('Service ClickHouseInstallation shop, all'),
+  ])
+})

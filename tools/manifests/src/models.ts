@@ -26,12 +26,34 @@ const moduleOf = ({ apiVersion, kind }: KubernetesObject): string | undefined =>
   return `${name}/${apiVersion}/${kind}`
 }
 
+type Template = { name: string; spec: object }
+/** The lists of templates in resources of the operator of ClickHouse, and the kinds of their specs. */
+const TEMPLATES = {
+  podTemplates: 'Pod',
+  volumeClaimTemplates: 'PersistentVolumeClaim',
+  serviceTemplates: 'Service',
+} as const
+
+/** Objects, and those that the operator of ClickHouse makes of templates, whose specs its own schemas do not describe. */
+const withTemplates = (objects: readonly KubernetesObject[]): KubernetesObject[] =>
+  objects.flatMap((object) => {
+    if (!/^clickhouse(-keeper)?\.altinity\.com\//.test(object.apiVersion)) return [object]
+    const { templates = {} } = object.spec as { templates?: Record<string, Template[]> }
+    const made = Object.entries(TEMPLATES).flatMap(([list, kind]) =>
+      (templates[list] ?? []).map(({ name, spec }) => ({
+        ...{ apiVersion: 'v1', kind, spec },
+        metadata: { name: `${object.kind} ${object.metadata.name}, ${name}` },
+      })),
+    )
+    return [object, ...made]
+  })
+
 type Validated = { validate(): void }
 
 /** Errors in the values of objects, by the schemas of their API. */
 export const schemaProblems = async (objects: readonly KubernetesObject[]): Promise<string[]> => {
   const problems: string[] = []
-  for (const object of objects) {
+  for (const object of withTemplates(objects)) {
     const module = moduleOf(object)
     if (module === undefined) continue
     try {
@@ -53,7 +75,7 @@ export const schemaProblems = async (objects: readonly KubernetesObject[]): Prom
  * refuse them. The TypeScript compiler checks the objects as literals against the types of their kinds.
  */
 export const unknownFields = (objects: readonly KubernetesObject[]): string[] => {
-  const described = objects.filter((object) => moduleOf(object) !== undefined)
+  const described = withTemplates(objects).filter((object) => moduleOf(object) !== undefined)
   const source = described
     .map((object, index) => {
       const imported = `import type { I${object.kind} as T${index} } from '${moduleOf(object)}'`
