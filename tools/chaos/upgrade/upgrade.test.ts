@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ServiceName, serviceNames } from '@waymark/database'
-import { eventually, requireServices } from '@waymark/testing'
+import { eventually, requireServices, untilAvailable } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expectStoredOnce, report } from '../tests/audit.ts'
 import { poolAtRest } from '../tests/coupons.ts'
@@ -78,7 +78,8 @@ describe.skipIf(!UPGRADE_ROOT)('an upgrade under load', () => {
     return body ? post('management-api', path, body) : request('management-api', path)
   }
   const create = async (resource: string, body: object): Promise<Json> => {
-    const response = await manage(resource, body)
+    // These are the first requests of processes that have just started, on a machine that may be busy.
+    const response = await untilAvailable(() => manage(resource, body))
     const created = (await response.json()) as Json
     expect({ resource, status: response.status, created }).toMatchObject({ status: 201 })
     return created
