@@ -66,19 +66,21 @@ describe.skipIf(!services)('a link domain', () => {
     expect(await placeOf('two.example', `/${code}`)).toBe('404')
   })
 
-  it('is also found by the Host header of a direct request', async () => {
+  it('is also found by the Host header or the absolute URL of a direct request', async () => {
     const domainId = await addDomain('direct.example')
     const { code } = await addLink(world, { domainId })
     await expectPlace('direct.example', `/${code}`, 'https://shop.example/')
     const port = new URL((await redirector.get('/healthz')).url).port
-    const status = await new Promise((resolve, reject) => {
-      const sent = request(
-        { host: 'localhost', port, path: `/${code}`, headers: { Host: 'Direct.example:80' } },
-        (answer) => resolve(answer.resume().statusCode),
-      )
-      sent.on('error', reject).end()
-    })
-    expect(status).toBe(302)
+    const statusOf = (path: string, Host: string) =>
+      new Promise((resolve, reject) => {
+        const sent = request({ host: 'localhost', port, path, headers: { Host } }, (answer) =>
+          resolve(answer.resume().statusCode),
+        )
+        sent.on('error', reject).end()
+      })
+    expect(await statusOf(`/${code}`, 'Direct.example:80')).toBe(302)
+    expect(await statusOf(`http://Direct.example/${code}`, 'localhost')).toBe(302)
+    expect(await statusOf(`http://localhost/${code}`, 'direct.example')).toBe(404)
   })
 
   it('redirects the root, unknown paths and ended links to its addresses', async () => {

@@ -1,8 +1,9 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, defineOperation } from '@waymark/contracts'
 import fc from 'fast-check'
 import { Type } from 'typebox'
 import { describe, expect, it } from 'vitest'
-import { requireKnownQuery, unknownParameters, withoutPort } from './request.ts'
+import { createRequest, hostOf, requireKnownQuery, unknownParameters, withoutPort } from './request.ts'
 
 describe('withoutPort', () => {
   it.each([
@@ -29,6 +30,38 @@ describe('withoutPort', () => {
         expect([withoutPort(v6), withoutPort(`[${v6}]`), withoutPort(`[${v6}]:${n}`)]).toEqual([v6, v6, v6])
       }),
     )
+  })
+})
+
+describe('the host of a request', () => {
+  const hostFor = (url: string, headers: Record<string, string>, trustedProxies = 0) => {
+    const message = { method: 'GET', url, headers: { host: 'one.example', ...headers }, socket: {} }
+    const response = { once: () => {} }
+    return hostOf(
+      createRequest(
+        message as unknown as IncomingMessage,
+        response as unknown as ServerResponse,
+        trustedProxies,
+      ),
+    )
+  }
+
+  it.each([
+    ['/a', 'one.example'],
+    ['//other.example/a', 'one.example'],
+    ['http://other.example/a', 'other.example'],
+    ['HTTPS://Other.Example:8443?a', 'Other.Example:8443'],
+    ['http://user:password@other.example', 'other.example'],
+    ['http:///a', 'one.example'],
+    ['*', 'one.example'],
+  ])('is, for the target %s, %s', (url, host) => {
+    expect(hostFor(url, {})).toBe(host)
+  })
+
+  it('is what a trusted proxy forwards', () => {
+    const forwarded = { 'x-forwarded-host': 'public.example, inner.example', 'x-forwarded-for': '1.2.3.4' }
+    expect(hostFor('http://inner.example/a', forwarded, 1)).toBe('public.example')
+    expect(hostFor('http://other.example/a', forwarded)).toBe('other.example')
   })
 })
 

@@ -90,9 +90,9 @@ const addressOf = (message: IncomingMessage, trustedProxies: number): string =>
     ? message.socket.remoteAddress
     : withoutPort(proxyAddr(message, (_address, hop) => hop < trustedProxies))) ?? ''
 
-const ORIGIN = /^https?:\/\/[^/?#]*/i
-
 // A client may send an absolute URL, as to a proxy.
+const ORIGIN = /^https?:\/\/(?:[^/?#]*@)?([^/?#]*)/i
+
 const pathOf = (url: string): string => {
   const target = url.startsWith('/') ? url : url.replace(ORIGIN, '') || '/'
   const end = target.search(/[?#]/)
@@ -105,9 +105,9 @@ export const protocolOf = ({ headers, message, byTrustedProxy }: HttpRequest): s
   return (byTrustedProxy && firstOf(headers['x-forwarded-proto'])) || own
 }
 
-/** The host and port to which the client sent the request, if known. */
-export const hostOf = ({ headers, byTrustedProxy }: HttpRequest): string | undefined =>
-  (byTrustedProxy && firstOf(headers['x-forwarded-host'])) || headers.host
+/** The host and port to which the client sent the request, if known. An absolute URL overrides `Host` (RFC 9112, 3.2.2). */
+export const hostOf = ({ url, headers, byTrustedProxy }: HttpRequest): string | undefined =>
+  (byTrustedProxy && firstOf(headers['x-forwarded-host'])) || ORIGIN.exec(url)?.[1] || headers.host
 
 // Each proxy appends its value, so the first one is the client's.
 const firstOf = (header: string | string[] | undefined): string =>
