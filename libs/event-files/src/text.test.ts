@@ -19,7 +19,7 @@ describe('text files', () => {
     )
   })
 
-  it.each(['=', '+', '-', '@', '\t', '\r', '\n'])(
+  it.each(['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r', '\n'])(
     'have an apostrophe before a text that begins with %j',
     async (first) => {
       const rows = (async function* () {

@@ -4,11 +4,14 @@ import type { EventColumns } from './columns.ts'
 export const csvField = (text: string): string =>
   /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 
+// Some spreadsheets read full-width signs like the others.
+const FORMULA = /^[=+\-@＝＋－＠\t\r\n]/
+
 /** A CSV field that spreadsheets do not evaluate as a formula. */
 const safeField = (value: unknown): string => {
   if (value === null || value === undefined) return ''
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return csvField(/^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text)
+  return csvField(FORMULA.test(text) ? `'${text}` : text)
 }
 
 /** CSV by RFC 4180 with a header. */
