@@ -158,6 +158,17 @@ describe('OFREP', () => {
     const { body } = await post(`${SINGLE}a-null`, { context: { targetingKey: 'v' } })
     expect(body).toMatchObject({ key: 'a-null', variant: 'off', reason: 'DEFAULT' })
     expect(body).not.toHaveProperty('value')
+
+    const headers: [string, string][] = [['X-API-Key', waymark.apiKey]]
+    await Server.setProviderAndWait('null', new OFREPProvider({ baseUrl, headers }))
+    expect(await Server.getClient('null').getStringValue('a-null', 'code', { targetingKey: 'v' })).toBe(
+      'code',
+    )
+    const provider = new OFREPWebProvider({ baseUrl, headers, pollInterval: 0, cacheMode: 'disabled' })
+    await Web.setProviderAndWait('null', provider as Provider, { targetingKey: 'v' })
+    const details = Web.getClient('null').getStringDetails('a-null', 'code')
+    expect(details).toMatchObject({ value: 'code', variant: 'off', reason: 'DEFAULT' })
+    expect(details.errorCode).toBeUndefined()
   })
 
   it('answers 304 for a known ETag, and 200 after a change', async () => {
