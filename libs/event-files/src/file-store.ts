@@ -6,6 +6,8 @@ export type FileStore = {
   read(name: string): Promise<AsyncIterable<Uint8Array> | undefined>
   /** The bytes of a file from `start` to before `end`, or to its end; undefined if there is none of this name. */
   readRange(name: string, start: number, end: number): Promise<Uint8Array | undefined>
+  /** The names of all files below a folder, in no certain order. */
+  list(folder: string): AsyncIterable<string>
   /** Removes a file if there is one. */
   remove(name: string): Promise<void>
   close(): void

@@ -1,5 +1,11 @@
 import { Readable } from 'node:stream'
-import { DeleteObjectCommand, GetObjectCommand, NoSuchKey, S3Client } from '@aws-sdk/client-s3'
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  NoSuchKey,
+  paginateListObjectsV2,
+  S3Client,
+} from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
 import type { FileStore, S3Options } from './file-store.ts'
 
@@ -66,6 +72,11 @@ export const createS3Store = ({
         if (error instanceof NoSuchKey) return undefined
         throw error
       }
+    },
+    list: async function* (folder) {
+      const pages = paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: `${prefix}${folder}/` })
+      for await (const { Contents = [] } of pages)
+        for (const { Key = '' } of Contents) yield Key.slice(prefix.length)
     },
     remove: async (name) => {
       await client.send(new DeleteObjectCommand(objectOf(name)))

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { mkdir, open, opendir, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import type { FileStore, S3Options } from './file-store.ts'
@@ -18,6 +18,19 @@ const syncDirectory = async (directory: string): Promise<void> => {
 /** The directories from `from` up to the parent of `to`. */
 const directoriesUpTo = (from: string, to: string): string[] =>
   from === path.dirname(to) ? [from] : [from, ...directoriesUpTo(path.dirname(from), to)]
+
+/** The files below a directory, if there is one. */
+async function* filesBelow(directory: string): AsyncGenerator<string> {
+  try {
+    for await (const entry of await opendir(directory)) {
+      const file = path.join(directory, entry.name)
+      if (entry.isDirectory()) yield* filesBelow(file)
+      else yield file
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}
 
 /** Keeps files in a directory, which it creates. */
 export const createDirectoryStore = (directory: string): FileStore => {
@@ -62,6 +75,10 @@ export const createDirectoryStore = (directory: string): FileStore => {
     readRange: async (name, start, end) => {
       const stream = await read(name, { start, end: end - 1 })
       return stream && buffer(stream)
+    },
+    list: async function* (folder) {
+      for await (const file of filesBelow(pathOf(folder)))
+        yield path.relative(directory, file).replaceAll(path.sep, '/')
     },
     remove: async (name) => {
       const file = pathOf(name)

@@ -1,4 +1,13 @@
-import { type FileHandle, mkdtemp, open as openFile, readdir, readlink, rm } from 'node:fs/promises'
+import {
+  type FileHandle,
+  mkdir,
+  mkdtemp,
+  open as openFile,
+  readdir,
+  readlink,
+  rm,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
@@ -57,6 +66,21 @@ const behavesAsStore = (open: () => FileStore | Promise<FileStore>, folder: () =
     await store.remove('removed')
     await store.remove('never-written')
     expect(await store.read('removed')).toBeUndefined()
+    store.close()
+  })
+
+  it('lists the files of a folder, in all portions of the answer', async () => {
+    const store = await open()
+    const names = Array.from({ length: 1_001 }, (_, n) => `listed/${n % 3}/${n}`)
+    await store.put('listed-beside/a', pieces(1, 1), never)
+    await store.put('listed/0/0', pieces(1, 1), never)
+    // As files, which takes less time.
+    for (const name of names) {
+      await mkdir(path.join(folder(), path.dirname(name)), { recursive: true })
+      await writeFile(path.join(folder(), name), 'x')
+    }
+    expect((await Array.fromAsync(store.list('listed'))).toSorted()).toEqual(names.toSorted())
+    expect(await Array.fromAsync(store.list('no-folder'))).toEqual([])
     store.close()
   })
 

@@ -2,15 +2,19 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { Readable } from 'node:stream'
 import type { EnrichedEvent } from '@waymark/contracts'
 import { createDirectoryStore, type FileStore } from '@waymark/event-files'
 import { anEnrichedEvent, services, usedMemory } from '@waymark/testing'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type ArchiverDeps, createArchiver } from '../src/archive/archive-events.ts'
+import { claimRewrite } from '../src/archive/archive-erasure-queries.ts'
+import { type ArchiveFormat, type ArchiverDeps, createArchiver } from '../src/archive/archive-events.ts'
+import { fileName } from '../src/archive/archive-file.ts'
 import {
   countHours,
   createArchivedUntil,
   forgetQueued,
+  listFinishedFiles,
   readArchiveDelay,
 } from '../src/archive/archive-queries.ts'
 import { verifyArchive } from '../src/archive/verify-archive.ts'
@@ -441,10 +445,89 @@ describe.skipIf(!services)('the archive', () => {
     expect(most).toBeLessThan(32 * 1024 * 1024)
   })
 
+  it.each<ArchiveFormat>(['parquet', 'jsonl.gz'])(
+    'has no %s files that no manifest names',
+    async (format) => {
+      await write(events(10))
+      await archiveAll({ format })
+      const [{ file }] = await archive.manifests()
+      const [manifest = ''] = (await archive.names()).filter((name) => name.endsWith('.manifest.json'))
+      const hour = path.dirname(file)
+      const named = (changes: { id?: string; attempt?: number; at?: string }): string => {
+        const [, project, id, attempt] = /([^/_]+)_([^/_]+)_(\d+)/.exec(file) ?? []
+        const { at = hour } = changes
+        return `${at}/${project}_${changes.id ?? id}_${changes.attempt ?? attempt}.${format}`
+      }
+      const data = [
+        // Of an earlier or a later attempt, of no file, in another hour, and with other names.
+        named({ attempt: 2 }),
+        named({ id: randomUUID() }),
+        named({ at: 'events/date=2026-02-01/hour=11' }),
+        `${hour}/more.${format}`,
+        `events/copy.${format}`,
+      ]
+      const manifests = [`${hour}/${randomUUID()}_${randomUUID()}.manifest.json`]
+      const others = [`${hour}/.DS_Store`, `${hour}/${randomUUID()}.${format}.new`, 'events/README.md']
+      for (const name of [...data, ...manifests, ...others])
+        await store.put(name, Readable.from([Buffer.from('x')]), never)
+      // Outside of the archive.
+      await store.put(`elsewhere/a.${format}`, Readable.from([Buffer.from('x')]), never)
+
+      const found = await verifyArchive(db.pool, store)
+      expect(found.problems.toSorted((a, b) => (a.file < b.file ? -1 : 1))).toEqual(
+        [
+          ...data.map((name) => ({ file: name, problem: 'is named by no manifest' })),
+          ...manifests.map((name) => ({ file: name, problem: 'is the manifest of no file' })),
+        ].toSorted((a, b) => (a.file < b.file ? -1 : 1)),
+      )
+      expect(found.others.toSorted()).toEqual(others.toSorted())
+      for (const { file: name } of found.problems) await store.remove(name)
+      expect(await verifyArchive(db.pool, store)).toMatchObject({ files: 1, problems: [] })
+      expect(await archive.names()).toEqual(expect.arrayContaining([file, manifest]))
+    },
+  )
+
+  it('may have files without a manifest that are being written, rewritten or removed', async () => {
+    const listed: string[] = []
+    const check = async () => {
+      listed.push(...(await Array.fromAsync(store.list('events'))))
+      expect((await verifyArchive(db.pool, store)).problems).toEqual([])
+    }
+    const checking: FileStore = {
+      ...store,
+      put: async (name, content, signal) => {
+        await store.put(name, content, signal)
+        await check()
+      },
+    }
+    await write(events(10))
+    // A process wrote a file and stopped, and another one writes it again.
+    await expect(archiveAll({ store: failingStore(store, 1, 'after') })).rejects.toThrow('crashes')
+    await check()
+    await expireLeases()
+    await archiveAll({ store: checking })
+    expect(listed.filter((name) => name.endsWith('.parquet'))).toHaveLength(1 + 2 + 2)
+    // A rewrite has written the next attempt.
+    const [file] = await Array.fromAsync(listFinishedFiles(db.pool))
+    const claimed = file && (await claimRewrite(db.pool, file, 60))
+    await store.put(claimed ? fileName(claimed) : '', Readable.from([Buffer.from('x')]), never)
+    await check()
+    // The file that counted when it was listed was replaced and removed since.
+    const replaced: FileStore = {
+      ...store,
+      list: async function* (folder) {
+        yield* store.list(folder)
+        if (claimed && folder === 'events') yield fileName(claimed, 1)
+      },
+    }
+    expect((await verifyArchive(db.pool, replaced)).problems).toEqual([])
+  })
+
   it('is compared with the database', async () => {
     await write(events(10))
     await archiveAll()
-    expect(await verifyArchive(db.pool, store)).toEqual({ files: 1, events: 10, problems: [], hours: [] })
+    const [files, problems, others, hours] = [1, [], [], []]
+    expect(await verifyArchive(db.pool, store)).toEqual({ files, events: 10, problems, others, hours })
     // An event that was stored while the archive was off.
     const [missed] = events(1, HOUR + 1_000)
     await write(missed ? [missed] : [])

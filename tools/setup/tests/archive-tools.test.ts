@@ -82,9 +82,16 @@ describe.skipIf(!services || !hasS3Server)('the commands of the archive', () => 
       1,
       `${file} is missing or too short\n0 events taken out of 0 files, 1 erasures left\n`,
     ])
+    for (const name of ['copy.parquet', 'notes.txt'])
+      await writeFile(path.join(server.folder, 'events', name), 'more')
     expect(await run('verify-archive')).toEqual([
       1,
-      `${file} has another SHA-256 than its manifest\n1 files with 1 events, 1 problems\n`,
+      [
+        `${file} has another SHA-256 than its manifest`,
+        'events/copy.parquet is named by no manifest',
+        'events/notes.txt is not a file of the archive',
+        '1 files with 1 events, 2 problems\n',
+      ].join('\n'),
     ])
   })
 

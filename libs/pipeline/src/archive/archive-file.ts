@@ -4,9 +4,12 @@ import type { FileStore } from '@waymark/event-files'
 import type { ClaimedFile, NewFile, WrittenFile } from './archive-queries.ts'
 import { personKey } from './person-key.ts'
 
+/** The folder of all files of the archive. */
+export const ARCHIVE_FOLDER = 'events'
+
 const folderOf = ({ hour }: ClaimedFile): string => {
   const time = hour.toISOString()
-  return `events/date=${time.slice(0, 10)}/hour=${time.slice(11, 13)}`
+  return `${ARCHIVE_FOLDER}/date=${time.slice(0, 10)}/hour=${time.slice(11, 13)}`
 }
 
 /** The name of what an attempt writes. */

@@ -316,6 +316,18 @@ export const findFinishedFile = async (pool: Pool, { id }: ClaimedFile): Promise
   return rows[0] && fileOf(rows[0])
 }
 
+/** Files of the archive, whether they are finished or not. */
+export const findFiles = async (
+  pool: Pool,
+  ids: readonly string[],
+): Promise<{ file: ClaimedFile; isFinished: boolean }[]> => {
+  const { rows } = await pool.query<FileRow & { is_finished: boolean }>(
+    `SELECT ${FILE_COLUMNS}, finished_at IS NOT NULL AS is_finished FROM ingest.archive_files WHERE id = ANY($1::uuid[])`,
+    [ids],
+  )
+  return rows.map((row) => ({ file: fileOf(row), isFinished: row.is_finished }))
+}
+
 export type HourCount = { projectId: string; hour: Date; archived: number; stored: number }
 
 export const HOUR_MS = 60 * 60 * 1000

@@ -10,18 +10,28 @@ import {
   type HourCount,
   listFinishedFiles,
 } from './archive-queries.ts'
+import { listUnnamedFiles } from './unnamed-files.ts'
 
 /** What is wrong with a file of the archive. */
 export type ArchiveProblem = { file: string; problem: string }
+export type ArchiveCheck = {
+  files: number
+  events: number
+  problems: ArchiveProblem[]
+  others: string[]
+  hours: HourCount[]
+}
+
+/** What readers that do not start from manifests take for data. */
+const DATA_FILE = /\.(?:parquet|jsonl\.gz)$/
+const MANIFEST = /\.manifest\.json$/
 
 /**
  * Compares the archive with the database: each file with its manifest, its size, its hash and its number of events, and
- * the events of each hour with those that are stored. Reads files as streams, and counts one hour at a time.
+ * the events of each hour with those that are stored. Reads files as streams, and counts one hour at a time. Files that no
+ * manifest names are problems where a reader of the archive would take them for data; `others` has the rest of them.
  */
-export const verifyArchive = async (
-  pool: Pool,
-  store: FileStore,
-): Promise<{ files: number; events: number; problems: ArchiveProblem[]; hours: HourCount[] }> => {
+export const verifyArchive = async (pool: Pool, store: FileStore): Promise<ArchiveCheck> => {
   const problems: ArchiveProblem[] = []
   let files = 0
   let events = 0
@@ -32,9 +42,15 @@ export const verifyArchive = async (
     events += file.written.events
     if (problem) problems.push(problem)
   }
+  const others: string[] = []
+  for await (const file of listUnnamedFiles(pool, store)) {
+    if (DATA_FILE.test(file)) problems.push({ file, problem: 'is named by no manifest' })
+    else if (MANIFEST.test(file)) problems.push({ file, problem: 'is the manifest of no file' })
+    else others.push(file)
+  }
   const hours: HourCount[] = []
   for await (const hour of countHours(pool)) if (hour.archived !== hour.stored) hours.push(hour)
-  return { files, events, problems, hours }
+  return { files, events, problems, others, hours }
 }
 
 /** Checks a file again when it was rewritten or removed meanwhile. */
