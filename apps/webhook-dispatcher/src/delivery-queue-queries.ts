@@ -29,6 +29,8 @@ export type Settlement = {
   durationMs: number
   /** The endpoint answered that it is gone. */
   gone: boolean
+  /** How long the endpoint asked not to be called, in ms; 0 if it did not. */
+  waitMs: number
 }
 
 export type QueueOptions = {
@@ -51,7 +53,8 @@ const WEBHOOKS = 100
 /** Due deliveries of a webhook that are examined for people whose deliveries are in flight. */
 const EXAMINED = 200
 
-const IS_OPEN = `(w.status = 'active' AND (w.blocked_until IS NULL OR w.blocked_until <= now()))`
+const IS_READY = `(w.retry_after IS NULL OR w.retry_after <= now())`
+const IS_OPEN = `(w.status = 'active' AND (w.blocked_until IS NULL OR w.blocked_until <= now()) AND ${IS_READY})`
 
 // The lock serializes the claims of a webhook. The next statement sees what the previous holder has claimed. EXISTS could be
 // answered by a hash of all waiting deliveries, which takes a tenth of a second for 100,000.
@@ -131,6 +134,7 @@ const SETTLE = `
     failing_since = CASE WHEN $11 THEN NULL ELSE coalesce(w.failing_since, now()) END,
     blocked_until = CASE WHEN NOT $11 AND w.failures + 1 >= ${FAILURES_UNTIL_BLOCKED} THEN
       now() + least($14, $13 * 2 ^ least(w.failures + 1 - ${FAILURES_UNTIL_BLOCKED}, 30)) * (1 - $9::float8 / 2) * interval '1 ms' END,
+    retry_after = CASE WHEN $15::float8 > 0 THEN greatest(w.retry_after, now() + $15 * interval '1 ms') ELSE w.retry_after END,
     status = CASE WHEN ${PAUSES} THEN 'paused' ELSE w.status END,
     paused_reason = CASE WHEN ${PAUSES} THEN CASE WHEN $10 THEN 'gone' ELSE 'failing' END ELSE w.paused_reason END,
     notice_due_at = CASE WHEN ${PAUSES} THEN now() ELSE w.notice_due_at END,
@@ -144,7 +148,7 @@ const SETTLE = `
 
 const IS_CURRENT = `
   SELECT FROM webhook.deliveries d
-  JOIN webhook.webhooks w ON w.id = d.webhook_id AND w.status = 'active' AND w.version = $3
+  JOIN webhook.webhooks w ON w.id = d.webhook_id AND w.status = 'active' AND w.version = $3 AND ${IS_READY}
   WHERE d.id = $1 AND d.attempt_token = $2`
 
 const RELEASE = `
@@ -159,7 +163,7 @@ const OLDEST_DUE = `
   CROSS JOIN LATERAL (
     SELECT next_attempt_at FROM webhook.deliveries
     WHERE webhook_id = w.id AND status = 'pending' AND next_attempt_at <= now() ORDER BY next_attempt_at LIMIT 1) AS due
-  WHERE w.status = 'active' AND w.failures = 0`
+  WHERE w.status = 'active' AND w.failures = 0 AND ${IS_READY}`
 
 // As above: a second choice would lock and delete more than a portion.
 const DELETE_OLD = `
@@ -274,7 +278,16 @@ export const createDeliveryQueue = ({
    * Changes nothing when the lease has ended and another process has the delivery.
    */
   settle: async ({ id, token }: ClaimedDelivery, settlement: Settlement): Promise<string | undefined> => {
-    const { status, retryInMs = 0, responseStatus, responseBody, error, durationMs, gone } = settlement
+    const {
+      status,
+      retryInMs = 0,
+      responseStatus,
+      responseBody,
+      error,
+      durationMs,
+      gone,
+      waitMs,
+    } = settlement
     const { rows } = await db.pool.query<{ pausedReason: string | null }>({
       name: 'settle-webhook-delivery',
       text: SETTLE,
@@ -293,12 +306,16 @@ export const createDeliveryQueue = ({
         pauseAfterMs,
         firstBlockMs,
         longestBlockMs,
+        waitMs,
       ],
     })
     return rows[0]?.pausedReason ?? undefined
   },
 
-  /** Whether a claimed delivery may still be sent: its webhook is active and unchanged, and its person not erased. */
+  /**
+   * Whether a claimed delivery may still be sent: its webhook is active and unchanged, its endpoint did not ask to wait,
+   * and its person is not erased.
+   */
   isCurrent: async ({ id, token, webhookVersion }: ClaimedDelivery): Promise<boolean> =>
     (
       await db.pool.query({

@@ -13,7 +13,7 @@ export type OutgoingPost = { url: string; headers: Record<string, string>; body:
 
 /** What an endpoint answered, with the beginning of its body, or why it did not. */
 export type PostOutcome =
-  | { kind: 'answered'; status: number; body: string }
+  | { kind: 'answered'; status: number; body: string; retryAfter: string | undefined }
   | { kind: 'unanswered'; error: string }
 
 /** Posts to endpoints that projects name, which must have public addresses unless private ones are allowed. */
@@ -23,7 +23,9 @@ export const createHttpPost = ({ timeoutMs, ...guard }: HttpPostOptions) => {
     const signal = AbortSignal.timeout(timeoutMs)
     try {
       const response = await requests.send({ ...outgoing, method: 'POST', signal })
-      return { kind: 'answered', status: response.statusCode ?? 0, body: await readStart(response) }
+      const { statusCode: status = 0, headers } = response
+      const body = await readStart(response)
+      return { kind: 'answered', status, body, retryAfter: headers['retry-after'] }
     } catch (error) {
       if (signal.aborted) return { kind: 'unanswered', error: `no answer within ${timeoutMs / 1_000} s` }
       return { kind: 'unanswered', error: reasonOf(error) }

@@ -4,6 +4,7 @@ import { nextAttemptIn, type RetryPlan } from '@waymark/domain'
 import { Webhook } from 'standardwebhooks'
 import type { ClaimedDelivery, DeliveryQueue, Settlement } from './delivery-queue-queries.ts'
 import type { HttpPost, PostOutcome } from './http-post.ts'
+import { retryAfterMs } from './retry-after.ts'
 
 export type SenderOptions = {
   queue: Pick<DeliveryQueue, 'claim' | 'isCurrent' | 'settle' | 'release'>
@@ -20,6 +21,8 @@ export type SenderOptions = {
 /** Due deliveries are claimed at least this often, also while others are in flight. */
 const LOOK_AGAIN_MS = 200
 const GONE = 410
+/** Too many requests, and unavailable: the endpoint may say when to call again. */
+const BUSY = [429, 503]
 /** How often storing an outcome is retried while the database is unavailable. The lease ends after that. */
 const SETTLE_TRIES = 5
 
@@ -137,13 +140,14 @@ const createAttempt = ({
       error: errorOf(outcome),
       durationMs,
       gone: status === GONE,
+      waitMs: Math.min(retry.longestMs, waitOf(outcome, now())),
     }
     if (common.error === null) return { ...common, status: 'delivered' }
     const age = now() - queuedAt.getTime()
     const retryInMs = test ? undefined : nextAttemptIn(retry, attempts + 1, age, Math.random())
     return retryInMs === undefined
       ? { ...common, status: 'failed' }
-      : { ...common, status: 'pending', retryInMs }
+      : { ...common, status: 'pending', retryInMs: Math.max(retryInMs, common.waitMs) }
   }
 
   /** Resolves to whether the endpoint accepted the delivery. Never rejects. */
@@ -166,6 +170,10 @@ const createAttempt = ({
     return settlement.status === 'delivered'
   }
 }
+
+/** How long the endpoint asks not to be called, in ms. */
+const waitOf = (outcome: PostOutcome, now: number): number =>
+  outcome.kind === 'answered' && BUSY.includes(outcome.status) ? retryAfterMs(outcome.retryAfter, now) : 0
 
 /** Why an attempt failed; null when it did not. */
 const errorOf = (outcome: PostOutcome): string | null => {

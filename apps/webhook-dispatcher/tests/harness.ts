@@ -45,6 +45,7 @@ type WebhookRow = {
   failures: number
   failing_since: Date | null
   blocked_until: Date | null
+  retry_after: Date | null
   notice_due_at: Date | null
 }
 

@@ -301,6 +301,81 @@ describe.skipIf(!services)('sending to webhooks', () => {
     expect(await harness.webhook(id)).toMatchObject({ failures: 0, blocked_until: null })
   })
 
+  /** In how many ms the only delivery is retried at the earliest, and the endpoint called again. */
+  const waits = async (id: string) => {
+    const { rows } = await harness.db.pool.query(
+      `SELECT extract(epoch FROM d.next_attempt_at - now())::float8 * 1000 AS retry,
+         extract(epoch FROM w.retry_after - now())::float8 * 1000 AS endpoint
+       FROM webhook.deliveries d JOIN webhook.webhooks w ON w.id = d.webhook_id WHERE w.id = $1`,
+      [id],
+    )
+    return rows[0]
+  }
+  const HOURLY = { firstMs: 60_000, longestMs: HOUR_MS, giveUpAfterMs: 3 * DAY_MS }
+
+  it.each([
+    ['seconds', 429, () => '1800', HOUR_MS / 2],
+    ['a date', 503, () => new Date(Date.now() + HOUR_MS / 2).toUTCString(), HOUR_MS / 2],
+    ['more than the longest pause', 429, () => '86400', HOUR_MS],
+  ])('does not call an endpoint that asks to wait by %s before', async (_, code, retryAfter, waitMs) => {
+    const { id, ids, answerWith } = await endpoint(status(code, { 'Retry-After': retryAfter() }))
+    await harness.enqueue(id, [null])
+    const { send } = harness.openSender({ retry: HOURLY })
+    await send()
+    const { retry, endpoint: again } = await waits(id)
+    for (const wait of [retry, again]) {
+      expect(wait).toBeLessThanOrEqual(waitMs)
+      expect(wait).toBeGreaterThan(waitMs - 120_000)
+    }
+    answerWith(ok)
+    const [later] = await harness.enqueue(id, [null])
+    await send()
+    expect(ids()).toHaveLength(1)
+    await harness.db.pool.query(`UPDATE webhook.webhooks SET retry_after = now()`)
+    await send()
+    expect(ids().slice(1)).toEqual([later])
+  })
+
+  it.each([
+    ['earlier than the schedule', 429, '1'],
+    ['a malformed time', 429, 'tomorrow'],
+    ['with another status', 500, '1800'],
+  ])('keeps the schedule when an endpoint asks to wait by %s', async (_, code, retryAfter) => {
+    const { id } = await endpoint(status(code, { 'Retry-After': retryAfter }))
+    await harness.enqueue(id, [null])
+    await harness.openSender({ retry: HOURLY }).send()
+    const { retry } = await waits(id)
+    expect(retry).toBeLessThanOrEqual(60_000)
+    expect(retry).toBeGreaterThan(0)
+  })
+
+  it('sends an endpoint that asks to wait nothing else, until it is called again', async () => {
+    const person = uuidv7()
+    const answers = new Map([[1, status(429, { 'Retry-After': '1800' })]])
+    const asked = Promise.withResolvers<void>()
+    const { id, ids } = await endpoint(async (response, received) => {
+      const answer = answers.get(Number(received.payload.data.n))
+      // The message about the person is accepted after the other one was not.
+      if (!answer) await asked.promise
+      await (answer ?? ok)(response, received)
+    })
+    const sent = await harness.enqueue(id, [person, null, person])
+    const running = harness.openSender({ retry: HOURLY }).send()
+    await eventually(
+      'the endpoint has asked to wait',
+      async () => (await harness.webhook(id))?.retry_after !== null,
+    )
+    asked.resolve()
+    await running
+    expect(ids().sort()).toEqual(sent.slice(0, 2))
+    expect(await harness.webhook(id)).toMatchObject({ failures: 0, retry_after: expect.any(Date) })
+    const [test] = await harness.enqueue(id, [null], { test: true, topic: 'test', payload: '{"data":{}}' })
+    await harness.openSender().send()
+    expect(ids()).toContain(test)
+    expect(ids()).toHaveLength(3)
+    expect(await harness.openSender().queue.oldestDueSeconds()).toBe(0)
+  })
+
   it('does not block a failing endpoint because of a test', async () => {
     const { id, ids } = await endpoint()
     const failures = FAILURES_UNTIL_BLOCKED

@@ -82,6 +82,7 @@ export const webhookRoutes = ({ projectRoute, db, clock, quotas }: ManagementDep
             failures: 0,
             failingSince: null,
             blockedUntil: null,
+            retryAfter: null,
           }),
           version: { increment: 1 },
           updatedAt: now,
